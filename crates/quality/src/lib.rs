@@ -1,0 +1,1 @@
+//! Scores of what the viewer saw: PSNR, SSIM, freezes, delay, fairness.

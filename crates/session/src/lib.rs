@@ -1,0 +1,1 @@
+//! Sans-I/O endpoints: packetiser, pacer, history, receiver, feedback.

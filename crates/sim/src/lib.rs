@@ -1,0 +1,1 @@
+//! Discrete-event simulator: nodes, cells and cross traffic in virtual time.

@@ -1,0 +1,1 @@
+//! Fixtures, golden results and the controller battery; for tests alone.

@@ -1,0 +1,1 @@
+//! Packets as bytes: RTP, RTCP and the feedback formats of every controller.
