@@ -13,12 +13,14 @@
 //! | [`Bitrate`] | bit/s |
 //! | [`DataSize`] | octets |
 //! | [`Probability`] | 0 to 1 |
+//! | [`Ecn`] | the ECN codepoint of a packet |
 //! | [`Decibels`] | ten times the decimal logarithm of a power ratio |
 //!
 //! All of them print with their unit, and `FromStr` reads the same text: `"2.5 Mbit/s"`, `"40 ms"`,
 //! `"1000 B"`. A bare number where a unit is needed is refused.
 
 mod decibels;
+mod ecn;
 mod probability;
 mod rate;
 mod size;
@@ -26,6 +28,7 @@ mod text;
 mod time;
 
 pub use decibels::Decibels;
+pub use ecn::Ecn;
 pub use probability::Probability;
 pub use rate::{Bitrate, RateRange};
 pub use size::DataSize;
