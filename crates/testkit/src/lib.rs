@@ -1,1 +1,5 @@
 //! Fixtures, golden results and the controller battery; for tests alone.
+
+mod shared;
+
+pub use shared::shared;
