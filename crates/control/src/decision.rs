@@ -1,0 +1,107 @@
+//! Why a rate or a phase changed.
+
+use seaway_units::{Bitrate, Timestamp};
+use std::collections::VecDeque;
+
+/// A named reading of a controller's inside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gauge {
+    /// What it is, in the field's words: `"loss_event_rate"`.
+    pub name: &'static str,
+    /// The reading in `unit`.
+    pub value: f64,
+    /// `"s"`, `"ms"`, `"bit/s"`, `"B"`, or empty for a pure number.
+    pub unit: &'static str,
+}
+
+impl Gauge {
+    /// A reading.
+    pub const fn new(name: &'static str, value: f64, unit: &'static str) -> Self {
+        Self { name, value, unit }
+    }
+}
+
+/// Why a rate or a phase changed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decision {
+    /// When.
+    pub at: Timestamp,
+    /// The rule that fired: `"loss event"`, `"slow start doubling"`.
+    pub cause: &'static str,
+    /// What it looked at.
+    pub signal: Gauge,
+    /// What it compared with, in the signal's unit.
+    pub threshold: f64,
+    /// The rate before.
+    pub before: Bitrate,
+    /// The rate after.
+    pub after: Bitrate,
+    /// The phase from now on.
+    pub phase: &'static str,
+}
+
+/// The bounded log behind [`RateController::poll_decision`](crate::RateController::poll_decision): decisions
+/// that nobody reads are counted and dropped, newest first.
+#[derive(Debug, Clone)]
+pub struct DecisionLog {
+    ring: VecDeque<Decision>,
+    dropped: u64,
+}
+
+impl DecisionLog {
+    const CAPACITY: usize = 32;
+
+    /// An empty log. All the memory it will ever use is taken here.
+    pub fn new() -> Self {
+        Self { ring: VecDeque::with_capacity(Self::CAPACITY), dropped: 0 }
+    }
+
+    /// Notes a decision, or counts it where the log is full.
+    pub fn push(&mut self, decision: Decision) {
+        if self.ring.len() < Self::CAPACITY {
+            self.ring.push_back(decision);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// The oldest decision that was not read.
+    pub fn pop(&mut self) -> Option<Decision> {
+        self.ring.pop_front()
+    }
+
+    /// How many were dropped unread since the start.
+    pub const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl Default for DecisionLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unread_decisions_are_bounded_and_counted() {
+        let decision = Decision {
+            at: Timestamp::ZERO,
+            cause: "test",
+            signal: Gauge::new("none", 0.0, ""),
+            threshold: 0.0,
+            before: Bitrate::ZERO,
+            after: Bitrate::ZERO,
+            phase: "test",
+        };
+        let mut log = DecisionLog::new();
+        for _ in 0..DecisionLog::CAPACITY + 3 {
+            log.push(decision);
+        }
+        assert_eq!(log.dropped(), 3);
+        assert_eq!(std::iter::from_fn(|| log.pop()).count(), DecisionLog::CAPACITY);
+    }
+}

@@ -1,0 +1,100 @@
+//! The target as it is, split by weight.
+
+use super::{Demand, Share, TargetPolicy};
+use crate::allowance::Target;
+use crate::packet::StreamId;
+use seaway_units::{Bitrate, Probability, Timestamp};
+
+/// Gives every encoder its weighted part of the target, at once. What an encoder cannot use goes to the
+/// others. Of each part, repair gets the channel's loss ratio.
+#[derive(Debug, Clone)]
+pub struct Direct {
+    target: Target,
+    demands: Vec<(StreamId, Demand)>,
+}
+
+impl Direct {
+    /// No target yet: every share is zero.
+    pub const fn new() -> Self {
+        let target = Target { rate: Bitrate::ZERO, channel_loss: Probability::ZERO };
+        Self { target, demands: Vec::new() }
+    }
+
+    /// Weighted max-min split: whoever is content with less than an equal part takes that and leaves.
+    fn part(&self, stream: StreamId) -> Bitrate {
+        let Some(own) = self.demands.iter().find(|(id, _)| *id == stream) else { return Bitrate::ZERO };
+        let mut remaining = self.target.rate.as_bps_f64();
+        let mut weights: f64 = self.demands.iter().map(|(_, demand)| f64::from(demand.weight)).sum();
+        let per_weight = |demand: &Demand| demand.max.as_bps_f64() / f64::from(demand.weight);
+        let mut content: Vec<&Demand> = self.demands.iter().map(|(_, demand)| demand).collect();
+        content.sort_by(|a, b| per_weight(a).total_cmp(&per_weight(b)));
+        for demand in content {
+            let level = remaining / weights;
+            if per_weight(demand) >= level {
+                break;
+            }
+            remaining -= demand.max.as_bps_f64();
+            weights -= f64::from(demand.weight);
+        }
+        let level = if weights > 0.0 { remaining.max(0.0) / weights } else { 0.0 };
+        Bitrate::from_bps_f64(level * f64::from(own.1.weight)).min(own.1.max).max(own.1.min)
+    }
+}
+
+impl Default for Direct {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TargetPolicy for Direct {
+    fn on_target(&mut self, _now: Timestamp, target: Target) {
+        self.target = target;
+    }
+
+    fn on_demand(&mut self, _now: Timestamp, stream: StreamId, demand: Demand) {
+        let demand = Demand { weight: demand.weight.max(f32::MIN_POSITIVE), ..demand };
+        match self.demands.iter_mut().find(|(id, _)| *id == stream) {
+            Some((_, known)) => *known = demand,
+            None => self.demands.push((stream, demand)),
+        }
+    }
+
+    fn handle_timeout(&mut self, _now: Timestamp) {}
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn share(&self, stream: StreamId) -> Share {
+        let part = self.part(stream);
+        let repair = part.mul_f64(self.target.channel_loss.get());
+        Share { media: part - repair, repair }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_units::DataSize;
+
+    fn demand(weight: f32, max_kbps: u64) -> Demand {
+        Demand { weight, min: Bitrate::ZERO, max: Bitrate::from_kbps(max_kbps), backlog: DataSize::ZERO }
+    }
+
+    #[test]
+    fn what_one_cannot_use_goes_to_the_others() {
+        let mut policy = Direct::new();
+        policy.on_demand(Timestamp::ZERO, StreamId(0), demand(1.0, 200));
+        policy.on_demand(Timestamp::ZERO, StreamId(1), demand(1.0, 5000));
+        policy.on_demand(Timestamp::ZERO, StreamId(2), demand(2.0, 5000));
+        let target = Target { rate: Bitrate::from_kbps(3200), channel_loss: Probability::clamped(0.1) };
+        policy.on_target(Timestamp::ZERO, target);
+        let total = |id| policy.share(StreamId(id)).media + policy.share(StreamId(id)).repair;
+        assert_eq!(total(0), Bitrate::from_kbps(200));
+        assert_eq!(total(1), Bitrate::from_kbps(1000));
+        assert_eq!(total(2), Bitrate::from_kbps(2000));
+        assert_eq!(policy.share(StreamId(2)).repair, Bitrate::from_kbps(200));
+        assert_eq!(policy.share(StreamId(9)), Share::default());
+    }
+}

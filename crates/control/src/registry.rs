@@ -1,0 +1,299 @@
+//! The built-in controllers by name.
+//!
+//! A name stands here only when the acceptance section of its sheet passes. To add a controller: implement the
+//! traits, describe it in a [`ControllerInfo`] and list that in [`CONTROLLERS`], and give [`AnyController`]
+//! (and [`AnyFeedbackSource`] where the receiving half is new) a variant.
+
+use crate::allowance::{Allowance, Probe, Target};
+use crate::controller::RateController;
+use crate::decision::{Decision, Gauge};
+use crate::feedback::{BufferLevel, Feedback, PeerReport};
+use crate::feedback_source::{Arrival, FeedbackSource};
+use crate::fixed::{Fixed, FixedFeedback};
+use crate::packet::{Lane, SentPacket, Stamp};
+use crate::signal::LocalSignal;
+use crate::spec::{ControlSpec, SpecError};
+use seaway_units::{DataSize, Timestamp};
+use std::fmt;
+use std::str::FromStr;
+
+/// How a controller limits its sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It sets a rate.
+    Rate,
+    /// It sets how much may be in flight.
+    Window,
+}
+
+/// What there is to say of a controller.
+#[derive(Debug, Clone, Copy)]
+pub struct ControllerInfo {
+    /// Its name in scenarios and on the command line.
+    pub name: &'static str,
+    /// The document it follows.
+    pub source: &'static str,
+    /// How it limits its sender.
+    pub kind: Kind,
+    /// What can be set.
+    pub options: &'static [OptionInfo],
+    /// Makes both halves.
+    pub(crate) build: fn(&Options<'_>, Setting) -> Result<(AnyController, AnyFeedbackSource), SpecError>,
+}
+
+/// What there is to say of an option.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionInfo {
+    /// Its key.
+    pub name: &'static str,
+    /// The value it has when it is not given.
+    pub default: &'static str,
+    /// What it may be.
+    pub range: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// What a controller must know of its flow beforehand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// The largest packet the flow sends, as a whole IP datagram.
+    pub packet: DataSize,
+}
+
+/// Every controller there is.
+pub const CONTROLLERS: &[ControllerInfo] = &[Fixed::INFO];
+
+/// Makes both halves of the controller that `spec` names.
+///
+/// # Errors
+/// An unknown name or option, or a value out of its range: says what was found and what would be valid.
+pub fn build(spec: &ControlSpec, setting: Setting) -> Result<(AnyController, AnyFeedbackSource), SpecError> {
+    let info = find(&spec.name)?;
+    (info.build)(&Options::new(spec, info)?, setting)
+}
+
+fn find(name: &str) -> Result<&'static ControllerInfo, SpecError> {
+    let known = || CONTROLLERS.iter().map(|info| info.name);
+    CONTROLLERS
+        .iter()
+        .find(|info| info.name == name)
+        .ok_or_else(|| SpecError::new(name, format!("no such controller; {}", nearest(name, known()))))
+}
+
+/// "did you mean a, b?" with the names nearest to `found`, or all of them.
+fn nearest<'a>(found: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    let close: Vec<_> = known.clone().filter(|name| edit_distance(found, name) <= 2).collect();
+    if close.is_empty() {
+        format!("there are: {}", known.collect::<Vec<_>>().join(", "))
+    } else {
+        format!("did you mean {}?", close.join(" or "))
+    }
+}
+
+/// Levenshtein distance in characters.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.chars().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[row.len() - 1]
+}
+
+/// The options of a [`ControlSpec`], checked against what its controller knows.
+pub(crate) struct Options<'a> {
+    spec: &'a ControlSpec,
+    info: &'static ControllerInfo,
+}
+
+impl<'a> Options<'a> {
+    fn new(spec: &'a ControlSpec, info: &'static ControllerInfo) -> Result<Self, SpecError> {
+        let known = info.options.iter().map(|option| option.name);
+        for (index, (key, _)) in spec.options.iter().enumerate() {
+            if !known.clone().any(|name| name == key) {
+                let advice = if info.options.is_empty() {
+                    format!("{} has no options", info.name)
+                } else {
+                    format!("{} has no such option; {}", info.name, nearest(key, known))
+                };
+                return Err(SpecError::new(key, advice));
+            }
+            if spec.options[..index].iter().any(|(earlier, _)| earlier == key) {
+                return Err(SpecError::new(key, "given twice"));
+            }
+        }
+        Ok(Self { spec, info })
+    }
+
+    /// The value of `key` as a `T`, `None` where it was not given.
+    pub(crate) fn take<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Result<Option<T>, SpecError> {
+        debug_assert!(self.info.options.iter().any(|option| option.name == key), "{key} is not described");
+        let Some((_, value)) = self.spec.options.iter().find(|(name, _)| name == key) else {
+            return Ok(None);
+        };
+        let parsed = value.parse().map_err(|error| self.wrong(key, value, &error));
+        parsed.map(Some)
+    }
+
+    /// The value of `key`, which must satisfy `valid`.
+    pub(crate) fn take_if<T: FromStr<Err: fmt::Display>>(
+        &self,
+        key: &str,
+        valid: impl FnOnce(&T) -> bool,
+    ) -> Result<Option<T>, SpecError> {
+        let value = self.take(key)?;
+        match &value {
+            Some(value) if !valid(value) => {
+                let text =
+                    self.spec.options.iter().find(|(name, _)| name == key).map_or("", |(_, text)| text);
+                Err(self.wrong(key, text, &"out of range"))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    fn wrong(&self, key: &str, value: &str, why: &dyn fmt::Display) -> SpecError {
+        let range =
+            self.info.options.iter().find(|option| option.name == key).map_or("", |option| option.range);
+        SpecError::new(&format!("{key}={value}"), format!("{why}; expected {range}"))
+    }
+}
+
+macro_rules! any {
+    ($(#[$doc:meta])* $any:ident { $($variant:ident($half:ty)),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone)]
+        pub enum $any {
+            $(#[doc = concat!("See [`", stringify!($half), "`].")] $variant(Box<$half>),)*
+        }
+
+        $(impl From<$half> for $any {
+            fn from(half: $half) -> Self {
+                Self::$variant(Box::new(half))
+            }
+        })*
+    };
+}
+
+macro_rules! dispatch {
+    ($self:ident, $any:ident [$($variant:ident)*], $half:ident => $call:expr) => {
+        match $self { $($any::$variant($half) => $call,)* }
+    };
+}
+
+any!(
+    /// The sending half of a built-in controller. The trait stays usable as `Box<dyn RateController>` too.
+    AnyController { Fixed(Fixed) }
+);
+
+any!(
+    /// The receiving half of a built-in controller.
+    AnyFeedbackSource { Fixed(FixedFeedback) }
+);
+
+macro_rules! controller {
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed], $half => $call) };
+}
+
+macro_rules! source {
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed], $half => $call) };
+}
+
+impl RateController for AnyController {
+    fn stamp(&mut self, now: Timestamp, next: &SentPacket) -> Stamp {
+        controller!(self, half => half.stamp(now, next))
+    }
+    fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        controller!(self, half => half.on_sent(now, packet));
+    }
+    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        controller!(self, half => half.on_feedback(now, feedback));
+    }
+    fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
+        controller!(self, half => half.on_signal(now, signal));
+    }
+    fn handle_timeout(&mut self, now: Timestamp) {
+        controller!(self, half => half.handle_timeout(now));
+    }
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        controller!(self, half => half.poll_timeout())
+    }
+    fn poll_probe(&mut self, now: Timestamp) -> Option<Probe> {
+        controller!(self, half => half.poll_probe(now))
+    }
+    fn poll_decision(&mut self) -> Option<Decision> {
+        controller!(self, half => half.poll_decision())
+    }
+    fn lanes(&self) -> u8 {
+        controller!(self, half => half.lanes())
+    }
+    fn allowance(&self, lane: Lane) -> Allowance {
+        controller!(self, half => half.allowance(lane))
+    }
+    fn target(&self) -> Target {
+        controller!(self, half => half.target())
+    }
+    fn phase(&self) -> &'static str {
+        controller!(self, half => half.phase())
+    }
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        controller!(self, half => half.inspect(visit));
+    }
+}
+
+impl FeedbackSource for AnyFeedbackSource {
+    fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
+        source!(self, half => half.on_arrival(now, arrival));
+    }
+    fn on_buffer(&mut self, now: Timestamp, level: BufferLevel) {
+        source!(self, half => half.on_buffer(now, level));
+    }
+    fn handle_timeout(&mut self, now: Timestamp) {
+        source!(self, half => half.handle_timeout(now));
+    }
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        source!(self, half => half.poll_timeout())
+    }
+    fn poll_report(&mut self, now: Timestamp) -> Option<PeerReport> {
+        source!(self, half => half.poll_report(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTING: Setting = Setting { packet: DataSize::from_bytes(1200) };
+
+    fn error(text: &str) -> String {
+        build(&text.parse().unwrap(), SETTING).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_name_builds() {
+        for info in CONTROLLERS {
+            build(&info.name.parse().unwrap(), SETTING).unwrap();
+        }
+    }
+
+    #[test]
+    fn errors_say_what_would_be_valid() {
+        assert_eq!(error("fixt"), "\"fixt\": no such controller; did you mean fixed?");
+        assert!(error("zzz").starts_with("\"zzz\": no such controller; there are: fixed"));
+        assert_eq!(error("fixed(rat=1 bit/s)"), "\"rat\": fixed has no such option; did you mean rate?");
+        assert!(error("fixed(rate=1)").contains("has no unit"));
+        assert_eq!(error("fixed(rate=1 bit/s, rate=2 bit/s)"), "\"rate\": given twice");
+    }
+
+    #[test]
+    fn edit_distance_is_levenshteins() {
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("", "abc"), 3);
+    }
+}
