@@ -38,7 +38,7 @@ pub struct ControllerInfo {
     /// What can be set.
     pub options: &'static [OptionInfo],
     /// Makes both halves.
-    pub(crate) build: fn(&Options<'_>, Setting) -> Result<(AnyController, AnyFeedbackSource), SpecError>,
+    pub(crate) build: fn(&Options<'_>, Setting) -> Built,
 }
 
 /// What there is to say of an option.
@@ -60,6 +60,9 @@ pub struct Setting {
     /// The largest packet the flow sends, as a whole IP datagram.
     pub packet: DataSize,
 }
+
+/// Both halves of a controller, or why there are none.
+type Built = Result<(AnyController, AnyFeedbackSource), SpecError>;
 
 /// Every controller there is.
 pub const CONTROLLERS: &[ControllerInfo] = &[Fixed::INFO];
