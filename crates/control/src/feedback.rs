@@ -56,6 +56,8 @@ pub struct PeerReport {
     pub echoed: Option<PacketId>,
     /// Loss *event* rate (RFC 5348 section 5), 0 before the first loss.
     pub loss_event_rate: Option<Probability>,
+    /// A loss event began since the last report.
+    pub new_loss_event: bool,
     /// Rate of arrival since the last report (`X_recv`).
     pub receive_rate: Option<Bitrate>,
     /// Packets that arrived with the CE mark since the start.

@@ -40,6 +40,6 @@ pub trait FeedbackSource: fmt::Debug + Send + Sync {
     fn handle_timeout(&mut self, now: Timestamp);
     /// When it wants to be woken; `None` until something arrives.
     fn poll_timeout(&self) -> Option<Timestamp>;
-    /// The report that is due now, if one is.
-    fn poll_report(&mut self, now: Timestamp) -> Option<PeerReport>;
+    /// The next report that is due now and the connection it speaks of. Ask until `None`.
+    fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)>;
 }

@@ -96,12 +96,14 @@ impl RateController for Fixed {
 pub struct FixedFeedback {
     interval: TimeDelta,
     due: Option<Timestamp>,
+    /// The lanes with news, a bit each.
+    lanes: [u64; 4],
 }
 
 impl FixedFeedback {
     /// Reports every `interval`, which is raised to 1 ms at least, while packets arrive.
     pub fn new(interval: TimeDelta) -> Self {
-        Self { interval: interval.max(TimeDelta::from_millis(1)), due: None }
+        Self { interval: interval.max(TimeDelta::from_millis(1)), due: None, lanes: [0; 4] }
     }
 }
 
@@ -113,8 +115,10 @@ impl Default for FixedFeedback {
 }
 
 impl FeedbackSource for FixedFeedback {
-    fn on_arrival(&mut self, now: Timestamp, _arrival: &Arrival) {
+    fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
         self.due.get_or_insert(now + self.interval);
+        let lane = usize::from(arrival.lane.0);
+        self.lanes[lane / 64] |= 1 << (lane % 64);
     }
 
     fn handle_timeout(&mut self, _now: Timestamp) {}
@@ -123,7 +127,45 @@ impl FeedbackSource for FixedFeedback {
         self.due
     }
 
-    fn poll_report(&mut self, now: Timestamp) -> Option<PeerReport> {
-        self.due.take_if(|due| *due <= now).map(|_| PeerReport::default())
+    fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
+        if self.due.is_none_or(|due| due > now) {
+            return None;
+        }
+        let Some(word) = self.lanes.iter().position(|word| *word != 0) else {
+            self.due = None;
+            return None;
+        };
+        let lane = word as u32 * 64 + self.lanes[word].trailing_zeros();
+        self.lanes[word] &= self.lanes[word] - 1;
+        Some((Lane(lane as u8), PeerReport::default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_units::{DataSize, Ecn, RemoteTimestamp};
+
+    #[test]
+    fn every_lane_with_news_is_reported_once_an_interval() {
+        let arrival = |lane| Arrival {
+            lane: Lane(lane),
+            sequence: 0,
+            size: DataSize::from_bytes(1000),
+            ecn: Ecn::NotEct,
+            tag: None,
+            sent: RemoteTimestamp::from_nanos(0),
+            rtt: None,
+            ends_frame: false,
+        };
+        let mut source = FixedFeedback::default();
+        for lane in [200, 3, 3] {
+            source.on_arrival(Timestamp::ZERO, &arrival(lane));
+        }
+        let due = source.poll_timeout().unwrap();
+        assert_eq!(source.poll_report(Timestamp::ZERO), None);
+        let lanes: Vec<_> = std::iter::from_fn(|| source.poll_report(due)).map(|(lane, _)| lane.0).collect();
+        assert_eq!(lanes, [3, 200]);
+        assert_eq!(source.poll_timeout(), None);
     }
 }

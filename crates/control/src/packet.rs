@@ -38,6 +38,8 @@ pub struct SentPacket {
     pub id: PacketId,
     /// The connection it leaves by.
     pub lane: Lane,
+    /// Its place among the departures of its lane, from 0 and without a gap: the number the peer sees.
+    pub sequence: u64,
     /// The whole IP datagram, headers included.
     pub size: DataSize,
     /// What it carries.

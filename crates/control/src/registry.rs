@@ -13,7 +13,7 @@ use crate::fixed::{Fixed, FixedFeedback};
 use crate::packet::{Lane, SentPacket, Stamp};
 use crate::signal::LocalSignal;
 use crate::spec::{ControlSpec, SpecError};
-use seaway_units::{DataSize, Timestamp};
+use seaway_units::{DataSize, Ecn, Timestamp};
 use std::fmt;
 use std::str::FromStr;
 
@@ -59,6 +59,8 @@ pub struct OptionInfo {
 pub struct Setting {
     /// The largest packet the flow sends, as a whole IP datagram.
     pub packet: DataSize,
+    /// The codepoint its packets should carry, where the controller can answer marks.
+    pub ecn: Ecn,
 }
 
 /// Both halves of a controller, or why there are none.
@@ -263,7 +265,7 @@ impl FeedbackSource for AnyFeedbackSource {
     fn poll_timeout(&self) -> Option<Timestamp> {
         source!(self, half => half.poll_timeout())
     }
-    fn poll_report(&mut self, now: Timestamp) -> Option<PeerReport> {
+    fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
         source!(self, half => half.poll_report(now))
     }
 }
@@ -272,7 +274,7 @@ impl FeedbackSource for AnyFeedbackSource {
 mod tests {
     use super::*;
 
-    const SETTING: Setting = Setting { packet: DataSize::from_bytes(1200) };
+    const SETTING: Setting = Setting { packet: DataSize::from_bytes(1200), ecn: Ecn::NotEct };
 
     fn error(text: &str) -> String {
         build(&text.parse().unwrap(), SETTING).unwrap_err().to_string()
