@@ -1,0 +1,334 @@
+//! The text form of a link.
+
+use crate::capacity::{Schedule, Step};
+use crate::error::Error;
+use crate::jitter::JitterModel;
+use crate::loss::{Clock, GilbertElliott, LossModel};
+use crate::plan::{LinkPlan, LossPlace};
+use crate::queue::QueueConfig;
+use crate::server::InService;
+use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// One direction of a link, as a scenario writes it. Unknown keys are refused; what does not hold together is found
+/// by [`LinkConfig::plan`].
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinkConfig {
+    /// The first rate; counts IP datagrams. Above zero.
+    pub rate: Option<Bitrate>,
+    /// Changes of the rate: instant, rate. A rate holds to the next change; the packet in service finishes at the
+    /// rate it started with.
+    pub steps: Vec<(TimeDelta, Bitrate)>,
+    /// Propagation, one way.
+    pub delay: TimeDelta,
+    /// The queue in front of the server.
+    pub queue: Option<QueueConfig>,
+    /// Variation of the delay.
+    pub jitter: Option<JitterConfig>,
+    /// Loss on the channel.
+    pub loss: Option<LossConfig>,
+    /// Spans in which nothing is served, from and to; the packet in service freezes and resumes.
+    pub outage: Vec<(TimeDelta, TimeDelta)>,
+}
+
+/// Variation of the delay: `{ kind = "rfc8868", std = "5 ms" }`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum JitterConfig {
+    /// RFC 8868's form that never reorders: |N(0, std²)|, clipped at 3·std, and `mean` are added to the delay; a
+    /// packet that would overtake waits until its predecessor has been sent at the link's rate.
+    Rfc8868 {
+        /// Standard deviation, above zero.
+        std: TimeDelta,
+        /// Constant part, not negative.
+        #[serde(default)]
+        mean: TimeDelta,
+    },
+}
+
+/// Loss on the channel: `{ kind = "gilbert-elliott", mean = 0.02, burst = 4 }`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LossConfig {
+    /// Every packet with probability `rate`.
+    Independent {
+        /// 0 to 1.
+        rate: f64,
+        /// Where packets are lost.
+        #[serde(default)]
+        at: LossPlace,
+    },
+    /// Every n-th packet.
+    Periodic {
+        /// n, at least 1.
+        every: u64,
+        /// Where packets are lost.
+        #[serde(default)]
+        at: LossPlace,
+    },
+    /// Either `mean` and `burst`, or `p` and `r` with the losses in the two states.
+    GilbertElliott {
+        /// Mean loss, 0 to 1.
+        mean: Option<f64>,
+        /// Mean steps that a bad period lasts, at least 1.
+        burst: Option<f64>,
+        /// Probability of good → bad at a step.
+        p: Option<f64>,
+        /// Probability of bad → good at a step.
+        r: Option<f64>,
+        /// Loss in the good state; 0 where absent.
+        good: Option<f64>,
+        /// Loss in the bad state; 1 where absent.
+        bad: Option<f64>,
+        /// What a step is.
+        #[serde(default)]
+        per: Per,
+        /// Where packets are lost.
+        #[serde(default)]
+        at: LossPlace,
+    },
+}
+
+/// What a step of a Gilbert-Elliott chain is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Per {
+    /// A packet.
+    #[default]
+    Packet,
+    /// A millisecond.
+    Ms,
+}
+
+impl LinkConfig {
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// Names the field, what was found and what would be valid.
+    pub fn plan(&self) -> Result<LinkPlan, Error> {
+        let schedule = self.schedule()?;
+        let queue = self.queue.clone().ok_or_else(|| {
+            Error::config("queue", "nothing", "a queue such as { kind = \"drop-tail\", packets = 100 }")
+        })?;
+        queue.check(schedule.nominal())?;
+        Ok(LinkPlan {
+            schedule,
+            in_service: InService::KeepsItsRate,
+            outages: self.outages()?,
+            delay: not_negative("delay", self.delay)?,
+            queue,
+            jitter: self.jitter.map(JitterConfig::model).transpose()?,
+            loss: self.loss.map(LossConfig::model).transpose()?,
+        })
+    }
+
+    /// The way back of a link that goes both ways: rate, delay and queue of this one unless `reverse` gives its own,
+    /// and all else from `reverse` alone.
+    pub fn way_back(&self, reverse: &LinkConfig) -> LinkConfig {
+        let delay = if reverse.delay == TimeDelta::ZERO { self.delay } else { reverse.delay };
+        LinkConfig {
+            rate: reverse.rate.or(self.rate),
+            delay,
+            queue: reverse.queue.clone().or_else(|| self.queue.clone()),
+            ..reverse.clone()
+        }
+    }
+
+    fn schedule(&self) -> Result<Schedule, Error> {
+        let expected = "a rate above zero such as \"2.5 Mbit/s\"";
+        let initial = self.rate.ok_or_else(|| Error::config("rate", "nothing", expected))?;
+        if initial == Bitrate::ZERO {
+            return Err(Error::config("rate", initial, expected));
+        }
+        let mut last = TimeDelta::from_nanos(-1);
+        for &(at, _) in &self.steps {
+            if at <= last {
+                return Err(Error::config(
+                    "steps",
+                    at,
+                    "instants from 0 s on, each later than the one before",
+                ));
+            }
+            last = at;
+        }
+        let steps = self.steps.iter().map(|&(at, rate)| Step { at, rate }).collect();
+        Ok(Schedule { initial, steps, period: None })
+    }
+
+    fn outages(&self) -> Result<Arc<[(Timestamp, Timestamp)]>, Error> {
+        let mut last = TimeDelta::from_nanos(-1);
+        for &(from, to) in &self.outage {
+            if from <= last || to <= from {
+                let found = format!("[{from}, {to}]");
+                let expected = "spans from 0 s on, none empty, each later than the end of the one before";
+                return Err(Error::config("outage", found, expected));
+            }
+            last = to;
+        }
+        let instant = |at| Timestamp::ZERO + at;
+        Ok(self.outage.iter().map(|&(from, to)| (instant(from), instant(to))).collect())
+    }
+}
+
+impl JitterConfig {
+    fn model(self) -> Result<JitterModel, Error> {
+        match self {
+            Self::Rfc8868 { std, mean } => Ok(JitterModel::Rfc8868 {
+                std: above_zero("jitter.std", std)?,
+                mean: not_negative("jitter.mean", mean)?,
+            }),
+        }
+    }
+}
+
+impl LossConfig {
+    fn model(self) -> Result<(LossModel, LossPlace), Error> {
+        match self {
+            Self::Independent { rate, at } => {
+                Ok((LossModel::Independent(probability("loss.rate", rate)?), at))
+            }
+            Self::Periodic { every: 0, .. } => Err(Error::config("loss.every", 0, "at least 1")),
+            Self::Periodic { every, at } => Ok((LossModel::Periodic(every), at)),
+            Self::GilbertElliott { mean, burst, p, r, good, bad, per, at } => {
+                let chain = match (mean, burst, p, r) {
+                    (Some(mean), Some(burst), None, None) if good.is_none() && bad.is_none() => {
+                        chain_by_burst(mean, burst)?
+                    }
+                    (None, None, Some(p), Some(r)) => GilbertElliott {
+                        to_bad: probability("loss.p", p)?,
+                        to_good: probability("loss.r", r)?,
+                        good_loss: probability("loss.good", good.unwrap_or(0.0))?,
+                        bad_loss: probability("loss.bad", bad.unwrap_or(1.0))?,
+                    },
+                    _ => {
+                        let expected = "mean and burst alone, or p and r with good and bad";
+                        return Err(Error::config("loss", "another combination of keys", expected));
+                    }
+                };
+                let clock = match per {
+                    Per::Packet => Clock::Packet,
+                    Per::Ms => Clock::Millisecond,
+                };
+                Ok((LossModel::GilbertElliott(chain, clock), at))
+            }
+        }
+    }
+}
+
+fn chain_by_burst(mean: f64, burst: f64) -> Result<GilbertElliott, Error> {
+    let mean = probability("loss.mean", mean)?;
+    GilbertElliott::from_mean_and_burst(mean, burst)
+        .ok_or_else(|| Error::config("loss.burst", burst, "at least 1 and at least mean/(1 - mean)"))
+}
+
+fn probability(field: &str, value: f64) -> Result<Probability, Error> {
+    Probability::new(value).ok_or_else(|| Error::config(field, value, "a number from 0 to 1"))
+}
+
+fn above_zero(field: &str, span: TimeDelta) -> Result<TimeDelta, Error> {
+    if span > TimeDelta::ZERO { Ok(span) } else { Err(Error::config(field, span, "a time above zero")) }
+}
+
+fn not_negative(field: &str, span: TimeDelta) -> Result<TimeDelta, Error> {
+    if span.is_negative() { Err(Error::config(field, span, "a time not below zero")) } else { Ok(span) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Result<LinkPlan, String> {
+        let config: LinkConfig = toml::from_str(text).map_err(|error| error.message().to_string())?;
+        config.plan().map_err(|error| error.to_string())
+    }
+
+    const BASE: &str = "rate = '10 Mbit/s'\nqueue = { kind = 'drop-tail', packets = 100 }\n";
+
+    fn refusal(line: &str) -> String {
+        plan(&format!("{BASE}{line}")).unwrap_err()
+    }
+
+    #[test]
+    fn a_whole_link() {
+        let link = plan(
+            r#"
+            rate = "10 Mbit/s"
+            steps = [["40 s", "2.5 Mbit/s"], ["60 s", "10 Mbit/s"]]
+            delay = "42 ms"
+            queue = { kind = "drop-tail", time = "300 ms" }
+            loss = { kind = "gilbert-elliott", mean = 0.02, burst = 4 }
+            jitter = { kind = "rfc8868", std = "5 ms", mean = "0 ms" }
+            outage = [["70 s", "80 s"]]
+            "#,
+        )
+        .unwrap();
+        assert_eq!(link.schedule.steps.len(), 2);
+        assert_eq!(link.outages.len(), 1);
+        assert_eq!(link.delay, TimeDelta::from_millis(42));
+        let (_, place) = link.loss.unwrap();
+        assert_eq!(place, LossPlace::Exit);
+    }
+
+    #[test]
+    fn what_does_not_apply_is_refused() {
+        for (line, expected) in [
+            ("colour = 1", "unknown field `colour`"),
+            ("delay = '-1 ms'", "delay: found -1 ms, expected a time not below zero"),
+            ("delay = 5", "invalid type"),
+            ("steps = [['2 s', '1 Mbit/s'], ['1 s', '1 Mbit/s']]", "steps: found 1 s"),
+            ("outage = [['2 s', '2 s']]", "outage: found [2 s, 2 s]"),
+            ("outage = [['1 s', '3 s'], ['3 s', '4 s']]", "outage: found [3 s, 4 s]"),
+            ("loss = { kind = 'independent', rate = 1.5 }", "loss.rate: found 1.5"),
+            ("loss = { kind = 'independent', rate = 0.1, burst = 4 }", "unknown field `burst`"),
+            ("loss = { kind = 'periodic', every = 0 }", "loss.every: found 0"),
+            ("loss = { kind = 'gilbert-elliott', mean = 0.1 }", "loss: found another combination"),
+            ("loss = { kind = 'gilbert-elliott', mean = 0.1, burst = 2, bad = 1 }", "loss: found another"),
+            ("loss = { kind = 'gilbert-elliott', mean = 0.9, burst = 1 }", "loss.burst: found 1"),
+            ("loss = { kind = 'gilbert-elliott', p = 2, r = 1 }", "loss.p: found 2"),
+            ("jitter = { kind = 'rfc8868', std = '0 ms' }", "jitter.std: found 0 s"),
+            ("jitter = { kind = 'rfc8868' }", "missing field `std`"),
+        ] {
+            let refusal = refusal(line);
+            assert!(refusal.contains(expected), "{line}: {refusal}");
+        }
+        let rest = "queue = { kind = 'drop-tail', packets = 100 }";
+        assert!(plan(rest).unwrap_err().contains("rate: found nothing"));
+        assert!(plan(&format!("rate = '0 bit/s'\n{rest}")).unwrap_err().contains("rate: found 0 bit/s"));
+        assert!(plan("rate = '1 Mbit/s'").unwrap_err().contains("queue: found nothing"));
+    }
+
+    #[test]
+    fn queues_that_do_not_hold_together_are_refused() {
+        for (keys, expected) in [
+            ("", "queue: found none"),
+            ("packets = 1, time = '1 s'", "queue: found several"),
+            ("packets = 0", "queue.packets: found 0"),
+            ("bytes = '100 B'", "queue.bytes: found 100 B"),
+            ("time = '1 us'", "queue.time: found 1 B"),
+            ("packets = 5, live = true", "queue.live"),
+            ("packets = 5, count_in_service = true", "queue.count_in_service"),
+            ("sojourn = '0 s'", "queue.sojourn: found 0 s"),
+            ("packets = 5, target = '5 ms'", "unknown field `target`"),
+        ] {
+            let comma = if keys.is_empty() { "" } else { ", " };
+            let text = format!("rate = '10 Mbit/s'\nqueue = {{ kind = 'drop-tail'{comma}{keys} }}");
+            let refusal = plan(&text).unwrap_err();
+            assert!(refusal.contains(expected), "{keys}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn the_way_back_copies_rate_delay_and_queue_alone() {
+        let text = format!("{BASE}delay = '5 ms'\nloss = {{ kind = 'periodic', every = 2 }}");
+        let forward: LinkConfig = toml::from_str(&text).unwrap();
+        let reverse: LinkConfig =
+            toml::from_str("rate = '1 Mbit/s'\nloss = { kind = 'independent', rate = 0.01 }").unwrap();
+        let back = forward.way_back(&reverse);
+        assert_eq!(back.rate, Some(Bitrate::from_mbps(1)));
+        assert_eq!((back.delay, &back.queue), (forward.delay, &forward.queue));
+        assert_eq!(back.loss, reverse.loss);
+        assert_eq!(forward.way_back(&LinkConfig::default()).loss, None);
+    }
+}

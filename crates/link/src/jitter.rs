@@ -1,0 +1,83 @@
+//! Delay that varies from packet to packet.
+
+use crate::random::RandomStream;
+use seaway_units::{TimeDelta, Timestamp};
+
+/// How the delay of a pipe varies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum JitterModel {
+    /// RFC 8868 section 4.5.2 in the form that never reorders: z = |clip(N(0, std²), ±3·std)| and `mean` are added
+    /// to the time of arrival, and a packet that would come before its predecessor has been sent at the link's
+    /// rate waits for that.
+    Rfc8868 {
+        /// Standard deviation of the normal distribution.
+        std: TimeDelta,
+        /// Constant part.
+        mean: TimeDelta,
+    },
+}
+
+/// The model with its randomness and its memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Jitter {
+    model: JitterModel,
+    random: RandomStream,
+    /// Before this instant the next packet must not arrive.
+    not_before: Timestamp,
+}
+
+impl Jitter {
+    pub(crate) fn new(model: JitterModel, random: RandomStream) -> Self {
+        Self { model, random, not_before: Timestamp::ZERO }
+    }
+
+    /// When a packet arrives that would arrive at `unvaried`; sending it took `serialisation`.
+    pub(crate) fn arrival(&mut self, unvaried: Timestamp, serialisation: TimeDelta) -> Timestamp {
+        match self.model {
+            JitterModel::Rfc8868 { std, mean } => {
+                let z = self.random.normal(0.0, 1.0).clamp(-3.0, 3.0).abs();
+                let arrival = (unvaried + std.mul_f64(z) + mean).max(self.not_before);
+                self.not_before = arrival + serialisation;
+                arrival
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc8868_stays_in_bounds_and_in_order() {
+        let model = JitterModel::Rfc8868 { std: TimeDelta::from_millis(5), mean: TimeDelta::from_millis(2) };
+        let mut jitter = Jitter::new(model, RandomStream::new(1, "jitter"));
+        let serialisation = TimeDelta::from_micros(100);
+        let mut last = Timestamp::ZERO;
+        for n in 1..10_000_u64 {
+            let unvaried = Timestamp::from_nanos(n * 1_000_000);
+            let arrival = jitter.arrival(unvaried, serialisation);
+            let added = arrival - unvaried;
+            assert!(added >= TimeDelta::from_millis(2), "{added}");
+            assert!(added <= TimeDelta::from_millis(17), "{added}");
+            assert!(arrival >= last + serialisation || last == Timestamp::ZERO);
+            last = arrival;
+        }
+    }
+
+    #[test]
+    fn sparse_packets_see_the_half_normal_mean() {
+        let std = TimeDelta::from_millis(5);
+        let model = JitterModel::Rfc8868 { std, mean: TimeDelta::ZERO };
+        let mut jitter = Jitter::new(model, RandomStream::new(1, "jitter"));
+        let total: TimeDelta = (0..20_000_u64)
+            .map(|n| {
+                let unvaried = Timestamp::from_nanos(n * 1_000_000_000);
+                jitter.arrival(unvaried, TimeDelta::ZERO) - unvaried
+            })
+            .sum();
+        // E|N(0, σ²)| = σ·√(2/π) = 3.989 ms
+        let mean = total.as_millis_f64() / 20_000.0;
+        assert!((3.9..4.1).contains(&mean), "{mean}");
+    }
+}

@@ -1,0 +1,91 @@
+//! What the simulator and the emulator host: nodes that exchange packets.
+
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use std::fmt;
+
+/// A packet on its way. A link reads and writes the fields here, never the payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet<P> {
+    /// The IP datagram's size; above zero.
+    pub size: DataSize,
+    /// The ECN codepoint; queues may change it to CE.
+    pub ecn: Ecn,
+    /// What a fair queue tells flows apart by: a hash of the 5-tuple on a wire, the flow's number in the
+    /// simulator. Zero where nobody asks.
+    pub flow: u32,
+    /// Time spent waiting in queues so far, arrival to start of service, all links together. Neither
+    /// serialisation nor propagation nor jitter counts.
+    pub waited: TimeDelta,
+    /// What is carried: headers in the simulator, bytes on a wire.
+    pub payload: P,
+}
+
+impl<P> Packet<P> {
+    /// A packet of flow 0 that has not waited yet.
+    pub const fn new(size: DataSize, ecn: Ecn, payload: P) -> Self {
+        Self { size, ecn, flow: 0, waited: TimeDelta::ZERO, payload }
+    }
+}
+
+/// One of a node's connections to its neighbours, counted from zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port(pub u16);
+
+/// Why a packet went no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DropCause {
+    /// The queue was full.
+    Tail,
+    /// Active queue management asked for it before the queue was full.
+    Early,
+    /// It grew too old in the queue.
+    Age,
+    /// The channel lost it; congestion had no part.
+    Channel,
+    /// A policer found no token for it.
+    Policer,
+    /// A medium access layer gave up after its last retry.
+    Mac,
+}
+
+/// A packet that went no further, with the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dropped<P> {
+    /// When it was decided.
+    pub at: Timestamp,
+    /// Why.
+    pub cause: DropCause,
+    /// The packet as it stood.
+    pub packet: Packet<P>,
+}
+
+/// Anything the simulator or the emulator can host. A link looks at size and ECN, never at `P`.
+///
+/// # Driving contract
+/// Inputs are `handle_packet` and `handle_timeout`; answers are the `poll_*` methods.
+/// * `now` never runs back from one call to the next.
+/// * After an input, `poll_packet` and `poll_dropped` are called until they give `None`.
+/// * `poll_timeout` names the instant by which `handle_timeout` is wanted. It is a pure reading: asking twice
+///   gives one answer. `None` means that only an input can change anything.
+/// * A `handle_timeout` that comes early changes nothing. One that comes late finds everything done as of its
+///   own instant; only the packets leave late.
+/// * What comes out depends on configuration, seed and inputs so far, and on nothing else.
+pub trait Node<P>: fmt::Debug + Send {
+    /// A packet arrives at `port`.
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>);
+
+    /// Does what is due up to `now`.
+    fn handle_timeout(&mut self, now: Timestamp);
+
+    /// The next packet that leaves at `now` or should have left before, and the port it leaves by.
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<P>)>;
+
+    /// When to call `handle_timeout` next.
+    fn poll_timeout(&self) -> Option<Timestamp>;
+
+    /// The next packet dropped since the last input. What has not been read by the next input is forgotten;
+    /// the node's statistics keep the count.
+    fn poll_dropped(&mut self) -> Option<Dropped<P>> {
+        None
+    }
+}

@@ -1,0 +1,34 @@
+//! A link's description, checked and with its files read: what [`Link::new`](crate::Link::new) builds from.
+
+use crate::capacity::Schedule;
+use crate::jitter::JitterModel;
+use crate::loss::LossModel;
+use crate::queue::QueueConfig;
+use crate::server::InService;
+use seaway_units::{TimeDelta, Timestamp};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Everything that makes one direction of a link. Made by [`LinkConfig::plan`](crate::LinkConfig::plan); cheap to
+/// clone, and good for any number of runs.
+#[derive(Debug, Clone)]
+pub struct LinkPlan {
+    pub(crate) schedule: Schedule,
+    pub(crate) in_service: InService,
+    pub(crate) outages: Arc<[(Timestamp, Timestamp)]>,
+    pub(crate) delay: TimeDelta,
+    pub(crate) queue: QueueConfig,
+    pub(crate) jitter: Option<JitterModel>,
+    pub(crate) loss: Option<(LossModel, LossPlace)>,
+}
+
+/// Where the channel loses packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LossPlace {
+    /// Behind the server: what is lost has used the link.
+    #[default]
+    Exit,
+    /// Before the queue.
+    Entry,
+}

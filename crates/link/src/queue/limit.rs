@@ -1,0 +1,35 @@
+//! When a queue is full.
+
+use super::Transmitter;
+use super::fifo::Fifo;
+use seaway_units::{DataSize, TimeDelta};
+
+/// How much a queue holds at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// This many packets, the one in service included.
+    Packets(u64),
+    /// This many packets that wait; with the one in service, one more.
+    PacketsWaiting(u64),
+    /// This many octets that wait.
+    Bytes(DataSize),
+    /// This many octets, the packet in service included.
+    BytesInAll(DataSize),
+    /// What the transmitter serves in this time at its present rate; nothing at rate zero.
+    LiveTime(TimeDelta),
+}
+
+impl Limit {
+    /// Whether a packet of `size` may still come in.
+    pub(crate) fn admits<P>(self, fifo: &Fifo<P>, size: DataSize, transmitter: Transmitter) -> bool {
+        match self {
+            Self::Packets(limit) => fifo.len() as u64 + u64::from(transmitter.in_service.is_some()) < limit,
+            Self::PacketsWaiting(limit) => (fifo.len() as u64) < limit,
+            Self::Bytes(limit) => fifo.size() + size <= limit,
+            Self::BytesInAll(limit) => {
+                fifo.size() + size + transmitter.in_service.unwrap_or_default() <= limit
+            }
+            Self::LiveTime(limit) => fifo.size() + size <= transmitter.rate.size_in(limit),
+        }
+    }
+}

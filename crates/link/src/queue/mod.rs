@@ -1,0 +1,159 @@
+//! Queues in front of a transmitter, and active queue management.
+//!
+//! A queue holds the packets that wait; the packet in service has left it. [`Queue`] adds to the discipline what
+//! all share: the books, the packets' waiting time, and the reports of drops.
+
+mod config;
+mod droptail;
+mod fifo;
+mod limit;
+
+pub use config::{DropTailConfig, QueueConfig};
+pub use limit::Limit;
+
+use crate::node::{DropCause, Dropped, Packet};
+use crate::random::RandomStream;
+use droptail::DropTail;
+use fifo::Waiting;
+use seaway_units::{Bitrate, DataSize, Ecn, Timestamp};
+use std::collections::VecDeque;
+
+/// What a queue may know of the transmitter behind it when a packet arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmitter {
+    /// The packet in service, if any.
+    pub in_service: Option<DataSize>,
+    /// The present rate; zero in an outage.
+    pub rate: Bitrate,
+}
+
+/// What a queue did since it was made or since [`Queue::take_counts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueCounts {
+    /// Packets that arrived, before any was refused.
+    pub arrivals: u64,
+    /// Packets dropped because the queue was full.
+    pub tail: u64,
+    /// Packets dropped by active queue management.
+    pub early: u64,
+    /// Packets dropped because they grew too old.
+    pub age: u64,
+    /// Packets marked CE here. One that arrived with CE is not counted.
+    pub marks: u64,
+    /// Packets handed to the transmitter.
+    pub departures: u64,
+}
+
+/// A queue of any discipline.
+#[derive(Debug, Clone)]
+pub struct Queue<P> {
+    discipline: Discipline<P>,
+    ledger: Ledger<P>,
+}
+
+/// The disciplines behind one dispatch.
+#[derive(Debug, Clone)]
+enum Discipline<P> {
+    DropTail(DropTail<P>),
+}
+
+/// What a discipline writes down, and the randomness it may use.
+#[derive(Debug, Clone)]
+pub(crate) struct Ledger<P> {
+    counts: QueueCounts,
+    dropped: VecDeque<Dropped<P>>,
+    random: RandomStream,
+}
+
+impl<P> Queue<P> {
+    /// A queue of the discipline that `config` describes, in front of a transmitter whose first rate is
+    /// `nominal`. `random` is the queue's own stream.
+    ///
+    /// # Errors
+    /// Where `config` does not hold together; see [`QueueConfig::check`].
+    pub fn new(config: &QueueConfig, nominal: Bitrate, random: RandomStream) -> Result<Self, crate::Error> {
+        config.check(nominal)?;
+        let discipline = match config {
+            QueueConfig::DropTail(config) => Discipline::DropTail(DropTail::new(config, nominal)?),
+        };
+        let ledger = Ledger { counts: QueueCounts::default(), dropped: VecDeque::new(), random };
+        Ok(Self { discipline, ledger })
+    }
+
+    /// Takes `packet`, marks it, or drops it; room may also be made by dropping another.
+    pub fn enqueue(&mut self, now: Timestamp, packet: Packet<P>, transmitter: Transmitter) {
+        self.ledger.counts.arrivals += 1;
+        match &mut self.discipline {
+            Discipline::DropTail(queue) => queue.enqueue(now, packet, transmitter, &mut self.ledger),
+        }
+    }
+
+    /// The next packet to be served, its waiting time written on it. Asked when the transmitter becomes free.
+    pub fn dequeue(&mut self, now: Timestamp) -> Option<Packet<P>> {
+        let Waiting { arrived, mut packet } = match &mut self.discipline {
+            Discipline::DropTail(queue) => queue.dequeue(now, &mut self.ledger)?,
+        };
+        packet.waited += now.since(arrived);
+        self.ledger.counts.departures += 1;
+        Some(packet)
+    }
+
+    /// Packets that wait.
+    pub fn len(&self) -> usize {
+        match &self.discipline {
+            Discipline::DropTail(queue) => queue.fifo.len(),
+        }
+    }
+
+    /// True where no packet waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The sum of the sizes of the packets that wait.
+    pub fn size(&self) -> DataSize {
+        match &self.discipline {
+            Discipline::DropTail(queue) => queue.fifo.size(),
+        }
+    }
+
+    /// The next drop that nobody has read yet.
+    pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
+        self.ledger.dropped.pop_front()
+    }
+
+    /// Forgets the drops that nobody has read.
+    pub fn forget_dropped(&mut self) {
+        self.ledger.dropped.clear();
+    }
+
+    /// What the queue did so far.
+    pub fn counts(&self) -> QueueCounts {
+        self.ledger.counts
+    }
+
+    /// What the queue did so far; counts from zero again.
+    pub fn take_counts(&mut self) -> QueueCounts {
+        std::mem::take(&mut self.ledger.counts)
+    }
+}
+
+impl<P> Ledger<P> {
+    /// Writes down that `packet` went no further.
+    fn drop(&mut self, at: Timestamp, cause: DropCause, packet: Packet<P>) {
+        match cause {
+            DropCause::Early => self.counts.early += 1,
+            DropCause::Age => self.counts.age += 1,
+            _ => self.counts.tail += 1,
+        }
+        self.dropped.push_back(Dropped { at, cause, packet });
+    }
+
+    /// Sets CE on a capable packet; one that carries it already is not counted again.
+    fn mark(&mut self, packet: &mut Packet<P>) {
+        if packet.ecn != Ecn::Ce {
+            packet.ecn = Ecn::Ce;
+            self.counts.marks += 1;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a link measures of itself.
+
+use seaway_units::{Bitrate, DataSize, Timestamp};
+
+/// Packets and their octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// How many.
+    pub packets: u64,
+    /// How much, in all.
+    pub size: DataSize,
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, size: DataSize) {
+        self.packets += 1;
+        self.size += size;
+    }
+}
+
+/// A link's books and averages over the window from `since` to `until`.
+///
+/// The books hold at every instant: `carried_in + arrivals = delivered + drops + inside`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkStatistics {
+    /// Start of the window.
+    pub since: Timestamp,
+    /// End of the window.
+    pub until: Timestamp,
+    /// Packets inside when the window began.
+    pub carried_in: u64,
+    /// What came in.
+    pub arrivals: Count,
+    /// What left at the far end.
+    pub delivered: Count,
+    /// Packets dropped, by cause.
+    pub drops: Drops,
+    /// Packets marked CE here.
+    pub marks: u64,
+    /// Packets inside now: waiting, in service, or flying.
+    pub inside: u64,
+    /// The share of the capacity that was used: busy time over time, weighed by the rate where it varies. Zero
+    /// where there was no capacity.
+    pub utilisation: f64,
+    /// Packets waiting, the one in service excluded: mean over time.
+    pub waiting_mean: f64,
+    /// Packets waiting, the one in service excluded: maximum.
+    pub waiting_max: u64,
+    /// Octets waiting, the packet in service excluded: mean over time.
+    pub waiting_bytes_mean: f64,
+    /// Octets waiting, the packet in service excluded: maximum.
+    pub waiting_bytes_max: DataSize,
+}
+
+/// Packets dropped, by cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Drops {
+    /// The queue was full.
+    pub tail: u64,
+    /// Active queue management, before the queue was full.
+    pub early: u64,
+    /// Too old in the queue.
+    pub age: u64,
+    /// Lost by the channel.
+    pub channel: u64,
+}
+
+impl Drops {
+    /// Those that a queue decided without active queue management: full, or too old.
+    pub const fn queue(&self) -> u64 {
+        self.tail + self.age
+    }
+
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.tail + self.early + self.age + self.channel
+    }
+}
+
+/// The integrals behind the means.
+#[derive(Debug, Clone)]
+pub(crate) struct Meter {
+    since: Timestamp,
+    last: Timestamp,
+    packet_nanos: u128,
+    byte_nanos: u128,
+    offered: u128,
+    used: u128,
+    pub(crate) carried_in: u64,
+    pub(crate) arrivals: Count,
+    pub(crate) delivered: Count,
+    pub(crate) lost: u64,
+    max_packets: u64,
+    max_size: DataSize,
+}
+
+/// What holds between two events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Level {
+    pub(crate) packets: u64,
+    pub(crate) size: DataSize,
+    pub(crate) rate: Bitrate,
+    pub(crate) is_busy: bool,
+}
+
+impl Meter {
+    /// A window that begins at `now` with `carried_in` packets inside and `level` waiting.
+    pub(crate) fn new(now: Timestamp, carried_in: u64, level: Level) -> Self {
+        Self {
+            since: now,
+            last: now,
+            packet_nanos: 0,
+            byte_nanos: 0,
+            offered: 0,
+            used: 0,
+            carried_in,
+            arrivals: Count::default(),
+            delivered: Count::default(),
+            lost: 0,
+            max_packets: level.packets,
+            max_size: level.size,
+        }
+    }
+
+    /// `level` has held since the last call.
+    pub(crate) fn pass(&mut self, now: Timestamp, level: Level) {
+        let nanos = now.since(self.last).as_nanos() as u64;
+        if nanos == 0 {
+            return;
+        }
+        self.last = now;
+        self.packet_nanos += u128::from(level.packets) * u128::from(nanos);
+        self.byte_nanos += u128::from(level.size.as_bytes()) * u128::from(nanos);
+        let capacity = u128::from(level.rate.as_bps()) * u128::from(nanos);
+        self.offered += capacity;
+        if level.is_busy {
+            self.used += capacity;
+        }
+    }
+
+    /// The queue has just grown to this.
+    pub(crate) fn peak(&mut self, packets: u64, size: DataSize) {
+        self.max_packets = self.max_packets.max(packets);
+        self.max_size = self.max_size.max(size);
+    }
+
+    /// The window up to the last `pass`; `drops` and `marks` are the queue's, `inside` what has not left yet.
+    pub(crate) fn statistics(&self, drops: Drops, marks: u64, inside: u64) -> LinkStatistics {
+        let span = self.last.since(self.since).as_nanos() as f64;
+        let mean = |integral: u128, whole: f64| if whole > 0.0 { integral as f64 / whole } else { 0.0 };
+        LinkStatistics {
+            since: self.since,
+            until: self.last,
+            carried_in: self.carried_in,
+            arrivals: self.arrivals,
+            delivered: self.delivered,
+            drops: Drops { channel: self.lost, ..drops },
+            marks,
+            inside,
+            utilisation: mean(self.used, self.offered as f64),
+            waiting_mean: mean(self.packet_nanos, span),
+            waiting_max: self.max_packets,
+            waiting_bytes_mean: mean(self.byte_nanos, span),
+            waiting_bytes_max: self.max_size,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A host for one link: feeds it, wakes it, and collects what comes out.
+
+use seaway_link::{Dropped, Link, LinkConfig, Node, Packet};
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+
+/// A link in virtual time. The payload is the number of the packet.
+pub(crate) struct Host {
+    pub(crate) link: Link<u64>,
+    pub(crate) now: Timestamp,
+    /// Instant and packet.
+    pub(crate) delivered: Vec<(Timestamp, Packet<u64>)>,
+    pub(crate) dropped: Vec<Dropped<u64>>,
+    sent: u64,
+}
+
+impl Host {
+    pub(crate) fn new(text: &str) -> Self {
+        Self::seeded(text, 1)
+    }
+
+    pub(crate) fn seeded(text: &str, seed: u64) -> Self {
+        let config: LinkConfig = toml::from_str(text).unwrap();
+        let link = Link::new(&config.plan().unwrap(), seed, "link").unwrap();
+        Self { link, now: Timestamp::ZERO, delivered: Vec::new(), dropped: Vec::new(), sent: 0 }
+    }
+
+    /// Runs to `at` and hands in one packet.
+    pub(crate) fn send(&mut self, at: Timestamp, bytes: u64, ecn: Ecn) {
+        self.run_until(at);
+        self.now = at;
+        let packet = Packet::new(DataSize::from_bytes(bytes), ecn, self.sent);
+        self.sent += 1;
+        self.link.handle_packet(at, Link::<u64>::IN, packet);
+        self.drain();
+    }
+
+    /// Does all that is due strictly before `end`; what is due at `end` comes with the next input.
+    pub(crate) fn run_until(&mut self, end: Timestamp) {
+        while let Some(due) = self.link.poll_timeout().filter(|&due| due < end) {
+            assert!(due >= self.now, "time ran back from {} to {due}", self.now);
+            self.now = due;
+            self.link.handle_timeout(due);
+            self.drain();
+        }
+    }
+
+    /// Runs until the link asks for nothing any more.
+    pub(crate) fn finish(&mut self) {
+        self.run_until(Timestamp::from_nanos(u64::MAX));
+    }
+
+    fn drain(&mut self) {
+        while let Some((port, packet)) = self.link.poll_packet(self.now) {
+            assert_eq!(port, Link::<u64>::OUT);
+            self.delivered.push((self.now, packet));
+        }
+        while let Some(dropped) = self.link.poll_dropped() {
+            self.dropped.push(dropped);
+        }
+        self.check_books();
+    }
+
+    pub(crate) fn check_books(&self) {
+        let books = self.link.statistics();
+        let out = books.delivered.packets + books.drops.total() + books.inside;
+        assert_eq!(books.carried_in + books.arrivals.packets, out, "{books:?}");
+    }
+
+    /// Instants of delivery in nanoseconds.
+    pub(crate) fn delivery_nanos(&self) -> Vec<u64> {
+        self.delivered.iter().map(|(at, _)| at.as_nanos()).collect()
+    }
+}
+
+pub(crate) fn at_millis(millis: f64) -> Timestamp {
+    Timestamp::ZERO + TimeDelta::from_secs_f64(millis / 1e3)
+}

@@ -1,0 +1,4 @@
+//! Links and queues driven through their public interface.
+
+mod host;
+mod link;
