@@ -25,6 +25,12 @@ impl<P> Packet<P> {
     pub const fn new(size: DataSize, ecn: Ecn, payload: P) -> Self {
         Self { size, ecn, flow: 0, waited: TimeDelta::ZERO, payload }
     }
+
+    /// The same packet with another payload in it.
+    pub fn map<Q>(self, change: impl FnOnce(P) -> Q) -> Packet<Q> {
+        let Self { size, ecn, flow, waited, payload } = self;
+        Packet { size, ecn, flow, waited, payload: change(payload) }
+    }
 }
 
 /// One of a node's connections to its neighbours, counted from zero.
