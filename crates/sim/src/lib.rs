@@ -1,1 +1,13 @@
 //! Discrete-event simulator: nodes, cells and cross traffic in virtual time.
+//!
+//! [`Engine`] hosts links (crate `link`), cells and agents, and carries opaque packets between them along
+//! shortest paths of a [`Topology`]. It knows no controller and no endpoint: crate `lab` wraps those as agents.
+
+mod cell;
+mod engine;
+mod schedule;
+mod topology;
+
+pub use cell::Addressed;
+pub use engine::{AgentId, Engine, Envelope, Observer, RouteId};
+pub use topology::{ElementId, Place, Topology};

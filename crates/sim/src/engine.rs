@@ -1,0 +1,304 @@
+//! The event loop: elements, agents and the packets between them.
+
+use crate::cell::Addressed;
+use crate::schedule::Schedule;
+use crate::topology::{ElementId, Hop, Place, Topology};
+use seaway_link::{Dropped, Link, Node, Packet, Port};
+use seaway_units::Timestamp;
+
+/// What a packet carries inside the simulator: its way, and the agents' own payload.
+#[derive(Debug, Clone, Copy)]
+pub struct Envelope<P> {
+    route: RouteId,
+    hop: u16,
+    leave: Port,
+    sent: Timestamp,
+    payload: P,
+}
+
+impl<P> Envelope<P> {
+    /// When the agent gave the packet out.
+    pub const fn sent(&self) -> Timestamp {
+        self.sent
+    }
+
+    /// Which way it takes.
+    pub const fn route(&self) -> RouteId {
+        self.route
+    }
+
+    /// What the agent put in.
+    pub const fn payload(&self) -> &P {
+        &self.payload
+    }
+}
+
+impl<P> Addressed for Envelope<P> {
+    fn leave_by(&self) -> Port {
+        self.leave
+    }
+}
+
+/// An agent of the [`Engine`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentId(u32);
+
+/// A way from a port of one agent to a port of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteId(u32);
+
+#[derive(Debug)]
+struct Route {
+    hops: Vec<Hop>,
+    to: (AgentId, Port),
+}
+
+/// What carries packets between places.
+#[derive(Debug)]
+enum Element<P> {
+    Link(Box<Link<Envelope<P>>>),
+    Cell(Box<dyn Node<Envelope<P>>>),
+}
+
+impl<P: std::fmt::Debug + Send> Element<P> {
+    fn node(&mut self) -> &mut dyn Node<Envelope<P>> {
+        match self {
+            Self::Link(link) => &mut **link,
+            Self::Cell(cell) => &mut **cell,
+        }
+    }
+}
+
+/// Sees what happens to packets. Every method has an empty default, which costs nothing.
+pub trait Observer<P> {
+    /// An agent gave a packet out.
+    fn on_sent(&mut self, _now: Timestamp, _packet: &Packet<Envelope<P>>) {}
+    /// A packet reached its agent.
+    fn on_delivered(&mut self, _now: Timestamp, _packet: &Packet<Envelope<P>>) {}
+    /// A packet went no further.
+    fn on_dropped(&mut self, _element: ElementId, _dropped: &Dropped<Envelope<P>>) {}
+}
+
+impl<P> Observer<P> for () {}
+
+/// A discrete-event simulator of nodes that exchange packets.
+///
+/// Time is in integer nanoseconds. Events that fall on one instant are taken in the order in which they were
+/// set, so a run is a pure function of what was put in: the same on any platform. In the steady state nothing
+/// is allocated for a packet.
+///
+/// `P` is what packets carry, opaque to everything here; `A` the agents (an enum keeps them free of indirect
+/// calls, `Box<dyn Node<P>>` keeps them open); `O` the observer.
+#[derive(Debug)]
+pub struct Engine<P, A, O = ()> {
+    topology: Topology,
+    elements: Vec<Element<P>>,
+    agents: Vec<A>,
+    routes: Vec<Route>,
+    /// The route behind each port of each agent.
+    ports: Vec<Vec<Option<RouteId>>>,
+    schedule: Schedule,
+    observer: O,
+    now: Timestamp,
+    events: u64,
+}
+
+impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
+    /// An empty world at time zero.
+    pub fn new(observer: O) -> Self {
+        Self {
+            topology: Topology::default(),
+            elements: Vec::new(),
+            agents: Vec::new(),
+            routes: Vec::new(),
+            ports: Vec::new(),
+            schedule: Schedule::default(),
+            observer,
+            now: Timestamp::ZERO,
+            events: 0,
+        }
+    }
+
+    /// The places of this world.
+    pub fn topology(&mut self) -> &mut Topology {
+        &mut self.topology
+    }
+
+    /// Lays a one-way link.
+    pub fn add_link(&mut self, from: Place, to: Place, link: Link<Envelope<P>>) -> ElementId {
+        let element = self.add_element(Element::Link(Box::new(link)));
+        self.topology.join(from, Hop { element, enter: 0, leave: 1 }, to);
+        element
+    }
+
+    /// Puts up a cell whose port *i* stands at `places[i]`. `pairs` lists which ports reach which directly.
+    pub fn add_cell(
+        &mut self,
+        places: &[Place],
+        pairs: &[(Port, Port)],
+        cell: Box<dyn Node<Envelope<P>>>,
+    ) -> ElementId {
+        let element = self.add_element(Element::Cell(cell));
+        for &(enter, leave) in pairs {
+            let hop = Hop { element, enter: enter.0, leave: leave.0 };
+            self.topology.join(places[usize::from(enter.0)], hop, places[usize::from(leave.0)]);
+        }
+        element
+    }
+
+    fn add_element(&mut self, element: Element<P>) -> ElementId {
+        self.elements.push(element);
+        ElementId(self.elements.len() as u32 - 1)
+    }
+
+    /// Adds an agent. It is driven from the next [`run_until`](Self::run_until) on.
+    pub fn add_agent(&mut self, agent: A) -> AgentId {
+        self.agents.push(agent);
+        self.ports.push(Vec::new());
+        AgentId(self.agents.len() as u32 - 1)
+    }
+
+    /// Leads what agent `from.0` gives out by port `from.1`, living at `from.2`, to an agent's port at
+    /// another place. `None` where no way leads there.
+    pub fn connect(&mut self, from: (AgentId, Port, Place), to: (AgentId, Port, Place)) -> Option<RouteId> {
+        let hops = self.topology.shortest(from.2, to.2)?;
+        self.routes.push(Route { hops, to: (to.0, to.1) });
+        let route = RouteId(self.routes.len() as u32 - 1);
+        let ports = &mut self.ports[from.0.0 as usize];
+        let port = usize::from(from.1.0);
+        if ports.len() <= port {
+            ports.resize(port + 1, None);
+        }
+        ports[port] = Some(route);
+        Some(route)
+    }
+
+    /// The elements along a route, in order.
+    pub fn elements_of(&self, route: RouteId) -> impl Iterator<Item = ElementId> {
+        self.routes[route.0 as usize].hops.iter().map(|hop| hop.element)
+    }
+
+    /// The link behind `element`; `None` for a cell.
+    pub fn link(&self, element: ElementId) -> Option<&Link<Envelope<P>>> {
+        match &self.elements[element.0 as usize] {
+            Element::Link(link) => Some(link),
+            Element::Cell(_) => None,
+        }
+    }
+
+    /// The link behind `element`, to be changed between two runs; `None` for a cell.
+    pub fn link_mut(&mut self, element: ElementId) -> Option<&mut Link<Envelope<P>>> {
+        match &mut self.elements[element.0 as usize] {
+            Element::Link(link) => Some(link),
+            Element::Cell(_) => None,
+        }
+    }
+
+    /// An agent.
+    pub fn agent(&self, id: AgentId) -> &A {
+        &self.agents[id.0 as usize]
+    }
+
+    /// An agent, to be changed between two runs.
+    pub fn agent_mut(&mut self, id: AgentId) -> &mut A {
+        &mut self.agents[id.0 as usize]
+    }
+
+    /// The observer.
+    pub const fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// The observer, to be changed between two runs.
+    pub const fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// The present instant.
+    pub const fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Wake-ups and deliveries so far.
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Lets everything happen up to and including `end`.
+    pub fn run_until(&mut self, end: Timestamp) {
+        for node in 0..self.elements.len() + self.agents.len() {
+            self.settle(node as u32);
+        }
+        while let Some((at, node)) = self.schedule.first() {
+            if at > end {
+                break;
+            }
+            debug_assert!(at >= self.now, "time ran back: {at} after {}", self.now);
+            self.now = at.max(self.now);
+            self.events += 1;
+            match self.element_or_agent(node) {
+                Ok(element) => self.elements[element].node().handle_timeout(self.now),
+                Err(agent) => self.agents[agent].handle_timeout(self.now),
+            }
+            self.settle(node);
+        }
+        self.now = end.max(self.now);
+    }
+
+    /// Elements come first among the numbers of the schedule, then agents.
+    fn element_or_agent(&self, node: u32) -> Result<usize, usize> {
+        let node = node as usize;
+        if node < self.elements.len() { Ok(node) } else { Err(node - self.elements.len()) }
+    }
+
+    /// Carries on what a node gives out after an input, and notes when it wants to be woken.
+    fn settle(&mut self, node: u32) {
+        let due = match self.element_or_agent(node) {
+            Ok(element) => self.settle_element(element),
+            Err(agent) => self.settle_agent(agent),
+        };
+        self.schedule.set(node, due);
+    }
+
+    fn settle_element(&mut self, element: usize) -> Option<Timestamp> {
+        while let Some(dropped) = self.elements[element].node().poll_dropped() {
+            self.observer.on_dropped(ElementId(element as u32), &dropped);
+        }
+        while let Some((_, packet)) = self.elements[element].node().poll_packet(self.now) {
+            self.forward(packet);
+        }
+        self.elements[element].node().poll_timeout()
+    }
+
+    fn settle_agent(&mut self, agent: usize) -> Option<Timestamp> {
+        while let Some((port, packet)) = self.agents[agent].poll_packet(self.now) {
+            let route = self.ports[agent].get(usize::from(port.0)).copied().flatten();
+            debug_assert!(route.is_some(), "agent {agent} sent by port {} that leads nowhere", port.0);
+            let Some(route) = route else { continue };
+            let sent = self.now;
+            let packet = packet.map(|payload| Envelope { route, hop: 0, leave: Port(0), sent, payload });
+            self.observer.on_sent(self.now, &packet);
+            self.forward(packet);
+        }
+        self.agents[agent].poll_timeout()
+    }
+
+    /// Takes a packet into the next element of its way, or to its agent at the end of it.
+    fn forward(&mut self, mut packet: Packet<Envelope<P>>) {
+        self.events += 1;
+        let route = &self.routes[packet.payload.route.0 as usize];
+        if let Some(&hop) = route.hops.get(usize::from(packet.payload.hop)) {
+            packet.payload.hop += 1;
+            packet.payload.leave = Port(hop.leave);
+            let element = hop.element.0;
+            self.elements[element as usize].node().handle_packet(self.now, Port(hop.enter), packet);
+            self.settle(element);
+        } else {
+            let (agent, port) = route.to;
+            self.observer.on_delivered(self.now, &packet);
+            let packet = packet.map(|envelope| envelope.payload);
+            self.agents[agent.0 as usize].handle_packet(self.now, port, packet);
+            self.settle(self.elements.len() as u32 + agent.0);
+        }
+    }
+}

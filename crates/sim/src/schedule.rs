@@ -1,0 +1,159 @@
+//! Who is woken next: an indexed heap with at most one entry a node.
+
+use seaway_units::Timestamp;
+
+/// Wake-ups of a fixed set of nodes, each at most once.
+///
+/// Two that fall on one instant come in the order in which they were set; a node that keeps its instant keeps
+/// its place. Setting costs O(log n) and, once every node has been set, no allocation.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Schedule {
+    heap: Vec<Entry>,
+    /// Where each node stands in `heap`; `ABSENT` where it does not.
+    places: Vec<u32>,
+    set: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    at: Timestamp,
+    order: u64,
+    node: u32,
+}
+
+const ABSENT: u32 = u32::MAX;
+/// Children a heap node has: four share a cache line better than two.
+const ARITY: usize = 4;
+
+impl Schedule {
+    /// The earliest wake-up and its node.
+    pub(crate) fn first(&self) -> Option<(Timestamp, u32)> {
+        self.heap.first().map(|entry| (entry.at, entry.node))
+    }
+
+    /// Sets, moves or (with `None`) cancels the wake-up of `node`.
+    pub(crate) fn set(&mut self, node: u32, at: Option<Timestamp>) {
+        if node as usize >= self.places.len() {
+            self.places.resize(node as usize + 1, ABSENT);
+        }
+        let place = self.places[node as usize];
+        match (place, at) {
+            (ABSENT, None) => {}
+            (ABSENT, Some(at)) => {
+                let order = self.next_order();
+                self.heap.push(Entry { at, order, node });
+                self.rise(self.heap.len() - 1);
+            }
+            (place, None) => self.remove(place as usize),
+            (place, Some(at)) => {
+                let place = place as usize;
+                if self.heap[place].at != at {
+                    let order = self.next_order();
+                    self.heap[place] = Entry { at, order, node };
+                    self.settle(place);
+                }
+            }
+        }
+    }
+
+    fn next_order(&mut self) -> u64 {
+        self.set += 1;
+        self.set
+    }
+
+    fn remove(&mut self, place: usize) {
+        let removed = self.heap.swap_remove(place);
+        self.places[removed.node as usize] = ABSENT;
+        if place < self.heap.len() {
+            self.settle(place);
+        }
+    }
+
+    fn settle(&mut self, place: usize) {
+        let risen = self.rise(place);
+        if risen == place {
+            self.sink(place);
+        }
+    }
+
+    /// Moves the entry at `place` towards the root; answers where it ends.
+    fn rise(&mut self, mut place: usize) -> usize {
+        let entry = self.heap[place];
+        while place > 0 {
+            let parent = (place - 1) / ARITY;
+            if self.heap[parent] <= entry {
+                break;
+            }
+            self.put(place, self.heap[parent]);
+            place = parent;
+        }
+        self.put(place, entry);
+        place
+    }
+
+    /// Moves the entry at `place` towards the leaves.
+    fn sink(&mut self, mut place: usize) {
+        let entry = self.heap[place];
+        loop {
+            let first = place * ARITY + 1;
+            let children = first..self.heap.len().min(first + ARITY);
+            let Some(least) = children.min_by_key(|&child| self.heap[child]) else { break };
+            if self.heap[least] >= entry {
+                break;
+            }
+            self.put(place, self.heap[least]);
+            place = least;
+        }
+        self.put(place, entry);
+    }
+
+    fn put(&mut self, place: usize, entry: Entry) {
+        self.heap[place] = entry;
+        self.places[entry.node as usize] = place as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn at(nanos: u64) -> Option<Timestamp> {
+        Some(Timestamp::from_nanos(nanos))
+    }
+
+    #[test]
+    fn equal_instants_come_in_the_order_set() {
+        let mut schedule = Schedule::default();
+        schedule.set(2, at(5));
+        schedule.set(0, at(5));
+        schedule.set(1, at(4));
+        schedule.set(2, at(5));
+        let mut order = Vec::new();
+        while let Some((_, node)) = schedule.first() {
+            order.push(node);
+            schedule.set(node, None);
+        }
+        assert_eq!(order, [1, 2, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_as_an_ordered_map(steps in prop::collection::vec((0..20u32, prop::option::of(0..50u64)), 1..300)) {
+            let mut schedule = Schedule::default();
+            let mut model: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
+            for (index, (node, nanos)) in steps.into_iter().enumerate() {
+                schedule.set(node, nanos.map(Timestamp::from_nanos));
+                match nanos {
+                    None => { model.remove(&node); }
+                    Some(nanos) if model.get(&node).is_some_and(|known| known.0 == nanos) => {}
+                    Some(nanos) => { model.insert(node, (nanos, index)); }
+                }
+                let expected = model.iter().min_by_key(|(_, key)| **key);
+                let expected = expected.map(|(node, key)| (Timestamp::from_nanos(key.0), *node));
+                prop_assert_eq!(schedule.first(), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The engine with real links: arrival times, books, replay.
+
+use proptest::prelude::*;
+use seaway_link::{DropTailConfig, Dropped, Link, LinkConfig, LossConfig, Node, Packet, Port, QueueConfig};
+use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer};
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
+
+/// Sends `left` packets, one every `gap`, and answers each packet that it receives where `answers`.
+#[derive(Debug)]
+struct Talker {
+    left: u32,
+    gap: TimeDelta,
+    next: Timestamp,
+    size: DataSize,
+    answers: bool,
+    owed: u32,
+    heard: Vec<(Timestamp, u32)>,
+}
+
+impl Talker {
+    fn new(left: u32, gap: TimeDelta, size: u64) -> Self {
+        let size = DataSize::from_bytes(size);
+        Self { left, gap, next: Timestamp::ZERO, size, answers: false, owed: 0, heard: Vec::new() }
+    }
+
+    fn answering() -> Self {
+        Self { answers: true, ..Self::new(0, TimeDelta::ZERO, 40) }
+    }
+}
+
+impl Node<u32> for Talker {
+    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<u32>) {
+        self.heard.push((now, packet.payload));
+        self.owed += u32::from(self.answers);
+    }
+
+    fn handle_timeout(&mut self, _now: Timestamp) {}
+
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<u32>)> {
+        if self.owed > 0 {
+            self.owed -= 1;
+        } else if self.left > 0 && self.next <= now {
+            self.left -= 1;
+            self.next += self.gap;
+        } else {
+            return None;
+        }
+        Some((Port(0), Packet::new(self.size, Ecn::NotEct, self.left)))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        (self.left > 0).then_some(self.next)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Books {
+    sent: u64,
+    delivered: u64,
+    dropped: u64,
+    last: Timestamp,
+}
+
+impl Observer<u32> for Books {
+    fn on_sent(&mut self, now: Timestamp, _packet: &Packet<Envelope<u32>>) {
+        self.sent += 1;
+        assert!(now >= self.last);
+        self.last = now;
+    }
+
+    fn on_delivered(&mut self, now: Timestamp, packet: &Packet<Envelope<u32>>) {
+        self.delivered += 1;
+        assert!(now >= packet.payload.sent() + packet.waited);
+    }
+
+    fn on_dropped(&mut self, _element: ElementId, _dropped: &Dropped<Envelope<u32>>) {
+        self.dropped += 1;
+    }
+}
+
+type World = Engine<u32, Talker, Books>;
+
+fn link(rate: Bitrate, packets: u64, loss: f64, name: &str) -> Link<Envelope<u32>> {
+    let config = LinkConfig {
+        rate: Some(rate),
+        delay: TimeDelta::from_millis(10),
+        queue: Some(QueueConfig::DropTail(DropTailConfig::packets(packets))),
+        loss: (loss > 0.0).then(|| LossConfig::Independent { rate: loss, at: Default::default() }),
+        ..LinkConfig::default()
+    };
+    Link::new(&config.plan().unwrap(), 1, name).unwrap()
+}
+
+/// a – m – b, the same both ways.
+fn chain(talker: Talker, rate: Bitrate, packets: u64, loss: f64) -> (World, [AgentId; 2], Vec<ElementId>) {
+    let mut world = World::new(Books::default());
+    let [a, m, b] = ["a", "m", "b"].map(|name| world.topology().place(name));
+    let mut links = Vec::new();
+    for (index, (from, to)) in [(a, m), (m, b), (b, m), (m, a)].into_iter().enumerate() {
+        links.push(world.add_link(from, to, link(rate, packets, loss, &format!("link{index}"))));
+    }
+    let agents = [world.add_agent(talker), world.add_agent(Talker::answering())];
+    world.connect((agents[0], Port(0), a), (agents[1], Port(0), b)).unwrap();
+    world.connect((agents[1], Port(0), b), (agents[0], Port(0), a)).unwrap();
+    (world, agents, links)
+}
+
+#[test]
+fn a_packet_takes_serialisation_and_propagation_of_each_hop() {
+    let talker = Talker::new(3, TimeDelta::from_millis(100), 1000);
+    let (mut world, [a, b], _) = chain(talker, Bitrate::from_mbps(1), 50, 0.0);
+    world.run_until(Timestamp::from_nanos(1_000_000_000));
+    // 8 ms + 10 ms, twice; the answer of 40 B takes 0.32 ms + 10 ms, twice.
+    let millis = |at: &(Timestamp, u32)| at.0.as_nanos() as f64 / 1e6;
+    assert_eq!(world.agent(b).heard.iter().map(millis).collect::<Vec<_>>(), [36.0, 136.0, 236.0]);
+    assert_eq!(world.agent(a).heard.iter().map(millis).collect::<Vec<_>>(), [56.64, 156.64, 256.64]);
+}
+
+#[test]
+fn a_run_in_pieces_is_the_run() {
+    let make = || chain(Talker::new(500, TimeDelta::from_micros(900), 1000), Bitrate::from_mbps(5), 5, 0.05);
+    let (mut whole, agents, _) = make();
+    whole.run_until(Timestamp::from_nanos(2_000_000_000));
+    let (mut pieces, _, _) = make();
+    for step in 1..=200 {
+        pieces.run_until(Timestamp::from_nanos(step * 10_000_000));
+    }
+    assert_eq!(whole.agent(agents[0]).heard, pieces.agent(agents[0]).heard);
+    assert_eq!(whole.events(), pieces.events());
+}
+
+proptest! {
+    #[test]
+    fn the_books_are_kept(
+        count in 1..400u32, gap in 50..3000i64, size in 40..1500u64, kbps in 100..20_000u64,
+        packets in 1..40u64, loss in 0.0..0.3f64, until in 1..3000u64,
+    ) {
+        let talker = Talker::new(count, TimeDelta::from_micros(gap), size);
+        let (mut world, _, links) = chain(talker, Bitrate::from_kbps(kbps), packets, loss);
+        world.run_until(Timestamp::from_nanos(until * 1_000_000));
+        let inside: u64 = links.iter().map(|&id| world.link(id).unwrap().inside()).sum();
+        let books = world.observer();
+        prop_assert_eq!(books.sent, books.delivered + books.dropped + inside);
+    }
+}
