@@ -1,1 +1,26 @@
 //! Packets as bytes: RTP, RTCP and the feedback formats of every controller.
+//!
+//! No state and no allocation. Each format is a plain value with `parse`, `buffer_len` and `emit`; what it
+//! carries of variable length stays borrowed, so parsing copies nothing but the fixed fields. A format whose
+//! records are made one by one (congestion control feedback) is written by a writer into the caller's buffer
+//! and read through iterators.
+//!
+//! Everything that arrives is hostile: `parse` checks the whole packet once and says in [`Error`] what was
+//! wrong and where; after it, nothing can fail. All fields are big-endian. `emit` writes the first
+//! `buffer_len()` octets of the buffer and returns their number.
+//!
+//! | module | format |
+//! | --- | --- |
+//! | [`rtp`] | RTP packet (RFC 3550) |
+//! | [`extension`] | RTP header extensions (RFC 8285) and the elements this project sends |
+
+mod bytes;
+mod clock;
+mod error;
+pub mod extension;
+mod list;
+pub mod rtp;
+
+pub use clock::{MicrosClock, NtpShort, NtpTime};
+pub use error::Error;
+pub use list::{List, Record};
