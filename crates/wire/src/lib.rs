@@ -13,12 +13,14 @@
 //! | --- | --- |
 //! | [`rtp`] | RTP packet (RFC 3550) |
 //! | [`extension`] | RTP header extensions (RFC 8285) and the elements this project sends |
+//! | [`rtcp`] | compound packets and every report |
 
 mod bytes;
 mod clock;
 mod error;
 pub mod extension;
 mod list;
+pub mod rtcp;
 pub mod rtp;
 
 pub use clock::{MicrosClock, NtpShort, NtpTime};
