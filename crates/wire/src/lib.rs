@@ -14,11 +14,13 @@
 //! | [`rtp`] | RTP packet (RFC 3550) |
 //! | [`extension`] | RTP header extensions (RFC 8285) and the elements this project sends |
 //! | [`rtcp`] | compound packets and every report |
+//! | [`h264`] | H.264 payload (RFC 6184) |
 
 mod bytes;
 mod clock;
 mod error;
 pub mod extension;
+pub mod h264;
 mod list;
 pub mod rtcp;
 pub mod rtp;
