@@ -45,6 +45,8 @@ impl Sub for Decibels {
     }
 }
 
+pub(crate) const EXPECTED: &str = "a level such as \"46.7 dB\"";
+
 impl fmt::Display for Decibels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)?;
@@ -56,7 +58,7 @@ impl FromStr for Decibels {
     type Err = ParseError;
     /// Reads `"46.6777 dB"`.
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        parse_scaled(text, "a level such as \"46.7 dB\"", &[Unit("dB", 1.0)]).map(Self)
+        parse_scaled(text, EXPECTED, &[Unit("dB", 1.0)]).map(Self)
     }
 }
 

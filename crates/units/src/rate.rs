@@ -142,7 +142,7 @@ impl Sum for Bitrate {
 
 const UNITS: &[Unit] =
     &[Unit("bit/s", 1.0), Unit("kbit/s", 1e3), Unit("Mbit/s", 1e6), Unit("Gbit/s", 1e9), Unit("B/s", 8.0)];
-const EXPECTED: &str = "a rate such as \"2.5 Mbit/s\"";
+pub(crate) const EXPECTED: &str = "a rate such as \"2.5 Mbit/s\"";
 
 impl fmt::Display for Bitrate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

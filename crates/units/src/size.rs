@@ -102,7 +102,7 @@ impl Sum for DataSize {
 }
 
 const UNITS: &[Unit] = &[Unit("B", 1.0), Unit("kB", 1e3), Unit("MB", 1e6), Unit("GB", 1e9)];
-const EXPECTED: &str = "a size such as \"1000 B\"";
+pub(crate) const EXPECTED: &str = "a size such as \"1000 B\"";
 
 impl fmt::Display for DataSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

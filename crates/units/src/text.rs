@@ -76,15 +76,33 @@ pub(crate) fn display_scaled(
 
 #[cfg(feature = "serde")]
 mod serde_text {
-    use crate::{Bitrate, DataSize, Decibels, TimeDelta};
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use crate::{Bitrate, DataSize, Decibels, TimeDelta, decibels, rate, size, time};
+    use serde::de::{Deserialize, Deserializer, Error, Visitor};
+    use serde::{Serialize, Serializer};
+    use std::fmt;
+    use std::marker::PhantomData;
+    use std::str::FromStr;
+
+    /// Reads a quantity from its text alone, so that a bare number is refused and the error says what is wanted.
+    struct Text<T>(&'static str, PhantomData<T>);
+
+    impl<T: FromStr<Err = super::ParseError>> Visitor<'_> for Text<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
 
     macro_rules! by_text {
-        ($($name:ty),*) => {$(
+        ($($name:ty: $expected:expr),*) => {$(
             impl<'de> Deserialize<'de> for $name {
                 fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                    let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                    text.parse().map_err(D::Error::custom)
+                    deserializer.deserialize_str(Text($expected, PhantomData))
                 }
             }
 
@@ -96,5 +114,8 @@ mod serde_text {
         )*};
     }
 
-    by_text!(Bitrate, DataSize, Decibels, TimeDelta);
+    by_text!(
+        Bitrate: rate::EXPECTED, DataSize: size::EXPECTED,
+        Decibels: decibels::EXPECTED, TimeDelta: time::EXPECTED
+    );
 }

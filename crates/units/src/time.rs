@@ -254,6 +254,8 @@ impl Sum for TimeDelta {
 const UNITS: &[Unit] =
     &[Unit("s", 1e9), Unit("ms", 1e6), Unit("us", 1e3), Unit("µs", 1e3), Unit("ns", 1.0), Unit("min", 60e9)];
 
+pub(crate) const EXPECTED: &str = "a time such as \"40 ms\"";
+
 impl fmt::Display for TimeDelta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3), Unit("ns", 1.0)];
@@ -265,7 +267,7 @@ impl FromStr for TimeDelta {
     type Err = ParseError;
     /// Reads `"40 ms"`, `"1.5s"`, `"-5 us"`, `"2 min"`.
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        parse_scaled(text, "a time such as \"40 ms\"", UNITS).map(|nanos| Self(nanos.round() as i64))
+        parse_scaled(text, EXPECTED, UNITS).map(|nanos| Self(nanos.round() as i64))
     }
 }
 
