@@ -87,7 +87,7 @@ fn find(name: &str) -> Result<&'static ControllerInfo, SpecError> {
 }
 
 /// "did you mean a, b?" with the names nearest to `found`, or all of them.
-fn nearest<'a>(found: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+pub fn nearest<'a>(found: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let close: Vec<_> = known.clone().filter(|name| edit_distance(found, name) <= 2).collect();
     if close.is_empty() {
         format!("there are: {}", known.collect::<Vec<_>>().join(", "))
