@@ -1,0 +1,36 @@
+//! `[[attach]]`: where a node of an emulated network meets the outside. The simulator has no use for it.
+
+use serde::Deserialize;
+use std::net::SocketAddr;
+
+/// A node and how packets reach it from outside.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attach {
+    /// The node.
+    pub node: String,
+    /// The name of a TUN device.
+    pub tun: Option<String>,
+    /// The address of a UDP socket.
+    pub udp: Option<SocketAddr>,
+}
+
+/// How packets come in and go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlet<'a> {
+    /// A TUN device of this name.
+    Tun(&'a str),
+    /// A UDP socket at this address.
+    Udp(SocketAddr),
+}
+
+impl Attach {
+    /// The one way given; `None` where there is none or more than one.
+    pub fn outlet(&self) -> Option<Outlet<'_>> {
+        match (&self.tun, self.udp) {
+            (Some(tun), None) => Some(Outlet::Tun(tun)),
+            (None, Some(address)) => Some(Outlet::Udp(address)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What the parts of a scenario must be to one another.
+
+use crate::metrics;
+use crate::scenario::document::{Document, Step, at};
+use crate::scenario::error::ScenarioError;
+use crate::scenario::flow::{Flow, FlowKind, Start};
+use crate::scenario::media::{MediaFlow, Source};
+use crate::scenario::{Expect, Scenario};
+use seaway_control::registry::{self, nearest};
+use seaway_units::{Bitrate, DataSize, TimeDelta};
+use std::collections::BTreeSet;
+
+/// Finds the first thing that does not hold together. `tables[i]` is the table that flow `i` was written in.
+pub(crate) fn check(
+    document: &Document<'_>,
+    scenario: &Scenario,
+    tables: &[usize],
+) -> Result<(), ScenarioError> {
+    times(document, scenario)?;
+    links(document, scenario)?;
+    let mut names = BTreeSet::new();
+    let ways = Ways::new(scenario);
+    for (flow, &table) in scenario.flows.iter().zip(tables) {
+        let place = Place { document, base: ["flow".into(), table.into()] };
+        place.name("flow", &flow.name, !names.insert(flow.name.as_str()))?;
+        if flow.name.contains('#') && !flow.name.ends_with("#1") {
+            continue;
+        }
+        place.node("from", &flow.from, &ways.nodes)?;
+        place.node("to", &flow.to, &ways.nodes)?;
+        route(&place, flow, &ways)?;
+        span(&place, flow, scenario.duration)?;
+        match &flow.kind {
+            FlowKind::Media(media) => media_flow(&place, media)?,
+            FlowKind::Tcp(tcp) => {
+                place.packet(tcp.packet)?;
+                place.above_zero("min_rto", tcp.min_rto)?;
+                place.require("initial_window", tcp.initial_window != Some(0), "expected at least 1")?;
+                place.require("size", tcp.size != Some(DataSize::ZERO), "expected a size above zero")?;
+            }
+            FlowKind::Udp(udp) => {
+                place.packet(udp.packet)?;
+                place.require("rate", udp.rate > Bitrate::ZERO, "expected a rate above zero")?;
+            }
+        }
+    }
+    for (index, attach) in scenario.attach.iter().enumerate() {
+        let place = Place { document, base: ["attach".into(), index.into()] };
+        place.node("node", &attach.node, &ways.nodes)?;
+        place.require("tun", attach.outlet().is_some(), "expected either `tun` or `udp`")?;
+    }
+    for (index, expect) in scenario.expect.iter().enumerate() {
+        expectation(&Place { document, base: ["expect".into(), index.into()] }, expect, scenario)?;
+    }
+    Ok(())
+}
+
+fn times(document: &Document<'_>, scenario: &Scenario) -> Result<(), ScenarioError> {
+    /// A simulation of a year is a slip of the pen.
+    const LONGEST: TimeDelta = TimeDelta::from_secs(30 * 24 * 3600);
+    let Scenario { duration, warmup, .. } = *scenario;
+    if duration <= TimeDelta::ZERO || duration > LONGEST {
+        let message = format!("`duration` is {duration}: expected above 0 s and at most {LONGEST}");
+        return Err(document.error_at(at!["duration"], message));
+    }
+    if warmup.is_negative() || warmup >= duration {
+        let message = format!("`warmup` is {warmup}: expected at least 0 s and less than `duration`");
+        return Err(document.error_at(at!["warmup"], message));
+    }
+    Ok(())
+}
+
+fn links(document: &Document<'_>, scenario: &Scenario) -> Result<(), ScenarioError> {
+    let mut names = BTreeSet::new();
+    for (index, link) in scenario.links.iter().enumerate() {
+        let place = Place { document, base: ["link".into(), index.into()] };
+        place.name("link", &link.name, !names.insert(link.name.as_str()))?;
+        for (key, node) in [("from", &link.from), ("to", &link.to)] {
+            place.require(key, is_name(node), "expected a name without blanks, dots, slashes and #")?;
+        }
+        place.require("to", link.from != link.to, "a link ends at another node than it begins at")?;
+    }
+    Ok(())
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 64
+        && !text.contains(|c: char| c.is_whitespace() || c.is_control() || ".#/=".contains(c))
+}
+
+/// A table of the document that is being checked.
+struct Place<'d> {
+    document: &'d Document<'d>,
+    base: [Step<'d>; 2],
+}
+
+impl Place<'_> {
+    fn error(&self, key: &str, message: impl Into<String>) -> ScenarioError {
+        let steps = key.split('.').map(Step::Key);
+        let path: Vec<Step<'_>> = self.base.iter().copied().chain(steps).collect();
+        self.document.error_at(&path, message)
+    }
+
+    /// `expected` is what `key` would have to be.
+    fn require(&self, key: &str, holds: bool, expected: &str) -> Result<(), ScenarioError> {
+        if holds { Ok(()) } else { Err(self.error(key, format!("`{key}`: {expected}"))) }
+    }
+
+    fn above_zero(&self, key: &str, span: TimeDelta) -> Result<(), ScenarioError> {
+        self.require(key, span > TimeDelta::ZERO, "expected a time above zero")
+    }
+
+    fn packet(&self, size: DataSize) -> Result<(), ScenarioError> {
+        let fits = (DataSize::from_bytes(40)..=DataSize::from_bytes(65_535)).contains(&size);
+        self.require("packet", fits, "expected 40 B to 65535 B")
+    }
+
+    fn name(&self, what: &str, name: &str, is_taken: bool) -> Result<(), ScenarioError> {
+        let stem = name.split('#').next().unwrap_or_default();
+        self.require("name", is_name(stem), "expected a name without blanks, dots, slashes and #")?;
+        if is_taken {
+            return Err(self.error("name", format!("there are two {what}s named `{name}`")));
+        }
+        Ok(())
+    }
+
+    fn node(&self, key: &str, name: &str, nodes: &[&str]) -> Result<(), ScenarioError> {
+        if nodes.contains(&name) {
+            return Ok(());
+        }
+        let advice = if nodes.is_empty() {
+            "there is no [[link]]".to_owned()
+        } else {
+            nearest(name, nodes.iter().copied())
+        };
+        Err(self.error(key, format!("no link ends at a node `{name}`; {advice}")))
+    }
+}
+
+/// Which node leads to which.
+struct Ways<'s> {
+    nodes: Vec<&'s str>,
+    next: Vec<Vec<usize>>,
+}
+
+impl<'s> Ways<'s> {
+    fn new(scenario: &'s Scenario) -> Self {
+        let nodes = scenario.nodes();
+        let mut next = vec![Vec::new(); nodes.len()];
+        let index = |name: &str| nodes.iter().position(|node| *node == name).unwrap_or_default();
+        for link in &scenario.links {
+            let (from, to) = (index(&link.from), index(&link.to));
+            next[from].push(to);
+            if link.backward.is_some() {
+                next[to].push(from);
+            }
+        }
+        Self { nodes, next }
+    }
+
+    fn lead(&self, from: &str, to: &str) -> bool {
+        let index = |name: &str| self.nodes.iter().position(|node| *node == name);
+        let (Some(from), Some(to)) = (index(from), index(to)) else { return false };
+        let mut reached = BTreeSet::from([from]);
+        let mut frontier = vec![from];
+        while let Some(here) = frontier.pop() {
+            frontier.extend(self.next[here].iter().filter(|&&next| reached.insert(next)));
+        }
+        reached.contains(&to)
+    }
+}
+
+fn route(place: &Place<'_>, flow: &Flow, ways: &Ways<'_>) -> Result<(), ScenarioError> {
+    place.require("to", flow.from != flow.to, "a flow ends at another node than it begins at")?;
+    for (from, to, why) in [(&flow.from, &flow.to, "data"), (&flow.to, &flow.from, "feedback")] {
+        if !ways.lead(from, to) {
+            let hint = "a link goes both ways with `both = true`";
+            let message = format!("no way for {why} from `{from}` to `{to}`; {hint}");
+            return Err(place.error("to", message));
+        }
+    }
+    Ok(())
+}
+
+fn span(place: &Place<'_>, flow: &Flow, duration: TimeDelta) -> Result<(), ScenarioError> {
+    let end = flow.stop.unwrap_or(duration);
+    let begins = !flow.start.earliest().is_negative() && flow.start.latest() < duration;
+    place.require("start", begins, "expected at least 0 s and less than the run's `duration`")?;
+    if let Start::Uniform(from, to) = flow.start {
+        place.require("start", from <= to, "expected the earlier instant first")?;
+    }
+    place.require("stop", end > flow.start.latest(), "expected an instant later than `start`")?;
+    place.require("stop", end <= duration, "expected at most the run's `duration`")?;
+    let mut last = TimeDelta::from_nanos(-1);
+    for &(from, to) in &flow.pause {
+        place.require("pause", from > last && to > from, "expected spans [from, to], one after the other")?;
+        last = to;
+    }
+    Ok(())
+}
+
+fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {
+    place.packet(media.packet)?;
+    registry::build(&media.control, registry::Setting { packet: media.packet, ecn: media.ecn.into() })
+        .map_err(|error| place.error("control", error.to_string()))?;
+    if let Some(rate) = media.rate {
+        let start = rate.start.unwrap_or(rate.min);
+        place.require("rate.min", rate.min > Bitrate::ZERO, "expected a rate above zero")?;
+        place.require("rate.max", rate.min <= rate.max, "expected at least `min`")?;
+        place.require("rate.start", (rate.min..=rate.max).contains(&start), "expected `min` to `max`")?;
+    }
+    if let Some(weight) = media.weight {
+        place.require("weight", weight > 0.0 && weight <= 1e6, "expected a number above 0, up to 1000000")?;
+    }
+    source(place, &media.source)?;
+    if let Some(interval) = media.feedback.interval {
+        place.above_zero("feedback.interval", interval)?;
+    }
+    if let Some(deadline) = media.repair.and_then(|repair| repair.deadline) {
+        place.above_zero("repair.deadline", deadline)?;
+    }
+    if let Some(receiver) = media.receiver {
+        let bounded = receiver.buffer.is_some() && receiver.consume.is_some();
+        let partly =
+            receiver.buffer.is_some() || receiver.consume.is_some() || receiver.start_level.is_some();
+        let valid = if receiver.playout.is_some() { !partly } else { bounded };
+        place.require("receiver", valid, "expected `buffer` and `consume`, or `playout` alone")?;
+        let level = receiver.start_level.unwrap_or(0.0);
+        place.require("receiver.start_level", (0.0..=1.0).contains(&level), "expected 0 to 1")?;
+        if let Some(playout) = receiver.playout {
+            place.above_zero("receiver.playout", playout)?;
+        }
+    }
+    Ok(())
+}
+
+fn source(place: &Place<'_>, source: &Source) -> Result<(), ScenarioError> {
+    let fps = |fps: f64| place.require("source.fps", (0.1..=1000.0).contains(&fps), "expected 0.1 to 1000");
+    match *source {
+        Source::Saturated => Ok(()),
+        Source::Cbr { rate, fps: frames } => {
+            place.require("source.rate", rate > Bitrate::ZERO, "expected a rate above zero")?;
+            fps(frames)
+        }
+        Source::Frames { model, fps: frames, key_interval, key_ratio } => {
+            use crate::scenario::FrameModel::Periodic;
+            let given = key_interval.is_some() || key_ratio.is_some();
+            let expected = "`key_interval` and `key_ratio` apply only to model = \"periodic\"";
+            place.require("source", model == Periodic || !given, expected)?;
+            if let Some(interval) = key_interval {
+                place.above_zero("source.key_interval", interval)?;
+            }
+            let ratio = key_ratio.unwrap_or(1.0);
+            place.require("source.key_ratio", (1.0..=100.0).contains(&ratio), "expected 1 to 100")?;
+            fps(frames)
+        }
+    }
+}
+
+fn expectation(place: &Place<'_>, expect: &Expect, scenario: &Scenario) -> Result<(), ScenarioError> {
+    let metric = metrics::resolve(&expect.of, scenario).map_err(|message| place.error("of", message))?;
+    place.require("of", expect.min.is_some() || expect.max.is_some(), "expected `min`, `max` or both")?;
+    for (key, bound) in [("min", &expect.min), ("max", &expect.max)] {
+        if let Some(bound) = bound {
+            bound.in_unit_of(metric).map_err(|message| place.error(key, message))?;
+        }
+    }
+    Ok(())
+}

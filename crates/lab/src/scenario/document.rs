@@ -1,0 +1,185 @@
+//! The text of a scenario as a table that knows where each of its values was written.
+
+use crate::scenario::error::{Place, ScenarioError};
+use crate::scenario::overrides::Override;
+use seaway_control::registry::nearest;
+use serde::de::DeserializeOwned;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+/// A value and where it was written.
+pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
+
+/// A parsed file with the overrides applied.
+pub(crate) struct Document<'a> {
+    file: &'a str,
+    text: &'a str,
+    overrides: &'a [Override],
+    root: DeTable<'a>,
+}
+
+/// One step from a table or an array to what is inside.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> From<&'a str> for Step<'a> {
+    fn from(key: &'a str) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<usize> for Step<'_> {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+/// A path through the document: `at!["flow", 2, "rate"]`.
+macro_rules! at {
+    ($($step:expr),* $(,)?) => { &[$($crate::scenario::document::Step::from($step)),*] };
+}
+pub(crate) use at;
+
+impl<'a> Document<'a> {
+    /// Reads the file and applies the overrides in order.
+    pub(crate) fn parse(
+        file: &'a str,
+        text: &'a str,
+        overrides: &'a [Override],
+    ) -> Result<Self, ScenarioError> {
+        let mut document = Self { file, text, overrides, root: DeTable::new() };
+        document.root = DeTable::parse(text).map_err(|error| document.refuse(&error, &[]))?.into_inner();
+        for (index, item) in overrides.iter().enumerate() {
+            let span = text.len() + index + 1..text.len() + index + 1;
+            item.apply(&mut document.root, span.clone())
+                .map_err(|message| ScenarioError::new(document.place(span), message))?;
+        }
+        Ok(document)
+    }
+
+    /// Whether a top-level key was written.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.root.contains_key(key)
+    }
+
+    /// Reads each of the tables under a top-level key as a `T`.
+    pub(crate) fn read_all<T: DeserializeOwned>(&self, key: &str) -> Result<Vec<T>, ScenarioError> {
+        self.tables(key)?.into_iter().map(|table| self.read(table, &[])).collect()
+    }
+
+    /// The tables under a top-level key written as `[[key]]`.
+    pub(crate) fn tables(&self, key: &str) -> Result<Vec<Value<'a>>, ScenarioError> {
+        let Some(value) = self.root.get(key) else { return Ok(Vec::new()) };
+        match value.get_ref() {
+            DeValue::Array(items) if items.iter().all(|item| item.get_ref().is_table()) => {
+                Ok(items.iter().cloned().collect())
+            }
+            other => Err(self.error(
+                value.span(),
+                format!("expected [[{key}]] tables, found {}", with_article(other.type_str())),
+            )),
+        }
+    }
+
+    /// What remains at the top level, read as a `T`; `others` are keys that exist but were taken before.
+    pub(crate) fn header<T: DeserializeOwned>(&self, others: &[&str]) -> Result<T, ScenarioError> {
+        let mut rest = self.root.clone();
+        for key in others {
+            rest.remove(*key);
+        }
+        self.read(Spanned::new(0..0, DeValue::Table(rest)), others)
+    }
+
+    /// Reads a value as a `T`; `others` are keys that would be valid beside those `T` knows.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        value: Value<'a>,
+        others: &[&str],
+    ) -> Result<T, ScenarioError> {
+        let whole = value.span();
+        T::deserialize(ValueDeserializer::from(value)).map_err(|error| {
+            let span = error.span().unwrap_or(whole);
+            self.error(span, reworded(error.message(), others))
+        })
+    }
+
+    /// An error about what is at `path`, or about the nearest thing around it that was written.
+    pub(crate) fn error_at(&self, path: &[Step<'_>], message: impl Into<String>) -> ScenarioError {
+        let mut span = 0..0;
+        let mut here: Option<&Value<'a>> = None;
+        for step in path {
+            let table = here.map_or(Some(&self.root), |value| value.get_ref().as_table());
+            here = match step {
+                Step::Key(key) => table.and_then(|table| table.get(*key)),
+                Step::Index(index) => here.and_then(|value| value.get_ref().get(*index)),
+            };
+            let Some(value) = here else { break };
+            span = value.span();
+        }
+        self.error(span, message)
+    }
+
+    pub(crate) fn error(&self, span: Range<usize>, message: impl Into<String>) -> ScenarioError {
+        ScenarioError::new(self.place(span), message)
+    }
+
+    fn refuse(&self, error: &toml::de::Error, others: &[&str]) -> ScenarioError {
+        self.error(error.span().unwrap_or(0..0), reworded(error.message(), others))
+    }
+
+    fn place(&self, span: Range<usize>) -> Place {
+        let file = self.file.to_owned();
+        if let Some(item) = span.start.checked_sub(self.text.len() + 1).and_then(|i| self.overrides.get(i)) {
+            return Place::Override(item.to_string());
+        }
+        if span == (0..0) {
+            return Place::File { file };
+        }
+        let mut start = span.start.min(self.text.len());
+        while !self.text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let before = &self.text[..start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Place::Line {
+            file,
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+/// Takes `keys` out of a table into one of its own.
+pub(crate) fn split<'a>(value: Value<'a>, keys: &[&str]) -> (Value<'a>, Value<'a>) {
+    let span = value.span();
+    let DeValue::Table(table) = value.into_inner() else {
+        unreachable!("`Document::tables` gives nothing but tables")
+    };
+    let (taken, rest) = table.into_iter().partition(|(key, _)| keys.contains(&key.get_ref().as_ref()));
+    (Spanned::new(span.clone(), DeValue::Table(taken)), Spanned::new(span, DeValue::Table(rest)))
+}
+
+/// The message of the deserialiser in the words of a scenario.
+fn reworded(message: &str, others: &[&str]) -> String {
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let Some((found, known)) = names.split_first() else { return message.replace('\n', " ") };
+    let known = || known.iter().chain(others).copied();
+    if message.starts_with("unknown field") {
+        format!("unknown key `{found}`; {}", nearest(found, known()))
+    } else if message.starts_with("unknown variant") {
+        format!("unknown value `{found}`; {}", nearest(found, known()))
+    } else if message.starts_with("missing field") {
+        format!("the key `{found}` is missing")
+    } else {
+        message.replace('\n', " ")
+    }
+}
+
+fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {noun}")
+}

@@ -1,0 +1,52 @@
+//! `[[expect]]`: a bound on a number of the summary.
+
+use crate::metrics::Metric;
+use seaway_units::{Bitrate, ParseError, TimeDelta};
+use serde::Deserialize;
+use std::str::FromStr;
+
+/// A number of the summary and the bounds it should keep.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// The number's path, `flow.video.received_bps`.
+    pub of: String,
+    /// At least.
+    pub min: Option<Bound>,
+    /// At most.
+    pub max: Option<Bound>,
+}
+
+/// A bound as it was written: a quantity with its unit, or a bare number where the metric has none.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Bound {
+    /// A pure number.
+    Number(f64),
+    /// A quantity with its unit.
+    Quantity(String),
+}
+
+impl Bound {
+    /// The bound as a number in the metric's unit.
+    ///
+    /// # Errors
+    /// Where the metric has a unit and the bound has none or another, or the other way round.
+    pub fn in_unit_of(&self, metric: &Metric) -> Result<f64, String> {
+        match (self, metric.unit) {
+            (Self::Number(number), "") if number.is_finite() => Ok(*number),
+            (Self::Quantity(text), "bit/s") => number(text, |rate: Bitrate| rate.as_bps_f64()),
+            (Self::Quantity(text), "s") => number(text, |span: TimeDelta| span.as_secs_f64()),
+            (Self::Quantity(text), "ms") => number(text, |span: TimeDelta| span.as_millis_f64()),
+            (Self::Number(number), unit) if !unit.is_empty() => {
+                Err(format!("{number} has no unit: `{}` is in {unit}", metric.name))
+            }
+            (Self::Number(number), _) => Err(format!("{number} is not a number to compare with")),
+            (Self::Quantity(text), _) => Err(format!("{text:?}: `{}` is a pure number", metric.name)),
+        }
+    }
+}
+
+fn number<T: FromStr<Err = ParseError>>(text: &str, convert: impl FnOnce(T) -> f64) -> Result<f64, String> {
+    text.parse().map(convert).map_err(|error| error.to_string())
+}

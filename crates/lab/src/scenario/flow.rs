@@ -1,0 +1,192 @@
+//! `[[flow]]`: what every flow has, and which kind it is.
+
+use crate::scenario::document::{Document, Value, at, split};
+use crate::scenario::error::ScenarioError;
+use crate::scenario::media::MediaFlow;
+use crate::scenario::tcp::TcpFlow;
+use crate::scenario::udp::UdpFlow;
+use seaway_control::registry::nearest;
+use seaway_units::TimeDelta;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use std::fmt;
+
+/// A flow from one node to another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Its name in the summary.
+    pub name: String,
+    /// The node that sends.
+    pub from: String,
+    /// The node that receives.
+    pub to: String,
+    /// When it begins.
+    pub start: Start,
+    /// When it ends; absent: with the run.
+    pub stop: Option<TimeDelta>,
+    /// Spans of silence in the midst of it, `[from, to)`, in order.
+    pub pause: Vec<(TimeDelta, TimeDelta)>,
+    /// What it carries and how.
+    pub kind: FlowKind,
+}
+
+/// The kinds of flow.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FlowKind {
+    /// Video under a rate controller.
+    Media(Box<MediaFlow>),
+    /// A TCP connection.
+    Tcp(TcpFlow),
+    /// Datagrams without control.
+    Udp(UdpFlow),
+}
+
+impl FlowKind {
+    /// The word the scenario uses.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Media(_) => "media",
+            Self::Tcp(_) => "tcp",
+            Self::Udp(_) => "udp",
+        }
+    }
+}
+
+/// When a flow begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At an instant of the run.
+    At(TimeDelta),
+    /// Drawn uniformly, from the flow's own stream of random numbers.
+    Uniform(TimeDelta, TimeDelta),
+}
+
+impl Start {
+    /// The earliest it can be.
+    pub const fn earliest(self) -> TimeDelta {
+        match self {
+            Self::At(at) | Self::Uniform(at, _) => at,
+        }
+    }
+
+    /// The latest it can be.
+    pub const fn latest(self) -> TimeDelta {
+        match self {
+            Self::At(at) | Self::Uniform(_, at) => at,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Start {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct StartVisitor;
+        impl<'de> Visitor<'de> for StartVisitor {
+            type Value = Start;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time such as \"5 s\", or { uniform = [\"0 s\", \"5 s\"] }")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Start, E> {
+                text.parse().map(Start::At).map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Start, A::Error> {
+                match map.next_key::<String>()?.as_deref() {
+                    Some("uniform") => {
+                        let (from, to) = map.next_value()?;
+                        Ok(Start::Uniform(from, to))
+                    }
+                    Some(other) => Err(A::Error::unknown_field(other, &["uniform"])),
+                    None => Err(A::Error::missing_field("uniform")),
+                }
+            }
+        }
+        deserializer.deserialize_any(StartVisitor)
+    }
+}
+
+/// The keys every flow has.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Common {
+    name: Option<String>,
+    kind: Option<String>,
+    from: String,
+    to: String,
+    #[serde(default = "at_once")]
+    start: Start,
+    stop: Option<TimeDelta>,
+    #[serde(default)]
+    pause: Vec<(TimeDelta, TimeDelta)>,
+    #[serde(default = "one")]
+    count: u32,
+}
+
+const COMMON: &[&str] = &["name", "kind", "from", "to", "start", "stop", "pause", "count"];
+const KINDS: &[&str] = &["media", "tcp", "udp"];
+/// More than any paper asks for; a run of them still fits into memory.
+const MOST: u32 = 100_000;
+
+fn at_once() -> Start {
+    Start::At(TimeDelta::ZERO)
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// All flows of the document with the place of their table among the flows, `count` written out as `name#1`, `name#2` and so on.
+pub(crate) fn read(document: &Document<'_>) -> Result<Vec<(usize, Flow)>, ScenarioError> {
+    let mut flows: Vec<(usize, Flow)> = Vec::new();
+    for (index, table) in document.tables("flow")?.into_iter().enumerate() {
+        let (flow, count) = read_one(document, index, table)?;
+        let name = match &flow.name {
+            name if name.is_empty() => unused_name(&flows, flow.kind.name()),
+            name => name.clone(),
+        };
+        if count == 1 {
+            flows.push((index, Flow { name, ..flow }));
+        } else {
+            let copies = (1..=count).map(|i| (index, Flow { name: format!("{name}#{i}"), ..flow.clone() }));
+            flows.extend(copies);
+        }
+    }
+    Ok(flows)
+}
+
+fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(Flow, u32), ScenarioError> {
+    let (common, rest) = split(table, COMMON);
+    let common: Common = document.read(common, &[])?;
+    let refuse = |key: &str, message: String| Err(document.error_at(at!["flow", index, key], message));
+    let kind = match common.kind.as_deref() {
+        Some("media") => FlowKind::Media(Box::new(document.read(rest, COMMON)?)),
+        Some("tcp") => FlowKind::Tcp(document.read(rest, COMMON)?),
+        Some("udp") => FlowKind::Udp(document.read(rest, COMMON)?),
+        Some(other) => {
+            let advice = nearest(other, KINDS.iter().copied());
+            return refuse("kind", format!("unknown kind of flow `{other}`; {advice}"));
+        }
+        None => return refuse("kind", format!("the key `kind` is missing; there are: {}", KINDS.join(", "))),
+    };
+    if common.count == 0 || common.count > MOST {
+        return refuse("count", format!("`count` is {}: expected 1 to {MOST}", common.count));
+    }
+    let flow = Flow {
+        name: common.name.unwrap_or_default(),
+        from: common.from,
+        to: common.to,
+        start: common.start,
+        stop: common.stop,
+        pause: common.pause,
+        kind,
+    };
+    Ok((flow, common.count))
+}
+
+/// `tcp`, or `tcp-2` where there is one already.
+fn unused_name(flows: &[(usize, Flow)], kind: &str) -> String {
+    let taken =
+        |name: &str| flows.iter().any(|(_, flow)| flow.name.split('#').next().unwrap_or_default() == name);
+    let numbered = (2..).map(|i| format!("{kind}-{i}"));
+    std::iter::once(kind.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
+}

@@ -1,0 +1,69 @@
+//! `[[link]]`: a link between two nodes, one way or both.
+
+use crate::scenario::document::{Document, Step, split};
+use crate::scenario::error::ScenarioError;
+use seaway_link::LinkConfig;
+use serde::Deserialize;
+
+/// A link as a scenario writes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// Its name in the summary.
+    pub name: String,
+    /// The node it begins at.
+    pub from: String,
+    /// The node it ends at.
+    pub to: String,
+    /// From `from` to `to`.
+    pub forward: LinkConfig,
+    /// From `to` to `from`, where it goes both ways.
+    pub backward: Option<LinkConfig>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ends {
+    name: String,
+    from: String,
+    to: String,
+    #[serde(default)]
+    both: bool,
+    reverse: Option<LinkConfig>,
+}
+
+const ENDS: &[&str] = &["name", "from", "to", "both", "reverse"];
+
+/// All links of the document.
+pub(crate) fn read(document: &Document<'_>) -> Result<Vec<Link>, ScenarioError> {
+    let mut links = Vec::new();
+    for (index, table) in document.tables("link")?.into_iter().enumerate() {
+        let (ends, rest) = split(table, ENDS);
+        let ends: Ends = document.read(ends, &[])?;
+        let forward: LinkConfig = document.read(rest, ENDS)?;
+        check(document, &["link".into(), index.into()], &forward)?;
+        let backward = match (ends.both, ends.reverse) {
+            (true, reverse) => Some(forward.way_back(&reverse.unwrap_or_default())),
+            (false, None) => None,
+            (false, Some(_)) => {
+                let place = ["link".into(), index.into(), "reverse".into()];
+                return Err(document.error_at(&place, "`reverse` applies only where `both = true`"));
+            }
+        };
+        if let Some(backward) = &backward {
+            check(document, &["link".into(), index.into(), "reverse".into()], backward)?;
+        }
+        links.push(Link { name: ends.name, from: ends.from, to: ends.to, forward, backward });
+    }
+    Ok(links)
+}
+
+/// Whether one direction holds together. `base` is where it is written.
+fn check(document: &Document<'_>, base: &[Step<'_>], config: &LinkConfig) -> Result<(), ScenarioError> {
+    let Err(error) = config.plan() else { return Ok(()) };
+    let field = match &error {
+        seaway_link::Error::Config { field, .. } => field.as_str(),
+        seaway_link::Error::Trace { .. } => "trace",
+    };
+    let path: Vec<Step<'_>> = base.iter().copied().chain(field.split('.').map(Step::Key)).collect();
+    Err(document.error_at(&path, error.to_string()))
+}

@@ -1,0 +1,206 @@
+//! `kind = "media"`: video under a rate controller.
+
+use seaway_control::ControlSpec;
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+/// The keys of a media flow.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MediaFlow {
+    /// The controller with its options, `multfrc(max=8)`.
+    #[serde(deserialize_with = "control_spec")]
+    pub control: ControlSpec,
+    /// How the controller's target becomes the encoder's.
+    #[serde(default)]
+    pub policy: PolicyName,
+    /// The range the controller stays inside and where it begins.
+    pub rate: Option<Rates>,
+    /// The part of this flow relative to others with the same policy; above zero.
+    pub weight: Option<f64>,
+    /// The codepoint written on media packets.
+    #[serde(default)]
+    pub ecn: EcnName,
+    /// How media is spread over the lanes of a controller that has several.
+    pub stripe: Option<Stripe>,
+    /// Where frames come from.
+    pub source: Source,
+    /// What the receiver reports.
+    #[serde(default)]
+    pub feedback: Feedback,
+    /// How losses are repaired.
+    pub repair: Option<Repair>,
+    /// The receiver's buffer.
+    pub receiver: Option<Receiver>,
+    /// The largest IP datagram.
+    #[serde(default = "default_packet")]
+    pub packet: DataSize,
+}
+
+fn default_packet() -> DataSize {
+    DataSize::from_bytes(1200)
+}
+
+fn control_spec<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ControlSpec, D::Error> {
+    let spec: ControlSpec = String::deserialize(deserializer)?.parse().map_err(D::Error::custom)?;
+    Ok(spec)
+}
+
+/// The range of a controller and its first rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// Never below; RFC 8867 section 4.3 where it is left out.
+    #[serde(default = "lowest")]
+    pub min: Bitrate,
+    /// Where a controller without a slow start of its own begins; `min` where it is left out.
+    pub start: Option<Bitrate>,
+    /// Never above; what the encoders could use.
+    pub max: Bitrate,
+}
+
+fn lowest() -> Bitrate {
+    Bitrate::from_kbps(150)
+}
+
+/// From the controller's target to the encoder's share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyName {
+    /// The target as it is.
+    #[default]
+    Direct,
+    /// Smoothed by a proportional-derivative rule.
+    Pd,
+}
+
+/// The ECN codepoint of media packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnName {
+    /// Not taking part.
+    #[default]
+    NotEct,
+    /// ECT(0).
+    Ect0,
+    /// ECT(1).
+    Ect1,
+}
+
+impl From<EcnName> for Ecn {
+    fn from(name: EcnName) -> Self {
+        match name {
+            EcnName::NotEct => Self::NotEct,
+            EcnName::Ect0 => Self::Ect0,
+            EcnName::Ect1 => Self::Ect1,
+        }
+    }
+}
+
+/// What stays together on one lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stripe {
+    /// Nothing: packet by packet.
+    Packet,
+    /// A frame.
+    Frame,
+    /// A group of pictures.
+    Gop,
+}
+
+/// Where frames come from.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Source {
+    /// Always a full packet to send.
+    Saturated,
+    /// Frames of one size at a constant rate, whatever the controller says.
+    Cbr {
+        /// Payload bits per second.
+        rate: Bitrate,
+        /// Frames per second.
+        #[serde(default = "thirty")]
+        fps: f64,
+    },
+    /// Frames of a model of an encoder, which follows its share of the target.
+    Frames {
+        /// Which model.
+        #[serde(default)]
+        model: FrameModel,
+        /// Frames per second.
+        #[serde(default = "thirty")]
+        fps: f64,
+        /// `periodic`: from one key frame to the next; absent: only the first and those asked for.
+        key_interval: Option<TimeDelta>,
+        /// `periodic`: size of a key frame over that of another.
+        key_ratio: Option<f64>,
+    },
+}
+
+fn thirty() -> f64 {
+    30.0
+}
+
+/// Models of an encoder without pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrameModel {
+    /// RFC 8593 section 5: Laplace-distributed sizes and intervals, a transient after a large change.
+    #[default]
+    Statistical,
+    /// Key frames at an interval or on request, all other frames of one size, the mean as asked.
+    Periodic,
+}
+
+/// What the receiver reports.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Feedback {
+    /// The format on the wire.
+    #[serde(default)]
+    pub format: FeedbackFormat,
+    /// From one message to the next; absent: as the controller wants it.
+    pub interval: Option<TimeDelta>,
+    /// The IP datagram of a message; absent: as long as its contents are.
+    pub size: Option<DataSize>,
+}
+
+/// The formats of feedback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FeedbackFormat {
+    /// What the controller's own document describes.
+    #[default]
+    Native,
+    /// RFC 8888.
+    Ccfb,
+    /// Transport-wide congestion control.
+    Twcc,
+}
+
+/// How losses are repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repair {
+    /// Lost packets are asked for again while they can come in time.
+    #[serde(default)]
+    pub retransmit: bool,
+    /// How long after its capture a frame is of use.
+    pub deadline: Option<TimeDelta>,
+}
+
+/// The receiver's buffer: bounded in bytes and drained at a constant rate, or a playout delay.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Receiver {
+    /// What the buffer can hold.
+    pub buffer: Option<DataSize>,
+    /// The rate at which the player takes from it.
+    pub consume: Option<Bitrate>,
+    /// The part of the buffer that is filled before the player begins.
+    pub start_level: Option<f64>,
+    /// From capture to display.
+    pub playout: Option<TimeDelta>,
+}

@@ -1,0 +1,143 @@
+//! A scenario: a network and its flows, as text.
+//!
+//! [`Scenario::parse`] reads the TOML that `DESIGN.md` of the project lays down. Nothing is guessed and nothing is
+//! ignored: an unknown key, a key that does not apply, a bare number where a unit is needed, an unknown node, a
+//! flow without a way there or back are errors that name the line and what would be valid.
+
+mod attach;
+mod check;
+mod document;
+mod error;
+mod expect;
+mod flow;
+mod link;
+mod media;
+mod overrides;
+mod tcp;
+mod udp;
+
+pub use attach::{Attach, Outlet};
+pub use error::{Place, ScenarioError};
+pub use expect::{Bound, Expect};
+pub use flow::{Flow, FlowKind, Start};
+pub use link::Link;
+pub use media::{
+    EcnName, Feedback, FeedbackFormat, FrameModel, MediaFlow, PolicyName, Rates, Receiver, Repair, Source,
+    Stripe,
+};
+pub use overrides::Override;
+pub use tcp::{TcpAlgorithm, TcpFlow};
+pub use udp::UdpFlow;
+
+use document::{Document, at};
+use seaway_units::TimeDelta;
+use serde::Deserialize;
+
+/// A network and its flows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Its name in the summary.
+    pub name: String,
+    /// What it shows, in a sentence.
+    pub about: Option<String>,
+    /// How long it runs.
+    pub duration: TimeDelta,
+    /// The beginning that is left out of the summary.
+    pub warmup: TimeDelta,
+    /// Where all randomness comes from.
+    pub seed: u64,
+    /// The network.
+    pub links: Vec<Link>,
+    /// What uses it; `count` is written out.
+    pub flows: Vec<Flow>,
+    /// Where an emulator's nodes meet the outside.
+    pub attach: Vec<Attach>,
+    /// What the summary should show.
+    pub expect: Vec<Expect>,
+}
+
+/// The keys outside any table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    schema: u32,
+    name: String,
+    about: Option<String>,
+    duration: TimeDelta,
+    #[serde(default)]
+    warmup: Warmup,
+    #[serde(default = "first_seed")]
+    seed: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Warmup(TimeDelta);
+
+impl Default for Warmup {
+    fn default() -> Self {
+        Self(TimeDelta::ZERO)
+    }
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+/// The lists a scenario may have.
+const TABLES: &[&str] = &["link", "flow", "attach", "expect"];
+/// The lists the format knows and this version does not.
+const LATER: &[&str] = &["wlan", "wimax"];
+
+impl Scenario {
+    /// The version of the format.
+    pub const SCHEMA: u32 = 1;
+
+    /// Reads a scenario. `file` is its name in messages; `overrides` are applied in order before anything is
+    /// checked.
+    ///
+    /// # Errors
+    /// The first mistake: where it is, what was found and what would be valid.
+    pub fn parse(file: &str, text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        let document = Document::parse(file, text, overrides)?;
+        for key in LATER {
+            if document.has(key) {
+                let message = format!("[[{key}]] cells are not available in this version; there is: link");
+                return Err(document.error_at(at![*key], message));
+            }
+        }
+        let header: Header = document.header(TABLES)?;
+        if header.schema != Self::SCHEMA {
+            let message = format!("`schema` is {}: expected {}", header.schema, Self::SCHEMA);
+            return Err(document.error_at(at!["schema"], message));
+        }
+        let flows = flow::read(&document)?;
+        let scenario = Self {
+            name: header.name,
+            about: header.about,
+            duration: header.duration,
+            warmup: header.warmup.0,
+            seed: header.seed,
+            links: link::read(&document)?,
+            flows: flows.iter().map(|(_, flow)| flow.clone()).collect(),
+            attach: document.read_all("attach")?,
+            expect: document.read_all("expect")?,
+        };
+        let tables: Vec<usize> = flows.iter().map(|&(table, _)| table).collect();
+        check::check(&document, &scenario, &tables)?;
+        Ok(scenario)
+    }
+
+    /// The names of all nodes, each once, in the order they are written.
+    pub fn nodes(&self) -> Vec<&str> {
+        let mut nodes = Vec::new();
+        for name in self.links.iter().flat_map(|link| [link.from.as_str(), link.to.as_str()]) {
+            if !nodes.contains(&name) {
+                nodes.push(name);
+            }
+        }
+        nodes
+    }
+}
+
+#[cfg(test)]
+mod tests;
