@@ -1,0 +1,8 @@
+//! The clip that comes with the binary: five seconds of *Big Buck Bunny*, (c) 2008 Blender Foundation,
+//! <https://peach.blender.org>, Creative Commons Attribution 3.0.
+
+/// The MP4 file, 1280x720, 25 pictures/s, 132 pictures.
+pub static BIG_BUCK_BUNNY: &[u8] = include_bytes!("../../../assets/bigbuckbunny_720p.mp4");
+
+/// Who made it, to be shown where the clip is.
+pub const ATTRIBUTION: &str = "Big Buck Bunny, (c) 2008 Blender Foundation, peach.blender.org, CC BY 3.0";

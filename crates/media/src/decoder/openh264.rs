@@ -1,0 +1,106 @@
+//! OpenH264 as a decoder that freezes.
+
+use super::{Decoded, Freeze, ReceivedFrame, VideoDecoder, raw};
+use crate::h264::{Inspector, Refusal};
+use crate::picture::PlaneView;
+use crate::{Error, Picture, PicturePool, PictureSize};
+use openh264::decoder as codec;
+
+/// What to do when pictures are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Concealment {
+    /// Show nothing new until the next key frame: never a broken picture.
+    #[default]
+    Freeze,
+    /// Go on with what is there: moving, but smeared until the next key frame.
+    Conceal,
+}
+
+/// Decodes H.264 of all profiles without interlace, 8 bit, 4:2:0, without B pictures: each access unit is
+/// one picture, shown at once.
+pub struct H264Decoder {
+    codec: codec::Decoder,
+    inspector: Inspector,
+    concealment: Concealment,
+    /// A key frame must come first.
+    frozen: bool,
+    pool: Option<PicturePool>,
+}
+
+impl H264Decoder {
+    /// A decoder that has seen nothing.
+    ///
+    /// # Errors
+    /// Where the library cannot be set up.
+    pub fn new(concealment: Concealment) -> Result<Self, Error> {
+        let mut codec = codec::Decoder::new().map_err(Error::codec("decoder set-up"))?;
+        if concealment == Concealment::Conceal {
+            raw::conceal(&mut codec)?;
+        }
+        Ok(Self { codec, inspector: Inspector::new(), concealment, frozen: true, pool: None })
+    }
+
+    /// True while a key frame is needed before anything can be shown.
+    pub fn is_frozen(&self) -> bool {
+        self.frozen
+    }
+}
+
+impl VideoDecoder for H264Decoder {
+    fn decode(&mut self, frame: &ReceivedFrame<'_>) -> Result<Decoded, Error> {
+        let inspection = match self.inspector.inspect(frame.data) {
+            Ok(inspection) => inspection,
+            // Parameter sets may travel alone.
+            Err(Refusal::NoPicture) => return Ok(Decoded::Frozen(Freeze::Delayed)),
+            Err(_) => {
+                self.frozen = true;
+                return Ok(Decoded::Frozen(Freeze::Damaged));
+            }
+        };
+        let lost = frame.after_loss || inspection.follows_gap;
+        match self.concealment {
+            _ if inspection.key => self.frozen = false,
+            Concealment::Freeze => self.frozen |= lost,
+            Concealment::Conceal => {}
+        }
+        if self.frozen {
+            return Ok(Decoded::Frozen(Freeze::ReferencesMissing));
+        }
+        let output = raw::decode(&mut self.codec, inspection.stream);
+        let trusted = output.sound || self.concealment == Concealment::Conceal;
+        self.frozen = !trusted;
+        Ok(match output.picture.filter(|_| trusted) {
+            Some(planes) => match copy(&mut self.pool, inspection.size, planes, frame) {
+                Some(picture) => Decoded::Picture(picture),
+                None => Decoded::Frozen(Freeze::Damaged),
+            },
+            None if output.sound => Decoded::Frozen(Freeze::Delayed),
+            None => Decoded::Frozen(Freeze::Damaged),
+        })
+    }
+}
+
+impl std::fmt::Debug for H264Decoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { concealment, frozen, .. } = self;
+        f.debug_struct("H264Decoder").field("concealment", concealment).field("frozen", frozen).finish()
+    }
+}
+
+/// A picture of ours from the decoder's memory; `None` where it is smaller than was announced.
+fn copy(
+    pool: &mut Option<PicturePool>,
+    size: PictureSize,
+    planes: [PlaneView<'_>; 3],
+    frame: &ReceivedFrame<'_>,
+) -> Option<Picture> {
+    if planes[0].width < size.width() as usize || planes[0].height < size.height() as usize {
+        return None;
+    }
+    if pool.as_ref().is_none_or(|pool| pool.size() != size) {
+        *pool = Some(PicturePool::new(size));
+    }
+    let mut buffer = pool.as_ref()?.take();
+    buffer.copy_from(planes);
+    Some(buffer.finish(frame.id, frame.time))
+}

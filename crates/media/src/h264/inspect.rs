@@ -1,0 +1,159 @@
+//! What an access unit says of itself, and whether a decoder may see it.
+
+use super::{NalType, append_nal, nal_units};
+use crate::PictureSize;
+use h264_reader::nal::pps::PicParameterSet;
+use h264_reader::nal::slice::SliceHeader;
+use h264_reader::nal::sps::{FrameMbsFlags, SeqParameterSet};
+use h264_reader::nal::{Nal, RefNal};
+
+/// Reads access units one after another, checks every header, and keeps the parameter sets.
+///
+/// The decoder behind it is written in C++. It gets only NAL units of known types, with parameter sets that
+/// parse, pictures within [`PictureSize`]'s bounds, and slices that refer to a parameter set that was seen.
+#[derive(Debug, Default)]
+pub struct Inspector {
+    context: h264_reader::Context,
+    /// `frame_num` of the last reference picture (`PrevRefFrameNum`).
+    previous: Option<u16>,
+    checked: Vec<u8>,
+}
+
+/// What an access unit turned out to be.
+#[derive(Debug)]
+pub struct Inspection<'a> {
+    /// The units a decoder may see, as a byte stream.
+    pub stream: &'a [u8],
+    /// The picture's size, without the margin that cropping hides.
+    pub size: PictureSize,
+    /// It depends on no other picture, and no later one on an earlier one.
+    pub key: bool,
+    /// Its number does not follow its predecessor's: reference pictures are missing in between.
+    pub follows_gap: bool,
+}
+
+/// Why an access unit is kept from the decoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It holds no slice.
+    NoPicture,
+    /// A slice header, or the parameter set it refers to, is missing or damaged.
+    BadSlice,
+    /// The picture is larger than the bounds, or its format is not progressive 8-bit 4:2:0.
+    Format,
+    /// It is longer than any picture within the bounds needs.
+    TooLong,
+}
+
+impl Inspector {
+    /// An uncompressed picture of the largest size has 12 Mbyte; no sender means more.
+    const MAX_LENGTH: usize = 12 << 20;
+
+    /// An inspector that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Checks one access unit, in decoding order.
+    ///
+    /// # Errors
+    /// [`Refusal`] where the decoder had better not see it. Parameter sets that were sound are kept even so.
+    pub fn inspect(&mut self, access_unit: &[u8]) -> Result<Inspection<'_>, Refusal> {
+        if access_unit.len() > Self::MAX_LENGTH {
+            return Err(Refusal::TooLong);
+        }
+        self.checked.clear();
+        let mut first_slice = None;
+        for unit in nal_units(access_unit) {
+            let sound = match NalType::of(unit) {
+                Some(NalType::SequenceParameters) => self.keep_sequence(unit)?,
+                Some(NalType::PictureParameters) => self.keep_picture(unit),
+                Some(NalType::Slice | NalType::IdrSlice) => {
+                    let slice = Slice::parse(&self.context, unit).ok_or(Refusal::BadSlice)?;
+                    first_slice.get_or_insert(slice);
+                    true
+                }
+                // Supplemental information and what this profile does not know: nothing is lost without it.
+                _ => false,
+            };
+            if sound {
+                append_nal(unit, &mut self.checked);
+            }
+        }
+        let slice = first_slice.ok_or(Refusal::NoPicture)?;
+        let follows_gap = self.advance(&slice);
+        Ok(Inspection { stream: &self.checked, size: slice.size, key: slice.key, follows_gap })
+    }
+
+    /// A sequence parameter set that parses and describes a picture within the bounds is kept.
+    fn keep_sequence(&mut self, unit: &[u8]) -> Result<bool, Refusal> {
+        let Ok(parameters) = SeqParameterSet::from_bits(RefNal::new(unit, &[], true).rbsp_bits()) else {
+            return Ok(false);
+        };
+        picture_size(&parameters).ok_or(Refusal::Format)?;
+        self.context.put_seq_param_set(parameters);
+        Ok(true)
+    }
+
+    fn keep_picture(&mut self, unit: &[u8]) -> bool {
+        let bits = RefNal::new(unit, &[], true).rbsp_bits();
+        let Ok(parameters) = PicParameterSet::from_bits(&self.context, bits) else { return false };
+        self.context.put_pic_param_set(parameters);
+        true
+    }
+
+    /// Section 7.4.3, `frame_num`: it stays, or is one more than that of the last reference picture.
+    fn advance(&mut self, slice: &Slice) -> bool {
+        let follows_gap = !slice.key
+            && self.previous.is_none_or(|previous| {
+                let next = (u32::from(previous) + 1) % slice.max_frame_num;
+                slice.frame_num != previous && u32::from(slice.frame_num) != next
+            });
+        if slice.key || slice.reference {
+            self.previous = Some(slice.frame_num);
+        }
+        follows_gap
+    }
+}
+
+struct Slice {
+    size: PictureSize,
+    key: bool,
+    reference: bool,
+    frame_num: u16,
+    max_frame_num: u32,
+}
+
+impl Slice {
+    fn parse(context: &h264_reader::Context, unit: &[u8]) -> Option<Self> {
+        let nal = RefNal::new(unit, &[], true);
+        let header = nal.header().ok()?;
+        let mut bits = nal.rbsp_bits();
+        let (slice, sequence, _) = SliceHeader::from_bits(context, &mut bits, header, None).ok()?;
+        Some(Self {
+            size: picture_size(sequence)?,
+            key: NalType::of(unit) == Some(NalType::IdrSlice),
+            reference: header.nal_ref_idc() != 0,
+            frame_num: slice.frame_num,
+            max_frame_num: 1 << sequence.log2_max_frame_num(),
+        })
+    }
+}
+
+/// The size the decoder will put out; `None` where it is out of bounds, odd, interlaced or not 8-bit 4:2:0.
+fn picture_size(parameters: &SeqParameterSet) -> Option<PictureSize> {
+    use h264_reader::nal::sps::ChromaFormat;
+    let chroma = &parameters.chroma_info;
+    let plain = chroma.chroma_format == ChromaFormat::YUV420
+        && chroma.bit_depth_luma_minus8 == 0
+        && chroma.bit_depth_chroma_minus8 == 0
+        && matches!(parameters.frame_mbs_flags, FrameMbsFlags::Frames);
+    // Compared before anything is computed from them: they may be any number.
+    let most = PictureSize::MAX_SIDE / 16;
+    let (width, height) = (parameters.pic_width_in_mbs_minus1, parameters.pic_height_in_map_units_minus1);
+    if !plain || width >= most || height >= most {
+        return None;
+    }
+    let (width, height) = parameters.pixel_dimensions().ok()?;
+    PictureSize::new(width & !1, height & !1).ok()
+}

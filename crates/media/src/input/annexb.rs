@@ -1,0 +1,116 @@
+//! Raw H.264 byte streams (ITU-T H.264 Annex B): no container, so no times.
+
+use super::ReadSeek;
+use super::coded::{Coded, Sample, SampleReader, Tracks};
+use crate::h264::{AccessUnitSplitter, DecoderConfiguration, NalType, nal_units};
+use crate::{Error, FrameRate};
+use h264_reader::nal::sps::SeqParameterSet;
+use h264_reader::nal::{Nal, RefNal};
+use std::collections::VecDeque;
+use std::io::{Read, Seek, SeekFrom};
+
+/// No NAL unit of a picture within the bounds is longer.
+const MAX_UNIT: usize = 12 << 20;
+
+/// Opens a byte stream. The rate is the one its parameter set names, else 25 pictures/s. Without times there
+/// is no telling in which order pictures with B slices are shown but by decoding them, so samples are numbered.
+pub(super) fn open(file: Box<dyn ReadSeek>) -> Result<(Coded, Tracks), Error> {
+    let mut reader = ByteStream {
+        file,
+        buffer: Vec::new(),
+        splitter: AccessUnitSplitter::default(),
+        ready: VecDeque::new(),
+        ended: false,
+        next: 0,
+        frame_rate: FrameRate::USUAL,
+    };
+    reader.fill()?;
+    if let Some(rate) = reader.ready.front().and_then(|unit| named_rate(unit)) {
+        reader.frame_rate = rate;
+    }
+    let frame_rate = Some(reader.frame_rate);
+    let configuration = DecoderConfiguration { length_size: 0, parameter_sets: Vec::new() };
+    Ok((Coded { reader: Box::new(reader), configuration, frame_rate }, Tracks::default()))
+}
+
+/// The rate in the usability information of a sequence parameter set (section E.2.1: two ticks a picture).
+fn named_rate(access_unit: &[u8]) -> Option<FrameRate> {
+    let unit = nal_units(access_unit).find(|unit| NalType::of(unit) == Some(NalType::SequenceParameters))?;
+    let parameters = SeqParameterSet::from_bits(RefNal::new(unit, &[], true).rbsp_bits()).ok()?;
+    let timing = parameters.vui_parameters?.timing_info?;
+    FrameRate::new(timing.time_scale, timing.num_units_in_tick.checked_mul(2)?)
+}
+
+struct ByteStream {
+    file: Box<dyn ReadSeek>,
+    /// Read, and not yet known to hold a whole NAL unit.
+    buffer: Vec<u8>,
+    splitter: AccessUnitSplitter,
+    ready: VecDeque<Vec<u8>>,
+    ended: bool,
+    next: u64,
+    frame_rate: FrameRate,
+}
+
+impl ByteStream {
+    const CHUNK: u64 = 256 << 10;
+
+    /// Reads until an access unit is complete, or the end.
+    fn fill(&mut self) -> Result<(), Error> {
+        while self.ready.is_empty() && !self.ended {
+            let read = self.file.by_ref().take(Self::CHUNK).read_to_end(&mut self.buffer);
+            self.ended = read.map_err(Error::io("input"))? == 0;
+            self.split();
+            if self.buffer.len() + self.splitter.pending() > MAX_UNIT {
+                return Err(Error::Malformed {
+                    container: "H.264",
+                    at: format!("access unit {}", self.next),
+                    found: "more than 12 Mbyte".into(),
+                    expected: "a start code",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands on the NAL units that are complete: all but the last, and at the end that one too.
+    fn split(&mut self) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut rest = buffer.len();
+        let mut units = nal_units(&buffer).peekable();
+        while let Some(unit) = units.next() {
+            if units.peek().is_none() && !self.ended {
+                // Its start code stays before it.
+                rest = unit.as_ptr() as usize - buffer.as_ptr() as usize - 3;
+                break;
+            }
+            self.ready.extend(self.splitter.push(unit));
+        }
+        if self.ended {
+            self.ready.extend(self.splitter.finish());
+        }
+        drop(units);
+        buffer.drain(..rest);
+        self.buffer = buffer;
+    }
+}
+
+impl SampleReader for ByteStream {
+    fn next_sample(&mut self, data: &mut Vec<u8>) -> Result<Option<Sample>, Error> {
+        self.fill()?;
+        let Some(unit) = self.ready.pop_front() else { return Ok(None) };
+        *data = unit;
+        let time = self.frame_rate.time_of(self.next);
+        self.next += 1;
+        Ok(Some(Sample { time }))
+    }
+
+    fn rewind(&mut self) -> Result<(), Error> {
+        self.file.seek(SeekFrom::Start(0)).map_err(Error::io("input"))?;
+        self.buffer.clear();
+        self.splitter = AccessUnitSplitter::default();
+        self.ready.clear();
+        (self.ended, self.next) = (false, 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! Pictures of a coded track: samples from a container, decoded and put into the order they are shown.
+
+use super::{PictureFormat, PictureSource};
+use crate::h264::{DecoderConfiguration, Inspector, append_from_lengths};
+use crate::picture::PlaneView;
+use crate::{Error, FrameId, FrameRate, Picture, PicturePool, PictureSize};
+use openh264::decoder::{DecodeOptions, DecodedYUV, Decoder, Flush};
+use openh264::formats::YUVSource;
+use seaway_units::TimeDelta;
+use std::collections::{BTreeSet, VecDeque};
+
+/// Delivers the samples of one track in decoding order.
+pub(super) trait SampleReader: Send {
+    /// Puts the next sample into `data`, in place of what is there; `None` at the end.
+    fn next_sample(&mut self, data: &mut Vec<u8>) -> Result<Option<Sample>, Error>;
+
+    /// Begins again with the first sample.
+    fn rewind(&mut self) -> Result<(), Error>;
+}
+
+/// What a container knows of a sample.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    /// When it is shown.
+    pub(super) time: TimeDelta,
+}
+
+/// An H.264 track, found in a container.
+pub(super) struct Coded {
+    pub(super) reader: Box<dyn SampleReader>,
+    pub(super) configuration: DecoderConfiguration,
+    /// `None` where the container does not tell.
+    pub(super) frame_rate: Option<FrameRate>,
+}
+
+/// The tracks of a container that are not shown.
+#[derive(Debug, Default)]
+pub(super) struct Tracks {
+    pub(super) left_out: Vec<String>,
+}
+
+impl Tracks {
+    /// More names than this help nobody.
+    const MOST: usize = 32;
+
+    pub(super) fn leave_out(&mut self, description: String) {
+        if self.left_out.len() < Self::MOST {
+            self.left_out.push(description);
+        }
+    }
+
+    /// The error that says what there is instead.
+    pub(super) fn without_h264(&self, container: &str) -> Error {
+        let found = if self.left_out.is_empty() { "no track".into() } else { self.left_out.join(", ") };
+        Error::Unsupported(format!("{container} file without an H.264 track: {found}"))
+    }
+}
+
+/// A coded track as a source of pictures.
+pub(super) struct CodedSource {
+    track: Coded,
+    left_out: Vec<String>,
+    decoder: Decoder,
+    inspector: Inspector,
+    sample: Vec<u8>,
+    stream: Vec<u8>,
+    /// Times of samples whose pictures have not come out; they come out in the order of time.
+    waiting: BTreeSet<TimeDelta>,
+    decoded: VecDeque<Picture>,
+    ended: bool,
+    shown: u64,
+    format: PictureFormat,
+    pool: PicturePool,
+}
+
+impl CodedSource {
+    /// Decodes up to the first picture, which tells the size.
+    pub(super) fn new(track: Coded, tracks: Tracks) -> Result<Self, Error> {
+        let frame_rate = track.frame_rate.unwrap_or(FrameRate::USUAL);
+        let format = PictureFormat { size: PictureSize::SMALLEST, frame_rate };
+        let mut source = Self {
+            track,
+            left_out: tracks.left_out,
+            decoder: Decoder::new().map_err(Error::codec("decoder set-up"))?,
+            inspector: Inspector::new(),
+            sample: Vec::new(),
+            stream: Vec::new(),
+            waiting: BTreeSet::new(),
+            decoded: VecDeque::new(),
+            ended: false,
+            shown: 0,
+            format,
+            pool: PicturePool::new(PictureSize::SMALLEST),
+        };
+        source.fill()?;
+        match source.decoded.front() {
+            Some(first) => source.format.size = first.size(),
+            None => {
+                return Err(Error::Unsupported("H.264 track without a picture that can be decoded".into()));
+            }
+        }
+        Ok(source)
+    }
+
+    /// Decodes until a picture is there, or the end.
+    fn fill(&mut self) -> Result<(), Error> {
+        while self.decoded.is_empty() && !self.ended {
+            match self.track.reader.next_sample(&mut self.sample)? {
+                Some(sample) => self.decode(sample),
+                None => self.drain(),
+            }
+        }
+        Ok(())
+    }
+
+    /// A sample that the decoder refuses costs its picture, no more.
+    fn decode(&mut self, sample: Sample) {
+        self.stream.clear();
+        self.stream.extend_from_slice(&self.track.configuration.parameter_sets);
+        match self.track.configuration.length_size {
+            0 => self.stream.extend_from_slice(&self.sample),
+            length_size => {
+                append_from_lengths(&self.sample, length_size, &mut self.stream);
+            }
+        }
+        let Ok(inspection) = self.inspector.inspect(&self.stream) else { return };
+        self.waiting.insert(sample.time);
+        let later = DecodeOptions::new().flush_after_decode(Flush::NoFlush);
+        match self.decoder.decode_with_options(inspection.stream, later) {
+            Ok(Some(picture)) => {
+                let time = self.waiting.pop_first().unwrap_or(sample.time);
+                self.decoded.extend(copy(&mut self.pool, &picture, time));
+            }
+            Ok(None) => {}
+            Err(_) => {
+                self.waiting.remove(&sample.time);
+            }
+        }
+    }
+
+    /// What the decoder held back for the sake of order.
+    fn drain(&mut self) {
+        self.ended = true;
+        let pictures = self.decoder.flush_remaining().unwrap_or_default();
+        for picture in &pictures {
+            let Some(time) = self.waiting.pop_first() else { break };
+            self.decoded.extend(copy(&mut self.pool, picture, time));
+        }
+    }
+}
+
+/// `None` where the decoder put out a size that no picture of ours has.
+fn copy(pool: &mut PicturePool, from: &DecodedYUV<'_>, time: TimeDelta) -> Option<Picture> {
+    let (width, height) = from.dimensions();
+    let even = |side: usize| u32::try_from(side & !1).unwrap_or(0);
+    let size = PictureSize::new(even(width), even(height)).ok()?;
+    if pool.size() != size {
+        *pool = PicturePool::new(size);
+    }
+    let mut buffer = pool.take();
+    let (luma, chroma, _) = from.strides();
+    buffer.copy_from([
+        PlaneView { data: from.y(), stride: luma, width, height },
+        PlaneView { data: from.u(), stride: chroma, width: width / 2, height: height / 2 },
+        PlaneView { data: from.v(), stride: chroma, width: width / 2, height: height / 2 },
+    ]);
+    Some(buffer.finish(FrameId(0), time))
+}
+
+impl PictureSource for CodedSource {
+    fn format(&self) -> PictureFormat {
+        self.format
+    }
+
+    fn next_picture(&mut self) -> Result<Option<Picture>, Error> {
+        self.fill()?;
+        let Some(picture) = self.decoded.pop_front() else { return Ok(None) };
+        let id = FrameId(self.shown);
+        self.shown += 1;
+        let time = picture.time();
+        Ok(Some(picture.with_identity(id, time)))
+    }
+
+    fn rewind(&mut self) -> Result<(), Error> {
+        self.track.reader.rewind()?;
+        // A new decoder has no memory of the last round.
+        self.decoder = Decoder::new().map_err(Error::codec("decoder set-up"))?;
+        self.inspector = Inspector::new();
+        self.waiting.clear();
+        self.decoded.clear();
+        (self.ended, self.shown) = (false, 0);
+        Ok(())
+    }
+
+    fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+}
+
+impl std::fmt::Debug for CodedSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CodedSource").field("format", &self.format).field("shown", &self.shown).finish()
+    }
+}

@@ -1,0 +1,188 @@
+//! Any other input, through an installed FFmpeg: files of other formats, cameras, network streams.
+
+use super::y4m::Y4mSource;
+use super::{PictureFormat, PictureSource};
+use crate::{Error, Picture};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+/// Pictures that a subprocess decodes and writes as Y4M.
+pub(super) struct FfmpegSource {
+    name: String,
+    pictures: Y4mSource,
+    process: Process,
+}
+
+impl FfmpegSource {
+    pub(super) fn open(name: &str) -> Result<Self, Error> {
+        let mut process = Process::start(name)?;
+        let pipe = process.child.stdout.take().ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
+        match Y4mSource::from_pipe(Box::new(BufReader::new(pipe)), name) {
+            Ok(pictures) => {
+                let left_out = process.sound_tracks();
+                Ok(Self { name: name.into(), pictures: pictures.with_left_out(left_out), process })
+            }
+            // It wrote no picture: what it said is why.
+            Err(_) => Err(Error::Ffmpeg(format!("ffmpeg cannot read {name}: {}", process.last_words()))),
+        }
+    }
+}
+
+impl PictureSource for FfmpegSource {
+    fn format(&self) -> PictureFormat {
+        self.pictures.format()
+    }
+
+    fn next_picture(&mut self) -> Result<Option<Picture>, Error> {
+        self.pictures.next_picture()
+    }
+
+    fn rewind(&mut self) -> Result<(), Error> {
+        if is_live(&self.name) {
+            return Err(Error::Unsupported(format!("{} is live and cannot be repeated", self.name)));
+        }
+        *self = Self::open(&self.name)?;
+        Ok(())
+    }
+
+    fn left_out(&self) -> &[String] {
+        self.pictures.left_out()
+    }
+}
+
+impl std::fmt::Debug for FfmpegSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, process, .. } = self;
+        f.debug_struct("FfmpegSource").field("name", name).field("process", &process.child.id()).finish()
+    }
+}
+
+/// Cameras and network streams; a file can be opened again.
+fn is_live(name: &str) -> bool {
+    name.contains("://") || name.starts_with("/dev/")
+}
+
+fn arguments(name: &str) -> Vec<String> {
+    let mut arguments = vec!["-hide_banner", "-nostdin", "-nostats", "-loglevel", "info"];
+    if name.starts_with("/dev/video") {
+        arguments.extend(["-f", "v4l2"]);
+    }
+    if is_live(name) {
+        arguments.extend(["-fflags", "nobuffer", "-flags", "low_delay"]);
+    }
+    if name.starts_with("rtsp://") {
+        arguments.extend(["-rtsp_transport", "tcp"]);
+    }
+    arguments.push("-i");
+    // A name is a file unless it is an address: never an option, never another protocol of FFmpeg's.
+    let input = if name.contains("://") { name.to_owned() } else { format!("file:{name}") };
+    let input = if name.starts_with("/dev/video") { name.to_owned() } else { input };
+    let output = [
+        "-map",
+        "0:v:0",
+        "-an",
+        "-sn",
+        "-pix_fmt",
+        "yuv420p",
+        "-f",
+        "yuv4mpegpipe",
+        "-strict",
+        "-1",
+        "pipe:1",
+    ];
+    arguments.into_iter().map(str::to_owned).chain([input]).chain(output.map(str::to_owned)).collect()
+}
+
+/// The subprocess, ended with us, and the thread that listens to what it says.
+struct Process {
+    child: Child,
+    sounds: mpsc::Receiver<String>,
+    listener: Option<JoinHandle<String>>,
+}
+
+impl Process {
+    fn start(name: &str) -> Result<Self, Error> {
+        let mut command = Command::new("ffmpeg");
+        command.args(arguments(name)).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| {
+            Error::Ffmpeg(match error.kind() {
+                std::io::ErrorKind::NotFound => format!(
+                    "{name} needs FFmpeg to be read, and no ffmpeg is installed (MP4 or MKV with H.264, raw H.264 and Y4M need none)"
+                ),
+                _ => format!("ffmpeg: {error}"),
+            })
+        })?;
+        let (tell, sounds) = mpsc::sync_channel(32);
+        let listener = child.stderr.take().map(|words| std::thread::spawn(move || listen(words, &tell)));
+        Ok(Self { child, sounds, listener })
+    }
+
+    /// Sound and other tracks it named before the first picture.
+    fn sound_tracks(&self) -> Vec<String> {
+        self.sounds.try_iter().collect()
+    }
+
+    /// The last thing it said, once it has ended.
+    fn last_words(&mut self) -> String {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.listener.take().and_then(|listener| listener.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.last_words();
+    }
+}
+
+/// Reads to the end, so that the process never waits for us; returns the last line.
+fn listen(words: ChildStderr, tell: &mpsc::SyncSender<String>) -> String {
+    const LONGEST: u64 = 4096;
+    let mut words = BufReader::new(words);
+    let mut last = String::new();
+    let mut line = Vec::new();
+    while words.by_ref().take(LONGEST).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        let text = String::from_utf8_lossy(&line).trim().to_owned();
+        if let Some(sound) = track_left_out(&text) {
+            // Nobody listens once the pictures run, or there are more than anyone reads.
+            let _ = tell.try_send(sound);
+        }
+        if !text.is_empty() {
+            last = text;
+        }
+        line.clear();
+    }
+    last
+}
+
+/// `Stream #0:1(und): Audio: aac (LC), 48000 Hz` of an input becomes `audio track 1 (aac)`.
+fn track_left_out(line: &str) -> Option<String> {
+    let (position, rest) = line.strip_prefix("Stream #0:")?.split_once(": ")?;
+    let (kind, codec) = rest.split_once(": ")?;
+    let number: String = position.chars().take_while(char::is_ascii_digit).collect();
+    let codec: String = codec.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let kind = kind.to_ascii_lowercase();
+    matches!(kind.as_str(), "audio" | "subtitle").then(|| format!("{kind} track {number} ({codec})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sound_is_named() {
+        let line = "Stream #0:1[0x2](und): Audio: aac (LC) (mp4a / 0x6134706D), 48000 Hz, 5.1, fltp";
+        assert_eq!(track_left_out(line), Some("audio track 1 (aac)".into()));
+        assert_eq!(track_left_out("Stream #0:0: Video: h264"), None);
+        assert_eq!(track_left_out("Duration: 00:00:05.31"), None);
+    }
+
+    #[test]
+    fn a_name_never_becomes_an_option() {
+        assert!(arguments("-y.mov").contains(&"file:-y.mov".to_owned()));
+        assert!(arguments("concat:a|b").contains(&"file:concat:a|b".to_owned()));
+    }
+}

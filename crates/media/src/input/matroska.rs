@@ -1,0 +1,93 @@
+//! Matroska and WebM files with H.264.
+
+use super::ReadSeek;
+use super::coded::{Coded, Sample, SampleReader, Tracks};
+use crate::Error;
+use crate::h264::DecoderConfiguration;
+use matroska_demuxer::{DemuxError, Frame, MatroskaFile, TrackEntry, TrackType};
+use seaway_units::TimeDelta;
+
+/// Opens a Matroska file: its first H.264 track, and the names of what is left out.
+pub(super) fn open(file: Box<dyn ReadSeek>) -> Result<(Coded, Tracks), Error> {
+    let file = MatroskaFile::open(file).map_err(malformed)?;
+    let mut tracks = Tracks::default();
+    let mut chosen = None;
+    for track in file.tracks() {
+        match configuration(track) {
+            Some(configuration) if chosen.is_none() => {
+                chosen = Some((track.track_number().get(), configuration, track.default_duration()));
+            }
+            _ => tracks.leave_out(description(track)),
+        }
+    }
+    let (track, configuration, duration) = chosen.ok_or_else(|| tracks.without_h264("Matroska"))?;
+    // Nanoseconds a picture, often rounded: 33366700 stands for 30000/1001.
+    let frame_rate = duration.and_then(|nanos| rate_of(nanos.get()));
+    let reader =
+        MatroskaSamples { scale: file.info().timestamp_scale().get(), file, track, frame: Frame::default() };
+    Ok((Coded { reader: Box::new(reader), configuration, frame_rate }, tracks))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands on")]
+fn malformed(error: DemuxError) -> Error {
+    Error::Malformed {
+        container: "Matroska",
+        at: "element".into(),
+        found: error.to_string(),
+        expected: "a Matroska segment",
+    }
+}
+
+fn configuration(track: &TrackEntry) -> Option<DecoderConfiguration> {
+    let plain = track.codec_id() == "V_MPEG4/ISO/AVC" && track.content_encodings().is_none();
+    track.codec_private().filter(|_| plain).and_then(DecoderConfiguration::parse)
+}
+
+fn description(track: &TrackEntry) -> String {
+    let kind = match track.track_type() {
+        TrackType::Video => "video",
+        TrackType::Audio => "audio",
+        TrackType::Subtitle => "subtitle",
+        _ => "other",
+    };
+    let codec: String = track.codec_id().chars().filter(char::is_ascii_graphic).take(40).collect();
+    format!("{kind} track {} ({codec})", track.track_number())
+}
+
+/// The rate with this interval: one of the usual ones where it is near, else the nearest in thousandths.
+fn rate_of(nanos: u64) -> Option<crate::FrameRate> {
+    let usual = [(24_000, 1001), (30_000, 1001), (60_000, 1001), (24, 1), (25, 1), (30, 1), (50, 1), (60, 1)];
+    let near = |&(numerator, denominator): &(u64, u64)| {
+        (nanos * numerator).abs_diff(denominator * 1_000_000_000) < denominator * 100_000
+    };
+    let (numerator, denominator) = usual.into_iter().find(near).unwrap_or((1_000_000_000_000 / nanos, 1000));
+    crate::FrameRate::new(u32::try_from(numerator).ok()?, u32::try_from(denominator).ok()?)
+}
+
+struct MatroskaSamples {
+    file: MatroskaFile<Box<dyn ReadSeek>>,
+    track: u64,
+    /// Nanoseconds a unit.
+    scale: u64,
+    frame: Frame,
+}
+
+impl SampleReader for MatroskaSamples {
+    fn next_sample(&mut self, data: &mut Vec<u8>) -> Result<Option<Sample>, Error> {
+        loop {
+            if !self.file.next_frame(&mut self.frame).map_err(malformed)? {
+                return Ok(None);
+            }
+            if self.frame.track == self.track {
+                break;
+            }
+        }
+        std::mem::swap(data, &mut self.frame.data);
+        let nanos = self.frame.timestamp.saturating_mul(self.scale);
+        Ok(Some(Sample { time: TimeDelta::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)) }))
+    }
+
+    fn rewind(&mut self) -> Result<(), Error> {
+        self.file.seek(0).map_err(malformed)
+    }
+}

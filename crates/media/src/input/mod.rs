@@ -1,0 +1,59 @@
+//! Where pictures come from. What an input is, its first octets tell, not its name.
+
+mod annexb;
+mod coded;
+mod ffmpeg;
+mod looped;
+mod matroska;
+mod mp4;
+mod open;
+mod synthetic;
+mod y4m;
+
+pub use looped::Looped;
+pub use open::{bundled_clip, open, open_bytes};
+pub use synthetic::{Synthetic, read_code};
+
+use crate::{Error, FrameRate, Picture, PictureSize};
+use std::fmt;
+use std::io::{Read, Seek};
+
+/// A source of pictures, in the order they are shown. It does not wait: a live input waits inside `read`.
+pub trait PictureSource: fmt::Debug + Send {
+    /// Size and rate of the pictures.
+    fn format(&self) -> PictureFormat;
+
+    /// The next picture; `None` at the end. Its identity counts from zero, its time from the first picture.
+    ///
+    /// # Errors
+    /// Where the input breaks. What came before it was sound.
+    fn next_picture(&mut self) -> Result<Option<Picture>, Error>;
+
+    /// Begins again with the first picture.
+    ///
+    /// # Errors
+    /// Where the input cannot: a pipe, a camera.
+    fn rewind(&mut self) -> Result<(), Error>;
+
+    /// Tracks of the input that are not shown, each named for a person, for example `audio track 2 (mp4a)`.
+    fn left_out(&self) -> &[String] {
+        &[]
+    }
+}
+
+/// Size and rate of a stream of pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureFormat {
+    /// Width and height.
+    pub size: PictureSize,
+    /// Pictures per second; for a file without a constant rate, the commonest.
+    pub frame_rate: FrameRate,
+}
+
+/// A file or bytes in memory.
+trait ReadSeek: Read + Seek + Send {}
+impl<T: Read + Seek + Send> ReadSeek for T {}
+
+fn read_exactly(file: &mut dyn ReadSeek, into: &mut [u8]) -> Result<(), Error> {
+    file.read_exact(into).map_err(Error::io("input"))
+}

@@ -1,0 +1,184 @@
+//! Source, encoder and decoder in a row, as a sender and a receiver use them.
+
+use seaway_media::decoder::{Concealment, Decoded, Freeze, H264Decoder, ReceivedFrame, VideoDecoder};
+use seaway_media::encoder::{Encoded, EncodedFrame, LiveEncoder, LiveEncoderConfig, VideoEncoder};
+use seaway_media::input::{self, Looped, PictureSource, Synthetic, read_code};
+use seaway_media::{Error, Picture};
+use seaway_units::{Bitrate, TimeDelta};
+
+fn encoder(source: &dyn PictureSource, start: Bitrate) -> LiveEncoder {
+    let frame_rate = source.format().frame_rate;
+    LiveEncoder::new(LiveEncoderConfig { frame_rate, start, latency: TimeDelta::from_millis(5) }).unwrap()
+}
+
+fn next_frame(encoder: &mut LiveEncoder, source: &mut dyn PictureSource) -> (Picture, EncodedFrame) {
+    loop {
+        let picture = source.next_picture().unwrap().unwrap();
+        if let Encoded::Frame(frame) = encoder.encode(&picture).unwrap() {
+            return (picture, frame);
+        }
+    }
+}
+
+fn received(frame: &EncodedFrame) -> ReceivedFrame<'_> {
+    ReceivedFrame { data: &frame.data, id: frame.id, time: frame.time, after_loss: false }
+}
+
+fn luma_psnr(a: &Picture, b: &Picture) -> f64 {
+    assert_eq!(a.size(), b.size());
+    let squares = a.luma().data.iter().zip(b.luma().data).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2));
+    let mean = squares.sum::<u64>() as f64 / a.size().pixels() as f64;
+    10.0 * libm::log10(255.0 * 255.0 / mean)
+}
+
+#[test]
+fn the_bundled_clip_is_whole() {
+    let mut clip = input::bundled_clip().unwrap();
+    assert_eq!(clip.format().size.to_string(), "1280x720");
+    assert_eq!(clip.format().frame_rate.to_string(), "25");
+    assert_eq!(clip.left_out(), ["audio track 2 (mp4a)"]);
+    for _ in 0..2 {
+        for index in 0..132 {
+            let picture = clip.next_picture().unwrap().unwrap();
+            assert_eq!(picture.id().0, index);
+            assert_eq!(picture.time(), TimeDelta::from_millis(40 * index as i64));
+        }
+        assert!(clip.next_picture().unwrap().is_none());
+        clip.rewind().unwrap();
+    }
+}
+
+#[test]
+fn a_loop_counts_on() {
+    let mut clip = Looped::new(input::bundled_clip().unwrap());
+    let pictures = std::iter::from_fn(|| clip.next_picture().unwrap());
+    let tail: Vec<_> = pictures.skip(131).take(2).map(|picture| (picture.id().0, picture.time())).collect();
+    assert_eq!(tail, [(131, TimeDelta::from_millis(5240)), (132, TimeDelta::from_millis(5280))]);
+}
+
+#[test]
+fn what_was_encoded_is_what_is_shown() {
+    let mut source = Synthetic::from_specification("320x180@25").unwrap();
+    let mut encoder = encoder(&source, Bitrate::from_kbps(500));
+    let mut decoder = H264Decoder::new(Concealment::Freeze).unwrap();
+    for index in 0..50 {
+        let (picture, frame) = next_frame(&mut encoder, &mut source);
+        assert_eq!(frame.key, index == 0);
+        let Decoded::Picture(shown) = decoder.decode(&received(&frame)).unwrap() else { panic!("frozen") };
+        assert_eq!(read_code(&shown.luma()), Some(picture.id().0 as u32));
+        assert!(luma_psnr(&picture, &shown) > 30.0, "{}", luma_psnr(&picture, &shown));
+    }
+}
+
+#[test]
+fn a_key_frame_comes_when_asked_for() {
+    let mut source = Synthetic::from_specification("320x180@25").unwrap();
+    let mut encoder = encoder(&source, Bitrate::from_kbps(500));
+    for index in 0..20 {
+        if index == 10 {
+            encoder.request_key_frame();
+        }
+        let (_, frame) = next_frame(&mut encoder, &mut source);
+        assert_eq!(frame.key, index == 0 || index == 10, "frame {index}");
+    }
+}
+
+#[test]
+fn a_lost_frame_freezes_until_the_next_key_frame() {
+    // Lost where the receiver noticed, and where only the numbering tells.
+    for noticed in [true, false] {
+        let mut source = Synthetic::from_specification("160x90@25").unwrap();
+        let mut encoder = encoder(&source, Bitrate::from_kbps(300));
+        let mut decoder = H264Decoder::new(Concealment::Freeze).unwrap();
+        let mut shown = Vec::new();
+        for index in 0..12 {
+            if index == 8 {
+                encoder.request_key_frame();
+            }
+            let (_, frame) = next_frame(&mut encoder, &mut source);
+            if index == 4 {
+                continue;
+            }
+            let after_loss = noticed && index == 5;
+            match decoder.decode(&ReceivedFrame { after_loss, ..received(&frame) }).unwrap() {
+                Decoded::Picture(picture) => shown.push(picture.id().0),
+                Decoded::Frozen(reason) => assert_eq!(reason, Freeze::ReferencesMissing),
+            }
+        }
+        assert_eq!(shown, [0, 1, 2, 3, 8, 9, 10, 11]);
+    }
+}
+
+#[test]
+fn concealment_keeps_moving() {
+    let mut source = Synthetic::from_specification("160x90@25").unwrap();
+    let mut encoder = encoder(&source, Bitrate::from_kbps(300));
+    let mut decoder = H264Decoder::new(Concealment::Conceal).unwrap();
+    let mut shown = 0;
+    for index in 0..12 {
+        let (_, frame) = next_frame(&mut encoder, &mut source);
+        if index != 4 {
+            shown += usize::from(matches!(decoder.decode(&received(&frame)).unwrap(), Decoded::Picture(_)));
+        }
+    }
+    assert!(shown >= 9, "{shown} of 11");
+}
+
+#[test]
+fn a_change_of_size_is_a_key_frame() -> Result<(), Error> {
+    let mut decoder = H264Decoder::new(Concealment::Freeze)?;
+    let mut large = Synthetic::from_specification("320x180@25")?;
+    let mut small = Synthetic::from_specification("160x90@25")?;
+    let mut encoder = encoder(&large, Bitrate::from_kbps(300));
+    for round in 0..3 {
+        for source in [&mut large, &mut small] {
+            for index in 0..3 {
+                let (picture, frame) = next_frame(&mut encoder, source);
+                assert_eq!(frame.key, index == 0, "round {round}");
+                let Decoded::Picture(shown) = decoder.decode(&received(&frame))? else { panic!("frozen") };
+                assert_eq!(shown.size(), picture.size());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_rate_changes_while_it_runs() {
+    let mut source = Looped::new(input::bundled_clip().unwrap());
+    let mut encoder = encoder(&source, Bitrate::from_kbps(1000));
+    for kbps in [1000, 500, 2000, 1000] {
+        encoder.set_target(Bitrate::from_kbps(kbps));
+        let sizes: Vec<_> = (0..75).map(|_| next_frame(&mut encoder, &mut source).1.length()).collect();
+        // The first second of three is for settling.
+        let bits: u64 = sizes[25..].iter().map(|size| size.as_bytes() * 8).sum();
+        let ratio = bits as f64 / (kbps as f64 * 2000.0);
+        assert!((0.9..1.1).contains(&ratio), "{kbps} kbit/s: {ratio:.3}");
+    }
+}
+
+#[test]
+fn garbage_neither_panics_nor_shows() {
+    let mut source = Synthetic::from_specification("160x90@25").unwrap();
+    let mut encoder = encoder(&source, Bitrate::from_kbps(300));
+    let mut decoder = H264Decoder::new(Concealment::Freeze).unwrap();
+    let (_, key) = next_frame(&mut encoder, &mut source);
+    let (_, next) = next_frame(&mut encoder, &mut source);
+    let mut state = 1_u64;
+    for round in 0..500 {
+        let mut data = if round % 2 == 0 { key.data.clone() } else { next.data.clone() };
+        for _ in 0..4 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = (state >> 33) as usize % data.len();
+            data[at] = (state >> 24) as u8;
+        }
+        data.truncate(data.len() - round % 40);
+        let frame = ReceivedFrame { data: &data, ..received(&key) };
+        if let Decoded::Picture(picture) = decoder.decode(&frame).unwrap() {
+            assert!(picture.size().pixels() <= 3840 * 2160);
+        }
+    }
+    // And it recovers.
+    let Decoded::Picture(shown) = decoder.decode(&received(&key)).unwrap() else { panic!("frozen") };
+    assert_eq!(read_code(&shown.luma()), Some(0));
+}
