@@ -1,0 +1,3 @@
+//! Drivers: the place with sockets and a wall clock.
+
+pub mod webrtc;

@@ -1,0 +1,145 @@
+//! Pictures to browsers by WebRTC: H.264 tracks, one connection a viewer.
+//!
+//! A [`Broadcast`] belongs to a tokio runtime and never holds up whoever publishes: a viewer that cannot follow
+//! loses pictures until the next key frame.
+
+mod peer;
+mod track;
+mod viewer;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use track::Track;
+
+use bytes::Bytes;
+use seaway_units::TimeDelta;
+use tokio::sync::mpsc;
+
+/// A coded picture in Annex B form.
+#[derive(Debug, Clone)]
+pub struct AccessUnit {
+    /// Start codes and NAL units.
+    pub data: Bytes,
+    /// When the picture is due, since the beginning of the track.
+    pub at: TimeDelta,
+    /// True where decoding can begin with it.
+    pub is_key: bool,
+}
+
+/// Why a browser could not be served.
+#[derive(Debug)]
+pub enum Error {
+    /// There are as many viewers as are served at once.
+    Full {
+        /// How many that is.
+        limit: usize,
+    },
+    /// The offer cannot be answered.
+    Offer(String),
+    /// No socket could be had.
+    Socket(std::io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full { limit } => write!(f, "{limit} viewers are watching already, no more are served"),
+            Self::Offer(problem) => write!(f, "the offer cannot be answered: {problem}"),
+            Self::Socket(error) => write!(f, "no socket for the viewer: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// H.264 tracks and those who watch them.
+#[derive(Debug, Clone)]
+pub struct Broadcast {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    tracks: Vec<&'static str>,
+    seats: Mutex<Seats>,
+    wants_key_frame: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Seats {
+    viewers: Vec<mpsc::Sender<Numbered>>,
+    /// Pictures published so far on each track.
+    published: Vec<u64>,
+}
+
+/// A picture and its place in its track, by which a viewer sees what it missed.
+#[derive(Debug, Clone)]
+struct Numbered {
+    track: usize,
+    number: u64,
+    unit: AccessUnit,
+}
+
+impl Broadcast {
+    /// How many are served at once.
+    pub const VIEWERS: usize = 8;
+    /// Pictures that may wait for one viewer, all tracks together.
+    const BACKLOG: usize = 32;
+
+    /// A broadcast of one track a name, in the order in which a browser must ask for them.
+    pub fn new(tracks: Vec<&'static str>) -> Self {
+        let seats = Seats { viewers: Vec::new(), published: vec![0; tracks.len()] };
+        let shared = Shared { tracks, seats: Mutex::new(seats), wants_key_frame: AtomicBool::new(false) };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Gives a picture to every viewer of a track.
+    pub fn publish(&self, track: usize, unit: &AccessUnit) {
+        let mut seats = self.shared.seats();
+        let Some(published) = seats.published.get_mut(track) else { return };
+        let picture = Numbered { track, number: *published, unit: unit.clone() };
+        *published += 1;
+        // A full queue drops the picture here; the viewer sees the gap in the numbers.
+        seats.viewers.retain(|viewer| {
+            !matches!(viewer.try_send(picture.clone()), Err(mpsc::error::TrySendError::Closed(_)))
+        });
+    }
+
+    /// Whether a viewer needs a key frame. Asking takes the wish back.
+    pub fn take_key_frame_wish(&self) -> bool {
+        self.shared.wants_key_frame.swap(false, Ordering::Relaxed)
+    }
+
+    /// How many are watching.
+    pub fn viewers(&self) -> usize {
+        self.shared.seats().viewers.iter().filter(|viewer| !viewer.is_closed()).count()
+    }
+
+    /// Answers a browser's offer (SDP, all its candidates inside) and serves it from `local` until it leaves.
+    ///
+    /// # Errors
+    /// Too many viewers, an offer that does not ask for our tracks, or no socket.
+    pub async fn answer(&self, local: IpAddr, offer: String) -> Result<String, Error> {
+        if self.viewers() >= Self::VIEWERS {
+            return Err(Error::Full { limit: Self::VIEWERS });
+        }
+        let (pictures, queue) = mpsc::channel(Self::BACKLOG);
+        let (viewer, answer) = viewer::Viewer::accept(self.shared.clone(), local, offer, queue).await?;
+        self.shared.seats().viewers.push(pictures);
+        tokio::spawn(viewer.run());
+        Ok(answer)
+    }
+}
+
+impl Shared {
+    fn seats(&self) -> MutexGuard<'_, Seats> {
+        // A panic while it was held leaves channels and counters, which are whole at any time.
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wish_key_frame(&self) {
+        self.wants_key_frame.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,148 @@
+//! One viewer: a socket, a peer connection, and the pictures for it.
+
+use super::{Error, Numbered, Shared, Track, peer};
+use bytes::BytesMut;
+use rtc::peer_connection::RTCPeerConnection;
+use rtc::peer_connection::event::RTCPeerConnectionEvent;
+use rtc::peer_connection::message::{RTCMessage, TaggedRTCMessage};
+use rtc::peer_connection::state::RTCPeerConnectionState;
+use rtc::rtcp::payload_feedbacks::full_intra_request::FullIntraRequest;
+use rtc::rtcp::payload_feedbacks::picture_loss_indication::PictureLossIndication;
+use rtc::sansio::Protocol;
+use rtc::shared::{TaggedBytesMut, TransportContext, TransportProtocol};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+
+/// A browser that has not connected by then is forgotten.
+const CONNECT_WITHIN: Duration = Duration::from_secs(15);
+/// The machine looks after itself this often even when it names no instant.
+const IDLE: Duration = Duration::from_secs(1);
+
+pub(super) struct Viewer {
+    shared: Arc<Shared>,
+    socket: UdpSocket,
+    local: SocketAddr,
+    peer: RTCPeerConnection,
+    tracks: Vec<Track>,
+    pictures: mpsc::Receiver<Numbered>,
+    connected: bool,
+}
+
+/// Whether to go on.
+enum Next {
+    Watch,
+    Leave,
+}
+
+#[expect(clippy::disallowed_methods, reason = "this drives a socket in real time")]
+fn clock() -> Instant {
+    Instant::now()
+}
+
+impl Viewer {
+    pub(super) async fn accept(
+        shared: Arc<Shared>,
+        local: IpAddr,
+        offer: String,
+        pictures: mpsc::Receiver<Numbered>,
+    ) -> Result<(Self, String), Error> {
+        let socket = UdpSocket::bind((local, 0)).await.map_err(Error::Socket)?;
+        let local = socket.local_addr().map_err(Error::Socket)?;
+        let (peer, tracks, answer) = peer::answer(clock(), local, &shared.tracks, offer)?;
+        Ok((Self { shared, socket, local, peer, tracks, pictures, connected: false }, answer))
+    }
+
+    pub(super) async fn run(mut self) {
+        let deadline = clock() + CONNECT_WITHIN;
+        let mut datagram = vec![0; 2048];
+        while self.connected || clock() < deadline {
+            if matches!(self.drain().await, Next::Leave) {
+                break;
+            }
+            let wake = self.peer.poll_timeout().unwrap_or_else(|| clock() + IDLE).min(clock() + IDLE);
+            tokio::select! {
+                () = tokio::time::sleep_until(wake.into()) => {
+                    if self.peer.handle_timeout(clock()).is_err() {
+                        break;
+                    }
+                }
+                // An unreachable peer shows as an error of the next read; its silence ends the connection.
+                read = self.socket.recv_from(&mut datagram) => if let Ok((length, from)) = read {
+                    self.handle_datagram(from, &datagram[..length]);
+                },
+                picture = self.pictures.recv() => match picture {
+                    Some(picture) => self.send(&picture),
+                    None => break,
+                },
+            }
+        }
+        // The socket is gone with us; a browser that cannot be told finds out by silence.
+        let _ = self.peer.close();
+        let _ = self.drain().await;
+    }
+
+    /// Everything the machine has to say: to the network, to us.
+    async fn drain(&mut self) -> Next {
+        while let Some(message) = self.peer.poll_write() {
+            // A datagram that cannot be sent is a datagram lost.
+            let _ = self.socket.send_to(&message.message, message.transport.peer_addr).await;
+        }
+        while let Some(event) = self.peer.poll_event() {
+            if let RTCPeerConnectionEvent::OnConnectionStateChangeEvent(state) = event {
+                match state {
+                    RTCPeerConnectionState::Connected => {
+                        self.connected = true;
+                        self.shared.wish_key_frame();
+                    }
+                    RTCPeerConnectionState::Failed | RTCPeerConnectionState::Closed => return Next::Leave,
+                    _ => {}
+                }
+            }
+        }
+        while let Some(TaggedRTCMessage { message, .. }) = self.peer.poll_read() {
+            if let RTCMessage::RtcpPacket(_, packets) = message
+                && packets.iter().any(|packet| wishes_key_frame(packet.as_ref()))
+            {
+                self.shared.wish_key_frame();
+            }
+        }
+        Next::Watch
+    }
+
+    fn handle_datagram(&mut self, from: SocketAddr, datagram: &[u8]) {
+        let transport = TransportContext {
+            local_addr: self.local,
+            peer_addr: from,
+            ecn: None,
+            transport_protocol: TransportProtocol::UDP,
+        };
+        let message = TaggedBytesMut { now: clock(), transport, message: BytesMut::from(datagram) };
+        // What the machine refuses is not from our browser, or of no use.
+        let _ = self.peer.handle_read(message);
+    }
+
+    fn send(&mut self, picture: &Numbered) {
+        if !self.connected {
+            return;
+        }
+        let Some(track) = self.tracks.get_mut(picture.track) else { return };
+        let Some(payload_type) = peer::payload_type(&mut self.peer, track) else { return };
+        for packet in track.packets(picture, payload_type) {
+            let Some(mut sender) = self.peer.rtp_sender(track.sender) else { return };
+            if sender.write_rtp(clock(), packet).is_err() {
+                track.set_broken();
+            }
+        }
+        if track.is_broken() {
+            self.shared.wish_key_frame();
+        }
+    }
+}
+
+fn wishes_key_frame(packet: &dyn rtc::rtcp::Packet) -> bool {
+    let packet = packet.as_any();
+    packet.is::<PictureLossIndication>() || packet.is::<FullIntraRequest>()
+}
