@@ -1,0 +1,142 @@
+//! Motion vector syntax and prediction of vectors (13818-2, 6.2.5.2 and 7.6.3).
+
+use crate::bits::BitReader;
+use crate::header::PictureContext;
+use crate::picture::{Damage, MotionType, Vector, Vectors};
+use crate::vlc;
+
+/// `PMV`, the predictors of one slice, in the units of the vectors they predict.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Predictors {
+    /// `PMV[r][s]` as `[s][r]`.
+    pub(crate) vectors: Vectors,
+}
+
+/// What `motion_vectors(s)` carries.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Motion {
+    pub(crate) vectors: [Vector; 2],
+    /// `motion_vertical_field_select` of the first and second vector.
+    pub(crate) bottom: [bool; 2],
+    pub(crate) dmvector: [i8; 2],
+}
+
+impl Predictors {
+    pub(crate) fn reset(&mut self) {
+        self.vectors = Vectors::default();
+    }
+
+    /// Reads `motion_vectors(s)` and brings the predictors up to date (7.6.3.1, 7.6.3.3).
+    pub(crate) fn read(
+        &mut self,
+        reader: &mut BitReader<'_>,
+        context: &PictureContext,
+        motion: MotionType,
+        s: usize,
+    ) -> Result<Motion, Damage> {
+        let in_field = context.is_field();
+        let two = matches!((motion, in_field), (MotionType::Field, false) | (MotionType::Split, _));
+        let mut found = Motion::default();
+        let count = if two { 2 } else { 1 };
+        for r in 0..count {
+            let selects = two || (in_field && motion == MotionType::Field);
+            found.bottom[r] = selects && reader.flag();
+            found.vectors[r] = self.read_vector(reader, context, motion, r, s, &mut found.dmvector)?;
+        }
+        if !two {
+            self.vectors[s][1] = self.vectors[s][0];
+            found.vectors[1] = found.vectors[0];
+        }
+        Ok(found)
+    }
+
+    fn read_vector(
+        &mut self,
+        reader: &mut BitReader<'_>,
+        context: &PictureContext,
+        motion: MotionType,
+        r: usize,
+        s: usize,
+        dmvector: &mut [i8; 2],
+    ) -> Result<Vector, Damage> {
+        let f_code = context.coding.f_code[s];
+        // In frame pictures, field and dual prime vectors count lines of a field, predictors lines of a frame.
+        let halved = !context.is_field() && motion != MotionType::Frame;
+        let full_pel = context.header.full_pel[s];
+        let predictor = &mut self.vectors[s][r];
+
+        let x = read_component(reader, f_code[0], predictor.x)?;
+        if motion == MotionType::DualPrime {
+            dmvector[0] = read_dmvector(reader);
+        }
+        let y_predictor = if halved { predictor.y >> 1 } else { predictor.y };
+        let y = read_component(reader, f_code[1], y_predictor)?;
+        if motion == MotionType::DualPrime {
+            dmvector[1] = read_dmvector(reader);
+        }
+        *predictor = Vector { x, y: if halved { y << 1 } else { y } };
+        Ok(if full_pel { Vector { x: x << 1, y: y << 1 } } else { Vector { x, y } })
+    }
+}
+
+/// One component: `motion_code`, `motion_residual`, and the wrap into the range of `f_code`.
+fn read_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -> Result<i16, Damage> {
+    reader.refill();
+    let magnitude = i32::from(vlc::MOTION.read(reader).ok_or(Damage::Code)?);
+    if magnitude == 0 {
+        return Ok(predictor);
+    }
+    if !(1..=9).contains(&f_code) {
+        return Err(Damage::Code);
+    }
+    let negative = reader.peek(1) != 0;
+    reader.skip(1);
+    let residual_bits = u32::from(f_code) - 1;
+    let mut delta = (magnitude - 1) << residual_bits;
+    if residual_bits > 0 {
+        delta += reader.peek(residual_bits) as i32;
+        reader.skip(residual_bits);
+    }
+    delta += 1;
+    let range = 32 << residual_bits;
+    let low = -(range / 2);
+    let sum = i32::from(predictor) + if negative { -delta } else { delta };
+    // The sum lies less than one range outside of the legal values, unless the predictor already did.
+    Ok(((sum - low).rem_euclid(range) + low) as i16)
+}
+
+fn read_dmvector(reader: &mut BitReader<'_>) -> i8 {
+    match (reader.flag(), reader.clone().flag()) {
+        (false, _) => 0,
+        (true, negative) => {
+            reader.skip(1);
+            if negative { -1 } else { 1 }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::BitWriter;
+
+    fn component(f_code: u8, predictor: i16, magnitude: u8, negative: bool, residual: u32) -> i16 {
+        let mut writer = BitWriter::new();
+        vlc::MOTION.write(&mut writer, magnitude);
+        if magnitude > 0 {
+            writer.put(u32::from(negative), 1);
+            writer.put(residual, u32::from(f_code) - 1);
+        }
+        let bytes = writer.finish();
+        read_component(&mut BitReader::new(&bytes), f_code, predictor).unwrap()
+    }
+
+    #[test]
+    fn components_wrap_into_their_range() {
+        assert_eq!(component(1, 5, 0, false, 0), 5);
+        assert_eq!(component(1, 5, 3, true, 0), 2);
+        assert_eq!(component(1, 10, 10, false, 0), 20 - 32);
+        assert_eq!(component(3, 0, 2, false, 1), (1 << 2) + 1 + 1);
+        assert_eq!(component(2, -30, 2, true, 1), -34 + 64);
+    }
+}

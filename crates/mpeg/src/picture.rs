@@ -1,0 +1,216 @@
+//! A picture at run-level-code level: flat arrays of macroblocks, blocks and codes that point into the bytes
+//! they were read from.
+
+use crate::header::{Chroma, PictureContext};
+use crate::tables::macroblock as mb;
+use std::ops::Range;
+
+/// One run-level code of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code {
+    /// Quantised level, never 0.
+    pub level: i16,
+    /// Place of the coefficient in the scan, 0 to 63.
+    pub position: u8,
+    /// Length in bits, sign included.
+    pub bits: u8,
+}
+
+/// One coded block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Bit of the slice where its first run-level code (in intra blocks: the first behind the DC) begins.
+    pub start: u32,
+    /// Index of its first code in [`Picture::codes`].
+    pub first: u32,
+    /// Number of codes; the DC of an intra block and the end of block are not counted.
+    pub count: u8,
+    /// 0 to 3 luminance, then Cb and Cr in turn.
+    pub index: u8,
+    /// Intra blocks: the quantised DC coefficient.
+    pub dc: i16,
+}
+
+impl Block {
+    /// The indices of its codes.
+    #[inline]
+    pub fn codes(&self) -> Range<usize> {
+        self.first as usize..self.first as usize + usize::from(self.count)
+    }
+
+    /// True for a chrominance block.
+    pub fn is_chroma(&self) -> bool {
+        self.index >= 4
+    }
+}
+
+/// How a macroblock's vectors are to be used (13818-2, tables 6-17 and 6-18).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MotionType {
+    /// One vector for the macroblock, between frames; frame pictures.
+    Frame,
+    /// A vector a field (frame pictures), or one between fields (field pictures).
+    Field,
+    /// One for the upper half, one for the lower; field pictures.
+    Split,
+    /// Dual prime.
+    DualPrime,
+}
+
+/// A motion vector in half pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Vector {
+    /// To the right.
+    pub x: i16,
+    /// Down. In units of the field's lines where prediction is by fields.
+    pub y: i16,
+}
+
+/// Forward is 0, backward is 1; then first and second vector.
+pub type Vectors = [[Vector; 2]; 2];
+
+/// One macroblock that is coded, that is, not skipped.
+#[derive(Debug, Clone)]
+pub struct Macroblock {
+    /// Number in the picture, row by row.
+    pub address: u32,
+    /// Bit of the slice where it begins, `macroblock_address_increment` included.
+    pub start: u32,
+    /// Bit behind `macroblock_address_increment`, where its type begins.
+    pub kind_at: u32,
+    /// First bit of its vectors.
+    pub vectors_at: u32,
+    /// Bit behind its vectors (and the marker of concealment vectors), where pattern or blocks begin.
+    pub vectors_end: u32,
+    /// Bit behind its last block.
+    pub end: u32,
+    /// Index of its first block in [`Picture::blocks`].
+    pub first_block: u32,
+    /// `macroblock_type`: flags of [`crate::tables::macroblock`].
+    pub flags: u8,
+    /// `frame_motion_type`, `field_motion_type`, or what their absence means.
+    pub motion: MotionType,
+    /// `dct_type`: blocks hold lines of one field.
+    pub field_dct: bool,
+    /// `quantiser_scale_code` in force.
+    pub quantiser: u8,
+    /// Number of coded blocks.
+    pub blocks: u8,
+    /// `motion_vertical_field_select[r][s]` as bit `2r + s`.
+    pub field_select: u8,
+    /// `dmvector`
+    pub dmvector: [i8; 2],
+    /// Bits of `macroblock_stuffing` before it (MPEG-1).
+    pub stuffing: u32,
+    /// `vector'`, decoded; those not in use are zero or stale.
+    pub vectors: Vectors,
+}
+
+impl Macroblock {
+    /// True where all of `flags` are set.
+    #[inline]
+    pub fn has(&self, flags: u8) -> bool {
+        self.flags & flags == flags
+    }
+
+    /// True where it is intra-coded.
+    #[inline]
+    pub fn is_intra(&self) -> bool {
+        self.has(mb::INTRA)
+    }
+
+    /// The indices of its blocks.
+    #[inline]
+    pub fn block_range(&self) -> Range<usize> {
+        self.first_block as usize..self.first_block as usize + usize::from(self.blocks)
+    }
+
+    /// Whether `motion_vertical_field_select[r][s]` chooses the bottom field.
+    pub fn selects_bottom(&self, r: usize, s: usize) -> bool {
+        self.field_select >> (2 * r + s) & 1 != 0
+    }
+}
+
+/// Why a slice could not be read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// Its row or a macroblock's address lies outside of the picture.
+    Address,
+    /// No such code, or one that is forbidden here.
+    Code,
+    /// A quantiser scale code of 0.
+    Quantiser,
+    /// A block of more than 64 coefficients.
+    Coefficients,
+    /// It ends inside a macroblock.
+    Truncated,
+    /// Something other than zero bits stands behind the last macroblock.
+    Trailing,
+}
+
+/// One slice.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    /// Its bytes in [`Picture`]'s data: start code, slice, stuffing.
+    pub bytes: Range<usize>,
+    /// First bit of its `quantiser_scale_code`, from the start of `bytes`.
+    pub quantiser_at: u32,
+    /// `quantiser_scale_code` it begins with.
+    pub quantiser: u8,
+    /// Bit where its first macroblock begins.
+    pub macroblocks_at: u32,
+    /// Bit behind its last macroblock.
+    pub end: u32,
+    /// Its macroblocks in [`Picture::macroblocks`]: all that could be read.
+    pub macroblocks: Range<usize>,
+    /// Address before its first macroblock's, from which the first increment counts.
+    pub base_address: i32,
+    /// What is wrong with it, if anything.
+    pub damage: Option<Damage>,
+}
+
+/// A parsed picture. Fill it again and again: it keeps its memory.
+#[derive(Debug, Clone, Default)]
+pub struct Picture {
+    /// Slices in order of arrival.
+    pub slices: Vec<Slice>,
+    /// Macroblocks of all slices.
+    pub macroblocks: Vec<Macroblock>,
+    /// Coded blocks of all macroblocks.
+    pub blocks: Vec<Block>,
+    /// Codes of all blocks.
+    pub codes: Vec<Code>,
+}
+
+impl Picture {
+    /// Forgets everything but the memory.
+    pub fn clear(&mut self) {
+        self.slices.clear();
+        self.macroblocks.clear();
+        self.blocks.clear();
+        self.codes.clear();
+    }
+
+    /// The codes of a block.
+    #[inline]
+    pub fn codes_of(&self, block: &Block) -> &[Code] {
+        &self.codes[block.codes()]
+    }
+
+    /// The blocks of a macroblock.
+    #[inline]
+    pub fn blocks_of(&self, macroblock: &Macroblock) -> &[Block] {
+        &self.blocks[macroblock.block_range()]
+    }
+}
+
+/// The bit of `coded_block_pattern` that belongs to a block, counted as 13818-2 does: the 4:2:0 part in bits 5
+/// to 0, what 4:2:2 and 4:4:4 add below it.
+pub(crate) fn pattern_bit(chroma: Chroma, index: u8) -> u16 {
+    1 << (chroma.blocks() as u8 - 1 - index)
+}
+
+/// The codes of the non-intra or intra table in use.
+pub(crate) fn coefficients(context: &PictureContext, intra: bool) -> &'static crate::vlc::Coefficients {
+    if intra && context.coding.intra_vlc_format { &crate::vlc::TABLE_ONE } else { &crate::vlc::TABLE_ZERO }
+}

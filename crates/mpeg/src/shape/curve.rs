@@ -1,0 +1,215 @@
+//! Rate-distortion curves of clusters, reduced to their convex hulls.
+
+use super::config::Cluster;
+use super::energy::Energy;
+use crate::picture::{Macroblock, Picture};
+
+/// Slopes are sorted into bins on a logarithmic scale, this many to the octave.
+pub(crate) const BINS_PER_OCTAVE: i32 = 32;
+/// Number of bins.
+pub(crate) const BINS: usize = 1024;
+/// The slope where bin 1 begins is 2 to this power; bin 0 holds what is not worth any bit.
+const LOWEST_OCTAVE: i32 = -8;
+
+/// A step on a cluster's hull: for `bits` more it keeps `breakpoint` codes a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    pub(crate) bits: u32,
+    /// Bin of its slope; never rises along a cluster.
+    pub(crate) bin: u16,
+    pub(crate) breakpoint: u8,
+}
+
+/// The hulls of all clusters of a picture, each from its smallest breakpoint upwards.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Curves {
+    pub(crate) segments: Vec<Segment>,
+    /// For each cluster, one past its last segment.
+    pub(crate) ends: Vec<u32>,
+    /// Bits of all codes that can be dropped.
+    pub(crate) total_bits: u64,
+}
+
+/// What a code is worth.
+pub(crate) enum Worth<'a> {
+    /// The squared error it prevents.
+    Energy(&'a Energy),
+    /// The same with the error that is already there: indexed as the picture's codes.
+    Given(&'a [f32]),
+    /// Nothing: clusters keep equal shares of their bits.
+    Share,
+}
+
+/// Bits and worth of the codes that each breakpoint adds, over the blocks of a cluster.
+struct Steps {
+    bits: [u32; 65],
+    worth: [f32; 65],
+    /// One past the highest breakpoint that adds anything.
+    end: usize,
+}
+
+impl Curves {
+    /// Fills the curves for a picture. With `smallest` 0, blocks other than intra may lose all codes.
+    pub(crate) fn build(&mut self, picture: &Picture, cluster: Cluster, smallest: u8, worth: &Worth<'_>) {
+        self.segments.clear();
+        self.ends.clear();
+        self.total_bits = 0;
+        let mut steps = Steps { bits: [0; 65], worth: [0.0; 65], end: 0 };
+        let mut open = false;
+        for_each_block(picture, cluster, |first, macroblock, index| {
+            if first && std::mem::replace(&mut open, true) {
+                self.close(&mut steps, matches!(worth, Worth::Share));
+            }
+            steps.add(picture, macroblock, index, smallest, worth);
+        });
+        if open {
+            self.close(&mut steps, matches!(worth, Worth::Share));
+        }
+    }
+
+    /// Ends a cluster.
+    fn close(&mut self, steps: &mut Steps, share: bool) {
+        if share {
+            self.push_shares(steps);
+        } else {
+            self.push_hull(steps);
+        }
+        self.ends.push(self.segments.len() as u32);
+        steps.bits[..steps.end].fill(0);
+        steps.worth[..steps.end].fill(0.0);
+        steps.end = 0;
+    }
+
+    fn push_hull(&mut self, steps: &Steps) {
+        let start = self.segments.len();
+        // Slopes of the segments pushed so far, of this cluster.
+        let mut worths = [0.0f32; 66];
+        let mut length = 0;
+        for step in 0..steps.end {
+            let (mut bits, mut worth) = (steps.bits[step], steps.worth[step]);
+            if bits == 0 {
+                continue;
+            }
+            self.total_bits += u64::from(bits);
+            while length > 0 {
+                let before = self.segments[start + length - 1].bits;
+                if worths[length - 1] * bits as f32 > worth * before as f32 {
+                    break;
+                }
+                bits += before;
+                worth += worths[length - 1];
+                length -= 1;
+                self.segments.pop();
+            }
+            worths[length] = worth;
+            length += 1;
+            let bin = bin_of(worth / bits as f32);
+            self.segments.push(Segment { bits, bin, breakpoint: step as u8 + 1 });
+        }
+    }
+
+    /// A breakpoint is taken once the share reaches what it takes of the cluster's bits.
+    fn push_shares(&mut self, steps: &Steps) {
+        let total: u32 = steps.bits[..steps.end].iter().sum();
+        self.total_bits += u64::from(total);
+        let mut sum = 0;
+        for step in (0..steps.end).filter(|&step| steps.bits[step] > 0) {
+            sum += steps.bits[step];
+            let share = u64::from(sum) * (BINS as u64 - 2) / u64::from(total);
+            let bin = (BINS as u64 - 1 - share) as u16;
+            self.segments.push(Segment { bits: steps.bits[step], bin, breakpoint: step as u8 + 1 });
+        }
+    }
+}
+
+impl Steps {
+    #[inline]
+    fn add(&mut self, picture: &Picture, macroblock: &Macroblock, index: usize, smallest: u8, worth: &Worth<'_>) {
+        let block = &picture.blocks[index];
+        // The DC of an intra block counts as its first code; it always stays.
+        let intra = macroblock.is_intra();
+        let first_step = usize::from(intra);
+        let fixed = usize::from(smallest).saturating_sub(first_step);
+        let codes = picture.codes_of(block);
+        if codes.len() <= fixed {
+            return;
+        }
+        let steps = first_step + fixed..first_step + codes.len();
+        self.end = self.end.max(steps.end);
+        let bits = self.bits[steps.clone()].iter_mut().zip(&codes[fixed..]);
+        bits.for_each(|(sum, code)| *sum += u32::from(code.bits));
+        if fixed == 0 && !intra {
+            // Without its codes the block has no end either.
+            self.bits[0] += 2;
+        }
+        match worth {
+            Worth::Energy(energy) => {
+                let energy = energy.of_block(intra, block.is_chroma(), macroblock.quantiser);
+                let worth = self.worth[steps].iter_mut().zip(&codes[fixed..]);
+                worth.for_each(|(sum, code)| *sum += energy.of(code.position, code.level));
+            }
+            Worth::Given(given) => {
+                let given = &given[block.codes()][fixed..];
+                self.worth[steps].iter_mut().zip(given).for_each(|(sum, worth)| *sum += worth);
+            }
+            Worth::Share => {}
+        }
+    }
+}
+
+/// Calls `visit` with each block that can be shaped; the flag says that a new cluster begins.
+#[inline]
+pub(crate) fn for_each_block(
+    picture: &Picture,
+    cluster: Cluster,
+    mut visit: impl FnMut(bool, &Macroblock, usize),
+) {
+    let size = match cluster {
+        Cluster::Macroblocks(size) => usize::from(size.get()),
+        Cluster::Block => 0,
+    };
+    let mut in_cluster = 0;
+    for slice in picture.slices.iter().filter(|slice| slice.damage.is_none()) {
+        for macroblock in &picture.macroblocks[slice.macroblocks.clone()] {
+            let mut first = in_cluster == 0;
+            for index in macroblock.block_range() {
+                visit(first || size == 0, macroblock, index);
+                first = false;
+            }
+            if macroblock.blocks > 0 {
+                in_cluster = if in_cluster + 1 >= size { 0 } else { in_cluster + 1 };
+            }
+        }
+    }
+}
+
+/// The bin of a slope. The exponent and the upper five bits of the fraction are the logarithm, near enough.
+#[inline]
+pub(crate) fn bin_of(slope: f32) -> u16 {
+    const BASE: i32 = (127 + LOWEST_OCTAVE) * BINS_PER_OCTAVE;
+    if slope <= 0.0 {
+        return 0;
+    }
+    ((slope.to_bits() >> 18) as i32 - BASE + 1).clamp(1, BINS as i32 - 1) as u16
+}
+
+/// The smallest slope of a bin.
+pub(crate) fn slope_of(bin: usize) -> f64 {
+    const BASE: u32 = (127 + LOWEST_OCTAVE) as u32 * BINS_PER_OCTAVE as u32;
+    if bin == 0 { 0.0 } else { f64::from(f32::from_bits((bin as u32 - 1 + BASE) << 18)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_order_slopes() {
+        assert_eq!(bin_of(-1.0), 0);
+        assert_eq!(bin_of(0.0), 0);
+        assert_eq!(bin_of(2.0) - bin_of(1.0), BINS_PER_OCTAVE as u16);
+        for bin in 1..BINS {
+            assert_eq!(usize::from(bin_of(slope_of(bin) as f32)), bin);
+        }
+    }
+}

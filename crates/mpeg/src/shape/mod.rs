@@ -1,0 +1,16 @@
+//! Dynamic rate shaping (S002, section 2): lowering the rate of a coded stream without encoding it again.
+
+mod budget;
+mod config;
+mod curve;
+mod energy;
+mod parallel;
+mod report;
+mod select;
+mod shaper;
+mod truncation;
+mod work;
+
+pub use config::{Cluster, Config, Method, Target, Vbv};
+pub use report::{LeftAlone, PictureReport};
+pub use shaper::{Shaped, Shaper};

@@ -1,0 +1,87 @@
+//! One slope for all clusters: the Lagrangian optimum of S002 (equations 4 to 8), by a histogram of slopes in
+//! place of the bisection.
+
+use super::curve::{BINS, Curves};
+
+/// Bits by bin of slope, over one picture or several.
+#[derive(Debug, Clone)]
+pub(crate) struct Histogram {
+    bits: Vec<u64>,
+}
+
+/// Which segments are taken: all above `bin`, and those in it while `allowance` lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Threshold {
+    pub(crate) bin: usize,
+    pub(crate) allowance: u64,
+}
+
+impl Histogram {
+    pub(crate) fn new() -> Self {
+        Self { bits: vec![0; BINS] }
+    }
+
+    /// Adds a picture's segments, its slopes multiplied by `shift` bins.
+    pub(crate) fn add(&mut self, curves: &Curves, shift: i32) {
+        for segment in &curves.segments {
+            self.bits[shifted(segment.bin, shift)] += u64::from(segment.bits);
+        }
+    }
+
+    /// The threshold that spends at most `bits`. Bin 0, what is worth nothing, is never taken.
+    pub(crate) fn threshold(&self, bits: u64) -> Threshold {
+        let mut left = bits;
+        for bin in (1..BINS).rev() {
+            if self.bits[bin] > left {
+                return Threshold { bin, allowance: left };
+            }
+            left -= self.bits[bin];
+        }
+        Threshold { bin: 0, allowance: 0 }
+    }
+}
+
+impl Threshold {
+    /// True where the segment is taken; what it takes of the allowance is deducted.
+    #[inline]
+    pub(crate) fn takes(&mut self, bin: usize, bits: u32) -> bool {
+        if bin != self.bin {
+            return bin > self.bin;
+        }
+        let affordable = u64::from(bits) <= self.allowance;
+        if affordable {
+            self.allowance -= u64::from(bits);
+        }
+        affordable
+    }
+}
+
+/// A bin moved on the logarithmic scale; bin 0 stays.
+#[inline]
+pub(crate) fn shifted(bin: u16, shift: i32) -> usize {
+    if bin == 0 { 0 } else { (i32::from(bin) + shift).clamp(1, BINS as i32 - 1) as usize }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::curve::Segment;
+
+    #[test]
+    fn spends_what_is_there_best_first() {
+        let segment = |bits, bin| Segment { bits, bin, breakpoint: 1 };
+        let curves = Curves {
+            segments: vec![segment(10, 700), segment(5, 600), segment(5, 600), segment(7, 0)],
+            ends: vec![4],
+            total_bits: 27,
+        };
+        let mut histogram = Histogram::new();
+        histogram.add(&curves, 0);
+        assert_eq!(histogram.threshold(100).bin, 0);
+        let mut threshold = histogram.threshold(16);
+        assert_eq!(threshold, Threshold { bin: 600, allowance: 6 });
+        let taken: Vec<_> =
+            curves.segments.iter().map(|s| threshold.takes(usize::from(s.bin), s.bits)).collect();
+        assert_eq!(taken, [true, true, false, false]);
+    }
+}

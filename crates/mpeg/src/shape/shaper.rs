@@ -1,0 +1,156 @@
+//! The shaper: bytes in, shaped pictures out.
+
+use super::budget::Account;
+use super::config::{Config, Method, Target, Vbv};
+use super::parallel;
+use super::report::{LeftAlone, PictureReport};
+use super::truncation;
+use super::work::Work;
+use crate::header::SequenceState;
+use crate::unit::Splitter;
+use std::collections::VecDeque;
+
+/// One access unit as it leaves: the same position in the stream as the unit that came in.
+#[derive(Debug, Clone)]
+pub struct Shaped {
+    /// The bytes to send.
+    pub bytes: Vec<u8>,
+    /// What was done.
+    pub report: PictureReport,
+}
+
+/// Lowers the rate of an MPEG-1 or MPEG-2 video elementary stream.
+///
+/// Feed it with [`Shaper::push`], then drain [`Shaper::pull`] until it is empty; after the last bytes call
+/// [`Shaper::finish`] and drain again. All units pulled, one behind the other, are the output. What is held
+/// back is at most [`Shaper::delay`] pictures and the unit being collected.
+///
+/// The same input and calls give the same output, whatever the number of threads.
+#[derive(Debug)]
+pub struct Shaper {
+    config: Config,
+    splitter: Splitter,
+    state: SequenceState,
+    account: Account,
+    /// The target of pictures that come now; those in the queue keep theirs.
+    target: Target,
+    queue: Vec<(Work, Target)>,
+    spare: Vec<Work>,
+    ready: VecDeque<Shaped>,
+    finished: bool,
+    /// True once anything was asked to be changed: from then on headers are declared anew.
+    declares: bool,
+}
+
+impl Shaper {
+    /// A shaper at the start of a stream.
+    pub fn new(config: Config) -> Self {
+        let target = config.target;
+        Self {
+            account: Account::new(target),
+            declares: config.vbv == Vbv::Variable && target != Target::Ratio(1.0),
+            config,
+            splitter: Splitter::new(),
+            state: SequenceState::new(),
+            target,
+            queue: Vec::new(),
+            spare: Vec::new(),
+            ready: VecDeque::new(),
+            finished: false,
+        }
+    }
+
+    /// How many pictures may wait for a decision. One means: a picture leaves when it is complete.
+    pub fn delay(&self) -> usize {
+        self.config.batch()
+    }
+
+    /// Changes the target from the next picture on that is not yet complete.
+    pub fn set_target(&mut self, target: Target) {
+        self.target = target;
+        self.declares |= self.config.vbv == Vbv::Variable && target != Target::Ratio(1.0);
+    }
+
+    /// Takes the next bytes of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.splitter.push(bytes);
+        self.collect();
+    }
+
+    /// Says that the stream has ended.
+    pub fn finish(&mut self) {
+        self.splitter.finish();
+        self.finished = true;
+        self.collect();
+        self.decide();
+    }
+
+    /// The next unit of the output.
+    pub fn pull(&mut self) -> Option<Shaped> {
+        self.ready.pop_front()
+    }
+
+    fn collect(&mut self) {
+        while let Some(unit) = self.splitter.pull() {
+            let mut work = self.spare.pop().unwrap_or_default();
+            work.unit = unit;
+            work.context = work.unit.read_headers(&mut self.state);
+            work.seconds = self.seconds(&work);
+            work.declare_variable = self.declares;
+            if self.begins_window(&work) {
+                self.decide();
+            }
+            self.queue.push((work, self.target));
+            if self.queue.len() >= self.config.batch() {
+                self.decide();
+            }
+        }
+    }
+
+    /// How long a picture is shown; a guess of 1/25 s where the stream does not say.
+    fn seconds(&self, work: &Work) -> f64 {
+        let Some(context) = &work.context else { return 0.0 };
+        let frame = self.state.frame_rate().map_or(0.04, |(n, d)| f64::from(d) / f64::from(n));
+        let coding = &context.coding;
+        let fields = match (context.is_field(), coding.repeat_first_field, context.progressive_sequence) {
+            (true, ..) => 1.0,
+            (false, false, _) => 2.0,
+            (false, true, false) => 3.0,
+            (false, true, true) => if coding.top_field_first { 6.0 } else { 4.0 },
+        };
+        frame * fields / 2.0
+    }
+
+    /// True where an I picture comes and the window is at least half full.
+    fn begins_window(&self, work: &Work) -> bool {
+        let is_intra = work.context.as_ref().is_some_and(|context| context.kind() == crate::header::PictureKind::I);
+        self.config.method.looks_ahead() && is_intra && self.queue.len() * 2 >= self.config.batch()
+    }
+
+    /// Decides and writes everything in the queue.
+    fn decide(&mut self) {
+        let (mut works, targets): (Vec<_>, Vec<_>) = std::mem::take(&mut self.queue).into_iter().unzip();
+        parallel::for_each(self.config.threads, &mut works, Work::parse);
+        match self.config.method {
+            Method::Memoryless | Method::RateBased => {
+                truncation::by_picture(&self.config, &mut self.account, &mut works, &targets);
+            }
+            Method::Window => {
+                truncation::by_window(&self.config, &mut self.account, &mut works, &targets);
+            }
+        }
+        for work in &mut works {
+            work.report.bits_out = work.writer.bit_length() as u64;
+            self.ready.push_back(Shaped { bytes: work.writer.bytes().to_vec(), report: work.report.clone() });
+        }
+        self.spare.append(&mut works);
+    }
+}
+
+/// Leaves a picture as it is where its budget allows that or nothing can be changed; true where that was done.
+pub(super) fn leave_alone(work: &mut Work, budget: f64) -> bool {
+    if work.is_shapeable() && budget >= work.bits_in() as f64 {
+        work.report.left_alone = Some(LeftAlone::NothingToDo);
+    }
+    !work.is_shapeable()
+}

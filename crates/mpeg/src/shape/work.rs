@@ -1,0 +1,133 @@
+//! A picture on its way through a shaper.
+
+use super::curve::{Curves, for_each_block};
+use super::config::Cluster;
+use super::report::{LeftAlone, PictureReport};
+use super::select::{Threshold, shifted};
+use crate::bits::BitWriter;
+use crate::header::{PictureContext, PictureKind};
+use crate::picture::Picture;
+use crate::unit::AccessUnit;
+use crate::write::splice::{splice_slice, spliced_bits};
+use crate::write::unit::{Declare, unit_bytes, write_unit};
+
+/// One access unit with all that is worked out about it. The buffers live as long as the shaper.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    pub(crate) unit: AccessUnit,
+    pub(crate) context: Option<PictureContext>,
+    pub(crate) picture: Picture,
+    pub(crate) curves: Curves,
+    /// Codes kept, by block.
+    pub(crate) keep: Vec<u8>,
+    pub(crate) writer: BitWriter,
+    /// How long it is shown, in seconds.
+    pub(crate) seconds: f64,
+    pub(crate) declare_variable: bool,
+    pub(crate) report: PictureReport,
+}
+
+impl Default for PictureReport {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            bits_in: 0,
+            bits_out: 0,
+            budget: 0,
+            codes: [0; 2],
+            blocks: [0; 2],
+            lambda: 0.0,
+            quantiser_factor: 1.0,
+            distortion: 0.0,
+            damaged_slices: 0,
+            at_floor: false,
+            left_alone: None,
+        }
+    }
+}
+
+impl Work {
+    /// Reads the slices, and opens the report.
+    pub(crate) fn parse(&mut self) {
+        self.picture.clear();
+        self.report = PictureReport { bits_in: self.bits_in(), ..PictureReport::default() };
+        let report = &mut self.report;
+        let Some(context) = &self.context else {
+            report.left_alone = Some(LeftAlone::NotReadable);
+            return;
+        };
+        report.kind = Some(context.kind());
+        if context.kind() == PictureKind::D {
+            report.left_alone = Some(LeftAlone::DcOnly);
+            return;
+        }
+        self.unit.read_slices(context, &mut self.picture);
+        report.damaged_slices = self.picture.slices.iter().filter(|slice| slice.damage.is_some()).count() as u32;
+    }
+
+    /// Size of the unit.
+    pub(crate) fn bits_in(&self) -> u64 {
+        self.unit.data.len() as u64 * 8
+    }
+
+    /// True where its slices may be changed.
+    pub(crate) fn is_shapeable(&self) -> bool {
+        self.report.left_alone.is_none()
+    }
+
+    /// Keeps every code.
+    pub(crate) fn keep_all(&mut self) {
+        self.keep.clear();
+        self.keep.extend(self.picture.blocks.iter().map(|block| block.count));
+    }
+
+    /// Cuts each cluster back to what the threshold leaves of its curve, `smallest` codes at least; slopes are
+    /// multiplied by `shift` bins.
+    pub(crate) fn truncate(&mut self, cluster: Cluster, smallest: u8, threshold: &mut Threshold, shift: i32) {
+        self.keep_all();
+        let (curves, keep, picture) = (&self.curves, &mut self.keep, &self.picture);
+        let mut clusters = curves.ends.iter();
+        let mut next = 0;
+        let mut breakpoint = smallest;
+        for_each_block(picture, cluster, |first, macroblock, index| {
+            if first {
+                let end = clusters.next().map_or(next, |&end| end as usize);
+                breakpoint = smallest;
+                for segment in &curves.segments[next..end] {
+                    if !threshold.takes(shifted(segment.bin, shift), segment.bits) {
+                        break;
+                    }
+                    breakpoint = segment.breakpoint;
+                }
+                next = end;
+            }
+            let kept = breakpoint.saturating_sub(u8::from(macroblock.is_intra()));
+            keep[index] = keep[index].min(kept);
+        });
+    }
+
+    /// The size in bits that [`Work::splice`] will write.
+    pub(crate) fn spliced_bits(&self) -> u64 {
+        let slices = &self.picture.slices;
+        8 * unit_bytes(&self.unit, slices, |i| spliced_bits(&self.picture, &slices[i], &self.keep))
+    }
+
+    /// Writes the unit with the codes to keep.
+    pub(crate) fn splice(&mut self) {
+        let Some(context) = &self.context else { return self.copy() };
+        self.writer.clear();
+        let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
+        let (picture, data, keep) = (&self.picture, &self.unit.data, &self.keep);
+        write_unit(&mut self.writer, &self.unit, &picture.slices, declare, |writer, i| {
+            splice_slice(writer, context, picture, data, &picture.slices[i], keep);
+        });
+    }
+
+    /// Writes the unit with its slices as they are.
+    pub(crate) fn copy(&mut self) {
+        self.writer.clear();
+        let mpeg2 = self.context.as_ref().is_none_or(|context| context.mpeg2);
+        let declare = Declare { variable: self.declare_variable, mpeg2 };
+        write_unit(&mut self.writer, &self.unit, &[], declare, |_, _| {});
+    }
+}

@@ -1,0 +1,357 @@
+//! Reading a slice down to its run-level codes (13818-2, 6.2.4 to 6.2.6; 11172-2, 2.4.2.6 to 2.4.2.8).
+
+use crate::bits::BitReader;
+use crate::header::{PictureContext, PictureKind};
+use crate::motion::Predictors;
+use crate::picture::{Block, Code, Damage, Macroblock, MotionType, Picture, Slice, Vectors, coefficients};
+use crate::tables::macroblock as mb;
+use crate::vlc::{self, CodeKind, Coefficients, Lookup};
+use std::ops::Range;
+
+impl Picture {
+    /// Reads the slice in `bytes` of `data`, start code included, and appends what it holds. A damaged slice
+    /// keeps the macroblocks before the damage and says what was wrong.
+    pub fn read_slice(&mut self, context: &PictureContext, data: &[u8], bytes: Range<usize>) {
+        let slice = &data[bytes.clone()];
+        let first = self.macroblocks.len();
+        let mut state = SliceReader::new(context, slice);
+        let opened = state.read_header();
+        let (quantiser_at, base_address) = (state.quantiser_at, state.address);
+        let (quantiser, macroblocks_at) = (state.quantiser, state.reader.position() as u32);
+        let damage = opened.and_then(|()| state.read_macroblocks(self)).err();
+        self.slices.push(Slice {
+            bytes,
+            quantiser_at,
+            quantiser,
+            macroblocks_at,
+            end: self.macroblocks[first..].last().map_or(macroblocks_at, |last| last.end),
+            macroblocks: first..self.macroblocks.len(),
+            base_address,
+            damage,
+        });
+    }
+}
+
+/// The state that lives from macroblock to macroblock of a slice.
+struct SliceReader<'a> {
+    context: &'a PictureContext,
+    reader: BitReader<'a>,
+    vertical_position: u8,
+    quantiser_at: u32,
+    quantiser: u8,
+    /// Address of the macroblock read last.
+    address: i32,
+    predictors: Predictors,
+    /// `dc_dct_pred` of Y, Cb and Cr.
+    dc: [i16; 3],
+    /// `macroblock_type` by picture type.
+    types: &'static Lookup<64>,
+}
+
+impl<'a> SliceReader<'a> {
+    fn new(context: &'a PictureContext, slice: &'a [u8]) -> Self {
+        Self {
+            context,
+            reader: BitReader::at(slice, 32),
+            vertical_position: slice[3],
+            quantiser_at: 32,
+            quantiser: 0,
+            address: 0,
+            predictors: Predictors::default(),
+            dc: [0; 3],
+            types: match context.kind() {
+                PictureKind::I => &vlc::TYPE_I,
+                PictureKind::P => &vlc::TYPE_P,
+                PictureKind::B => &vlc::TYPE_B,
+                PictureKind::D => &vlc::TYPE_D,
+            },
+        }
+    }
+
+    fn read_header(&mut self) -> Result<(), Damage> {
+        let mut row = usize::from(self.vertical_position) - 1;
+        if self.context.has_row_extension() {
+            row += (self.reader.bits(3) as usize) << 7;
+        }
+        self.quantiser_at = self.reader.position() as u32;
+        self.read_quantiser()?;
+        // intra_slice with its seven bits, and extra_information_slice, have the same form.
+        while self.reader.flag() {
+            self.reader.bits(8);
+            if self.reader.overrun() {
+                return Err(Damage::Truncated);
+            }
+        }
+        if row >= self.context.rows {
+            return Err(Damage::Address);
+        }
+        self.address = (row * self.context.columns) as i32 - 1;
+        self.reset_dc();
+        Ok(())
+    }
+
+    fn read_quantiser(&mut self) -> Result<(), Damage> {
+        self.quantiser = self.reader.bits(5) as u8;
+        if self.quantiser == 0 { Err(Damage::Quantiser) } else { Ok(()) }
+    }
+
+    fn reset_dc(&mut self) {
+        self.dc = [128 << self.context.coding.intra_dc_precision; 3];
+    }
+
+    fn read_macroblocks(&mut self, picture: &mut Picture) -> Result<(), Damage> {
+        let mut first = true;
+        loop {
+            let (blocks, codes) = (picture.blocks.len(), picture.codes.len());
+            let read = self.read_macroblock(picture, first);
+            let whole = read.and_then(|macroblock| {
+                if self.reader.overrun() { Err(Damage::Truncated) } else { Ok(macroblock) }
+            });
+            match whole {
+                Ok(macroblock) => picture.macroblocks.push(macroblock),
+                Err(damage) => {
+                    picture.blocks.truncate(blocks);
+                    picture.codes.truncate(codes);
+                    return Err(damage);
+                }
+            }
+            first = false;
+            self.reader.refill();
+            if self.reader.peek(23) == 0 {
+                return if self.reader.only_zeros_left() { Ok(()) } else { Err(Damage::Trailing) };
+            }
+        }
+    }
+
+    fn read_macroblock(&mut self, picture: &mut Picture, first: bool) -> Result<Macroblock, Damage> {
+        let start = self.reader.position() as u32;
+        let stuffing = self.read_address(first)?;
+        let kind_at = self.reader.position() as u32;
+        self.reader.refill();
+        let flags = self.types.read(&mut self.reader).ok_or(Damage::Code)?;
+        let (motion, field_dct) = self.read_modes(flags)?;
+        if flags & mb::QUANT != 0 {
+            self.read_quantiser()?;
+        }
+        let mut macroblock = Macroblock {
+            address: self.address as u32,
+            start,
+            kind_at,
+            vectors_at: self.reader.position() as u32,
+            vectors_end: 0,
+            end: 0,
+            first_block: picture.blocks.len() as u32,
+            flags,
+            motion,
+            field_dct,
+            quantiser: self.quantiser,
+            blocks: 0,
+            field_select: 0,
+            dmvector: [0; 2],
+            stuffing,
+            vectors: Vectors::default(),
+        };
+        self.read_vectors(&mut macroblock)?;
+        macroblock.vectors_end = self.reader.position() as u32;
+        self.read_blocks(picture, &mut macroblock)?;
+        macroblock.end = self.reader.position() as u32;
+        Ok(macroblock)
+    }
+
+    /// Reads stuffing and increment; returns the bits of stuffing.
+    fn read_address(&mut self, first: bool) -> Result<u32, Damage> {
+        let mut increment = 0;
+        let mut stuffing = 0;
+        loop {
+            self.reader.refill();
+            match vlc::ADDRESS_INCREMENT.read(&mut self.reader).ok_or(Damage::Code)? {
+                mb::ADDRESS_STUFFING if !self.context.mpeg2 && increment == 0 => stuffing += 11,
+                mb::ADDRESS_STUFFING => return Err(Damage::Code),
+                mb::ADDRESS_ESCAPE => increment += 33,
+                last => {
+                    increment += i32::from(last);
+                    break;
+                }
+            }
+            // An absurd number of escapes cannot lead back into the picture.
+            if increment as usize > self.context.columns * self.context.rows {
+                return Err(Damage::Address);
+            }
+        }
+        let from = self.address;
+        self.address += increment;
+        let columns = self.context.columns as i32;
+        let outside = self.address as usize >= self.context.columns * self.context.rows;
+        let next_row = self.context.mpeg2 && !first && self.address / columns != from / columns;
+        if outside || next_row {
+            return Err(Damage::Address);
+        }
+        if increment > 1 && !first {
+            self.reset_dc();
+            if self.context.kind() == PictureKind::P {
+                self.predictors.reset();
+            }
+        }
+        Ok(stuffing)
+    }
+
+    /// Reads motion type and DCT type, or knows them.
+    fn read_modes(&mut self, flags: u8) -> Result<(MotionType, bool), Damage> {
+        let coding = &self.context.coding;
+        let in_field = self.context.is_field();
+        let mut motion = if in_field { MotionType::Field } else { MotionType::Frame };
+        if flags & (mb::FORWARD | mb::BACKWARD) != 0 && (in_field || !coding.frame_pred_frame_dct) {
+            motion = match (self.reader.bits(2), in_field) {
+                (1, _) => MotionType::Field,
+                (2, false) => MotionType::Frame,
+                (2, true) => MotionType::Split,
+                (3, _) if flags & mb::BACKWARD == 0 => MotionType::DualPrime,
+                _ => return Err(Damage::Code),
+            };
+        }
+        let has_dct_type =
+            !in_field && !coding.frame_pred_frame_dct && flags & (mb::INTRA | mb::PATTERN) != 0;
+        Ok((motion, has_dct_type && self.reader.flag()))
+    }
+
+    fn read_vectors(&mut self, macroblock: &mut Macroblock) -> Result<(), Damage> {
+        let conceals = macroblock.is_intra() && self.context.coding.concealment_motion_vectors;
+        for (s, flag) in [mb::FORWARD, mb::BACKWARD].into_iter().enumerate() {
+            if macroblock.has(flag) || (conceals && s == 0) {
+                let found = self.predictors.read(&mut self.reader, self.context, macroblock.motion, s)?;
+                macroblock.vectors[s] = found.vectors;
+                macroblock.field_select |= u8::from(found.bottom[0]) << s | u8::from(found.bottom[1]) << (2 + s);
+                macroblock.dmvector = found.dmvector;
+            }
+        }
+        if conceals {
+            self.reader.flag();
+        } else if macroblock.is_intra()
+            || (self.context.kind() == PictureKind::P && !macroblock.has(mb::FORWARD))
+        {
+            self.predictors.reset();
+        }
+        Ok(())
+    }
+
+    fn read_pattern(&mut self, flags: u8) -> Result<u16, Damage> {
+        let chroma = self.context.chroma;
+        let extra = chroma.blocks() as u32 - 6;
+        if flags & mb::INTRA != 0 {
+            return Ok((1 << chroma.blocks()) - 1);
+        }
+        if flags & mb::PATTERN == 0 {
+            return Ok(0);
+        }
+        self.reader.refill();
+        let base = vlc::PATTERN_420.read(&mut self.reader).ok_or(Damage::Code)?;
+        let more = if extra > 0 { self.reader.bits(extra) as u16 } else { 0 };
+        let pattern = u16::from(base) << extra | more;
+        if pattern == 0 { Err(Damage::Code) } else { Ok(pattern) }
+    }
+
+    fn read_blocks(&mut self, picture: &mut Picture, macroblock: &mut Macroblock) -> Result<(), Damage> {
+        let intra = macroblock.is_intra();
+        let pattern = self.read_pattern(macroblock.flags)?;
+        let count = self.context.chroma.blocks() as u8;
+        let table = coefficients(self.context, intra);
+        for index in (0..count).filter(|&index| pattern >> (count - 1 - index) & 1 != 0) {
+            let dc = if intra { self.read_dc(index)? } else { 0 };
+            let start = self.reader.position() as u32;
+            let first = picture.codes.len();
+            if self.context.kind() != PictureKind::D {
+                self.read_codes(&mut picture.codes, table, intra)?;
+            }
+            let count = (picture.codes.len() - first) as u8;
+            picture.blocks.push(Block { start, first: first as u32, count, index, dc });
+            macroblock.blocks += 1;
+        }
+        if !intra {
+            self.reset_dc();
+        }
+        if self.context.kind() == PictureKind::D && !self.reader.flag() {
+            return Err(Damage::Code);
+        }
+        Ok(())
+    }
+
+    fn read_dc(&mut self, index: u8) -> Result<i16, Damage> {
+        self.reader.refill();
+        let component = if index < 4 { 0 } else { 1 + usize::from(index & 1) };
+        let size = match component {
+            0 => vlc::DC_SIZE_LUMA.read(&mut self.reader),
+            _ => vlc::DC_SIZE_CHROMA.read(&mut self.reader),
+        };
+        let size = u32::from(size.ok_or(Damage::Code)?);
+        if size > 0 {
+            let bits = self.reader.peek(size) as i32;
+            self.reader.skip(size);
+            let difference = if bits >> (size - 1) == 0 { bits + 1 - (1 << size) } else { bits };
+            let top = (256 << self.context.coding.intra_dc_precision) - 1;
+            let dc = i32::from(self.dc[component]) + difference;
+            if !(0..=top).contains(&dc) {
+                return Err(Damage::Code);
+            }
+            self.dc[component] = dc as i16;
+        }
+        Ok(self.dc[component])
+    }
+
+    /// Reads run-level codes and the end of block.
+    #[inline]
+    fn read_codes(&mut self, codes: &mut Vec<Code>, table: &Coefficients, intra: bool) -> Result<(), Damage> {
+        let reader = &mut self.reader;
+        let mut position = u32::from(intra);
+        codes.reserve(64);
+        reader.refill();
+        if !intra && reader.peek(1) == 1 {
+            let level = if reader.peek(2) == 2 { 1 } else { -1 };
+            reader.skip(2);
+            codes.push(Code { level, position: 0, bits: 2 });
+            position = 1;
+        }
+        loop {
+            reader.refill();
+            let entry = table.peek(reader);
+            let (level, bits) = match entry.kind {
+                CodeKind::Coefficient => {
+                    position += u32::from(entry.run);
+                    (i16::from(entry.level), u32::from(entry.bits))
+                }
+                CodeKind::EndOfBlock => {
+                    reader.skip(u32::from(entry.bits));
+                    return Ok(());
+                }
+                CodeKind::Escape => {
+                    let (run, level, bits) = peek_escape(reader, self.context.mpeg2)?;
+                    position += run;
+                    (level, bits)
+                }
+                CodeKind::Invalid => return Err(Damage::Code),
+            };
+            if position > 63 {
+                return Err(Damage::Coefficients);
+            }
+            reader.skip(bits);
+            codes.push(Code { level, position: position as u8, bits: bits as u8 });
+            position += 1;
+        }
+    }
+}
+
+/// Run, level and length of the escape at the reader's place (13818-2, table B.16; 11172-2, table 2-B.5g).
+#[cold]
+fn peek_escape(reader: &BitReader<'_>, mpeg2: bool) -> Result<(u32, i16, u32), Damage> {
+    let word = reader.peek(28);
+    let run = word >> 16 & 63;
+    let (level, bits) = if mpeg2 {
+        (((word >> 4 & 0xfff) << 4) as i16 >> 4, 24)
+    } else {
+        match (word >> 8 & 0xff, word & 0xff) {
+            (0, low) => (low as i16, 28),
+            (0x80, low) => (low as i16 - 256, 28),
+            (high, _) => (i16::from(high as u8 as i8), 20),
+        }
+    };
+    if level == 0 || level == -2048 { Err(Damage::Code) } else { Ok((run, level, bits)) }
+}

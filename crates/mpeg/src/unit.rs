@@ -1,0 +1,162 @@
+//! Access units: a coded picture with the headers before it.
+
+use crate::header::{PictureContext, SequenceState};
+use crate::picture::Picture;
+use crate::startcode::{self, Span, StartCode};
+
+/// A stretch of stream that holds at most one picture: everything from the first header before the picture up
+/// to the first header of the next. All units together are the stream, byte for byte.
+#[derive(Debug, Clone, Default)]
+pub struct AccessUnit {
+    /// The bytes.
+    pub data: Vec<u8>,
+    /// Its start codes, in order; bytes before the first belong to no span.
+    pub spans: Vec<Span>,
+}
+
+impl AccessUnit {
+    /// Follows its headers and returns the context of its slices; `None` where there are none that can be read.
+    pub fn read_headers(&self, state: &mut SequenceState) -> Option<PictureContext> {
+        let mut context = None;
+        for span in &self.spans {
+            match span.code {
+                StartCode::Slice(_) if context.is_none() => context = state.picture_context(),
+                StartCode::Slice(_) => {}
+                _ => state.on_span(span, &self.data),
+            }
+        }
+        context
+    }
+
+    /// Reads its slices into `picture`, which is cleared before.
+    pub fn read_slices(&self, context: &PictureContext, picture: &mut Picture) {
+        picture.clear();
+        for span in &self.spans {
+            if let StartCode::Slice(_) = span.code {
+                picture.read_slice(context, &self.data, span.range.clone());
+            }
+        }
+    }
+
+    /// True where it holds a picture header.
+    pub fn has_picture(&self) -> bool {
+        self.spans.iter().any(|span| span.code == StartCode::Picture)
+    }
+}
+
+/// Cuts a stream that arrives in pieces into access units.
+#[derive(Debug, Clone, Default)]
+pub struct Splitter {
+    buffer: Vec<u8>,
+    /// Where the unit being collected begins in `buffer`.
+    start: usize,
+    /// Up to here no further start code needs to be looked for.
+    scanned: usize,
+    /// Start codes of the unit being collected, as offsets in `buffer`.
+    codes: Vec<(StartCode, usize)>,
+    has_picture: bool,
+    finished: bool,
+}
+
+/// No lawful unit comes near this size; bytes beyond it are handed on as they are.
+const LARGEST_UNIT: usize = 64 << 20;
+
+impl Splitter {
+    /// Nothing collected yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.start > self.buffer.len() / 2 {
+            self.buffer.drain(..self.start);
+            self.scanned -= self.start;
+            for (_, at) in &mut self.codes {
+                *at -= self.start;
+            }
+            self.start = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Says that the stream has ended: what is left is a unit.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// The next complete unit.
+    pub fn pull(&mut self) -> Option<AccessUnit> {
+        while let Some(at) = startcode::find(&self.buffer, self.scanned) {
+            let code = StartCode::from_byte(self.buffer[at + 3]);
+            if code.begins_access_unit() && self.has_picture {
+                self.scanned = at;
+                return Some(self.cut(at));
+            }
+            self.scanned = at + 4;
+            self.has_picture |= code == StartCode::Picture;
+            self.codes.push((code, at));
+        }
+        self.scanned = self.scanned.max(self.buffer.len().saturating_sub(3));
+        let waiting = self.buffer.len() - self.start;
+        let ends = (self.finished && waiting > 0) || waiting > LARGEST_UNIT;
+        ends.then(|| self.cut(self.buffer.len()))
+    }
+
+    fn cut(&mut self, end: usize) -> AccessUnit {
+        let start = self.start;
+        let ends = self.codes.iter().skip(1).map(|&(_, at)| at).chain([end]);
+        let spans = self.codes.iter().zip(ends);
+        let spans = spans.map(|(&(code, at), end)| Span { code, range: at - start..end - start }).collect();
+        let unit = AccessUnit { data: self.buffer[start..end].to_vec(), spans };
+        self.start = end;
+        self.scanned = self.scanned.max(end);
+        self.codes.clear();
+        self.has_picture = false;
+        unit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn units(data: &[u8], piece: usize) -> Vec<AccessUnit> {
+        let mut splitter = Splitter::new();
+        let mut units = Vec::new();
+        for bytes in data.chunks(piece) {
+            splitter.push(bytes);
+            units.extend(std::iter::from_fn(|| splitter.pull()));
+        }
+        splitter.finish();
+        units.extend(std::iter::from_fn(|| splitter.pull()));
+        units
+    }
+
+    #[test]
+    fn headers_go_with_the_picture_behind_them() {
+        let data = b"\x07\0\0\x01\xb3s\0\0\x01\0p\0\0\x01\x01a\0\0\x01\xb8g\0\0\x01\0q\0\0\x01\xb7";
+        let units = units(data, 100);
+        assert_eq!(units.len(), 2);
+        assert_eq!(units[1].data, data[16..]);
+        assert_eq!(units[1].spans.len(), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn units_are_the_stream_whatever_the_pieces(
+            words in proptest::collection::vec(prop_oneof![
+                Just(&b"\0\0\x01\0"[..]), Just(b"\0\0\x01\xb3"), Just(b"\0\0\x01\x05"), Just(b"\0"), Just(b"\x01\x02"),
+            ], 0..40),
+            piece in 1usize..20,
+        ) {
+            let data = words.concat();
+            let whole = units(&data, usize::MAX);
+            let pieces = units(&data, piece);
+            prop_assert_eq!(pieces.iter().flat_map(|unit| unit.data.clone()).collect::<Vec<_>>(), data);
+            let shape = |units: &[AccessUnit]| units.iter().map(|unit| unit.spans.clone()).collect::<Vec<_>>();
+            prop_assert_eq!(shape(&whole), shape(&pieces));
+        }
+    }
+}

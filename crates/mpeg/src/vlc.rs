@@ -1,0 +1,288 @@
+//! Variable length codes as lookup tables, built at compile time from the tables of the standard.
+
+use crate::bits::{BitReader, BitWriter};
+use crate::tables::coefficients as table;
+use crate::tables::macroblock as mb;
+
+/// A code of the macroblock layer: what it stands for and how long it is; length 0 where no code begins so.
+#[derive(Debug, Clone, Copy)]
+struct Symbol {
+    value: u8,
+    bits: u8,
+}
+
+/// Decodes and encodes one table of the macroblock layer. `SIZE` is two to the longest code.
+#[derive(Debug)]
+pub(crate) struct Lookup<const SIZE: usize> {
+    decode: [Symbol; SIZE],
+    encode: [(u16, u8); 64],
+}
+
+impl<const SIZE: usize> Lookup<SIZE> {
+    const WIDTH: u32 = SIZE.trailing_zeros();
+
+    const fn new(entries: &[mb::Entry]) -> Self {
+        let mut decode = [Symbol { value: 0, bits: 0 }; SIZE];
+        let mut encode = [(0, 0); 64];
+        let mut i = 0;
+        while i < entries.len() {
+            let (value, code) = entries[i];
+            let (pattern, bits) = parse_code(code);
+            let spare = Self::WIDTH - bits as u32;
+            let mut slot = (pattern as usize) << spare;
+            let end = (pattern as usize + 1) << spare;
+            while slot < end {
+                decode[slot] = Symbol { value, bits };
+                slot += 1;
+            }
+            encode[value as usize] = (pattern, bits);
+            i += 1;
+        }
+        Self { decode, encode }
+    }
+
+    /// Reads one code of at most 16 available bits; `None` where there is no such code.
+    #[inline]
+    pub(crate) fn read(&self, reader: &mut BitReader<'_>) -> Option<u8> {
+        let symbol = self.decode[reader.peek(Self::WIDTH) as usize];
+        reader.skip(u32::from(symbol.bits));
+        if symbol.bits == 0 { None } else { Some(symbol.value) }
+    }
+
+    /// Writes the code of a value the table has.
+    pub(crate) fn write(&self, writer: &mut BitWriter, value: u8) {
+        let (pattern, bits) = self.encode[usize::from(value)];
+        debug_assert!(bits > 0, "no code for {value}");
+        writer.put(u32::from(pattern), u32::from(bits));
+    }
+
+    /// Length in bits of a value's code, 0 where it has none.
+    pub(crate) fn length(&self, value: u8) -> u32 {
+        u32::from(self.encode[usize::from(value)].1)
+    }
+}
+
+pub(crate) static ADDRESS_INCREMENT: Lookup<2048> = Lookup::new(&mb::ADDRESS_INCREMENT);
+pub(crate) static TYPE_I: Lookup<64> = Lookup::new(&mb::TYPE_I);
+pub(crate) static TYPE_P: Lookup<64> = Lookup::new(&mb::TYPE_P);
+pub(crate) static TYPE_B: Lookup<64> = Lookup::new(&mb::TYPE_B);
+pub(crate) static TYPE_D: Lookup<64> = Lookup::new(&mb::TYPE_D);
+pub(crate) static PATTERN_420: Lookup<512> = Lookup::new(&mb::PATTERN_420);
+pub(crate) static MOTION: Lookup<1024> = Lookup::new(&mb::MOTION);
+pub(crate) static DC_SIZE_LUMA: Lookup<512> = Lookup::new(&mb::DC_SIZE_LUMA);
+pub(crate) static DC_SIZE_CHROMA: Lookup<1024> = Lookup::new(&mb::DC_SIZE_CHROMA);
+
+/// What a run-level code's first bits turn out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum CodeKind {
+    Invalid,
+    Coefficient,
+    EndOfBlock,
+    Escape,
+}
+
+/// One entry of the coefficient lookup. The sign is part of the code.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunLevel {
+    pub(crate) level: i8,
+    pub(crate) run: u8,
+    pub(crate) bits: u8,
+    pub(crate) kind: CodeKind,
+}
+
+/// Codes with fewer than six leading zeros fit here whole, sign included.
+const SHORT: u32 = 9;
+/// Codes with six leading zeros or more: what follows these zeros.
+const LONG: u32 = 11;
+/// Leading zeros that send a code to the second lookup.
+const LEADING: u32 = 6;
+const ESCAPE_LEVEL: usize = 41;
+
+/// Decodes and encodes run-level codes of table B.14 or B.15 (with B.16, the escapes).
+#[derive(Debug)]
+pub(crate) struct Coefficients {
+    short: [RunLevel; 1 << SHORT],
+    long: [RunLevel; 1 << LONG],
+    encode: [[(u16, u8); ESCAPE_LEVEL]; 32],
+    end_of_block: (u16, u8),
+}
+
+/// Table B.14.
+pub(crate) static TABLE_ZERO: Coefficients = Coefficients::new(&table::ZERO, table::END_OF_BLOCK_ZERO);
+/// Table B.15.
+pub(crate) static TABLE_ONE: Coefficients = Coefficients::new(&table::ONE, table::END_OF_BLOCK_ONE);
+
+impl Coefficients {
+    const fn new(own: &[table::Entry], end_of_block: &str) -> Self {
+        let none = RunLevel { level: 0, run: 0, bits: 0, kind: CodeKind::Invalid };
+        let mut built = Self {
+            short: [none; 1 << SHORT],
+            long: [none; 1 << LONG],
+            encode: [[(0, 0); ESCAPE_LEVEL]; 32],
+            end_of_block: parse_code(end_of_block),
+        };
+        built = built.with_marker(end_of_block, CodeKind::EndOfBlock);
+        built = built.with_marker(table::ESCAPE, CodeKind::Escape);
+        built.with_entries(own).with_entries(&table::COMMON)
+    }
+
+    const fn with_entries(mut self, entries: &[table::Entry]) -> Self {
+        let mut i = 0;
+        while i < entries.len() {
+            let (run, level, code) = entries[i];
+            let (pattern, bits) = parse_code(code);
+            self.encode[run as usize][level as usize] = (pattern, bits);
+            let positive = RunLevel { level: level as i8, run, bits: bits + 1, kind: CodeKind::Coefficient };
+            let negative = RunLevel { level: -(level as i8), ..positive };
+            self = self.with_code(pattern << 1, positive).with_code(pattern << 1 | 1, negative);
+            i += 1;
+        }
+        self
+    }
+
+    const fn with_marker(self, code: &str, kind: CodeKind) -> Self {
+        let (pattern, bits) = parse_code(code);
+        self.with_code(pattern, RunLevel { level: 0, run: 0, bits, kind })
+    }
+
+    /// Enters a code of `entry.bits` bits wherever it is the prefix.
+    const fn with_code(mut self, pattern: u16, entry: RunLevel) -> Self {
+        let bits = entry.bits as u32;
+        let pattern = pattern as usize;
+        let is_short = bits <= SHORT && pattern >> (bits.saturating_sub(LEADING)) > 0;
+        let spare = if is_short { SHORT - bits } else { LEADING + LONG - bits };
+        let mut slot = pattern << spare;
+        while slot < (pattern + 1) << spare {
+            if is_short {
+                self.short[slot] = entry;
+            } else {
+                self.long[slot] = entry;
+            }
+            slot += 1;
+        }
+        self
+    }
+
+    /// The code at the reader's place, of at least 17 available bits; it is not skipped.
+    #[inline]
+    pub(crate) fn peek(&self, reader: &BitReader<'_>) -> RunLevel {
+        let bits = reader.peek(LEADING + LONG);
+        if bits >> LONG != 0 { self.short[(bits >> (LEADING + LONG - SHORT)) as usize] } else { self.long[bits as usize] }
+    }
+
+    /// Length of `End of block` in bits.
+    #[inline]
+    pub(crate) fn end_of_block_bits(&self) -> u32 {
+        u32::from(self.end_of_block.1)
+    }
+
+    /// Ends a block.
+    #[inline]
+    pub(crate) fn write_end_of_block(&self, writer: &mut BitWriter) {
+        writer.put(u32::from(self.end_of_block.0), u32::from(self.end_of_block.1));
+    }
+
+    /// Length in bits of a code, sign included; 0 where only an escape says it.
+    #[inline]
+    pub(crate) fn length(&self, run: u32, magnitude: u32) -> u32 {
+        match self.encode.get(run as usize).and_then(|row| row.get(magnitude as usize)) {
+            Some(&(_, bits)) if bits > 0 => u32::from(bits) + 1,
+            _ => 0,
+        }
+    }
+
+    /// Writes a code; false where only an escape says it, and then nothing is written.
+    #[inline]
+    pub(crate) fn write(&self, writer: &mut BitWriter, run: u32, level: i32) -> bool {
+        let magnitude = level.unsigned_abs();
+        match self.encode.get(run as usize).and_then(|row| row.get(magnitude as usize)) {
+            Some(&(pattern, bits)) if bits > 0 => {
+                writer.put(u32::from(pattern) << 1 | u32::from(level < 0), u32::from(bits) + 1);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Bits and length of a code written as text.
+const fn parse_code(code: &str) -> (u16, u8) {
+    let text = code.as_bytes();
+    let mut pattern = 0;
+    let mut i = 0;
+    while i < text.len() {
+        pattern = pattern << 1 | (text[i] - b'0') as u16;
+        i += 1;
+    }
+    (pattern, text.len() as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every run and level a table has is read as it was written.
+    #[test]
+    fn coefficients_round_trip() {
+        for coefficients in [&TABLE_ZERO, &TABLE_ONE] {
+            let mut count = 0;
+            for run in 0..64 {
+                for level in (-64..=64).filter(|&level| level != 0) {
+                    let mut writer = BitWriter::new();
+                    if !coefficients.write(&mut writer, run, level) {
+                        assert_eq!(coefficients.length(run, level.unsigned_abs()), 0);
+                        continue;
+                    }
+                    count += 1;
+                    assert_eq!(writer.bit_length() as u32, coefficients.length(run, level.unsigned_abs()));
+                    let bits = writer.bit_length() as u8;
+                    let bytes = writer.finish();
+                    let code = coefficients.peek(&BitReader::new(&bytes));
+                    assert_eq!(
+                        (code.run, code.level, code.bits, code.kind),
+                        (run as u8, level as i8, bits, CodeKind::Coefficient)
+                    );
+                }
+            }
+            assert_eq!(count, 2 * 111, "table B.14 and B.15 have 111 pairs each");
+        }
+    }
+
+    #[test]
+    fn markers_are_told_apart() {
+        let kind = |table: &Coefficients, byte| table.peek(&BitReader::new(&[byte, 0, 0])).kind;
+        assert_eq!(kind(&TABLE_ZERO, 0b1000_0000), CodeKind::EndOfBlock);
+        assert_eq!(kind(&TABLE_ONE, 0b0110_0000), CodeKind::EndOfBlock);
+        assert_eq!(kind(&TABLE_ZERO, 0b0000_0100), CodeKind::Escape);
+        assert_eq!(kind(&TABLE_ONE, 0b0000_0100), CodeKind::Escape);
+        assert_eq!(kind(&TABLE_ZERO, 0), CodeKind::Invalid);
+        assert_eq!(kind(&TABLE_ONE, 0), CodeKind::Invalid);
+    }
+
+    fn round_trip<const SIZE: usize>(lookup: &Lookup<SIZE>, entries: &[mb::Entry]) {
+        for &(value, code) in entries {
+            let mut writer = BitWriter::new();
+            lookup.write(&mut writer, value);
+            assert_eq!(writer.bit_length(), code.len());
+            assert_eq!(lookup.length(value) as usize, code.len());
+            let bytes = writer.finish();
+            let mut reader = BitReader::new(&bytes);
+            assert_eq!(lookup.read(&mut reader), Some(value));
+            assert_eq!(reader.position(), code.len());
+        }
+    }
+
+    #[test]
+    fn macroblock_codes_round_trip() {
+        round_trip(&ADDRESS_INCREMENT, &mb::ADDRESS_INCREMENT);
+        round_trip(&TYPE_I, &mb::TYPE_I);
+        round_trip(&TYPE_P, &mb::TYPE_P);
+        round_trip(&TYPE_B, &mb::TYPE_B);
+        round_trip(&TYPE_D, &mb::TYPE_D);
+        round_trip(&PATTERN_420, &mb::PATTERN_420);
+        round_trip(&MOTION, &mb::MOTION);
+        round_trip(&DC_SIZE_LUMA, &mb::DC_SIZE_LUMA);
+        round_trip(&DC_SIZE_CHROMA, &mb::DC_SIZE_CHROMA);
+    }
+}

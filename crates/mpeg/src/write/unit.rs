@@ -1,0 +1,68 @@
+//! Writing an access unit: its headers as they are but for the declared buffer, its slices as a callback says.
+
+use crate::bits::BitWriter;
+use crate::header::{PictureHeader, SequenceHeader};
+use crate::picture::Slice;
+use crate::startcode::{Span, StartCode};
+use crate::unit::AccessUnit;
+
+/// Which headers are rewritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Declare {
+    /// `vbv_delay` 0xFFFF, and in MPEG-1 `bit_rate` 0x3FFFF: variable.
+    pub(crate) variable: bool,
+    pub(crate) mpeg2: bool,
+}
+
+/// Writes `unit`. Sound slices go through `write_slice`; all other bytes are copied.
+pub(crate) fn write_unit(
+    writer: &mut BitWriter,
+    unit: &AccessUnit,
+    slices: &[Slice],
+    declare: Declare,
+    mut write_slice: impl FnMut(&mut BitWriter, usize),
+) {
+    let lead = unit.spans.first().map_or(unit.data.len(), |span| span.range.start);
+    writer.append(&unit.data[..lead]);
+    let mut next_slice = 0;
+    for span in &unit.spans {
+        let is_slice = matches!(span.code, StartCode::Slice(_)) && next_slice < slices.len();
+        if is_slice {
+            next_slice += 1;
+        }
+        if is_slice && slices[next_slice - 1].damage.is_none() {
+            write_slice(writer, next_slice - 1);
+        } else {
+            write_header(writer, span, &unit.data, declare);
+        }
+    }
+    writer.align();
+}
+
+fn write_header(writer: &mut BitWriter, span: &Span, data: &[u8], declare: Declare) {
+    let bytes = &data[span.range.clone()];
+    let field = match span.code {
+        StartCode::Picture if declare.variable => Some(PictureHeader::VBV_DELAY_FIELD),
+        StartCode::SequenceHeader if declare.variable && !declare.mpeg2 => Some(SequenceHeader::BIT_RATE_FIELD),
+        _ => None,
+    };
+    match field {
+        Some((at, bits)) if bytes.len() * 8 >= 32 + at + bits as usize => {
+            let (from, to) = (32 + at, 32 + at + bits as usize);
+            writer.copy(bytes, 0, from);
+            writer.put((1 << bits) - 1, bits);
+            writer.copy(bytes, to, bytes.len() * 8);
+        }
+        _ => writer.append(bytes),
+    }
+}
+
+/// Size in bytes of what [`write_unit`] writes when sound slice `i` takes `slice_bits(i)` bits.
+pub(crate) fn unit_bytes(unit: &AccessUnit, slices: &[Slice], slice_bits: impl Fn(usize) -> u64) -> u64 {
+    let mut bytes = unit.data.len() as u64;
+    for (i, slice) in slices.iter().enumerate().filter(|(_, slice)| slice.damage.is_none()) {
+        bytes -= slice.bytes.len() as u64;
+        bytes += slice_bits(i).div_ceil(8);
+    }
+    bytes
+}
