@@ -16,7 +16,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         config.threads = threads.parse()?;
     }
     if let Some(cluster) = rest.get(1) {
-        config.cluster = if cluster == "block" { Cluster::Block } else { Cluster::Macroblocks(cluster.parse()?) };
+        config.cluster =
+            if cluster == "block" { Cluster::Block } else { Cluster::Macroblocks(cluster.parse()?) };
     }
     let mut input = File::open(input)?;
     let mut output = BufWriter::new(File::create(output)?);

@@ -1,7 +1,7 @@
 //! A picture at run-level-code level: flat arrays of macroblocks, blocks and codes that point into the bytes
 //! they were read from.
 
-use crate::header::{Chroma, PictureContext};
+use crate::header::PictureContext;
 use crate::tables::macroblock as mb;
 use std::ops::Range;
 
@@ -202,12 +202,6 @@ impl Picture {
     pub fn blocks_of(&self, macroblock: &Macroblock) -> &[Block] {
         &self.blocks[macroblock.block_range()]
     }
-}
-
-/// The bit of `coded_block_pattern` that belongs to a block, counted as 13818-2 does: the 4:2:0 part in bits 5
-/// to 0, what 4:2:2 and 4:4:4 add below it.
-pub(crate) fn pattern_bit(chroma: Chroma, index: u8) -> u16 {
-    1 << (chroma.blocks() as u8 - 1 - index)
 }
 
 /// The codes of the non-intra or intra table in use.

@@ -104,9 +104,12 @@ impl<'a> SliceReader<'a> {
         loop {
             let (blocks, codes) = (picture.blocks.len(), picture.codes.len());
             let read = self.read_macroblock(picture, first);
-            let whole = read.and_then(|macroblock| {
-                if self.reader.overrun() { Err(Damage::Truncated) } else { Ok(macroblock) }
-            });
+            let whole =
+                read.and_then(
+                    |macroblock| {
+                        if self.reader.overrun() { Err(Damage::Truncated) } else { Ok(macroblock) }
+                    },
+                );
             match whole {
                 Ok(macroblock) => picture.macroblocks.push(macroblock),
                 Err(damage) => {
@@ -220,7 +223,8 @@ impl<'a> SliceReader<'a> {
             if macroblock.has(flag) || (conceals && s == 0) {
                 let found = self.predictors.read(&mut self.reader, self.context, macroblock.motion, s)?;
                 macroblock.vectors[s] = found.vectors;
-                macroblock.field_select |= u8::from(found.bottom[0]) << s | u8::from(found.bottom[1]) << (2 + s);
+                macroblock.field_select |=
+                    u8::from(found.bottom[0]) << s | u8::from(found.bottom[1]) << (2 + s);
                 macroblock.dmvector = found.dmvector;
             }
         }

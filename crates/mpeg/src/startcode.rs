@@ -100,11 +100,7 @@ mod tests {
         let found: Vec<_> = spans(&data).into_iter().map(|span| (span.code, span.range)).collect();
         assert_eq!(
             found,
-            [
-                (StartCode::SequenceHeader, 1..8),
-                (StartCode::Picture, 8..12),
-                (StartCode::Slice(1), 12..17)
-            ]
+            [(StartCode::SequenceHeader, 1..8), (StartCode::Picture, 8..12), (StartCode::Slice(1), 12..17)]
         );
     }
 

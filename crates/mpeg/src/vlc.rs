@@ -1,4 +1,5 @@
 //! Variable length codes as lookup tables, built at compile time from the tables of the standard.
+#![cfg_attr(not(test), allow(dead_code))]
 
 use crate::bits::{BitReader, BitWriter};
 use crate::tables::coefficients as table;
@@ -168,7 +169,11 @@ impl Coefficients {
     #[inline]
     pub(crate) fn peek(&self, reader: &BitReader<'_>) -> RunLevel {
         let bits = reader.peek(LEADING + LONG);
-        if bits >> LONG != 0 { self.short[(bits >> (LEADING + LONG - SHORT)) as usize] } else { self.long[bits as usize] }
+        if bits >> LONG != 0 {
+            self.short[(bits >> (LEADING + LONG - SHORT)) as usize]
+        } else {
+            self.long[bits as usize]
+        }
     }
 
     /// Length of `End of block` in bits.

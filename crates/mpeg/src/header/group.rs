@@ -17,8 +17,7 @@ impl GroupHeader {
     /// Reads the bytes behind the start code; `None` where they end too early.
     pub fn parse(payload: &[u8]) -> Option<Self> {
         let mut reader = BitReader::new(payload);
-        let header =
-            Self { time_code: reader.bits(25), closed: reader.flag(), broken_link: reader.flag() };
+        let header = Self { time_code: reader.bits(25), closed: reader.flag(), broken_link: reader.flag() };
         (!reader.overrun()).then_some(header)
     }
 }

@@ -2,8 +2,8 @@
 //! read.
 
 use super::{
-    Extension, Matrix, PictureCodingExtension, PictureHeader, PictureKind, PictureStructure, SequenceExtension,
-    SequenceHeader,
+    Extension, Matrix, PictureCodingExtension, PictureHeader, PictureKind, PictureStructure,
+    SequenceExtension, SequenceHeader,
 };
 use crate::startcode::{Span, StartCode};
 use crate::tables::quantiser::{DEFAULT_INTRA, LINEAR, NON_LINEAR};
@@ -152,7 +152,8 @@ impl SequenceState {
     /// Frames per second as a fraction; `None` before a sequence header or where its code is forbidden.
     pub fn frame_rate(&self) -> Option<(u32, u32)> {
         let (n, d) = self.sequence.as_ref()?.frame_rate()?;
-        let (factor_n, factor_d) = self.extension.as_ref().map_or((1, 1), |extension| extension.frame_rate_factor);
+        let (factor_n, factor_d) =
+            self.extension.as_ref().map_or((1, 1), |extension| extension.frame_rate_factor);
         Some((n * factor_n, d * factor_d))
     }
 
@@ -215,7 +216,9 @@ impl SequenceState {
         }
         match &self.extension {
             None => mpeg1_context(sequence, header, &self.matrices),
-            Some(extension) => mpeg2_context(sequence, extension, header, self.coding.clone()?, &self.matrices),
+            Some(extension) => {
+                mpeg2_context(sequence, extension, header, self.coding.clone()?, &self.matrices)
+            }
         }
     }
 }

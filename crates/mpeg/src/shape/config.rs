@@ -16,11 +16,8 @@ pub enum Method {
 
 impl Method {
     /// All methods with their names.
-    pub const ALL: [(&'static str, Self); 3] = [
-        ("memoryless", Self::Memoryless),
-        ("rate-based", Self::RateBased),
-        ("window", Self::Window),
-    ];
+    pub const ALL: [(&'static str, Self); 3] =
+        [("memoryless", Self::Memoryless), ("rate-based", Self::RateBased), ("window", Self::Window)];
 
     /// True where one decision covers a window of pictures.
     pub fn looks_ahead(self) -> bool {

@@ -34,8 +34,6 @@ pub(crate) struct Curves {
 pub(crate) enum Worth<'a> {
     /// The squared error it prevents.
     Energy(&'a Energy),
-    /// The same with the error that is already there: indexed as the picture's codes.
-    Given(&'a [f32]),
     /// Nothing: clusters keep equal shares of their bits.
     Share,
 }
@@ -124,7 +122,14 @@ impl Curves {
 
 impl Steps {
     #[inline]
-    fn add(&mut self, picture: &Picture, macroblock: &Macroblock, index: usize, smallest: u8, worth: &Worth<'_>) {
+    fn add(
+        &mut self,
+        picture: &Picture,
+        macroblock: &Macroblock,
+        index: usize,
+        smallest: u8,
+        worth: &Worth<'_>,
+    ) {
         let block = &picture.blocks[index];
         // The DC of an intra block counts as its first code; it always stays.
         let intra = macroblock.is_intra();
@@ -147,10 +152,6 @@ impl Steps {
                 let energy = energy.of_block(intra, block.is_chroma(), macroblock.quantiser);
                 let worth = self.worth[steps].iter_mut().zip(&codes[fixed..]);
                 worth.for_each(|(sum, code)| *sum += energy.of(code.position, code.level));
-            }
-            Worth::Given(given) => {
-                let given = &given[block.codes()][fixed..];
-                self.worth[steps].iter_mut().zip(given).for_each(|(sum, worth)| *sum += worth);
             }
             Worth::Share => {}
         }

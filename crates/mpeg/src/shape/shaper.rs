@@ -116,14 +116,21 @@ impl Shaper {
             (true, ..) => 1.0,
             (false, false, _) => 2.0,
             (false, true, false) => 3.0,
-            (false, true, true) => if coding.top_field_first { 6.0 } else { 4.0 },
+            (false, true, true) => {
+                if coding.top_field_first {
+                    6.0
+                } else {
+                    4.0
+                }
+            }
         };
         frame * fields / 2.0
     }
 
     /// True where an I picture comes and the window is at least half full.
     fn begins_window(&self, work: &Work) -> bool {
-        let is_intra = work.context.as_ref().is_some_and(|context| context.kind() == crate::header::PictureKind::I);
+        let is_intra =
+            work.context.as_ref().is_some_and(|context| context.kind() == crate::header::PictureKind::I);
         self.config.method.looks_ahead() && is_intra && self.queue.len() * 2 >= self.config.batch()
     }
 

@@ -33,7 +33,8 @@ pub(super) fn by_picture(config: &Config, account: &mut Account, works: &mut [Wo
         let allowed = account.allow(work.bits_in(), work.seconds);
         let budget = allowed + account.carry();
         work.report.budget = budget as i64;
-        let spent = if leave_alone(work, budget) { work.bits_in() } else { truncate_to(config, work, budget) };
+        let spent =
+            if leave_alone(work, budget) { work.bits_in() } else { truncate_to(config, work, budget) };
         account.settle(allowed, spent);
     }
     parallel::for_each(config.threads, works, write);

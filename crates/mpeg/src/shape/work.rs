@@ -1,7 +1,7 @@
 //! A picture on its way through a shaper.
 
-use super::curve::{Curves, for_each_block};
 use super::config::Cluster;
+use super::curve::{Curves, for_each_block};
 use super::report::{LeftAlone, PictureReport};
 use super::select::{Threshold, shifted};
 use crate::bits::BitWriter;
@@ -62,7 +62,8 @@ impl Work {
             return;
         }
         self.unit.read_slices(context, &mut self.picture);
-        report.damaged_slices = self.picture.slices.iter().filter(|slice| slice.damage.is_some()).count() as u32;
+        report.damaged_slices =
+            self.picture.slices.iter().filter(|slice| slice.damage.is_some()).count() as u32;
     }
 
     /// Size of the unit.

@@ -46,7 +46,9 @@ pub(crate) fn splice_slice(
             }
             let codes = picture.codes_of(block);
             let (kept, dropped) = codes.split_at(usize::from(keep[index]));
-            let bits = |codes: &[crate::picture::Code]| codes.iter().map(|code| usize::from(code.bits)).sum::<usize>();
+            let bits = |codes: &[crate::picture::Code]| {
+                codes.iter().map(|code| usize::from(code.bits)).sum::<usize>()
+            };
             let end = block.start as usize + bits(kept);
             writer.copy(bytes, copied, end);
             table.write_end_of_block(writer);
@@ -57,7 +59,10 @@ pub(crate) fn splice_slice(
     writer.align();
 }
 
-fn macroblocks<'a>(picture: &'a Picture, slice: &Slice) -> impl Iterator<Item = &'a crate::picture::Macroblock> {
+fn macroblocks<'a>(
+    picture: &'a Picture,
+    slice: &Slice,
+) -> impl Iterator<Item = &'a crate::picture::Macroblock> {
     picture.macroblocks[slice.macroblocks.clone()].iter()
 }
 

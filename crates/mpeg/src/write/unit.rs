@@ -43,7 +43,9 @@ fn write_header(writer: &mut BitWriter, span: &Span, data: &[u8], declare: Decla
     let bytes = &data[span.range.clone()];
     let field = match span.code {
         StartCode::Picture if declare.variable => Some(PictureHeader::VBV_DELAY_FIELD),
-        StartCode::SequenceHeader if declare.variable && !declare.mpeg2 => Some(SequenceHeader::BIT_RATE_FIELD),
+        StartCode::SequenceHeader if declare.variable && !declare.mpeg2 => {
+            Some(SequenceHeader::BIT_RATE_FIELD)
+        }
         _ => None,
     };
     match field {
