@@ -8,8 +8,12 @@ use crate::bytes::{put_u32, u32_at};
 pub(super) const NACK: u8 = 1;
 /// Congestion control feedback (transport layer).
 pub(super) const CCFB: u8 = 11;
+/// Transport-wide congestion control feedback (transport layer).
+pub(super) const TWCC: u8 = 15;
 /// Picture loss indication (payload specific).
 pub(super) const PLI: u8 = 1;
+/// Application layer feedback (payload specific).
+pub(super) const APPLICATION: u8 = 15;
 
 pub(super) mod field {
     pub(in crate::rtcp) const SENDER_SSRC: usize = 4;

@@ -6,33 +6,54 @@
 //! | report | container | source |
 //! | --- | --- | --- |
 //! | [`SenderReport`], [`ReceiverReport`] | 200, 201 | RFC 3550 section 6.4 |
+//! | [`SourceDescription`] | 202 | RFC 3550 section 6.5 |
+//! | [`Bye`] | 203 | RFC 3550 section 6.6 |
 //! | [`App`] | 204 | RFC 3550 section 6.7 |
 //! | [`Nack`] | 205 FMT 1 | RFC 4585 section 6.2.1 |
 //! | [`Pli`] | 206 FMT 1 | RFC 4585 section 6.3.1 |
+//! | [`Remb`] | 206 FMT 15 | draft-alvestrand-rmcat-remb-03 section 2.2 |
 //! | [`Ccfb`] | 205 FMT 11 | RFC 8888 section 3 |
+//! | [`Twcc`] | 205 FMT 15 | draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1 |
+//! | [`ExtendedReport`] | 207 | RFC 3611, RFC 8298 section 4.1.1.1 |
 //! | [`TfrcReport`] | APP `TFRC` subtype 1 | RFC 5348 section 3.2.2; layout ours |
+//! | [`NadaReport`] | APP `NADA` subtype 1 | RFC 8698 section 5.3; container ours |
 //! | [`BufferLevelReport`] | APP `BUFL` subtype 1 | ours |
+//! | [`BufferAwareReport`] | APP `BUFA` subtype 1 | ours |
 
 mod app;
+mod buffer_aware;
 mod buffer_level;
+mod bye;
 pub mod ccfb;
 mod feedback;
 mod nack;
+mod nada;
 mod pli;
 mod reception;
+mod remb;
 mod rr;
+pub mod sdes;
 mod sr;
 mod tfrc;
+pub mod twcc;
+pub mod xr;
 
 pub use app::App;
+pub use buffer_aware::BufferAwareReport;
 pub use buffer_level::BufferLevelReport;
+pub use bye::Bye;
 pub use ccfb::Ccfb;
 pub use nack::{Nack, NackEntry};
+pub use nada::NadaReport;
 pub use pli::Pli;
 pub use reception::ReportBlock;
+pub use remb::Remb;
 pub use rr::ReceiverReport;
+pub use sdes::SourceDescription;
 pub use sr::SenderReport;
 pub use tfrc::TfrcReport;
+pub use twcc::Twcc;
+pub use xr::ExtendedReport;
 
 use crate::Error;
 use crate::bytes::{fits, put_u16, room, take, u16_at};
@@ -90,9 +111,11 @@ impl<'a> Packet<'a> {
         }
         let len = 4 * (usize::from(u16_at(header, field::LENGTH)) + 1);
         let whole = take(bytes, 0, len, "RTCP packet")?;
+        // RFC 3550 asks for a multiple of four, but browsers fill the last word of transport-wide feedback
+        // with one to three octets.
         let padding = if flags & PADDING != 0 { usize::from(whole[len - 1]) } else { 0 };
-        if flags & PADDING != 0 && (padding == 0 || padding % 4 != 0 || padding > len - HEADER_LEN) {
-            let expected = "a multiple of 4 inside the body";
+        if flags & PADDING != 0 && (padding == 0 || padding > len - HEADER_LEN) {
+            let expected = "1 to the octets of the body";
             let seen = padding as u64;
             return Err(Error::Invalid { field: "RTCP padding count", offset: len - 1, seen, expected });
         }
@@ -170,16 +193,30 @@ pub enum Message<'a> {
     SenderReport(SenderReport<'a>),
     /// Receiver report.
     ReceiverReport(ReceiverReport<'a>),
+    /// Source description.
+    SourceDescription(SourceDescription<'a>),
+    /// Goodbye.
+    Bye(Bye<'a>),
     /// Application-defined, of a name not known here.
     App(App<'a>),
     /// Negative acknowledgement.
     Nack(Nack<'a>),
     /// Picture loss indication.
     Pli(Pli),
+    /// Receiver estimated maximum bitrate.
+    Remb(Remb<'a>),
     /// Congestion control feedback.
     Ccfb(Ccfb<'a>),
+    /// Transport-wide congestion control feedback.
+    Twcc(Twcc<'a>),
+    /// Extended report.
+    ExtendedReport(ExtendedReport<'a>),
     /// TFRC feedback.
     Tfrc(TfrcReport),
+    /// NADA feedback.
+    Nada(NadaReport),
+    /// Feedback of buffer-aware rate control.
+    BufferAware(BufferAwareReport),
     /// Level of the receiver's buffer.
     BufferLevel(BufferLevelReport),
     /// A type or format not known here.
@@ -195,10 +232,17 @@ impl<'a> Message<'a> {
         Ok(match (packet.packet_type(), packet.count()) {
             (packet_type::SR, _) => Self::SenderReport(SenderReport::parse(packet)?),
             (packet_type::RR, _) => Self::ReceiverReport(ReceiverReport::parse(packet)?),
+            (packet_type::SDES, _) => Self::SourceDescription(SourceDescription::parse(packet)?),
+            (packet_type::BYE, _) => Self::Bye(Bye::parse(packet)?),
             (packet_type::APP, _) => Self::application(packet)?,
             (packet_type::RTPFB, feedback::NACK) => Self::Nack(Nack::parse(packet)?),
             (packet_type::RTPFB, feedback::CCFB) => Self::Ccfb(Ccfb::parse(packet)?),
+            (packet_type::RTPFB, feedback::TWCC) => Self::Twcc(Twcc::parse(packet)?),
             (packet_type::PSFB, feedback::PLI) => Self::Pli(Pli::parse(packet)?),
+            (packet_type::PSFB, feedback::APPLICATION) if Remb::is(packet) => {
+                Self::Remb(Remb::parse(packet)?)
+            }
+            (packet_type::XR, _) => Self::ExtendedReport(ExtendedReport::parse(packet)?),
             _ => Self::Unknown(packet),
         })
     }
@@ -207,6 +251,10 @@ impl<'a> Message<'a> {
         let app = App::parse(packet)?;
         Ok(match (&app.name, app.subtype) {
             (TfrcReport::NAME, TfrcReport::SUBTYPE) => Self::Tfrc(TfrcReport::parse(packet)?),
+            (NadaReport::NAME, NadaReport::SUBTYPE) => Self::Nada(NadaReport::parse(packet)?),
+            (BufferAwareReport::NAME, BufferAwareReport::SUBTYPE) => {
+                Self::BufferAware(BufferAwareReport::parse(packet)?)
+            }
             (BufferLevelReport::NAME, BufferLevelReport::SUBTYPE) => {
                 Self::BufferLevel(BufferLevelReport::parse(packet)?)
             }
@@ -260,7 +308,9 @@ mod tests {
         let (packet, rest) = Packet::parse(&bytes).unwrap();
         assert_eq!((packet.bytes(), rest), (&bytes[..8], &[][..]));
         assert_eq!(Message::parse(packet), Ok(Message::Unknown(packet)));
-        for wrong in [0, 3, 12, 255] {
+        bytes[11] = 3;
+        assert_eq!(Packet::parse(&bytes).unwrap().0.bytes(), &bytes[..9]);
+        for wrong in [0, 9, 255] {
             bytes[11] = wrong;
             assert!(Packet::parse(&bytes).is_err(), "{wrong}");
         }
