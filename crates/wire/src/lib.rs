@@ -14,7 +14,9 @@
 //! | [`rtp`] | RTP packet (RFC 3550) |
 //! | [`extension`] | RTP header extensions (RFC 8285) and the elements this project sends |
 //! | [`rtcp`] | compound packets and every report |
+//! | [`rtx`] | retransmission payload (RFC 4588) |
 //! | [`h264`] | H.264 payload (RFC 6184) |
+//! | [`window`] | S002's window transport, which does not use RTP |
 
 mod bytes;
 mod clock;
@@ -24,6 +26,8 @@ pub mod h264;
 mod list;
 pub mod rtcp;
 pub mod rtp;
+pub mod rtx;
+pub mod window;
 
 pub use clock::{MicrosClock, NtpShort, NtpTime};
 pub use error::Error;
