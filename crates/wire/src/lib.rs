@@ -16,6 +16,7 @@
 //! | [`rtcp`] | compound packets and every report |
 //! | [`rtx`] | retransmission payload (RFC 4588) |
 //! | [`h264`] | H.264 payload (RFC 6184) |
+//! | [`mpv`] | MPEG-1 and MPEG-2 video payload (RFC 2250) |
 //! | [`window`] | S002's window transport, which does not use RTP |
 
 mod bytes;
@@ -24,6 +25,7 @@ mod error;
 pub mod extension;
 pub mod h264;
 mod list;
+pub mod mpv;
 pub mod rtcp;
 pub mod rtp;
 pub mod rtx;

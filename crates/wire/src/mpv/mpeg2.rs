@@ -1,0 +1,142 @@
+//! The MPEG-2 part of the payload header (RFC 2250 section 3.4.1): the picture coding extension, so that a
+//! decoder can begin where the picture header was lost.
+
+use crate::Error;
+use crate::bytes::{fits, padded, put_u32, room, take, u32_at};
+
+/// What a picture coding extension says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mpeg2Header<'a> {
+    /// f_code: forward horizontal, forward vertical, backward horizontal, backward vertical; 4 bits each.
+    pub f_codes: [u8; 4],
+    /// DC, 2 bits.
+    pub intra_dc_precision: u8,
+    /// PS, 2 bits: 1 top field, 2 bottom field, 3 frame.
+    pub picture_structure: u8,
+    /// T P C Q V A R H G.
+    pub flags: PictureFlags,
+    /// D: the 20 bits of composite display information.
+    pub composite: Option<u32>,
+    /// E: further extensions of the picture, their start codes included, in whole words; `emit` fills the last
+    /// with zeros.
+    pub extensions: Option<&'a [u8]>,
+}
+
+/// Flags of a picture coding extension, as they stand in the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PictureFlags(u16);
+
+impl PictureFlags {
+    /// T.
+    pub const TOP_FIELD_FIRST: Self = Self(1 << 9);
+    /// P.
+    pub const FRAME_PRED_FRAME_DCT: Self = Self(1 << 8);
+    /// C.
+    pub const CONCEALMENT_MOTION_VECTORS: Self = Self(1 << 7);
+    /// Q.
+    pub const Q_SCALE_TYPE: Self = Self(1 << 6);
+    /// V.
+    pub const INTRA_VLC_FORMAT: Self = Self(1 << 5);
+    /// A.
+    pub const ALTERNATE_SCAN: Self = Self(1 << 4);
+    /// R.
+    pub const REPEAT_FIRST_FIELD: Self = Self(1 << 3);
+    /// H.
+    pub const CHROMA_420_TYPE: Self = Self(1 << 2);
+    /// G.
+    pub const PROGRESSIVE_FRAME: Self = Self(1 << 1);
+
+    /// Without the lowest bit, D, which `composite` stands for.
+    const ALL: u16 = 0x3FE;
+
+    /// These flags and `other`.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// True where all of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+const WORD: usize = 4;
+
+/// Lowest bit of each field in the first word: X(1) E(1) f_codes(16) DC(2) PS(2) T P C Q V A R H G D.
+mod field {
+    pub(super) const EXTENSIONS: u32 = 30;
+    pub(super) const F_CODES: [u32; 4] = [26, 22, 18, 14];
+    pub(super) const DC_PRECISION: u32 = 12;
+    pub(super) const STRUCTURE: u32 = 10;
+    pub(super) const COMPOSITE: u32 = 0;
+}
+
+impl<'a> Mpeg2Header<'a> {
+    /// The header that begins at `offset` of a payload.
+    pub(super) fn parse(payload: &'a [u8], offset: usize) -> Result<Self, Error> {
+        let word = u32_at(take(payload, offset, WORD, "MPEG-2 header")?, 0);
+        let mut at = offset + WORD;
+        let mut composite = None;
+        if word >> field::COMPOSITE & 1 == 1 {
+            composite =
+                Some(u32_at(take(payload, at, WORD, "composite display information")?, 0) & 0x000F_FFFF);
+            at += WORD;
+        }
+        let has_extensions = word >> field::EXTENSIONS & 1 == 1;
+        Ok(Self {
+            f_codes: field::F_CODES.map(|at| (word >> at & 0xF) as u8),
+            intra_dc_precision: (word >> field::DC_PRECISION & 3) as u8,
+            picture_structure: (word >> field::STRUCTURE & 3) as u8,
+            flags: PictureFlags(word as u16 & PictureFlags::ALL),
+            composite,
+            extensions: if has_extensions { Some(parse_extensions(payload, at)?) } else { None },
+        })
+    }
+
+    pub(super) fn buffer_len(&self) -> usize {
+        let composite = if self.composite.is_some() { WORD } else { 0 };
+        WORD + composite + self.extensions.map_or(0, |data| padded(1 + data.len()))
+    }
+
+    /// Writes the header to the front of `buffer`, which has room for it.
+    pub(super) fn emit(&self, buffer: &mut [u8]) -> Result<(), Error> {
+        let mut word = u32::from(self.extensions.is_some()) << field::EXTENSIONS
+            | u32::from(fits(self.intra_dc_precision, 3, "intra_dc_precision")?) << field::DC_PRECISION
+            | u32::from(fits(self.picture_structure, 3, "picture_structure")?) << field::STRUCTURE
+            | u32::from(self.flags.0)
+            | u32::from(self.composite.is_some()) << field::COMPOSITE;
+        for (f_code, at) in self.f_codes.into_iter().zip(field::F_CODES) {
+            word |= u32::from(fits(f_code, 15, "f_code")?) << at;
+        }
+        put_u32(buffer, 0, word);
+        let mut rest = &mut buffer[WORD..];
+        if let Some(composite) = self.composite {
+            put_u32(rest, 0, fits(composite, 0x000F_FFFF, "composite display information")?);
+            rest = &mut rest[WORD..];
+        }
+        if let Some(data) = self.extensions {
+            emit_extensions(data, rest)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first octet counts words, its own included.
+fn parse_extensions(payload: &[u8], at: usize) -> Result<&[u8], Error> {
+    let field = "MPEG-2 extension data";
+    let words = take(payload, at, 1, field)?[0];
+    if words == 0 {
+        return Err(Error::Invalid { field, offset: at, seen: 0, expected: "a length of 1 word or more" });
+    }
+    take(payload, at, WORD * usize::from(words), field).map(|data| &data[1..])
+}
+
+fn emit_extensions(data: &[u8], buffer: &mut [u8]) -> Result<(), Error> {
+    let len = padded(1 + data.len());
+    let words = fits((len / WORD) as u64, 255, "MPEG-2 extension data")? as u8;
+    let buffer = room(buffer, len, "MPEG-2 extension data")?;
+    buffer.fill(0);
+    buffer[0] = words;
+    buffer[1..=data.len()].copy_from_slice(data);
+    Ok(())
+}
