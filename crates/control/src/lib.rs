@@ -22,10 +22,12 @@ mod feedback;
 mod feedback_source;
 mod fixed;
 mod packet;
+pub mod parts;
 pub mod policy;
 pub mod registry;
 mod signal;
 mod spec;
+pub mod tfrc;
 
 pub use allowance::{Allowance, Probe, Target};
 pub use controller::RateController;

@@ -13,6 +13,7 @@ use crate::fixed::{Fixed, FixedFeedback};
 use crate::packet::{Lane, SentPacket, Stamp};
 use crate::signal::LocalSignal;
 use crate::spec::{ControlSpec, SpecError};
+use crate::tfrc::{Tfrc, TfrcReceiver};
 use seaway_units::{DataSize, Ecn, Timestamp};
 use std::fmt;
 use std::str::FromStr;
@@ -67,7 +68,7 @@ pub struct Setting {
 type Built = Result<(AnyController, AnyFeedbackSource), SpecError>;
 
 /// Every controller there is.
-pub const CONTROLLERS: &[ControllerInfo] = &[Fixed::INFO];
+pub const CONTROLLERS: &[ControllerInfo] = &[Fixed::INFO, Tfrc::INFO];
 
 /// Makes both halves of the controller that `spec` names.
 ///
@@ -170,6 +171,20 @@ impl<'a> Options<'a> {
     }
 }
 
+/// An option that is on or off.
+pub(crate) struct Switch(pub(crate) bool);
+
+impl FromStr for Switch {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "on" => Ok(Self(true)),
+            "off" => Ok(Self(false)),
+            _ => Err("neither on nor off"),
+        }
+    }
+}
+
 macro_rules! any {
     ($(#[$doc:meta])* $any:ident { $($variant:ident($half:ty)),* $(,)? }) => {
         $(#[$doc])*
@@ -194,20 +209,20 @@ macro_rules! dispatch {
 
 any!(
     /// The sending half of a built-in controller. The trait stays usable as `Box<dyn RateController>` too.
-    AnyController { Fixed(Fixed) }
+    AnyController { Fixed(Fixed), Tfrc(Tfrc) }
 );
 
 any!(
     /// The receiving half of a built-in controller.
-    AnyFeedbackSource { Fixed(FixedFeedback) }
+    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver) }
 );
 
 macro_rules! controller {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc], $half => $call) };
 }
 
 macro_rules! source {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc], $half => $call) };
 }
 
 impl RateController for AnyController {

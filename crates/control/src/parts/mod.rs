@@ -1,0 +1,11 @@
+//! Estimators that several controllers share.
+
+mod ewma;
+mod loss_interval;
+mod rate_window;
+mod rtt;
+
+pub use ewma::Ewma;
+pub use loss_interval::LossIntervals;
+pub use rate_window::{ArrivalRate, RateWindow};
+pub use rtt::{DampedRtt, plausible_rtt};

@@ -1,0 +1,170 @@
+//! TCP-friendly rate control: RFC 5348, its predecessor RFC 3448, and TFRC-SP (RFC 4828).
+//!
+//! `count` connections run side by side as lanes of one flow, each a whole TFRC with its own sequence space,
+//! loss history and feedback (S003).
+
+mod config;
+mod data_limited;
+mod equation;
+mod loss_events;
+mod nofeedback;
+mod receive_limit;
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, LossSide, Profile, Segment};
+pub use equation::{Equation, RetransmitTimeout, TimeoutEstimator};
+pub use receiver::TfrcReceiver;
+
+use crate::allowance::{Allowance, Target};
+use crate::controller::RateController;
+use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::feedback::Feedback;
+use crate::packet::{Lane, SentPacket, Stamp};
+use crate::registry::{ControllerInfo, Kind};
+use crate::signal::LocalSignal;
+use seaway_units::{Bitrate, Probability, RateRange, Timestamp};
+use sender::{Cause, Connection};
+
+/// The sending half of TFRC. It has a slow start of its own, so that of the limits `start` is not used.
+#[derive(Debug, Clone)]
+pub struct Tfrc {
+    lanes: Vec<Connection>,
+    limits: RateRange,
+    decisions: DecisionLog,
+}
+
+impl Tfrc {
+    pub(crate) const INFO: ControllerInfo = ControllerInfo {
+        name: "tfrc",
+        source: "RFC 5348, RFC 3448, RFC 4828",
+        kind: Kind::Rate,
+        options: config::OPTIONS,
+        build: |options, setting| {
+            let config = Config::from_options(options, setting)?;
+            let count = options.take_if("count", |count| (1..=64).contains(count))?.unwrap_or(1);
+            Ok((Self::new(config, count).into(), TfrcReceiver::new(config, count).into()))
+        },
+    };
+
+    /// `count` connections side by side, at least one.
+    pub fn new(config: Config, count: u8) -> Self {
+        Self {
+            lanes: vec![Connection::new(config); usize::from(count.max(1))],
+            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
+            decisions: DecisionLog::new(),
+        }
+    }
+
+    /// What the connections allow in all, before the limits.
+    fn allowed(&self) -> Bitrate {
+        Bitrate::from_bytes_per_second(self.lanes.iter().map(Connection::send_rate).sum())
+    }
+
+    fn total(&self) -> Bitrate {
+        self.limits.clamp(self.allowed())
+    }
+
+    /// Does something to the connections and notes what became of the rate.
+    fn change(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> Option<Cause>) {
+        let before = self.total();
+        let Some(cause) = act(self) else { return };
+        let after = self.total();
+        if before != after {
+            let Cause { rule, signal, threshold } = cause;
+            let phase = self.phase();
+            self.decisions.push(Decision { at: now, cause: rule, signal, threshold, before, after, phase });
+        }
+    }
+}
+
+impl RateController for Tfrc {
+    fn stamp(&mut self, _now: Timestamp, _next: &SentPacket) -> Stamp {
+        Stamp { ecn: self.lanes[0].config.ecn, tag: None }
+    }
+
+    fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        if let Some(lane) = self.lanes.get_mut(usize::from(packet.lane.0)) {
+            lane.on_sent(now, packet);
+        }
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        self.change(now, |tfrc| tfrc.lanes.get_mut(usize::from(feedback.lane.0))?.on_feedback(now, feedback));
+    }
+
+    fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
+        match signal {
+            LocalSignal::Limits { min, max, .. } => self.change(now, |tfrc| {
+                tfrc.limits = RateRange { min, max: max.max(min) };
+                Some(Cause::new(
+                    "limits set",
+                    Gauge::new("allowed_rate", tfrc.allowed().as_bps_f64(), "bit/s"),
+                    max.as_bps_f64(),
+                ))
+            }),
+            LocalSignal::FeedbackEvery(interval) => {
+                for lane in &mut self.lanes {
+                    lane.feedback_every(interval);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        for index in 0..self.lanes.len() {
+            self.change(now, |tfrc| tfrc.lanes[index].handle_timeout(now));
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.lanes.iter().filter_map(Connection::nofeedback_at).min()
+    }
+
+    fn poll_decision(&mut self) -> Option<Decision> {
+        self.decisions.pop()
+    }
+
+    fn lanes(&self) -> u8 {
+        self.lanes.len() as u8
+    }
+
+    fn allowance(&self, lane: Lane) -> Allowance {
+        let (allowed, total) = (self.allowed().as_bps_f64(), self.total().as_bps_f64());
+        let factor = if allowed > 0.0 { total / allowed } else { 1.0 };
+        self.lanes
+            .get(usize::from(lane.0))
+            .map_or(Allowance::paced(Bitrate::ZERO), |lane| lane.allowance(factor))
+    }
+
+    fn target(&self) -> Target {
+        Target { rate: self.total(), channel_loss: Probability::ZERO }
+    }
+
+    fn phase(&self) -> &'static str {
+        self.lanes[0].phase()
+    }
+
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        let count = self.lanes.len() as f64;
+        let sum = |of: fn(&Connection) -> f64| self.lanes.iter().map(of).sum::<f64>();
+        visit(Gauge::new("lanes", count, ""));
+        visit(Gauge::new("allowed_rate", sum(|lane| lane.rate) * 8.0, "bit/s"));
+        visit(Gauge::new("loss_event_rate", sum(|lane| lane.loss_event_rate) / count, ""));
+        if self.lanes.iter().all(|lane| lane.rtt.get().is_some()) {
+            visit(Gauge::new("rtt", sum(|lane| lane.rtt.get().unwrap_or(0.0)) / count, "s"));
+            visit(Gauge::new("damping", sum(|lane| lane.rtt.damping()) / count, ""));
+        }
+        for (name, rate) in [
+            ("equation_rate", sum(|lane| lane.equation_rate)),
+            ("receive_rate", sum(|lane| lane.receive_rates.max())),
+        ] {
+            if rate.is_finite() {
+                visit(Gauge::new(name, rate * 8.0, "bit/s"));
+            }
+        }
+    }
+}

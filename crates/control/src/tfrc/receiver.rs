@@ -1,0 +1,221 @@
+//! The receiving half of TFRC (RFC 5348 section 6).
+
+use super::config::{Config, Profile};
+use super::equation::TimeoutEstimator;
+use super::loss_events::{Change, LossEvents};
+use crate::feedback::PeerReport;
+use crate::feedback_source::{Arrival, FeedbackSource};
+use crate::packet::Lane;
+use crate::parts::{ArrivalRate, RateWindow};
+use seaway_units::{Bitrate, Ecn, Probability, TimeDelta, Timestamp};
+
+/// Reports the loss event rate and the receive rate of each connection at RFC 5348's times: once a round-trip
+/// time, and at once when a loss event begins.
+#[derive(Debug, Clone)]
+pub struct TfrcReceiver {
+    lanes: Vec<LaneReceiver>,
+}
+
+impl TfrcReceiver {
+    /// For `lanes` connections; what arrives by another is ignored.
+    pub fn new(config: Config, lanes: u8) -> Self {
+        Self { lanes: (0..lanes).map(|_| LaneReceiver::new(config)).collect() }
+    }
+}
+
+impl FeedbackSource for TfrcReceiver {
+    fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
+        if let Some(lane) = self.lanes.get_mut(usize::from(arrival.lane.0)) {
+            lane.on_arrival(now, arrival);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        for lane in &mut self.lanes {
+            lane.handle_timeout(now);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.lanes.iter().filter_map(|lane| lane.timer).min()
+    }
+
+    fn poll_report(&mut self, _now: Timestamp) -> Option<(Lane, PeerReport)> {
+        let due = |(index, lane): (usize, &mut LaneReceiver)| Some((Lane(index as u8), lane.pending.take()?));
+        self.lanes.iter_mut().enumerate().find_map(due)
+    }
+}
+
+/// The receiving half of one connection. It also runs at the sender, fed with the fate of packets.
+#[derive(Debug, Clone)]
+pub(super) struct LaneReceiver {
+    config: Config,
+    losses: LossEvents,
+    window: RateWindow,
+    timeout: TimeoutEstimator,
+    /// The sender's estimate on the packet with the highest number, seconds.
+    rtt: Option<f64>,
+    timer: Option<Timestamp>,
+    /// The round-trip time at the last expiry (`R_(m-1)`).
+    timer_rtt: f64,
+    /// The loss event rate last reported.
+    reported: f64,
+    /// Something arrived since the last report.
+    fresh: bool,
+    /// The last expiry had nothing to report.
+    silent: bool,
+    /// A loss event began since the last report.
+    new_event: bool,
+    /// Highest receive rate so far, segments a second.
+    best: f64,
+    ce_packets: u32,
+    pending: Option<PeerReport>,
+}
+
+/// Least receive rate for the first loss interval, segments a round-trip time (RFC 5348 section 6.3.1).
+const LEAST_FIRST: f64 = 0.5;
+/// A round-trip time below this would have reports outnumber packets.
+const LEAST_RTT: f64 = 100e-6;
+/// A round-trip time above this, seconds, is not believed.
+const LONGEST_RTT: f64 = 60.0;
+
+impl LaneReceiver {
+    pub(super) fn new(config: Config) -> Self {
+        Self {
+            config,
+            losses: LossEvents::new(config.discount_floor(), config.small_packets),
+            window: RateWindow::new(),
+            timeout: config.timeout_estimator(),
+            rtt: None,
+            timer: None,
+            timer_rtt: 0.0,
+            reported: 0.0,
+            fresh: false,
+            silent: false,
+            new_event: false,
+            best: 0.0,
+            ce_packets: 0,
+            pending: None,
+        }
+    }
+
+    fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
+        let change = self.take(now, arrival);
+        let Some(rtt) = self.rtt else {
+            // Until a packet carries the round-trip time, each is answered (RFC 5348 section 6.1).
+            self.report(now, ArrivalRate::default());
+            return;
+        };
+        if self.timer.is_none() {
+            self.report(now, ArrivalRate::default());
+            self.restart(now, rtt);
+            return;
+        }
+        let overdue = self.silent && self.config.profile == Profile::Rfc5348;
+        let worse = change.event && self.losses.rate(now, self.rtt) > self.reported;
+        if overdue || worse || change.undone {
+            self.expire(now);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        if self.timer.is_some_and(|due| due <= now) {
+            self.expire(now);
+        }
+    }
+
+    /// Counts a packet and looks for losses, without any report.
+    pub(super) fn take(&mut self, now: Timestamp, arrival: &Arrival) -> Change {
+        let carried = arrival.rtt.filter(|_| self.losses.is_newest(arrival.sequence));
+        if let Some(rtt) = carried {
+            let rtt = rtt.as_secs_f64().clamp(LEAST_RTT, LONGEST_RTT);
+            self.rtt = Some(rtt);
+            self.timeout.update(rtt);
+        }
+        self.window.count(arrival.size);
+        self.fresh = true;
+        let marked = arrival.ecn == Ecn::Ce;
+        self.ce_packets = self.ce_packets.saturating_add(u32::from(marked));
+        let (window, best, config) = (&mut self.window, self.best, &self.config);
+        let (rtt, timeout, timer_rtt) = (self.rtt, self.timeout, self.timer_rtt);
+        let first_interval = || {
+            let present = window.measure(now, rtt.unwrap_or(timer_rtt)).unwrap_or_default();
+            let present = config.segments(present);
+            let target = match config.profile {
+                Profile::Rfc5348 => best.max(present),
+                Profile::Rfc3448 => present,
+            };
+            first_interval(config, target, rtt, timeout)
+        };
+        let change = self.losses.on_arrival(
+            now,
+            arrival.sequence,
+            marked,
+            self.rtt.unwrap_or(f64::INFINITY),
+            first_interval,
+        );
+        self.new_event |= change.event;
+        change
+    }
+
+    /// The feedback timer expired, or was made to (RFC 5348 section 6.2).
+    fn expire(&mut self, now: Timestamp) {
+        let rtt = self.rtt.unwrap_or(self.timer_rtt);
+        self.silent = !self.fresh;
+        if self.fresh {
+            let window = match self.config.profile {
+                Profile::Rfc5348 => self.timer_rtt,
+                Profile::Rfc3448 => rtt,
+            };
+            let rate = self.window.measure(now, window).unwrap_or_default();
+            self.report(now, rate);
+        }
+        self.restart(now, rtt);
+    }
+
+    fn restart(&mut self, now: Timestamp, rtt: f64) {
+        self.window.mark(now);
+        self.timer_rtt = rtt;
+        self.timer = Some(now + TimeDelta::from_secs_f64(rtt));
+    }
+
+    fn report(&mut self, now: Timestamp, rate: ArrivalRate) {
+        self.best = self.best.max(self.config.segments(rate));
+        let report = self.state(now, rate);
+        self.reported = report.loss_event_rate.map_or(0.0, Probability::get);
+        self.pending = Some(report);
+        self.fresh = false;
+        self.new_event = false;
+    }
+
+    fn state(&self, now: Timestamp, rate: ArrivalRate) -> PeerReport {
+        PeerReport {
+            loss_event_rate: Some(Probability::clamped(self.losses.rate(now, self.rtt))),
+            new_loss_event: self.new_event,
+            receive_rate: Some(Bitrate::from_bytes_per_second(rate.bytes)),
+            ce_packets: Some(self.ce_packets),
+            ..PeerReport::default()
+        }
+    }
+
+    /// What a report would say now, where no report is sent: the sending half calls this at each feedback.
+    pub(super) fn sample(&mut self, now: Timestamp) -> PeerReport {
+        let rtt = self.rtt.unwrap_or(0.0);
+        let rate = self.window.measure(now, rtt).unwrap_or_default();
+        self.best = self.best.max(self.config.segments(rate));
+        // Four marks a round-trip time measure it to a quarter, however often feedback comes.
+        if self.window.last_mark().is_none_or(|mark| now.since(mark).as_secs_f64() >= rtt / 4.0) {
+            self.window.mark(now);
+        }
+        let report = self.state(now, rate);
+        self.new_event = false;
+        report
+    }
+}
+
+/// The interval assumed before the first loss event: what the equation says at the rate the network is known
+/// to carry, `segments` a second (RFC 5348 section 6.3.1).
+fn first_interval(config: &Config, segments: f64, rtt: Option<f64>, timeout: TimeoutEstimator) -> f64 {
+    let (rtt, t_rto) = rtt.map_or((1.0, 4.0), |rtt| (rtt, timeout.get(rtt)));
+    1.0 / config.equation.loss_event_rate(segments.max(LEAST_FIRST / rtt), rtt, t_rto)
+}
