@@ -1,0 +1,126 @@
+//! TFRC in a closed loop: the acceptance tests of RFC 5348's equation and of ns-2's figures.
+
+use seaway_control::registry::build;
+use seaway_control::{AnyController, AnyFeedbackSource, RateController, Setting};
+use seaway_testkit::path::{Bottleneck, Path, PathRun};
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
+
+type Run = PathRun<AnyController, AnyFeedbackSource>;
+
+fn halves(spec: &str) -> (AnyController, AnyFeedbackSource) {
+    let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+    build(&spec.parse().unwrap(), setting).unwrap()
+}
+
+/// 10 Mbit/s and 100 ms of propagation: a round-trip time of 100.8 ms.
+fn ten_megabits(spec: &str, channel: impl FnOnce(Path) -> Path) -> Run {
+    let bottleneck = Bottleneck { rate: Bitrate::from_mbps(10), queue: TimeDelta::from_millis(100) };
+    let path = Path { bottleneck: Some(bottleneck), ..Path::new(TimeDelta::from_millis(100)) };
+    PathRun::new(channel(path), halves(spec))
+}
+
+fn settled_mbps(spec: &str, nth: u64) -> f64 {
+    let mut run = ten_megabits(spec, |path| path.losing_every(nth));
+    run.measure(TimeDelta::from_secs(60));
+    run.send_rate(TimeDelta::from_secs(400)).as_bps_f64() / 1e6
+}
+
+/// Every 100th and every 10th packet lost: within 3 % of the equation at R = 100.8 ms.
+#[test]
+fn settles_at_the_equation() {
+    for (spec, nth, expected) in [
+        ("tfrc(t_rto=0.3 s)", 100, 0.9108),
+        ("tfrc(t_rto=0.3 s)", 10, 0.1632),
+        ("tfrc", 100, 0.8915),
+        ("tfrc", 10, 0.1405),
+        ("tfrc(profile=rfc3448)", 100, 0.8915),
+        ("tfrc(profile=rfc3448)", 10, 0.1405),
+    ] {
+        for loss in ["receiver", "sender"] {
+            let spec = if spec.ends_with(')') {
+                format!("{}, loss={loss})", spec.trim_end_matches(')'))
+            } else {
+                format!("{spec}(loss={loss})")
+            };
+            let rate = settled_mbps(&spec, nth);
+            assert!((rate / expected - 1.0).abs() < 0.03, "{spec}, every {nth}th: {rate} Mbit/s");
+        }
+    }
+}
+
+/// The sender's loss event rate agrees with the receiver's on one trace.
+#[test]
+fn both_sides_measure_one_loss_event_rate() {
+    let rates = ["receiver", "sender"].map(|loss| {
+        let mut run = ten_megabits(&format!("tfrc(loss={loss})"), |path| path.losing(0.02, 1));
+        (0..200)
+            .map(|_| {
+                run.measure(TimeDelta::from_secs(1));
+                run.gauge("loss_event_rate").unwrap()
+            })
+            .sum::<f64>()
+            / 200.0
+    });
+    assert!((rates[1] / rates[0] - 1.0).abs() < 0.05, "{rates:?}");
+}
+
+/// Independent loss on an open link: within 10 % of the equation at the measured event rate.
+#[test]
+fn random_loss_follows_the_equation() {
+    for p in [0.005, 0.02, 0.05] {
+        let mut run = PathRun::new(Path::new(TimeDelta::from_millis(100)).losing(p, 7), halves("tfrc"));
+        run.measure(TimeDelta::from_secs(60));
+        let (mut sent, mut events) = (0, 0.0);
+        for _ in 0..1000 {
+            sent += run.measure(TimeDelta::from_secs(1)).sent;
+            events += run.gauge("loss_event_rate").unwrap();
+        }
+        let equation = seaway_control::tfrc::Equation::RFC.packet_rate(events / 1000.0, 0.1, 0.4);
+        let rate = sent as f64 / 1000.0;
+        assert!((rate / equation - 1.0).abs() < 0.1, "p = {p}: {rate} packets/s, equation {equation}");
+    }
+}
+
+/// Without loss it fills the link and lives with its queue.
+#[test]
+fn fills_a_link() {
+    for spec in ["tfrc", "tfrc(loss=sender)", "tfrc(count=4)", "tfrc(profile=rfc3448)"] {
+        let mut run = ten_megabits(spec, |path| path);
+        run.measure(TimeDelta::from_secs(30));
+        let rate = run.receive_rate(TimeDelta::from_secs(60)).as_bps_f64() / 1e6;
+        assert!((8.5..=10.01).contains(&rate), "{spec}: {rate} Mbit/s");
+    }
+}
+
+/// Slow start ends at twice the rate of arrival, and does not take seconds to reach the link.
+#[test]
+fn slow_start_is_quick() {
+    let mut run = ten_megabits("tfrc", |path| path);
+    run.measure(TimeDelta::from_millis(1500));
+    let rate = run.controller.target().rate;
+    assert!(rate > Bitrate::from_mbps(5) && rate < Bitrate::from_mbps(21), "{rate}");
+}
+
+/// A data-limited sender does not save up: its allowed rate stays at twice the highest rate that ever arrived,
+/// here the start's backlog catching up (RFC 5348 section 4.3 keeps the maximum while data-limited).
+#[test]
+fn data_limited_sender_keeps_a_modest_rate() {
+    let path = Path { source: Some(Bitrate::from_mbps(1)), ..Path::new(TimeDelta::from_millis(100)) };
+    let mut run = PathRun::new(path, halves("tfrc"));
+    let sent = run.send_rate(TimeDelta::from_secs(60)).as_bps_f64() / 1e6;
+    assert!((sent - 1.0).abs() < 0.02, "{sent}");
+    let rate = run.controller.target().rate.as_bps_f64() / 1e6;
+    assert!((2.0..=4.0).contains(&rate), "{rate}");
+}
+
+/// Static parallel connections take as many times the rate of one under random loss (S003).
+#[test]
+fn parallel_connections_multiply_the_rate() {
+    let rate = |spec| {
+        let mut run = PathRun::new(Path::new(TimeDelta::from_millis(100)).losing(0.02, 3), halves(spec));
+        run.measure(TimeDelta::from_secs(60));
+        run.send_rate(TimeDelta::from_secs(400)).as_bps_f64()
+    };
+    let ratio = rate("tfrc(count=4)") / rate("tfrc");
+    assert!((3.6..4.4).contains(&ratio), "{ratio}");
+}

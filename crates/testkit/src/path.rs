@@ -1,0 +1,481 @@
+//! A closed loop in virtual time: one controller and its receiving half over a path of fixed delay.
+//!
+//! No session and no link model: packets are paced by the allowance, may queue before one bottleneck, are lost
+//! as a function says, and are reported by the receiving half at its own times. What is lost is told to the
+//! controller when three later packets were reported. It is what unit tests of controllers close their loop with.
+
+use seaway_control::parts::Ewma;
+use seaway_control::{
+    Allowance, Arrival, Content, Fate, Feedback, FeedbackSource, Gauge, Lane, PacketId, PacketReport,
+    PeerReport, RateController, SentPacket, StreamId,
+};
+use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// A path and what is sent over it.
+pub struct Path {
+    /// Size of every packet.
+    pub packet: DataSize,
+    /// What the application has to send: this rate, or always more than it may.
+    pub source: Option<Bitrate>,
+    /// Propagation delay to the receiver.
+    pub forward: TimeDelta,
+    /// Delay of reports.
+    pub back: TimeDelta,
+    /// A server with a queue in front of the propagation delay.
+    pub bottleneck: Option<Bottleneck>,
+    /// What becomes of a packet behind the bottleneck, given how many passed it before.
+    pub channel: Box<dyn FnMut(u64) -> Channel>,
+}
+
+/// A link of one rate with a drop-tail queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Bottleneck {
+    /// Its rate.
+    pub rate: Bitrate,
+    /// How long a packet may wait.
+    pub queue: TimeDelta,
+}
+
+/// What the channel does to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    /// It arrives.
+    Deliver,
+    /// It is lost.
+    Lose,
+    /// It arrives with the CE mark, if it may carry one.
+    Mark,
+}
+
+impl Path {
+    /// A path with nothing but delay, half of `rtt` each way, for saturated packets of 1000 B.
+    pub fn new(rtt: TimeDelta) -> Self {
+        Self {
+            packet: DataSize::from_bytes(1000),
+            source: None,
+            forward: rtt / 2,
+            back: rtt - rtt / 2,
+            bottleneck: None,
+            channel: Box::new(|_| Channel::Deliver),
+        }
+    }
+
+    /// Loses every `nth` packet.
+    #[must_use]
+    pub fn losing_every(mut self, nth: u64) -> Self {
+        self.channel =
+            Box::new(move |count| if count % nth == nth - 1 { Channel::Lose } else { Channel::Deliver });
+        self
+    }
+
+    /// Loses packets independently with probability `p`.
+    #[must_use]
+    pub fn losing(mut self, p: f64, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        self.channel = Box::new(move |_| if random.unit() < p { Channel::Lose } else { Channel::Deliver });
+        self
+    }
+}
+
+/// SplitMix64: small, seeded, the same everywhere.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// A stream of its own for each seed.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// What happened since the counters were last reset.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Counters {
+    /// Packets that left.
+    pub sent: u64,
+    /// Packets that arrived.
+    pub received: u64,
+    /// Packets that the queue refused.
+    pub refused: u64,
+    /// Packets that the channel lost.
+    pub lost: u64,
+    /// Reports that came back.
+    pub reports: u64,
+    /// Sum of the round-trip times in them, seconds.
+    pub rtt_sum: f64,
+}
+
+/// The closed loop.
+pub struct PathRun<C, S> {
+    /// The sending half, to look inside.
+    pub controller: C,
+    /// The receiving half.
+    pub source: S,
+    /// Counted since the last [`measure`](Self::measure).
+    pub counters: Counters,
+    path: Path,
+    now: Timestamp,
+    events: BinaryHeap<Reverse<(Timestamp, u64)>>,
+    content: BTreeMap<u64, Event>,
+    next_event: u64,
+    next_packet: u64,
+    next_lane: usize,
+    produced: DataSize,
+    passed: u64,
+    link_free_at: Timestamp,
+    lanes: Vec<LaneState>,
+}
+
+#[derive(Debug)]
+enum Event {
+    Arrive { packet: SentPacket, sent: Timestamp, tag: Option<u16>, ecn: Ecn, rtt: Option<TimeDelta> },
+    Report { lane: Lane, received: Vec<(u64, Timestamp, Ecn)>, peer: PeerReport, hold: TimeDelta },
+}
+
+#[derive(Debug, Default)]
+struct LaneState {
+    last: Option<(Timestamp, DataSize)>,
+    sequence: u64,
+    outstanding: VecDeque<(SentPacket, Timestamp)>,
+    /// The three highest numbers reported so far, ascending.
+    highest: [Option<u64>; 3],
+    rtt: Option<Ewma>,
+    /// At the receiver: what arrived since the last report.
+    arrived: Vec<(u64, Timestamp, Ecn)>,
+}
+
+impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
+    /// Both halves at the ends of `path`, at time zero.
+    pub fn new(path: Path, (controller, source): (C, S)) -> Self {
+        Self {
+            controller,
+            source,
+            counters: Counters::default(),
+            path,
+            now: Timestamp::ZERO,
+            events: BinaryHeap::new(),
+            content: BTreeMap::new(),
+            next_event: 0,
+            next_packet: 0,
+            next_lane: 0,
+            produced: DataSize::ZERO,
+            passed: 0,
+            link_free_at: Timestamp::ZERO,
+            lanes: Vec::new(),
+        }
+    }
+
+    /// The present.
+    pub const fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Changes the path for what is sent from now on.
+    pub fn path(&mut self) -> &mut Path {
+        &mut self.path
+    }
+
+    /// Runs for `span` and gives the counters of it.
+    pub fn measure(&mut self, span: TimeDelta) -> Counters {
+        self.counters = Counters::default();
+        let end = self.now + span;
+        loop {
+            self.send();
+            let Some(next) = self.next_instant().filter(|next| *next <= end) else { break };
+            self.now = next.max(self.now);
+            self.step();
+        }
+        self.now = end;
+        self.counters
+    }
+
+    /// The mean rate that arrived over `span`.
+    pub fn receive_rate(&mut self, span: TimeDelta) -> Bitrate {
+        let received = self.measure(span).received;
+        (self.path.packet * received).over(span).unwrap_or(Bitrate::ZERO)
+    }
+
+    /// The mean rate that left over `span`.
+    pub fn send_rate(&mut self, span: TimeDelta) -> Bitrate {
+        let sent = self.measure(span).sent;
+        (self.path.packet * sent).over(span).unwrap_or(Bitrate::ZERO)
+    }
+
+    /// The controller's gauge of that name.
+    pub fn gauge(&self, name: &str) -> Option<f64> {
+        gauge(&self.controller, name)
+    }
+
+    fn next_instant(&self) -> Option<Timestamp> {
+        let event = self.events.peek().map(|Reverse((at, _))| *at);
+        let timers = [event, self.controller.poll_timeout(), self.source.poll_timeout(), self.next_send()];
+        timers.into_iter().flatten().min()
+    }
+
+    fn step(&mut self) {
+        while let Some(Reverse((_, id))) =
+            self.events.peek().filter(|Reverse((at, _))| *at <= self.now).copied()
+        {
+            self.events.pop();
+            match self.content.remove(&id) {
+                Some(Event::Arrive { packet, sent, tag, ecn, rtt }) => {
+                    self.arrive(&packet, sent, tag, ecn, rtt);
+                }
+                Some(Event::Report { lane, received, peer, hold }) => self.feed(lane, &received, peer, hold),
+                None => {}
+            }
+        }
+        if self.controller.poll_timeout().is_some_and(|at| at <= self.now) {
+            self.controller.handle_timeout(self.now);
+        }
+        if self.source.poll_timeout().is_some_and(|at| at <= self.now) {
+            self.source.handle_timeout(self.now);
+        }
+        while let Some((lane, peer)) = self.source.poll_report(self.now) {
+            let received = std::mem::take(&mut self.lanes[usize::from(lane.0)].arrived);
+            let newest = received.iter().max_by_key(|(sequence, ..)| *sequence);
+            let hold = newest.map_or(TimeDelta::ZERO, |(_, at, _)| self.now - *at);
+            self.schedule(self.now + self.path.back, Event::Report { lane, received, peer, hold });
+        }
+    }
+
+    fn schedule(&mut self, at: Timestamp, event: Event) {
+        self.events.push(Reverse((at, self.next_event)));
+        self.content.insert(self.next_event, event);
+        self.next_event += 1;
+    }
+
+    /// What waits at the application.
+    fn backlog(&self) -> DataSize {
+        let Some(rate) = self.path.source else { return DataSize::MAX };
+        rate.size_in(self.now - Timestamp::ZERO) - self.produced
+    }
+
+    /// When a lane may send next, given its allowance; `None` where only an event can let it.
+    fn due(&self, lane: usize, allowance: &Allowance) -> Option<Timestamp> {
+        if allowance.rate == Bitrate::ZERO || allowance.window.is_some_and(|window| window < self.path.packet)
+        {
+            return None;
+        }
+        let Some((last, size)) = self.lanes.get(lane).and_then(|lane| lane.last) else {
+            return Some(self.now);
+        };
+        let spacing = allowance.rate.time_to_send(size)?;
+        Some((last + spacing + allowance.gap).max(self.now - allowance.credit))
+    }
+
+    fn next_send(&self) -> Option<Timestamp> {
+        let lanes = (0..self.controller.lanes()).map(usize::from);
+        let due =
+            lanes.filter_map(|lane| self.due(lane, &self.controller.allowance(Lane(lane as u8)))).min()?;
+        if self.backlog() >= self.path.packet {
+            return Some(due);
+        }
+        let missing = self.produced + self.path.packet;
+        let filled = self.path.source.and_then(|rate| rate.time_to_send(missing))?;
+        Some(due.max(Timestamp::ZERO + filled))
+    }
+
+    /// Sends what may leave now, lane after lane.
+    fn send(&mut self) {
+        let mut refusals = 0;
+        while refusals < usize::from(self.controller.lanes()) && self.backlog() >= self.path.packet {
+            let lane = self.next_lane % usize::from(self.controller.lanes());
+            self.next_lane = lane + 1;
+            let allowance = self.controller.allowance(Lane(lane as u8));
+            match self.due(lane, &allowance).filter(|due| *due <= self.now) {
+                Some(due) => {
+                    refusals = 0;
+                    self.depart(lane, due);
+                }
+                None => refusals += 1,
+            }
+        }
+    }
+
+    fn depart(&mut self, lane: usize, due: Timestamp) {
+        while self.lanes.len() <= lane {
+            self.lanes.push(LaneState::default());
+        }
+        self.produced += self.path.packet;
+        let backlog = if self.path.source.is_some() { self.backlog() } else { self.path.packet };
+        let state = &mut self.lanes[lane];
+        let packet = SentPacket {
+            id: PacketId(self.next_packet),
+            lane: Lane(lane as u8),
+            sequence: state.sequence,
+            size: self.path.packet,
+            content: Content::Media(StreamId(0)),
+            probe: None,
+            backlog,
+        };
+        self.next_packet += 1;
+        state.sequence += 1;
+        state.last = Some((due, packet.size));
+        state.outstanding.push_back((packet, self.now));
+        let rtt = state.rtt.and_then(|rtt| rtt.get()).map(TimeDelta::from_secs_f64);
+        let stamp = self.controller.stamp(self.now, &packet);
+        self.controller.on_sent(self.now, &packet);
+        self.counters.sent += 1;
+        let Some(out) = self.serve(packet.size) else { return };
+        let fate = (self.path.channel)(self.passed);
+        self.passed += 1;
+        let ecn = match fate {
+            Channel::Lose => {
+                self.counters.lost += 1;
+                return;
+            }
+            Channel::Mark if stamp.ecn.is_capable() => Ecn::Ce,
+            _ => stamp.ecn,
+        };
+        let event = Event::Arrive { packet, sent: self.now, tag: stamp.tag, ecn, rtt };
+        self.schedule(out + self.path.forward, event);
+    }
+
+    /// When a packet leaves the bottleneck, if its queue has room.
+    fn serve(&mut self, size: DataSize) -> Option<Timestamp> {
+        let Some(Bottleneck { rate, queue }) = self.path.bottleneck else { return Some(self.now) };
+        let begins = self.link_free_at.max(self.now);
+        if begins - self.now > queue {
+            self.counters.refused += 1;
+            return None;
+        }
+        self.link_free_at = begins + rate.time_to_send(size)?;
+        Some(self.link_free_at)
+    }
+
+    fn arrive(
+        &mut self,
+        packet: &SentPacket,
+        sent: Timestamp,
+        tag: Option<u16>,
+        ecn: Ecn,
+        rtt: Option<TimeDelta>,
+    ) {
+        self.counters.received += 1;
+        self.lanes[usize::from(packet.lane.0)].arrived.push((packet.sequence, self.now, ecn));
+        let arrival = Arrival {
+            lane: packet.lane,
+            sequence: packet.sequence,
+            size: packet.size,
+            ecn,
+            tag,
+            sent: RemoteTimestamp::from_nanos(sent.as_nanos()),
+            rtt,
+            ends_frame: false,
+        };
+        self.source.on_arrival(self.now, &arrival);
+    }
+
+    /// Matches a report with what was sent and gives it to the controller.
+    fn feed(&mut self, lane: Lane, received: &[(u64, Timestamp, Ecn)], peer: PeerReport, hold: TimeDelta) {
+        let state = &mut self.lanes[usize::from(lane.0)];
+        for (sequence, ..) in received {
+            state.highest = insert(state.highest, *sequence);
+        }
+        let lost_below = state.highest[0].unwrap_or(0);
+        let mut packets = Vec::new();
+        let mut rtt = None;
+        let now = self.now;
+        state.outstanding.retain(|(packet, sent)| {
+            let arrival = received.iter().find(|(sequence, ..)| *sequence == packet.sequence);
+            let fate = match arrival {
+                Some((_, at, ecn)) => {
+                    rtt = Some(now - *sent - hold);
+                    let at = Some(RemoteTimestamp::from_nanos(at.as_nanos()));
+                    Fate::Received { at, ecn: *ecn }
+                }
+                None if packet.sequence < lost_below => Fate::Lost,
+                None => return true,
+            };
+            packets.push(PacketReport { packet: *packet, sent: *sent, fate });
+            false
+        });
+        if let Some(rtt) = rtt {
+            state.rtt.get_or_insert(Ewma::new(0.9)).update(rtt.as_secs_f64());
+            self.counters.rtt_sum += rtt.as_secs_f64();
+            self.counters.reports += 1;
+        }
+        let feedback = Feedback { lane, rtt, packets: &packets, requested: &[], peer };
+        self.controller.on_feedback(self.now, &feedback);
+    }
+}
+
+/// The three highest of three and one more, ascending.
+fn insert(highest: [Option<u64>; 3], sequence: u64) -> [Option<u64>; 3] {
+    let mut four = [highest[0], highest[1], highest[2], Some(sequence)];
+    four.sort_unstable();
+    [four[1], four[2], four[3]]
+}
+
+/// A controller's gauge of that name.
+pub fn gauge(controller: &impl RateController, name: &str) -> Option<f64> {
+    let mut found = None;
+    controller.inspect(&mut |Gauge { name: other, value, .. }| {
+        if other == name {
+            found = Some(value);
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_control::{Fixed, FixedFeedback};
+
+    fn fixed(rate: Bitrate, path: Path) -> PathRun<Fixed, FixedFeedback> {
+        PathRun::new(path, (Fixed::new(Some(rate)), FixedFeedback::default()))
+    }
+
+    fn started(mut run: PathRun<Fixed, FixedFeedback>) -> PathRun<Fixed, FixedFeedback> {
+        let (min, max) = (Bitrate::ZERO, Bitrate::MAX);
+        run.controller
+            .on_signal(Timestamp::ZERO, seaway_control::LocalSignal::Limits { min, start: max, max });
+        run
+    }
+
+    #[test]
+    fn pacing_and_loss() {
+        let mut run =
+            started(fixed(Bitrate::from_mbps(8), Path::new(TimeDelta::from_millis(100)).losing_every(10)));
+        let counters = run.measure(TimeDelta::from_secs(10));
+        assert_eq!((counters.sent, counters.lost), (10_001, 1000));
+        assert!((counters.rtt_sum / counters.reports as f64 - 0.1).abs() < 1e-6);
+    }
+
+    #[test]
+    fn bottleneck_delays_and_refuses() {
+        let bottleneck = Bottleneck { rate: Bitrate::from_mbps(4), queue: TimeDelta::from_millis(50) };
+        let path = Path { bottleneck: Some(bottleneck), ..Path::new(TimeDelta::from_millis(100)) };
+        let mut run = started(fixed(Bitrate::from_mbps(8), path));
+        run.measure(TimeDelta::from_secs(2));
+        let counters = run.measure(TimeDelta::from_secs(10));
+        assert!((counters.received as f64 - 5000.0).abs() < 3.0);
+        assert!((counters.rtt_sum / counters.reports as f64 - 0.152).abs() < 0.002);
+    }
+
+    #[test]
+    fn source_limits_the_rate() {
+        let path = Path { source: Some(Bitrate::from_mbps(1)), ..Path::new(TimeDelta::from_millis(40)) };
+        let mut run = started(fixed(Bitrate::from_mbps(8), path));
+        let rate = run.send_rate(TimeDelta::from_secs(10));
+        assert!((rate.as_bps_f64() / 1e6 - 1.0).abs() < 0.01, "{rate}");
+    }
+}
