@@ -1,5 +1,24 @@
 //! The lab: from the text of a scenario to its summary.
+//!
+//! [`Scenario::parse`](scenario::Scenario::parse) reads it, [`run`] builds the world of the simulator, runs it and
+//! gives an [`Outcome`]: the [`Summary`] and, where asked for, the time [`Series`]. Everything is a function of the
+//! scenario and its seed.
 
+mod activity;
+mod agent;
 mod build;
+mod cargo;
+mod expectation;
+pub mod library;
 pub mod metrics;
+mod record;
+mod report;
+mod run;
 pub mod scenario;
+mod series;
+pub mod summary;
+
+pub use build::BuildError;
+pub use run::{Options, Outcome, run};
+pub use series::{Reading, Series};
+pub use summary::Summary;

@@ -74,12 +74,6 @@ pub const METRICS: &[Metric] = &[
     metric(Scope::Flow, "repair_bps", "bit/s", "IP bits of retransmission sent"),
     group(Scope::Flow, "lanes", &["mean", "max"], "", "connections inside the flow"),
     metric(Scope::Flow, "decisions", "", "rate changes with a cause"),
-    metric(
-        Scope::Flow,
-        "convergence_s",
-        "s",
-        "time until the 1 s rate stays within 10 % of its final mean for 5 s",
-    ),
     group(Scope::Flow, "rtt_ms", SPREAD, "ms", "round-trip time as the sender measured it"),
     group(
         Scope::Flow,

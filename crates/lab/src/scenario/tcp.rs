@@ -47,3 +47,14 @@ pub enum TcpAlgorithm {
     /// RFC 9438 over SACK.
     Cubic,
 }
+
+impl std::fmt::Display for TcpAlgorithm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Reno => "reno",
+            Self::NewReno => "newreno",
+            Self::Sack => "sack",
+            Self::Cubic => "cubic",
+        })
+    }
+}

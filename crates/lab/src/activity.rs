@@ -1,0 +1,71 @@
+//! When a flow is on.
+
+use crate::scenario::{Flow, Start};
+use seaway_link::RandomStream;
+use seaway_units::{TimeDelta, Timestamp};
+
+/// The spans in which a flow is on, in order, `[from, to)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Activity {
+    spans: Vec<(Timestamp, Timestamp)>,
+}
+
+impl Activity {
+    /// What the scenario says of `flow`; a start to be drawn comes from the flow's own stream of the run's `seed`.
+    pub(crate) fn new(flow: &Flow, seed: u64, duration: TimeDelta) -> Self {
+        let instant = |span| Timestamp::ZERO + span;
+        let start = match flow.start {
+            Start::At(at) => instant(at),
+            Start::Uniform(from, to) => {
+                let mut stream = RandomStream::new(seed, &format!("{}/start", flow.name));
+                instant(from + (to - from).mul_f64(stream.uniform()))
+            }
+        };
+        let end = instant(flow.stop.unwrap_or(duration));
+        let mut spans = Vec::new();
+        let mut from = start;
+        for &(silent, again) in &flow.pause {
+            spans.push((from, instant(silent).min(end)));
+            from = from.max(instant(again));
+        }
+        spans.push((from, end));
+        spans.retain(|(from, to)| from < to);
+        Self { spans }
+    }
+
+    /// The first instant at or after `now` at which the flow is on.
+    pub(crate) fn next_on(&self, now: Timestamp) -> Option<Timestamp> {
+        self.spans.iter().find(|(_, to)| now < *to).map(|&(from, _)| from.max(now))
+    }
+
+    /// From the first instant it is on to the last.
+    pub(crate) fn whole(&self) -> (Timestamp, Timestamp) {
+        let first = self.spans.first().map_or(Timestamp::ZERO, |span| span.0);
+        (first, self.spans.last().map_or(first, |span| span.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn pauses_cut_the_flow() {
+        let text = r#"
+            schema = 1
+            name = "t"
+            duration = "10 s"
+            link = [{ name = "l", from = "a", to = "b", both = true, rate = "1 Mbit/s", queue = { kind = "drop-tail", packets = 9 } }]
+            flow = [{ kind = "udp", from = "a", to = "b", rate = "1 kbit/s", start = "1 s", stop = "9 s", pause = [["2 s", "3 s"], ["8 s", "12 s"]] }]
+        "#;
+        let scenario = Scenario::parse("t", text, &[]).unwrap();
+        let activity = Activity::new(&scenario.flows[0], 1, scenario.duration);
+        let at = |secs: u64| Timestamp::from_nanos(secs * 1_000_000_000);
+        assert_eq!(activity.spans, [(at(1), at(2)), (at(3), at(8))]);
+        assert_eq!(activity.next_on(at(2)), Some(at(3)));
+        assert_eq!(activity.next_on(at(4)), Some(at(4)));
+        assert_eq!(activity.next_on(at(8)), None);
+        assert_eq!(activity.whole(), (at(1), at(8)));
+    }
+}

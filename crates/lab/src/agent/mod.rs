@@ -1,0 +1,46 @@
+//! What sits at the ends of a flow, as nodes of the simulator.
+
+mod udp;
+
+pub(crate) use udp::{UdpSink, UdpSource};
+
+use crate::cargo::Cargo;
+use seaway_link::{Node, Packet, Port};
+use seaway_units::Timestamp;
+
+/// An end of a flow. It has one port.
+#[derive(Debug)]
+pub(crate) enum Agent {
+    UdpSource(UdpSource),
+    UdpSink(UdpSink),
+}
+
+/// The port of every agent.
+pub(crate) const PORT: Port = Port(0);
+
+macro_rules! each {
+    ($self:ident, $agent:ident => $call:expr) => {
+        match $self {
+            Agent::UdpSource($agent) => $call,
+            Agent::UdpSink($agent) => $call,
+        }
+    };
+}
+
+impl Node<Cargo> for Agent {
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
+        each!(self, agent => agent.handle_packet(now, port, packet));
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        each!(self, agent => agent.handle_timeout(now));
+    }
+
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+        each!(self, agent => agent.poll_packet(now))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        each!(self, agent => agent.poll_timeout())
+    }
+}

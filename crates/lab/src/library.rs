@@ -1,0 +1,66 @@
+//! The scenarios that come with Seaway.
+
+use include_dir::{Dir, include_dir};
+use seaway_control::registry::nearest;
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
+
+/// A scenario of the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is called by: its file's name without the ending.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// All of them, by name.
+pub fn entries() -> Vec<Entry> {
+    let mut entries = Vec::new();
+    collect(&FILES, &mut entries);
+    entries.sort_unstable_by_key(|entry| entry.name);
+    entries
+}
+
+fn collect(folder: &'static Dir<'static>, entries: &mut Vec<Entry>) {
+    for file in folder.files() {
+        let path = file.path();
+        let name = path.file_stem().and_then(|stem| stem.to_str());
+        if path.extension().is_some_and(|extension| extension == "toml")
+            && let (Some(name), Some(text)) = (name, file.contents_utf8())
+        {
+            entries.push(Entry { name, text });
+        }
+    }
+    for inner in folder.dirs() {
+        collect(inner, entries);
+    }
+}
+
+/// The scenario called `name`.
+///
+/// # Errors
+/// The nearest names, or all.
+pub fn find(name: &str) -> Result<Entry, String> {
+    let entries = entries();
+    let found = entries.iter().find(|entry| entry.name == name).copied();
+    found.ok_or_else(|| nearest(name, entries.iter().map(|entry| entry.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn every_scenario_of_the_library_is_valid_and_bears_its_files_name() {
+        let entries = entries();
+        assert!(!entries.is_empty());
+        for entry in entries {
+            let scenario =
+                Scenario::parse(entry.name, entry.text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(scenario.name, entry.name);
+            assert!(scenario.about.is_some(), "{} says nothing about itself", entry.name);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What is written down of every packet while a run goes on.
+
+use crate::cargo::Cargo;
+use seaway_link::{DropCause, Dropped, Packet};
+use seaway_sim::{ElementId, Envelope, Observer};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
+
+/// The width of the bins in which rates are recorded.
+pub(crate) const BIN: TimeDelta = TimeDelta::from_millis(100);
+
+/// Which flow a packet belongs to and which way it goes, as [`Packet::flow`] carries it. The two ways are two flows
+/// to a fair queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub(crate) flow: usize,
+    pub(crate) is_back: bool,
+}
+
+impl Tag {
+    pub(crate) const fn number(self) -> u32 {
+        (self.flow as u32) << 1 | self.is_back as u32
+    }
+
+    const fn of(number: u32) -> Self {
+        Self { flow: (number >> 1) as usize, is_back: number & 1 == 1 }
+    }
+}
+
+/// Everything recorded, flow by flow.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    pub(crate) flows: Vec<FlowRecord>,
+}
+
+/// What is recorded of a flow.
+#[derive(Debug)]
+pub(crate) struct FlowRecord {
+    window: (Timestamp, Timestamp),
+    pub(crate) sent: Count,
+    pub(crate) received: Count,
+    pub(crate) lost_queue: u64,
+    pub(crate) lost_channel: u64,
+    pub(crate) feedback: Count,
+    pub(crate) path_rtt: Samples,
+    pub(crate) queue_delay: Samples,
+    /// The delay of the newest packet that came back.
+    back: Option<TimeDelta>,
+    /// Every [`BIN`] since the start of the run.
+    pub(crate) bins: Vec<Bin>,
+}
+
+/// What happened in a [`BIN`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Bin {
+    /// Octets.
+    pub(crate) sent: u64,
+    /// Octets.
+    pub(crate) received: u64,
+    /// Packets.
+    pub(crate) lost: u64,
+}
+
+/// Packets and their octets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) packets: u64,
+    pub(crate) size: DataSize,
+}
+
+impl Count {
+    fn add(&mut self, size: DataSize) {
+        self.packets += 1;
+        self.size += size;
+    }
+}
+
+/// Spans of time: each in microseconds, their sum exact.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    pub(crate) micros: Vec<u32>,
+    nanos: i128,
+}
+
+impl Samples {
+    pub(crate) fn add(&mut self, span: TimeDelta) {
+        self.nanos += i128::from(span.as_nanos());
+        self.micros.push(u32::try_from(span.as_micros()).unwrap_or(if span.is_negative() {
+            0
+        } else {
+            u32::MAX
+        }));
+    }
+
+    /// Their mean in milliseconds.
+    pub(crate) fn mean_ms(&self) -> f64 {
+        self.nanos as f64 / 1e6 / self.micros.len() as f64
+    }
+}
+
+impl Recorder {
+    /// A record for each of the windows, one a flow.
+    pub(crate) fn new(windows: &[(Timestamp, Timestamp)], duration: TimeDelta) -> Self {
+        let bins = (duration.as_nanos() / BIN.as_nanos() + 1) as usize;
+        let record = |&window: &(Timestamp, Timestamp)| FlowRecord {
+            window,
+            sent: Count::default(),
+            received: Count::default(),
+            lost_queue: 0,
+            lost_channel: 0,
+            feedback: Count::default(),
+            path_rtt: Samples::default(),
+            queue_delay: Samples::default(),
+            back: None,
+            bins: vec![Bin::default(); bins],
+        };
+        Self { flows: windows.iter().map(record).collect() }
+    }
+}
+
+impl FlowRecord {
+    /// Whether the flow is measured at `now`.
+    pub(crate) fn measures(&self, now: Timestamp) -> bool {
+        self.window.0 <= now && now < self.window.1
+    }
+
+    /// From when to when the flow is measured in a run that ended at `end`; empty where it ended before.
+    pub(crate) fn window(&self, end: Timestamp) -> (Timestamp, Timestamp) {
+        (self.window.0.min(end), self.window.1.min(end))
+    }
+
+    fn bin(&mut self, now: Timestamp) -> &mut Bin {
+        let index = (now.as_nanos() / BIN.as_nanos() as u64) as usize;
+        let last = self.bins.len() - 1;
+        &mut self.bins[index.min(last)]
+    }
+}
+
+impl Observer<Cargo> for Recorder {
+    fn on_sent(&mut self, now: Timestamp, packet: &Packet<Envelope<Cargo>>) {
+        let tag = Tag::of(packet.flow);
+        let flow = &mut self.flows[tag.flow];
+        if tag.is_back {
+            if flow.measures(now) {
+                flow.feedback.add(packet.size);
+            }
+            return;
+        }
+        flow.bin(now).sent += packet.size.as_bytes();
+        if flow.measures(now) {
+            flow.sent.add(packet.size);
+        }
+    }
+
+    fn on_delivered(&mut self, now: Timestamp, packet: &Packet<Envelope<Cargo>>) {
+        let tag = Tag::of(packet.flow);
+        let flow = &mut self.flows[tag.flow];
+        let delay = now - packet.payload.sent();
+        if tag.is_back {
+            flow.back = Some(delay);
+            return;
+        }
+        flow.bin(now).received += packet.size.as_bytes();
+        if flow.measures(now) {
+            flow.received.add(packet.size);
+            flow.queue_delay.add(packet.waited);
+            if let Some(back) = flow.back {
+                flow.path_rtt.add(delay + back);
+            }
+        }
+    }
+
+    fn on_dropped(&mut self, _element: ElementId, dropped: &Dropped<Envelope<Cargo>>) {
+        let tag = Tag::of(dropped.packet.flow);
+        let flow = &mut self.flows[tag.flow];
+        if tag.is_back {
+            return;
+        }
+        flow.bin(dropped.at).lost += 1;
+        if !flow.measures(dropped.at) {
+            return;
+        }
+        match dropped.cause {
+            DropCause::Tail | DropCause::Early | DropCause::Age | DropCause::Policer => flow.lost_queue += 1,
+            DropCause::Channel | DropCause::Mac => flow.lost_channel += 1,
+        }
+    }
+}

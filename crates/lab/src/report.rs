@@ -1,0 +1,128 @@
+//! From what was recorded to the summary.
+
+use crate::build::World;
+use crate::record::{BIN, FlowRecord, Samples};
+use crate::scenario::{Flow, FlowKind, Scenario};
+use crate::summary::{
+    Fairness, FlowSummary, LinkDrops, LinkSummary, MeanMax, Packets, RateCov, Spread, Summary,
+};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
+
+/// The summary of a run that has come to its end, or to where it was broken off.
+pub(crate) fn summary(scenario: &Scenario, world: &World) -> Summary {
+    let end = world.engine.now();
+    let records = &world.engine.observer().flows;
+    let flows: Vec<FlowSummary> =
+        scenario.flows.iter().zip(records).map(|(flow, record)| flow_summary(flow, record, end)).collect();
+    let mut summary = Summary {
+        schema: Summary::SCHEMA,
+        seaway: env!("CARGO_PKG_VERSION"),
+        scenario: scenario.name.clone(),
+        seed: scenario.seed,
+        simulated_s: end.as_secs_f64(),
+        events: world.engine.events(),
+        timing: None,
+        expect: Vec::new(),
+        fairness: fairness(&flows),
+        flows,
+        links: world.links.iter().filter_map(|(name, element)| link_summary(world, name, *element)).collect(),
+    };
+    summary.expect = crate::expectation::evaluate(scenario, &summary);
+    summary
+}
+
+fn flow_summary(flow: &Flow, record: &FlowRecord, end: Timestamp) -> FlowSummary {
+    let (from, to) = record.window(end);
+    let span = to - from;
+    let per_second =
+        |size: DataSize| (span > TimeDelta::ZERO).then(|| size.as_bits() as f64 / span.as_secs_f64());
+    let lost = record.lost_queue + record.lost_channel;
+    let known = lost + record.received.packets;
+    FlowSummary {
+        name: flow.name.clone(),
+        kind: flow.kind.name(),
+        control: match &flow.kind {
+            FlowKind::Media(media) => Some(media.control.to_string()),
+            FlowKind::Tcp(tcp) => Some(tcp.algorithm.to_string()),
+            FlowKind::Udp(_) => None,
+        },
+        measured_s: span.as_secs_f64(),
+        sent_bps: per_second(record.sent.size),
+        received_bps: per_second(record.received.size),
+        packets: Packets {
+            sent: record.sent.packets,
+            received: record.received.packets,
+            lost_queue: record.lost_queue,
+            lost_channel: record.lost_channel,
+            late: None,
+            repaired: None,
+        },
+        loss_ratio: (known > 0).then(|| lost as f64 / known as f64),
+        feedback_bps: match flow.kind {
+            FlowKind::Udp(_) => None,
+            _ => per_second(record.feedback.size),
+        },
+        path_rtt_ms: spread(&record.path_rtt),
+        queue_delay_ms: spread(&record.queue_delay),
+        rate_cov: rate_cov(record, from, to),
+        ..FlowSummary::default()
+    }
+}
+
+fn spread(samples: &Samples) -> Option<Spread> {
+    let mut sorted = samples.micros.clone();
+    sorted.sort_unstable();
+    let last = sorted.last()?;
+    let millis = |micros: u32| f64::from(micros) / 1e3;
+    // Nearest rank: the smallest value that so many of a hundred do not exceed.
+    let rank = |percent: usize| millis(sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1]);
+    Some(Spread { mean: samples.mean_ms(), p50: rank(50), p95: rank(95), p99: rank(99), max: millis(*last) })
+}
+
+/// Over the 0.5 s bins that lie wholly within the window.
+fn rate_cov(record: &FlowRecord, from: Timestamp, to: Timestamp) -> Option<RateCov> {
+    const WIDE: usize = 5;
+    let bin = BIN.as_nanos() as u64 * WIDE as u64;
+    let (first, last) = (from.as_nanos().div_ceil(bin) as usize, (to.as_nanos() / bin) as usize);
+    let bins = record.bins.get(first * WIDE..last.max(first) * WIDE)?;
+    let cov = |octets: fn(&crate::record::Bin) -> u64| {
+        let sums = bins.chunks_exact(WIDE).map(|wide| wide.iter().map(octets).sum::<u64>() as f64);
+        coefficient_of_variation(&sums.collect::<Vec<_>>())
+    };
+    let cov = RateCov { sent: cov(|bin| bin.sent), received: cov(|bin| bin.received) };
+    (cov.sent.is_some() || cov.received.is_some()).then_some(cov)
+}
+
+/// Standard deviation over mean; `None` for fewer than two values, or a mean of zero.
+fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>();
+    (values.len() > 1 && mean > 0.0).then(|| (squares / (n - 1.0)).sqrt() / mean)
+}
+
+/// Jain's index over the flows that answer congestion, where there are two or more with a rate.
+fn fairness(flows: &[FlowSummary]) -> Option<Fairness> {
+    let competing = || flows.iter().filter(|flow| flow.kind != "udp");
+    let rates: Vec<f64> = competing().filter_map(|flow| flow.received_bps).collect();
+    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    (rates.len() > 1 && squares > 0.0).then(|| Fairness {
+        jain: sum * sum / (rates.len() as f64 * squares),
+        over: competing().filter(|flow| flow.received_bps.is_some()).map(|flow| flow.name.clone()).collect(),
+    })
+}
+
+fn link_summary(world: &World, name: &str, element: seaway_sim::ElementId) -> Option<LinkSummary> {
+    let statistics = world.engine.link(element)?.statistics();
+    Some(LinkSummary {
+        name: name.to_owned(),
+        utilisation: statistics.utilisation,
+        drops: LinkDrops {
+            queue: statistics.drops.queue(),
+            aqm: statistics.drops.early,
+            channel: statistics.drops.channel,
+        },
+        marks: statistics.marks,
+        queue: MeanMax { mean: statistics.waiting_mean, max: statistics.waiting_max as f64 },
+    })
+}

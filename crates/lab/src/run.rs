@@ -1,0 +1,122 @@
+//! Runs a scenario.
+
+use crate::build::{BuildError, World};
+use crate::record::BIN;
+use crate::report;
+use crate::scenario::Scenario;
+use crate::series::{Series, Subject};
+use crate::summary::Summary;
+use seaway_link::Node;
+use seaway_units::{TimeDelta, Timestamp};
+use std::ops::ControlFlow;
+
+/// What a run should keep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Take readings over time.
+    pub series: bool,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Its numbers.
+    pub summary: Summary,
+    /// What was seen over time; empty unless asked for.
+    pub series: Series,
+    /// True where it was broken off: the summary is about the part before.
+    pub interrupted: bool,
+}
+
+/// Runs `scenario` with its own seed, or with another where its `seed` was changed. `progress` hears now and then
+/// how far it is and may break it off.
+///
+/// # Errors
+/// Where the scenario cannot be set up.
+pub fn run(
+    scenario: &Scenario,
+    options: Options,
+    progress: &mut dyn FnMut(TimeDelta) -> ControlFlow<()>,
+) -> Result<Outcome, BuildError> {
+    let mut world = World::new(scenario, scenario.seed)?;
+    let mut sampler = options.series.then(|| Sampler::new(scenario, &world));
+    let warm = Timestamp::ZERO + scenario.warmup;
+    let end = Timestamp::ZERO + scenario.duration;
+    let mut interrupted = false;
+    while world.engine.now() < end {
+        let now = world.engine.now();
+        let mut next = (now + step(now)).min(end);
+        if now < warm {
+            next = next.min(warm);
+        }
+        world.engine.run_until(next);
+        if next == warm {
+            restart_statistics(&mut world, warm);
+        }
+        if let Some(sampler) = &mut sampler
+            && next.as_nanos().is_multiple_of(BIN.as_nanos() as u64)
+        {
+            sampler.take(&world);
+        }
+        if progress(next - Timestamp::ZERO).is_break() {
+            interrupted = next < end;
+            break;
+        }
+    }
+    for (_, element) in &world.links {
+        let now = world.engine.now();
+        if let Some(link) = world.engine.link_mut(*element) {
+            // Brings the averages up to the end of the run; nothing else is due.
+            link.handle_timeout(now);
+        }
+    }
+    let summary = report::summary(scenario, &world);
+    Ok(Outcome { summary, series: sampler.map(|sampler| sampler.series).unwrap_or_default(), interrupted })
+}
+
+/// To the next multiple of [`BIN`].
+fn step(now: Timestamp) -> TimeDelta {
+    let bin = BIN.as_nanos() as u64;
+    TimeDelta::from_nanos((bin - now.as_nanos() % bin) as i64)
+}
+
+fn restart_statistics(world: &mut World, now: Timestamp) {
+    for (_, element) in &world.links {
+        if let Some(link) = world.engine.link_mut(*element) {
+            link.restart_statistics(now);
+        }
+    }
+}
+
+/// Takes readings of everything at the end of each bin.
+struct Sampler {
+    series: Series,
+    flows: Vec<Subject>,
+    links: Vec<Subject>,
+}
+
+impl Sampler {
+    fn new(scenario: &Scenario, world: &World) -> Self {
+        let mut series = Series::default();
+        let flows = scenario.flows.iter().map(|flow| series.subject(&flow.name)).collect();
+        let links = world.links.iter().map(|(name, _)| series.subject(name)).collect();
+        Self { series, flows, links }
+    }
+
+    fn take(&mut self, world: &World) {
+        let now = world.engine.now();
+        let bin = (now.as_nanos() / BIN.as_nanos() as u64).saturating_sub(1) as usize;
+        let rate = |octets: u64| octets as f64 * 8.0 / BIN.as_secs_f64();
+        for (subject, flow) in self.flows.iter().zip(&world.engine.observer().flows) {
+            let Some(bin) = flow.bins.get(bin) else { continue };
+            self.series.push(now, *subject, "sent_rate", rate(bin.sent), "bit/s");
+            self.series.push(now, *subject, "received_rate", rate(bin.received), "bit/s");
+            self.series.push(now, *subject, "lost", bin.lost as f64, "packets");
+        }
+        for (subject, (_, element)) in self.links.iter().zip(&world.links) {
+            let Some(link) = world.engine.link(*element) else { continue };
+            self.series.push(now, *subject, "capacity", link.rate().as_bps_f64(), "bit/s");
+            self.series.push(now, *subject, "queue", link.queue().len() as f64, "packets");
+        }
+    }
+}
