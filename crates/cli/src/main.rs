@@ -1,6 +1,10 @@
 //! `seaway`: live video over rough networks, and the lab in which rate controllers are compared.
 
 mod commands;
+mod interrupt;
+mod output;
+mod progress;
+mod scenario;
 
 use clap::Parser;
 use std::process::ExitCode;

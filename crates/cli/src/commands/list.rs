@@ -3,6 +3,9 @@
 use super::Failure;
 use clap::ValueEnum;
 use seaway_control::registry::{CONTROLLERS, ControllerInfo, Kind};
+use seaway_lab::library;
+use seaway_lab::metrics::{METRICS, Metric, Scope};
+use seaway_lab::scenario::Scenario;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -21,6 +24,10 @@ pub(crate) struct Arguments {
 enum What {
     /// Rate controllers with their options
     Controls,
+    /// Numbers of a summary
+    Metrics,
+    /// Scenarios that come with Seaway
+    Scenarios,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -29,8 +36,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             json!(CONTROLLERS.iter().map(as_json).collect::<Vec<_>>()).to_string() + "\n"
         }
         (What::Controls, false) => CONTROLLERS.iter().map(as_text).collect(),
+        (What::Metrics, true) => {
+            json!(METRICS.iter().map(metric_as_json).collect::<Vec<_>>()).to_string() + "\n"
+        }
+        (What::Metrics, false) => METRICS.iter().map(metric_as_text).collect(),
+        (What::Scenarios, json) => scenarios(json)?,
     };
-    std::io::stdout().write_all(text.as_bytes()).map_err(|error| Failure::running(&error))?;
+    std::io::stdout().write_all(text.as_bytes()).map_err(|error| Failure::output(&error))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -55,4 +67,48 @@ fn as_text(info: &ControllerInfo) -> String {
         let _ = writeln!(text, "    {}={} ({}): {}", option.name, option.default, option.range, option.about);
     }
     text
+}
+
+fn metric_as_json(metric: &Metric) -> Value {
+    json!({ "name": path(metric), "parts": metric.parts, "unit": metric.unit, "about": metric.about })
+}
+
+fn metric_as_text(metric: &Metric) -> String {
+    let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
+    let mut text = format!("{:<30} {}{unit}\n", path(metric), metric.about);
+    if !metric.parts.is_empty() {
+        let _ = writeln!(text, "    .{}", metric.parts.join(" ."));
+    }
+    text
+}
+
+fn path(metric: &Metric) -> String {
+    let scope = match metric.scope {
+        Scope::Run => "",
+        Scope::Flow => "flow.NAME.",
+        Scope::Link => "link.NAME.",
+    };
+    format!("{scope}{}", metric.name)
+}
+
+fn scenarios(as_json: bool) -> Result<String, Failure> {
+    let parse = |entry: library::Entry| {
+        Scenario::parse(entry.name, entry.text, &[]).map_err(|error| Failure::running(&error))
+    };
+    let scenarios = library::entries().into_iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+    let about = |scenario: &Scenario| scenario.about.clone().unwrap_or_default();
+    Ok(if as_json {
+        let row = |scenario: &Scenario| {
+            json!({
+                "name": scenario.name,
+                "about": about(scenario),
+                "duration_s": scenario.duration.as_secs_f64(),
+                "flows": scenario.flows.len(),
+            })
+        };
+        json!(scenarios.iter().map(row).collect::<Vec<_>>()).to_string() + "\n"
+    } else {
+        let row = |scenario: &Scenario| format!("{:<30} {}\n", scenario.name, about(scenario));
+        scenarios.iter().map(row).collect()
+    })
 }

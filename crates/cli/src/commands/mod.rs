@@ -1,22 +1,28 @@
 //! One file a command.
 
 mod list;
+mod sim;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Live video over networks that lose packets, and the lab in which rate controllers are compared.
 #[derive(Debug, Parser)]
-#[command(name = "seaway", version, propagate_version = true)]
+#[command(name = "seaway", version, propagate_version = true, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed while running, 2 wrong usage or bad input, \
+                          3 ran but a threshold was missed.";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Shows what there is
     List(list::Arguments),
+    /// Runs a scenario in the simulator, faster than real time
+    Sim(sim::Arguments),
 }
 
 /// Carries out what was asked. 0: done; 1: failed while running; 2: wrong usage or bad input; 3: ran, but a
@@ -24,6 +30,7 @@ enum Command {
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let outcome = match arguments.command {
         Command::List(arguments) => list::run(&arguments),
+        Command::Sim(arguments) => sim::run(&arguments),
     };
     match outcome {
         Ok(code) => code,
@@ -44,9 +51,22 @@ impl Failure {
         Self { code: 1, text: text.to_string() }
     }
 
+    /// The input cannot be used.
+    pub(crate) fn input(text: &impl ToString) -> Self {
+        Self { code: 2, text: text.to_string() }
+    }
+
+    /// Standard output cannot be written. A reader that went away has seen enough: that is no failure.
+    pub(crate) fn output(error: &std::io::Error) -> Self {
+        let code = if error.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { 1 };
+        Self { code, text: format!("standard output: {error}") }
+    }
+
     #[expect(clippy::print_stderr, reason = "the place where a person is told")]
     fn report(&self) -> ExitCode {
-        eprintln!("seaway: {}", self.text);
+        if self.code != 0 {
+            eprintln!("seaway: {}", self.text);
+        }
         ExitCode::from(self.code)
     }
 }

@@ -1,0 +1,5 @@
+//! The binary as a user meets it: one module a command.
+
+mod list;
+mod sim;
+mod util;
