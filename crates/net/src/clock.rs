@@ -1,0 +1,34 @@
+//! The wall clock, as the sans-I/O machines want it.
+
+use seaway_units::{TimeDelta, Timestamp};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A monotonic clock with an origin of its own. Copies agree.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    origin: Instant,
+}
+
+#[expect(clippy::disallowed_methods, reason = "here the wall clock enters")]
+impl Clock {
+    /// A clock that begins now.
+    pub fn start() -> Self {
+        Self { origin: Instant::now() }
+    }
+
+    /// The present instant.
+    pub fn now(&self) -> Timestamp {
+        let nanos = self.origin.elapsed().as_nanos();
+        Timestamp::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// The instant of a kernel's stamp, which counts since the Unix epoch on a clock that may be set at any time:
+    /// it is believed where it lies in the last second, and is `now` otherwise.
+    pub fn at_epoch(&self, now: Timestamp, since_epoch: Duration) -> Timestamp {
+        let Ok(epoch_now) = SystemTime::now().duration_since(UNIX_EPOCH) else { return now };
+        match epoch_now.checked_sub(since_epoch) {
+            Some(age) if age < Duration::from_secs(1) => now - TimeDelta::from_nanos(age.as_nanos() as i64),
+            _ => now,
+        }
+    }
+}

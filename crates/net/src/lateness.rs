@@ -1,0 +1,120 @@
+//! How late a real-time run was, and whether that spoils it.
+
+use seaway_units::{TimeDelta, Timestamp};
+
+/// How late things were done that had an instant of their own. A run whose p99 passes [`Lateness::BOUND`] measures
+/// the machine it ran on, not the network: it is void.
+///
+/// Memory is constant: spans are kept in bins a sixteenth of an octave wide, so a percentile is exact to 5 %.
+#[derive(Debug, Clone)]
+pub struct Lateness {
+    bins: Vec<u64>,
+    count: u64,
+    max: TimeDelta,
+}
+
+impl Lateness {
+    /// Beyond this at p99 a run is void.
+    pub const BOUND: TimeDelta = TimeDelta::from_millis(1);
+    const PER_OCTAVE: u64 = 16;
+
+    /// Nothing done yet.
+    pub fn new() -> Self {
+        Self { bins: vec![0; (64 * Self::PER_OCTAVE) as usize], count: 0, max: TimeDelta::ZERO }
+    }
+
+    /// Something due at `due` was done at `now`.
+    pub fn note(&mut self, due: Timestamp, now: Timestamp) {
+        let late = now.since(due);
+        self.count += 1;
+        self.max = self.max.max(late);
+        self.bins[Self::bin(late)] += 1;
+    }
+
+    /// The lateness that `share` of all stayed below; zero where nothing was done.
+    pub fn percentile(&self, share: f64) -> TimeDelta {
+        let rank = (share * self.count as f64).ceil().max(1.0) as u64;
+        let mut below = 0;
+        let bin = self.bins.iter().position(|count| {
+            below += count;
+            below >= rank
+        });
+        bin.map_or(TimeDelta::ZERO, |bin| Self::upper_edge(bin).min(self.max))
+    }
+
+    /// The longest of all.
+    pub const fn max(&self) -> TimeDelta {
+        self.max
+    }
+
+    /// How many things were done.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether a run that was so late says nothing.
+    pub fn is_void(&self) -> bool {
+        self.percentile(0.99) > Self::BOUND
+    }
+
+    /// Bins below 16 ns hold one value each; above, the leading bits and four more of the number.
+    fn bin(late: TimeDelta) -> usize {
+        let nanos = late.as_nanos().max(0) as u64;
+        let octave = u64::from(nanos.max(1).ilog2());
+        let bin =
+            if octave < 4 { nanos } else { (octave - 3) * Self::PER_OCTAVE + ((nanos >> (octave - 4)) & 15) };
+        bin as usize
+    }
+
+    fn upper_edge(bin: usize) -> TimeDelta {
+        let (octave, step) = (bin as u64 / Self::PER_OCTAVE, bin as u64 % Self::PER_OCTAVE);
+        let nanos = if octave == 0 { step } else { (Self::PER_OCTAVE + step + 1) << (octave - 1) };
+        TimeDelta::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+    }
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_exact_to_a_bin() {
+        let mut lateness = Lateness::new();
+        let due = Timestamp::from_nanos(1_000);
+        for micros in 1..=1000 {
+            lateness.note(due, due + TimeDelta::from_micros(micros));
+        }
+        for share in [0.5, 0.95, 0.99] {
+            let found = lateness.percentile(share).as_secs_f64() * 1e6;
+            assert!((share * 1000.0..share * 1000.0 * 1.07).contains(&found), "{share}: {found}");
+        }
+        assert_eq!(lateness.max(), TimeDelta::from_millis(1));
+        assert!(!lateness.is_void());
+        lateness.note(due, due - TimeDelta::from_secs(1));
+        assert_eq!((lateness.count(), lateness.percentile(0.0)), (1001, TimeDelta::ZERO));
+    }
+
+    #[test]
+    fn two_in_a_hundred_late_spoil_a_run() {
+        let mut lateness = Lateness::new();
+        for index in 0..100 {
+            let late = TimeDelta::from_millis(if index < 2 { 3 } else { 0 });
+            lateness.note(Timestamp::ZERO, Timestamp::ZERO + late);
+        }
+        assert!(lateness.is_void());
+    }
+
+    #[test]
+    fn every_span_has_a_bin() {
+        for nanos in [0, 1, 15, 16, 31, 32, 1_000, i64::MAX] {
+            let span = TimeDelta::from_nanos(nanos);
+            assert!(Lateness::upper_edge(Lateness::bin(span)) >= span);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The media thread: sockets and sans-I/O machines, driven by the wall clock.
+
+use crate::clock::Clock;
+use crate::lateness::Lateness;
+use crate::socket::{Incoming, Socket};
+use crate::wait::wait;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use seaway_units::{Ecn, TimeDelta, Timestamp};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A machine with sockets. The driving contract is that of crate `control`; the machine's sockets are counted
+/// from 0 as they were given to [`Reactor::add`].
+pub trait Machine: Send {
+    /// A datagram came in.
+    fn handle_datagram(&mut self, now: Timestamp, socket: usize, datagram: &Incoming<'_>);
+    /// Somebody rang: there may be mail from another thread.
+    fn handle_mail(&mut self, _now: Timestamp) {}
+    /// The instant named by `poll_timeout` has come.
+    fn handle_timeout(&mut self, now: Timestamp);
+    /// When it wants to be woken.
+    fn poll_timeout(&self) -> Option<Timestamp>;
+    /// The next datagram that leaves now; its content goes to `buffer`, which is empty.
+    fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing>;
+}
+
+/// Where a datagram goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outgoing {
+    /// By which of the machine's sockets.
+    pub socket: usize,
+    /// To whom.
+    pub to: SocketAddr,
+    /// With which codepoint.
+    pub ecn: Ecn,
+}
+
+/// Wakes a [`Reactor`] from another thread.
+#[derive(Debug, Clone)]
+pub struct Bell {
+    event: Arc<EventFd>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Bell {
+    /// Has every machine look into its mail.
+    pub fn ring(&self) {
+        // It fails only where it rings 2^64 times unheard.
+        let _ = self.event.write(1);
+    }
+
+    /// Ends the reactor's run.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.ring();
+    }
+}
+
+/// Drives machines on the calling thread until told to stop.
+pub struct Reactor {
+    clock: Clock,
+    bell: Bell,
+    machines: Vec<Driven>,
+    buffer: Vec<u8>,
+}
+
+struct Driven {
+    machine: Box<dyn Machine>,
+    sockets: Vec<Socket>,
+    lateness: Lateness,
+}
+
+impl Reactor {
+    /// No machine yet.
+    ///
+    /// # Errors
+    /// The kernel gives no event file.
+    pub fn new(clock: Clock) -> io::Result<Self> {
+        let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
+        let bell = Bell { event: Arc::new(event), stop: Arc::new(AtomicBool::new(false)) };
+        Ok(Self { clock, bell, machines: Vec::new(), buffer: Vec::with_capacity(2048) })
+    }
+
+    /// What wakes it.
+    pub fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+
+    /// Adds a machine with its sockets.
+    pub fn add(&mut self, machine: Box<dyn Machine>, sockets: Vec<Socket>) {
+        self.machines.push(Driven { machine, sockets, lateness: Lateness::new() });
+    }
+
+    /// Drives everything until [`Bell::stop`] or until `end`; gives back the machines, each with how late it was
+    /// woken.
+    ///
+    /// # Errors
+    /// The kernel's, from waiting.
+    pub fn run(mut self, end: Option<Timestamp>) -> io::Result<Vec<(Box<dyn Machine>, Lateness)>> {
+        loop {
+            let now = self.clock.now();
+            if self.bell.stop.load(Ordering::Acquire) || end.is_some_and(|end| end <= now) {
+                break;
+            }
+            for driven in &mut self.machines {
+                driven.wake(&self.clock, &mut self.buffer);
+            }
+            self.sleep(end)?;
+            let has_mail = self.bell.event.read().is_ok();
+            for driven in &mut self.machines {
+                driven.read(&self.clock, has_mail, &mut self.buffer);
+            }
+        }
+        Ok(self.machines.into_iter().map(|driven| (driven.machine, driven.lateness)).collect())
+    }
+
+    fn sleep(&self, end: Option<Timestamp>) -> io::Result<()> {
+        let timeouts = self.machines.iter().filter_map(|driven| driven.machine.poll_timeout());
+        let next = timeouts.chain(end).min();
+        let span: Option<TimeDelta> = next.map(|next| next.since(self.clock.now()));
+        let sockets = self.machines.iter().flat_map(|driven| &driven.sockets).map(AsFd::as_fd);
+        let files: Vec<_> = sockets.chain([self.bell.event.as_fd()]).collect();
+        wait(&files, span).map(|_| ())
+    }
+}
+
+impl Driven {
+    /// Does what is due.
+    fn wake(&mut self, clock: &Clock, buffer: &mut Vec<u8>) {
+        let now = clock.now();
+        if let Some(due) = self.machine.poll_timeout().filter(|&due| due <= now) {
+            self.lateness.note(due, now);
+            self.machine.handle_timeout(now);
+            self.write(clock, buffer);
+        }
+    }
+
+    /// Takes in what has come.
+    fn read(&mut self, clock: &Clock, has_mail: bool, buffer: &mut Vec<u8>) {
+        for (index, socket) in self.sockets.iter_mut().enumerate() {
+            let machine = &mut self.machine;
+            socket.receive(clock, |datagram| machine.handle_datagram(clock.now(), index, &datagram));
+        }
+        if has_mail {
+            self.machine.handle_mail(clock.now());
+        }
+        self.write(clock, buffer);
+    }
+
+    /// Sends what leaves now.
+    fn write(&mut self, clock: &Clock, buffer: &mut Vec<u8>) {
+        loop {
+            buffer.clear();
+            let Some(outgoing) = self.machine.poll_datagram(clock.now(), buffer) else { break };
+            if let Some(socket) = self.sockets.get_mut(outgoing.socket) {
+                socket.send(outgoing.to, outgoing.ecn, buffer);
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The emulated link: a UDP relay that hosts crate `link` in real time.
+
+use crate::reactor::{Machine, Outgoing};
+use crate::socket::Incoming;
+use seaway_link::{Link, LinkStatistics, Node, Packet};
+use seaway_units::{DataSize, Timestamp};
+use std::net::SocketAddr;
+
+/// One side of a relay.
+#[derive(Debug)]
+struct Side {
+    /// To whom datagrams go that come out on this side; learnt from the first that comes in where it is not given.
+    peer: Option<SocketAddr>,
+    /// The links from this side to the other, one behind the other.
+    path: Vec<Link<Vec<u8>>>,
+    /// Datagrams from somebody else than the peer.
+    strangers: u64,
+}
+
+/// Relays UDP datagrams between two peers over a chain of links each way.
+///
+/// Socket 0 faces the near peer, socket 1 the far one. The near peer is whoever speaks first.
+#[derive(Debug)]
+pub struct Relay {
+    sides: [Side; 2],
+    /// IP and UDP headers, which links count and sockets do not show.
+    overhead: DataSize,
+    /// Time must not run back, and arrivals on two sockets are read one after the other.
+    last: Timestamp,
+    /// Empty buffers to use again.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Relay {
+    /// A relay whose far peer is `far`; `forth` leads there and `back` from there.
+    pub fn new(far: SocketAddr, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) -> Self {
+        let overhead = DataSize::from_bytes(if far.is_ipv4() { 28 } else { 48 });
+        let side = |peer, path| Side { peer, path, strangers: 0 };
+        let sides = [side(None, forth), side(Some(far), back)];
+        Self { sides, overhead, last: Timestamp::ZERO, spare: Vec::new() }
+    }
+
+    /// The books of the links of side 0 (towards the far peer), then of side 1.
+    pub fn statistics(&self) -> [Vec<LinkStatistics>; 2] {
+        [0, 1].map(|side: usize| self.sides[side].path.iter().map(Link::statistics).collect())
+    }
+
+    /// Datagrams from somebody else than the two peers.
+    pub fn strangers(&self) -> u64 {
+        self.sides.iter().map(|side| side.strangers).sum()
+    }
+
+    /// Exchanges the links, as when another network takes over. What is inside the old ones is lost.
+    pub fn replace(&mut self, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) {
+        let [near, far] = &mut self.sides;
+        near.path = forth;
+        far.path = back;
+    }
+
+    /// Hands packets from each link to the next.
+    fn carry(&mut self, now: Timestamp) {
+        for side in &mut self.sides {
+            for index in 0..side.path.len().saturating_sub(1) {
+                while let Some((_, packet)) = side.path[index].poll_packet(now) {
+                    side.path[index + 1].handle_packet(now, Link::<Vec<u8>>::IN, packet);
+                }
+            }
+        }
+    }
+}
+
+impl Machine for Relay {
+    fn handle_datagram(&mut self, _now: Timestamp, socket: usize, datagram: &Incoming<'_>) {
+        let Some(side) = self.sides.get_mut(socket) else { return };
+        if *side.peer.get_or_insert(datagram.from) != datagram.from {
+            side.strangers += 1;
+            return;
+        }
+        self.last = self.last.max(datagram.at);
+        let mut payload = self.spare.pop().unwrap_or_default();
+        payload.clear();
+        payload.extend_from_slice(datagram.data);
+        let size = DataSize::of(datagram.data) + self.overhead;
+        if let Some(first) = side.path.first_mut() {
+            first.handle_packet(self.last, Link::<Vec<u8>>::IN, Packet::new(size, datagram.ecn, payload));
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.last = self.last.max(now);
+        for side in &mut self.sides {
+            for link in &mut side.path {
+                link.handle_timeout(self.last);
+            }
+        }
+        self.carry(self.last);
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.sides.iter().flat_map(|side| &side.path).filter_map(Node::poll_timeout).min()
+    }
+
+    fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        self.last = self.last.max(now);
+        self.carry(self.last);
+        for (from, to) in [(0, 1), (1, 0)] {
+            let Some(peer) = self.sides[to].peer else { continue };
+            let Some(link) = self.sides[from].path.last_mut() else { continue };
+            if let Some((_, packet)) = link.poll_packet(self.last) {
+                buffer.extend_from_slice(&packet.payload);
+                self.spare.push(packet.payload);
+                return Some(Outgoing { socket: to, to: peer, ecn: packet.ecn });
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,105 @@
+//! The relay on real sockets.
+
+use seaway_link::{DropTailConfig, Link, LinkConfig, LossConfig, QueueConfig};
+use seaway_net::{Bell, Clock, Machine, Reactor, Relay, Socket};
+use seaway_units::{Bitrate, Ecn, TimeDelta};
+use std::net::{SocketAddr, UdpSocket};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+fn link(delay_ms: i64, loss: f64) -> Link<Vec<u8>> {
+    let config = LinkConfig {
+        rate: Some(Bitrate::from_mbps(100)),
+        delay: TimeDelta::from_millis(delay_ms),
+        queue: Some(QueueConfig::DropTail(DropTailConfig::packets(1000))),
+        loss: (loss > 0.0).then(|| LossConfig::Independent { rate: loss, at: Default::default() }),
+        ..LinkConfig::default()
+    };
+    Link::new(&config.plan().unwrap(), 7, "link").unwrap()
+}
+
+struct Running {
+    near: SocketAddr,
+    bell: Bell,
+    thread: JoinHandle<Box<dyn Machine>>,
+}
+
+/// A relay towards `far` on a thread of its own.
+fn start(far: SocketAddr, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) -> Running {
+    let sockets: Vec<_> = (0..2).map(|_| Socket::bind("127.0.0.1:0".parse().unwrap()).unwrap()).collect();
+    let near = sockets[0].local_address().unwrap();
+    let mut reactor = Reactor::new(Clock::start()).unwrap();
+    let bell = reactor.bell();
+    reactor.add(Box::new(Relay::new(far, forth, back)), sockets);
+    let thread = std::thread::spawn(move || reactor.run(None).unwrap().remove(0).0);
+    Running { near, bell, thread }
+}
+
+fn peer() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    socket
+}
+
+fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+    let mut buffer = [0; 100];
+    let (length, from) = socket.recv_from(&mut buffer).unwrap();
+    (buffer[..length].to_vec(), from)
+}
+
+#[test]
+fn datagrams_cross_in_order_and_come_back() {
+    let (near, far, stranger) = (peer(), peer(), peer());
+    let running = start(far.local_addr().unwrap(), vec![link(1, 0.0), link(1, 0.0)], vec![link(1, 0.0)]);
+    for index in 0..50u8 {
+        near.send_to(&[index], running.near).unwrap();
+    }
+    let mut relay_address = None;
+    for index in 0..50u8 {
+        let (data, from) = receive(&far);
+        assert_eq!(data, [index]);
+        relay_address = Some(from);
+    }
+    stranger.send_to(b"let me in", relay_address.unwrap()).unwrap();
+    far.send_to(b"answer", relay_address.unwrap()).unwrap();
+    assert_eq!(receive(&near), (b"answer".to_vec(), running.near));
+    running.bell.stop();
+    running.thread.join().unwrap();
+}
+
+#[test]
+fn a_channel_that_loses_everything_delivers_nothing() {
+    let (near, far) = (peer(), peer());
+    let running = start(far.local_addr().unwrap(), vec![link(0, 1.0)], vec![]);
+    near.send_to(b"lost", running.near).unwrap();
+    far.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    assert!(far.recv_from(&mut [0; 10]).is_err());
+    running.bell.stop();
+    running.thread.join().unwrap();
+}
+
+#[test]
+fn the_books_are_kept() {
+    let far: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    let mut relay = Relay::new(far, vec![link(10, 0.3)], vec![link(10, 0.0)]);
+    let from = "127.0.0.1:5000".parse().unwrap();
+    let at = |millis| seaway_units::Timestamp::ZERO + TimeDelta::from_millis(millis);
+    let mut delivered = 0;
+    for millis in 0..1000 {
+        let datagram = seaway_net::Incoming { from, at: at(millis), ecn: Ecn::Ect1, data: &[1; 100] };
+        relay.handle_datagram(at(millis), 0, &datagram);
+        relay.handle_timeout(at(millis));
+        while let Some(outgoing) = relay.poll_datagram(at(millis), &mut Vec::new()) {
+            assert_eq!((outgoing.socket, outgoing.to, outgoing.ecn), (1, far, Ecn::Ect1));
+            delivered += 1;
+        }
+    }
+    let [forth, _] = relay.statistics();
+    let books = &forth[0];
+    assert_eq!(books.arrivals.packets, 1000);
+    assert_eq!(books.delivered.packets, delivered);
+    assert_eq!(books.arrivals.packets, delivered + books.drops.channel + books.inside);
+    let stranger = seaway_net::Incoming { from: far, at: at(1000), ecn: Ecn::NotEct, data: &[2] };
+    relay.handle_datagram(at(1000), 0, &stranger);
+    assert_eq!(relay.strangers(), 1);
+}
