@@ -1,0 +1,144 @@
+//! From parsed macroblocks to samples.
+
+use super::block::dequantise;
+use super::frame::Frame;
+use super::idct;
+use super::predict::{Movement, Prediction, References, predict};
+use crate::header::{PictureContext, PictureStructure};
+use crate::picture::{Code, Macroblock, Picture};
+
+/// Decodes a picture into `frame`. Of each block only the codes that `codes_of` gives are used. Returns the
+/// number of macroblocks that no slice held; they are predicted from the same place.
+pub(crate) fn reconstruct<'p>(
+    context: &PictureContext,
+    picture: &'p Picture,
+    references: &References<'_>,
+    frame: &mut Frame,
+    codes_of: impl Fn(usize) -> &'p [Code],
+) -> usize {
+    let mut painter = Painter::new(context, references, frame);
+    for slice in &picture.slices {
+        let mut before: Option<&Macroblock> = None;
+        for macroblock in &picture.macroblocks[slice.macroblocks.clone()] {
+            if let Some(before) = before {
+                let movement = Movement::skipped(context, before);
+                for address in before.address + 1..macroblock.address {
+                    painter.paint_predicted(address, &movement);
+                }
+            }
+            painter.paint(picture, macroblock, &codes_of);
+            before = Some(macroblock);
+        }
+    }
+    painter.conceal()
+}
+
+struct Painter<'a> {
+    context: &'a PictureContext,
+    references: &'a References<'a>,
+    frame: &'a mut Frame,
+    prediction: Prediction,
+    coefficients: [i32; 64],
+    painted: Vec<bool>,
+}
+
+impl<'a> Painter<'a> {
+    fn new(context: &'a PictureContext, references: &'a References<'a>, frame: &'a mut Frame) -> Self {
+        Self {
+            context,
+            references,
+            frame,
+            prediction: Prediction { planes: [[0; 256]; 3] },
+            coefficients: [0; 64],
+            painted: vec![false; context.columns * context.rows],
+        }
+    }
+
+    fn paint_predicted(&mut self, address: u32, movement: &Movement) {
+        let address = address as usize;
+        let (column, row) = (address % self.context.columns, address / self.context.columns);
+        predict(self.context, self.references, movement, column, row, &mut self.prediction);
+        self.store(column, row);
+        self.painted[address] = true;
+    }
+
+    fn paint<'p>(
+        &mut self,
+        picture: &'p Picture,
+        macroblock: &Macroblock,
+        codes_of: &impl Fn(usize) -> &'p [Code],
+    ) {
+        if macroblock.is_intra() {
+            self.painted[macroblock.address as usize] = true;
+        } else {
+            self.paint_predicted(macroblock.address, &Movement::of(self.context, macroblock));
+        }
+        for index in macroblock.block_range() {
+            let block = &picture.blocks[index];
+            dequantise(self.context, macroblock, block, codes_of(index), &mut self.coefficients);
+            idct::inverse(&mut self.coefficients);
+            self.add(macroblock, block.index);
+        }
+    }
+
+    /// Stores the prediction.
+    fn store(&mut self, column: usize, row: usize) {
+        let (dx, dy) = self.context.chroma.shift();
+        for component in 0..3 {
+            let (dx, dy) = if component == 0 { (0, 0) } else { (dx, dy) };
+            let (width, height) = (16 >> dx, 16 >> dy);
+            let (start, step) = self.place(component, column * width, row * height);
+            let lines = self.frame.planes[component].data[start..].chunks_mut(step).take(height);
+            for (line, samples) in lines.zip(self.prediction.planes[component].chunks_exact(16)) {
+                line[..width].copy_from_slice(&samples[..width]);
+            }
+        }
+    }
+
+    /// The offset of a sample of this picture, and from line to line.
+    fn place(&self, component: usize, x: usize, y: usize) -> (usize, usize) {
+        let stride = self.frame.planes[component].stride;
+        match self.context.coding.structure {
+            PictureStructure::Frame => (y * stride + x, stride),
+            PictureStructure::TopField => (2 * y * stride + x, 2 * stride),
+            PictureStructure::BottomField => ((2 * y + 1) * stride + x, 2 * stride),
+        }
+    }
+
+    /// Adds a block to the prediction, or stores it where there is none.
+    fn add(&mut self, macroblock: &Macroblock, index: u8) {
+        let address = macroblock.address as usize;
+        let (column, row) = (address % self.context.columns, address / self.context.columns);
+        let (dx, dy) = self.context.chroma.shift();
+        let index = usize::from(index);
+        let (component, x, y, tall) = match index {
+            0..4 => (0, 8 * (index & 1), 8 * (index >> 1), true),
+            // Cb and Cr alternate; the second pair lies below the first, the third and fourth to the right.
+            _ => {
+                let pair = (index - 4) / 2;
+                (1 + (index & 1), 8 * (pair >> 1), 8 * (pair & 1), dy == 0)
+            }
+        };
+        let (width, height) = if component == 0 { (16, 16) } else { (16 >> dx, 16 >> dy) };
+        // Blocks of one field take every other line (6.1.3); chrominance of 4:2:0 is always in frame lines.
+        let interleaved = macroblock.field_dct && tall;
+        let first_line = if interleaved { y / 8 } else { y };
+        let (start, step) = self.place(component, column * width + x, row * height + first_line);
+        let step = if interleaved { 2 * step } else { step };
+        let intra = macroblock.is_intra();
+        let lines = self.frame.planes[component].data[start..].chunks_mut(step);
+        for (line, values) in lines.zip(self.coefficients.chunks_exact(8)) {
+            for (sample, &value) in line[..8].iter_mut().zip(values) {
+                let base = if intra { 0 } else { i32::from(*sample) };
+                *sample = (base + value).clamp(0, 255) as u8;
+            }
+        }
+    }
+
+    fn conceal(&mut self) -> usize {
+        let missing: Vec<_> = (0..self.painted.len()).filter(|&address| !self.painted[address]).collect();
+        let movement = Movement::zero(self.context);
+        missing.iter().for_each(|&address| self.paint_predicted(address as u32, &movement));
+        missing.len()
+    }
+}
