@@ -155,7 +155,10 @@ impl Decoder {
         for reference in &mut self.references {
             reference.take_if(|frame| !frame.fits(context));
         }
-        if context.kind() == PictureKind::B && self.references.contains(&None) {
+        // In a closed group the first B pictures are predicted backward only.
+        let closed = self.state.group().is_some_and(|group| group.closed);
+        let [older, newer] = &self.references;
+        if context.kind() == PictureKind::B && (newer.is_none() || (older.is_none() && !closed)) {
             return false;
         }
         let coding = &context.coding;

@@ -203,7 +203,7 @@ impl Predictor<'_> {
             let y = i32::from(vector.y) / (1 << dy);
             let height = if part.to == Lines::All { 16 } else { 8 };
             let area = Area {
-                x: 2 * (16 * self.column as i32 >> dx) + x,
+                x: 2 * ((16 * self.column as i32) >> dx) + x,
                 y: 2 * ((height * self.row + part.row) as i32 >> dy) + y,
                 width: 16 >> dx,
                 height: part.rows >> dy,

@@ -2,7 +2,7 @@
 //! read.
 
 use super::{
-    Extension, Matrix, PictureCodingExtension, PictureHeader, PictureKind, PictureStructure,
+    Extension, GroupHeader, Matrix, PictureCodingExtension, PictureHeader, PictureKind, PictureStructure,
     SequenceExtension, SequenceHeader,
 };
 use crate::startcode::{Span, StartCode};
@@ -131,6 +131,7 @@ pub struct SequenceState {
     scalable: bool,
     picture: Option<PictureHeader>,
     coding: Option<PictureCodingExtension>,
+    group: Option<GroupHeader>,
 }
 
 impl SequenceState {
@@ -147,6 +148,11 @@ impl SequenceState {
     /// The newest sequence extension; `None` in MPEG-1.
     pub fn extension(&self) -> Option<&SequenceExtension> {
         self.extension.as_ref()
+    }
+
+    /// The newest group header.
+    pub fn group(&self) -> Option<&GroupHeader> {
+        self.group.as_ref()
     }
 
     /// Frames per second as a fraction; `None` before a sequence header or where its code is forbidden.
@@ -166,6 +172,7 @@ impl SequenceState {
                     self.on_sequence_header(header);
                 }
             }
+            StartCode::Group => self.group = GroupHeader::parse(payload),
             StartCode::Picture => {
                 self.picture = PictureHeader::parse(payload);
                 self.coding = None;
