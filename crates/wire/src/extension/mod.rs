@@ -91,8 +91,8 @@ impl<'a> Elements<'a> {
         }
         let first = self.data[self.at];
         match self.form {
-            // 15 is reserved: stop, keep what came before.
-            Form::OneByte if first >> 4 == 15 => None,
+            // 15 is reserved and 0 is padding, which has no length: stop, keep what came before.
+            Form::OneByte if matches!(first >> 4, 0 | 15) => None,
             Form::OneByte => Some(Ok((first >> 4, usize::from(first & 0x0F) + 1))),
             Form::TwoByte => {
                 let head = take(self.data, self.at, 2, "RTP extension element");
@@ -235,6 +235,7 @@ mod tests {
         assert_eq!(elements(0xBEDE, &data), [Ok((1, &data[1..2])), Ok((2, &data[4..6]))], "15 stops");
         assert_eq!(elements(0xBEDE, &[0x33, 1, 2, 3]).len(), 1);
         assert!(elements(0xBEDE, &[0x33, 1, 2, 3])[0].is_err(), "four announced, three there");
+        assert_eq!(elements(0xBEDE, &[0x10, 0xAA, 0x03, 0x21]).len(), 1, "padding with a length stops");
         assert!(elements(0xABCD, &data).is_empty(), "another profile");
     }
 
