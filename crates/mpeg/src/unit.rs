@@ -85,6 +85,11 @@ impl Splitter {
         self.finished = true;
     }
 
+    /// Ends the unit being collected here; what follows goes into the next.
+    pub fn flush(&mut self) -> Option<AccessUnit> {
+        (self.buffer.len() > self.start).then(|| self.cut(self.buffer.len()))
+    }
+
     /// The next complete unit.
     pub fn pull(&mut self) -> Option<AccessUnit> {
         while let Some(at) = startcode::find(&self.buffer, self.scanned) {

@@ -7,7 +7,7 @@ use super::report::{LeftAlone, PictureReport};
 use super::truncation;
 use super::work::Work;
 use crate::header::SequenceState;
-use crate::unit::Splitter;
+use crate::unit::{AccessUnit, Splitter};
 use std::collections::VecDeque;
 
 /// One access unit as it leaves: the same position in the stream as the unit that came in.
@@ -77,6 +77,23 @@ impl Shaper {
         self.collect();
     }
 
+    /// Takes the next unit of a stream that was cut elsewhere, instead of its bytes by [`Shaper::push`]. For each
+    /// there is one [`Shaped`], in order.
+    pub fn push_unit(&mut self, unit: AccessUnit) {
+        let mut work = self.spare.pop().unwrap_or_default();
+        work.unit = unit;
+        work.context = work.unit.read_headers(&mut self.state);
+        work.seconds = self.seconds(&work);
+        work.declare_variable = self.declares;
+        if self.begins_window(&work) {
+            self.decide();
+        }
+        self.queue.push((work, self.target));
+        if self.queue.len() >= self.config.batch() {
+            self.decide();
+        }
+    }
+
     /// Says that the stream has ended.
     pub fn finish(&mut self) {
         self.splitter.finish();
@@ -92,18 +109,7 @@ impl Shaper {
 
     fn collect(&mut self) {
         while let Some(unit) = self.splitter.pull() {
-            let mut work = self.spare.pop().unwrap_or_default();
-            work.unit = unit;
-            work.context = work.unit.read_headers(&mut self.state);
-            work.seconds = self.seconds(&work);
-            work.declare_variable = self.declares;
-            if self.begins_window(&work) {
-                self.decide();
-            }
-            self.queue.push((work, self.target));
-            if self.queue.len() >= self.config.batch() {
-                self.decide();
-            }
+            self.push_unit(unit);
         }
     }
 
