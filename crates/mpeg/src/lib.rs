@@ -1,6 +1,7 @@
 //! MPEG-1 and MPEG-2 video: parser, writer, decoder and rate shaper.
 
 pub mod bits;
+pub mod container;
 pub mod decode;
 pub mod header;
 mod motion;

@@ -1,0 +1,157 @@
+//! Writes the packs of a program or system stream with less video in them.
+
+use std::ops::Range;
+
+use crate::container::pes::{self, Header};
+use crate::container::report::ProgramReport;
+use crate::container::track::VideoTrack;
+
+/// The output, and the pack that is being written.
+#[derive(Debug)]
+pub(super) struct Writer {
+    output: Vec<u8>,
+    /// Freed bytes become padding, so that every pack keeps its length.
+    keep: bool,
+    /// The header of a pack in which nothing was written yet.
+    held: Option<Vec<u8>>,
+    /// Video of that pack left it.
+    emptied: bool,
+    /// System clock reference of the last pack written, 90 kHz.
+    last_reference: Option<u64>,
+    scratch: Vec<u8>,
+}
+
+/// Packs may not be further apart, 0.7 s at 90 kHz (ISO/IEC 13818-1, 2.7.1); one is kept well before that.
+const PACK_INTERVAL: u64 = 90_000 / 2;
+
+impl Writer {
+    pub(super) fn new(keep: bool) -> Writer {
+        Writer {
+            output: Vec::new(),
+            keep,
+            held: None,
+            emptied: false,
+            last_reference: None,
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(super) fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    /// A pack begins.
+    pub(super) fn pack(&mut self, header: Vec<u8>, report: &mut ProgramReport) {
+        if let Some(held) = &self.held {
+            let due = |last| clock_reference(held).wrapping_sub(last) >= PACK_INTERVAL;
+            if self.emptied && !self.last_reference.is_none_or(due) {
+                report.removed_packs += 1;
+                self.held = None;
+            }
+        }
+        self.open_pack();
+        self.held = Some(header);
+        self.emptied = false;
+    }
+
+    /// Writes the header of the present pack, if it was not written.
+    fn open_pack(&mut self) {
+        if let Some(header) = self.held.take() {
+            self.last_reference = Some(clock_reference(&header));
+            self.output.extend_from_slice(&header);
+        }
+    }
+
+    /// Anything but a packet of the video.
+    pub(super) fn other(&mut self, bytes: &[u8]) {
+        self.open_pack();
+        self.output.extend_from_slice(bytes);
+    }
+
+    /// Nothing follows.
+    pub(super) fn finish(&mut self) {
+        if !self.emptied {
+            self.open_pack();
+        }
+    }
+
+    /// A packet of the video whose replacement is known.
+    pub(super) fn video(
+        &mut self,
+        bytes: &[u8],
+        header: Header,
+        video: &Range<u64>,
+        track: &VideoTrack,
+        report: &mut ProgramReport,
+    ) {
+        let (head, payload) = bytes.split_at(header.len);
+        self.scratch.clear();
+        track.render(video, payload, &mut self.scratch);
+        let freed = payload.len() - self.scratch.len();
+        if freed > 0 && self.scratch.is_empty() && !track.starts_in(video) {
+            report.emptied_packets += 1;
+            self.vanish(bytes.len(), header, report);
+            return;
+        }
+        self.open_pack();
+        let mut head = head.to_vec();
+        if freed > 0 && header.aligned && track.shrunk_before(video.start) {
+            pes::clear_alignment(&mut head);
+        }
+        let padded = self.keep && freed >= pes::least_padding(header.syntax);
+        let stuffed = self.keep && !padded && pes::stuff(&mut head, header.syntax, freed);
+        let length = header.packet_length - if stuffed { 0 } else { freed };
+        pes::set_packet_length(&mut head, length as u16);
+        self.output.extend_from_slice(&head);
+        self.output.extend_from_slice(&self.scratch);
+        if padded {
+            pes::push_padding(&mut self.output, header.syntax, freed);
+        }
+        if padded || stuffed {
+            report.padding_bytes += freed as u64;
+        }
+    }
+
+    /// A whole packet of `len` bytes leaves.
+    fn vanish(&mut self, len: usize, header: Header, report: &mut ProgramReport) {
+        if self.keep {
+            self.open_pack();
+            pes::push_padding(&mut self.output, header.syntax, len);
+            report.padding_bytes += len as u64;
+        } else {
+            self.emptied = true;
+        }
+    }
+}
+
+/// The base of a system clock reference, 90 kHz in 33 bits.
+fn clock_reference(pack: &[u8]) -> u64 {
+    let bits = pack[4..9].iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+    let field = |low: u32, width: u32| bits >> low & ((1 << width) - 1);
+    if pack[4] >> 6 == 0b01 {
+        field(35, 3) << 30 | field(19, 15) << 15 | field(3, 15)
+    } else {
+        field(33, 3) << 30 | field(17, 15) << 15 | field(1, 15)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clock_reference;
+
+    #[test]
+    fn both_syntaxes_of_the_clock_reference() {
+        // 33 ones.
+        assert_eq!(clock_reference(&[0, 0, 1, 0xba, 0x2f, 0xff, 0xff, 0xff, 0xff]), (1 << 33) - 1);
+        assert_eq!(clock_reference(&[0, 0, 1, 0xba, 0x7f, 0xff, 0xff, 0xff, 0xff]), (1 << 33) - 1);
+        // 90 000: 2 << 15 | 24 464.
+        let high: u64 = 2;
+        let low: u64 = 24_464;
+        let mpeg1 = 0x2100000000u64 | high << 17 | 1 << 16 | low << 1 | 1;
+        let bytes = [&[0, 0, 1, 0xba][..], &mpeg1.to_be_bytes()[3..]].concat();
+        assert_eq!(clock_reference(&bytes), 90_000);
+        let mpeg2 = 0x4400000000u64 | high << 19 | 1 << 18 | low << 3 | 1 << 2;
+        let bytes = [&[0, 0, 1, 0xba][..], &mpeg2.to_be_bytes()[3..]].concat();
+        assert_eq!(clock_reference(&bytes), 90_000);
+    }
+}

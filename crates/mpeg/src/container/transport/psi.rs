@@ -1,0 +1,214 @@
+//! Programme association and map tables (ISO/IEC 13818-1, 2.4.4), as far as the way to the video.
+
+use std::collections::BTreeMap;
+
+use super::packet::Packet;
+
+/// `stream_type` of ISO/IEC 11172-2 and 13818-2 video.
+const VIDEO_TYPES: [u8; 2] = [0x01, 0x02];
+
+/// Longest section of these tables, in bytes.
+const LONGEST: usize = 1024;
+
+/// One elementary stream of a programme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Component {
+    pub(super) stream_type: u8,
+    pub(super) pid: u16,
+}
+
+/// What a programme map says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    pub(super) number: u16,
+    pub(super) pcr_pid: u16,
+    pub(super) components: Vec<Component>,
+}
+
+impl Program {
+    /// The PID of its first MPEG-1 or MPEG-2 video stream.
+    pub(super) fn video(&self) -> Option<u16> {
+        self.components.iter().find(|c| VIDEO_TYPES.contains(&c.stream_type)).map(|c| c.pid)
+    }
+}
+
+/// The tables seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    association: Sections,
+    /// Map PIDs of the programmes in the association, with the reader of their sections.
+    maps: BTreeMap<u16, Sections>,
+    listed: Vec<u16>,
+    programs: Vec<Program>,
+    pub(super) crc_errors: u64,
+}
+
+impl Tables {
+    /// The programmes whose maps were read, in the order of their first map.
+    pub(super) fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    /// Every programme of the association has shown its map.
+    pub(super) fn complete(&self) -> bool {
+        !self.listed.is_empty() && self.listed.iter().all(|n| self.programs.iter().any(|p| p.number == *n))
+    }
+
+    /// Reads a packet; true when a programme changed.
+    pub(super) fn push(&mut self, packet: &Packet) -> bool {
+        let sections = match packet.pid() {
+            0 => &mut self.association,
+            pid => match self.maps.get_mut(&pid) {
+                Some(sections) => sections,
+                None => return false,
+            },
+        };
+        if packet.transport_error() || packet.scrambled() {
+            return false;
+        }
+        let mut changed = false;
+        for section in sections.push(packet) {
+            if crc32(&section) != 0 {
+                self.crc_errors += 1;
+                continue;
+            }
+            // Only the table that is valid now: current_next_indicator.
+            match section[0] {
+                0x00 if packet.pid() == 0 && section[5] & 1 == 1 => self.associate(&section),
+                0x02 if packet.pid() != 0 && section[5] & 1 == 1 => changed |= self.map(&section),
+                _ => {}
+            }
+        }
+        changed
+    }
+
+    fn associate(&mut self, section: &[u8]) {
+        let entries = section[8..section.len() - 4].chunks_exact(4).map(|entry| {
+            let number = u16::from_be_bytes([entry[0], entry[1]]);
+            (number, u16::from_be_bytes([entry[2], entry[3]]) & 0x1fff)
+        });
+        let programs: Vec<(u16, u16)> = entries.filter(|(number, _)| *number != 0).collect();
+        for (number, pid) in &programs {
+            self.maps.entry(*pid).or_default();
+            if !self.listed.contains(number) {
+                self.listed.push(*number);
+            }
+        }
+        // A table of one section lists all there is; several sections only ever add.
+        if section[6] == 0 && section[7] == 0 {
+            self.listed.retain(|number| programs.iter().any(|(listed, _)| listed == number));
+            self.maps.retain(|pid, _| programs.iter().any(|(_, listed)| listed == pid));
+            self.programs.retain(|program| self.listed.contains(&program.number));
+        }
+    }
+
+    fn map(&mut self, section: &[u8]) -> bool {
+        let Some(program) = parse_map(section) else { return false };
+        match self.programs.iter_mut().find(|known| known.number == program.number) {
+            Some(known) if *known == program => false,
+            Some(known) => {
+                *known = program;
+                true
+            }
+            None if self.listed.contains(&program.number) => {
+                self.programs.push(program);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn parse_map(section: &[u8]) -> Option<Program> {
+    let body = &section[..section.len() - 4];
+    let word = |at: usize| body.get(at..at + 2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+    let (number, pcr_pid) = (word(3)?, word(8)? & 0x1fff);
+    let mut at = 12 + usize::from(word(10)? & 0x0fff);
+    let mut components = Vec::new();
+    while at + 5 <= body.len() {
+        components.push(Component { stream_type: body[at], pid: word(at + 1)? & 0x1fff });
+        at += 5 + usize::from(word(at + 3)? & 0x0fff);
+    }
+    Some(Program { number, pcr_pid, components })
+}
+
+/// Puts sections together from the packets of one PID.
+#[derive(Debug, Default)]
+struct Sections {
+    partial: Vec<u8>,
+    counter: Option<u8>,
+}
+
+impl Sections {
+    /// The sections that end in this packet, each at least twelve bytes long.
+    fn push(&mut self, packet: &Packet) -> Vec<Vec<u8>> {
+        let mut done = Vec::new();
+        let payload = packet.payload();
+        if payload.is_empty() || self.counter == Some(packet.continuity_counter()) {
+            return done; // nothing, or a repeated packet
+        }
+        if self.counter.is_some_and(|counter| (counter + 1) & 15 != packet.continuity_counter()) {
+            self.partial.clear();
+        }
+        self.counter = Some(packet.continuity_counter());
+        if packet.payload_unit_start() {
+            let pointer = usize::from(payload[0]);
+            let Some((tail, fresh)) = payload[1..].split_at_checked(pointer) else { return done };
+            if !self.partial.is_empty() {
+                self.extend(tail, &mut done);
+            }
+            self.partial.clear();
+            self.extend(fresh, &mut done);
+        } else if !self.partial.is_empty() {
+            self.extend(payload, &mut done);
+        }
+        done
+    }
+
+    fn extend(&mut self, bytes: &[u8], done: &mut Vec<Vec<u8>>) {
+        self.partial.extend_from_slice(bytes);
+        loop {
+            let Some(&[table, high, low]) = self.partial.first_chunk::<3>() else { return };
+            let len = 3 + (usize::from(high & 0x0f) << 8 | usize::from(low));
+            if table == 0xff || len > LONGEST {
+                self.partial.clear(); // stuffing to the end of the packet
+                return;
+            }
+            if self.partial.len() < len {
+                return;
+            }
+            let rest = self.partial.split_off(len);
+            let section = std::mem::replace(&mut self.partial, rest);
+            if len >= 12 {
+                done.push(section);
+            }
+        }
+    }
+}
+
+/// The CRC of annex A, 04C11DB7 from all ones; zero over a section with its own CRC.
+fn crc32(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte) << 24, |crc, _| {
+            crc << 1 ^ if crc >> 31 == 1 { 0x04c1_1db7 } else { 0 }
+        })
+    })
+}
+
+/// The name of a `stream_type`, for a message.
+pub(super) fn type_name(stream_type: u8) -> String {
+    let name = match stream_type {
+        0x01 => "MPEG-1 video",
+        0x02 => "MPEG-2 video",
+        0x03 | 0x04 => "MPEG audio",
+        0x06 => "private data",
+        0x0f | 0x11 => "AAC audio",
+        0x10 => "MPEG-4 Visual",
+        0x1b => "H.264 video",
+        0x24 => "H.265 video",
+        0x33 => "H.266 video",
+        0x81 => "AC-3 audio",
+        _ => return format!("stream type 0x{stream_type:02x}"),
+    };
+    name.to_owned()
+}
