@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::jitter::JitterModel;
 use crate::loss::{Clock, GilbertElliott, LossModel};
 use crate::plan::{LinkPlan, LossPlace};
-use crate::queue::QueueConfig;
+use crate::queue::{Nominal, QueueConfig};
 use crate::server::InService;
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 use serde::Deserialize;
@@ -112,7 +112,7 @@ impl LinkConfig {
         let queue = self.queue.clone().ok_or_else(|| {
             Error::config("queue", "nothing", "a queue such as { kind = \"drop-tail\", packets = 100 }")
         })?;
-        queue.check(schedule.nominal())?;
+        queue.check(Nominal { rate: schedule.nominal(), delay: self.delay })?;
         Ok(LinkPlan {
             schedule,
             in_service: InService::KeepsItsRate,
@@ -302,8 +302,8 @@ mod tests {
     #[test]
     fn queues_that_do_not_hold_together_are_refused() {
         for (keys, expected) in [
-            ("", "queue: found none"),
-            ("packets = 1, time = '1 s'", "queue: found several"),
+            ("", "queue: found no limit"),
+            ("packets = 1, time = '1 s'", "queue: found several limits"),
             ("packets = 0", "queue.packets: found 0"),
             ("bytes = '100 B'", "queue.bytes: found 100 B"),
             ("time = '1 us'", "queue.time: found 1 B"),

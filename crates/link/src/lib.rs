@@ -27,8 +27,6 @@
 //! # Ok::<(), seaway_link::Error>(())
 //! ```
 
-#![allow(dead_code)]
-
 mod capacity;
 mod config;
 mod error;
@@ -49,6 +47,9 @@ pub use link::Link;
 pub use loss::{Clock, GilbertElliott, LossModel};
 pub use node::{DropCause, Dropped, Node, Packet, Port};
 pub use plan::{LinkPlan, LossPlace};
-pub use queue::{DropTailConfig, Limit, Queue, QueueConfig, QueueCounts, Transmitter};
+pub use queue::{
+    CoDelConfig, DropTailConfig, DualPi2Config, DualPi2Scheduler, FqCoDelConfig, LimitConfig, Nominal,
+    PieConfig, PieMeasure, Queue, QueueConfig, QueueCounts, RedConfig, RedPreset, Transmitter,
+};
 pub use random::RandomStream;
 pub use statistics::{Count, Drops, LinkStatistics};

@@ -7,7 +7,7 @@ use crate::loss::Loss;
 use crate::node::{DropCause, Dropped, Node, Packet, Port};
 use crate::pipe::Pipe;
 use crate::plan::{LinkPlan, LossPlace};
-use crate::queue::{Queue, Transmitter};
+use crate::queue::{Nominal, Queue, Transmitter};
 use crate::random::RandomStream;
 use crate::server::Server;
 use crate::statistics::{Drops, Level, LinkStatistics, Meter};
@@ -46,8 +46,9 @@ impl<P> Link<P> {
         let server = Server::new(Capacity::new(plan.schedule.clone(), outages), plan.in_service);
         let jitter = plan.jitter.map(|model| Jitter::new(model, stream("jitter")));
         let idle = Level { packets: 0, size: Default::default(), rate: Bitrate::ZERO, is_busy: false };
+        let nominal = Nominal { rate: plan.schedule.nominal(), delay: plan.delay };
         Ok(Self {
-            queue: Queue::new(&plan.queue, plan.schedule.nominal(), stream("queue"))?,
+            queue: Queue::new(&plan.queue, nominal, stream("queue"))?,
             server,
             pipe: Pipe::new(plan.delay, jitter),
             loss: plan.loss.map(|(model, place)| (Loss::new(model, stream("loss")), place)),

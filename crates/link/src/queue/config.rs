@@ -1,22 +1,36 @@
 //! The text form of queues.
 
-use super::Limit;
-use crate::error::Error;
-use seaway_units::{Bitrate, DataSize, TimeDelta};
+use seaway_units::{DataSize, TimeDelta};
 use serde::Deserialize;
 
 /// The discipline in front of a transmitter, as a scenario writes it: `{ kind = "drop-tail", packets = 100 }`.
+///
+/// Every kind takes a [`LimitConfig`]'s keys beside its own; all but drop-tail have a limit of their own where none
+/// is given. `mark` means that packets whose sender takes part in ECN are marked where others would be dropped.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum QueueConfig {
     /// What does not fit is refused.
     DropTail(DropTailConfig),
+    /// Random early detection.
+    Red(RedConfig),
+    /// Controlled delay, RFC 8289.
+    #[serde(rename = "codel")]
+    CoDel(CoDelConfig),
+    /// CoDel for each of many flows, RFC 8290.
+    #[serde(rename = "fq-codel")]
+    FqCoDel(FqCoDelConfig),
+    /// RFC 8033.
+    Pie(PieConfig),
+    /// RFC 9332.
+    #[serde(rename = "dualpi2")]
+    DualPi2(DualPi2Config),
 }
 
-/// Exactly one limit, or a lifetime, or both.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct DropTailConfig {
+/// How much a queue holds: one of `packets`, `packets_waiting`, `bytes` and `time`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct LimitConfig {
     /// Packets, the one in service included.
     pub packets: Option<u64>,
     /// Packets that wait, the one in service not included.
@@ -25,113 +39,178 @@ pub struct DropTailConfig {
     pub bytes: Option<DataSize>,
     /// What the link carries in this time at its first rate.
     pub time: Option<TimeDelta>,
-    /// Packets older than this are dropped when their turn comes. Alone, it stands with
-    /// [`DropTailConfig::HARD_LIMIT`].
-    pub sojourn: Option<TimeDelta>,
     /// For `bytes` and `time`: the packet in service counts too.
     pub count_in_service: bool,
     /// For `time`: at the present rate, not at the first.
     pub live: bool,
+}
+
+/// Drop-tail: a limit, or a lifetime, or both.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DropTailConfig {
+    /// When it is full.
+    #[serde(flatten)]
+    pub limit: LimitConfig,
+    /// Packets older than this are dropped when their turn comes. Alone, it stands with
+    /// [`DropTailConfig::HARD_LIMIT`].
+    pub sojourn: Option<TimeDelta>,
     /// On overflow, drop the oldest and not the newest.
     pub drop_front: bool,
 }
 
-impl QueueConfig {
-    /// Whether the values hold together in front of a transmitter whose first rate is `nominal`.
-    ///
-    /// # Errors
-    /// Names the field, what was found and what would be valid.
-    pub fn check(&self, nominal: Bitrate) -> Result<(), Error> {
-        match self {
-            Self::DropTail(config) => config.limit(nominal).map(drop),
-        }
-    }
+/// RED. What is absent comes from the preset. 250 packets wait at most where no limit is given.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RedConfig {
+    /// When it is full.
+    #[serde(flatten)]
+    pub limit: LimitConfig,
+    /// Where the values come from that are not given.
+    pub preset: RedPreset,
+    /// Average length from which on packets are dropped, in packets (of the mean size in byte mode).
+    pub min: Option<f64>,
+    /// Average length at which the drop probability reaches `max_p`.
+    pub max: Option<f64>,
+    /// Drop probability at `max`.
+    pub max_p: f64,
+    /// Weight of an arrival in the average, w_q.
+    pub weight: Option<f64>,
+    /// From `max` to twice `max` the probability rises to 1 and does not jump there.
+    pub gentle: Option<bool>,
+    /// At least 1/p packets pass between two early drops.
+    pub wait: Option<bool>,
+    /// Length and drop probability count octets in units of `mean_packet`.
+    pub byte_mode: bool,
+    /// The packet size that stands for all.
+    pub mean_packet: DataSize,
+    /// `max_p` follows the load.
+    pub adaptive: bool,
+    /// Mark instead of dropping.
+    pub mark: bool,
+    /// From this drop probability on, packets are dropped and not marked.
+    pub mark_below: f64,
 }
 
-impl DropTailConfig {
-    /// Packets that a queue limited by `sojourn` alone holds at most.
-    pub const HARD_LIMIT: u64 = 10_000;
-
-    /// A limit in packets, the one in service included.
-    pub fn packets(packets: u64) -> Self {
-        Self { packets: Some(packets), ..Self::default() }
-    }
-
-    /// A limit in time at the link's first rate.
-    pub fn time(time: TimeDelta) -> Self {
-        Self { time: Some(time), ..Self::default() }
-    }
-
-    pub(super) fn limit(&self, nominal: Bitrate) -> Result<Limit, Error> {
-        let given = [
-            self.packets.is_some(),
-            self.packets_waiting.is_some(),
-            self.bytes.is_some(),
-            self.time.is_some(),
-        ];
-        let limits = given.iter().filter(|&&is_given| is_given).count();
-        if limits > 1 || (limits == 0 && self.sojourn.is_none()) {
-            let found = if limits == 0 { "none" } else { "several" };
-            let expected = "one of packets, packets_waiting, bytes, time (and sojourn beside it or alone)";
-            return Err(Error::config("queue", found, expected));
-        }
-        if self.count_in_service && self.bytes.is_none() && (self.time.is_none() || self.live) {
-            return Err(Error::config(
-                "queue.count_in_service",
-                "true",
-                "only beside bytes, or time without live",
-            ));
-        }
-        if self.live && self.time.is_none() {
-            return Err(Error::config("queue.live", "true", "only beside time"));
-        }
-        if let Some(sojourn) = self.sojourn.filter(|&sojourn| sojourn <= TimeDelta::ZERO) {
-            return Err(Error::config("queue.sojourn", sojourn, "a time above zero"));
-        }
-        self.chosen_limit(nominal)
-    }
-
-    fn chosen_limit(&self, nominal: Bitrate) -> Result<Limit, Error> {
-        if let Some(packets) = self.packets {
-            return at_least_one("queue.packets", packets).map(Limit::Packets);
-        }
-        if let Some(packets) = self.packets_waiting {
-            return at_least_one("queue.packets_waiting", packets).map(Limit::PacketsWaiting);
-        }
-        if let Some(time) = self.time {
-            return self.time_limit(time, nominal);
-        }
-        match self.bytes {
-            Some(bytes) => self.byte_limit("queue.bytes", bytes),
-            None => Ok(Limit::Packets(Self::HARD_LIMIT)),
-        }
-    }
-
-    fn time_limit(&self, time: TimeDelta, nominal: Bitrate) -> Result<Limit, Error> {
-        if time <= TimeDelta::ZERO {
-            Err(Error::config("queue.time", time, "a time above zero"))
-        } else if self.live {
-            Ok(Limit::LiveTime(time))
-        } else {
-            self.byte_limit("queue.time", nominal.size_in(time))
-        }
-    }
-
-    fn byte_limit(&self, field: &str, bytes: DataSize) -> Result<Limit, Error> {
-        if bytes < LARGEST_PACKET {
-            let expected = format!("room for a packet of {LARGEST_PACKET}");
-            Err(Error::config(field, bytes, expected))
-        } else if self.count_in_service {
-            Ok(Limit::BytesInAll(bytes))
-        } else {
-            Ok(Limit::Bytes(bytes))
-        }
-    }
+/// Sets of values for RED.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RedPreset {
+    /// As comparisons with ns-2 set it: 25, 125, weight 0.002, gentle, wait.
+    #[default]
+    Ns2C,
+    /// As ns-2 sets itself from rate and delay of the link; gentle, wait.
+    Auto,
+    /// As RFC 2309 outlines it: weight 0.002, neither gentle nor wait; thresholds must be given.
+    Rfc2309,
 }
 
-/// A queue limited in octets must hold at least this: a full Ethernet payload.
-const LARGEST_PACKET: DataSize = DataSize::from_bytes(1500);
+/// CoDel. 1000 packets wait at most where no limit is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CoDelConfig {
+    /// When it is full.
+    #[serde(flatten)]
+    pub limit: LimitConfig,
+    /// Acceptable standing wait.
+    pub target: TimeDelta,
+    /// A worst-case round trip.
+    pub interval: TimeDelta,
+    /// With no more than this left behind, a long wait is not held against the queue.
+    pub max_packet: DataSize,
+    /// Mark instead of dropping.
+    pub mark: bool,
+    /// Packets that waited longer are marked at once, where their sender takes part in ECN.
+    pub ce_threshold: Option<TimeDelta>,
+}
 
-fn at_least_one(field: &str, packets: u64) -> Result<u64, Error> {
-    if packets == 0 { Err(Error::config(field, packets, "at least 1")) } else { Ok(packets) }
+/// FQ-CoDel. 10 240 packets wait at most where no limit is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FqCoDelConfig {
+    /// When it is full.
+    #[serde(flatten)]
+    pub limit: LimitConfig,
+    /// Queues over which flows are spread.
+    pub flows: usize,
+    /// What one round gives a flow.
+    pub quantum: DataSize,
+    /// As for CoDel.
+    pub target: TimeDelta,
+    /// As for CoDel.
+    pub interval: TimeDelta,
+    /// As for CoDel.
+    pub max_packet: DataSize,
+    /// Mark instead of dropping.
+    pub mark: bool,
+    /// As for CoDel.
+    pub ce_threshold: Option<TimeDelta>,
+}
+
+/// PIE. 1000 packets wait at most where no limit is given.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PieConfig {
+    /// When it is full.
+    #[serde(flatten)]
+    pub limit: LimitConfig,
+    /// Reference delay, QDELAY_REF.
+    pub target: TimeDelta,
+    /// Time between two updates, T_UPDATE.
+    pub update: TimeDelta,
+    /// Bursts up to this are left alone, MAX_BURST.
+    pub max_burst: TimeDelta,
+    /// How the delay is known.
+    pub measure: PieMeasure,
+    /// Mark instead of dropping.
+    pub mark: bool,
+    /// From this drop probability on, packets are dropped and not marked.
+    pub mark_below: f64,
+    /// From a drop probability of 0.1 on, no update adds more than 0.02.
+    pub cap: bool,
+}
+
+/// How PIE knows the queueing delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PieMeasure {
+    /// The wait of the packet that left last.
+    #[default]
+    Timestamp,
+    /// Octets waiting over a measured departure rate.
+    Rate,
+}
+
+/// DualPI2. It holds 250 ms at the first rate where no limit is given.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DualPi2Config {
+    /// When the two queues together are full.
+    #[serde(flatten)]
+    pub limit: LimitConfig,
+    /// Delay target of the classic queue.
+    pub target: TimeDelta,
+    /// Longest round trip that must stay stable.
+    pub max_rtt: TimeDelta,
+    /// Coupling factor, k.
+    pub coupling: f64,
+    /// Wait from which on the L queue marks by itself.
+    pub min_threshold: TimeDelta,
+    /// From there marking rises to certainty over this; zero is a step.
+    pub range: TimeDelta,
+    /// Which queue is served when both hold packets.
+    pub scheduler: DualPi2Scheduler,
+    /// Without marking, all packets are classic and none takes part in ECN.
+    pub mark: bool,
+}
+
+/// Which of DualPI2's queues is served when both hold packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DualPi2Scheduler {
+    /// Deficit round robin in octets, fifteen to one for L.
+    #[default]
+    RoundRobin,
+    /// The one whose head is older, L's age counted 50 ms longer.
+    TimeShifted,
 }

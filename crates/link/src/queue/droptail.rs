@@ -1,11 +1,9 @@
 //! Drop-tail: what does not fit is refused. With a lifetime, also: what has waited too long is not sent.
 
-use super::config::DropTailConfig;
 use super::fifo::{Fifo, Waiting};
 use super::{Ledger, Limit, Transmitter};
-use crate::error::Error;
 use crate::node::{DropCause, Packet};
-use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use seaway_units::{TimeDelta, Timestamp};
 
 #[derive(Debug, Clone)]
 pub(super) struct DropTail<P> {
@@ -16,9 +14,8 @@ pub(super) struct DropTail<P> {
 }
 
 impl<P> DropTail<P> {
-    pub(super) fn new(config: &DropTailConfig, nominal: Bitrate) -> Result<Self, Error> {
-        let limit = config.limit(nominal)?;
-        Ok(Self { fifo: Fifo::new(), limit, lifetime: config.sojourn, drop_front: config.drop_front })
+    pub(super) fn new(limit: Limit, lifetime: Option<TimeDelta>, drop_front: bool) -> Self {
+        Self { fifo: Fifo::new(), limit, lifetime, drop_front }
     }
 
     pub(super) fn enqueue(

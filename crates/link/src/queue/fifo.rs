@@ -46,8 +46,12 @@ impl<P> Fifo<P> {
         self.size
     }
 
+    pub(crate) fn head(&self) -> Option<&Waiting<P>> {
+        self.packets.front()
+    }
+
     /// How long the head has waited; `None` where nothing waits.
     pub(crate) fn head_age(&self, now: Timestamp) -> Option<TimeDelta> {
-        self.packets.front().map(|head| now.since(head.arrived))
+        self.head().map(|head| now.since(head.arrived))
     }
 }

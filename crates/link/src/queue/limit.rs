@@ -6,7 +6,7 @@ use seaway_units::{DataSize, TimeDelta};
 
 /// How much a queue holds at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
+pub(crate) enum Limit {
     /// This many packets, the one in service included.
     Packets(u64),
     /// This many packets that wait; with the one in service, one more.
@@ -20,16 +20,19 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether a packet of `size` may still come in.
+    /// Whether a packet of `size` may still join those that wait.
     pub(crate) fn admits<P>(self, fifo: &Fifo<P>, size: DataSize, transmitter: Transmitter) -> bool {
+        self.holds(fifo.len() + 1, fifo.size() + size, transmitter)
+    }
+
+    /// Whether this many `packets` of this total `size` may wait.
+    pub(crate) fn holds(self, packets: usize, size: DataSize, transmitter: Transmitter) -> bool {
         match self {
-            Self::Packets(limit) => fifo.len() as u64 + u64::from(transmitter.in_service.is_some()) < limit,
-            Self::PacketsWaiting(limit) => (fifo.len() as u64) < limit,
-            Self::Bytes(limit) => fifo.size() + size <= limit,
-            Self::BytesInAll(limit) => {
-                fifo.size() + size + transmitter.in_service.unwrap_or_default() <= limit
-            }
-            Self::LiveTime(limit) => fifo.size() + size <= transmitter.rate.size_in(limit),
+            Self::Packets(limit) => packets as u64 + u64::from(transmitter.in_service.is_some()) <= limit,
+            Self::PacketsWaiting(limit) => packets as u64 <= limit,
+            Self::Bytes(limit) => size <= limit,
+            Self::BytesInAll(limit) => size + transmitter.in_service.unwrap_or_default() <= limit,
+            Self::LiveTime(limit) => size <= transmitter.rate.size_in(limit),
         }
     }
 }

@@ -3,19 +3,28 @@
 //! A queue holds the packets that wait; the packet in service has left it. [`Queue`] adds to the discipline what
 //! all share: the books, the packets' waiting time, and the reports of drops.
 
+mod build;
+mod clock;
+mod codel;
 mod config;
 mod droptail;
+mod dualpi2;
 mod fifo;
+mod fq_codel;
 mod limit;
+mod pie;
+mod red;
 
-pub use config::{DropTailConfig, QueueConfig};
-pub use limit::Limit;
+pub use config::{
+    CoDelConfig, DropTailConfig, DualPi2Config, DualPi2Scheduler, FqCoDelConfig, LimitConfig, PieConfig,
+    PieMeasure, QueueConfig, RedConfig, RedPreset,
+};
 
 use crate::node::{DropCause, Dropped, Packet};
 use crate::random::RandomStream;
-use droptail::DropTail;
 use fifo::Waiting;
-use seaway_units::{Bitrate, DataSize, Ecn, Timestamp};
+use limit::Limit;
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// What a queue may know of the transmitter behind it when a packet arrives.
@@ -25,6 +34,15 @@ pub struct Transmitter {
     pub in_service: Option<DataSize>,
     /// The present rate; zero in an outage.
     pub rate: Bitrate,
+}
+
+/// The transmitter as it was laid out, to which defaults and limits in time refer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nominal {
+    /// The first rate; above zero.
+    pub rate: Bitrate,
+    /// Propagation behind it, one way.
+    pub delay: TimeDelta,
 }
 
 /// What a queue did since it was made or since [`Queue::take_counts`].
@@ -54,7 +72,12 @@ pub struct Queue<P> {
 /// The disciplines behind one dispatch.
 #[derive(Debug, Clone)]
 enum Discipline<P> {
-    DropTail(DropTail<P>),
+    DropTail(droptail::DropTail<P>),
+    Red(red::Red<P>),
+    CoDel(codel::CoDel<P>),
+    FqCoDel(fq_codel::FqCoDel<P>),
+    Pie(pie::Pie<P>),
+    DualPi2(dualpi2::DualPi2<P>),
 }
 
 /// What a discipline writes down, and the randomness it may use.
@@ -66,32 +89,39 @@ pub(crate) struct Ledger<P> {
 }
 
 impl<P> Queue<P> {
-    /// A queue of the discipline that `config` describes, in front of a transmitter whose first rate is
-    /// `nominal`. `random` is the queue's own stream.
+    /// A queue of the discipline that `config` describes, in front of a transmitter like `nominal`. `random` is the
+    /// queue's own stream.
     ///
     /// # Errors
     /// Where `config` does not hold together; see [`QueueConfig::check`].
-    pub fn new(config: &QueueConfig, nominal: Bitrate, random: RandomStream) -> Result<Self, crate::Error> {
-        config.check(nominal)?;
-        let discipline = match config {
-            QueueConfig::DropTail(config) => Discipline::DropTail(DropTail::new(config, nominal)?),
-        };
-        let ledger = Ledger { counts: QueueCounts::default(), dropped: VecDeque::new(), random };
-        Ok(Self { discipline, ledger })
+    pub fn new(config: &QueueConfig, nominal: Nominal, random: RandomStream) -> Result<Self, crate::Error> {
+        Ok(Self { discipline: config.discipline(nominal)?, ledger: Ledger::new(random) })
     }
 
     /// Takes `packet`, marks it, or drops it; room may also be made by dropping another.
     pub fn enqueue(&mut self, now: Timestamp, packet: Packet<P>, transmitter: Transmitter) {
-        self.ledger.counts.arrivals += 1;
+        let ledger = &mut self.ledger;
+        ledger.counts.arrivals += 1;
         match &mut self.discipline {
-            Discipline::DropTail(queue) => queue.enqueue(now, packet, transmitter, &mut self.ledger),
+            Discipline::DropTail(queue) => queue.enqueue(now, packet, transmitter, ledger),
+            Discipline::Red(queue) => queue.enqueue(now, packet, transmitter, ledger),
+            Discipline::CoDel(queue) => queue.enqueue(now, packet, transmitter, ledger),
+            Discipline::FqCoDel(queue) => queue.enqueue(now, packet, transmitter, ledger),
+            Discipline::Pie(queue) => queue.enqueue(now, packet, transmitter, ledger),
+            Discipline::DualPi2(queue) => queue.enqueue(now, packet, transmitter, ledger),
         }
     }
 
     /// The next packet to be served, its waiting time written on it. Asked when the transmitter becomes free.
     pub fn dequeue(&mut self, now: Timestamp) -> Option<Packet<P>> {
+        let ledger = &mut self.ledger;
         let Waiting { arrived, mut packet } = match &mut self.discipline {
-            Discipline::DropTail(queue) => queue.dequeue(now, &mut self.ledger)?,
+            Discipline::DropTail(queue) => queue.dequeue(now, ledger)?,
+            Discipline::Red(queue) => queue.dequeue(now)?,
+            Discipline::CoDel(queue) => queue.dequeue(now, ledger)?,
+            Discipline::FqCoDel(queue) => queue.dequeue(now, ledger)?,
+            Discipline::Pie(queue) => queue.dequeue(now)?,
+            Discipline::DualPi2(queue) => queue.dequeue(now, ledger)?,
         };
         packet.waited += now.since(arrived);
         self.ledger.counts.departures += 1;
@@ -102,6 +132,11 @@ impl<P> Queue<P> {
     pub fn len(&self) -> usize {
         match &self.discipline {
             Discipline::DropTail(queue) => queue.fifo.len(),
+            Discipline::Red(queue) => queue.fifo.len(),
+            Discipline::CoDel(queue) => queue.fifo.len(),
+            Discipline::FqCoDel(queue) => queue.len(),
+            Discipline::Pie(queue) => queue.fifo.len(),
+            Discipline::DualPi2(queue) => queue.len(),
         }
     }
 
@@ -114,6 +149,11 @@ impl<P> Queue<P> {
     pub fn size(&self) -> DataSize {
         match &self.discipline {
             Discipline::DropTail(queue) => queue.fifo.size(),
+            Discipline::Red(queue) => queue.fifo.size(),
+            Discipline::CoDel(queue) => queue.fifo.size(),
+            Discipline::FqCoDel(queue) => queue.size(),
+            Discipline::Pie(queue) => queue.fifo.size(),
+            Discipline::DualPi2(queue) => queue.size(),
         }
     }
 
@@ -139,6 +179,10 @@ impl<P> Queue<P> {
 }
 
 impl<P> Ledger<P> {
+    fn new(random: RandomStream) -> Self {
+        Self { counts: QueueCounts::default(), dropped: VecDeque::new(), random }
+    }
+
     /// Writes down that `packet` went no further.
     fn drop(&mut self, at: Timestamp, cause: DropCause, packet: Packet<P>) {
         match cause {

@@ -1,0 +1,263 @@
+//! Controlled delay (RFC 8289): drops at the head while even the shortest wait of an interval is too long.
+
+use super::fifo::{Fifo, Waiting};
+use super::{Ledger, Limit, Transmitter};
+use crate::node::{DropCause, Packet};
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+
+/// What CoDel goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Parameters {
+    /// Acceptable standing wait, TARGET.
+    pub(super) target: TimeDelta,
+    /// Time in which the wait must have been short once, INTERVAL: a worst-case round trip.
+    pub(super) interval: TimeDelta,
+    /// With no more than this left behind, a long wait is not held against the queue.
+    pub(super) max_packet: DataSize,
+    pub(super) mark: bool,
+    /// RFC 8290's `ce_threshold`: a capable packet that waited longer is marked, whatever the state.
+    pub(super) ce_threshold: Option<TimeDelta>,
+}
+
+impl Parameters {
+    /// When to drop next, the n-th time in a row: t + INTERVAL/√n.
+    fn control_law(&self, from: Timestamp, count: u32) -> Timestamp {
+        from + self.interval.mul_f64(1.0 / f64::from(count.max(1)).sqrt())
+    }
+}
+
+/// RFC 8289's state of one queue; `count` and `lastcount` are its names.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct State {
+    /// When the wait will have been above the target for an interval.
+    first_above: Option<Timestamp>,
+    drop_next: Timestamp,
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+}
+
+impl State {
+    /// The head of `fifo`, and whether it may be dropped.
+    fn take<P>(
+        &mut self,
+        parameters: &Parameters,
+        now: Timestamp,
+        fifo: &mut Fifo<P>,
+    ) -> (Option<Waiting<P>>, bool) {
+        let Some(head) = fifo.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        let is_short = now.since(head.arrived) < parameters.target || fifo.size() <= parameters.max_packet;
+        let ok = match self.first_above {
+            _ if is_short => {
+                self.first_above = None;
+                false
+            }
+            None => {
+                self.first_above = Some(now + parameters.interval);
+                false
+            }
+            Some(first_above) => now >= first_above,
+        };
+        (Some(head), ok)
+    }
+
+    /// RFC 8289 section 5's dequeue; with marking, one mark per dequeue on the same schedule.
+    pub(super) fn dequeue<P>(
+        &mut self,
+        parameters: &Parameters,
+        now: Timestamp,
+        fifo: &mut Fifo<P>,
+        ledger: &mut Ledger<P>,
+    ) -> Option<Waiting<P>> {
+        let (mut head, mut ok) = self.take(parameters, now, fifo);
+        if self.dropping {
+            self.dropping = ok;
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                let passed = parameters.punish(now, head.take()?, ledger);
+                let is_marked = passed.is_some();
+                (head, ok) = match passed {
+                    Some(marked) => (Some(marked), ok),
+                    None => self.take(parameters, now, fifo),
+                };
+                if ok {
+                    self.drop_next = parameters.control_law(self.drop_next, self.count);
+                } else {
+                    self.dropping = false;
+                }
+                if is_marked {
+                    break;
+                }
+            }
+        } else if ok {
+            head = match parameters.punish(now, head?, ledger) {
+                Some(marked) => Some(marked),
+                None => self.take(parameters, now, fifo).0,
+            };
+            self.start_dropping(parameters, now);
+        }
+        let mut head = head?;
+        parameters.mark_long_wait(now, &mut head, ledger);
+        Some(head)
+    }
+
+    fn start_dropping(&mut self, parameters: &Parameters, now: Timestamp) {
+        self.dropping = true;
+        let delta = self.count.saturating_sub(self.last_count);
+        let was_recent = now - self.drop_next < parameters.interval * 16;
+        self.count = if delta > 1 && was_recent { delta } else { 1 };
+        self.drop_next = parameters.control_law(now, self.count);
+        self.last_count = self.count;
+    }
+}
+
+impl Parameters {
+    /// Marks what can be marked and gives it back; drops the rest.
+    fn punish<P>(&self, now: Timestamp, mut head: Waiting<P>, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+        if self.mark && head.packet.ecn.is_capable() {
+            ledger.mark(&mut head.packet);
+            Some(head)
+        } else {
+            ledger.drop(now, DropCause::Early, head.packet);
+            None
+        }
+    }
+
+    fn mark_long_wait<P>(&self, now: Timestamp, head: &mut Waiting<P>, ledger: &mut Ledger<P>) {
+        let is_long = self.ce_threshold.is_some_and(|threshold| now.since(head.arrived) > threshold);
+        if is_long && head.packet.ecn != Ecn::NotEct {
+            ledger.mark(&mut head.packet);
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct CoDel<P> {
+    pub(super) fifo: Fifo<P>,
+    parameters: Parameters,
+    limit: Limit,
+    state: State,
+}
+
+impl<P> CoDel<P> {
+    pub(super) fn new(parameters: Parameters, limit: Limit) -> Self {
+        Self { fifo: Fifo::new(), parameters, limit, state: State::default() }
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        now: Timestamp,
+        packet: Packet<P>,
+        transmitter: Transmitter,
+        ledger: &mut Ledger<P>,
+    ) {
+        if self.limit.admits(&self.fifo, packet.size, transmitter) {
+            self.fifo.push(now, packet);
+        } else {
+            ledger.drop(now, DropCause::Tail, packet);
+        }
+    }
+
+    pub(super) fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+        self.state.dequeue(&self.parameters, now, &mut self.fifo, ledger)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::RandomStream;
+
+    const PARAMETERS: Parameters = Parameters {
+        target: TimeDelta::from_millis(5),
+        interval: TimeDelta::from_millis(100),
+        max_packet: DataSize::from_bytes(1514),
+        mark: false,
+        ce_threshold: None,
+    };
+
+    fn at(millis: f64) -> Timestamp {
+        Timestamp::ZERO + TimeDelta::from_secs_f64(millis / 1e3)
+    }
+
+    /// A queue that never empties, dequeued every 0.1 ms for `millis`; instants of the drops and marks in ms.
+    fn overload(parameters: Parameters, ecn: Ecn, millis: u32) -> (Vec<f64>, Ledger<u64>) {
+        let mut queue = CoDel::new(parameters, Limit::PacketsWaiting(1_000_000));
+        let mut ledger = Ledger::new(RandomStream::new(1, "codel"));
+        let packet = |n| Packet::new(DataSize::from_bytes(1000), ecn, n);
+        (0..40_000).for_each(|n| queue.fifo.push(Timestamp::ZERO, packet(n)));
+        let mut instants = Vec::new();
+        for tick in 0..millis * 10 {
+            let millis = f64::from(tick) / 10.0;
+            let before = ledger.counts;
+            queue.dequeue(at(millis), &mut ledger);
+            if ledger.counts.early + ledger.counts.marks > before.early + before.marks {
+                instants.push(millis);
+            }
+        }
+        (instants, ledger)
+    }
+
+    const SCHEDULE: [f64; 10] = [0.0, 100.0, 170.7, 228.4, 278.4, 323.2, 364.0, 401.8, 437.1, 470.5];
+
+    #[test]
+    fn drops_follow_the_control_law() {
+        let (instants, _) = overload(PARAMETERS, Ecn::NotEct, 600);
+        // First dequeue with a wait of 5 ms at 5 ms; first drop an interval later.
+        assert!((instants[0] - 105.0).abs() < 0.11, "{}", instants[0]);
+        for (instant, expected) in instants.iter().zip(SCHEDULE) {
+            assert!((instant - instants[0] - expected).abs() < 0.11, "{instant} for {expected}");
+        }
+    }
+
+    #[test]
+    fn marks_follow_the_same_schedule_and_nothing_is_dropped() {
+        let (instants, ledger) = overload(Parameters { mark: true, ..PARAMETERS }, Ecn::Ect0, 600);
+        for (instant, expected) in instants.iter().zip(SCHEDULE) {
+            assert!((instant - instants[0] - expected).abs() < 0.11, "{instant} for {expected}");
+        }
+        assert_eq!(ledger.counts.early, 0);
+        assert!(ledger.counts.marks >= 10);
+    }
+
+    #[test]
+    fn re_entry_takes_up_where_it_left() {
+        let mut state = State { count: 8, last_count: 1, ..State::default() };
+        state.start_dropping(&PARAMETERS, at(1000.0));
+        assert_eq!(state.count, 7);
+        let gap = (state.drop_next - at(1000.0)).as_millis_f64();
+        assert!((gap - 37.8).abs() < 0.01, "{gap}");
+        // After 16 intervals nothing is remembered.
+        let mut state = State { count: 8, last_count: 1, ..State::default() };
+        state.start_dropping(&PARAMETERS, at(1600.0));
+        assert_eq!(state.count, 1);
+    }
+
+    #[test]
+    fn a_queue_of_one_packet_is_never_punished() {
+        let mut queue = CoDel::new(PARAMETERS, Limit::PacketsWaiting(10));
+        let mut ledger = Ledger::new(RandomStream::new(1, "codel"));
+        for n in 0..1000 {
+            queue.fifo.push(at(f64::from(n) * 50.0), Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, n));
+            assert!(queue.dequeue(at(f64::from(n) * 50.0 + 40.0), &mut ledger).is_some());
+        }
+        assert_eq!(ledger.counts.early, 0);
+    }
+
+    #[test]
+    fn ce_threshold_marks_capable_packets_alone() {
+        let parameters = Parameters { ce_threshold: Some(TimeDelta::from_millis(1)), ..PARAMETERS };
+        for (ecn, waited, marks) in
+            [(Ecn::Ect1, 1.1, 1), (Ecn::Ect1, 1.0, 0), (Ecn::NotEct, 9.0, 0), (Ecn::Ce, 9.0, 0)]
+        {
+            let mut queue = CoDel::new(parameters, Limit::PacketsWaiting(10));
+            let mut ledger = Ledger::new(RandomStream::new(1, "codel"));
+            queue.fifo.push(Timestamp::ZERO, Packet::new(DataSize::from_bytes(1500), ecn, 0));
+            queue.dequeue(at(waited), &mut ledger);
+            assert_eq!(ledger.counts.marks, marks, "{ecn} after {waited} ms");
+        }
+    }
+}

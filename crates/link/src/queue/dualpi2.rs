@@ -1,0 +1,396 @@
+//! DualPI2 (RFC 9332 appendix A): a shallow queue for scalable traffic coupled to a classic one.
+
+use super::clock::Ticks;
+use super::fifo::{Fifo, Waiting};
+use super::{Ledger, Limit, Transmitter};
+use crate::node::{DropCause, Packet};
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+
+/// What DualPI2 goes by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Parameters {
+    pub(super) target: TimeDelta,
+    /// Longest round trip that must stay stable, RTT_max.
+    pub(super) max_rtt: TimeDelta,
+    /// Coupling factor, k.
+    pub(super) coupling: f64,
+    /// Wait in the L queue from which on it marks by itself, minTh.
+    pub(super) min_threshold: TimeDelta,
+    /// From `min_threshold` on, marking rises to certainty over this; zero is a step.
+    pub(super) range: TimeDelta,
+    pub(super) scheduler: Scheduler,
+    /// Without marking, all is classic and Not-ECT.
+    pub(super) mark: bool,
+}
+
+/// Which queue is served when both hold packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scheduler {
+    /// Deficit round robin in octets, fifteen to one for L.
+    RoundRobin,
+    /// The one whose head is older, L's age counted this much longer.
+    TimeShifted(TimeDelta),
+}
+
+/// The L queue marks by itself only while more packets than this are left in it, Th_len.
+const THRESHOLD_PACKETS: usize = 1;
+const MTU: DataSize = DataSize::from_bytes(1500);
+/// What one round gives the L and the C queue.
+const QUANTA: [u64; 2] = [15 * MTU.as_bytes(), MTU.as_bytes()];
+const L: usize = 0;
+const C: usize = 1;
+
+impl Parameters {
+    /// Tupdate.
+    pub(super) fn update(&self) -> TimeDelta {
+        self.target.min(self.max_rtt / 3)
+    }
+
+    /// Per update and second of deviation: 0.1·Tupdate/RTT_max².
+    fn alpha(&self) -> f64 {
+        let max_rtt = self.max_rtt.as_secs_f64();
+        0.1 * self.update().as_secs_f64() / (max_rtt * max_rtt)
+    }
+
+    /// Per second of change: 0.3/RTT_max.
+    fn beta(&self) -> f64 {
+        0.3 / self.max_rtt.as_secs_f64()
+    }
+
+    /// From this probability on the C queue drops what it would mark, p_Cmax = min(1/k², 1).
+    fn max_classic(&self) -> f64 {
+        (1.0 / (self.coupling * self.coupling)).min(1.0)
+    }
+
+    /// The L queue's own marking probability after a wait.
+    fn native(&self, wait: TimeDelta) -> f64 {
+        if wait <= self.min_threshold {
+            0.0
+        } else if wait >= self.min_threshold + self.range {
+            1.0
+        } else {
+            (wait - self.min_threshold).ratio(self.range)
+        }
+    }
+}
+
+/// One of the two queues, with the accumulator that spreads its marks evenly.
+#[derive(Debug, Clone)]
+struct Half<P> {
+    fifo: Fifo<P>,
+    accumulated: f64,
+    deficit: u64,
+}
+
+impl<P> Half<P> {
+    const fn new() -> Self {
+        Self { fifo: Fifo::new(), accumulated: 0.0, deficit: 0 }
+    }
+
+    /// RFC 9332 appendix A's `recur`: true as often as `probability` says, without randomness.
+    fn recur(&mut self, probability: f64) -> bool {
+        self.accumulated += probability;
+        let is_due = self.accumulated > 1.0;
+        if is_due {
+            self.accumulated -= 1.0;
+        }
+        is_due
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct DualPi2<P> {
+    halves: [Half<P>; 2],
+    parameters: Parameters,
+    limit: Limit,
+    /// Whose turn it is in the round robin.
+    turn: usize,
+    /// The controller's output p'; L is marked with k·p', C with its square.
+    base: f64,
+    previous: TimeDelta,
+    ticks: Ticks,
+}
+
+impl<P> DualPi2<P> {
+    pub(super) fn new(parameters: Parameters, limit: Limit) -> Self {
+        Self {
+            halves: [Half::new(), Half::new()],
+            parameters,
+            limit,
+            turn: L,
+            base: 0.0,
+            previous: TimeDelta::ZERO,
+            ticks: Ticks::new(parameters.update()),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.halves.iter().map(|half| half.fifo.len()).sum()
+    }
+
+    pub(super) fn size(&self) -> DataSize {
+        self.halves.iter().map(|half| half.fifo.size()).sum()
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        now: Timestamp,
+        packet: Packet<P>,
+        transmitter: Transmitter,
+        ledger: &mut Ledger<P>,
+    ) {
+        self.catch_up(now);
+        if !self.limit.holds(self.len() + 1, self.size() + packet.size.max(MTU), transmitter) {
+            return ledger.drop(now, DropCause::Tail, packet);
+        }
+        let is_scalable = self.parameters.mark && matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
+        self.halves[if is_scalable { L } else { C }].fifo.push(now, packet);
+    }
+
+    pub(super) fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+        self.catch_up(now);
+        loop {
+            let half = self.schedule(now)?;
+            let head = self.halves[half].fifo.pop()?;
+            let served = if half == L {
+                self.serve_scalable(now, head, ledger)
+            } else {
+                self.serve_classic(now, head, ledger)
+            };
+            if served.is_some() {
+                return served;
+            }
+        }
+    }
+
+    /// p_CL.
+    fn coupled(&self) -> f64 {
+        (self.parameters.coupling * self.base).min(1.0)
+    }
+
+    /// p_C.
+    fn classic(&self) -> f64 {
+        self.base * self.base
+    }
+
+    /// The head of the L queue marked or not; `None` where overload drops it.
+    fn serve_scalable(
+        &mut self,
+        now: Timestamp,
+        mut head: Waiting<P>,
+        ledger: &mut Ledger<P>,
+    ) -> Option<Waiting<P>> {
+        let (coupled, classic) = (self.coupled(), self.classic());
+        let half = &mut self.halves[L];
+        let probability = if coupled < 1.0 {
+            let is_long = half.fifo.len() > THRESHOLD_PACKETS;
+            let native = if is_long { self.parameters.native(now.since(head.arrived)) } else { 0.0 };
+            native.max(coupled)
+        } else if half.recur(classic) {
+            ledger.drop(now, DropCause::Early, head.packet);
+            return None;
+        } else {
+            coupled
+        };
+        if half.recur(probability) {
+            ledger.mark(&mut head.packet);
+        }
+        Some(head)
+    }
+
+    /// The head of the C queue marked or not; `None` where it is dropped.
+    fn serve_classic(
+        &mut self,
+        now: Timestamp,
+        mut head: Waiting<P>,
+        ledger: &mut Ledger<P>,
+    ) -> Option<Waiting<P>> {
+        let classic = self.classic();
+        if !self.halves[C].recur(classic) {
+            return Some(head);
+        }
+        let may_mark = self.parameters.mark && head.packet.ecn.is_capable();
+        if !may_mark || classic >= self.parameters.max_classic() {
+            ledger.drop(now, DropCause::Early, head.packet);
+            return None;
+        }
+        ledger.mark(&mut head.packet);
+        Some(head)
+    }
+
+    /// The queue to serve; a lone backlogged one always is.
+    fn schedule(&mut self, now: Timestamp) -> Option<usize> {
+        let heads = [L, C].map(|half| self.halves[half].fifo.head());
+        let (scalable, classic) = match heads {
+            [None, None] => return None,
+            [Some(_), None] => return Some(self.serve_alone(L)),
+            [None, Some(_)] => return Some(self.serve_alone(C)),
+            [Some(scalable), Some(classic)] => (scalable, classic),
+        };
+        match self.parameters.scheduler {
+            Scheduler::TimeShifted(shift) => {
+                let is_older = now.since(scalable.arrived) + shift >= now.since(classic.arrived);
+                Some(if is_older { L } else { C })
+            }
+            Scheduler::RoundRobin => {
+                let sizes = [scalable.packet.size.as_bytes(), classic.packet.size.as_bytes()];
+                Some(self.next_turn(sizes))
+            }
+        }
+    }
+
+    fn serve_alone(&mut self, half: usize) -> usize {
+        self.halves.iter_mut().for_each(|half| half.deficit = 0);
+        self.turn = half;
+        half
+    }
+
+    fn next_turn(&mut self, sizes: [u64; 2]) -> usize {
+        while self.halves[self.turn].deficit < sizes[self.turn] {
+            self.turn = 1 - self.turn;
+            self.halves[self.turn].deficit += QUANTA[self.turn];
+        }
+        self.halves[self.turn].deficit -= sizes[self.turn];
+        self.turn
+    }
+
+    fn catch_up(&mut self, now: Timestamp) {
+        while let Some(due) = self.ticks.poll(now) {
+            let age = |half: &Half<P>| half.fifo.head_age(due).unwrap_or_default();
+            let current = age(&self.halves[C]).max(age(&self.halves[L]));
+            let before = (self.base, self.previous);
+            self.update(current);
+            if current == TimeDelta::ZERO && before == (self.base, self.previous) && self.len() == 0 {
+                self.ticks.skip(now);
+            }
+        }
+    }
+
+    fn update(&mut self, current: TimeDelta) {
+        let deviation = (current - self.parameters.target).as_secs_f64();
+        let trend = (current - self.previous).as_secs_f64();
+        let change = self.parameters.alpha() * deviation + self.parameters.beta() * trend;
+        self.base = (self.base + change).clamp(0.0, 1.0);
+        self.previous = current;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::RandomStream;
+    use seaway_units::Bitrate;
+
+    const PARAMETERS: Parameters = Parameters {
+        target: TimeDelta::from_millis(15),
+        max_rtt: TimeDelta::from_millis(100),
+        coupling: 2.0,
+        min_threshold: TimeDelta::from_micros(800),
+        range: TimeDelta::from_micros(400),
+        scheduler: Scheduler::RoundRobin,
+        mark: true,
+    };
+    const WIDE: Transmitter = Transmitter { in_service: None, rate: Bitrate::from_mbps(40) };
+
+    fn dualpi2(parameters: Parameters) -> (DualPi2<u64>, Ledger<u64>) {
+        let queue = DualPi2::new(parameters, Limit::Bytes(DataSize::from_bytes(1_250_000)));
+        (queue, Ledger::new(RandomStream::new(1, "dualpi2")))
+    }
+
+    fn packet(ecn: Ecn) -> Packet<u64> {
+        Packet::new(DataSize::from_bytes(1500), ecn, 0)
+    }
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::ZERO + TimeDelta::from_millis(millis)
+    }
+
+    #[test]
+    fn derived_constants() {
+        assert_eq!(PARAMETERS.update(), TimeDelta::from_millis(15));
+        assert!((PARAMETERS.alpha() - 0.15).abs() < 1e-12);
+        assert!((PARAMETERS.beta() - 3.0).abs() < 1e-12);
+        assert_eq!(PARAMETERS.max_classic(), 0.25);
+    }
+
+    #[test]
+    fn worked_updates() {
+        let (mut queue, _) = dualpi2(PARAMETERS);
+        for (current, base) in [(15, 0.045), (20, 0.060_75), (30, 0.093), (30, 0.095_25), (20, 0.066)] {
+            queue.update(TimeDelta::from_millis(current));
+            assert!((queue.base - base).abs() < 1e-9, "{}", queue.base);
+            assert!((queue.coupled() - 2.0 * base).abs() < 1e-9);
+        }
+        assert!((queue.classic() - 0.004_356).abs() < 1e-6);
+    }
+
+    #[test]
+    fn native_marking_is_a_ramp_or_a_step() {
+        let micros = TimeDelta::from_micros;
+        for (wait, p) in [(800, 0.0), (1000, 0.5), (1200, 1.0), (5000, 1.0)] {
+            assert_eq!(PARAMETERS.native(micros(wait)), p);
+        }
+        let step = Parameters { range: TimeDelta::ZERO, ..PARAMETERS };
+        assert_eq!((step.native(micros(800)), step.native(micros(801))), (0.0, 1.0));
+    }
+
+    #[test]
+    fn recur_at_a_quarter_is_true_on_calls_5_9_13() {
+        let mut half: Half<u64> = Half::new();
+        let due: Vec<u32> = (1..=14).filter(|_| half.recur(0.25)).collect();
+        assert_eq!(due, [5, 9, 13]);
+    }
+
+    #[test]
+    fn round_robin_serves_fifteen_to_one_and_starves_nobody() {
+        let (mut queue, mut ledger) = dualpi2(PARAMETERS);
+        for _ in 0..400 {
+            queue.enqueue(at(0), packet(Ecn::Ect1), WIDE, &mut ledger);
+            queue.enqueue(at(0), packet(Ecn::Ect0), WIDE, &mut ledger);
+        }
+        let served: Vec<Ecn> =
+            (0..160).filter_map(|_| queue.dequeue(at(0), &mut ledger)).map(|head| head.packet.ecn).collect();
+        let classic = served.iter().filter(|&&ecn| ecn == Ecn::Ect0).count();
+        assert_eq!(classic, 10);
+    }
+
+    #[test]
+    fn time_shifted_fifo_prefers_the_l_queue_by_the_shift() {
+        let shift = TimeDelta::from_millis(50);
+        let (mut queue, mut ledger) =
+            dualpi2(Parameters { scheduler: Scheduler::TimeShifted(shift), ..PARAMETERS });
+        queue.halves[C].fifo.push(at(0), packet(Ecn::Ect0));
+        queue.halves[L].fifo.push(at(51), packet(Ecn::Ect1));
+        assert_eq!(queue.dequeue(at(51), &mut ledger).map(|head| head.packet.ecn), Some(Ecn::Ect0));
+        queue.halves[C].fifo.push(at(1), packet(Ecn::Ect0));
+        let head = queue.dequeue(at(51), &mut ledger).map(|head| head.packet.ecn);
+        assert!(matches!(head, Some(Ecn::Ect1 | Ecn::Ce)));
+    }
+
+    #[test]
+    fn overload_drops_from_both() {
+        let (mut queue, mut ledger) = dualpi2(PARAMETERS);
+        queue.base = 0.5;
+        assert_eq!((queue.coupled(), queue.classic()), (1.0, 0.25));
+        for n in 0..400 {
+            let ecn = if n % 2 == 0 { Ecn::Ect1 } else { Ecn::Ect0 };
+            queue.halves[n % 2].fifo.push(at(0), packet(ecn));
+        }
+        let mut served = Vec::new();
+        while let Some(head) = queue.dequeue(at(0), &mut ledger) {
+            served.push(head.packet.ecn);
+        }
+        // A quarter of each, less the first call, whose sum does not pass 1.
+        assert!((98..=100).contains(&ledger.counts.early), "{}", ledger.counts.early);
+        // What overload leaves of L is marked, but for the accumulator's first steps.
+        let scalable_unmarked = served.iter().filter(|&&ecn| ecn == Ecn::Ect1).count();
+        assert!(scalable_unmarked <= 1, "{scalable_unmarked}");
+    }
+
+    #[test]
+    fn without_marking_all_is_classic() {
+        let (mut queue, mut ledger) = dualpi2(Parameters { mark: false, ..PARAMETERS });
+        queue.enqueue(at(0), packet(Ecn::Ect1), WIDE, &mut ledger);
+        assert_eq!(queue.halves.each_ref().map(|half| half.fifo.len()), [0, 1]);
+    }
+}

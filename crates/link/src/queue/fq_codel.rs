@@ -1,0 +1,193 @@
+//! FQ-CoDel (RFC 8290): deficit round robin over hashed flows, each with a CoDel of its own.
+
+use super::codel::{Parameters, State};
+use super::fifo::{Fifo, Waiting};
+use super::{Ledger, Limit, Transmitter};
+use crate::node::{DropCause, Packet};
+use seaway_units::{DataSize, Timestamp};
+use std::collections::VecDeque;
+
+#[derive(Debug, Clone)]
+struct Flow<P> {
+    fifo: Fifo<P>,
+    codel: State,
+    deficit: i64,
+    is_listed: bool,
+}
+
+/// Flows share a queue where their numbers agree modulo the number of queues.
+#[derive(Debug, Clone)]
+pub(super) struct FqCoDel<P> {
+    parameters: Parameters,
+    limit: Limit,
+    quantum: i64,
+    flows: Vec<Flow<P>>,
+    /// Queues that hold packets since short, by index; served before the old ones.
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    packets: usize,
+    size: DataSize,
+}
+
+impl<P> FqCoDel<P> {
+    pub(super) fn new(parameters: Parameters, limit: Limit, queues: usize, quantum: DataSize) -> Self {
+        let flow = || Flow { fifo: Fifo::new(), codel: State::default(), deficit: 0, is_listed: false };
+        Self {
+            parameters,
+            limit,
+            quantum: i64::try_from(quantum.as_bytes()).unwrap_or(i64::MAX),
+            flows: std::iter::repeat_with(flow).take(queues).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            size: DataSize::ZERO,
+        }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.packets
+    }
+
+    pub(super) const fn size(&self) -> DataSize {
+        self.size
+    }
+
+    /// RFC 8290 section 4.1: the packet comes in first; overflow drops from the head of the fattest queue.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Timestamp,
+        packet: Packet<P>,
+        transmitter: Transmitter,
+        ledger: &mut Ledger<P>,
+    ) {
+        let index = packet.flow as usize % self.flows.len();
+        self.packets += 1;
+        self.size += packet.size;
+        let flow = &mut self.flows[index];
+        flow.fifo.push(now, packet);
+        if !std::mem::replace(&mut flow.is_listed, true) {
+            flow.deficit = self.quantum;
+            self.new.push_back(index);
+        }
+        while self.packets > 0 && !self.limit.holds(self.packets, self.size, transmitter) {
+            self.drop_from_fattest(now, ledger);
+        }
+    }
+
+    fn drop_from_fattest(&mut self, now: Timestamp, ledger: &mut Ledger<P>) {
+        let fattest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.size());
+        if let Some(head) = fattest.and_then(|flow| flow.fifo.pop()) {
+            self.packets -= 1;
+            self.size -= head.packet.size;
+            ledger.drop(now, DropCause::Tail, head.packet);
+        }
+    }
+
+    /// RFC 8290 section 4.2.
+    pub(super) fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+        loop {
+            let (index, is_new) = match (self.new.pop_front(), self.old.front()) {
+                (Some(index), _) => (index, true),
+                (None, Some(&index)) => {
+                    self.old.pop_front();
+                    (index, false)
+                }
+                (None, None) => return None,
+            };
+            let flow = &mut self.flows[index];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                self.old.push_back(index);
+                continue;
+            }
+            if let Some(head) = self.serve(index, now, ledger) {
+                // It keeps its place until its deficit is spent.
+                let list = if is_new { &mut self.new } else { &mut self.old };
+                list.push_front(index);
+                return Some(head);
+            }
+            if is_new {
+                // Or a flow could stay new by emptying its queue again and again.
+                self.old.push_back(index);
+            } else {
+                self.flows[index].is_listed = false;
+            }
+        }
+    }
+
+    fn serve(&mut self, index: usize, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+        let flow = &mut self.flows[index];
+        let (packets, size) = (flow.fifo.len(), flow.fifo.size());
+        let head = flow.codel.dequeue(&self.parameters, now, &mut flow.fifo, ledger);
+        self.packets -= packets - flow.fifo.len();
+        self.size -= size - flow.fifo.size();
+        let head = head?;
+        flow.deficit -= i64::try_from(head.packet.size.as_bytes()).unwrap_or(i64::MAX);
+        Some(head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::RandomStream;
+    use seaway_units::{Bitrate, Ecn, TimeDelta};
+
+    const PARAMETERS: Parameters = Parameters {
+        target: TimeDelta::from_millis(5),
+        interval: TimeDelta::from_millis(100),
+        max_packet: DataSize::from_bytes(1514),
+        mark: true,
+        ce_threshold: None,
+    };
+    const WIDE: Transmitter = Transmitter { in_service: None, rate: Bitrate::from_mbps(40) };
+
+    fn fair(limit: u64) -> (FqCoDel<u64>, Ledger<u64>) {
+        let queue = FqCoDel::new(PARAMETERS, Limit::PacketsWaiting(limit), 1024, DataSize::from_bytes(1514));
+        (queue, Ledger::new(RandomStream::new(1, "fq-codel")))
+    }
+
+    fn packet(flow: u32, bytes: u64) -> Packet<u64> {
+        Packet { flow, ..Packet::new(DataSize::from_bytes(bytes), Ecn::NotEct, 0) }
+    }
+
+    #[test]
+    fn octets_are_shared_whatever_the_packet_size() {
+        let (mut queue, mut ledger) = fair(10_240);
+        for _ in 0..3000 {
+            queue.enqueue(Timestamp::ZERO, packet(1, 1500), WIDE, &mut ledger);
+            queue.enqueue(Timestamp::ZERO, packet(2, 300), WIDE, &mut ledger);
+        }
+        let mut octets = [0, 0];
+        for _ in 0..1200 {
+            let head = queue.dequeue(Timestamp::ZERO, &mut ledger).unwrap();
+            octets[head.packet.flow as usize - 1] += head.packet.size.as_bytes();
+        }
+        let ratio = octets[0] as f64 / octets[1] as f64;
+        assert!((0.97..1.03).contains(&ratio), "{octets:?}");
+    }
+
+    #[test]
+    fn a_new_flow_is_served_before_the_old() {
+        let (mut queue, mut ledger) = fair(10_240);
+        (0..50).for_each(|_| queue.enqueue(Timestamp::ZERO, packet(1, 1500), WIDE, &mut ledger));
+        for _ in 0..10 {
+            queue.dequeue(Timestamp::ZERO, &mut ledger);
+        }
+        queue.enqueue(Timestamp::ZERO, packet(2, 100), WIDE, &mut ledger);
+        let next: Vec<u32> = (0..2)
+            .filter_map(|_| queue.dequeue(Timestamp::ZERO, &mut ledger))
+            .map(|h| h.packet.flow)
+            .collect();
+        assert!(next.contains(&2), "{next:?}");
+    }
+
+    #[test]
+    fn overflow_takes_from_the_fattest() {
+        let (mut queue, mut ledger) = fair(100);
+        (0..100).for_each(|_| queue.enqueue(Timestamp::ZERO, packet(1, 1500), WIDE, &mut ledger));
+        queue.enqueue(Timestamp::ZERO, packet(2, 100), WIDE, &mut ledger);
+        assert_eq!((queue.len(), ledger.counts.tail), (100, 1));
+        assert_eq!(ledger.dropped[0].packet.flow, 1);
+    }
+}

@@ -1,0 +1,315 @@
+//! Proportional integral controller enhanced (RFC 8033).
+
+use super::clock::Ticks;
+use super::fifo::{Fifo, Waiting};
+use super::{Ledger, Limit, Transmitter};
+use crate::node::{DropCause, Packet};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
+
+/// What PIE goes by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Parameters {
+    /// QDELAY_REF.
+    pub(super) target: TimeDelta,
+    /// T_UPDATE.
+    pub(super) update: TimeDelta,
+    /// MAX_BURST.
+    pub(super) max_burst: TimeDelta,
+    pub(super) measure: Measure,
+    pub(super) mark: bool,
+    /// Above this probability capable packets are dropped too.
+    pub(super) mark_below: f64,
+    /// From a probability of 0.1 on, no update adds more than 0.02.
+    pub(super) cap: bool,
+}
+
+/// How PIE knows the queueing delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// The wait of the packet that left last.
+    Timestamp,
+    /// Octets waiting over a measured departure rate.
+    Rate,
+}
+
+/// Per second; `ALPHA` acts on the deviation from the target, `BETA` on the trend.
+const ALPHA: f64 = 0.125;
+const BETA: f64 = 1.25;
+const MEAN_PACKET: u64 = 1000;
+/// DQ_THRESHOLD: a departure rate is measured over this much.
+const MEASURED_OVER: DataSize = DataSize::from_bytes(1 << 14);
+/// DQ_THRESHOLD/2¹⁶.
+const RATE_WEIGHT: f64 = 0.25;
+
+#[derive(Debug, Clone)]
+pub(super) struct Pie<P> {
+    pub(super) fifo: Fifo<P>,
+    parameters: Parameters,
+    limit: Limit,
+    probability: f64,
+    /// Delay at this update and at the one before.
+    current: TimeDelta,
+    old: TimeDelta,
+    burst: TimeDelta,
+    ticks: Ticks,
+    last_wait: TimeDelta,
+    departures: DepartureRate,
+}
+
+/// The time that [`MEASURED_OVER`] takes to leave, averaged.
+#[derive(Debug, Clone, Default)]
+struct DepartureRate {
+    cycle: Option<(Timestamp, DataSize)>,
+    average: Option<TimeDelta>,
+}
+
+impl DepartureRate {
+    fn on_departure(&mut self, now: Timestamp, size: DataSize, left: DataSize) {
+        if let Some((since, gone)) = &mut self.cycle {
+            *gone += size;
+            if *gone >= MEASURED_OVER {
+                let took = now.since(*since);
+                self.average = Some(match self.average {
+                    None => took,
+                    Some(average) => took.mul_f64(RATE_WEIGHT) + average.mul_f64(1.0 - RATE_WEIGHT),
+                });
+                self.cycle = None;
+            }
+        }
+        if self.cycle.is_none() && left >= MEASURED_OVER {
+            self.cycle = Some((now, DataSize::ZERO));
+        }
+    }
+
+    fn delay(&self, waiting: DataSize) -> TimeDelta {
+        let cycles = waiting.as_bytes_f64() / MEASURED_OVER.as_bytes_f64();
+        self.average.unwrap_or_default().mul_f64(cycles)
+    }
+}
+
+impl<P> Pie<P> {
+    pub(super) fn new(parameters: Parameters, limit: Limit) -> Self {
+        Self {
+            fifo: Fifo::new(),
+            parameters,
+            limit,
+            probability: 0.0,
+            current: TimeDelta::ZERO,
+            old: TimeDelta::ZERO,
+            burst: parameters.max_burst,
+            ticks: Ticks::new(parameters.update),
+            last_wait: TimeDelta::ZERO,
+            departures: DepartureRate::default(),
+        }
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        now: Timestamp,
+        mut packet: Packet<P>,
+        transmitter: Transmitter,
+        ledger: &mut Ledger<P>,
+    ) {
+        self.catch_up(now);
+        if !self.limit.admits(&self.fifo, packet.size, transmitter) {
+            return ledger.drop(now, DropCause::Tail, packet);
+        }
+        if !self.is_spared() && ledger.random.chance(self.probability) {
+            let may_mark = self.parameters.mark && self.probability < self.parameters.mark_below;
+            if !may_mark || !packet.ecn.is_capable() {
+                return ledger.drop(now, DropCause::Early, packet);
+            }
+            ledger.mark(&mut packet);
+        }
+        self.fifo.push(now, packet);
+    }
+
+    pub(super) fn dequeue(&mut self, now: Timestamp) -> Option<Waiting<P>> {
+        self.catch_up(now);
+        let head = self.fifo.pop()?;
+        self.last_wait = now.since(head.arrived);
+        if self.parameters.measure == Measure::Rate {
+            self.departures.on_departure(now, head.packet.size, self.fifo.size());
+        }
+        Some(head)
+    }
+
+    /// RFC 8033 section 4.1 and 4.4: bursts and short queues are left alone.
+    fn is_spared(&mut self) -> bool {
+        let half = self.parameters.target / 2;
+        if self.probability == 0.0 && self.delay() < half && self.old < half {
+            self.burst = self.parameters.max_burst;
+        }
+        self.burst > TimeDelta::ZERO
+            || (self.old < half && self.probability < 0.2)
+            || self.fifo.size().as_bytes() <= 2 * MEAN_PACKET
+    }
+
+    fn delay(&self) -> TimeDelta {
+        match self.parameters.measure {
+            Measure::Timestamp => self.last_wait,
+            Measure::Rate => self.departures.delay(self.fifo.size()),
+        }
+    }
+
+    fn catch_up(&mut self, now: Timestamp) {
+        while self.ticks.poll(now).is_some() {
+            if self.fifo.is_empty() {
+                self.last_wait = TimeDelta::ZERO;
+            }
+            let before = (self.probability, self.current, self.old, self.burst);
+            self.update(self.delay());
+            // Nothing waits and nothing moves any more.
+            if self.fifo.is_empty() && before == (self.probability, self.current, self.old, self.burst) {
+                self.ticks.skip(now);
+            }
+        }
+    }
+
+    /// RFC 8033 section 4.2.
+    fn update(&mut self, current: TimeDelta) {
+        self.current = current;
+        let deviation = (current - self.parameters.target).as_secs_f64();
+        let trend = (current - self.old).as_secs_f64();
+        let mut change = (ALPHA * deviation + BETA * trend) / scale(self.probability);
+        if self.parameters.cap && self.probability >= 0.1 {
+            change = change.min(0.02);
+        }
+        self.probability += change;
+        if current == TimeDelta::ZERO && self.old == TimeDelta::ZERO {
+            self.probability *= 0.98;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        self.old = current;
+        self.burst = (self.burst - self.parameters.update).max(TimeDelta::ZERO);
+    }
+}
+
+/// Small probabilities move in small steps.
+fn scale(probability: f64) -> f64 {
+    match probability {
+        p if p < 1e-6 => 2048.0,
+        p if p < 1e-5 => 512.0,
+        p if p < 1e-4 => 128.0,
+        p if p < 1e-3 => 32.0,
+        p if p < 1e-2 => 8.0,
+        p if p < 1e-1 => 2.0,
+        _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::RandomStream;
+    use seaway_units::{Bitrate, Ecn};
+
+    const PARAMETERS: Parameters = Parameters {
+        target: TimeDelta::from_millis(15),
+        update: TimeDelta::from_millis(15),
+        max_burst: TimeDelta::from_millis(150),
+        measure: Measure::Timestamp,
+        mark: false,
+        mark_below: 0.1,
+        cap: false,
+    };
+    const WIDE: Transmitter = Transmitter { in_service: None, rate: Bitrate::from_mbps(1) };
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::ZERO + TimeDelta::from_millis(millis)
+    }
+
+    fn pie(parameters: Parameters) -> Pie<u64> {
+        Pie::new(parameters, Limit::PacketsWaiting(1000))
+    }
+
+    #[test]
+    fn worked_updates() {
+        for (before, after) in [(0.0, 7.02e-6), (0.05, 0.057_187_5), (0.2, 0.214_375)] {
+            let mut queue = pie(PARAMETERS);
+            queue.probability = before;
+            queue.old = TimeDelta::from_millis(20);
+            queue.update(TimeDelta::from_millis(30));
+            assert!((queue.probability - after).abs() < 1e-8, "{before}: {}", queue.probability);
+        }
+    }
+
+    /// Decay alone: 0.1·0.98¹⁰⁰ = 0.0133.
+    #[test]
+    fn an_idle_queue_forgets() {
+        let mut queue = pie(PARAMETERS);
+        queue.probability = 0.1;
+        for _ in 0..100 {
+            let pulled = queue.probability;
+            queue.update(TimeDelta::ZERO);
+            // What the deviation took away is given back, to leave the decay.
+            queue.probability = pulled * 0.98;
+        }
+        assert!((queue.probability - 0.0133).abs() < 5e-5, "{}", queue.probability);
+    }
+
+    #[test]
+    fn updates_made_late_equal_updates_made_in_time() {
+        let packet = Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, 0);
+        let run = |looks: &[i64]| {
+            let mut queue = pie(PARAMETERS);
+            let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
+            (0..5).for_each(|_| queue.enqueue(at(0), packet, WIDE, &mut ledger));
+            queue.dequeue(at(40));
+            looks.iter().for_each(|&look| queue.catch_up(at(look)));
+            (queue.probability, queue.burst, queue.old)
+        };
+        assert_eq!(run(&[400]), run(&[50, 77, 300, 399, 400]));
+    }
+
+    #[test]
+    fn a_burst_passes_and_a_standing_queue_does_not() {
+        let mut queue = pie(PARAMETERS);
+        let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
+        let mut first_drop = None;
+        // 2 ms a packet in, 4 ms a packet out.
+        for n in 0..2000_i64 {
+            let packet = Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n as u64);
+            queue.enqueue(at(2 * n), packet, WIDE, &mut ledger);
+            if n % 2 == 0 {
+                queue.dequeue(at(2 * n));
+            }
+            if ledger.counts.early > 0 {
+                first_drop.get_or_insert(2 * n);
+            }
+        }
+        assert!(first_drop.is_some_and(|millis| millis > 150), "{first_drop:?}");
+        assert_eq!(ledger.counts.tail, 0);
+    }
+
+    #[test]
+    fn marks_below_a_tenth_and_drops_above() {
+        for (probability, marks, drops) in [(0.09, true, false), (0.11, false, true)] {
+            let mut queue = pie(Parameters { mark: true, ..PARAMETERS });
+            let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
+            queue.probability = probability;
+            queue.burst = TimeDelta::ZERO;
+            queue.old = TimeDelta::from_millis(30);
+            for n in 0..500 {
+                let packet = Packet::new(DataSize::from_bytes(1000), Ecn::Ect0, n);
+                queue.enqueue(at(0), packet, WIDE, &mut ledger);
+            }
+            assert_eq!((ledger.counts.marks > 0, ledger.counts.early > 0), (marks, drops));
+        }
+    }
+
+    #[test]
+    fn departure_rate_is_measured_over_16_kib() {
+        let mut queue = pie(Parameters { measure: Measure::Rate, ..PARAMETERS });
+        for n in 0..100 {
+            queue.fifo.push(at(0), Packet::new(DataSize::from_bytes(1024), Ecn::NotEct, n));
+        }
+        // 1024 B every 8 ms: 16 of them after the first, 128 ms a cycle.
+        for n in 0..40 {
+            queue.dequeue(at(8 * n));
+        }
+        assert_eq!(queue.departures.average, Some(TimeDelta::from_millis(128)));
+        // 60 KiB wait: 60·8 ms
+        assert_eq!(queue.delay(), TimeDelta::from_millis(480));
+    }
+}

@@ -1,0 +1,354 @@
+//! Random early detection as ns-2.35 runs it: estimator, gentle and wait rules, byte mode, adaptive max_p
+//! (Floyd and Jacobson 1993; RFC 2309 gives the outline and no values).
+
+use super::fifo::{Fifo, Waiting};
+use super::{Ledger, Limit, Transmitter};
+use crate::node::{DropCause, Packet};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
+
+/// What a RED queue goes by. Thresholds are in packets, or in packets of the mean size in byte mode.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Parameters {
+    pub(super) min: f64,
+    pub(super) max: f64,
+    /// Drop probability at `max`.
+    pub(super) max_p: f64,
+    /// Weight of the average, w_q.
+    pub(super) weight: f64,
+    /// Between `max` and twice `max` the probability rises to 1 instead of jumping there.
+    pub(super) gentle: bool,
+    /// At least 1/p packets pass between two early drops.
+    pub(super) wait: bool,
+    /// Count octets in units of the mean size, not packets.
+    pub(super) byte_mode: bool,
+    pub(super) mean_size: DataSize,
+    /// Capacity in packets of the mean size per second, C_p.
+    pub(super) packets_per_second: f64,
+    pub(super) mark: bool,
+    /// Above this probability capable packets are dropped too.
+    pub(super) mark_below: f64,
+    /// Lower bound of max_p under adaptation; `None` where max_p does not adapt.
+    pub(super) adapt_down_to: Option<f64>,
+}
+
+const ADAPT_EVERY: TimeDelta = TimeDelta::from_millis(500);
+
+impl Parameters {
+    /// The probability for an average length, p_b.
+    fn base_probability(&self, average: f64) -> f64 {
+        if average < self.min {
+            0.0
+        } else if average < self.max {
+            self.max_p * (average - self.min) / (self.max - self.min)
+        } else if self.gentle && average < 2.0 * self.max {
+            (1.0 - self.max_p) * average / self.max + 2.0 * self.max_p - 1.0
+        } else {
+            1.0
+        }
+    }
+
+    /// The probability after `count` packets since the last early drop, p_a: spreads drops evenly.
+    fn spread(&self, p: f64, count: f64) -> f64 {
+        let expected = count * p;
+        match self.wait {
+            true if expected < 1.0 => 0.0,
+            true if expected < 2.0 => p / (2.0 - expected),
+            false if expected < 1.0 => p / (1.0 - expected),
+            _ => 1.0,
+        }
+    }
+
+    /// `size` in packets, as this queue counts.
+    fn weigh(&self, size: DataSize) -> f64 {
+        if self.byte_mode { size.as_bytes_f64() / self.mean_size.as_bytes_f64() } else { 1.0 }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Red<P> {
+    pub(super) fifo: Fifo<P>,
+    parameters: Parameters,
+    limit: Limit,
+    average: f64,
+    /// Since when the transmitter found nothing to send.
+    idle_since: Option<Timestamp>,
+    /// Packets since the last early drop.
+    count: f64,
+    /// The last arrival found the average above `min` and more than one packet waiting.
+    above: bool,
+    adapted_at: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Accept,
+    Mark,
+    Drop,
+}
+
+impl<P> Red<P> {
+    pub(super) fn new(parameters: Parameters, limit: Limit) -> Self {
+        Self {
+            fifo: Fifo::new(),
+            parameters,
+            limit,
+            average: 0.0,
+            idle_since: Some(Timestamp::ZERO),
+            count: 0.0,
+            above: false,
+            adapted_at: Timestamp::ZERO,
+        }
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        now: Timestamp,
+        mut packet: Packet<P>,
+        transmitter: Transmitter,
+        ledger: &mut Ledger<P>,
+    ) {
+        self.update_average(now);
+        self.adapt(now);
+        self.count += self.parameters.weigh(packet.size);
+        let verdict = self.early_verdict(&packet, ledger);
+        if !self.limit.admits(&self.fifo, packet.size, transmitter) {
+            self.count = 0.0;
+            return ledger.drop(now, DropCause::Tail, packet);
+        }
+        match verdict {
+            Verdict::Drop => return ledger.drop(now, DropCause::Early, packet),
+            Verdict::Mark => ledger.mark(&mut packet),
+            Verdict::Accept => {}
+        }
+        self.fifo.push(now, packet);
+    }
+
+    pub(super) fn dequeue(&mut self, now: Timestamp) -> Option<Waiting<P>> {
+        if self.fifo.is_empty() {
+            self.idle_since.get_or_insert(now);
+        }
+        self.fifo.pop()
+    }
+
+    /// Waiting packets before this one, as this queue counts.
+    fn waiting(&self) -> f64 {
+        if self.parameters.byte_mode {
+            self.parameters.weigh(self.fifo.size())
+        } else {
+            self.fifo.len() as f64
+        }
+    }
+
+    fn update_average(&mut self, now: Timestamp) {
+        let keep = 1.0 - self.parameters.weight;
+        if let Some(since) = self.idle_since.take() {
+            let missed = (self.parameters.packets_per_second * now.since(since).as_secs_f64()).floor();
+            self.average *= libm::pow(keep, missed);
+        }
+        self.average = keep * self.average + self.parameters.weight * self.waiting();
+    }
+
+    fn early_verdict(&mut self, packet: &Packet<P>, ledger: &mut Ledger<P>) -> Verdict {
+        let parameters = &self.parameters;
+        if self.average < parameters.min || self.waiting() <= 1.0 {
+            self.above = false;
+            return Verdict::Accept;
+        }
+        let weight = parameters.weigh(packet.size);
+        if !std::mem::replace(&mut self.above, true) {
+            self.count = weight;
+            return Verdict::Accept;
+        }
+        let base = parameters.base_probability(self.average);
+        if !ledger.random.chance(parameters.spread(base, self.count) * weight) {
+            return Verdict::Accept;
+        }
+        self.count = 0.0;
+        if parameters.mark && packet.ecn.is_capable() && base < parameters.mark_below {
+            Verdict::Mark
+        } else {
+            Verdict::Drop
+        }
+    }
+
+    /// Adaptive RED: keeps the average in the middle fifth between the thresholds by moving max_p.
+    fn adapt(&mut self, now: Timestamp) {
+        let Some(bottom) = self.parameters.adapt_down_to else { return };
+        if now - self.adapted_at < ADAPT_EVERY {
+            return;
+        }
+        self.adapted_at = now;
+        let Parameters { min, max, max_p, .. } = self.parameters;
+        let margin = 0.4 * (max - min);
+        if self.average < min + margin && max_p > bottom {
+            self.parameters.max_p = max_p * 0.9;
+        } else if self.average > max - margin && max_p < 0.5 {
+            self.parameters.max_p = max_p + (max_p / 4.0).min(0.01);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Nominal, RedConfig, RedPreset};
+    use crate::random::RandomStream;
+    use seaway_units::{Bitrate, Ecn};
+
+    const WIDE: Transmitter = Transmitter { in_service: None, rate: Bitrate::from_mbps(1) };
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+    }
+
+    fn nominal(mbps: u64) -> Nominal {
+        Nominal { rate: Bitrate::from_mbps(mbps), delay: TimeDelta::ZERO }
+    }
+
+    fn ns2_c() -> Parameters {
+        RedConfig::default().parameters(nominal(15)).unwrap()
+    }
+
+    fn ledger() -> Ledger<u64> {
+        Ledger::new(RandomStream::new(1, "red"))
+    }
+
+    #[test]
+    fn probability_over_the_average() {
+        let parameters = ns2_c();
+        for (average, p) in [
+            (24.9, 0.0),
+            (50.0, 0.025),
+            (75.0, 0.05),
+            (125.0, 0.1),
+            (150.0, 0.28),
+            (200.0, 0.64),
+            (250.0, 1.0),
+        ] {
+            close(parameters.base_probability(average), p);
+        }
+        close(Parameters { gentle: false, ..parameters }.base_probability(125.0), 1.0);
+    }
+
+    #[test]
+    fn spread_with_and_without_wait() {
+        let wait = ns2_c();
+        for (count, p) in [(49.0, 0.0), (50.0, 0.02), (60.0, 0.025), (75.0, 0.04), (99.0, 1.0)] {
+            close(wait.spread(0.02, count), p);
+        }
+        let no_wait = Parameters { wait: false, ..wait };
+        for (count, p) in [(0.0, 0.02), (10.0, 0.025), (25.0, 0.04), (49.0, 1.0), (50.0, 1.0)] {
+            close(no_wait.spread(0.02, count), p);
+        }
+    }
+
+    /// At constant p_b the gaps are uniform over 1…49, mean 25.0, and 50…99, mean 74.5.
+    #[test]
+    fn realised_drop_rate_at_a_frozen_average() {
+        for (wait, least, most, mean) in [(false, 1, 49, 25.0), (true, 50, 99, 74.5)] {
+            // p_b = 0.02 at average 45; the weight of zero freezes it there.
+            let mut queue =
+                Red::new(Parameters { wait, weight: 0.0, ..ns2_c() }, Limit::PacketsWaiting(1000));
+            queue.average = 45.0;
+            queue.above = true;
+            let mut ledger = ledger();
+            let packet = |n| Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n);
+            (0..3).for_each(|n| queue.fifo.push(Timestamp::ZERO, packet(n)));
+            queue.idle_since = None;
+            let (mut gaps, mut gap) = (Vec::new(), 0);
+            while gaps.len() < 4000 {
+                queue.enqueue(Timestamp::ZERO, packet(9), WIDE, &mut ledger);
+                gap += 1;
+                if ledger.dropped.pop_front().is_some() {
+                    gaps.push(gap);
+                    gap = 0;
+                } else {
+                    queue.fifo.pop();
+                }
+            }
+            let found = f64::from(gaps.iter().sum::<i32>()) / gaps.len() as f64;
+            assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&least), Some(&most)));
+            assert!((found - mean).abs() < 1.0, "wait {wait}: {found}");
+        }
+    }
+
+    #[test]
+    fn average_after_a_hundred_arrivals_at_constant_length() {
+        let mut queue = Red::new(ns2_c(), Limit::PacketsWaiting(1000));
+        queue.idle_since = None;
+        (0..20_u64).for_each(|n| {
+            queue.fifo.push(Timestamp::ZERO, Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n));
+        });
+        (0..100).for_each(|_| queue.update_average(Timestamp::ZERO));
+        assert!((queue.average / 20.0 - 0.1814).abs() < 5e-5, "{}", queue.average / 20.0);
+    }
+
+    #[test]
+    fn idle_time_counts_as_small_packets_that_could_have_been_sent() {
+        let mut queue: Red<u64> = Red::new(ns2_c(), Limit::PacketsWaiting(1000));
+        queue.average = 100.0;
+        queue.idle_since = Some(Timestamp::ZERO);
+        let mean_packet_time = 1.0 / queue.parameters.packets_per_second;
+        queue.update_average(Timestamp::ZERO + TimeDelta::from_secs_f64(99.5 * mean_packet_time));
+        close(queue.average, 100.0 * libm::pow(0.998, 100.0));
+    }
+
+    /// 1000 B packets: C_p is 125, 1875 and 5000 per second.
+    #[test]
+    fn auto_sets_itself_from_the_link() {
+        let auto = RedConfig { preset: RedPreset::Auto, ..RedConfig::default() };
+        for (mbps, weight, min) in [(1, 0.007_97, 5.0), (15, 0.000_533, 5.0), (40, 0.000_2, 12.5)] {
+            let parameters = auto.parameters(nominal(mbps)).unwrap();
+            assert!((parameters.weight / weight - 1.0).abs() < 1e-3, "{mbps}: {}", parameters.weight);
+            close(parameters.min, min);
+            close(parameters.max, 3.0 * min);
+        }
+    }
+
+    #[test]
+    fn marks_capable_packets_below_the_limit_of_marking() {
+        for (average, mark_below, marks, drops) in [(75.0, 0.1, true, false), (200.0, 0.1, false, true)] {
+            let parameters = Parameters { mark: true, mark_below, weight: 0.0, wait: false, ..ns2_c() };
+            let mut queue = Red::new(parameters, Limit::PacketsWaiting(1000));
+            let mut ledger = ledger();
+            queue.average = average;
+            queue.idle_since = None;
+            for n in 0..500 {
+                let packet = Packet::new(DataSize::from_bytes(1000), Ecn::Ect0, n);
+                queue.enqueue(Timestamp::ZERO, packet, WIDE, &mut ledger);
+            }
+            assert_eq!((ledger.counts.marks > 0, ledger.counts.early > 0), (marks, drops), "at {average}");
+        }
+    }
+
+    #[test]
+    fn full_overrides_early() {
+        let mut queue = Red::new(Parameters { weight: 0.0, ..ns2_c() }, Limit::PacketsWaiting(5));
+        queue.average = 250.0;
+        queue.above = true;
+        queue.idle_since = None;
+        let mut ledger = ledger();
+        let packet = |n| Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n);
+        (0..5).for_each(|n| queue.fifo.push(Timestamp::ZERO, packet(n)));
+        queue.enqueue(Timestamp::ZERO, packet(5), WIDE, &mut ledger);
+        assert_eq!((ledger.counts.tail, ledger.counts.early), (1, 0));
+    }
+
+    #[test]
+    fn adaptation_moves_max_p_into_the_target_zone() {
+        let parameters = Parameters { adapt_down_to: Some(0.01), ..ns2_c() };
+        let mut queue: Red<u64> = Red::new(parameters, Limit::PacketsWaiting(1000));
+        let at = |millis| Timestamp::ZERO + TimeDelta::from_millis(millis);
+        queue.average = 30.0;
+        queue.adapt(at(499));
+        close(queue.parameters.max_p, 0.1);
+        queue.adapt(at(500));
+        close(queue.parameters.max_p, 0.09);
+        queue.average = 75.0;
+        queue.adapt(at(1000));
+        close(queue.parameters.max_p, 0.09);
+        queue.average = 100.0;
+        queue.adapt(at(1500));
+        close(queue.parameters.max_p, 0.1);
+    }
+}
