@@ -21,12 +21,27 @@ pub(crate) struct Schedule {
     pub(crate) steps: Arc<[Step]>,
     /// After this time the steps begin again; above the last step's instant.
     pub(crate) period: Option<TimeDelta>,
+    /// When the last step's measured time is over; zero where steps are not measured.
+    pub(crate) end: TimeDelta,
 }
 
 impl Schedule {
-    /// The rate that limits in time refer to: the first.
-    pub(crate) fn nominal(&self) -> Bitrate {
-        self.initial
+    /// Steps from time zero on, of which there is at least one; the last ends at `end`.
+    pub(crate) fn from_steps(steps: Vec<Step>, end: TimeDelta, repeats: bool) -> Self {
+        let initial = steps.first().map_or(Bitrate::ZERO, |step| step.rate);
+        Self { initial, steps: steps.into(), period: repeats.then_some(end), end }
+    }
+
+    /// The mean over the steps, each weighed by how long it holds.
+    pub(crate) fn mean_rate(&self) -> Bitrate {
+        let ends = self.steps.iter().skip(1).map(|step| step.at).chain([self.end]);
+        let bit_seconds: f64 = self
+            .steps
+            .iter()
+            .zip(ends)
+            .map(|(step, end)| step.rate.as_bps_f64() * (end - step.at).as_secs_f64())
+            .sum();
+        Bitrate::from_bps_f64(bit_seconds / self.end.as_secs_f64())
     }
 }
 
@@ -135,7 +150,12 @@ mod tests {
 
     fn schedule(period: Option<TimeDelta>) -> Schedule {
         let step = |at, rate| Step { at: TimeDelta::from_secs(at), rate: Bitrate::from_bps(rate) };
-        Schedule { initial: Bitrate::from_bps(9), steps: Arc::from([step(1, 3), step(2, 5)]), period }
+        Schedule {
+            initial: Bitrate::from_bps(9),
+            steps: Arc::from([step(1, 3), step(2, 5)]),
+            period,
+            end: TimeDelta::ZERO,
+        }
     }
 
     fn outages(spans: &[(u64, u64)]) -> Outages {

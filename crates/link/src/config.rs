@@ -4,9 +4,10 @@ use crate::capacity::{Schedule, Step};
 use crate::error::Error;
 use crate::jitter::JitterModel;
 use crate::loss::{Clock, GilbertElliott, LossModel};
-use crate::plan::{LinkPlan, LossPlace};
+use crate::plan::{CapacityPlan, LinkPlan, LossPlace};
 use crate::queue::{Nominal, QueueConfig};
 use crate::server::InService;
+use crate::trace::{Recording, Trace};
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -16,11 +17,14 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkConfig {
-    /// The first rate; counts IP datagrams. Above zero.
+    /// The first rate; counts IP datagrams. Above zero. Beside a trace it is what limits in time refer to; the trace's
+    /// mean where absent.
     pub rate: Option<Bitrate>,
     /// Changes of the rate: instant, rate. A rate holds to the next change; the packet in service finishes at the
     /// rate it started with.
     pub steps: Vec<(TimeDelta, Bitrate)>,
+    /// Recorded capacity instead of `rate` and `steps`; the packet in service follows it.
+    pub trace: Option<TraceConfig>,
     /// Propagation, one way.
     pub delay: TimeDelta,
     /// The queue in front of the server.
@@ -31,6 +35,23 @@ pub struct LinkConfig {
     pub loss: Option<LossConfig>,
     /// Spans in which nothing is served, from and to; the packet in service freezes and resumes.
     pub outage: Vec<(TimeDelta, TimeDelta)>,
+}
+
+/// Recorded capacity: `{ file = "drive.down" }`. See [`Trace`] for the formats.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceConfig {
+    /// Where it is, as [`LinkConfig::plan_with`]'s reader understands it.
+    pub file: String,
+    /// Which of several series: a column of a CSV file, `uplink` or `downlink` of a JSON file.
+    pub series: Option<String>,
+    /// Begins again when it ends; otherwise the last rate holds, and the last opportunity was the last.
+    #[serde(rename = "loop", default = "yes")]
+    pub repeats: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Variation of the delay: `{ kind = "rfc8868", std = "5 ms" }`.
@@ -103,19 +124,45 @@ pub enum Per {
 }
 
 impl LinkConfig {
-    /// Checks every value.
+    /// Checks every value but the contents of files.
     ///
     /// # Errors
     /// Names the field, what was found and what would be valid.
+    pub fn check(&self) -> Result<(), Error> {
+        // Stands for the file: any rate will do, and the highest lets every limit in time pass.
+        let stand_in = self.trace.is_some().then(|| Trace::parse("0 1000000", None, true)).transpose()?;
+        self.assemble(stand_in.as_ref()).map(drop)
+    }
+
+    /// Checks every value of a link that reads no file.
+    ///
+    /// # Errors
+    /// As [`LinkConfig::plan_with`]; a link that reads a file is refused.
     pub fn plan(&self) -> Result<LinkPlan, Error> {
-        let schedule = self.schedule()?;
+        self.plan_with(&mut |_| Err("no file can be read here".to_owned()))
+    }
+
+    /// Checks every value. `read` gives the text of a file, or says why it cannot.
+    ///
+    /// # Errors
+    /// Names the field, what was found and what would be valid; within a trace, the line.
+    pub fn plan_with(&self, read: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<LinkPlan, Error> {
+        let trace = self.trace.as_ref().map(|trace| trace.load(read)).transpose()?;
+        self.assemble(trace.as_ref())
+    }
+
+    fn assemble(&self, trace: Option<&Trace>) -> Result<LinkPlan, Error> {
+        let (capacity, nominal) = match trace {
+            Some(trace) => self.traced_capacity(trace)?,
+            None => self.stepped_capacity()?,
+        };
         let queue = self.queue.clone().ok_or_else(|| {
             Error::config("queue", "nothing", "a queue such as { kind = \"drop-tail\", packets = 100 }")
         })?;
-        queue.check(Nominal { rate: schedule.nominal(), delay: self.delay })?;
+        queue.check(Nominal { rate: nominal, delay: self.delay })?;
         Ok(LinkPlan {
-            schedule,
-            in_service: InService::KeepsItsRate,
+            capacity,
+            nominal,
             outages: self.outages()?,
             delay: not_negative("delay", self.delay)?,
             queue,
@@ -129,14 +176,14 @@ impl LinkConfig {
     pub fn way_back(&self, reverse: &LinkConfig) -> LinkConfig {
         let delay = if reverse.delay == TimeDelta::ZERO { self.delay } else { reverse.delay };
         LinkConfig {
-            rate: reverse.rate.or(self.rate),
+            rate: reverse.rate.or(if reverse.trace.is_none() { self.rate } else { None }),
             delay,
             queue: reverse.queue.clone().or_else(|| self.queue.clone()),
             ..reverse.clone()
         }
     }
 
-    fn schedule(&self) -> Result<Schedule, Error> {
+    fn stepped_capacity(&self) -> Result<(CapacityPlan, Bitrate), Error> {
         let expected = "a rate above zero such as \"2.5 Mbit/s\"";
         let initial = self.rate.ok_or_else(|| Error::config("rate", "nothing", expected))?;
         if initial == Bitrate::ZERO {
@@ -154,7 +201,23 @@ impl LinkConfig {
             last = at;
         }
         let steps = self.steps.iter().map(|&(at, rate)| Step { at, rate }).collect();
-        Ok(Schedule { initial, steps, period: None })
+        let schedule = Schedule { initial, steps, period: None, end: TimeDelta::ZERO };
+        Ok((CapacityPlan::Rates(schedule, InService::KeepsItsRate), initial))
+    }
+
+    fn traced_capacity(&self, trace: &Trace) -> Result<(CapacityPlan, Bitrate), Error> {
+        if !self.steps.is_empty() {
+            return Err(Error::config("steps", "steps beside a trace", "one of the two"));
+        }
+        let nominal = self.rate.unwrap_or(trace.mean_rate());
+        if nominal == Bitrate::ZERO {
+            return Err(Error::config("rate", nominal, "a rate above zero"));
+        }
+        let capacity = match &trace.0 {
+            Recording::Rates(schedule) => CapacityPlan::Rates(schedule.clone(), InService::FollowsTheRate),
+            Recording::Opportunities(opportunities) => CapacityPlan::Opportunities(opportunities.clone()),
+        };
+        Ok((capacity, nominal))
     }
 
     fn outages(&self) -> Result<Arc<[(Timestamp, Timestamp)]>, Error> {
@@ -169,6 +232,15 @@ impl LinkConfig {
         }
         let instant = |at| Timestamp::ZERO + at;
         Ok(self.outage.iter().map(|&(from, to)| (instant(from), instant(to))).collect())
+    }
+}
+
+impl TraceConfig {
+    fn load(&self, read: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Trace, Error> {
+        let text = read(&self.file).map_err(|problem| {
+            Error::config("trace.file", format!("{:?}: {problem}", self.file), "a file that can be read")
+        })?;
+        Trace::parse(&text, self.series.as_deref(), self.repeats)
     }
 }
 
@@ -264,11 +336,10 @@ mod tests {
             "#,
         )
         .unwrap();
-        assert_eq!(link.schedule.steps.len(), 2);
+        assert!(matches!(link.capacity, CapacityPlan::Rates(schedule, _) if schedule.steps.len() == 2));
         assert_eq!(link.outages.len(), 1);
         assert_eq!(link.delay, TimeDelta::from_millis(42));
-        let (_, place) = link.loss.unwrap();
-        assert_eq!(place, LossPlace::Exit);
+        assert!(matches!(link.loss, Some((_, LossPlace::Exit))));
     }
 
     #[test]

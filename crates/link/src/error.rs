@@ -33,6 +33,10 @@ impl Error {
     ) -> Self {
         Self::Config { field: field.into(), found: found.to_string(), expected: expected.into() }
     }
+
+    pub(crate) fn trace(line: usize, found: impl fmt::Display, expected: impl Into<String>) -> Self {
+        Self::Trace { line, found: found.to_string(), expected: expected.into() }
+    }
 }
 
 impl fmt::Display for Error {

@@ -40,8 +40,9 @@ mod queue;
 mod random;
 mod server;
 mod statistics;
+mod trace;
 
-pub use config::{JitterConfig, LinkConfig, LossConfig, Per};
+pub use config::{JitterConfig, LinkConfig, LossConfig, Per, TraceConfig};
 pub use error::Error;
 pub use link::Link;
 pub use loss::{Clock, GilbertElliott, LossModel};
@@ -53,3 +54,4 @@ pub use queue::{
 };
 pub use random::RandomStream;
 pub use statistics::{Count, Drops, LinkStatistics};
+pub use trace::Trace;

@@ -6,10 +6,10 @@ use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::node::{DropCause, Dropped, Node, Packet, Port};
 use crate::pipe::Pipe;
-use crate::plan::{LinkPlan, LossPlace};
+use crate::plan::{CapacityPlan, LinkPlan, LossPlace};
 use crate::queue::{Nominal, Queue, Transmitter};
 use crate::random::RandomStream;
-use crate::server::Server;
+use crate::server::{Event, RateServer, Server, SlotServer};
 use crate::statistics::{Drops, Level, LinkStatistics, Meter};
 use seaway_units::{Bitrate, Timestamp};
 use std::collections::VecDeque;
@@ -43,10 +43,17 @@ impl<P> Link<P> {
     pub fn new(plan: &LinkPlan, seed: u64, name: &str) -> Result<Self, Error> {
         let stream = |part| RandomStream::new(seed, &format!("{name}/{part}"));
         let outages = Outages::new(plan.outages.clone());
-        let server = Server::new(Capacity::new(plan.schedule.clone(), outages), plan.in_service);
+        let server = match &plan.capacity {
+            CapacityPlan::Rates(schedule, in_service) => {
+                Server::Rate(RateServer::new(Capacity::new(schedule.clone(), outages), *in_service))
+            }
+            CapacityPlan::Opportunities(opportunities) => {
+                Server::Slots(SlotServer::new(opportunities.clone(), outages))
+            }
+        };
         let jitter = plan.jitter.map(|model| Jitter::new(model, stream("jitter")));
         let idle = Level { packets: 0, size: Default::default(), rate: Bitrate::ZERO, is_busy: false };
-        let nominal = Nominal { rate: plan.schedule.nominal(), delay: plan.delay };
+        let nominal = Nominal { rate: plan.nominal, delay: plan.delay };
         Ok(Self {
             queue: Queue::new(&plan.queue, nominal, stream("queue"))?,
             server,
@@ -57,9 +64,9 @@ impl<P> Link<P> {
         })
     }
 
-    /// Books and averages of the window that began with the link or with [`Link::restart_statistics`], up to the
-    /// last input.
-    pub fn statistics(&self) -> LinkStatistics {
+    /// Books and averages of the window that began with the link or with [`Link::restart_statistics`], up to `now`.
+    pub fn statistics(&mut self, now: Timestamp) -> LinkStatistics {
+        self.advance(now);
         let counts = self.queue.counts();
         let drops = Drops { tail: counts.tail, early: counts.early, age: counts.age, channel: 0 };
         self.meter.statistics(drops, counts.marks, self.inside())
@@ -72,7 +79,7 @@ impl<P> Link<P> {
         self.meter = Meter::new(now, self.inside(), self.level());
     }
 
-    /// The present rate; zero in an outage.
+    /// The present rate, zero in an outage; where a trace gives opportunities, their mean rate.
     pub fn rate(&self) -> Bitrate {
         self.server.rate()
     }
@@ -91,45 +98,75 @@ impl<P> Link<P> {
         Level {
             packets: self.queue.len() as u64,
             size: self.queue.size(),
-            rate: self.server.rate(),
+            rate: match &self.server {
+                Server::Rate(server) => server.rate(),
+                // Capacity comes in pieces, which are counted as they come.
+                Server::Slots(_) => Bitrate::ZERO,
+            },
             is_busy: self.server.packet().is_some(),
         }
     }
 
     /// Does all that is due up to `now`, each at its own instant.
     fn advance(&mut self, now: Timestamp) {
-        loop {
-            let ends = self.server.ends_at().filter(|&at| at <= now);
-            let change = self.server.next_change().filter(|&at| at <= now);
-            match (ends, change) {
-                (Some(ends), change) if change.is_none_or(|change| ends <= change) => self.end_service(ends),
-                (_, Some(change)) => self.change_rate(change),
-                _ => break,
+        while let Some((at, event)) = self.server.next_event().filter(|(at, _)| *at <= now) {
+            self.meter.pass(at, self.level());
+            match event {
+                Event::ServiceEnds => self.end_service(at),
+                Event::RateChanges => self.change_rate(at),
+                Event::Opportunity => self.take_opportunity(at),
             }
         }
         self.meter.pass(now, self.level());
     }
 
     fn end_service(&mut self, now: Timestamp) {
-        self.meter.pass(now, self.level());
-        let Some((packet, rate)) = self.server.finish() else { return };
-        if let Some(packet) = self.survivor(now, LossPlace::Exit, packet) {
-            self.pipe.push(now, packet, rate);
-        }
+        let Server::Rate(server) = &mut self.server else { return };
+        let Some((packet, rate)) = server.finish() else { return };
+        self.send(now, packet, rate);
         self.start_service(now, false);
     }
 
     fn change_rate(&mut self, now: Timestamp) {
-        self.meter.pass(now, self.level());
-        self.server.change(now);
+        let Server::Rate(server) = &mut self.server else { return };
+        server.change(now);
         self.start_service(now, true);
     }
 
     fn start_service(&mut self, now: Timestamp, was_idle: bool) {
-        if self.server.is_free()
+        if let Server::Rate(server) = &mut self.server
+            && server.is_free()
             && let Some(packet) = self.queue.dequeue(now)
         {
-            self.server.start(now, packet, was_idle);
+            server.start(now, packet, was_idle);
+        }
+    }
+
+    /// Sends as many packets, and pieces of them, as fit.
+    fn take_opportunity(&mut self, now: Timestamp) {
+        let Server::Slots(server) = &mut self.server else { return };
+        let mut opportunity = server.take_opportunity(now);
+        let offered = opportunity.left();
+        while opportunity.is_open() {
+            let Server::Slots(server) = &mut self.server else { return };
+            if server.packet().is_none() {
+                match self.queue.dequeue(now) {
+                    Some(packet) => server.start(packet),
+                    None => break,
+                }
+            }
+            let rate = server.mean_rate();
+            if let Some(packet) = server.send(&mut opportunity) {
+                self.send(now, packet, rate);
+            }
+        }
+        self.meter.offer(offered, offered - opportunity.left());
+    }
+
+    /// Sends a packet that has been served at `rate` on its way, unless the channel takes it.
+    fn send(&mut self, now: Timestamp, packet: Packet<P>, rate: Bitrate) {
+        if let Some(packet) = self.survivor(now, LossPlace::Exit, packet) {
+            self.pipe.push(now, packet, rate);
         }
     }
 
@@ -176,9 +213,9 @@ impl<P: std::fmt::Debug + Send> Node<P> for Link<P> {
 
     fn poll_timeout(&self) -> Option<Timestamp> {
         let is_idle = self.server.packet().is_none() && self.queue.is_empty();
-        // An idle link takes its changes of rate when the next packet comes.
-        let change = if is_idle { None } else { self.server.next_change() };
-        earlier(earlier(self.server.ends_at(), change), self.pipe.next_arrival())
+        // An idle link takes its changes of rate and its opportunities when the next packet comes.
+        let event = if is_idle { None } else { self.server.next_event().map(|(at, _)| at) };
+        earlier(event, self.pipe.next_arrival())
     }
 
     fn poll_dropped(&mut self) -> Option<Dropped<P>> {

@@ -4,8 +4,8 @@ use crate::capacity::Schedule;
 use crate::jitter::JitterModel;
 use crate::loss::LossModel;
 use crate::queue::QueueConfig;
-use crate::server::InService;
-use seaway_units::{TimeDelta, Timestamp};
+use crate::server::{InService, Opportunities};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -13,13 +13,21 @@ use std::sync::Arc;
 /// clone, and good for any number of runs.
 #[derive(Debug, Clone)]
 pub struct LinkPlan {
-    pub(crate) schedule: Schedule,
-    pub(crate) in_service: InService,
+    pub(crate) capacity: CapacityPlan,
+    /// The rate that limits in time refer to.
+    pub(crate) nominal: Bitrate,
     pub(crate) outages: Arc<[(Timestamp, Timestamp)]>,
     pub(crate) delay: TimeDelta,
     pub(crate) queue: QueueConfig,
     pub(crate) jitter: Option<JitterModel>,
     pub(crate) loss: Option<(LossModel, LossPlace)>,
+}
+
+/// What the server serves by.
+#[derive(Debug, Clone)]
+pub(crate) enum CapacityPlan {
+    Rates(Schedule, InService),
+    Opportunities(Opportunities),
 }
 
 /// Where the channel loses packets.

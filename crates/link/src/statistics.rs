@@ -84,6 +84,7 @@ pub(crate) struct Meter {
     last: Timestamp,
     packet_nanos: u128,
     byte_nanos: u128,
+    /// Capacity in bit·ns/s, and what of it was used.
     offered: u128,
     used: u128,
     pub(crate) carried_in: u64,
@@ -136,6 +137,12 @@ impl Meter {
         if level.is_busy {
             self.used += capacity;
         }
+    }
+
+    /// Capacity that came in one piece, and what of it was used.
+    pub(crate) fn offer(&mut self, offered: DataSize, used: DataSize) {
+        self.offered += u128::from(offered.as_bits()) * 1_000_000_000;
+        self.used += u128::from(used.as_bits()) * 1_000_000_000;
     }
 
     /// The queue has just grown to this.

@@ -1,6 +1,6 @@
 //! A host for one link: feeds it, wakes it, and collects what comes out.
 
-use seaway_link::{Dropped, Link, LinkConfig, Node, Packet};
+use seaway_link::{Dropped, Link, LinkConfig, LinkPlan, Node, Packet};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
 /// A link in virtual time. The payload is the number of the packet.
@@ -20,7 +20,11 @@ impl Host {
 
     pub(crate) fn seeded(text: &str, seed: u64) -> Self {
         let config: LinkConfig = toml::from_str(text).unwrap();
-        let link = Link::new(&config.plan().unwrap(), seed, "link").unwrap();
+        Self::planned(&config.plan().unwrap(), seed)
+    }
+
+    pub(crate) fn planned(plan: &LinkPlan, seed: u64) -> Self {
+        let link = Link::new(plan, seed, "link").unwrap();
         Self { link, now: Timestamp::ZERO, delivered: Vec::new(), dropped: Vec::new(), sent: 0 }
     }
 
@@ -60,8 +64,8 @@ impl Host {
         self.check_books();
     }
 
-    pub(crate) fn check_books(&self) {
-        let books = self.link.statistics();
+    pub(crate) fn check_books(&mut self) {
+        let books = self.link.statistics(self.now);
         let out = books.delivered.packets + books.drops.total() + books.inside;
         assert_eq!(books.carried_in + books.arrivals.packets, out, "{books:?}");
     }

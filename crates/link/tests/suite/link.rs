@@ -125,7 +125,7 @@ fn a_packet_that_comes_in_an_outage_waits_for_its_end() {
     host.send(at_millis(10.0), 1000, Ecn::NotEct);
     host.finish();
     assert_eq!(host.delivery_nanos(), [112_000_000]);
-    let statistics = host.link.statistics();
+    let statistics = host.link.statistics(host.now);
     // Idle 4 ms and busy 8 ms of 12 ms with capacity.
     assert!((statistics.utilisation - 8.0 / 12.0).abs() < 1e-9, "{}", statistics.utilisation);
     // One packet waited 94 of 112 ms.
@@ -158,7 +158,7 @@ fn loss_at_the_exit_uses_the_link_and_at_the_entry_does_not() {
         let mut host = Host::new(&format!("{loss}{SLOW}packets = 50 }}"));
         burst(&mut host, 5, 1000);
         host.finish();
-        let statistics = host.link.statistics();
+        let statistics = host.link.statistics(host.now);
         assert_eq!((statistics.drops.channel, statistics.delivered.packets), (2, 3), "{place}");
         assert_eq!(host.dropped.iter().filter(|d| d.cause == DropCause::Channel).count(), 2);
         assert_eq!(host.delivered.last().unwrap().0, at_millis(last + 8.0));
@@ -172,7 +172,7 @@ fn a_window_of_statistics_carries_what_is_inside() {
     host.run_until(at_millis(20.0));
     host.link.restart_statistics(at_millis(20.0));
     host.finish();
-    let statistics = host.link.statistics();
+    let statistics = host.link.statistics(host.now);
     assert_eq!((statistics.carried_in, statistics.arrivals.packets), (8, 0));
     assert_eq!((statistics.delivered.packets, statistics.inside), (8, 0));
     assert_eq!(statistics.utilisation, 1.0);

@@ -1,4 +1,4 @@
-//! The transmitter: one packet in service at a time, at the rate of the moment.
+//! A transmitter that serves at the rate of the moment.
 
 use crate::capacity::Capacity;
 use crate::node::Packet;
@@ -13,9 +13,9 @@ pub(crate) enum InService {
     FollowsTheRate,
 }
 
-/// Serves one packet after the other.
+/// Serves one packet after the other at a rate.
 #[derive(Debug, Clone)]
-pub(crate) struct Server<P> {
+pub(crate) struct RateServer<P> {
     capacity: Capacity,
     in_service: InService,
     service: Option<Service<P>>,
@@ -39,7 +39,7 @@ enum Progress {
     Frozen(TimeDelta),
 }
 
-impl<P> Server<P> {
+impl<P> RateServer<P> {
     pub(crate) fn new(capacity: Capacity, in_service: InService) -> Self {
         Self { capacity, in_service, service: None, remainder: 0 }
     }
@@ -58,14 +58,15 @@ impl<P> Server<P> {
     }
 
     /// When the packet in service will have been sent; `None` where there is none or it is frozen.
-    pub(crate) fn ends_at(&self) -> Option<Timestamp> {
+    pub(super) fn ends_at(&self) -> Option<Timestamp> {
         match self.service.as_ref()?.progress {
             Progress::Ends(at) => Some(at),
             Progress::Frozen(_) => None,
         }
     }
 
-    pub(crate) fn next_change(&self) -> Option<Timestamp> {
+    /// When the rate may change next.
+    pub(super) fn next_change(&self) -> Option<Timestamp> {
         self.capacity.next_change()
     }
 
