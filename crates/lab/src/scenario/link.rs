@@ -59,7 +59,7 @@ pub(crate) fn read(document: &Document<'_>) -> Result<Vec<Link>, ScenarioError> 
 
 /// Whether one direction holds together. `base` is where it is written.
 fn check(document: &Document<'_>, base: &[Step<'_>], config: &LinkConfig) -> Result<(), ScenarioError> {
-    let Err(error) = config.plan() else { return Ok(()) };
+    let Err(error) = config.check() else { return Ok(()) };
     let field = match &error {
         seaway_link::Error::Config { field, .. } => field.as_str(),
         seaway_link::Error::Trace { .. } => "trace",
