@@ -113,7 +113,7 @@ fn fairness(flows: &[FlowSummary]) -> Option<Fairness> {
 }
 
 fn link_summary(world: &World, name: &str, element: seaway_sim::ElementId) -> Option<LinkSummary> {
-    let statistics = world.engine.link(element)?.statistics();
+    let statistics = world.engine.link(element)?.statistics(world.engine.now());
     Some(LinkSummary {
         name: name.to_owned(),
         utilisation: statistics.utilisation,

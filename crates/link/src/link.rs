@@ -9,9 +9,9 @@ use crate::pipe::Pipe;
 use crate::plan::{CapacityPlan, LinkPlan, LossPlace};
 use crate::queue::{Nominal, Queue, Transmitter};
 use crate::random::RandomStream;
-use crate::server::{Event, RateServer, Server, SlotServer};
+use crate::server::{Calendar, Event, RateServer, Server, SlotServer};
 use crate::statistics::{Drops, Level, LinkStatistics, Meter};
-use seaway_units::{Bitrate, Timestamp};
+use seaway_units::{Bitrate, DataSize, Timestamp};
 use std::collections::VecDeque;
 
 /// One direction of a link: a queue, a server that takes from it, and a pipe behind.
@@ -48,11 +48,11 @@ impl<P> Link<P> {
                 Server::Rate(RateServer::new(Capacity::new(schedule.clone(), outages), *in_service))
             }
             CapacityPlan::Opportunities(opportunities) => {
-                Server::Slots(SlotServer::new(opportunities.clone(), outages))
+                Server::Slots(SlotServer::new(Calendar::new(opportunities.clone(), outages)))
             }
         };
         let jitter = plan.jitter.map(|model| Jitter::new(model, stream("jitter")));
-        let idle = Level { packets: 0, size: Default::default(), rate: Bitrate::ZERO, is_busy: false };
+        let idle = Level { packets: 0, size: DataSize::ZERO, rate: Bitrate::ZERO, is_busy: false };
         let nominal = Nominal { rate: plan.nominal, delay: plan.delay };
         Ok(Self {
             queue: Queue::new(&plan.queue, nominal, stream("queue"))?,
@@ -64,12 +64,36 @@ impl<P> Link<P> {
         })
     }
 
-    /// Books and averages of the window that began with the link or with [`Link::restart_statistics`], up to `now`.
-    pub fn statistics(&mut self, now: Timestamp) -> LinkStatistics {
-        self.advance(now);
+    /// Books and averages of the window that began with the link or with [`Link::restart_statistics`], up to `now`, to
+    /// which the host has driven the link.
+    pub fn statistics(&self, now: Timestamp) -> LinkStatistics {
         let counts = self.queue.counts();
         let drops = Drops { tail: counts.tail, early: counts.early, age: counts.age, channel: 0 };
-        self.meter.statistics(drops, counts.marks, self.inside())
+        self.meter_at(now).statistics(drops, counts.marks, self.inside())
+    }
+
+    /// The meter with the capacity that an idle link has not yet counted.
+    fn meter_at(&self, now: Timestamp) -> Meter {
+        let mut meter = self.meter.clone();
+        let mut level = self.level();
+        match &self.server {
+            Server::Rate(server) => {
+                let mut capacity = server.capacity.clone();
+                while let Some(at) = capacity.next_change().filter(|&at| at <= now) {
+                    meter.pass(at, level);
+                    capacity.change();
+                    level.rate = capacity.rate();
+                }
+            }
+            Server::Slots(server) => {
+                let mut calendar = server.calendar.clone();
+                while let Some(at) = calendar.next().filter(|&at| at <= now) {
+                    meter.offer(calendar.take(at).left(), DataSize::ZERO);
+                }
+            }
+        }
+        meter.pass(now, level);
+        meter
     }
 
     /// Begins a new window at `now`, as at the end of a warm-up.
@@ -145,7 +169,7 @@ impl<P> Link<P> {
     /// Sends as many packets, and pieces of them, as fit.
     fn take_opportunity(&mut self, now: Timestamp) {
         let Server::Slots(server) = &mut self.server else { return };
-        let mut opportunity = server.take_opportunity(now);
+        let mut opportunity = server.calendar.take(now);
         let offered = opportunity.left();
         while opportunity.is_open() {
             let Server::Slots(server) = &mut self.server else { return };

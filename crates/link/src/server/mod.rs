@@ -4,7 +4,7 @@ mod rate;
 mod slots;
 
 pub(crate) use rate::{InService, RateServer};
-pub(crate) use slots::{Opportunities, SlotServer};
+pub(crate) use slots::{Calendar, Opportunities, SlotServer};
 
 use crate::node::Packet;
 use seaway_units::{Bitrate, Timestamp};
@@ -52,7 +52,7 @@ impl<P> Server<P> {
                 (Some(ends), _) => Some((ends, Event::ServiceEnds)),
                 (None, change) => change.map(|at| (at, Event::RateChanges)),
             },
-            Self::Slots(server) => server.next_opportunity().map(|at| (at, Event::Opportunity)),
+            Self::Slots(server) => server.calendar.next().map(|at| (at, Event::Opportunity)),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) enum InService {
 /// Serves one packet after the other at a rate.
 #[derive(Debug, Clone)]
 pub(crate) struct RateServer<P> {
-    capacity: Capacity,
+    pub(crate) capacity: Capacity,
     in_service: InService,
     service: Option<Service<P>>,
     /// Work left undone because service ends on a whole nanosecond, in bit·ns/s; below the rate of the packet

@@ -36,13 +36,44 @@ impl Opportunities {
     }
 }
 
-/// Serves packets at opportunities; a packet may take several, and several may share one.
+/// A walk along [`Opportunities`] with outages laid over it.
 #[derive(Debug, Clone)]
-pub(crate) struct SlotServer<P> {
+pub(crate) struct Calendar {
     opportunities: Opportunities,
     outages: Outages,
     next: usize,
     period_start_millis: u64,
+}
+
+impl Calendar {
+    pub(crate) fn new(opportunities: Opportunities, outages: Outages) -> Self {
+        Self { opportunities, outages, next: 0, period_start_millis: 0 }
+    }
+
+    /// When octets may leave next; `None` when the trace is over.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        let millis = self.opportunities.millis.get(self.next)?;
+        Some(Timestamp::from_nanos((self.period_start_millis + millis).saturating_mul(1_000_000)))
+    }
+
+    /// Takes the next opportunity, which is at `now`: what it carries, nothing in an outage.
+    pub(crate) fn take(&mut self, now: Timestamp) -> Opportunity {
+        self.next += 1;
+        if self.next == self.opportunities.millis.len() && self.opportunities.repeats {
+            self.next = 0;
+            self.period_start_millis += self.opportunities.period_millis();
+        }
+        while self.outages.next_change().is_some_and(|at| at <= now) {
+            self.outages.change();
+        }
+        Opportunity { left: if self.outages.is_out() { 0 } else { OPPORTUNITY } }
+    }
+}
+
+/// Serves packets at opportunities; a packet may take several, and several may share one.
+#[derive(Debug, Clone)]
+pub(crate) struct SlotServer<P> {
+    pub(crate) calendar: Calendar,
     service: Option<Service<P>>,
 }
 
@@ -54,8 +85,8 @@ struct Service<P> {
 }
 
 impl<P> SlotServer<P> {
-    pub(crate) fn new(opportunities: Opportunities, outages: Outages) -> Self {
-        Self { opportunities, outages, next: 0, period_start_millis: 0, service: None }
+    pub(crate) fn new(calendar: Calendar) -> Self {
+        Self { calendar, service: None }
     }
 
     pub(crate) fn packet(&self) -> Option<&Packet<P>> {
@@ -63,26 +94,7 @@ impl<P> SlotServer<P> {
     }
 
     pub(crate) fn mean_rate(&self) -> Bitrate {
-        self.opportunities.mean_rate()
-    }
-
-    /// When octets may leave next; `None` when the trace is over.
-    pub(super) fn next_opportunity(&self) -> Option<Timestamp> {
-        let millis = self.opportunities.millis.get(self.next)?;
-        Some(Timestamp::from_nanos((self.period_start_millis + millis).saturating_mul(1_000_000)))
-    }
-
-    /// Takes the next opportunity, which is at `now`: what it carries, nothing in an outage.
-    pub(crate) fn take_opportunity(&mut self, now: Timestamp) -> Opportunity {
-        self.next += 1;
-        if self.next == self.opportunities.millis.len() && self.opportunities.repeats {
-            self.next = 0;
-            self.period_start_millis += self.opportunities.period_millis();
-        }
-        while self.outages.next_change().is_some_and(|at| at <= now) {
-            self.outages.change();
-        }
-        Opportunity { left: if self.outages.is_out() { 0 } else { OPPORTUNITY } }
+        self.calendar.opportunities.mean_rate()
     }
 
     /// Takes `packet` into service.

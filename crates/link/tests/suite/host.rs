@@ -64,7 +64,7 @@ impl Host {
         self.check_books();
     }
 
-    pub(crate) fn check_books(&mut self) {
+    pub(crate) fn check_books(&self) {
         let books = self.link.statistics(self.now);
         let out = books.delivered.packets + books.drops.total() + books.inside;
         assert_eq!(books.carried_in + books.arrivals.packets, out, "{books:?}");

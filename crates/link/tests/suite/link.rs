@@ -178,3 +178,15 @@ fn a_window_of_statistics_carries_what_is_inside() {
     assert_eq!(statistics.utilisation, 1.0);
     assert_eq!(statistics.waiting_max, 7);
 }
+
+#[test]
+fn capacity_of_an_idle_link_counts() {
+    let mut host = Host::new(&format!("steps = [['50 ms', '3 Mbit/s']]\n{SLOW}packets = 50 }}"));
+    burst(&mut host, 5, 1000);
+    host.finish();
+    // 40 kbit sent of 50 kbit, and after another 50 ms of 200 kbit.
+    for (millis, utilisation) in [(50.0, 0.8), (100.0, 0.2)] {
+        let found = host.link.statistics(at_millis(millis)).utilisation;
+        assert!((found - utilisation).abs() < 1e-9, "{found}");
+    }
+}
