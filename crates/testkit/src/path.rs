@@ -4,6 +4,8 @@
 //! as a function says, and are reported by the receiving half at its own times. What is lost is told to the
 //! controller when three later packets were reported. It is what unit tests of controllers close their loop with.
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use seaway_control::parts::Ewma;
 use seaway_control::{
     Allowance, Arrival, Content, Fate, Feedback, FeedbackSource, Gauge, Lane, PacketId, PacketReport,
@@ -73,34 +75,13 @@ impl Path {
     /// Loses packets independently with probability `p`.
     #[must_use]
     pub fn losing(mut self, p: f64, seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        self.channel = Box::new(move |_| if random.unit() < p { Channel::Lose } else { Channel::Deliver });
+        let mut random = SplitMix64::seed_from_u64(seed);
+        let threshold = (p * u64::MAX as f64) as u64;
+        self.channel = Box::new(move |_| match random.next_u64() < threshold {
+            true => Channel::Lose,
+            false => Channel::Deliver,
+        });
         self
-    }
-}
-
-/// SplitMix64: small, seeded, the same everywhere.
-#[derive(Debug, Clone)]
-pub struct Random(u64);
-
-impl Random {
-    /// A stream of its own for each seed.
-    pub const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// The next 64 bits.
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in [0, 1).
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
@@ -433,6 +414,22 @@ pub fn gauge(controller: &impl RateController, name: &str) -> Option<f64> {
         }
     });
     found
+}
+
+/// The names of all gauges.
+///
+/// # Errors
+/// Where a reading is no number, or two have one name.
+pub fn gauge_names(controller: &impl RateController) -> Result<Vec<&'static str>, String> {
+    let mut names = Vec::new();
+    let mut wrong = None;
+    controller.inspect(&mut |gauge| {
+        if !gauge.value.is_finite() || names.contains(&gauge.name) {
+            wrong = Some(format!("gauge {gauge:?}"));
+        }
+        names.push(gauge.name);
+    });
+    wrong.map_or(Ok(names), Err)
 }
 
 #[cfg(test)]

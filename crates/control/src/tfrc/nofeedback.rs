@@ -4,7 +4,7 @@ use super::config::Profile;
 use super::receive_limit::ReceiveRates;
 use super::sender::{Cause, Connection, LONGEST_PAUSE};
 use crate::decision::Gauge;
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::Timestamp;
 
 impl Connection {
     /// The timer ran out, if it did: silence for so long is taken for congestion.
@@ -18,9 +18,13 @@ impl Connection {
             (Some(rtt), Profile::Rfc5348) => self.expire_rfc5348(now, rtt),
             (Some(rtt), Profile::Rfc3448) => self.expire_rfc3448(now, rtt),
         }
+        if !self.busy && self.rate == before {
+            self.stop_nofeedback();
+            return None;
+        }
         let interval = self.nofeedback_interval();
         let waited = Gauge::new("nofeedback_interval", interval.as_secs_f64(), "s");
-        self.restart_nofeedback(now, interval.max(TimeDelta::from_nanos(1)));
+        self.restart_nofeedback(now, interval);
         (self.rate != before).then_some(Cause::new("nofeedback timer", waited, 0.0))
     }
 
@@ -61,9 +65,10 @@ impl Connection {
             self.equation_rate / 4.0
         };
         self.receive_rates = ReceiveRates::only(received, now);
-        // Before a loss RFC 3448 leaves X_calc undefined; read as infinite, and X as halved, never raised.
+        // Before a loss RFC 3448 leaves X_calc undefined; read as infinite, and X as halved, never raised. Its
+        // floor of a packet each round-trip time is left out: a dead path would be sent to for ever.
         self.rate = if lossless {
-            (self.rate / 2.0).min(2.0 * received).max(segment / rtt)
+            (self.rate / 2.0).min(2.0 * received).max(self.least_rate())
         } else {
             self.equation_rate.min(2.0 * received).max(self.least_rate())
         };

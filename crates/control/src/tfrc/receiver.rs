@@ -106,12 +106,15 @@ impl LaneReceiver {
             self.report(now, ArrivalRate::default());
             return;
         };
-        if self.timer.is_none() {
+        if self.window.last_mark().is_none() {
             self.report(now, ArrivalRate::default());
             self.restart(now, rtt);
             return;
         }
         let overdue = self.silent && self.config.profile == Profile::Rfc5348;
+        if self.timer.is_none() {
+            self.timer = Some(now + TimeDelta::from_secs_f64(rtt));
+        }
         let worse = change.event && self.losses.rate(now, self.rtt) > self.reported;
         if overdue || worse || change.undone {
             self.expire(now);
@@ -126,6 +129,7 @@ impl LaneReceiver {
 
     /// Counts a packet and looks for losses, without any report.
     pub(super) fn take(&mut self, now: Timestamp, arrival: &Arrival) -> Change {
+        self.catch_up(now);
         let carried = arrival.rtt.filter(|_| self.losses.is_newest(arrival.sequence));
         if let Some(rtt) = carried {
             let rtt = rtt.as_secs_f64().clamp(LEAST_RTT, LONGEST_RTT);
@@ -162,15 +166,30 @@ impl LaneReceiver {
     fn expire(&mut self, now: Timestamp) {
         let rtt = self.rtt.unwrap_or(self.timer_rtt);
         self.silent = !self.fresh;
-        if self.fresh {
+        if self.silent {
+            // The next packet brings the timer back: nobody is woken while nothing comes.
+            self.restart(now, rtt);
+            self.timer = None;
+        } else {
             let window = match self.config.profile {
                 Profile::Rfc5348 => self.timer_rtt,
                 Profile::Rfc3448 => rtt,
             };
             let rate = self.window.measure(now, window).unwrap_or_default();
             self.report(now, rate);
+            self.restart(now, rtt);
         }
-        self.restart(now, rtt);
+    }
+
+    /// Marks the last expiry, at least a round-trip time ago, of a timer that ran on through silence.
+    fn catch_up(&mut self, now: Timestamp) {
+        let Some(mark) = self.window.last_mark().filter(|_| self.silent && self.timer.is_none()) else {
+            return;
+        };
+        let expiries = (now.since(mark).as_secs_f64() / self.timer_rtt).floor() - 1.0;
+        if expiries >= 1.0 {
+            self.window.mark(mark + TimeDelta::from_secs_f64(expiries * self.timer_rtt));
+        }
     }
 
     fn restart(&mut self, now: Timestamp, rtt: f64) {

@@ -17,6 +17,8 @@ use seaway_units::{Bitrate, Ecn, Probability, RemoteTimestamp, TimeDelta, Timest
 pub(super) const LONGEST_PAUSE: f64 = 64.0;
 /// TFRC-SP's least pause between two packets, seconds (RFC 4828 section 3).
 const LEAST_SP_PAUSE: f64 = 0.010;
+/// Least nofeedback interval, seconds: below it the scheduling of either machine would be taken for congestion.
+const LEAST_NOFEEDBACK: f64 = 0.010;
 /// Nofeedback interval before the first round-trip time, seconds (RFC 5348 section 4.2).
 const FIRST_NOFEEDBACK: f64 = 2.0;
 
@@ -101,6 +103,8 @@ impl Connection {
             self.started = true;
             self.receive_rates = ReceiveRates::unlimited(now);
             self.nofeedback_at = Some(now + TimeDelta::from_secs_f64(FIRST_NOFEEDBACK));
+        } else if self.nofeedback_at.is_none() {
+            self.nofeedback_at = Some(now + self.nofeedback_interval());
         }
         self.busy = true;
         let size = packet.size.as_bytes_f64();
@@ -264,13 +268,11 @@ impl Connection {
         let doubled = 2.0 * self.rate;
         self.doubled_at = Some(now);
         self.rate = doubled.min(limit).max(self.initial_rate(rtt));
-        let limit = Gauge::new("receive_limit", limit * 8.0, "bit/s");
-        let rule = if doubled.min(limit.value / 8.0) < doubled {
-            "receive rate limit"
+        Some(if limit < doubled {
+            Cause::new("receive rate limit", Gauge::new("receive_limit", limit * 8.0, "bit/s"), doubled * 8.0)
         } else {
-            "slow start doubling"
-        };
-        Some(Cause::new(rule, limit, doubled * 8.0))
+            Cause::new("slow start doubling", Gauge::new("loss_event_rate", 0.0, ""), 0.0)
+        })
     }
 
     fn explain(&self, limit: f64, former_loss: f64) -> Cause {
@@ -342,12 +344,17 @@ impl Connection {
     pub(super) fn nofeedback_interval(&self) -> TimeDelta {
         let two_packets = 2.0 * self.size.segment / self.rate;
         let seconds = self.rtt.get().map_or(two_packets, |rtt| two_packets.max(4.0 * rtt));
-        TimeDelta::from_secs_f64(seconds).max(self.feedback_every * 2)
+        TimeDelta::from_secs_f64(seconds.max(LEAST_NOFEEDBACK)).max(self.feedback_every * 2)
     }
 
     pub(super) fn restart_nofeedback(&mut self, now: Timestamp, interval: TimeDelta) {
         self.nofeedback_at = Some(now + interval);
         self.busy = false;
+    }
+
+    /// The sender is idle and as slow as silence makes it: the timer waits for the next packet.
+    pub(super) const fn stop_nofeedback(&mut self) {
+        self.nofeedback_at = None;
     }
 
     pub(super) const fn nofeedback_at(&self) -> Option<Timestamp> {

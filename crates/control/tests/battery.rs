@@ -1,0 +1,26 @@
+//! Every entry of the registry through the battery.
+
+use seaway_control::Setting;
+use seaway_control::registry::{CONTROLLERS, build};
+use seaway_testkit::battery::{self, Excuses};
+use seaway_units::{DataSize, Ecn};
+
+/// Options that make another controller of an entry.
+const VARIANTS: &[&str] = &[
+    "fixed(rate=2 Mbit/s)",
+    "tfrc(profile=rfc3448)",
+    "tfrc(count=3, loss=sender)",
+    "tfrc(equation=simple, segment=per-packet)",
+    "tfrc(sp=on, t_rto=coarse)",
+];
+
+#[test]
+fn every_controller_stands_the_battery() {
+    let names = CONTROLLERS.iter().map(|info| info.name).chain(VARIANTS.iter().copied());
+    for name in names {
+        let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::Ect1 };
+        let spec = name.parse().unwrap();
+        let excuses = Excuses { deaf: name.starts_with("fixed") };
+        battery::run(name, excuses, || build(&spec, setting).unwrap());
+    }
+}

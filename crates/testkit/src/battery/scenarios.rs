@@ -1,0 +1,158 @@
+//! Closed loops that no controller may fail in.
+
+use super::Excuses;
+use crate::path::{Bottleneck, Channel, Path, PathRun};
+use seaway_control::{Arrival, BufferLevel, FeedbackSource, Lane, LocalSignal, PeerReport, RateController};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use std::collections::BTreeMap;
+
+const LIMITS: LocalSignal = LocalSignal::Limits {
+    min: Bitrate::from_kbps(50),
+    start: Bitrate::from_kbps(300),
+    max: Bitrate::from_mbps(3),
+};
+
+/// Runs every scenario.
+///
+/// # Panics
+/// Where the controller fails one.
+pub fn run<C, S>(name: &str, excuses: Excuses, make: &impl Fn() -> (C, S))
+where
+    C: RateController + Clone,
+    S: FeedbackSource + Clone,
+{
+    if !excuses.deaf {
+        silence(name, make);
+    }
+    idle(name, make);
+    rare_feedback(name, make);
+    rate_of_zero(name, make);
+}
+
+/// 4 Mbit/s, 20 ms each way, 200 ms of queue: the network `clean`.
+fn clean() -> Path {
+    let bottleneck = Bottleneck { rate: Bitrate::from_mbps(4), queue: TimeDelta::from_millis(200) };
+    Path { bottleneck: Some(bottleneck), ..Path::new(TimeDelta::from_millis(40)) }
+}
+
+fn started<C: RateController, S: FeedbackSource>(
+    path: Path,
+    halves: (C, S),
+    limits: LocalSignal,
+) -> PathRun<C, S> {
+    let mut run = PathRun::new(path, halves);
+    run.controller.on_signal(Timestamp::ZERO, limits);
+    run
+}
+
+/// Nobody answers any more: it must not go on sending, and it must come back.
+fn silence<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn() -> (C, S)) {
+    let (start, max) = (Bitrate::from_kbps(300), Bitrate::from_mbps(3));
+    let mut run = started(clean(), make(), LocalSignal::Limits { min: Bitrate::from_kbps(20), start, max });
+    let before = run.receive_rate(TimeDelta::from_secs(30));
+    assert!(before > Bitrate::from_kbps(200), "{name}: only {before} in 30 s on a clean path");
+    run.path().channel = Box::new(|_| Channel::Lose);
+    run.measure(TimeDelta::from_secs(60));
+    let silent = run.send_rate(TimeDelta::from_secs(60));
+    assert!(silent <= Bitrate::from_kbps(60), "{name}: still sends {silent} after a minute of silence");
+    run.path().channel = Box::new(|_| Channel::Deliver);
+    run.measure(TimeDelta::from_secs(60));
+    let after = run.receive_rate(TimeDelta::from_secs(30));
+    assert!(
+        after.as_bps_f64() > 0.5 * before.as_bps_f64(),
+        "{name}: {after} after the silence, {before} before"
+    );
+}
+
+/// The source pauses and resumes.
+fn idle<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn() -> (C, S)) {
+    let mut run = started(clean(), make(), LIMITS);
+    let before = run.receive_rate(TimeDelta::from_secs(30));
+    let now = run.now();
+    run.controller.on_signal(now, LocalSignal::Paused(true));
+    run.path().source = Some(Bitrate::ZERO);
+    run.measure(TimeDelta::from_secs(120));
+    assert_eq!(run.measure(TimeDelta::from_secs(1)).sent, 0, "{name}");
+    let now = run.now();
+    run.controller.on_signal(now, LocalSignal::Paused(false));
+    run.path().source = None;
+    run.measure(TimeDelta::from_secs(20));
+    let after = run.receive_rate(TimeDelta::from_secs(30));
+    assert!(after.as_bps_f64() > 0.5 * before.as_bps_f64(), "{name}: {after} after idling, {before} before");
+}
+
+/// A media server's habit: feedback every 400 ms at most. No timer may take that for silence.
+fn rare_feedback<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn() -> (C, S)) {
+    let interval = TimeDelta::from_millis(400);
+    let (controller, source) = make();
+    let mut run =
+        started(clean(), (controller, Rare { source, interval, due: None, held: BTreeMap::new() }), LIMITS);
+    run.controller.on_signal(Timestamp::ZERO, LocalSignal::FeedbackEvery(interval));
+    run.measure(TimeDelta::from_secs(60));
+    let rare = run.receive_rate(TimeDelta::from_secs(60));
+    let mut run = started(clean(), make(), LIMITS);
+    run.measure(TimeDelta::from_secs(60));
+    let usual = run.receive_rate(TimeDelta::from_secs(60));
+    assert!(
+        rare.as_bps_f64() > 0.4 * usual.as_bps_f64(),
+        "{name}: {rare} with rare feedback, {usual} usually"
+    );
+}
+
+/// A rate of zero stops the flow, and a rate starts it again.
+fn rate_of_zero<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn() -> (C, S)) {
+    let mut run = started(clean(), make(), LIMITS);
+    run.measure(TimeDelta::from_secs(10));
+    let now = run.now();
+    let zero = LocalSignal::Limits { min: Bitrate::ZERO, start: Bitrate::ZERO, max: Bitrate::ZERO };
+    run.controller.on_signal(now, zero);
+    run.measure(TimeDelta::from_secs(10));
+    assert_eq!(run.controller.target().rate, Bitrate::ZERO, "{name}");
+    let now = run.now();
+    run.controller.on_signal(now, LIMITS);
+    run.measure(TimeDelta::from_secs(30));
+    let after = run.receive_rate(TimeDelta::from_secs(10));
+    assert!(after > Bitrate::from_kbps(100), "{name}: {after} after a rate of zero");
+}
+
+/// Holds reports back, the newest of each lane, until an interval has passed.
+#[derive(Debug, Clone)]
+struct Rare<S> {
+    source: S,
+    interval: TimeDelta,
+    due: Option<Timestamp>,
+    held: BTreeMap<Lane, PeerReport>,
+}
+
+impl<S: FeedbackSource> FeedbackSource for Rare<S> {
+    fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
+        self.source.on_arrival(now, arrival);
+    }
+    fn on_buffer(&mut self, now: Timestamp, level: BufferLevel) {
+        self.source.on_buffer(now, level);
+    }
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.source.handle_timeout(now);
+    }
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        let held = self.due.filter(|_| !self.held.is_empty());
+        [self.source.poll_timeout(), held].into_iter().flatten().min()
+    }
+    fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
+        while let Some((lane, report)) = self.source.poll_report(now) {
+            let new_loss_event = self.held.get(&lane).is_some_and(|held| held.new_loss_event);
+            self.held.insert(
+                lane,
+                PeerReport { new_loss_event: report.new_loss_event || new_loss_event, ..report },
+            );
+        }
+        if self.held.is_empty() || self.due.is_some_and(|due| due > now && due < now + self.interval * 2) {
+            return None;
+        }
+        let report = self.held.pop_first();
+        if self.held.is_empty() {
+            self.due = Some(now + self.interval);
+        }
+        report
+    }
+}

@@ -1,0 +1,116 @@
+//! A controller in its steady state, and the feedback that keeps it there.
+
+use seaway_control::registry::build;
+use seaway_control::{
+    AnyController, Arrival, Content, Fate, Feedback, FeedbackSource, Lane, LocalSignal, PacketId,
+    PacketReport, PeerReport, RateController, SentPacket, Setting, StreamId,
+};
+use seaway_control::{AnyFeedbackSource, BufferLevel};
+use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+
+/// Both halves in a closed loop without a path: ten packets every 10 ms, 50 ms to and fro, a loss now and then.
+#[derive(Debug, Clone)]
+pub struct Steady {
+    /// The sending half.
+    pub controller: AnyController,
+    /// The receiving half.
+    pub source: AnyFeedbackSource,
+    now: Timestamp,
+    next: u64,
+    peer: PeerReport,
+}
+
+impl Steady {
+    /// The controller of that name after half a minute.
+    ///
+    /// # Panics
+    /// Where there is none.
+    pub fn new(name: &str) -> Self {
+        let setting = Setting { packet: DataSize::from_bytes(1200), ecn: Ecn::Ect1 };
+        let (mut controller, source) = build(&name.parse().unwrap(), setting).unwrap();
+        let (min, max) = (Bitrate::from_kbps(150), Bitrate::from_mbps(20));
+        controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start: Bitrate::from_mbps(1), max });
+        let now = Timestamp::ZERO + TimeDelta::from_secs(1);
+        let mut steady = Self { controller, source, now, next: 0, peer: PeerReport::default() };
+        for _ in 0..3000 {
+            steady.round();
+        }
+        steady
+    }
+
+    /// Ten packets leave, ten arrive, ten are reported.
+    pub fn round(&mut self) {
+        let packets = self.send();
+        self.arrive(&packets);
+        self.report(&packets);
+    }
+
+    /// Ten packets leave.
+    pub fn send(&mut self) -> [SentPacket; 10] {
+        self.now += TimeDelta::from_millis(10);
+        let first = self.next;
+        self.next += 10;
+        let packets = std::array::from_fn(|index| SentPacket {
+            id: PacketId(first + index as u64),
+            lane: Lane(0),
+            sequence: first + index as u64,
+            size: DataSize::from_bytes(1200),
+            content: Content::Media(StreamId(0)),
+            probe: None,
+            backlog: DataSize::from_bytes(2400),
+        });
+        for packet in &packets {
+            self.controller.stamp(self.now, packet);
+            self.controller.on_sent(self.now, packet);
+        }
+        if self.controller.poll_timeout().is_some_and(|due| due <= self.now) {
+            self.controller.handle_timeout(self.now);
+        }
+        packets
+    }
+
+    /// They arrive, all but the lost ones.
+    pub fn arrive(&mut self, packets: &[SentPacket]) {
+        let held = DataSize::from_bytes(8000);
+        self.source.on_buffer(self.now, BufferLevel { held, capacity: DataSize::from_bytes(16_384) });
+        for packet in packets.iter().filter(|packet| packet.sequence % 97 != 0) {
+            let arrival = Arrival {
+                lane: packet.lane,
+                sequence: packet.sequence,
+                size: packet.size,
+                ecn: Ecn::Ect1,
+                tag: None,
+                sent: RemoteTimestamp::from_nanos(self.now.as_nanos()),
+                rtt: Some(TimeDelta::from_millis(50)),
+                ends_frame: false,
+            };
+            self.source.on_arrival(self.now, &arrival);
+        }
+        self.source.handle_timeout(self.now);
+        while let Some((_, peer)) = self.source.poll_report(self.now) {
+            self.peer = peer;
+        }
+    }
+
+    /// Their fate and the newest report come back.
+    pub fn report(&mut self, packets: &[SentPacket; 10]) {
+        let at = Some(RemoteTimestamp::from_nanos(self.now.as_nanos()));
+        let reports = packets.map(|packet| PacketReport {
+            packet,
+            sent: self.now - TimeDelta::from_millis(50),
+            fate: if packet.sequence % 97 == 0 { Fate::Lost } else { Fate::Received { at, ecn: Ecn::Ect1 } },
+        });
+        let rtt = Some(TimeDelta::from_millis(50));
+        let feedback = Feedback { lane: Lane(0), rtt, packets: &reports, requested: &[], peer: self.peer };
+        self.controller.on_feedback(self.now, &feedback);
+        while self.controller.poll_decision().is_some() {}
+        while self.controller.poll_probe(self.now).is_some() {}
+    }
+
+    /// What a session asks after each input.
+    pub fn ask(&self) -> (Bitrate, Option<Timestamp>) {
+        let lanes = 0..self.controller.lanes();
+        let rate = lanes.map(|lane| self.controller.allowance(Lane(lane)).rate).sum::<Bitrate>();
+        (rate.min(self.controller.target().rate), self.controller.poll_timeout())
+    }
+}
