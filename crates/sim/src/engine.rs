@@ -91,7 +91,7 @@ impl<P> Observer<P> for () {}
 /// calls, `Box<dyn Node<P>>` keeps them open); `O` the observer.
 #[derive(Debug)]
 pub struct Engine<P, A, O = ()> {
-    topology: Topology,
+    topology: Topology<Hop>,
     elements: Vec<Element<P>>,
     agents: Vec<A>,
     routes: Vec<Route>,
@@ -120,7 +120,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     }
 
     /// The places of this world.
-    pub fn topology(&mut self) -> &mut Topology {
+    pub fn topology(&mut self) -> &mut Topology<Hop> {
         &mut self.topology
     }
 

@@ -10,4 +10,4 @@ mod topology;
 
 pub use cell::Addressed;
 pub use engine::{AgentId, Engine, Envelope, Observer, RouteId};
-pub use topology::{ElementId, Place, Topology};
+pub use topology::{ElementId, Hop, Place, Topology};

@@ -12,21 +12,27 @@ pub struct ElementId(pub(crate) u32);
 
 /// A step of a packet's way: into `element` by one of its ports, out by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hop {
+pub struct Hop {
     pub(crate) element: ElementId,
     pub(crate) enter: u16,
     pub(crate) leave: u16,
 }
 
-/// Which places there are and how they are joined.
-#[derive(Debug, Clone, Default)]
-pub struct Topology {
+/// Which places there are and how they are joined; `W` names a way from one to the next.
+#[derive(Debug, Clone)]
+pub struct Topology<W> {
     names: Vec<String>,
-    /// The hops that start at each place, in the order they were added.
-    ways: Vec<Vec<(Hop, Place)>>,
+    /// The ways that start at each place, in the order they were added.
+    ways: Vec<Vec<(W, Place)>>,
 }
 
-impl Topology {
+impl<W> Default for Topology<W> {
+    fn default() -> Self {
+        Self { names: Vec::new(), ways: Vec::new() }
+    }
+}
+
+impl<W: Copy> Topology<W> {
     /// The place called `name`, made where it is new.
     pub fn place(&mut self, name: &str) -> Place {
         self.find(name).unwrap_or_else(|| {
@@ -46,14 +52,15 @@ impl Topology {
         self.names.iter().map(String::as_str)
     }
 
-    pub(crate) fn join(&mut self, from: Place, hop: Hop, to: Place) {
-        self.ways[from.0 as usize].push((hop, to));
+    /// Adds a one-way way.
+    pub fn join(&mut self, from: Place, way: W, to: Place) {
+        self.ways[from.0 as usize].push((way, to));
     }
 
-    /// The way with the fewest hops; among equals the one whose hops were added first. `None` where there is
-    /// none, empty where `from` is `to`.
-    pub(crate) fn shortest(&self, from: Place, to: Place) -> Option<Vec<Hop>> {
-        let mut came: Vec<Option<(Place, Hop)>> = vec![None; self.names.len()];
+    /// The fewest ways that lead from one place to another; among equals those that were added first. `None` where
+    /// there are none, empty where `from` is `to`.
+    pub fn shortest(&self, from: Place, to: Place) -> Option<Vec<W>> {
+        let mut came: Vec<Option<(Place, W)>> = vec![None; self.names.len()];
         let mut reached = vec![false; self.names.len()];
         let mut frontier = VecDeque::from([from]);
         reached[from.0 as usize] = true;
