@@ -1,7 +1,9 @@
 //! RTP header extensions (RFC 8285): elements with a local identifier, in a one-byte or a two-byte form.
 
+mod frame_marking;
 mod tfrc;
 
+pub use frame_marking::FrameMarking;
 pub use tfrc::{CtfrcData, TfrcData};
 
 use crate::Error;
