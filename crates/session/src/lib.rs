@@ -1,1 +1,40 @@
-//! Sans-I/O endpoints: packetiser, pacer, history, receiver, feedback.
+//! Sans-I/O endpoints of a media session: a [`Sender`] of frames and a [`Receiver`] of them.
+//!
+//! Both are pure state machines in the manner of a QUIC library: time arrives as an argument, packets leave by
+//! `poll_transmit`, news by `poll_event`, and `poll_timeout` names the next wake-up. The same pair runs in the
+//! simulator, which carries a [`Message`] as it is, and on sockets, which carry its octets; a test holds the two
+//! equal.
+//!
+//! ```text
+//! frame -> cut -> send queue -> pacer -> | Message | -> reorder, repair -> frame -> playout
+//!                    ^ allowance         |         |        | arrivals
+//!               controller <- matching <-| Message |<- reports (pace: the receiving half)
+//! ```
+//!
+//! Everything from the network is hostile: it is checked, bounded and counted in [`Refused`], and never a panic.
+//! Every rate and size counts IP datagrams.
+
+mod announcement;
+mod clock;
+mod config;
+mod counter;
+mod event;
+mod frame;
+mod message;
+mod packetise;
+mod payload;
+mod receiver;
+mod sender;
+mod source;
+mod statistics;
+
+pub use announcement::Announcement;
+pub use config::*;
+pub use event::{KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
+pub use frame::{Frame, FrameData, FrameKind, ReceivedFrame};
+pub use message::{ControlData, Message, Received, RtpPacket, Transmit, payload_type};
+pub use payload::Payload;
+pub use receiver::{BufferStatistics, Receiver};
+pub use sender::Sender;
+pub use source::SourceId;
+pub use statistics::*;

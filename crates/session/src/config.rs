@@ -1,0 +1,238 @@
+//! What an endpoint is told once.
+
+use seaway_control::ControlSpec;
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
+
+/// Octets of the IPv4 and UDP headers.
+pub const OVERHEAD_IPV4: DataSize = DataSize::from_bytes(28);
+/// Octets of the IPv6 and UDP headers.
+pub const OVERHEAD_IPV6: DataSize = DataSize::from_bytes(48);
+
+/// Configuration of a [`Sender`](crate::Sender).
+#[derive(Debug, Clone)]
+pub struct SenderConfig {
+    /// First of the 1024 synchronisation sources of the session: its name. Random where it matters.
+    pub session: u32,
+    /// First RTP sequence number of each source.
+    pub initial_sequence: u16,
+    /// Media timestamp of our clock's origin.
+    pub timestamp_offset: u32,
+    /// The controller.
+    pub control: ControlSpec,
+    /// The codepoint the controller may put on packets.
+    pub ecn: Ecn,
+    /// The largest packet, as an IP datagram.
+    pub packet: DataSize,
+    /// Octets of the IP and UDP headers.
+    pub overhead: DataSize,
+    /// The range of the rate.
+    pub limits: Limits,
+    /// The encoders, at most 8; stream n is the n-th.
+    pub streams: Vec<StreamConfig>,
+    /// What is kept together on a lane.
+    pub stripe: Stripe,
+    /// How the receiver is to report.
+    pub feedback: FeedbackFormat,
+    /// Retransmission; `None`: requests are counted and not served.
+    pub repair: Option<RepairLimits>,
+    /// The send queue.
+    pub queue: QueueLimits,
+}
+
+impl SenderConfig {
+    /// One stream of `format` under `control`, the rest as most would have it: packets of 1200 B over IPv4,
+    /// native feedback, retransmission, a send queue of half a second.
+    pub fn new(session: u32, control: ControlSpec, limits: Limits, format: Format) -> Self {
+        Self {
+            session,
+            initial_sequence: 0,
+            timestamp_offset: 0,
+            control,
+            ecn: Ecn::NotEct,
+            packet: DataSize::from_bytes(1200),
+            overhead: OVERHEAD_IPV4,
+            limits,
+            streams: vec![StreamConfig { format, weight: 1.0, min: Bitrate::ZERO, max: limits.max }],
+            stripe: Stripe::default(),
+            feedback: FeedbackFormat::default(),
+            repair: Some(RepairLimits::default()),
+            queue: QueueLimits::default(),
+        }
+    }
+}
+
+/// The range of the rate, in wire octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Never below.
+    pub min: Bitrate,
+    /// The first rate, for controllers without a slow start.
+    pub start: Bitrate,
+    /// Never above: what the encoders could use.
+    pub max: Bitrate,
+}
+
+/// One encoder.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StreamConfig {
+    /// How its frames are written into packets.
+    pub format: Format,
+    /// Its part of the rate relative to the other streams; above zero.
+    pub weight: f32,
+    /// It cannot go below.
+    pub min: Bitrate,
+    /// It has no use for more.
+    pub max: Bitrate,
+}
+
+/// How frames are written into packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Cut at the packet size, nothing added; synthetic frames mostly.
+    Opaque,
+    /// H.264 access units in Annex B form; RFC 6184, packetization-mode 1.
+    H264,
+    /// MPEG-1/2 video pictures with the headers before them; RFC 2250.
+    Mpv,
+}
+
+/// What is kept together on one lane of a controller that has several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Stripe {
+    /// Nothing: the lane that is due takes the next packet.
+    Packet,
+    /// Frames, in turn.
+    Frame,
+    /// Groups of pictures, in turn.
+    #[default]
+    Gop,
+}
+
+/// How a receiver reports arrivals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FeedbackFormat {
+    /// RFC 8888, and beside it what the receiving half of the controller computed.
+    #[default]
+    Native,
+    /// RFC 8888 alone; the receiving half runs at the sender on what is reported.
+    Ccfb,
+    /// Transport-wide congestion control, likewise.
+    Twcc,
+}
+
+/// What a sender does about requests for retransmission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RepairLimits {
+    /// A packet is sent again at most so often.
+    pub repeats: u8,
+    /// And not once it left this long ago.
+    pub age: TimeDelta,
+}
+
+impl Default for RepairLimits {
+    fn default() -> Self {
+        Self { repeats: 3, age: TimeDelta::from_secs(1) }
+    }
+}
+
+/// Bounds of the send queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueLimits {
+    /// Frames that waited longer are dropped. `None`: media does not grow stale (stored files, saturation).
+    pub delay: Option<TimeDelta>,
+    /// Frames are refused while more than this waits.
+    pub size: DataSize,
+}
+
+impl Default for QueueLimits {
+    fn default() -> Self {
+        Self { delay: Some(TimeDelta::from_millis(500)), size: DataSize::from_bytes(8_000_000) }
+    }
+}
+
+/// Configuration of a [`Receiver`](crate::Receiver).
+#[derive(Debug, Clone)]
+pub struct ReceiverConfig {
+    /// Our synchronisation source in reports. Random where it matters.
+    pub ssrc: u32,
+    /// Octets of the IP and UDP headers.
+    pub overhead: DataSize,
+    /// When frames are given out.
+    pub playout: Playout,
+    /// Requests for retransmission; `None`: none are made.
+    pub repair: Option<RepairRequests>,
+    /// What a session description told beforehand. `None`: the sender's own announcement is awaited.
+    pub announced: Option<crate::Announcement>,
+    /// Another sender is accepted once the present one was silent for this long.
+    pub lock: TimeDelta,
+}
+
+impl ReceiverConfig {
+    /// Adaptive playout up to 500 ms, retransmission, IPv4, a lock of 1 s.
+    pub fn new(ssrc: u32) -> Self {
+        Self {
+            ssrc,
+            overhead: OVERHEAD_IPV4,
+            playout: Playout::default(),
+            repair: Some(RepairRequests::default()),
+            announced: None,
+            lock: TimeDelta::from_secs(1),
+        }
+    }
+}
+
+/// When a receiver gives frames out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Playout {
+    /// Each frame at its capture time, later by the least delay seen on the path and by a playout delay that
+    /// follows the lateness of frames, from `min` to `max`.
+    Adaptive {
+        /// Least playout delay.
+        min: TimeDelta,
+        /// Largest playout delay: what is not whole by then is given up.
+        max: TimeDelta,
+    },
+    /// A buffer of bytes drained at a constant rate (S000 section 3).
+    Bytes(ByteBufferConfig),
+}
+
+impl Default for Playout {
+    fn default() -> Self {
+        Self::Adaptive { min: TimeDelta::ZERO, max: TimeDelta::from_millis(500) }
+    }
+}
+
+/// A receiver's buffer of bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ByteBufferConfig {
+    /// What it can hold; bytes beyond are refused.
+    pub capacity: DataSize,
+    /// How fast it is drained.
+    pub consume: Bitrate,
+    /// Playback begins when it first holds this part of the capacity, 0 to 1.
+    pub start_level: f64,
+}
+
+/// How a receiver asks for lost packets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RepairRequests {
+    /// A packet is asked for at most so often.
+    pub repeats: u8,
+    /// And only if the repair can be there this long after the frame could have been shown at the earliest.
+    pub deadline: TimeDelta,
+    /// A request needs this much more time than the round-trip, as a part of it.
+    pub margin: f64,
+    /// How long a gap may be mere reordering where fewer than three later packets came.
+    pub reorder: TimeDelta,
+}
+
+impl Default for RepairRequests {
+    fn default() -> Self {
+        Self {
+            repeats: 3,
+            deadline: TimeDelta::from_millis(500),
+            margin: 0.2,
+            reorder: TimeDelta::from_millis(10),
+        }
+    }
+}

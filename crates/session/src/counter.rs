@@ -1,0 +1,65 @@
+//! Numbers that wrap on the wire, counted on without end at home.
+
+/// Follows a counter of `BITS` bits: each number is taken for the one nearest to the highest seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unwrap<const BITS: u32> {
+    highest: u64,
+}
+
+impl<const BITS: u32> Unwrap<BITS> {
+    /// Begins at `first`, one whole turn above zero, so that a number before it is no less a number.
+    pub(crate) fn new(first: u32) -> Self {
+        Self { highest: (1 << BITS) + u64::from(first) }
+    }
+
+    /// Begins at `first` in the first turn.
+    pub(crate) fn from_zero(first: u32) -> Self {
+        Self { highest: first.into() }
+    }
+
+    /// The highest number seen.
+    pub(crate) fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// What `number` stands for; the highest seen does not change.
+    pub(crate) fn peek(&self, number: u32) -> u64 {
+        nearest::<BITS>(self.highest, number)
+    }
+
+    /// What `number` stands for, and remembers it where it is the highest.
+    pub(crate) fn next(&mut self, number: u32) -> u64 {
+        let unwrapped = self.peek(number);
+        self.highest = self.highest.max(unwrapped);
+        unwrapped
+    }
+}
+
+/// The value nearest to `near` whose low `BITS` bits are `number`.
+pub(crate) fn nearest<const BITS: u32>(near: u64, number: u32) -> u64 {
+    let ahead = number.wrapping_sub(near as u32) << (32 - BITS);
+    near.saturating_add_signed(i64::from(ahead as i32 >> (32 - BITS)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_wrap_both_ways() {
+        let mut sequence = Unwrap::<16>::new(65_534);
+        let base = (1 << 16) + 65_534;
+        assert_eq!(sequence.next(0), base + 2);
+        assert_eq!(sequence.next(65_535), base + 1);
+        assert_eq!(sequence.next(5), base + 7);
+        assert_eq!(sequence.peek(40_000), base - 25_534);
+        let mut frames = Unwrap::<12>::new(4_095);
+        assert_eq!(frames.next(0), 8_192);
+        assert_eq!(Unwrap::<32>::new(u32::MAX).next(0), 1 << 33);
+    }
+
+    #[test]
+    fn never_below_zero() {
+        assert_eq!(nearest::<16>(3, 65_535), 0);
+    }
+}

@@ -1,0 +1,123 @@
+//! What an endpoint has to tell its driver.
+
+use crate::announcement::Announcement;
+use crate::frame::ReceivedFrame;
+use seaway_control::{Arrival, Decision, Feedback, SentPacket, Share, StreamId};
+use seaway_units::Timestamp;
+use std::collections::VecDeque;
+use std::fmt;
+
+/// What a [`Sender`](crate::Sender) has to tell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SenderEvent {
+    /// An encoder may use this from now on.
+    Share {
+        /// The encoder.
+        stream: StreamId,
+        /// Its part of the target, wire headers included.
+        share: Share,
+    },
+    /// An encoder is to make its next frame a key frame.
+    KeyFrameWanted {
+        /// The encoder.
+        stream: StreamId,
+        /// Why.
+        cause: KeyFrameCause,
+    },
+    /// Frames were dropped from the send queue.
+    FramesDropped {
+        /// How many.
+        frames: u64,
+    },
+    /// The controller changed its rate or its phase.
+    Decision(Decision),
+    /// A receiver reports for the first time, or another one after it.
+    PeerAppeared {
+        /// Its synchronisation source.
+        ssrc: u32,
+    },
+    /// The receiver said goodbye.
+    PeerLeft {
+        /// Its synchronisation source.
+        ssrc: u32,
+    },
+}
+
+/// Why a key frame is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyFrameCause {
+    /// The receiver lost a reference.
+    PictureLoss,
+    /// A reference was dropped from our own send queue.
+    Dropped,
+    /// A new receiver appeared.
+    NewPeer,
+}
+
+/// What a [`Receiver`](crate::Receiver) has to tell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReceiverEvent {
+    /// A frame, at the instant it is to be decoded and shown.
+    Frame(ReceivedFrame),
+    /// Frames of a stream were given up, or cannot be decoded without what was lost.
+    FramesLost {
+        /// The encoder.
+        stream: StreamId,
+        /// How many; those of an outage longer than 4095 frames are counted modulo that.
+        frames: u64,
+    },
+    /// Pictures of a stream stand still from here to the next key frame.
+    Frozen {
+        /// The encoder.
+        stream: StreamId,
+    },
+    /// The receiver belongs to this sender from now on.
+    Locked(Announcement),
+    /// The sender changed what it announced: another controller.
+    Reannounced(Announcement),
+    /// The sender said goodbye or fell silent.
+    Unlocked,
+}
+
+/// Looks on while an endpoint works, for time series and captures. Nothing it does changes the endpoint.
+pub trait Observer: fmt::Debug + Send + Sync {
+    /// The sender's packet left.
+    fn on_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}
+    /// The sender got matched feedback.
+    fn on_feedback(&mut self, _now: Timestamp, _feedback: &Feedback<'_>) {}
+    /// The receiver's packet arrived, duplicates left out.
+    fn on_arrival(&mut self, _now: Timestamp, _arrival: &Arrival) {}
+}
+
+/// A bounded queue of events: the oldest unread ones are counted and dropped.
+#[derive(Debug)]
+pub(crate) struct Events<E> {
+    queue: VecDeque<E>,
+    dropped: u64,
+}
+
+impl<E> Events<E> {
+    const CAPACITY: usize = 4096;
+
+    pub(crate) fn push(&mut self, event: E) {
+        if self.queue.len() == Self::CAPACITY {
+            self.queue.pop_front();
+            self.dropped += 1;
+        }
+        self.queue.push_back(event);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<E> {
+        self.queue.pop_front()
+    }
+
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl<E> Default for Events<E> {
+    fn default() -> Self {
+        Self { queue: VecDeque::new(), dropped: 0 }
+    }
+}

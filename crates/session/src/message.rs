@@ -1,0 +1,262 @@
+//! What one endpoint hands the other: header packets that encode to exactly the bytes they count.
+
+use crate::payload::Payload;
+use bytes::Bytes;
+use seaway_control::Lane;
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use seaway_wire::extension::{CtfrcData, Form, FrameMarking, TfrcData, TransportSequence, Writer};
+use seaway_wire::rtp::{self, HEADER_LEN, Header};
+use seaway_wire::{Error, MicrosClock, rtcp};
+
+/// A packet that leaves at the instant it was polled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transmit {
+    /// The whole IP datagram, headers included.
+    pub size: DataSize,
+    /// The codepoint of its IP header.
+    pub ecn: Ecn,
+    /// The connection it leaves by; a driver with several sockets may use it.
+    pub lane: Lane,
+    /// What it carries.
+    pub message: Message,
+}
+
+/// A packet that came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Received {
+    /// When it arrived: the kernel's time where there is one, at most the present.
+    pub at: Timestamp,
+    /// The codepoint it arrived with.
+    pub ecn: Ecn,
+    /// What it carries.
+    pub message: Message,
+}
+
+/// The content of one datagram. Every field is held as the wire holds it, so that a simulator may carry the
+/// message as it is and a socket its octets, to the same effect.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// Media, its repair, or padding.
+    Rtp(RtpPacket),
+    /// One or more RTCP packets, encoded.
+    Rtcp(Bytes),
+}
+
+impl Message {
+    /// Octets of the UDP payload.
+    pub fn wire_len(&self) -> usize {
+        match self {
+            Self::Rtp(packet) => packet.wire_len(),
+            Self::Rtcp(bytes) => bytes.len(),
+        }
+    }
+
+    /// Appends the octets of the UDP payload to `buffer`. Synthetic payload becomes zeros.
+    pub fn encode(&self, buffer: &mut Vec<u8>) {
+        match self {
+            Self::Rtp(packet) => packet.encode(buffer),
+            Self::Rtcp(bytes) => buffer.extend_from_slice(bytes),
+        }
+    }
+
+    /// Reads a UDP payload; the message keeps slices of `datagram` where it can.
+    ///
+    /// # Errors
+    /// What no endpoint of ours would send: malformed RTP or RTCP, contributing sources, padding, an
+    /// extension of another profile.
+    pub fn decode(datagram: &Bytes) -> Result<Self, Error> {
+        if rtcp::is_rtcp(datagram) {
+            rtcp::packets(datagram).try_for_each(|packet| packet.map(|_| ()))?;
+            return Ok(Self::Rtcp(datagram.clone()));
+        }
+        RtpPacket::decode(datagram).map(Self::Rtp)
+    }
+}
+
+/// An RTP packet (RFC 3550 section 5.1) with the header extensions of this project.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RtpPacket {
+    /// Set on the last packet of a frame.
+    pub marker: bool,
+    /// See [`payload_type`].
+    pub payload_type: u8,
+    /// Counts packets of the source, modulo 2^16.
+    pub sequence_number: u16,
+    /// The frame's capture time, 90 kHz.
+    pub timestamp: u32,
+    /// Synchronisation source; see [`SourceId`](crate::SourceId).
+    pub ssrc: u32,
+    /// For the receiving half of the controller.
+    pub control: Option<ControlData>,
+    /// Which piece of which frame it is.
+    pub marking: Option<FrameMarking>,
+    /// Counts packets of the session, modulo 2^16, for transport-wide feedback.
+    pub transport_sequence: Option<u16>,
+    /// What it carries.
+    pub payload: Payload,
+}
+
+/// RTP payload types, fixed for this project's sessions.
+pub mod payload_type {
+    /// MPEG-1/2 video (RFC 2250), the static assignment of RFC 3551.
+    pub const MPV: u8 = 32;
+    /// H.264 (RFC 6184).
+    pub const H264: u8 = 96;
+    /// Frames cut at the packet size, nothing added.
+    pub const OPAQUE: u8 = 97;
+    /// Retransmission (RFC 4588).
+    pub const RTX: u8 = 98;
+    /// Filling for probes; its payload means nothing.
+    pub const PADDING: u8 = 99;
+
+    /// The payload type of frames in this format.
+    pub const fn of(format: crate::Format) -> u8 {
+        match format {
+            crate::Format::Opaque => OPAQUE,
+            crate::Format::H264 => H264,
+            crate::Format::Mpv => MPV,
+        }
+    }
+}
+
+/// What the controller's sending half tells its receiving half with each packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ControlData {
+    /// Counts departures of the lane, modulo 2^32.
+    pub sequence_number: u32,
+    /// When the packet left.
+    pub sent: MicrosClock,
+    /// The sender's round-trip estimate, in whole microseconds from one up.
+    pub rtt: Option<TimeDelta>,
+    /// A number of the controller's own.
+    pub tag: Option<u16>,
+}
+
+/// Local identifiers of the header extension elements.
+mod element {
+    pub(super) use seaway_wire::extension::{CtfrcData, FrameMarking, TfrcData};
+    pub(super) const TRANSPORT_SEQUENCE: u8 = 4;
+}
+
+/// Octets of an element's identifier and length.
+const ELEMENT_HEAD: usize = 2;
+/// The longest extension: control data with a tag, frame data, transport-wide number.
+const LONGEST: usize = 3 * ELEMENT_HEAD + CtfrcData::LEN + FrameMarking::LEN + 2;
+
+impl RtpPacket {
+    /// Octets of an encoded packet before its payload.
+    pub(crate) const fn header_len(tagged: bool, framed: bool, transport_wide: bool) -> usize {
+        let control = ELEMENT_HEAD + if tagged { CtfrcData::LEN } else { TfrcData::LEN };
+        let frame = if framed { ELEMENT_HEAD + FrameMarking::LEN } else { 0 };
+        let transport = if transport_wide { ELEMENT_HEAD + 2 } else { 0 };
+        HEADER_LEN + 4 + (control + frame + transport).next_multiple_of(4)
+    }
+
+    fn wire_len(&self) -> usize {
+        let Some(control) = self.control else {
+            // Only a foreign packet: rare enough to be measured by writing it.
+            let mut scratch = [0; LONGEST];
+            return self.header(&mut scratch).buffer_len() + self.payload.len();
+        };
+        let (frame, transport) = (self.marking.is_some(), self.transport_sequence.is_some());
+        Self::header_len(control.tag.is_some(), frame, transport) + self.payload.len()
+    }
+
+    fn header<'a>(&self, scratch: &'a mut [u8; LONGEST]) -> Header<'a> {
+        let mut writer = Writer::new(Form::TwoByte, scratch);
+        let mut push =
+            |id, data: &[u8]| writer.push(id, data).unwrap_or_else(|error| unreachable!("{error}"));
+        if let Some(control) = self.control {
+            let tfrc =
+                TfrcData { sequence_number: control.sequence_number, sent: control.sent, rtt: control.rtt };
+            match control.tag {
+                None => push(element::TfrcData::DEFAULT_ID, &tfrc.to_bytes()),
+                Some(virtual_sequence) => {
+                    let data = CtfrcData { tfrc, virtual_sequence, is_virtual: true };
+                    push(element::CtfrcData::DEFAULT_ID, &data.to_bytes());
+                }
+            }
+        }
+        if let Some(frame) = self.marking {
+            push(element::FrameMarking::DEFAULT_ID, &frame.to_bytes());
+        }
+        if let Some(number) = self.transport_sequence {
+            push(element::TRANSPORT_SEQUENCE, &TransportSequence(number).to_bytes());
+        }
+        Header {
+            marker: self.marker,
+            payload_type: self.payload_type,
+            sequence_number: self.sequence_number,
+            timestamp: self.timestamp,
+            ssrc: self.ssrc,
+            extension: writer.finish(),
+            ..Header::default()
+        }
+    }
+
+    fn encode(&self, buffer: &mut Vec<u8>) {
+        let mut scratch = [0; LONGEST];
+        let header = self.header(&mut scratch);
+        let start = buffer.len();
+        buffer.resize(start + header.buffer_len(), 0);
+        // The payload type is a constant of ours or came from seven bits; the rest cannot fail.
+        header.emit(&mut buffer[start..]).unwrap_or_else(|error| unreachable!("{error}"));
+        self.payload.write(buffer);
+    }
+
+    fn decode(datagram: &Bytes) -> Result<Self, Error> {
+        let packet = rtp::Packet::parse(datagram)?;
+        let header = packet.header;
+        let unexpected =
+            |field, seen: usize, expected| Error::Invalid { field, offset: 0, seen: seen as u64, expected };
+        if !header.csrc.is_empty() {
+            return Err(unexpected("RTP CSRC count", header.csrc.len(), "0"));
+        }
+        if packet.padding != 0 {
+            return Err(unexpected("RTP padding", packet.padding.into(), "none"));
+        }
+        let mut decoded = Self {
+            marker: header.marker,
+            payload_type: header.payload_type,
+            sequence_number: header.sequence_number,
+            timestamp: header.timestamp,
+            ssrc: header.ssrc,
+            control: None,
+            marking: None,
+            transport_sequence: None,
+            payload: Payload::from(datagram.slice_ref(packet.payload)),
+        };
+        if let Some(extension) = header.extension {
+            decoded.read_elements(&extension)?;
+        }
+        Ok(decoded)
+    }
+
+    fn read_elements(&mut self, extension: &rtp::Extension<'_>) -> Result<(), Error> {
+        for element in extension.elements() {
+            let element = element?;
+            match element.id {
+                element::TfrcData::DEFAULT_ID => {
+                    self.control = Some(ControlData::from_tfrc(TfrcData::parse(element.data)?, None));
+                }
+                element::CtfrcData::DEFAULT_ID => {
+                    let data = CtfrcData::parse(element.data)?;
+                    let tag = data.is_virtual.then_some(data.virtual_sequence);
+                    self.control = Some(ControlData::from_tfrc(data.tfrc, tag));
+                }
+                element::FrameMarking::DEFAULT_ID => self.marking = Some(FrameMarking::parse(element.data)?),
+                element::TRANSPORT_SEQUENCE => {
+                    self.transport_sequence = Some(TransportSequence::parse(element.data)?.0);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ControlData {
+    fn from_tfrc(data: TfrcData, tag: Option<u16>) -> Self {
+        Self { sequence_number: data.sequence_number, sent: data.sent, rtt: data.rtt, tag }
+    }
+}

@@ -1,0 +1,83 @@
+//! Frames into payloads and back.
+
+mod h264;
+
+use crate::config::Format;
+use crate::frame::FrameData;
+use crate::payload::Payload;
+use bytes::Bytes;
+use seaway_units::DataSize;
+use seaway_wire::Error;
+
+/// Cuts a frame into payloads of at most `limit` octets, appended to `payloads`.
+///
+/// # Errors
+/// A frame that is not in its format.
+pub(crate) fn cut(
+    format: Format,
+    data: &FrameData,
+    limit: usize,
+    payloads: &mut Vec<Payload>,
+) -> Result<(), Error> {
+    match (format, data) {
+        (Format::H264, FrameData::Coded(frame)) => h264::cut(frame, limit, payloads)?,
+        (_, FrameData::Coded(frame)) => {
+            let pieces = frame.chunks(limit).map(|piece| Payload::from(frame.slice_ref(piece)));
+            payloads.extend(pieces);
+        }
+        (_, FrameData::Synthetic(size)) => {
+            let mut left = usize::try_from(size.as_bytes()).unwrap_or(usize::MAX);
+            while left > 0 {
+                let piece = left.min(limit);
+                payloads.push(Payload::zeros(piece));
+                left -= piece;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts the payloads of a whole frame together; `None` where they do not make one.
+pub(crate) fn join<'a>(
+    format: Format,
+    payloads: impl Iterator<Item = &'a Payload> + Clone,
+) -> Option<FrameData> {
+    match format {
+        Format::H264 => h264::join(payloads).map(FrameData::Coded),
+        Format::Opaque | Format::Mpv => {
+            let size: usize = payloads.clone().map(Payload::len).sum();
+            if payloads.clone().any(Payload::is_synthetic) {
+                return Some(FrameData::Synthetic(DataSize::from_bytes(size as u64)));
+            }
+            let mut frame = Vec::with_capacity(size);
+            payloads.for_each(|payload| payload.write(&mut frame));
+            Some(FrameData::Coded(Bytes::from(frame)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn opaque_frames_come_back(frame in prop::collection::vec(any::<u8>(), 1..5000), limit in 1usize..1500) {
+            let data = FrameData::Coded(Bytes::from(frame));
+            let mut payloads = Vec::new();
+            cut(Format::Opaque, &data, limit, &mut payloads).unwrap();
+            prop_assert!(payloads.iter().all(|payload| (1..=limit).contains(&payload.len())));
+            prop_assert_eq!(join(Format::Opaque, payloads.iter()), Some(data));
+        }
+    }
+
+    #[test]
+    fn synthetic_frames_keep_their_size() {
+        let data = FrameData::Synthetic(DataSize::from_bytes(2500));
+        let mut payloads = Vec::new();
+        cut(Format::Opaque, &data, 1000, &mut payloads).unwrap();
+        assert_eq!(payloads.iter().map(Payload::len).collect::<Vec<_>>(), [1000, 1000, 500]);
+        assert_eq!(join(Format::Opaque, payloads.iter()), Some(data));
+    }
+}

@@ -1,0 +1,173 @@
+//! What a packet carries, without a copy: a few octets of payload header before a slice of the frame.
+
+use bytes::{Buf, Bytes};
+use std::fmt;
+
+/// A payload: at most [`Payload::HEAD`] octets that a packetiser wrote, then a slice of the frame, or so many
+/// zeros where the frame is synthetic. Two payloads are equal where their octets are.
+#[derive(Clone, Default)]
+pub struct Payload {
+    head: [u8; Self::HEAD],
+    head_len: u8,
+    body: Body,
+}
+
+#[derive(Clone)]
+enum Body {
+    Bytes(Bytes),
+    Zeros(u32),
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Zeros(0)
+    }
+}
+
+impl Payload {
+    /// Room for payload headers.
+    pub const HEAD: usize = 15;
+
+    /// A payload without content: `len` zeros once it is encoded.
+    pub fn zeros(len: usize) -> Self {
+        Self { body: Body::Zeros(u32::try_from(len).unwrap_or(u32::MAX)), ..Self::default() }
+    }
+
+    /// Octets in all.
+    pub fn len(&self) -> usize {
+        usize::from(self.head_len) + self.body.len()
+    }
+
+    /// True without a single octet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True where there is a body and it has a length but no content.
+    pub fn is_synthetic(&self) -> bool {
+        matches!(self.body, Body::Zeros(len) if len > 0)
+    }
+
+    /// This payload behind `octets`, which together with what stands in the head already take no more than
+    /// [`Self::HEAD`] octets.
+    ///
+    /// # Panics
+    /// Where they take more.
+    #[must_use]
+    pub fn behind(mut self, octets: &[u8]) -> Self {
+        let held = usize::from(self.head_len);
+        let len = held + octets.len();
+        assert!(len <= Self::HEAD, "payload headers of {len} octets");
+        self.head.copy_within(..held, octets.len());
+        self.head[..octets.len()].copy_from_slice(octets);
+        self.head_len = len as u8;
+        self
+    }
+
+    /// The first `N` octets, `None` where there are fewer.
+    pub fn peek<const N: usize>(&self) -> Option<[u8; N]> {
+        if self.len() < N {
+            return None;
+        }
+        let held = usize::from(self.head_len).min(N);
+        let mut octets = [0; N];
+        octets[..held].copy_from_slice(&self.head[..held]);
+        if let Body::Bytes(bytes) = &self.body {
+            octets[held..].copy_from_slice(&bytes[..N - held]);
+        }
+        Some(octets)
+    }
+
+    /// Takes the first `count` octets away; all of them where there are fewer.
+    pub fn advance(&mut self, count: usize) {
+        let held = usize::from(self.head_len);
+        let from_head = held.min(count);
+        self.head.copy_within(from_head..held, 0);
+        self.head_len = (held - from_head) as u8;
+        let from_body = (count - from_head).min(self.body.len());
+        match &mut self.body {
+            Body::Bytes(bytes) => bytes.advance(from_body),
+            Body::Zeros(len) => *len -= from_body as u32,
+        }
+    }
+
+    /// Appends all octets to `buffer`.
+    pub fn write(&self, buffer: &mut Vec<u8>) {
+        buffer.extend_from_slice(&self.head[..usize::from(self.head_len)]);
+        match &self.body {
+            Body::Bytes(bytes) => buffer.extend_from_slice(bytes),
+            Body::Zeros(len) => buffer.resize(buffer.len() + *len as usize, 0),
+        }
+    }
+
+    fn octets(&self) -> impl Iterator<Item = u8> + '_ {
+        let (bytes, zeros) = match &self.body {
+            Body::Bytes(bytes) => (&bytes[..], 0),
+            Body::Zeros(len) => (&[][..], *len as usize),
+        };
+        let head = &self.head[..usize::from(self.head_len)];
+        head.iter().chain(bytes).copied().chain(std::iter::repeat_n(0, zeros))
+    }
+}
+
+impl Body {
+    fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Zeros(len) => *len as usize,
+        }
+    }
+}
+
+impl From<Bytes> for Payload {
+    fn from(bytes: Bytes) -> Self {
+        Self { body: Body::Bytes(bytes), ..Self::default() }
+    }
+}
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.octets().eq(other.octets())
+    }
+}
+
+impl Eq for Payload {}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Payload({} B)", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn head_and_body_read_as_one() {
+        let payload = Payload::from(Bytes::from_static(&[3, 4, 5])).behind(&[2]).behind(&[0, 1]);
+        assert_eq!(payload.len(), 6);
+        assert_eq!(payload.peek(), Some([0, 1, 2, 3]));
+        assert_eq!(payload.peek::<7>(), None);
+        let mut rest = payload.clone();
+        rest.advance(2);
+        assert_eq!(rest.peek(), Some([2, 3]));
+        rest.advance(2);
+        assert_eq!(rest.peek(), Some([4, 5]));
+        rest.advance(9);
+        assert!(rest.is_empty());
+        let mut octets = Vec::new();
+        payload.write(&mut octets);
+        assert_eq!(octets, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(payload, Payload::from(Bytes::from(octets)));
+    }
+
+    #[test]
+    fn synthetic_content_is_zeros() {
+        let payload = Payload::zeros(3).behind(&[7]);
+        assert!(payload.is_synthetic());
+        assert_eq!(payload, Payload::from(Bytes::from_static(&[7, 0, 0, 0])));
+        assert_eq!(payload.peek(), Some([7, 0, 0]));
+        assert!(!Payload::from(Bytes::from_static(&[1])).is_synthetic());
+    }
+}

@@ -1,0 +1,325 @@
+//! What arrived of one source: who is a duplicate, what is missing, and what reports say of it.
+
+use crate::clock::ticks_to_span;
+use crate::counter::Unwrap;
+use seaway_units::{Ecn, TimeDelta, Timestamp};
+use seaway_wire::rtcp::ReportBlock;
+use seaway_wire::rtcp::ccfb::{ArrivalOffset, Metric};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// A jump ahead by more than this is believed when the next packet confirms it (RFC 3550 appendix A.1).
+const MAX_DROPOUT: u64 = 3000;
+/// Numbers that are remembered behind the highest.
+const MEMORY: u64 = 4096;
+/// Each report goes back over at least so many packets, beside all of the report before it.
+const OVERLAP: u64 = 16;
+
+/// The arrivals of one source.
+#[derive(Debug)]
+pub(super) struct ArrivalLog {
+    sequence: Unwrap<16>,
+    /// Number of the first slot.
+    base: u64,
+    slots: VecDeque<Option<Slot>>,
+    /// The number that would confirm a jump.
+    suspect: Option<u64>,
+    /// What the last two reports went up to.
+    reported: [u64; 2],
+    /// A number below those that arrived since.
+    reach_back: Option<u64>,
+    /// Something arrived since the last report.
+    fresh: bool,
+    reception: Reception,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    at: Timestamp,
+    ecn: Ecn,
+}
+
+/// For receiver reports (RFC 3550 section 6.4.1 and appendix A.3).
+#[derive(Debug, Clone, Copy, Default)]
+struct Reception {
+    first: u64,
+    received: u64,
+    expected_before: u64,
+    received_before: u64,
+    /// Of the last arrival: its time in ticks less its timestamp.
+    transit: Option<i64>,
+    /// In ticks.
+    jitter: f64,
+}
+
+/// What an arrival is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Insertion {
+    /// New, with these numbers missing before it since the highest so far.
+    New { sequence: u64, missing: Range<u64> },
+    /// It came before.
+    Duplicate,
+    /// Too far from what came so far.
+    Outside,
+}
+
+impl ArrivalLog {
+    /// Begins with the first packet of a source.
+    pub(super) fn new(first: u16) -> Self {
+        let sequence = Unwrap::new(first.into());
+        let base = sequence.highest();
+        Self {
+            sequence,
+            base,
+            slots: VecDeque::new(),
+            suspect: None,
+            reported: [base; 2],
+            reach_back: None,
+            fresh: false,
+            reception: Reception { first: base, ..Reception::default() },
+        }
+    }
+
+    /// What a 16-bit number stands for.
+    pub(super) fn unwrap(&self, number: u16) -> u64 {
+        self.sequence.peek(number.into())
+    }
+
+    /// Number after the highest that arrived.
+    pub(super) fn end(&self) -> u64 {
+        self.base + self.slots.len() as u64
+    }
+
+    /// A packet arrived.
+    pub(super) fn insert(&mut self, number: u16, at: Timestamp, ecn: Ecn) -> Insertion {
+        let sequence = self.unwrap(number);
+        if sequence < self.base {
+            return self.insert_before_base(sequence, at, ecn);
+        }
+        let end = self.end();
+        if sequence >= end + MAX_DROPOUT && !self.slots.is_empty() {
+            if self.suspect != Some(sequence) {
+                self.suspect = Some(sequence + 1);
+                return Insertion::Outside;
+            }
+            // What is between was not seen by anyone: begin anew.
+            self.slots.clear();
+            self.base = sequence;
+            self.reported = [sequence; 2];
+            self.reach_back = None;
+        }
+        self.suspect = None;
+        if sequence < end && sequence >= self.base && !self.slots.is_empty() {
+            return self.fill(sequence, at, ecn);
+        }
+        let missing = self.end()..sequence;
+        self.slots.resize((sequence - self.base) as usize, None);
+        self.slots.push_back(Some(Slot { at, ecn }));
+        self.sequence.next(number.into());
+        self.arrived();
+        self.trim();
+        Insertion::New { sequence, missing }
+    }
+
+    /// Only the very first packets can be overtaken by the first that arrived.
+    fn insert_before_base(&mut self, sequence: u64, at: Timestamp, ecn: Ecn) -> Insertion {
+        let distance = self.base - sequence;
+        if self.base != self.reception.first || distance > 64 {
+            return Insertion::Outside;
+        }
+        for _ in 0..distance {
+            self.slots.push_front(None);
+        }
+        self.base = sequence;
+        self.reception.first = sequence;
+        self.fill(sequence, at, ecn)
+    }
+
+    fn fill(&mut self, sequence: u64, at: Timestamp, ecn: Ecn) -> Insertion {
+        let slot = &mut self.slots[(sequence - self.base) as usize];
+        if let Some(known) = slot {
+            // A mark on any copy counts (RFC 8888 section 3.1).
+            if ecn == Ecn::Ce {
+                known.ecn = Ecn::Ce;
+            }
+            return Insertion::Duplicate;
+        }
+        *slot = Some(Slot { at, ecn });
+        self.reach_back = Some(self.reach_back.map_or(sequence, |reach| reach.min(sequence)));
+        self.arrived();
+        Insertion::New { sequence, missing: sequence..sequence }
+    }
+
+    fn arrived(&mut self) {
+        self.fresh = true;
+        self.reception.received += 1;
+    }
+
+    fn trim(&mut self) {
+        let keep = self.end().saturating_sub(MEMORY);
+        while self.base < keep {
+            self.slots.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// The jitter goes on with an arrival of this media timestamp (RFC 3550 appendix A.8).
+    pub(super) fn on_timestamp(&mut self, at: Timestamp, timestamp: u32) {
+        let ticks = (u128::from(at.as_nanos()) * 9 / 100_000) as i64;
+        let transit = ticks - i64::from(timestamp);
+        if let Some(before) = self.reception.transit.replace(transit) {
+            // Modulo the turn of the timestamp.
+            let difference = f64::from(((transit - before) as i32).unsigned_abs());
+            self.reception.jitter += (difference - self.reception.jitter) / 16.0;
+        }
+    }
+
+    /// Interarrival jitter as time.
+    pub(super) fn jitter(&self) -> TimeDelta {
+        ticks_to_span(self.reception.jitter.round() as i64)
+    }
+
+    /// True where a report would have news.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    /// The numbers the next report is to speak of.
+    pub(super) fn range_to_report(&self) -> Range<u64> {
+        let end = self.end();
+        let begin = self.reported[1].min(end.saturating_sub(OVERLAP));
+        let begin = self.reach_back.map_or(begin, |reach| reach.min(begin));
+        begin.max(self.base)..end
+    }
+
+    /// A report of all of it was made.
+    pub(super) fn on_reported(&mut self) {
+        self.reported = [self.end(), self.reported[0]];
+        self.reach_back = None;
+        self.fresh = false;
+    }
+
+    /// The metric blocks of these numbers.
+    pub(super) fn metrics(
+        &self,
+        range: Range<u64>,
+        now: Timestamp,
+    ) -> impl ExactSizeIterator<Item = Metric> + '_ {
+        let start = (range.start - self.base) as usize;
+        let len = (range.end - range.start) as usize;
+        self.slots.range(start..start + len).map(move |slot| match slot {
+            None => Metric::Missing,
+            Some(slot) => {
+                Metric::Received { ecn: slot.ecn, arrival: ArrivalOffset::from_span(now - slot.at) }
+            }
+        })
+    }
+
+    /// What a receiver report says, and begins a new interval.
+    pub(super) fn report_block(&mut self, ssrc: u32) -> ReportBlock {
+        let reception = &mut self.reception;
+        let highest = self.sequence.highest();
+        let expected = highest + 1 - reception.first;
+        let in_interval = expected.saturating_sub(reception.expected_before) as u32;
+        let received = reception.received.saturating_sub(reception.received_before) as u32;
+        reception.expected_before = expected;
+        reception.received_before = reception.received;
+        let lost = expected as i64 - reception.received as i64;
+        ReportBlock {
+            ssrc,
+            fraction_lost: ReportBlock::fraction_of(in_interval, received),
+            cumulative_lost: lost.clamp(i32::MIN.into(), i32::MAX.into()) as i32,
+            // Counting began one turn up.
+            highest_sequence: (highest - (1 << 16)) as u32,
+            jitter: reception.jitter as u32,
+            ..ReportBlock::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    fn log_of(numbers: &[u16]) -> (ArrivalLog, Vec<Insertion>) {
+        let mut log = ArrivalLog::new(numbers[0]);
+        let insertions = numbers.iter().map(|number| log.insert(*number, at(0), Ecn::NotEct)).collect();
+        (log, insertions)
+    }
+
+    #[test]
+    fn gaps_duplicates_and_late_ones() {
+        let base = 1 << 16;
+        let (log, insertions) = log_of(&[65_534, 65_535, 2, 65_535, 1, 65_533]);
+        let new = |sequence, missing| Insertion::New { sequence: base + sequence, missing };
+        let none = |sequence| base + sequence..base + sequence;
+        assert_eq!(insertions[2], new(65_538, base + 65_536..base + 65_538));
+        assert_eq!(insertions[3], Insertion::Duplicate);
+        assert_eq!(insertions[4], new(65_537, none(65_537)));
+        assert_eq!(insertions[5], new(65_533, none(65_533)), "the very first was overtaken");
+        assert_eq!(log.range_to_report(), base + 65_533..base + 65_539);
+    }
+
+    #[test]
+    fn a_jump_is_believed_when_it_is_confirmed() {
+        let (mut log, insertions) = log_of(&[10, 20_000, 11, 20_000, 20_001]);
+        assert_eq!(insertions[1], Insertion::Outside);
+        assert!(matches!(insertions[2], Insertion::New { .. }));
+        assert_eq!(insertions[3], Insertion::Outside);
+        assert!(matches!(&insertions[4], Insertion::New { missing, .. } if missing.is_empty()));
+        assert_eq!(log.insert(11, at(1), Ecn::NotEct), Insertion::Outside, "forgotten");
+        assert_eq!(log.metrics(log.range_to_report(), at(2)).len(), 1);
+    }
+
+    #[test]
+    fn reports_overlap_with_the_one_before() {
+        let (mut log, _) = log_of(&[0]);
+        for number in 1..100 {
+            log.insert(number, at(0), Ecn::NotEct);
+        }
+        let base = 1 << 16;
+        assert_eq!(log.range_to_report(), base..base + 100);
+        log.on_reported();
+        assert!(!log.is_fresh());
+        log.insert(100, at(0), Ecn::Ect1);
+        assert_eq!(log.range_to_report(), base..base + 101, "twice, so that one report may be lost");
+        log.on_reported();
+        log.insert(101, at(5), Ecn::Ce);
+        assert_eq!(log.range_to_report(), base + 86..base + 102);
+        let last = log.metrics(log.range_to_report(), at(1005)).last().unwrap();
+        let arrival = ArrivalOffset::from_span(TimeDelta::from_secs(1));
+        assert_eq!(last, Metric::Received { ecn: Ecn::Ce, arrival });
+    }
+
+    #[test]
+    fn receiver_reports_count_by_rfc_3550() {
+        let (mut log, _) = log_of(&[100, 101, 103, 103, 107]);
+        let block = log.report_block(7);
+        assert_eq!((block.cumulative_lost, block.fraction_lost, block.highest_sequence), (4, 128, 107));
+        log.insert(108, at(0), Ecn::NotEct);
+        assert_eq!(log.report_block(7).fraction_lost, 0);
+        for index in 0..200 {
+            log.on_timestamp(at(index * 40 + (index % 2) * 10), index as u32 * 3600);
+        }
+        let jitter = log.jitter().as_millis_f64();
+        assert!((jitter - 10.0).abs() < 0.1, "alternates by 10 ms: {jitter}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_numbers_stay_inside_the_memory(numbers in prop::collection::vec(any::<u16>(), 1..300)) {
+            let mut log = ArrivalLog::new(numbers[0]);
+            for number in numbers {
+                log.insert(number, at(0), Ecn::NotEct);
+                prop_assert!(log.slots.len() as u64 <= MEMORY + MAX_DROPOUT);
+                let range = log.range_to_report();
+                prop_assert!(log.metrics(range.clone(), at(0)).len() as u64 == range.end - range.start);
+            }
+        }
+    }
+}

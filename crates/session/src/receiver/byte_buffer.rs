@@ -1,0 +1,165 @@
+//! A receiver's buffer of bytes with a constant consumption (S000 sections 3 and 4.4, equations 3 and 8 to 10).
+
+use crate::config::ByteBufferConfig;
+use seaway_control::BufferLevel;
+use seaway_units::{DataSize, TimeDelta, Timestamp};
+
+/// Below this part of the capacity: underflow (`B_L`).
+const LOW: f64 = 0.2;
+/// From this part on: overflow (`B_H`).
+const HIGH: f64 = 0.9;
+
+/// What the buffer did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BufferStatistics {
+    /// Packets of which bytes were refused.
+    pub refused_events: u64,
+    /// Bytes that were refused: the buffer was full.
+    pub refused: DataSize,
+    /// Times that playback ran dry.
+    pub stalls: u64,
+    /// How long playback was dry in all, from its start on.
+    pub stalled: TimeDelta,
+    /// Time below the low threshold.
+    pub underflow: TimeDelta,
+    /// Time between the thresholds.
+    pub stable: TimeDelta,
+    /// Time at or above the high threshold.
+    pub overflow: TimeDelta,
+}
+
+/// The buffer: filled by arrivals, drained at a constant rate once playback began.
+#[derive(Debug)]
+pub(super) struct ByteBuffer {
+    config: ByteBufferConfig,
+    /// Octets held; fractions make the drain exact.
+    held: f64,
+    drained_to: Option<Timestamp>,
+    playing: bool,
+    dry: bool,
+    statistics: BufferStatistics,
+}
+
+impl ByteBuffer {
+    pub(super) fn new(config: ByteBufferConfig) -> Self {
+        let statistics = BufferStatistics::default();
+        Self { config, held: 0.0, drained_to: None, playing: false, dry: false, statistics }
+    }
+
+    fn capacity(&self) -> f64 {
+        self.config.capacity.as_bytes_f64()
+    }
+
+    /// What the buffer holds, as of the last input.
+    pub(super) fn level(&self) -> BufferLevel {
+        BufferLevel { held: DataSize::from_bytes(self.held as u64), capacity: self.config.capacity }
+    }
+
+    /// What it did up to the last input.
+    pub(super) fn statistics(&self) -> BufferStatistics {
+        self.statistics
+    }
+
+    /// Drains up to `now`, and books the time under each state on the way.
+    pub(super) fn advance(&mut self, now: Timestamp) {
+        let Some(since) = self.drained_to.replace(now) else { return };
+        let mut left = now.since(since).as_secs_f64();
+        let rate = if self.playing { self.config.consume.as_bytes_per_second() } else { 0.0 };
+        let (low, high) = (LOW * self.capacity(), HIGH * self.capacity());
+        // From the top down, one state after the other.
+        for (floor, state) in [(high, 2), (low, 1), (0.0, 0)] {
+            let span = if rate > 0.0 { ((self.held - floor) / rate).max(0.0).min(left) } else { left };
+            let here = rate > 0.0 || self.held >= floor;
+            if here && span > 0.0 {
+                self.held = (self.held - rate * span).max(0.0);
+                self.book(state, span);
+                left -= span;
+            }
+        }
+        if left > 0.0 {
+            self.run_dry(left);
+        }
+    }
+
+    fn run_dry(&mut self, seconds: f64) {
+        self.book(0, seconds);
+        if self.playing {
+            self.statistics.stalls += u64::from(!self.dry);
+            self.statistics.stalled += TimeDelta::from_secs_f64(seconds);
+            self.dry = true;
+        }
+    }
+
+    fn book(&mut self, state: u8, seconds: f64) {
+        let span = TimeDelta::from_secs_f64(seconds);
+        match state {
+            0 => self.statistics.underflow += span,
+            1 => self.statistics.stable += span,
+            _ => self.statistics.overflow += span,
+        }
+    }
+
+    /// Bytes arrive; those that do not fit are refused.
+    pub(super) fn insert(&mut self, now: Timestamp, size: DataSize) {
+        self.advance(now);
+        let room = (self.capacity() - self.held).max(0.0);
+        let taken = size.as_bytes_f64().min(room);
+        self.held += taken;
+        let refused = DataSize::from_bytes((size.as_bytes_f64() - taken).round() as u64);
+        if !refused.is_zero() {
+            self.statistics.refused_events += 1;
+            self.statistics.refused += refused;
+        }
+        self.dry = false;
+        self.playing |= self.held >= self.config.start_level * self.capacity();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_units::Bitrate;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    fn buffer() -> ByteBuffer {
+        ByteBuffer::new(ByteBufferConfig {
+            capacity: DataSize::from_bytes(10_000),
+            consume: Bitrate::from_kbps(8),
+            start_level: 0.2,
+        })
+    }
+
+    #[test]
+    fn fills_plays_and_runs_dry() {
+        let mut buffer = buffer();
+        buffer.insert(at(0), DataSize::from_bytes(1999));
+        buffer.insert(at(1000), DataSize::from_bytes(1));
+        assert_eq!(buffer.level().held.as_bytes(), 2000, "playback begins only now");
+        buffer.advance(at(1500));
+        assert_eq!(buffer.level().held.as_bytes(), 1500, "1000 B/s");
+        buffer.advance(at(4000));
+        let statistics = buffer.statistics();
+        assert_eq!((statistics.stalls, statistics.stalled), (1, TimeDelta::from_secs(1)));
+        buffer.advance(at(5000));
+        buffer.insert(at(5000), DataSize::from_bytes(100));
+        assert_eq!(buffer.statistics().stalls, 1, "one long stall");
+        assert_eq!(buffer.statistics().stalled, TimeDelta::from_secs(2));
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit_and_books_the_states() {
+        let mut buffer = buffer();
+        buffer.insert(at(0), DataSize::from_bytes(9_500));
+        buffer.insert(at(0), DataSize::from_bytes(800));
+        let statistics = buffer.statistics();
+        assert_eq!((statistics.refused_events, statistics.refused.as_bytes()), (1, 300));
+        buffer.advance(at(9_000));
+        let statistics = buffer.statistics();
+        let seconds = [statistics.overflow, statistics.stable, statistics.underflow];
+        assert_eq!(seconds.map(TimeDelta::as_millis), [1000, 7000, 1000]);
+        assert_eq!(buffer.level().held.as_bytes(), 1000);
+    }
+}

@@ -1,0 +1,367 @@
+//! Reports: which are due, what they say, and how they share a datagram.
+
+use super::report_time;
+use super::session::{LaneState, Session};
+use crate::config::{FeedbackFormat, ReceiverConfig};
+use crate::counter::Unwrap;
+use crate::source::SourceId;
+use crate::statistics::ReceiverStatistics;
+use bytes::Bytes;
+use seaway_control::{FeedbackSource, Lane, PeerReport, StreamId};
+use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
+use seaway_wire::rtcp::ccfb;
+use seaway_wire::rtcp::twcc::TwccWriter;
+use seaway_wire::rtcp::{
+    BufferAwareReport, BufferLevelReport, Nack, NackEntry, NadaReport, Pli, ReceiverReport, ReportBlock,
+    TfrcReport,
+};
+use seaway_wire::{Error, List, MicrosClock, NtpShort};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Octets of a datagram of reports at most, headers left out.
+const LONGEST: usize = 1200;
+/// Reception blocks of a receiver report at most.
+const BLOCKS: usize = 31;
+/// A stream's report is not cut for less than this.
+const FEWEST_BLOCKS: u64 = 16;
+/// Datagrams that wait at most.
+const WAITING: usize = 256;
+
+/// Reports that wait to leave.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    waiting: VecDeque<Bytes>,
+    /// The datagram in the making.
+    octets: Vec<u8>,
+    /// Lanes whose report is due.
+    due: Vec<(Lane, PeerReport)>,
+    /// What of which source is to be reported.
+    pieces: Vec<(usize, Range<u64>)>,
+}
+
+/// What a lane's reports echo: the newest packet of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LaneEcho {
+    pub(super) sent: MicrosClock,
+    pub(super) at: Timestamp,
+}
+
+impl Outbox {
+    pub(super) fn push(&mut self, datagram: Bytes) {
+        if self.waiting.len() < WAITING {
+            self.waiting.push_back(datagram);
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Bytes> {
+        self.waiting.pop_front()
+    }
+
+    /// What is in the making leaves.
+    fn flush(&mut self) {
+        if !self.octets.is_empty() {
+            let datagram = Bytes::copy_from_slice(&self.octets);
+            self.octets.clear();
+            self.push(datagram);
+        }
+    }
+
+    /// Makes room for a report whose length is not known beforehand.
+    fn begin(&mut self) {
+        if self.octets.len() > LONGEST / 2 {
+            self.flush();
+        }
+    }
+
+    /// Appends a report of `len` octets; begins another datagram where it does not fit this one.
+    fn append(&mut self, len: usize, emit: impl FnOnce(&mut [u8]) -> Result<usize, Error>) {
+        if self.octets.len() + len > LONGEST {
+            self.flush();
+        }
+        let start = self.octets.len();
+        self.octets.resize(start + len, 0);
+        let written = emit(&mut self.octets[start..]).unwrap_or(0);
+        self.octets.truncate(start + written);
+    }
+}
+
+impl Session {
+    /// Puts the reports that are due by now into the outbox.
+    pub(super) fn build_reports(
+        &mut self,
+        now: Timestamp,
+        config: &ReceiverConfig,
+        outbox: &mut Outbox,
+        statistics: &mut ReceiverStatistics,
+    ) {
+        outbox.due.clear();
+        while let Some(report) = self.source.poll_report(now) {
+            outbox.due.push(report);
+        }
+        if self.take_report_turn(now) {
+            self.append_receiver_report(now, config.ssrc, outbox);
+        }
+        if !outbox.due.is_empty() {
+            match self.announcement.feedback {
+                FeedbackFormat::Twcc => self.append_transport_feedback(config.ssrc, outbox),
+                FeedbackFormat::Ccfb => self.append_arrivals(now, config.ssrc, outbox),
+                FeedbackFormat::Native => {
+                    self.append_arrivals(now, config.ssrc, outbox);
+                    self.append_computed(now, config.ssrc, outbox);
+                }
+            }
+        }
+        self.append_requests(now, config.ssrc, outbox, statistics);
+        outbox.flush();
+    }
+
+    fn append_receiver_report(&mut self, now: Timestamp, ssrc: u32, outbox: &mut Outbox) {
+        let session = self.announcement.session;
+        let mut blocks = [ReportBlock::default(); BLOCKS];
+        let mut count = 0;
+        let logs = self.logs.iter_mut().enumerate().filter_map(|(index, log)| Some((index, log.as_mut()?)));
+        for ((index, log), block) in logs.zip(&mut blocks) {
+            *block = log.report_block(session.wrapping_add(index as u32));
+            if let Some((report, at)) = self.last_report {
+                block.last_sender_report = Some(report);
+                block.delay_since_last = NtpShort::from_span(now.since(at));
+            }
+            count += 1;
+        }
+        let report = ReceiverReport { ssrc, blocks: List::from(&blocks[..count]) };
+        outbox.append(report.buffer_len(), |buffer| report.emit(buffer));
+    }
+
+    /// RFC 8888: the arrivals of the lanes that are due, in as many packets as it takes.
+    fn append_arrivals(&mut self, now: Timestamp, ssrc: u32, outbox: &mut Outbox) {
+        let session = self.announcement.session;
+        let mut pieces = std::mem::take(&mut outbox.pieces);
+        pieces.clear();
+        for (index, log) in self.logs.iter_mut().enumerate() {
+            let Some(log) = log.as_mut().filter(|log| log.is_fresh()) else { continue };
+            let lane = SourceId::of(session.wrapping_add(index as u32), session).map(|source| source.lane);
+            if outbox.due.iter().any(|(due, _)| Some(*due) == lane) {
+                pieces.push((index, log.range_to_report()));
+                log.on_reported();
+            }
+        }
+        let mut rest = &mut pieces[..];
+        while !rest.is_empty() {
+            outbox.begin();
+            let start = outbox.octets.len();
+            outbox.octets.resize(LONGEST, 0);
+            let written = self.emit_ccfb(now, ssrc, &mut rest, &mut outbox.octets[start..]).unwrap_or(0);
+            outbox.octets.truncate(start + written);
+            if !rest.is_empty() {
+                outbox.flush();
+            }
+        }
+        outbox.pieces = pieces;
+    }
+
+    /// Writes one packet of metric blocks and takes what it says off `rest`.
+    fn emit_ccfb(
+        &self,
+        now: Timestamp,
+        ssrc: u32,
+        rest: &mut &mut [(usize, Range<u64>)],
+        buffer: &mut [u8],
+    ) -> Result<usize, Error> {
+        let mut writer = ccfb::Writer::new(buffer, ssrc)?;
+        while let Some((index, range)) = rest.first_mut() {
+            let needed = range.end - range.start;
+            let fit = writer.blocks_left() as u64;
+            if fit < needed.min(FEWEST_BLOCKS) {
+                break;
+            }
+            let end = range.end.min(range.start + fit);
+            let media = self.announcement.session.wrapping_add(*index as u32);
+            if let Some(log) = &self.logs[*index] {
+                writer.stream(media, range.start as u16, log.metrics(range.start..end, now))?;
+            }
+            range.start = end;
+            if range.is_empty() {
+                *rest = &mut std::mem::take(rest)[1..];
+            }
+        }
+        writer.finish(report_time(now))
+    }
+
+    /// What the receiving half computed, a report a lane.
+    fn append_computed(&mut self, now: Timestamp, sender_ssrc: u32, outbox: &mut Outbox) {
+        let due = std::mem::take(&mut outbox.due);
+        for (lane, peer) in &due {
+            let Some(state) = self.lanes.get(usize::from(lane.0)) else { continue };
+            let Some(echo) = state.echo else { continue };
+            let first = SourceId { stream: StreamId(0), lane: *lane, repair: false };
+            let about = About { sender_ssrc, media_ssrc: first.ssrc(self.announcement.session), echo, now };
+            about.append(peer, state, outbox);
+        }
+        outbox.due = due;
+    }
+
+    fn append_transport_feedback(&mut self, ssrc: u32, outbox: &mut Outbox) {
+        let Some(media_ssrc) = self.transport.media_ssrc else { return };
+        loop {
+            let feedback_count = self.transport.feedback_count;
+            let writer = TwccWriter { sender_ssrc: ssrc, media_ssrc, feedback_count };
+            outbox.begin();
+            let start = outbox.octets.len();
+            outbox.octets.resize(LONGEST, 0);
+            let emitted = match self.transport.pending() {
+                Some((base, arrivals)) => writer.emit(base, arrivals, &mut outbox.octets[start..]).ok(),
+                None => None,
+            };
+            outbox.octets.truncate(start + emitted.map_or(0, |emitted| emitted.len));
+            let Some(emitted) = emitted.filter(|emitted| emitted.statuses > 0) else { break };
+            self.transport.on_reported(emitted.statuses);
+        }
+    }
+
+    fn append_requests(
+        &mut self,
+        now: Timestamp,
+        ssrc: u32,
+        outbox: &mut Outbox,
+        statistics: &mut ReceiverStatistics,
+    ) {
+        let session = self.announcement.session;
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.sort_unstable();
+        statistics.requests += asked.len() as u64;
+        for of_source in asked.chunk_by(|a, b| a.0 == b.0) {
+            let numbers = of_source.iter().map(|(_, sequence)| *sequence as u16);
+            let mut entries = [NackEntry::default(); 64];
+            let mut packed = NackEntry::pack(numbers).peekable();
+            while packed.peek().is_some() {
+                let mut count = 0;
+                for (place, entry) in entries.iter_mut().zip(&mut packed) {
+                    *place = entry;
+                    count += 1;
+                }
+                let entries = List::from(&entries[..count]);
+                let nack = Nack { sender_ssrc: ssrc, media_ssrc: of_source[0].0.ssrc(session), entries };
+                outbox.append(nack.buffer_len(), |buffer| nack.emit(buffer));
+            }
+        }
+        asked.clear();
+        self.asked = asked;
+        self.poll_key_requests(now, |stream| {
+            let source = SourceId { stream, lane: Lane(0), repair: false };
+            let pli = Pli { sender_ssrc: ssrc, media_ssrc: source.ssrc(session) };
+            outbox.append(pli.buffer_len(), |buffer| pli.emit(buffer));
+            statistics.picture_losses += 1;
+        });
+    }
+}
+
+/// What the reports of a lane have in common.
+struct About {
+    sender_ssrc: u32,
+    media_ssrc: u32,
+    echo: LaneEcho,
+    now: Timestamp,
+}
+
+impl About {
+    fn append(&self, peer: &PeerReport, state: &LaneState, outbox: &mut Outbox) {
+        let Self { sender_ssrc, media_ssrc, .. } = *self;
+        let computed = peer.loss_event_rate.is_some() || peer.receive_rate.is_some();
+        if let Some(congestion) = peer.congestion {
+            let report = NadaReport {
+                sender_ssrc,
+                media_ssrc,
+                ramp_up: congestion.ramp_up,
+                congestion: congestion.delay,
+                receive_rate: peer.receive_rate.unwrap_or(Bitrate::ZERO),
+            };
+            outbox.append(report.buffer_len(), |buffer| report.emit(buffer));
+        } else if computed {
+            let report = TfrcReport {
+                sender_ssrc,
+                media_ssrc,
+                echo: self.echo.sent,
+                delay: self.delay(),
+                receive_rate: peer.receive_rate.unwrap_or(Bitrate::ZERO),
+                loss_event_rate: peer.loss_event_rate.unwrap_or(Probability::ZERO),
+                new_loss: peer.new_loss_event,
+                ecn: peer.ce_packets.is_some(),
+                ce_packets: peer.ce_packets.unwrap_or(0),
+            };
+            outbox.append(report.buffer_len(), |buffer| report.emit(buffer));
+        }
+        let Some(level) = peer.buffer else { return };
+        let (held, capacity) = (level.held, level.capacity);
+        if computed || peer.congestion.is_some() {
+            let report = BufferLevelReport { sender_ssrc, media_ssrc, held, capacity };
+            outbox.append(report.buffer_len(), |buffer| report.emit(buffer));
+        } else {
+            let (highest_sequence, lost) = state.highest_and_lost();
+            let (echo, delay) = (self.echo.sent, self.delay());
+            let report = BufferAwareReport {
+                sender_ssrc,
+                media_ssrc,
+                held,
+                capacity,
+                echo,
+                delay,
+                highest_sequence,
+                lost,
+            };
+            outbox.append(report.buffer_len(), |buffer| report.emit(buffer));
+        }
+    }
+
+    fn delay(&self) -> TimeDelta {
+        self.echo.delay(self.now)
+    }
+}
+
+/// Arrivals by transport-wide number, for the draft's feedback.
+#[derive(Debug, Default)]
+pub(super) struct TransportLog {
+    sequence: Option<Unwrap<16>>,
+    /// Number of the first slot: what was not reported yet.
+    base: u64,
+    slots: VecDeque<Option<Timestamp>>,
+    media_ssrc: Option<u32>,
+    feedback_count: u8,
+}
+
+/// Numbers that wait for a report at most.
+const TRANSPORT_WINDOW: u64 = 8192;
+
+impl TransportLog {
+    pub(super) fn on_arrival(&mut self, at: Timestamp, ssrc: u32, number: u16) {
+        self.media_ssrc = Some(ssrc);
+        let unwrap = self.sequence.get_or_insert_with(|| {
+            let unwrap = Unwrap::new(number.into());
+            self.base = unwrap.highest();
+            unwrap
+        });
+        let sequence = unwrap.next(number.into());
+        // What was passed over once was reported missing; it is not reported again.
+        let Some(index) = sequence.checked_sub(self.base) else { return };
+        if index >= TRANSPORT_WINDOW {
+            self.slots.clear();
+            self.base = sequence;
+        }
+        let index = (sequence - self.base) as usize;
+        if self.slots.len() <= index {
+            self.slots.resize(index + 1, None);
+        }
+        self.slots[index].get_or_insert(at);
+    }
+
+    fn pending(&self) -> Option<(u16, impl Iterator<Item = Option<Timestamp>> + Clone + '_)> {
+        (!self.slots.is_empty()).then(|| (self.base as u16, self.slots.iter().copied()))
+    }
+
+    fn on_reported(&mut self, statuses: u16) {
+        let count = usize::from(statuses).min(self.slots.len());
+        self.slots.drain(..count);
+        self.base += count as u64;
+        self.feedback_count = self.feedback_count.wrapping_add(1);
+    }
+}

@@ -1,0 +1,58 @@
+//! When the picture stood still.
+
+use crate::statistics::Freezes;
+use seaway_units::{TimeDelta, Timestamp};
+
+/// A gap counts beyond so many mean gaps, and beyond the mean gap and this.
+const MEAN_GAPS: i64 = 3;
+const BEYOND: TimeDelta = TimeDelta::from_millis(150);
+/// Weight of a gap in the mean, as a part of 30 frames.
+const FRAMES: i64 = 30;
+
+/// Watches the instants at which frames of a stream are shown.
+#[derive(Debug, Default)]
+pub(super) struct FreezeWatch {
+    last: Option<Timestamp>,
+    mean: Option<TimeDelta>,
+}
+
+impl FreezeWatch {
+    /// A frame is shown; counts the freeze it ends, if it ends one.
+    pub(super) fn on_displayed(&mut self, now: Timestamp, freezes: &mut Freezes) {
+        let Some(gap) = self.last.replace(now).map(|last| now.since(last)) else { return };
+        let Some(mean) = self.mean else {
+            self.mean = Some(gap);
+            return;
+        };
+        if gap > mean * MEAN_GAPS && gap > mean + BEYOND {
+            freezes.count += 1;
+            freezes.total += gap;
+            freezes.longest = freezes.longest.max(gap);
+        } else {
+            self.mean = Some(mean + (gap - mean) / FRAMES);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_mean_gaps_and_150_ms_beyond() {
+        let mut watch = FreezeWatch::default();
+        let mut freezes = Freezes::default();
+        let mut now = Timestamp::ZERO;
+        let mut show = |gap: i64, freezes: &mut Freezes| {
+            now += TimeDelta::from_millis(gap);
+            watch.on_displayed(now, freezes);
+        };
+        for _ in 0..100 {
+            show(40, &mut freezes);
+        }
+        show(180, &mut freezes);
+        assert_eq!(freezes.count, 0, "below 40 and 150 ms");
+        show(300, &mut freezes);
+        assert_eq!((freezes.count, freezes.longest), (1, TimeDelta::from_millis(300)));
+    }
+}

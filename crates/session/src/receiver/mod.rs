@@ -1,0 +1,237 @@
+//! The receiving endpoint.
+
+mod arrivals;
+mod assembly;
+mod byte_buffer;
+mod feedback;
+mod freezes;
+mod playout;
+mod repair;
+mod session;
+
+pub use byte_buffer::BufferStatistics;
+
+use crate::announcement::Announcement;
+use crate::config::{Playout, ReceiverConfig};
+use crate::event::{Events, Observer, ReceiverEvent};
+use crate::message::{Message, Received, Transmit};
+use crate::statistics::ReceiverStatistics;
+use bytes::Bytes;
+use feedback::Outbox;
+use seaway_control::Lane;
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use seaway_wire::rtcp::{self, App, Bye, SenderReport};
+use seaway_wire::{List, NtpTime};
+use session::Session;
+
+/// The receiving endpoint: packets in, frames out at their playout time, reports back.
+///
+/// It belongs to one sender at a time: the first that announces itself, until that says goodbye or falls
+/// silent and another announces itself. Packets of anybody else are counted and answered by nothing.
+///
+/// A pure state machine. Its methods are getters; inputs (`handle_*`); commands (`on_*`); and questions
+/// (`poll_*`), to be asked after each input until they have no answer. Time never runs back. What
+/// [`poll_transmit`](Self::poll_transmit) gives leaves at the instant it was asked. An early or spurious
+/// [`handle_timeout`](Self::handle_timeout) changes nothing.
+#[derive(Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    session: Option<Session>,
+    outbox: Outbox,
+    events: Events<ReceiverEvent>,
+    observer: Option<Box<dyn Observer>>,
+    statistics: ReceiverStatistics,
+}
+
+impl Receiver {
+    /// A receiver; locked from the start where the configuration brings the announcement.
+    pub fn new(now: Timestamp, config: ReceiverConfig) -> Self {
+        let announced = config.announced.clone();
+        let mut receiver = Self {
+            config,
+            session: None,
+            outbox: Outbox::default(),
+            events: Events::default(),
+            observer: None,
+            statistics: ReceiverStatistics::default(),
+        };
+        if let Some(announcement) = announced {
+            receiver.lock(now, announcement);
+        }
+        receiver
+    }
+
+    /// What the receiver did since the start, over all its sessions.
+    pub fn statistics(&self) -> ReceiverStatistics {
+        let mut statistics = self.statistics;
+        if let Some(session) = &self.session {
+            session.complete(&mut statistics);
+        }
+        statistics.refused.overflow += self.events.dropped();
+        statistics
+    }
+
+    /// What the present sender announced.
+    pub fn announcement(&self) -> Option<&Announcement> {
+        self.session.as_ref().map(|session| &session.announcement)
+    }
+
+    /// Lets `observer` look on from now.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.observer = Some(observer);
+    }
+
+    /// A message came. Whatever makes no sense is counted and otherwise ignored.
+    pub fn handle_message(&mut self, now: Timestamp, received: Received) {
+        let at = received.at.min(now);
+        let size = self.config.overhead + DataSize::from_bytes(received.message.wire_len() as u64);
+        match received.message {
+            Message::Rtcp(octets) => self.handle_reports(at, &octets),
+            Message::Rtp(packet) => {
+                let Some(session) = &mut self.session else {
+                    self.statistics.refused.strangers += 1;
+                    return;
+                };
+                let observer = self.observer.as_deref_mut();
+                session.handle_packet(at, received.ecn, size, packet, &mut self.statistics, observer);
+            }
+        }
+        self.advance(now);
+    }
+
+    /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        self.advance(now);
+    }
+
+    /// A decoder cannot go on, whatever the receiver believes: a key frame is wanted.
+    pub fn on_picture_lost(&mut self, now: Timestamp) {
+        if let Some(session) = &mut self.session {
+            session.on_picture_lost(now);
+        }
+    }
+
+    /// The receiver stops: a goodbye leaves with the next packet that is polled.
+    pub fn on_close(&mut self, _now: Timestamp) {
+        let ssrcs = [self.config.ssrc];
+        let bye = Bye { ssrcs: List::from(&ssrcs[..]), reason: &[] };
+        let mut octets = vec![0; bye.buffer_len()];
+        if self.session.take().is_some() && bye.emit(&mut octets).is_ok() {
+            self.outbox.push(Bytes::from(octets));
+        }
+    }
+
+    /// The packet that leaves now.
+    pub fn poll_transmit(&mut self, now: Timestamp) -> Option<Transmit> {
+        if let Some(session) = &mut self.session {
+            session.build_reports(now, &self.config, &mut self.outbox, &mut self.statistics);
+        }
+        let message = Message::Rtcp(self.outbox.pop()?);
+        let size = self.config.overhead + DataSize::from_bytes(message.wire_len() as u64);
+        self.statistics.feedback.add(size);
+        Some(Transmit { size, ecn: Ecn::NotEct, lane: Lane(0), message })
+    }
+
+    /// The next event that was not read.
+    pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
+        self.events.pop()
+    }
+
+    /// When the receiver wants to be woken, by [`handle_timeout`](Self::handle_timeout) and then by
+    /// [`poll_transmit`](Self::poll_transmit).
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        self.session.as_ref()?.poll_timeout()
+    }
+
+    /// Sender reports, announcements and goodbyes.
+    fn handle_reports(&mut self, at: Timestamp, octets: &[u8]) {
+        // The announcement stands behind the sender report, which without it is a stranger's.
+        let messages = || rtcp::packets(octets).map(|packet| packet.and_then(rtcp::Message::parse));
+        for message in messages() {
+            if let Ok(rtcp::Message::App(app)) = message {
+                self.on_app(at, &app);
+            }
+        }
+        for message in messages() {
+            match message {
+                Ok(rtcp::Message::SenderReport(report)) => self.on_sender_report(at, &report),
+                Ok(rtcp::Message::Bye(bye)) => self.on_bye(bye.ssrcs.iter()),
+                Ok(_) => {}
+                Err(_) => self.statistics.refused.malformed += 1,
+            }
+        }
+    }
+
+    fn on_app(&mut self, at: Timestamp, app: &App<'_>) {
+        let Some(announcement) = Announcement::parse(app) else {
+            self.statistics.refused.malformed += 1;
+            return;
+        };
+        let Some(session) = &mut self.session else { return self.lock(at, announcement) };
+        if session.announcement.session != announcement.session {
+            if session.is_over(at, self.config.lock) {
+                self.lock(at, announcement);
+            } else {
+                self.statistics.refused.strangers += 1;
+            }
+        } else if session.announcement != announcement {
+            match session.on_reannounced(announcement.clone()) {
+                Ok(()) => self.events.push(ReceiverEvent::Reannounced(announcement)),
+                Err(_) => self.statistics.refused.malformed += 1,
+            }
+        } else {
+            session.on_heard(at);
+        }
+    }
+
+    /// Belongs to this sender from now on.
+    fn lock(&mut self, now: Timestamp, announcement: Announcement) {
+        match Session::new(now, announcement.clone(), &self.config) {
+            Ok(session) => {
+                if let Some(old) = self.session.replace(session) {
+                    old.complete(&mut self.statistics);
+                    self.events.push(ReceiverEvent::Unlocked);
+                }
+                self.events.push(ReceiverEvent::Locked(announcement));
+            }
+            // A controller that does not exist here.
+            Err(_) => self.statistics.refused.malformed += 1,
+        }
+    }
+
+    fn on_sender_report(&mut self, at: Timestamp, report: &SenderReport<'_>) {
+        let own = self.session.as_mut().filter(|session| session.announcement.session == report.ssrc);
+        if let Some(session) = own {
+            session.on_sender_report(at, report);
+        }
+    }
+
+    fn on_bye(&mut self, mut ssrcs: impl Iterator<Item = u32>) {
+        let own =
+            self.session.as_mut().filter(|session| ssrcs.any(|ssrc| ssrc == session.announcement.session));
+        if let Some(session) = own
+            && session.on_bye()
+        {
+            self.events.push(ReceiverEvent::Unlocked);
+        }
+    }
+
+    fn advance(&mut self, now: Timestamp) {
+        if let Some(session) = &mut self.session {
+            session.advance(now, &mut self.events, &mut self.statistics);
+        }
+    }
+}
+
+/// The bounds of the playout delay; a buffer of bytes hands frames on as they become whole.
+fn playout_bounds(playout: Playout) -> (TimeDelta, TimeDelta) {
+    match playout {
+        Playout::Adaptive { min, max } => (min, max.max(min)),
+        Playout::Bytes(_) => (TimeDelta::ZERO, TimeDelta::ZERO),
+    }
+}
+
+/// The present as the middle of an NTP time, for report timestamps.
+fn report_time(now: Timestamp) -> seaway_wire::NtpShort {
+    NtpTime::from_timestamp(now).short()
+}

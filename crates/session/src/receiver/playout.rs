@@ -1,0 +1,156 @@
+//! When frames are due: capture time, the least delay of the path, and a playout delay that follows lateness.
+
+use crate::clock::ticks_to_span;
+use crate::counter::nearest;
+use seaway_units::{TimeDelta, Timestamp};
+
+/// The least delay is that of the last one or two of these.
+const BASE_WINDOW: TimeDelta = TimeDelta::from_secs(10);
+/// So is the largest lateness.
+const LATENESS_WINDOW: TimeDelta = TimeDelta::from_secs(5);
+/// Above the largest lateness.
+const MARGIN: TimeDelta = TimeDelta::from_millis(2);
+
+/// An extreme over a window that slides in halves: the value of the present window or the one before.
+#[derive(Debug, Clone, Copy)]
+struct Extreme {
+    span: TimeDelta,
+    begun: Timestamp,
+    present: Option<i64>,
+    before: Option<i64>,
+}
+
+impl Extreme {
+    fn new(span: TimeDelta) -> Self {
+        Self { span, begun: Timestamp::ZERO, present: None, before: None }
+    }
+
+    /// The largest value after this one; negate for the least.
+    fn largest(&mut self, now: Timestamp, value: i64) -> i64 {
+        if now.since(self.begun) >= self.span {
+            self.before = if now.since(self.begun) < self.span * 2 { self.present } else { None };
+            self.present = None;
+            self.begun = now;
+        }
+        let present = self.present.map_or(value, |present| present.max(value));
+        self.present = Some(present);
+        self.before.map_or(present, |before| before.max(present))
+    }
+}
+
+/// The playout clock of a stream.
+#[derive(Debug)]
+pub(super) struct PlayoutClock {
+    min: TimeDelta,
+    max: TimeDelta,
+    /// Highest media timestamp, unwrapped; what one turn above zero is the first.
+    highest: Option<u64>,
+    transit: Extreme,
+    lateness: Extreme,
+    /// Least arrival less media time seen, ns.
+    base: i64,
+    delay: TimeDelta,
+}
+
+impl PlayoutClock {
+    /// A clock whose playout delay stays between `min` and `max`.
+    pub(super) fn new(min: TimeDelta, max: TimeDelta) -> Self {
+        let (transit, lateness) = (Extreme::new(BASE_WINDOW), Extreme::new(LATENESS_WINDOW));
+        Self { min, max, highest: None, transit, lateness, base: 0, delay: min }
+    }
+
+    /// The present playout delay.
+    pub(super) fn delay(&self) -> TimeDelta {
+        self.delay
+    }
+
+    /// The largest playout delay.
+    pub(super) fn longest(&self) -> TimeDelta {
+        self.max
+    }
+
+    /// Media time of a timestamp.
+    fn media_time(&self, timestamp: u32) -> TimeDelta {
+        let near = self.highest.unwrap_or((1 << 32) + u64::from(timestamp));
+        ticks_to_span(nearest::<32>(near, timestamp) as i64)
+    }
+
+    /// A packet of a frame arrived for the first time, not by retransmission.
+    pub(super) fn on_arrival(&mut self, at: Timestamp, timestamp: u32) {
+        let media = self.media_time(timestamp);
+        let near = self.highest.unwrap_or((1 << 32) + u64::from(timestamp));
+        self.highest = Some(near.max(nearest::<32>(near, timestamp)));
+        let transit = at.as_nanos() as i64 - media.as_nanos();
+        self.base = -self.transit.largest(at, -transit);
+    }
+
+    /// A frame is whole.
+    pub(super) fn on_complete(&mut self, at: Timestamp, timestamp: u32) {
+        let lateness = at - self.earliest(timestamp);
+        let largest = TimeDelta::from_nanos(self.lateness.largest(at, lateness.as_nanos()));
+        self.delay = (largest + MARGIN).max(self.min).min(self.max);
+    }
+
+    /// When a frame could be shown at the earliest on a path without jitter.
+    fn earliest(&self, timestamp: u32) -> Timestamp {
+        let nanos = self.base.saturating_add(self.media_time(timestamp).as_nanos());
+        Timestamp::from_nanos(nanos.max(0) as u64)
+    }
+
+    /// When a frame is due.
+    pub(super) fn due(&self, timestamp: u32) -> Timestamp {
+        self.earliest(timestamp) + self.delay
+    }
+
+    /// When a frame that is not whole is given up, whatever might still come; a repair has to be there by
+    /// `repair` after the earliest instant too.
+    pub(super) fn deadline(&self, timestamp: u32, repair: TimeDelta) -> Timestamp {
+        self.earliest(timestamp) + self.max.min(repair).max(self.delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    fn clock() -> PlayoutClock {
+        PlayoutClock::new(TimeDelta::from_millis(10), TimeDelta::from_millis(200))
+    }
+
+    #[test]
+    fn follows_lateness_between_its_bounds() {
+        let mut clock = clock();
+        for index in 0..10u64 {
+            let timestamp = (u32::MAX - 10_000).wrapping_add(index as u32 * 3600);
+            clock.on_arrival(at(1000 + index * 40), timestamp);
+            clock.on_complete(at(1000 + index * 40 + 30), timestamp);
+            assert_eq!(clock.delay(), TimeDelta::from_millis(32));
+        }
+        let last = (u32::MAX - 10_000).wrapping_add(9 * 3600);
+        assert!((clock.due(last) - at(1360 + 32)).abs() < TimeDelta::from_micros(20));
+        let next = last.wrapping_add(3600);
+        clock.on_arrival(at(1400), next);
+        clock.on_complete(at(2400), next);
+        assert_eq!(clock.delay(), TimeDelta::from_millis(200));
+        let deadline = clock.deadline(next, TimeDelta::from_millis(50));
+        assert!((deadline - at(1600)).abs() < TimeDelta::from_micros(20), "not before it is due");
+    }
+
+    #[test]
+    fn a_longer_path_is_learnt_and_a_calm_one_too() {
+        let mut clock = clock();
+        let mut frame = |millis: u64, delay: u64| {
+            clock.on_arrival(at(millis + delay), millis as u32 * 90);
+            clock.on_complete(at(millis + delay), millis as u32 * 90);
+            clock.delay()
+        };
+        frame(0, 20);
+        assert_eq!(frame(40, 120), TimeDelta::from_millis(102));
+        let delays: Vec<_> = (2..900).map(|index| frame(index * 40, 120)).collect();
+        assert_eq!(delays.last(), Some(&TimeDelta::from_millis(10)), "the longer path is the base now");
+    }
+}

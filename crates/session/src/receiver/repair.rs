@@ -1,0 +1,196 @@
+//! Which missing packets are worth asking for, and when (S002 section 5; RFC 4585 for the request).
+
+use crate::config::RepairRequests;
+use crate::source::SourceId;
+use seaway_units::{TimeDelta, Timestamp};
+
+/// Gaps that are remembered at most, in packets.
+const CAPACITY: usize = 2048;
+/// Later numbers that make a gap more than reordering.
+const LATER: u64 = 3;
+
+/// The packets that are missing and may still come.
+#[derive(Debug)]
+pub(super) struct Missing {
+    requests: RepairRequests,
+    /// By source and number.
+    packets: Vec<MissingPacket>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct MissingPacket {
+    source: SourceId,
+    sequence: u64,
+    /// When it is more than reordered, or may be asked for again.
+    next: Timestamp,
+    asked: u8,
+    /// When a repair must be there.
+    deadline: Timestamp,
+    /// When the answer to the last request should be there.
+    answer: Option<Timestamp>,
+}
+
+/// How a missing packet came after all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    /// It had been asked for.
+    pub(super) asked: bool,
+}
+
+impl Missing {
+    pub(super) fn new(requests: RepairRequests) -> Self {
+        Self { requests, packets: Vec::new() }
+    }
+
+    /// Nothing is asked for, but it is known what is merely reordered.
+    pub(super) fn without_requests() -> Self {
+        Self::new(RepairRequests { repeats: 0, deadline: TimeDelta::ZERO, ..RepairRequests::default() })
+    }
+
+    /// The time a repair may take after the earliest instant its frame could be shown.
+    pub(super) fn patience(&self) -> TimeDelta {
+        self.requests.deadline
+    }
+
+    /// A number was overtaken. False where the memory is full.
+    pub(super) fn on_gap(
+        &mut self,
+        now: Timestamp,
+        source: SourceId,
+        sequence: u64,
+        deadline: Timestamp,
+    ) -> bool {
+        if self.packets.len() == CAPACITY {
+            return false;
+        }
+        let next = now + self.requests.reorder;
+        let missing = MissingPacket { source, sequence, next, asked: 0, deadline, answer: None };
+        let place = self.packets.partition_point(|other| (other.source, other.sequence) < (source, sequence));
+        self.packets.insert(place, missing);
+        true
+    }
+
+    /// A source got as far as `highest`: what is three behind is more than reordered.
+    pub(super) fn on_arrival(&mut self, now: Timestamp, source: SourceId, highest: u64) {
+        for missing in &mut self.packets {
+            if missing.source == source && missing.asked == 0 && missing.sequence + LATER <= highest {
+                missing.next = missing.next.min(now);
+            }
+        }
+    }
+
+    /// A packet came after all, by itself or by retransmission.
+    pub(super) fn on_found(&mut self, source: SourceId, sequence: u64) -> Option<Found> {
+        let key = (source, sequence);
+        let index =
+            self.packets.binary_search_by_key(&key, |missing| (missing.source, missing.sequence)).ok()?;
+        Some(Found { asked: self.packets.remove(index).asked > 0 })
+    }
+
+    /// Names the packets to ask for now. A request is made only if the repair can be there in time, and what
+    /// can no longer come in time is forgotten.
+    pub(super) fn poll(
+        &mut self,
+        now: Timestamp,
+        rtt: Option<TimeDelta>,
+        mut ask: impl FnMut(SourceId, u64),
+    ) {
+        let requests = self.requests;
+        self.packets.retain_mut(|missing| {
+            if missing.next > now {
+                return missing.deadline > now;
+            }
+            let Some(rtt) = rtt else { return missing.deadline > now };
+            let round = rtt.mul_f64(1.0 + requests.margin);
+            let in_time = missing.deadline - now > round;
+            if !in_time || missing.asked >= requests.repeats {
+                return missing.answer.is_some_and(|answer| answer > now);
+            }
+            missing.asked += 1;
+            let answer = now + round + requests.reorder;
+            missing.answer = Some(answer);
+            missing.next = answer;
+            ask(missing.source, missing.sequence);
+            true
+        });
+    }
+
+    /// When [`Self::poll`] has something to do; without a round-trip time nothing can be asked for.
+    pub(super) fn poll_timeout(&self, rtt: Option<TimeDelta>) -> Option<Timestamp> {
+        let next = |missing: &MissingPacket| {
+            if rtt.is_some() { missing.next.min(missing.deadline) } else { missing.deadline }
+        };
+        self.packets.iter().map(next).min()
+    }
+
+    /// Until when a missing packet may still come: an answer is awaited, or it was not asked for yet.
+    pub(super) fn hope(&self) -> Option<Timestamp> {
+        self.packets.iter().map(|missing| missing.answer.unwrap_or(missing.next).min(missing.deadline)).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_control::{Lane, StreamId};
+
+    const SOURCE: SourceId = SourceId { stream: StreamId(0), lane: Lane(0), repair: false };
+    const RTT: Option<TimeDelta> = Some(TimeDelta::from_millis(50));
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    fn missing() -> Missing {
+        let defaults = RepairRequests::default();
+        Missing::new(RepairRequests { repeats: 2, margin: 0.2, ..defaults })
+    }
+
+    fn asked(missing: &mut Missing, now: u64, rtt: Option<TimeDelta>) -> Vec<u64> {
+        let mut asked = Vec::new();
+        missing.poll(at(now), rtt, |_, sequence| asked.push(sequence));
+        asked
+    }
+
+    #[test]
+    fn reordering_is_tolerated_first() {
+        let mut missing = missing();
+        missing.on_gap(at(0), SOURCE, 5, at(500));
+        missing.on_gap(at(0), SOURCE, 6, at(500));
+        assert!(asked(&mut missing, 9, RTT).is_empty());
+        missing.on_arrival(at(9), SOURCE, 8);
+        assert_eq!(asked(&mut missing, 9, RTT), [5], "three later ones came");
+        assert_eq!(asked(&mut missing, 10, RTT), [6], "10 ms passed");
+        assert_eq!(missing.on_found(SOURCE, 5), Some(Found { asked: true }));
+        assert_eq!(missing.on_found(SOURCE, 5), None);
+    }
+
+    #[test]
+    fn asks_only_if_the_repair_can_be_there_in_time() {
+        let mut missing = missing();
+        missing.on_gap(at(0), SOURCE, 1, at(100));
+        assert!(asked(&mut missing, 39, None).is_empty(), "no round-trip time, no request");
+        assert_eq!(asked(&mut missing, 39, RTT), [1], "61 ms left, 60 needed");
+        assert_eq!(missing.hope(), Some(at(100)));
+        missing.on_gap(at(0), SOURCE, 2, at(100));
+        assert!(asked(&mut missing, 40, RTT).is_empty(), "60 ms left");
+        assert_eq!(missing.on_found(SOURCE, 2), None, "given up");
+    }
+
+    #[test]
+    fn repeats_are_bounded() {
+        let mut missing = missing();
+        missing.on_gap(at(0), SOURCE, 1, at(1000));
+        assert_eq!(asked(&mut missing, 10, RTT), [1]);
+        assert_eq!(missing.poll_timeout(RTT), Some(at(80)));
+        assert!(asked(&mut missing, 79, RTT).is_empty());
+        assert_eq!(asked(&mut missing, 80, RTT), [1]);
+        assert_eq!(missing.hope(), Some(at(150)));
+        assert!(asked(&mut missing, 150, RTT).is_empty());
+        assert_eq!(missing.hope(), None, "nobody answered");
+        for sequence in 0..CAPACITY as u64 {
+            assert!(missing.on_gap(at(0), SOURCE, sequence, at(1000)));
+        }
+        assert!(!missing.on_gap(at(0), SOURCE, 99_999, at(1000)));
+    }
+}

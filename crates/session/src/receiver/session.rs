@@ -1,0 +1,510 @@
+//! What a receiver knows of the sender it belongs to.
+
+use super::arrivals::{ArrivalLog, Insertion};
+use super::assembly::{Assembled, Assembly, Patience, Placed, Release};
+use super::byte_buffer::ByteBuffer;
+use super::feedback::{LaneEcho, TransportLog};
+use super::freezes::FreezeWatch;
+use super::playout::PlayoutClock;
+use super::playout_bounds;
+use super::repair::Missing;
+use crate::announcement::Announcement;
+use crate::clock::ClockMapping;
+use crate::config::{Playout, ReceiverConfig};
+use crate::counter::Unwrap;
+use crate::event::{Events, Observer, ReceiverEvent};
+use crate::frame::ReceivedFrame;
+use crate::message::{ControlData, RtpPacket, payload_type};
+use crate::source::SourceId;
+use crate::statistics::ReceiverStatistics;
+use seaway_control::registry::{self, AnyFeedbackSource, Setting};
+use seaway_control::{Arrival, FeedbackSource, SpecError, StreamId};
+use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use seaway_wire::NtpShort;
+use seaway_wire::rtcp::SenderReport;
+
+/// Key frames are asked for no faster than this at first, and ever slower while none comes.
+const KEY_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+const LONGEST_KEY_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+/// Between receiver reports.
+const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+
+/// One sender's session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) announcement: Announcement,
+    pub(super) source: AnyFeedbackSource,
+    heard: Timestamp,
+    closed: bool,
+    /// By [`SourceId::index`].
+    pub(super) logs: Vec<Option<Box<ArrivalLog>>>,
+    /// By lane.
+    pub(super) lanes: Vec<LaneState>,
+    pub(super) transport: TransportLog,
+    streams: Vec<StreamState>,
+    missing: Missing,
+    /// What is to be asked for with the next reports.
+    pub(super) asked: Vec<(SourceId, u64)>,
+    buffer: Option<ByteBuffer>,
+    /// The sender's clock, unwrapped.
+    sent: u64,
+    /// The sender's round-trip estimate.
+    rtt: Option<TimeDelta>,
+    mapping: Option<ClockMapping>,
+    /// The last sender report and when it came.
+    pub(super) last_report: Option<(NtpShort, Timestamp)>,
+    pub(super) next_report: Timestamp,
+}
+
+/// One lane's numbers.
+#[derive(Debug, Default)]
+pub(super) struct LaneState {
+    sequence: Option<Unwrap<32>>,
+    pub(super) echo: Option<LaneEcho>,
+    pub(super) received: u64,
+    first: u64,
+}
+
+impl LaneState {
+    /// Highest number and how many below it did not come.
+    pub(super) fn highest_and_lost(&self) -> (u32, u32) {
+        let highest = self.sequence.map_or(0, |sequence| sequence.highest());
+        let lost = (highest + 1).saturating_sub(self.first).saturating_sub(self.received);
+        (highest as u32, lost as u32)
+    }
+}
+
+#[derive(Debug)]
+struct StreamState {
+    assembly: Assembly,
+    clock: PlayoutClock,
+    freezes: FreezeWatch,
+    keys: KeyRequests,
+}
+
+/// When to ask for a key frame again.
+#[derive(Debug, Default)]
+struct KeyRequests {
+    due: Option<Timestamp>,
+    interval: TimeDelta,
+    /// The decoder itself asked.
+    forced: bool,
+}
+
+impl Session {
+    pub(super) fn new(
+        now: Timestamp,
+        announcement: Announcement,
+        config: &ReceiverConfig,
+    ) -> Result<Self, SpecError> {
+        let (min, max) = playout_bounds(config.playout);
+        let stream = |format: &_| StreamState {
+            assembly: Assembly::new(*format),
+            clock: PlayoutClock::new(min, max),
+            freezes: FreezeWatch::default(),
+            keys: KeyRequests::default(),
+        };
+        let buffer = match config.playout {
+            Playout::Bytes(buffer) => Some(ByteBuffer::new(buffer)),
+            Playout::Adaptive { .. } => None,
+        };
+        Ok(Self {
+            source: receiving_half(&announcement)?,
+            heard: now,
+            closed: false,
+            logs: Vec::new(),
+            lanes: Vec::new(),
+            transport: TransportLog::default(),
+            streams: announcement.streams.iter().map(stream).collect(),
+            missing: config.repair.map_or_else(Missing::without_requests, Missing::new),
+            asked: Vec::new(),
+            buffer,
+            sent: 0,
+            rtt: None,
+            mapping: None,
+            last_report: None,
+            next_report: now + REPORT_INTERVAL,
+            announcement,
+        })
+    }
+
+    /// Fills in what is a state rather than a count.
+    pub(super) fn complete(&self, statistics: &mut ReceiverStatistics) {
+        statistics.rtt = self.rtt;
+        statistics.held = self.streams.iter().map(|stream| stream.assembly.held()).sum();
+        statistics.playout_delay =
+            self.streams.iter().map(|stream| stream.clock.delay()).max().unwrap_or_default();
+        statistics.jitter = self.logs.iter().flatten().map(|log| log.jitter()).max().unwrap_or_default();
+        if let Some(buffer) = &self.buffer {
+            statistics.buffer = Some(buffer.statistics());
+            statistics.held = buffer.level().held;
+        }
+    }
+
+    /// True where another sender may take over.
+    pub(super) fn is_over(&self, now: Timestamp, lock: TimeDelta) -> bool {
+        self.closed || now.since(self.heard) > lock
+    }
+
+    pub(super) fn on_heard(&mut self, at: Timestamp) {
+        self.heard = self.heard.max(at);
+    }
+
+    /// True where it was not closed yet.
+    pub(super) fn on_bye(&mut self) -> bool {
+        !std::mem::replace(&mut self.closed, true)
+    }
+
+    /// The same session under another controller.
+    pub(super) fn on_reannounced(&mut self, announcement: Announcement) -> Result<(), SpecError> {
+        if announcement.streams != self.announcement.streams {
+            return Err(SpecError::new("streams", "a session keeps its streams"));
+        }
+        self.source = receiving_half(&announcement)?;
+        self.announcement = announcement;
+        Ok(())
+    }
+
+    pub(super) fn on_sender_report(&mut self, at: Timestamp, report: &SenderReport<'_>) {
+        self.on_heard(at);
+        self.mapping =
+            Some(ClockMapping { at: report.ntp_time.to_remote(), timestamp: report.rtp_timestamp });
+        self.last_report = Some((report.ntp_time.short(), at));
+    }
+
+    pub(super) fn on_picture_lost(&mut self, now: Timestamp) {
+        for stream in &mut self.streams {
+            stream.keys.forced = true;
+            stream.keys.due.get_or_insert(now);
+        }
+    }
+
+    /// An RTP packet came.
+    pub(super) fn handle_packet(
+        &mut self,
+        at: Timestamp,
+        ecn: Ecn,
+        size: DataSize,
+        packet: RtpPacket,
+        statistics: &mut ReceiverStatistics,
+        observer: Option<&mut (dyn Observer + 'static)>,
+    ) {
+        let refused = &mut statistics.refused;
+        let source = SourceId::of(packet.ssrc, self.announcement.session);
+        let Some(source) = source.filter(|source| usize::from(source.stream.0) < self.streams.len()) else {
+            refused.strangers += 1;
+            return;
+        };
+        let Some(control) = packet.control else {
+            refused.malformed += 1;
+            return;
+        };
+        let (sequence, missing) =
+            match self.log(source, packet.sequence_number).insert(packet.sequence_number, at, ecn) {
+                Insertion::New { sequence, missing } => (sequence, missing),
+                Insertion::Duplicate => {
+                    refused.duplicates += 1;
+                    return;
+                }
+                Insertion::Outside => {
+                    refused.unmatched += 1;
+                    return;
+                }
+            };
+        self.on_heard(at);
+        statistics.received.add(size);
+        statistics.ecn[usize::from(ecn.bits())] += 1;
+        self.rtt = control.rtt.or(self.rtt);
+        let arrival = self.arrival(at, ecn, size, source, control, packet.marker);
+        self.source.on_arrival(at, &arrival);
+        if let Some(observer) = observer {
+            observer.on_arrival(at, &arrival);
+        }
+        if let Some(number) = packet.transport_sequence {
+            self.transport.on_arrival(at, packet.ssrc, number);
+        }
+        match packet.payload_type {
+            payload_type::PADDING => statistics.padding.add(size),
+            payload_type::RTX => {
+                statistics.repair.add(size);
+                self.handle_repair(at, source, packet, statistics);
+            }
+            _ => {
+                self.log(source, packet.sequence_number).on_timestamp(at, packet.timestamp);
+                self.streams[usize::from(source.stream.0)].clock.on_arrival(at, packet.timestamp);
+                self.note_gap(at, source, sequence, missing, packet.timestamp, statistics);
+                self.place(at, source.stream, packet, statistics);
+            }
+        }
+    }
+
+    fn log(&mut self, source: SourceId, number: u16) -> &mut ArrivalLog {
+        let index = source.index();
+        if self.logs.len() <= index {
+            self.logs.resize_with(index + 1, || None);
+        }
+        self.logs[index].get_or_insert_with(|| Box::new(ArrivalLog::new(number)))
+    }
+
+    fn arrival(
+        &mut self,
+        at: Timestamp,
+        ecn: Ecn,
+        size: DataSize,
+        source: SourceId,
+        control: ControlData,
+        marker: bool,
+    ) -> Arrival {
+        self.sent = control.sent.unwrap_near(self.sent);
+        let index = usize::from(source.lane.0);
+        if self.lanes.len() <= index {
+            self.lanes.resize_with(index + 1, LaneState::default);
+        }
+        let lane = &mut self.lanes[index];
+        let number = control.sequence_number;
+        let unwrap = lane.sequence.get_or_insert_with(|| {
+            lane.first = number.into();
+            Unwrap::from_zero(number)
+        });
+        let sequence = unwrap.next(number);
+        lane.received += 1;
+        if sequence == unwrap.highest() {
+            lane.echo = Some(LaneEcho { sent: control.sent, at });
+        }
+        Arrival {
+            lane: source.lane,
+            sequence,
+            size,
+            ecn,
+            tag: control.tag,
+            sent: RemoteTimestamp::from_nanos(self.sent),
+            rtt: control.rtt,
+            ends_frame: marker,
+        }
+    }
+
+    /// Numbers of a media source were passed over, or one of them came after all.
+    fn note_gap(
+        &mut self,
+        at: Timestamp,
+        source: SourceId,
+        sequence: u64,
+        missing: std::ops::Range<u64>,
+        timestamp: u32,
+        statistics: &mut ReceiverStatistics,
+    ) {
+        statistics.missing += missing.end - missing.start;
+        let list = &mut self.missing;
+        if list.on_found(source, sequence).is_some() {
+            statistics.reordered += 1;
+        }
+        // What is missing is needed when the next that came is.
+        let deadline = self.streams[usize::from(source.stream.0)].clock.deadline(timestamp, list.patience());
+        for sequence in missing {
+            if !list.on_gap(at, source, sequence, deadline) {
+                statistics.refused.overflow += 1;
+            }
+        }
+        list.on_arrival(at, source, sequence);
+    }
+
+    /// A retransmission: the original number, then the original payload (RFC 4588 section 4).
+    fn handle_repair(
+        &mut self,
+        at: Timestamp,
+        source: SourceId,
+        mut packet: RtpPacket,
+        statistics: &mut ReceiverStatistics,
+    ) {
+        let Some(original) = packet.payload.peek().map(u16::from_be_bytes) else {
+            statistics.refused.malformed += 1;
+            return;
+        };
+        packet.payload.advance(2);
+        let media = SourceId { repair: false, ..source };
+        // It may leave by another lane than the original did: the original's is not told, so look at all.
+        let lanes = self.lanes.len() as u8;
+        let found = (0..lanes)
+            .map(|lane| SourceId { lane: seaway_control::Lane((source.lane.0 + lane) % lanes), ..media });
+        for candidate in found {
+            let Some(log) = self.logs.get(candidate.index()).and_then(Option::as_ref) else { continue };
+            let sequence = log.unwrap(original);
+            if self.missing.on_found(candidate, sequence).is_some_and(|found| found.asked) {
+                break;
+            }
+        }
+        if self.place(at, source.stream, packet, statistics) {
+            statistics.repaired += 1;
+        }
+    }
+
+    /// True where the packet was of use.
+    fn place(
+        &mut self,
+        at: Timestamp,
+        stream: StreamId,
+        packet: RtpPacket,
+        statistics: &mut ReceiverStatistics,
+    ) -> bool {
+        let Some(marking) = packet.marking else {
+            statistics.refused.malformed += 1;
+            return false;
+        };
+        if let Some(buffer) = &mut self.buffer {
+            buffer.insert(at, DataSize::from_bytes(packet.payload.len() as u64));
+        }
+        let state = &mut self.streams[usize::from(stream.0)];
+        match state.assembly.insert(at, packet.timestamp, marking, packet.payload) {
+            Placed::Held { completed } => {
+                if completed {
+                    state.clock.on_complete(at, packet.timestamp);
+                }
+                true
+            }
+            Placed::Late { whole } => {
+                statistics.frames.late += u64::from(whole);
+                statistics.frames.lost -= u64::from(whole);
+                false
+            }
+            Placed::Duplicate => {
+                statistics.refused.duplicates += 1;
+                false
+            }
+            Placed::Outside => {
+                statistics.refused.unmatched += 1;
+                false
+            }
+        }
+    }
+
+    /// Time went on: gives out what is due, gives up what cannot come any more.
+    pub(super) fn advance(
+        &mut self,
+        now: Timestamp,
+        events: &mut Events<ReceiverEvent>,
+        statistics: &mut ReceiverStatistics,
+    ) {
+        if self.source.poll_timeout().is_some_and(|due| due <= now) {
+            self.source.handle_timeout(now);
+        }
+        if let Some(buffer) = &mut self.buffer {
+            buffer.advance(now);
+            self.source.on_buffer(now, buffer.level());
+        }
+        let asked = &mut self.asked;
+        self.missing.poll(now, self.rtt, |source, sequence| asked.push((source, sequence)));
+        for index in 0..self.streams.len() {
+            let stream = StreamId(index as u8);
+            while self.next_release(index).is_some_and(|due| due <= now) {
+                let state = &mut self.streams[index];
+                match state.assembly.release(&state.clock) {
+                    Some(Release::Frame(frame)) => {
+                        let frame = self.deliver(now, stream, frame, statistics);
+                        events.push(ReceiverEvent::Frame(frame));
+                    }
+                    Some(Release::Lost { frames, skipped, froze }) => {
+                        statistics.frames.lost += frames;
+                        statistics.frames.skipped += skipped;
+                        if frames > 0 {
+                            events.push(ReceiverEvent::FramesLost { stream, frames });
+                        }
+                        if froze {
+                            events.push(ReceiverEvent::Frozen { stream });
+                        }
+                    }
+                    None => break,
+                }
+            }
+            self.schedule_key_request(now, index);
+        }
+    }
+
+    fn next_release(&self, index: usize) -> Option<Timestamp> {
+        let state = &self.streams[index];
+        let (hope, repair) = (self.missing.hope(), self.missing.patience());
+        state.assembly.next_release(&state.clock, Patience { hope, repair, lanes: self.lanes.len() })
+    }
+
+    fn deliver(
+        &mut self,
+        now: Timestamp,
+        stream: StreamId,
+        frame: Assembled,
+        statistics: &mut ReceiverStatistics,
+    ) -> ReceivedFrame {
+        let state = &mut self.streams[usize::from(stream.0)];
+        state.freezes.on_displayed(now, &mut statistics.freezes);
+        statistics.frames.displayed += 1;
+        statistics.frames.held_up += u64::from(frame.due < now);
+        statistics.frames.skipped += frame.skipped;
+        statistics.goodput += frame.data.size();
+        ReceivedFrame {
+            stream,
+            timestamp: frame.timestamp,
+            captured: self.mapping.map(|mapping| mapping.instant_of(frame.timestamp)),
+            kind: frame.kind,
+            data: frame.data,
+            first_arrival: frame.first_arrival,
+            completed: frame.completed,
+            due: frame.due,
+        }
+    }
+
+    /// A key frame is asked for while one is needed and none is on its way, ever more slowly.
+    fn schedule_key_request(&mut self, now: Timestamp, index: usize) {
+        let heard_media = self.logs.iter().any(Option::is_some);
+        let state = &mut self.streams[index];
+        if state.assembly.needs_key() && heard_media || state.keys.forced {
+            state.keys.due.get_or_insert(now);
+        } else {
+            state.keys = KeyRequests::default();
+        }
+    }
+
+    /// Names the streams that ask for a key frame now.
+    pub(super) fn poll_key_requests(&mut self, now: Timestamp, mut ask: impl FnMut(StreamId)) {
+        let first = self.rtt.map_or(KEY_INTERVAL, |rtt| (rtt * 2).max(KEY_INTERVAL));
+        for (index, state) in self.streams.iter_mut().enumerate() {
+            let keys = &mut state.keys;
+            if keys.due.is_none_or(|due| due > now) {
+                continue;
+            }
+            ask(StreamId(index as u8));
+            if keys.forced && !state.assembly.needs_key() {
+                *keys = KeyRequests::default();
+                continue;
+            }
+            keys.interval = (keys.interval * 2).max(first).min(LONGEST_KEY_INTERVAL.max(first));
+            keys.due = Some(now + keys.interval);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
+        let releases = (0..self.streams.len()).filter_map(|index| self.next_release(index)).min();
+        let keys = self.streams.iter().filter_map(|stream| stream.keys.due).min();
+        let repair = self.missing.poll_timeout(self.rtt);
+        let report = self.logs.iter().any(Option::is_some).then_some(self.next_report);
+        [self.source.poll_timeout(), releases, keys, repair, report].into_iter().flatten().min()
+    }
+
+    /// The receiver report is due, and when it will be next.
+    pub(super) fn take_report_turn(&mut self, now: Timestamp) -> bool {
+        let due = self.next_report <= now && self.logs.iter().any(Option::is_some);
+        if due {
+            self.next_report = now + REPORT_INTERVAL;
+        }
+        due
+    }
+}
+
+fn receiving_half(announcement: &Announcement) -> Result<AnyFeedbackSource, SpecError> {
+    let setting = Setting { packet: announcement.packet, ecn: announcement.ecn };
+    registry::build(&announcement.control, setting).map(|(_, source)| source)
+}
+
+impl LaneEcho {
+    /// How long ago the echoed packet came.
+    pub(super) fn delay(&self, now: Timestamp) -> TimeDelta {
+        now.since(self.at)
+    }
+}

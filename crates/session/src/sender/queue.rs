@@ -1,0 +1,300 @@
+//! Frames cut into packets that wait for their turn: bounded, dropped by whole frames.
+
+use crate::config::{QueueLimits, Stripe};
+use crate::frame::FrameKind;
+use crate::payload::Payload;
+use seaway_control::{Lane, StreamId};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
+use std::collections::VecDeque;
+
+/// A packet that waits.
+#[derive(Debug, Clone)]
+pub(super) struct Queued {
+    pub(super) stream: StreamId,
+    /// Counts the stream's frames.
+    pub(super) frame: u64,
+    /// Counts the packets of the stream's frames.
+    pub(super) sequence: u64,
+    pub(super) start: bool,
+    pub(super) end: bool,
+    pub(super) kind: FrameKind,
+    pub(super) timestamp: u32,
+    pub(super) payload: Payload,
+    /// The whole IP datagram.
+    pub(super) size: DataSize,
+    pub(super) since: Timestamp,
+}
+
+/// A frame that is to be queued.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arriving {
+    pub(super) stream: StreamId,
+    pub(super) kind: FrameKind,
+    pub(super) timestamp: u32,
+}
+
+/// What a stream's numbers stand at.
+#[derive(Debug, Clone, Copy, Default)]
+struct StreamState {
+    next_frame: u64,
+    next_sequence: u64,
+    /// Groups begun; a key frame begins one.
+    groups: u64,
+    /// Sequence number after the last packet that left.
+    after_sent: u64,
+    /// A reference was dropped: nothing makes sense before the next key frame.
+    needs_key: bool,
+}
+
+/// Frames that were dropped while they waited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Dropped {
+    pub(super) frames: u64,
+    /// The streams, a bit each, that can go on with a key frame only.
+    pub(super) need_key: u8,
+}
+
+/// What waits, one queue a lane, or one for all where packets are striped singly.
+#[derive(Debug)]
+pub(super) struct SendQueue {
+    limits: QueueLimits,
+    stripe: Stripe,
+    lanes: u8,
+    queues: Vec<VecDeque<Queued>>,
+    streams: Vec<StreamState>,
+    waiting: DataSize,
+}
+
+impl SendQueue {
+    pub(super) fn new(limits: QueueLimits, stripe: Stripe, streams: usize) -> Self {
+        let queues = vec![VecDeque::new()];
+        Self {
+            limits,
+            stripe,
+            lanes: 1,
+            queues,
+            streams: vec![StreamState::default(); streams],
+            waiting: DataSize::ZERO,
+        }
+    }
+
+    /// Wire octets that wait.
+    pub(super) fn waiting(&self) -> DataSize {
+        self.waiting
+    }
+
+    /// Wire octets of a stream that wait.
+    pub(super) fn waiting_of(&self, stream: StreamId) -> DataSize {
+        if self.streams.len() == 1 {
+            return self.waiting;
+        }
+        self.queues.iter().flatten().filter(|queued| queued.stream == stream).map(|queued| queued.size).sum()
+    }
+
+    /// How long the oldest packet has waited.
+    pub(super) fn oldest(&self, now: Timestamp) -> TimeDelta {
+        self.oldest_since().map_or(TimeDelta::ZERO, |since| now.since(since))
+    }
+
+    fn oldest_since(&self) -> Option<Timestamp> {
+        self.queues.iter().filter_map(|queue| queue.front()).map(|queued| queued.since).min()
+    }
+
+    /// When the oldest packet will have waited too long.
+    pub(super) fn stale_at(&self) -> Option<Timestamp> {
+        Some(self.oldest_unsent_frame()? + self.limits.delay?)
+    }
+
+    /// Only frames of which nothing left can be dropped.
+    fn oldest_unsent_frame(&self) -> Option<Timestamp> {
+        self.queues.iter().filter_map(|queue| queue.iter().find(|queued| queued.start)).map(|q| q.since).min()
+    }
+
+    /// Whether a frame may be queued. One that nobody needs stays out early, so that others do not suffer.
+    pub(super) fn admits(&mut self, now: Timestamp, frame: Arriving) -> bool {
+        let oldest = self.oldest(now);
+        let Some(stream) = self.streams.get_mut(usize::from(frame.stream.0)) else { return false };
+        let starved = stream.needs_key && frame.kind != FrameKind::Key;
+        let late =
+            frame.kind == FrameKind::Discardable && self.limits.delay.is_some_and(|delay| oldest > delay / 2);
+        let admitted = !starved && !late && self.waiting < self.limits.size;
+        if !admitted {
+            stream.next_frame += 1;
+            stream.needs_key |= frame.kind != FrameKind::Discardable;
+        }
+        admitted
+    }
+
+    /// True where a stream can go on with a key frame only.
+    pub(super) fn needs_key(&self, stream: StreamId) -> bool {
+        self.streams.get(usize::from(stream.0)).is_some_and(|stream| stream.needs_key)
+    }
+
+    /// Queues an admitted frame that was cut into `payloads`, each with its size as an IP datagram.
+    pub(super) fn push(
+        &mut self,
+        now: Timestamp,
+        frame: Arriving,
+        payloads: impl Iterator<Item = (Payload, DataSize)>,
+    ) {
+        let stream = &mut self.streams[usize::from(frame.stream.0)];
+        if frame.kind == FrameKind::Key {
+            stream.groups += 1;
+            stream.needs_key = false;
+        }
+        let place = match self.stripe {
+            Stripe::Packet => 0,
+            Stripe::Frame => stream.next_frame % u64::from(self.lanes),
+            Stripe::Gop => stream.groups.saturating_sub(1) % u64::from(self.lanes),
+        };
+        let queue = &mut self.queues[place as usize];
+        let mut start = true;
+        for (payload, size) in payloads {
+            self.waiting += size;
+            queue.push_back(Queued {
+                stream: frame.stream,
+                frame: stream.next_frame,
+                sequence: stream.next_sequence,
+                start,
+                end: false,
+                kind: frame.kind,
+                timestamp: frame.timestamp,
+                payload,
+                size,
+                since: now,
+            });
+            stream.next_sequence += 1;
+            start = false;
+        }
+        if let Some(last) = queue.back_mut().filter(|_| !start) {
+            last.end = true;
+        }
+        stream.next_frame += 1;
+    }
+
+    /// Follows the number of connections; what waits on one that is gone moves to another.
+    pub(super) fn set_lanes(&mut self, lanes: u8) {
+        self.lanes = lanes.max(1);
+        let wanted = if self.stripe == Stripe::Packet { 1 } else { usize::from(self.lanes) };
+        while self.queues.len() > wanted {
+            let orphans = self.queues.pop().unwrap_or_default();
+            if !orphans.is_empty() {
+                let home = &mut self.queues[orphans.len() % wanted];
+                home.extend(orphans);
+                home.make_contiguous().sort_by_key(|queued| (queued.since, queued.stream, queued.sequence));
+            }
+        }
+        self.queues.resize_with(wanted, VecDeque::new);
+    }
+
+    fn queue_of(&self, lane: Lane) -> usize {
+        if self.queues.len() == 1 { 0 } else { usize::from(lane.0) }
+    }
+
+    /// The next packet of a lane.
+    pub(super) fn front(&self, lane: Lane) -> Option<&Queued> {
+        self.queues.get(self.queue_of(lane))?.front()
+    }
+
+    /// Takes the next packet of a lane.
+    pub(super) fn pop(&mut self, lane: Lane) -> Option<Queued> {
+        let index = self.queue_of(lane);
+        let queued = self.queues.get_mut(index)?.pop_front()?;
+        self.waiting -= queued.size;
+        let stream = &mut self.streams[usize::from(queued.stream.0)];
+        stream.after_sent = stream.after_sent.max(queued.sequence + 1);
+        Some(queued)
+    }
+
+    /// Drops the frames of which nothing left yet, where the oldest has waited too long: what they show is
+    /// past, and fresh media must not stand behind them. The numbers of their packets are given again, so
+    /// that the receiver does not miss them.
+    pub(super) fn drop_stale(&mut self, now: Timestamp) -> Dropped {
+        let mut dropped = Dropped::default();
+        if self.stale_at().is_none_or(|stale| now < stale) {
+            return dropped;
+        }
+        for queue in &mut self.queues {
+            let unsent = queue.iter().position(|queued| queued.start).unwrap_or(queue.len());
+            for queued in queue.drain(unsent..) {
+                self.waiting -= queued.size;
+                if queued.start {
+                    dropped.frames += 1;
+                    if queued.kind != FrameKind::Discardable {
+                        dropped.need_key |= 1 << queued.stream.0;
+                        self.streams[usize::from(queued.stream.0)].needs_key = true;
+                    }
+                }
+            }
+        }
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            let own = |queued: &&Queued| usize::from(queued.stream.0) == index;
+            let kept = self.queues.iter().flatten().filter(own).map(|queued| queued.sequence + 1).max();
+            stream.next_sequence = kept.unwrap_or(0).max(stream.after_sent);
+        }
+        dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    fn limits(delay: Option<i64>) -> QueueLimits {
+        QueueLimits { delay: delay.map(TimeDelta::from_millis), size: DataSize::from_bytes(20_000) }
+    }
+
+    fn push(queue: &mut SendQueue, now: Timestamp, kind: FrameKind, packets: usize) -> bool {
+        let frame = Arriving { stream: StreamId(0), kind, timestamp: 0 };
+        let admitted = queue.admits(now, frame);
+        if admitted {
+            queue.push(now, frame, (0..packets).map(|_| (Payload::zeros(1000), DataSize::from_bytes(1000))));
+        }
+        admitted
+    }
+
+    #[test]
+    fn stale_frames_go_whole_and_leave_no_gap() {
+        let mut queue = SendQueue::new(limits(Some(100)), Stripe::Gop, 1);
+        push(&mut queue, at(0), FrameKind::Key, 3);
+        assert_eq!(queue.pop(Lane(0)).map(|queued| (queued.sequence, queued.start)), Some((0, true)));
+        push(&mut queue, at(10), FrameKind::Reference, 2);
+        push(&mut queue, at(20), FrameKind::Discardable, 1);
+        assert_eq!(queue.drop_stale(at(109)), Dropped::default());
+        assert_eq!(queue.drop_stale(at(110)), Dropped { frames: 2, need_key: 1 });
+        assert_eq!(queue.waiting(), DataSize::from_bytes(2000), "the frame that began to leave goes on");
+        assert!(!push(&mut queue, at(111), FrameKind::Reference, 1));
+        assert!(push(&mut queue, at(112), FrameKind::Key, 1));
+        let rest: Vec<_> = std::iter::from_fn(|| queue.pop(Lane(0))).map(|q| (q.sequence, q.frame)).collect();
+        assert_eq!(rest, [(1, 0), (2, 0), (3, 4)], "packets count on, frames tell of the gap");
+    }
+
+    #[test]
+    fn discardable_frames_stay_out_early() {
+        let mut queue = SendQueue::new(limits(Some(100)), Stripe::Gop, 1);
+        push(&mut queue, at(0), FrameKind::Key, 1);
+        assert!(!push(&mut queue, at(51), FrameKind::Discardable, 1));
+        assert!(push(&mut queue, at(51), FrameKind::Reference, 30), "no reference was lost");
+        assert!(!push(&mut queue, at(52), FrameKind::Key, 1), "full");
+    }
+
+    #[test]
+    fn groups_go_by_lanes_and_come_home() {
+        let mut queue = SendQueue::new(limits(None), Stripe::Gop, 1);
+        queue.set_lanes(2);
+        for kind in
+            [FrameKind::Key, FrameKind::Reference, FrameKind::Key, FrameKind::Reference, FrameKind::Key]
+        {
+            push(&mut queue, at(0), kind, 1);
+        }
+        assert_eq!(queue.pop(Lane(1)).map(|queued| queued.sequence), Some(2));
+        queue.set_lanes(1);
+        let rest: Vec<_> = std::iter::from_fn(|| queue.pop(Lane(0))).map(|q| q.sequence).collect();
+        assert_eq!(rest, [0, 1, 3, 4]);
+        assert_eq!(queue.stale_at(), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! Sender reports, announcements and the goodbye: when they are due and what they say.
+
+use super::Sender;
+use crate::message::{Message, Transmit};
+use crate::source::SourceId;
+use bytes::Bytes;
+use seaway_control::{Lane, StreamId};
+use seaway_units::{Ecn, TimeDelta, Timestamp};
+use seaway_wire::rtcp::{Bye, SenderReport};
+use seaway_wire::{List, NtpTime};
+
+/// Between reports; RFC 3550's randomisation serves groups, here are two parties.
+const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+/// Until a receiver is heard.
+const UNANSWERED_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+
+/// The clock of sender reports.
+#[derive(Debug)]
+pub(super) struct Reports {
+    due: Option<Timestamp>,
+    closing: bool,
+}
+
+impl Reports {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self { due: Some(now), closing: false }
+    }
+
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        self.due
+    }
+
+    /// Something changed that the receiver must know.
+    pub(super) fn announce_at(&mut self, now: Timestamp) {
+        self.due = self.due.map(|due| due.min(now));
+    }
+
+    /// One last report, with a goodbye.
+    pub(super) fn close(&mut self, now: Timestamp) {
+        self.announce_at(now);
+        self.closing = true;
+    }
+}
+
+impl Sender {
+    /// The report that is due: sender report and announcement in one compound packet.
+    pub(super) fn poll_report(&mut self, now: Timestamp) -> Option<Transmit> {
+        if self.reports.due? > now {
+            return None;
+        }
+        let interval = if self.peer.is_present() { INTERVAL } else { UNANSWERED_INTERVAL };
+        self.reports.due = (!self.reports.closing).then_some(now + interval);
+        let mut octets = Vec::with_capacity(256);
+        self.emit_sender_report(now, &mut octets);
+        self.announcement().emit(&mut octets);
+        if self.reports.closing {
+            let ssrcs = [self.config.session];
+            let bye = Bye { ssrcs: List::from(&ssrcs[..]), reason: &[] };
+            append(&mut octets, bye.buffer_len(), |buffer| bye.emit(buffer));
+        }
+        let message = Message::Rtcp(Bytes::from(octets));
+        let size = self.size_of(&message);
+        self.statistics.control.add(size);
+        Some(Transmit { size, ecn: Ecn::NotEct, lane: Lane(0), message })
+    }
+
+    /// Counts of the whole session under the name of its first source.
+    fn emit_sender_report(&self, now: Timestamp, octets: &mut Vec<u8>) {
+        let first = SourceId { stream: StreamId(0), lane: Lane(0), repair: false };
+        let report = SenderReport {
+            ssrc: first.ssrc(self.config.session),
+            ntp_time: NtpTime::from_timestamp(now),
+            rtp_timestamp: self.clock.timestamp(now),
+            packet_count: self.statistics.sent.packets as u32,
+            octet_count: self.statistics.sent.size.as_bytes() as u32,
+            ..SenderReport::default()
+        };
+        append(octets, report.buffer_len(), |buffer| report.emit(buffer));
+    }
+}
+
+/// Appends what `emit` writes, `len` octets.
+fn append(
+    octets: &mut Vec<u8>,
+    len: usize,
+    emit: impl FnOnce(&mut [u8]) -> Result<usize, seaway_wire::Error>,
+) {
+    let start = octets.len();
+    octets.resize(start + len, 0);
+    // Sizes and counts are ours and fit.
+    emit(&mut octets[start..]).unwrap_or_else(|error| unreachable!("{error}"));
+}

@@ -1,0 +1,63 @@
+//! Which synchronisation source carries what.
+
+use seaway_control::{Lane, StreamId};
+
+/// One of the numbered streams of packets that a sender emits: a stream's frames, or their repair, by one lane.
+///
+/// A session owns a block of 1024 consecutive synchronisation sources, so that the announcement of the first
+/// says what each of them carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SourceId {
+    /// The encoder; 0 to 7.
+    pub stream: StreamId,
+    /// The connection; 0 to 63.
+    pub lane: Lane,
+    /// True for retransmissions (RFC 4588 section 5.3) and padding.
+    pub repair: bool,
+}
+
+impl SourceId {
+    /// Synchronisation sources of a session.
+    pub const COUNT: u32 = 1 << 10;
+    /// Streams of a session.
+    pub const STREAMS: u8 = 8;
+    /// Lanes of a session.
+    pub const LANES: u8 = 64;
+
+    /// Its place in the block.
+    pub const fn index(self) -> usize {
+        (self.stream.0 as usize % 8) << 7 | (self.lane.0 as usize % 64) << 1 | self.repair as usize
+    }
+
+    /// Its synchronisation source in the block that begins at `base`.
+    pub const fn ssrc(self, base: u32) -> u32 {
+        base.wrapping_add(self.index() as u32)
+    }
+
+    /// What `ssrc` carries; `None` outside the block that begins at `base`.
+    pub const fn of(ssrc: u32, base: u32) -> Option<Self> {
+        let index = ssrc.wrapping_sub(base);
+        if index >= Self::COUNT {
+            return None;
+        }
+        let (stream, lane) = (StreamId((index >> 7) as u8), Lane((index >> 1 & 63) as u8));
+        Some(Self { stream, lane, repair: index & 1 == 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_has_its_place_even_where_numbers_wrap() {
+        let base = u32::MAX - 100;
+        for index in 0..SourceId::COUNT {
+            let source = SourceId::of(base.wrapping_add(index), base).unwrap();
+            assert_eq!(source.index(), index as usize);
+            assert_eq!(source.ssrc(base), base.wrapping_add(index));
+        }
+        assert_eq!(SourceId::of(base.wrapping_add(SourceId::COUNT), base), None);
+        assert_eq!(SourceId::of(base.wrapping_sub(1), base), None);
+    }
+}

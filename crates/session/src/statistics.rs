@@ -1,0 +1,164 @@
+//! Counters, in the words of the summary: the page, the JSON lines and the final report show these.
+
+use seaway_units::{DataSize, Ecn, TimeDelta};
+
+/// Packets and their wire octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Octets of the IP datagrams.
+    pub size: DataSize,
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, size: DataSize) {
+        self.packets += 1;
+        self.size += size;
+    }
+}
+
+/// Input that was not used, by reason. Whatever a stranger sends shows here and nowhere else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Refused {
+    /// Packets that make no sense.
+    pub malformed: u64,
+    /// Packets of another session, or of a second peer.
+    pub strangers: u64,
+    /// Packets that came before.
+    pub duplicates: u64,
+    /// Reports for packets that were never sent or left long ago, requests for them, packets far outside
+    /// the present window.
+    pub unmatched: u64,
+    /// What a bound left out: events nobody read, gaps beyond the memory.
+    pub overflow: u64,
+}
+
+/// What a [`Sender`](crate::Sender) did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SenderStatistics {
+    /// All RTP that left: media, repair and padding.
+    pub sent: Count,
+    /// Of it, frames for the first time.
+    pub media: Count,
+    /// Of it, retransmissions.
+    pub repair: Count,
+    /// Of it, filling of probes.
+    pub padding: Count,
+    /// Sender reports and announcements, beside `sent`.
+    pub control: Count,
+    /// Reports that came.
+    pub feedback: Count,
+    /// Packets reported received, late ones included.
+    pub received: u64,
+    /// Packets taken for lost.
+    pub lost: u64,
+    /// Of them, those that came late after all.
+    pub late: u64,
+    /// Packets that arrived with a congestion mark.
+    pub marked: u64,
+    /// Packets the receiver asked for again.
+    pub requested: u64,
+    /// Key frames the receiver asked for.
+    pub picture_losses: u64,
+    /// Frames.
+    pub frames: SentFrames,
+    /// Changes of rate or phase.
+    pub decisions: u64,
+    /// Smoothed round-trip time.
+    pub rtt: Option<TimeDelta>,
+    /// The last sample of it.
+    pub last_rtt: Option<TimeDelta>,
+    /// The least sample of it.
+    pub min_rtt: Option<TimeDelta>,
+    /// Input that was not used.
+    pub refused: Refused,
+}
+
+/// What became of frames at the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SentFrames {
+    /// Frames the source had, those it did not encode included.
+    pub captured: u64,
+    /// Frames that were queued.
+    pub queued: u64,
+    /// Frames that never left: not encoded on our advice, refused by the queue, or dropped from it.
+    pub skipped: u64,
+}
+
+/// What a [`Receiver`](crate::Receiver) did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReceiverStatistics {
+    /// All RTP that came, duplicates left out.
+    pub received: Count,
+    /// Of it, retransmissions.
+    pub repair: Count,
+    /// Of it, padding.
+    pub padding: Count,
+    /// Coded octets of displayed frames, once.
+    pub goodput: DataSize,
+    /// Reports that left.
+    pub feedback: Count,
+    /// Media packets that did not come at first, by the gaps they left.
+    pub missing: u64,
+    /// Of them, those that came by themselves, out of order.
+    pub reordered: u64,
+    /// Of them, those that a retransmission brought in time.
+    pub repaired: u64,
+    /// Requests for a packet, repeated ones included.
+    pub requests: u64,
+    /// Requests for a key frame.
+    pub picture_losses: u64,
+    /// Arrivals by ECN codepoint: not-ECT, ECT(1), ECT(0), CE.
+    pub ecn: [u64; 4],
+    /// Frames.
+    pub frames: ReceivedFrames,
+    /// Times the picture stood still: a gap between displayed frames of more than three mean gaps and of more
+    /// than the mean gap and 150 ms.
+    pub freezes: Freezes,
+    /// The present playout delay above the least delay of the path.
+    pub playout_delay: TimeDelta,
+    /// Interarrival jitter (RFC 3550 section 6.4.1).
+    pub jitter: TimeDelta,
+    /// The sender's smoothed round-trip time.
+    pub rtt: Option<TimeDelta>,
+    /// What the playout buffer holds.
+    pub held: DataSize,
+    /// The buffer of bytes, where that is how frames are played.
+    pub buffer: Option<crate::BufferStatistics>,
+    /// Input that was not used.
+    pub refused: Refused,
+}
+
+impl ReceiverStatistics {
+    /// Packets that arrived with this codepoint.
+    pub fn with_ecn(&self, ecn: Ecn) -> u64 {
+        self.ecn[usize::from(ecn.bits())]
+    }
+}
+
+/// What became of frames at the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReceivedFrames {
+    /// Given out to be shown.
+    pub displayed: u64,
+    /// Of them, those that were held up past their time.
+    pub held_up: u64,
+    /// Whole only after they were given up.
+    pub late: u64,
+    /// Never whole, or not decodable without a lost one.
+    pub lost: u64,
+    /// Dropped by the sender, as their numbers tell.
+    pub skipped: u64,
+}
+
+/// Times the picture stood still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Freezes {
+    /// How often.
+    pub count: u64,
+    /// How long in all.
+    pub total: TimeDelta,
+    /// The longest.
+    pub longest: TimeDelta,
+}

@@ -1,0 +1,194 @@
+//! Sender and receiver over paths in virtual time.
+
+mod common;
+
+use common::*;
+use seaway_session::*;
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+fn run(control: &str, there: Path, back: Path) -> Run {
+    Run::new(sender(Timestamp::ZERO, config(control)), receiver(Timestamp::ZERO), there, back)
+}
+
+#[test]
+fn every_frame_is_shown_over_an_ideal_path() {
+    let mut run = run("fixed", ideal(ms(20)), ideal(ms(20)));
+    run.until(at(10_000));
+    let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
+    assert_eq!(sent.frames.captured, 251);
+    assert!(received.frames.displayed >= 249, "{received:#?}");
+    assert_eq!((received.frames.lost, received.missing, received.requests), (0, 0, 0));
+    assert_eq!(received.refused, Refused::default());
+    assert_eq!(sent.refused, Refused::default());
+    assert_eq!((sent.lost, sent.late), (0, 0));
+    let rtt = sent.rtt.expect("feedback came").as_millis_f64();
+    assert!((39.0..42.0).contains(&rtt), "{rtt}");
+    assert_eq!(received.picture_losses, 0);
+    let late = run.delays().into_iter().max().unwrap();
+    assert!(late < ms(75), "pacing spreads a frame over 40 ms: {late}");
+}
+
+#[test]
+fn the_wire_rate_is_the_allowance_and_no_more() {
+    let mut run = run("fixed(rate=1 Mbit/s)", ideal(ms(20)), ideal(ms(20)));
+    // The source wants more than it gets.
+    run.source = None;
+    run.until(at(1));
+    for index in 0..500u64 {
+        let frame = Frame {
+            stream: seaway_control::StreamId(0),
+            captured: at(index * 10),
+            kind: FrameKind::Key,
+            data: FrameData::Synthetic(DataSize::from_bytes(3000)),
+            target: DataSize::from_bytes(3000),
+            interval: ms(10),
+        };
+        run.until(at(index * 10 + 1));
+        run.sender.handle_frame(run.now, &frame).unwrap();
+        run.drain();
+    }
+    let size: DataSize = run.departures.iter().map(|(_, size)| *size).sum();
+    let rate = size.over(ms(5000)).unwrap();
+    assert!((Bitrate::from_kbps(990)..=Bitrate::from_kbps(1005)).contains(&rate), "{rate}");
+    let statistics = run.sender.statistics();
+    assert!(statistics.frames.skipped > 200, "{statistics:?}");
+    assert_eq!(run.receiver.statistics().frames.lost, 0, "what is dropped here is not missed there");
+}
+
+#[test]
+fn retransmission_repairs_loss_in_time() {
+    let mut run = run("fixed", lossy(ms(20), 0.05, 7), lossy(ms(20), 0.01, 8));
+    run.until(at(20_000));
+    let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
+    let missed = received.missing - received.reordered;
+    assert!(missed > 150, "{received:#?}");
+    assert!(received.repaired * 100 >= missed * 97, "{received:#?}");
+    assert!(received.frames.displayed * 100 >= sent.frames.captured * 97, "{received:#?} {sent:#?}");
+    assert!(sent.lost * 100 > sent.sent.packets * 3 && sent.lost * 100 < sent.sent.packets * 7, "{sent:#?}");
+    assert!(sent.late < 5, "{sent:#?}");
+    assert!(received.freezes.longest < ms(600), "{:?}", received.freezes);
+}
+
+#[test]
+fn without_retransmission_a_key_frame_ends_the_freeze() {
+    let mut run = run("fixed", lossy(ms(20), 0.01, 3), ideal(ms(20)));
+    let config = ReceiverConfig { repair: None, ..ReceiverConfig::new(1) };
+    run.receiver = Receiver::new(Timestamp::ZERO, config);
+    run.until(at(20_000));
+    let received = run.receiver.statistics();
+    assert!(received.picture_losses > 5, "{received:#?}");
+    assert_eq!(received.requests, 0);
+    assert!(received.frames.lost > 10 && received.frames.displayed > 300, "{received:#?}");
+    let frozen =
+        run.receiver_events.iter().filter(|(_, event)| matches!(event, ReceiverEvent::Frozen { .. })).count();
+    assert!(frozen > 5, "{frozen}");
+    assert!(received.freezes.longest < ms(400), "{:?}", received.freezes);
+}
+
+#[test]
+fn ten_seconds_of_outage_end_within_two() {
+    let cut = |path| outage(path, at(5_000), at(15_000));
+    let mut run = run("fixed", cut(ideal(ms(20))), cut(ideal(ms(20))));
+    run.until(at(20_000));
+    let resumed = run.frames.iter().map(|(shown, _)| *shown).find(|shown| *shown > at(14_000)).unwrap();
+    assert!(resumed < at(17_000), "{resumed}");
+    let shown = run.frames.iter().filter(|(shown, _)| *shown > at(17_000)).count();
+    assert!(shown >= 70, "{shown}");
+}
+
+#[test]
+fn either_side_may_start_anew() {
+    let mut run = run("fixed", ideal(ms(20)), ideal(ms(20)));
+    run.until(at(5_000));
+    run.receiver = Receiver::new(run.now, ReceiverConfig::new(0xBEE));
+    run.until(at(10_000));
+    let shown = |run: &Run, from: u64| run.frames.iter().filter(|(shown, _)| *shown > at(from)).count();
+    assert!(shown(&run, 7_000) >= 70, "a new receiver");
+    let other = SenderConfig { session: 0x0BAD_0000, timestamp_offset: 5, ..config("fixed") };
+    run.sender = sender(run.now, other);
+    run.source.as_mut().unwrap().key_wanted = true;
+    run.until(at(15_000));
+    assert!(shown(&run, 12_500) >= 60, "a new sender: {}", shown(&run, 12_500));
+    let unlocked = run.receiver_events.iter().any(|(_, event)| *event == ReceiverEvent::Unlocked);
+    assert!(unlocked);
+}
+
+#[test]
+fn a_goodbye_lets_the_next_sender_in_at_once() {
+    let mut run = run("fixed", ideal(ms(20)), ideal(ms(20)));
+    run.until(at(2_000));
+    run.sender.on_close(run.now);
+    run.drain();
+    run.until(at(2_100));
+    run.sender = sender(run.now, SenderConfig { session: 0x0BAD_0000, ..config("fixed") });
+    run.source.as_mut().unwrap().key_wanted = true;
+    run.until(at(3_000));
+    let shown = run.frames.iter().filter(|(shown, _)| *shown > at(2_200)).count();
+    assert!(shown >= 17, "{shown}");
+    run.receiver.on_close(run.now);
+    run.drain();
+    run.until(at(3_100));
+    assert!(run.sender_events.iter().any(|(_, event)| matches!(event, SenderEvent::PeerLeft { .. })));
+}
+
+#[test]
+fn bytes_and_messages_are_the_same() {
+    let outcome = |bytes: bool, feedback: FeedbackFormat| {
+        let config = SenderConfig { feedback, ..config("fixed") };
+        let (there, back) = (lossy(ms(20), 0.03, 5), lossy(ms(30), 0.02, 6));
+        let mut run = Run::new(sender(Timestamp::ZERO, config), receiver(Timestamp::ZERO), there, back);
+        run.bytes = bytes;
+        run.until(at(5_000));
+        let shown: Vec<(Timestamp, u32, DataSize)> =
+            run.frames.iter().map(|(shown, frame)| (*shown, frame.timestamp, frame.data.size())).collect();
+        (shown, run.departures, run.sender.statistics(), run.receiver.statistics())
+    };
+    for feedback in [FeedbackFormat::Native, FeedbackFormat::Ccfb, FeedbackFormat::Twcc] {
+        assert_eq!(outcome(true, feedback), outcome(false, feedback), "{feedback:?}");
+    }
+}
+
+#[test]
+fn every_feedback_format_tells_the_same_losses() {
+    for feedback in [FeedbackFormat::Native, FeedbackFormat::Ccfb, FeedbackFormat::Twcc] {
+        let config = SenderConfig { feedback, ..config("fixed") };
+        let (there, back) = (lossy(ms(20), 0.03, 5), ideal(ms(30)));
+        let mut run = Run::new(sender(Timestamp::ZERO, config), receiver(Timestamp::ZERO), there, back);
+        run.until(at(10_000));
+        let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
+        let unknown = sent.sent.packets - sent.received - sent.lost + sent.late;
+        assert!(unknown < 60, "{feedback:?}: {sent:#?}");
+        assert!(received.received.packets - sent.received < 40, "{feedback:?}: {sent:#?}");
+        assert_eq!(sent.late, 0, "{feedback:?}");
+        let rtt = sent.rtt.unwrap().as_millis_f64();
+        assert!((49.0..56.0).contains(&rtt), "{feedback:?}: {rtt}");
+    }
+}
+
+#[test]
+fn a_full_queue_is_survived() {
+    let there = bottleneck(ms(20), Bitrate::from_mbps(1), ms(200));
+    let mut run = run("fixed(rate=2 Mbit/s)", there, ideal(ms(20)));
+    run.until(at(10_000));
+    let sent = run.sender.statistics();
+    assert!(sent.lost * 10 > sent.sent.packets * 3, "half of it cannot arrive: {sent:#?}");
+    let rtt = sent.rtt.unwrap();
+    assert!(rtt > ms(200) && rtt < ms(300), "{rtt}");
+}
+
+#[test]
+fn a_controller_may_be_exchanged_while_it_runs() {
+    let mut run = run("fixed(rate=2 Mbit/s)", ideal(ms(20)), ideal(ms(20)));
+    run.until(at(3_000));
+    assert!(run.sender.on_control(run.now, "nothing".parse().unwrap()).is_err());
+    run.sender.on_control(run.now, "fixed(rate=500 kbit/s)".parse().unwrap()).unwrap();
+    run.until(at(6_000));
+    let reannounced = |(_, event): &(_, ReceiverEvent)| matches!(event, ReceiverEvent::Reannounced(_));
+    assert!(run.receiver_events.iter().any(reannounced));
+    let since =
+        |from: u64| run.departures.iter().filter(move |(when, _)| *when > at(from)).map(|(_, size)| *size);
+    let rate = since(4_000).sum::<DataSize>().over(ms(2_000)).unwrap();
+    assert!(rate < Bitrate::from_kbps(505) && rate > Bitrate::from_kbps(400), "{rate}");
+    assert_eq!(run.receiver.statistics().frames.lost, 0);
+    let _ = TimeDelta::ZERO;
+}
