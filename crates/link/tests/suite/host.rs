@@ -30,9 +30,14 @@ impl Host {
 
     /// Runs to `at` and hands in one packet.
     pub(crate) fn send(&mut self, at: Timestamp, bytes: u64, ecn: Ecn) {
+        self.send_flow(at, bytes, ecn, 0);
+    }
+
+    /// Runs to `at` and hands in one packet of this flow.
+    pub(crate) fn send_flow(&mut self, at: Timestamp, bytes: u64, ecn: Ecn, flow: u32) {
         self.run_until(at);
         self.now = at;
-        let packet = Packet::new(DataSize::from_bytes(bytes), ecn, self.sent);
+        let packet = Packet { flow, ..Packet::new(DataSize::from_bytes(bytes), ecn, self.sent) };
         self.sent += 1;
         self.link.handle_packet(at, Link::<u64>::IN, packet);
         self.drain();
@@ -51,6 +56,12 @@ impl Host {
     /// Runs until the link asks for nothing any more.
     pub(crate) fn finish(&mut self) {
         self.run_until(Timestamp::from_nanos(u64::MAX));
+    }
+
+    /// A timeout at the present instant that the link has not asked for.
+    pub(crate) fn poke(&mut self) {
+        self.link.handle_timeout(self.now);
+        self.drain();
     }
 
     fn drain(&mut self) {

@@ -2,4 +2,6 @@
 
 mod host;
 mod link;
+mod properties;
+mod queueing;
 mod trace;

@@ -1,0 +1,44 @@
+//! Traces of all formats: what parses, a link can follow.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use seaway_link::{DropTailConfig, Link, LinkConfig, Node, Packet, QueueConfig, Trace, TraceConfig};
+use seaway_units::{DataSize, Ecn, Timestamp};
+
+fuzz_target!(|text: &str| {
+    for series in [None, Some("uplink"), Some("UL_bitrate")] {
+        if Trace::parse(text, series, true).is_ok() {
+            follow(text, series);
+        }
+    }
+});
+
+/// A few packets, a few thousand events.
+fn follow(text: &str, series: Option<&str>) {
+    let trace = TraceConfig { file: String::new(), series: series.map(str::to_owned), repeats: true };
+    let config = LinkConfig {
+        trace: Some(trace),
+        queue: Some(QueueConfig::DropTail(DropTailConfig::packets(20))),
+        ..LinkConfig::default()
+    };
+    let Ok(plan) = config.plan_with(&mut |_| Ok(text.to_owned())) else { return };
+    let mut link = Link::new(&plan, 1, "fuzz").expect("the plan was checked");
+    for n in 0..5 {
+        link.handle_packet(
+            Timestamp::ZERO,
+            Link::<u8>::IN,
+            Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, n),
+        );
+    }
+    let mut now = Timestamp::ZERO;
+    for _ in 0..2000 {
+        let Some(due) = link.poll_timeout() else { break };
+        assert!(due >= now);
+        now = due;
+        link.handle_timeout(now);
+        while link.poll_packet(now).is_some() {}
+    }
+    let books = link.statistics(now);
+    assert_eq!(books.arrivals.packets, books.delivered.packets + books.drops.total() + books.inside);
+}
