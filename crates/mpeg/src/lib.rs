@@ -6,6 +6,7 @@ pub mod decode;
 pub mod header;
 mod motion;
 pub mod picture;
+pub mod pipeline;
 pub mod shape;
 mod slice;
 pub mod startcode;

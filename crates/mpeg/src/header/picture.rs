@@ -3,7 +3,7 @@
 use crate::bits::BitReader;
 
 /// `picture_coding_type`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum PictureKind {
     /// Intra-coded.
     I,

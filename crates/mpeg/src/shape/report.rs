@@ -1,9 +1,11 @@
 //! What a shaper did.
 
 use crate::header::PictureKind;
+use serde::Serialize;
 
 /// Why a picture was handed on as it came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LeftAlone {
     /// The target does not ask for less.
     NothingToDo,
@@ -14,7 +16,7 @@ pub enum LeftAlone {
 }
 
 /// One picture of the output.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PictureReport {
     /// Its coding type; `None` where there is no picture that can be read.
     pub kind: Option<PictureKind>,

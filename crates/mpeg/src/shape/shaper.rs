@@ -8,6 +8,7 @@ use super::truncation;
 use super::work::Work;
 use crate::header::SequenceState;
 use crate::unit::{AccessUnit, Splitter};
+use seaway_units::TimeDelta;
 use std::collections::VecDeque;
 
 /// One access unit as it leaves: the same position in the stream as the unit that came in.
@@ -38,6 +39,8 @@ pub struct Shaper {
     spare: Vec<Work>,
     ready: VecDeque<Shaped>,
     finished: bool,
+    /// How long the units taken are shown, in seconds.
+    elapsed: f64,
     /// True once anything was asked to be changed: from then on headers are declared anew.
     declares: bool,
 }
@@ -57,12 +60,18 @@ impl Shaper {
             spare: Vec::new(),
             ready: VecDeque::new(),
             finished: false,
+            elapsed: 0.0,
         }
     }
 
     /// How many pictures may wait for a decision. One means: a picture leaves when it is complete.
     pub fn delay(&self) -> usize {
         self.config.batch()
+    }
+
+    /// How long all pictures taken so far are shown.
+    pub fn elapsed(&self) -> TimeDelta {
+        TimeDelta::from_secs_f64(self.elapsed)
     }
 
     /// Changes the target from the next picture on that is not yet complete.
@@ -84,6 +93,7 @@ impl Shaper {
         work.unit = unit;
         work.context = work.unit.read_headers(&mut self.state);
         work.seconds = self.seconds(&work);
+        self.elapsed += work.seconds;
         work.declare_variable = self.declares;
         if self.begins_window(&work) {
             self.decide();

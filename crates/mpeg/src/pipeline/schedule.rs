@@ -1,0 +1,121 @@
+//! A target that changes with the time of the video.
+
+use std::fmt;
+use std::str::FromStr;
+
+use seaway_units::{Bitrate, TimeDelta};
+
+use crate::shape::Target;
+
+/// Targets, each from an instant of the video on, counted from its first picture in coding order.
+///
+/// As text: a line for each, `time, rate`, the first at zero and the times rising; empty lines and what stands
+/// behind `#` are left out.
+///
+/// ```
+/// use seaway_mpeg::pipeline::Schedule;
+/// use seaway_mpeg::shape::Target;
+/// use seaway_units::{Bitrate, TimeDelta};
+///
+/// let schedule: Schedule = "0 s, 4 Mbit/s\n10 s, 2.5 Mbit/s  # the news".parse().unwrap();
+/// assert_eq!(schedule.at(TimeDelta::from_secs(12)), Target::Rate(Bitrate::from_kbps(2500)));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    first: Target,
+    later: Vec<(TimeDelta, Target)>,
+}
+
+impl Schedule {
+    /// One target throughout.
+    pub fn constant(target: Target) -> Schedule {
+        Schedule { first: target, later: Vec::new() }
+    }
+
+    /// The target of a picture that is decoded at `time`.
+    pub fn at(&self, time: TimeDelta) -> Target {
+        let passed = self.later.partition_point(|(from, _)| *from <= time);
+        passed.checked_sub(1).map_or(self.first, |last| self.later[last].1)
+    }
+}
+
+/// Why a text is no [`Schedule`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleError {
+    /// The line, from 1; 0 for the text as a whole.
+    pub line: usize,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.problem),
+            line => write!(f, "line {line}: {}", self.problem),
+        }
+    }
+}
+
+impl std::error::Error for ScheduleError {}
+
+impl FromStr for Schedule {
+    type Err = ScheduleError;
+
+    fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
+        let mut entries: Vec<(TimeDelta, Target)> = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let content = line.split('#').next().unwrap_or_default().trim();
+            if content.is_empty() {
+                continue;
+            }
+            let wrong = |problem: String| ScheduleError { line: number + 1, problem };
+            let Some((time, rate)) = content.split_once(',') else {
+                return Err(wrong(format!("{content:?}: expected a time, a comma and a rate")));
+            };
+            let time: TimeDelta = time.parse().map_err(|error| wrong(format!("{error}")))?;
+            let rate: Bitrate = rate.parse().map_err(|error| wrong(format!("{error}")))?;
+            match entries.last() {
+                None if time != TimeDelta::ZERO => {
+                    return Err(wrong(format!("starts at {time}: expected 0 s")));
+                }
+                Some((before, _)) if time <= *before => {
+                    return Err(wrong(format!("{time} does not lie behind {before}")));
+                }
+                _ => entries.push((time, Target::Rate(rate))),
+            }
+        }
+        let mut entries = entries.into_iter();
+        let Some((_, first)) = entries.next() else {
+            return Err(ScheduleError { line: 0, problem: "no line with a time and a rate".to_owned() });
+        };
+        Ok(Schedule { first, later: entries.collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        text.parse::<Schedule>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn targets_hold_to_the_next() {
+        let schedule: Schedule = "# evening\n0 s, 4 Mbit/s\n\n40 ms,1 Mbit/s\n2 s, 3 Mbit/s".parse().unwrap();
+        let rate = |millis| schedule.at(TimeDelta::from_millis(millis));
+        let mbps = |mbps| Target::Rate(Bitrate::from_mbps(mbps));
+        assert_eq!([rate(0), rate(39), rate(40), rate(1999)], [mbps(4), mbps(4), mbps(1), mbps(1)]);
+        assert_eq!([rate(2000), rate(1_000_000)], [mbps(3), mbps(3)]);
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        assert!(problem("0 s, 1 Mbit/s\n5 s 2 Mbit/s").starts_with("line 2"));
+        assert!(problem("1 s, 1 Mbit/s").contains("expected 0 s"));
+        assert!(problem("0 s, 1 Mbit/s\n2 s, 1 Mbit/s\n2 s, 2 Mbit/s").starts_with("line 3"));
+        assert!(problem("0 s, 3").contains("unit"));
+        assert!(problem("\n# nothing\n").contains("no line"));
+    }
+}
