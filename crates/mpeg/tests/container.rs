@@ -295,6 +295,16 @@ fn a_rate_that_cannot_hold_the_stream_is_refused() {
     assert_eq!(run_to_error(&no_clock, config), Err(Error::NoClock));
 }
 
+#[test]
+fn at_no_rate_does_the_output_go_on_for_ever() {
+    for rate in [1, 1_000, 40_000, 60_000] {
+        let multiplex = Multiplex::Constant(Bitrate::from_bps(rate));
+        let config = Config { multiplex, ..Config::default() };
+        let outcome = run(TRANSPORT, Plan { config, ..Plan::default() }, keep);
+        assert!(outcome.output.len() < 2 * TRANSPORT.len());
+    }
+}
+
 fn run_to_error(input: &[u8], config: Config) -> Result<(), Error> {
     let mut remuxer = Remuxer::new(config);
     let drain = |remuxer: &mut Remuxer| {

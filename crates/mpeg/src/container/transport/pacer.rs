@@ -232,7 +232,9 @@ impl Pacer {
     /// Fills the place with a clock reference alone where the next would come too late; false where none is due.
     fn refer(&mut self, now: i64) -> bool {
         let (Some(last), Some((pattern, at))) = (self.reference, &self.clock_packet) else { return false };
-        if now + self.interval() - last.at <= REFERENCE_INTERVAL {
+        let due = now + self.interval() - last.at > REFERENCE_INTERVAL;
+        // At a rate at which they would be all there is, references go with the packets that have them.
+        if !due || self.interval() * 4 > REFERENCE_INTERVAL {
             return false;
         }
         let value = moved(last.value, now - last.at);
