@@ -75,16 +75,19 @@ pub const CONTROLLERS: &[ControllerInfo] = &[Fixed::INFO, Tfrc::INFO];
 /// # Errors
 /// An unknown name or option, or a value out of its range: says what was found and what would be valid.
 pub fn build(spec: &ControlSpec, setting: Setting) -> Result<(AnyController, AnyFeedbackSource), SpecError> {
-    let info = find(&spec.name)?;
-    (info.build)(&Options::new(spec, info)?, setting)
+    let info = find_named(CONTROLLERS, |info| info.name, "controller", &spec.name)?;
+    (info.build)(&Options::new(spec, info.name, info.options)?, setting)
 }
 
-fn find(name: &str) -> Result<&'static ControllerInfo, SpecError> {
-    let known = || CONTROLLERS.iter().map(|info| info.name);
-    CONTROLLERS
-        .iter()
-        .find(|info| info.name == name)
-        .ok_or_else(|| SpecError::new(name, format!("no such controller; {}", nearest(name, known()))))
+/// The entry of that name, or advice.
+pub(crate) fn find_named<T>(
+    entries: &'static [T],
+    name_of: impl Fn(&T) -> &'static str + Copy,
+    what: &str,
+    name: &str,
+) -> Result<&'static T, SpecError> {
+    let advice = || format!("no such {what}; {}", nearest(name, entries.iter().map(name_of)));
+    entries.iter().find(|entry| name_of(entry) == name).ok_or_else(|| SpecError::new(name, advice()))
 }
 
 /// "did you mean a, b?" with the names nearest to `found`, or all of them.
@@ -112,21 +115,25 @@ fn edit_distance(a: &str, b: &str) -> usize {
     row[row.len() - 1]
 }
 
-/// The options of a [`ControlSpec`], checked against what its controller knows.
+/// The options of a [`ControlSpec`], checked against those that there are.
 pub(crate) struct Options<'a> {
     spec: &'a ControlSpec,
-    info: &'static ControllerInfo,
+    known: &'static [OptionInfo],
 }
 
 impl<'a> Options<'a> {
-    fn new(spec: &'a ControlSpec, info: &'static ControllerInfo) -> Result<Self, SpecError> {
-        let known = info.options.iter().map(|option| option.name);
+    pub(crate) fn new(
+        spec: &'a ControlSpec,
+        name: &str,
+        options: &'static [OptionInfo],
+    ) -> Result<Self, SpecError> {
+        let known = options.iter().map(|option| option.name);
         for (index, (key, _)) in spec.options.iter().enumerate() {
-            if !known.clone().any(|name| name == key) {
-                let advice = if info.options.is_empty() {
-                    format!("{} has no options", info.name)
+            if !known.clone().any(|option| option == key) {
+                let advice = if options.is_empty() {
+                    format!("{name} has no options")
                 } else {
-                    format!("{} has no such option; {}", info.name, nearest(key, known))
+                    format!("{name} has no such option; {}", nearest(key, known))
                 };
                 return Err(SpecError::new(key, advice));
             }
@@ -134,12 +141,12 @@ impl<'a> Options<'a> {
                 return Err(SpecError::new(key, "given twice"));
             }
         }
-        Ok(Self { spec, info })
+        Ok(Self { spec, known: options })
     }
 
     /// The value of `key` as a `T`, `None` where it was not given.
     pub(crate) fn take<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Result<Option<T>, SpecError> {
-        debug_assert!(self.info.options.iter().any(|option| option.name == key), "{key} is not described");
+        debug_assert!(self.known.iter().any(|option| option.name == key), "{key} is not described");
         let Some((_, value)) = self.spec.options.iter().find(|(name, _)| name == key) else {
             return Ok(None);
         };
@@ -165,8 +172,7 @@ impl<'a> Options<'a> {
     }
 
     fn wrong(&self, key: &str, value: &str, why: &dyn fmt::Display) -> SpecError {
-        let range =
-            self.info.options.iter().find(|option| option.name == key).map_or("", |option| option.range);
+        let range = self.known.iter().find(|option| option.name == key).map_or("", |option| option.range);
         SpecError::new(&format!("{key}={value}"), format!("{why}; expected {range}"))
     }
 }

@@ -20,6 +20,11 @@ impl Direct {
         Self { target, demands: Vec::new() }
     }
 
+    /// What the encoders asked for.
+    pub(super) fn demands(&self) -> impl Iterator<Item = &Demand> {
+        self.demands.iter().map(|(_, demand)| demand)
+    }
+
     /// Weighted max-min split: whoever is content with less than an equal part takes that and leaves.
     fn part(&self, stream: StreamId) -> Bitrate {
         let Some(own) = self.demands.iter().find(|(id, _)| *id == stream) else { return Bitrate::ZERO };

@@ -1,11 +1,15 @@
 //! From the controller's target to each encoder's share.
 
 mod direct;
+mod pd;
 
 pub use direct::Direct;
+pub use pd::{Pd, PdConfig};
 
 use crate::allowance::Target;
 use crate::packet::StreamId;
+use crate::registry::{OptionInfo, Options, find_named};
+use crate::spec::{ControlSpec, SpecError};
 use seaway_units::{Bitrate, DataSize, Timestamp};
 use std::fmt;
 
@@ -45,4 +49,56 @@ pub struct Share {
     pub media: Bitrate,
     /// For retransmission and error correction beside them.
     pub repair: Bitrate,
+}
+
+/// What there is to say of a policy.
+#[derive(Debug, Clone, Copy)]
+pub struct PolicyInfo {
+    /// Its name in scenarios and on the command line.
+    pub name: &'static str,
+    /// The document it follows.
+    pub source: &'static str,
+    /// What can be set.
+    pub options: &'static [OptionInfo],
+    build: fn(&Options<'_>) -> Result<Box<dyn TargetPolicy>, SpecError>,
+}
+
+/// Every policy there is.
+pub const POLICIES: &[PolicyInfo] = &[
+    PolicyInfo {
+        name: "direct",
+        source: "the target as it is, split by weight",
+        options: &[],
+        build: |_| Ok(Box::new(Direct::new())),
+    },
+    PolicyInfo {
+        name: "pd",
+        source: "S002 section 3.4",
+        options: pd::OPTIONS,
+        build: |options| Ok(Box::new(Pd::new(PdConfig::from_options(options)?))),
+    },
+];
+
+/// Makes the policy that `spec` names.
+///
+/// # Errors
+/// An unknown name or option, or a value out of its range: says what was found and what would be valid.
+pub fn build(spec: &ControlSpec) -> Result<Box<dyn TargetPolicy>, SpecError> {
+    let info = find_named(POLICIES, |info| info.name, "policy", &spec.name)?;
+    (info.build)(&Options::new(spec, info.name, info.options)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_name() {
+        let error = |text: &str| build(&text.parse().unwrap()).unwrap_err().to_string();
+        assert_eq!(error("pt"), "\"pt\": no such policy; did you mean pd?");
+        assert_eq!(error("direct(a=1)"), "\"a\": direct has no options");
+        assert!(error("pd(interval=1 ms)").contains("out of range"));
+        assert!(build(&"pd(buffer=2 s, floor=0)".parse().unwrap()).is_ok());
+        assert!(build(&"direct".parse().unwrap()).is_ok());
+    }
 }
