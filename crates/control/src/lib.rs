@@ -28,6 +28,7 @@ pub mod registry;
 mod signal;
 mod spec;
 pub mod tfrc;
+pub mod window;
 
 pub use allowance::{Allowance, Probe, Target};
 pub use controller::RateController;

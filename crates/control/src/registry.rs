@@ -14,6 +14,7 @@ use crate::packet::{Lane, SentPacket, Stamp};
 use crate::signal::LocalSignal;
 use crate::spec::{ControlSpec, SpecError};
 use crate::tfrc::{Tfrc, TfrcReceiver};
+use crate::window::{EveryPacket, Window};
 use seaway_units::{DataSize, Ecn, Timestamp};
 use std::fmt;
 use std::str::FromStr;
@@ -68,7 +69,7 @@ pub struct Setting {
 type Built = Result<(AnyController, AnyFeedbackSource), SpecError>;
 
 /// Every controller there is.
-pub const CONTROLLERS: &[ControllerInfo] = &[Fixed::INFO, Tfrc::INFO];
+pub const CONTROLLERS: &[ControllerInfo] = &[Fixed::INFO, Tfrc::INFO, Window::INFO];
 
 /// Makes both halves of the controller that `spec` names.
 ///
@@ -215,20 +216,20 @@ macro_rules! dispatch {
 
 any!(
     /// The sending half of a built-in controller. The trait stays usable as `Box<dyn RateController>` too.
-    AnyController { Fixed(Fixed), Tfrc(Tfrc) }
+    AnyController { Fixed(Fixed), Tfrc(Tfrc), Window(Window) }
 );
 
 any!(
     /// The receiving half of a built-in controller.
-    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver) }
+    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), EveryPacket(EveryPacket) }
 );
 
 macro_rules! controller {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Window], $half => $call) };
 }
 
 macro_rules! source {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc EveryPacket], $half => $call) };
 }
 
 impl RateController for AnyController {

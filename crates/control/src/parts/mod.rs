@@ -3,9 +3,11 @@
 mod ewma;
 mod loss_interval;
 mod rate_window;
+mod retransmission_timer;
 mod rtt;
 
 pub use ewma::Ewma;
 pub use loss_interval::LossIntervals;
 pub use rate_window::{ArrivalRate, RateWindow};
+pub use retransmission_timer::RetransmissionTimer;
 pub use rtt::{DampedRtt, plausible_rtt};
