@@ -1,8 +1,11 @@
-//! MPEG-1 and MPEG-2 video over RTP (RFC 2250 section 3): static payload type 32, 90 kHz.
+//! MPEG-1 and MPEG-2 video over RTP (RFC 2250 section 3): static payload type 32, 90 kHz. A receiver puts the
+//! video of the payloads together as it comes.
 
 mod mpeg2;
+mod packetizer;
 
 pub use mpeg2::{Mpeg2Header, PictureFlags};
+pub use packetizer::{Packetizer, Payload};
 
 use crate::Error;
 use crate::bytes::{fits, put_u32, room, take, u32_at};

@@ -61,6 +61,9 @@ impl PictureFlags {
 }
 
 const WORD: usize = 4;
+const COMPOSITE_BITS: u32 = 0x000F_FFFF;
+/// extension_start_code_identifier.
+const PICTURE_CODING: u8 = 8;
 
 /// Lowest bit of each field in the first word: X(1) E(1) f_codes(16) DC(2) PS(2) T P C Q V A R H G D.
 mod field {
@@ -79,18 +82,42 @@ impl<'a> Mpeg2Header<'a> {
         let mut composite = None;
         if word >> field::COMPOSITE & 1 == 1 {
             composite =
-                Some(u32_at(take(payload, at, WORD, "composite display information")?, 0) & 0x000F_FFFF);
+                Some(u32_at(take(payload, at, WORD, "composite display information")?, 0) & COMPOSITE_BITS);
             at += WORD;
         }
         let has_extensions = word >> field::EXTENSIONS & 1 == 1;
-        Ok(Self {
+        let extensions = if has_extensions { Some(parse_extensions(payload, at)?) } else { None };
+        Ok(Self { composite, extensions, ..Self::of_word(word) })
+    }
+
+    /// What the extension that begins at `offset` of a coded picture, behind its start code, says; `None`
+    /// where it is another than the picture coding extension (ISO/IEC 13818-2 section 6.2.3.1). Behind its
+    /// identifier (4 bits) stand the 30 bits of the header's word, and where the last is set, 20 more.
+    pub(super) fn of_extension(coded: &[u8], offset: usize) -> Result<Option<Self>, Error> {
+        let name = "picture coding extension";
+        let identifier = take(coded, offset, 1, name)?[0] >> 4;
+        if identifier != PICTURE_CODING {
+            return Ok(None);
+        }
+        let bits = |len| -> Result<u64, Error> {
+            Ok(take(coded, offset, len, name)?.iter().fold(0, |bits, &octet| bits << 8 | u64::from(octet)))
+        };
+        let word = (bits(5)? >> 6 & 0x3FFF_FFFF) as u32;
+        let has_composite = word >> field::COMPOSITE & 1 == 1;
+        let composite = if has_composite { Some((bits(7)? >> 2) as u32 & COMPOSITE_BITS) } else { None };
+        Ok(Some(Self { composite, ..Self::of_word(word) }))
+    }
+
+    /// The fields of the first word.
+    fn of_word(word: u32) -> Self {
+        Self {
             f_codes: field::F_CODES.map(|at| (word >> at & 0xF) as u8),
             intra_dc_precision: (word >> field::DC_PRECISION & 3) as u8,
             picture_structure: (word >> field::STRUCTURE & 3) as u8,
             flags: PictureFlags(word as u16 & PictureFlags::ALL),
-            composite,
-            extensions: if has_extensions { Some(parse_extensions(payload, at)?) } else { None },
-        })
+            composite: None,
+            extensions: None,
+        }
     }
 
     pub(super) fn buffer_len(&self) -> usize {
@@ -111,7 +138,7 @@ impl<'a> Mpeg2Header<'a> {
         put_u32(buffer, 0, word);
         let mut rest = &mut buffer[WORD..];
         if let Some(composite) = self.composite {
-            put_u32(rest, 0, fits(composite, 0x000F_FFFF, "composite display information")?);
+            put_u32(rest, 0, fits(composite, COMPOSITE_BITS.into(), "composite display information")?);
             rest = &mut rest[WORD..];
         }
         if let Some(data) = self.extensions {
