@@ -5,7 +5,8 @@
 
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use seaway_wire::extension::{
-    AbsoluteSendTime, CtfrcData, Elements, Form, TfrcData, TransportSequence, Writer as ExtensionWriter,
+    AbsoluteSendTime, CtfrcData, Elements, Form, FrameMarking, TfrcData, TransportSequence,
+    Writer as ExtensionWriter,
 };
 use seaway_wire::rtcp::twcc::TwccWriter;
 use seaway_wire::rtcp::{self, Ccfb, ExtendedReport, Message, Packet, SourceDescription, Twcc, ccfb, xr};
@@ -54,6 +55,7 @@ fn elements(extension: &rtp::Extension<'_>) {
         writer.push(element.id, element.data).unwrap();
         assert!(extension.find(element.id).is_some());
         let _ = TfrcData::parse(element.data).map(|data| assert_eq!(data.to_bytes(), element.data[..12]));
+        let _ = FrameMarking::parse(element.data).map(|data| assert_eq!(data.to_bytes(), element.data[..4]));
         let _ = CtfrcData::parse(element.data)
             .map(|data| assert_eq!(CtfrcData::parse(&data.to_bytes()), Ok(data)));
         let _ =
