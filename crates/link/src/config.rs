@@ -1,14 +1,15 @@
 //! The text form of a link.
 
+use crate::bucket::BucketSize;
 use crate::capacity::{Schedule, Step};
 use crate::error::Error;
 use crate::jitter::JitterModel;
 use crate::loss::{Clock, GilbertElliott, LossModel};
 use crate::plan::{CapacityPlan, LinkPlan, LossPlace};
-use crate::queue::{Nominal, QueueConfig};
+use crate::queue::{LARGEST_PACKET, Nominal, QueueConfig};
 use crate::server::InService;
 use crate::trace::{Recording, Trace};
-use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -29,6 +30,10 @@ pub struct LinkConfig {
     pub delay: TimeDelta,
     /// The queue in front of the server.
     pub queue: Option<QueueConfig>,
+    /// Before the queue: what finds no token is dropped.
+    pub policer: Option<BucketConfig>,
+    /// Behind the queue: the head waits for its tokens.
+    pub shaper: Option<BucketConfig>,
     /// Variation of the delay.
     pub jitter: Option<JitterConfig>,
     /// Loss on the channel.
@@ -54,6 +59,16 @@ fn yes() -> bool {
     true
 }
 
+/// A token bucket: `{ rate = "1 Mbit/s", burst = "15 kB" }`. It starts full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BucketConfig {
+    /// What it gains per time, above zero.
+    pub rate: Bitrate,
+    /// What it holds at most; room for a full packet at least.
+    pub burst: DataSize,
+}
+
 /// Variation of the delay: `{ kind = "rfc8868", std = "5 ms" }`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
@@ -62,6 +77,15 @@ pub enum JitterConfig {
     /// packet that would overtake waits until its predecessor has been sent at the link's rate.
     Rfc8868 {
         /// Standard deviation, above zero.
+        std: TimeDelta,
+        /// Constant part, not negative.
+        #[serde(default)]
+        mean: TimeDelta,
+    },
+    /// Every packet by itself: N(0, std²), clipped at ±3·std, and `mean` are added to the delay; packets overtake
+    /// each other.
+    Reordering {
+        /// Standard deviation, above zero. Three of them fit in the delay and `mean`.
         std: TimeDelta,
         /// Constant part, not negative.
         #[serde(default)]
@@ -161,13 +185,15 @@ impl LinkConfig {
         })?;
         queue.check(Nominal { rate: nominal, delay: self.delay })?;
         Ok(LinkPlan {
-            capacity,
             nominal,
             outages: self.outages()?,
             delay: not_negative("delay", self.delay)?,
             queue,
-            jitter: self.jitter.map(JitterConfig::model).transpose()?,
+            policer: self.policer.map(|bucket| bucket.size("policer")).transpose()?,
+            shaper: self.shaper(&capacity)?,
+            jitter: self.jitter.map(|jitter| jitter.model(self.delay)).transpose()?,
             loss: self.loss.map(LossConfig::model).transpose()?,
+            capacity,
         })
     }
 
@@ -220,6 +246,15 @@ impl LinkConfig {
         Ok((capacity, nominal))
     }
 
+    fn shaper(&self, capacity: &CapacityPlan) -> Result<Option<BucketSize>, Error> {
+        match (self.shaper, capacity) {
+            (Some(_), CapacityPlan::Opportunities(_)) => {
+                Err(Error::config("shaper", "a shaper on a trace of opportunities", "a rate to shape"))
+            }
+            (shaper, _) => shaper.map(|bucket| bucket.size("shaper")).transpose(),
+        }
+    }
+
     fn outages(&self) -> Result<Arc<[(Timestamp, Timestamp)]>, Error> {
         let mut last = TimeDelta::from_nanos(-1);
         for &(from, to) in &self.outage {
@@ -244,13 +279,32 @@ impl TraceConfig {
     }
 }
 
+impl BucketConfig {
+    fn size(self, field: &str) -> Result<BucketSize, Error> {
+        if self.rate == Bitrate::ZERO {
+            return Err(Error::config(format!("{field}.rate"), self.rate, "a rate above zero"));
+        }
+        if self.burst < LARGEST_PACKET {
+            let expected = format!("room for a packet of {LARGEST_PACKET}");
+            return Err(Error::config(format!("{field}.burst"), self.burst, expected));
+        }
+        Ok(BucketSize { rate: self.rate, burst: self.burst })
+    }
+}
+
 impl JitterConfig {
-    fn model(self) -> Result<JitterModel, Error> {
+    /// `delay` is what the variation is laid over.
+    fn model(self, delay: TimeDelta) -> Result<JitterModel, Error> {
+        let (Self::Rfc8868 { std, mean } | Self::Reordering { std, mean }) = self;
+        let (std, mean) = (above_zero("jitter.std", std)?, not_negative("jitter.mean", mean)?);
         match self {
-            Self::Rfc8868 { std, mean } => Ok(JitterModel::Rfc8868 {
-                std: above_zero("jitter.std", std)?,
-                mean: not_negative("jitter.mean", mean)?,
-            }),
+            Self::Rfc8868 { .. } => Ok(JitterModel::Rfc8868 { std, mean }),
+            Self::Reordering { .. } if std * 3 > delay + mean => Err(Error::config(
+                "jitter.std",
+                std,
+                format!("at most a third of delay and mean, {}", delay + mean),
+            )),
+            Self::Reordering { .. } => Ok(JitterModel::Reordering { std, mean }),
         }
     }
 }
@@ -360,6 +414,9 @@ mod tests {
             ("loss = { kind = 'gilbert-elliott', p = 2, r = 1 }", "loss.p: found 2"),
             ("jitter = { kind = 'rfc8868', std = '0 ms' }", "jitter.std: found 0 s"),
             ("jitter = { kind = 'rfc8868' }", "missing field `std`"),
+            ("delay = '14 ms'\njitter = { kind = 'reordering', std = '5 ms' }", "jitter.std: found 5 ms"),
+            ("shaper = { rate = '0 bit/s', burst = '2 kB' }", "shaper.rate: found 0 bit/s"),
+            ("policer = { rate = '1 Mbit/s', burst = '100 B' }", "policer.burst: found 100 B"),
         ] {
             let refusal = refusal(line);
             assert!(refusal.contains(expected), "{line}: {refusal}");

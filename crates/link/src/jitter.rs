@@ -6,10 +6,18 @@ use seaway_units::{TimeDelta, Timestamp};
 /// How the delay of a pipe varies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum JitterModel {
-    /// RFC 8868 section 4.5.2 in the form that never reorders: z = |clip(N(0, std²), ±3·std)| and `mean` are added
+    /// RFC 8868's form that never reorders: z = |clip(N(0, std²), ±3·std)| and `mean` are added
     /// to the time of arrival, and a packet that would come before its predecessor has been sent at the link's
     /// rate waits for that.
     Rfc8868 {
+        /// Standard deviation of the normal distribution.
+        std: TimeDelta,
+        /// Constant part.
+        mean: TimeDelta,
+    },
+    /// Every packet by itself: clip(N(0, std²), ±3·std) and `mean` are added to the time of arrival, and packets
+    /// overtake each other.
+    Reordering {
         /// Standard deviation of the normal distribution.
         std: TimeDelta,
         /// Constant part.
@@ -35,12 +43,18 @@ impl Jitter {
     pub(crate) fn arrival(&mut self, unvaried: Timestamp, serialisation: TimeDelta) -> Timestamp {
         match self.model {
             JitterModel::Rfc8868 { std, mean } => {
-                let z = self.random.normal(0.0, 1.0).clamp(-3.0, 3.0).abs();
-                let arrival = (unvaried + std.mul_f64(z) + mean).max(self.not_before);
+                let z = std.mul_f64(self.clipped_normal().abs());
+                let arrival = (unvaried + z + mean).max(self.not_before);
                 self.not_before = arrival + serialisation;
                 arrival
             }
+            JitterModel::Reordering { std, mean } => unvaried + std.mul_f64(self.clipped_normal()) + mean,
         }
+    }
+
+    /// clip(N(0, 1), ±3).
+    fn clipped_normal(&mut self) -> f64 {
+        self.random.normal(0.0, 1.0).clamp(-3.0, 3.0)
     }
 }
 
@@ -79,5 +93,19 @@ mod tests {
         // E|N(0, σ²)| = σ·√(2/π) = 3.989 ms
         let mean = total.as_millis_f64() / 20_000.0;
         assert!((3.9..4.1).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn reordering_is_symmetric_and_bounded() {
+        let std = TimeDelta::from_millis(5);
+        let model = JitterModel::Reordering { std, mean: TimeDelta::from_millis(1) };
+        let mut jitter = Jitter::new(model, RandomStream::new(1, "jitter"));
+        let unvaried = Timestamp::from_nanos(1_000_000_000);
+        let added: Vec<f64> = (0..20_000)
+            .map(|_| (jitter.arrival(unvaried, TimeDelta::ZERO) - unvaried).as_millis_f64())
+            .collect();
+        let mean = added.iter().sum::<f64>() / added.len() as f64;
+        assert!((mean - 1.0).abs() < 0.1, "{mean}");
+        assert!(added.iter().all(|added| (-14.0..=16.0).contains(added)));
     }
 }

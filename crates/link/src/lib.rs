@@ -27,6 +27,7 @@
 //! # Ok::<(), seaway_link::Error>(())
 //! ```
 
+mod bucket;
 mod capacity;
 mod config;
 mod error;
@@ -42,7 +43,7 @@ mod server;
 mod statistics;
 mod trace;
 
-pub use config::{JitterConfig, LinkConfig, LossConfig, Per, TraceConfig};
+pub use config::{BucketConfig, JitterConfig, LinkConfig, LossConfig, Per, TraceConfig};
 pub use error::Error;
 pub use link::Link;
 pub use loss::{Clock, GilbertElliott, LossModel};

@@ -1,5 +1,6 @@
 //! One direction of a link.
 
+use crate::bucket::{Shaper, TokenBucket};
 use crate::capacity::{Capacity, Outages, earlier};
 use crate::error::Error;
 use crate::jitter::Jitter;
@@ -14,18 +15,22 @@ use crate::statistics::{Drops, Level, LinkStatistics, Meter};
 use seaway_units::{Bitrate, DataSize, Timestamp};
 use std::collections::VecDeque;
 
-/// One direction of a link: a queue, a server that takes from it, and a pipe behind.
+/// One direction of a link: a queue, a server that takes from it, and a pipe behind. A policer may stand before the
+/// queue, and a shaper behind it.
 ///
 /// Packets come in at [`Link::IN`] and leave by [`Link::OUT`]. Everything happens at its own instant, however late
 /// the host calls: end of service comes before a change of rate, and both before an arrival at the same instant.
 /// Each packet's waiting time is added to [`Packet::waited`].
 #[derive(Debug, Clone)]
 pub struct Link<P> {
+    policer: Option<TokenBucket>,
     queue: Queue<P>,
+    shaper: Option<Shaper<P>>,
     server: Server<P>,
     pipe: Pipe<P>,
     loss: Option<(Loss, LossPlace)>,
-    lost: VecDeque<Dropped<P>>,
+    /// Dropped outside the queue and not yet read.
+    dropped: VecDeque<Dropped<P>>,
     meter: Meter,
 }
 
@@ -55,11 +60,13 @@ impl<P> Link<P> {
         let idle = Level { packets: 0, size: DataSize::ZERO, rate: Bitrate::ZERO, is_busy: false };
         let nominal = Nominal { rate: plan.nominal, delay: plan.delay };
         Ok(Self {
+            policer: plan.policer.map(TokenBucket::new),
+            shaper: plan.shaper.map(Shaper::new),
             queue: Queue::new(&plan.queue, nominal, stream("queue"))?,
             server,
             pipe: Pipe::new(plan.delay, jitter),
             loss: plan.loss.map(|(model, place)| (Loss::new(model, stream("loss")), place)),
-            lost: VecDeque::new(),
+            dropped: VecDeque::new(),
             meter: Meter::new(Timestamp::ZERO, 0, idle),
         })
     }
@@ -68,7 +75,7 @@ impl<P> Link<P> {
     /// which the host has driven the link.
     pub fn statistics(&self, now: Timestamp) -> LinkStatistics {
         let counts = self.queue.counts();
-        let drops = Drops { tail: counts.tail, early: counts.early, age: counts.age, channel: 0 };
+        let drops = Drops { tail: counts.tail, early: counts.early, age: counts.age, ..Drops::default() };
         self.meter_at(now).statistics(drops, counts.marks, self.inside())
     }
 
@@ -115,13 +122,26 @@ impl<P> Link<P> {
 
     /// Packets waiting, in service, or flying.
     pub fn inside(&self) -> u64 {
-        (self.queue.len() + usize::from(self.server.packet().is_some()) + self.pipe.len()) as u64
+        let at_server = [self.held(), self.server.packet()].into_iter().flatten().count();
+        (self.queue.len() + at_server + self.pipe.len()) as u64
+    }
+
+    /// The packet that waits for tokens.
+    fn held(&self) -> Option<&Packet<P>> {
+        self.shaper.as_ref().and_then(Shaper::held)
+    }
+
+    /// Packets and octets that wait, for the server or for tokens.
+    fn waiting(&self) -> (u64, DataSize) {
+        let (packets, size) = (self.queue.len() as u64, self.queue.size());
+        self.held().map_or((packets, size), |held| (packets + 1, size + held.size))
     }
 
     fn level(&self) -> Level {
+        let (packets, size) = self.waiting();
         Level {
-            packets: self.queue.len() as u64,
-            size: self.queue.size(),
+            packets,
+            size,
             rate: match &self.server {
                 Server::Rate(server) => server.rate(),
                 // Capacity comes in pieces, which are counted as they come.
@@ -133,15 +153,28 @@ impl<P> Link<P> {
 
     /// Does all that is due up to `now`, each at its own instant.
     fn advance(&mut self, now: Timestamp) {
-        while let Some((at, event)) = self.server.next_event().filter(|(at, _)| *at <= now) {
+        while let Some((at, event)) = self.next_event().filter(|(at, _)| *at <= now) {
             self.meter.pass(at, self.level());
             match event {
                 Event::ServiceEnds => self.end_service(at),
                 Event::RateChanges => self.change_rate(at),
+                Event::TokensSuffice => self.start_service(at, true),
                 Event::Opportunity => self.take_opportunity(at),
             }
         }
         self.meter.pass(now, self.level());
+    }
+
+    /// What happens next by itself.
+    fn next_event(&self) -> Option<(Timestamp, Event)> {
+        let server = self.server.next_event();
+        match &self.shaper {
+            Some(shaper) if self.server.is_free() => {
+                let tokens = shaper.due().map(|at| (at, Event::TokensSuffice));
+                [server, tokens].into_iter().flatten().min_by_key(|(at, _)| *at)
+            }
+            _ => server,
+        }
     }
 
     fn end_service(&mut self, now: Timestamp) {
@@ -158,10 +191,15 @@ impl<P> Link<P> {
     }
 
     fn start_service(&mut self, now: Timestamp, was_idle: bool) {
-        if let Server::Rate(server) = &mut self.server
-            && server.is_free()
-            && let Some(packet) = self.queue.dequeue(now)
-        {
+        let Server::Rate(server) = &mut self.server else { return };
+        if !server.is_free() {
+            return;
+        }
+        let packet = match &mut self.shaper {
+            None => self.queue.dequeue(now),
+            Some(shaper) => shaper.next(now, || self.queue.dequeue(now)),
+        };
+        if let Some(packet) = packet {
             server.start(now, packet, was_idle);
         }
     }
@@ -201,12 +239,23 @@ impl<P> Link<P> {
             return Some(packet);
         }
         self.meter.lost += 1;
-        self.lost.push_back(Dropped { at: now, cause: DropCause::Channel, packet });
+        self.dropped.push_back(Dropped { at: now, cause: DropCause::Channel, packet });
+        None
+    }
+
+    /// The packet, unless the policer has no token for it.
+    fn conforming(&mut self, now: Timestamp, packet: Packet<P>) -> Option<Packet<P>> {
+        let Some(policer) = &mut self.policer else { return Some(packet) };
+        if policer.take(now, packet.size) {
+            return Some(packet);
+        }
+        self.meter.policed += 1;
+        self.dropped.push_back(Dropped { at: now, cause: DropCause::Policer, packet });
         None
     }
 
     fn forget_dropped(&mut self) {
-        self.lost.clear();
+        self.dropped.clear();
         self.queue.forget_dropped();
     }
 }
@@ -218,10 +267,12 @@ impl<P: std::fmt::Debug + Send> Node<P> for Link<P> {
         self.advance(now);
         self.meter.arrivals.add(packet.size);
         let Some(packet) = self.survivor(now, LossPlace::Entry, packet) else { return };
-        let in_service = self.server.packet().map(|packet| packet.size);
+        let Some(packet) = self.conforming(now, packet) else { return };
+        let in_service = self.server.packet().or(self.held()).map(|packet| packet.size);
         self.queue.enqueue(now, packet, Transmitter { in_service, rate: self.server.rate() });
         self.start_service(now, true);
-        self.meter.peak(self.queue.len() as u64, self.queue.size());
+        let (packets, size) = self.waiting();
+        self.meter.peak(packets, size);
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
@@ -236,13 +287,13 @@ impl<P: std::fmt::Debug + Send> Node<P> for Link<P> {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        let is_idle = self.server.packet().is_none() && self.queue.is_empty();
+        let is_idle = self.server.packet().is_none() && self.waiting().0 == 0;
         // An idle link takes its changes of rate and its opportunities when the next packet comes.
-        let event = if is_idle { None } else { self.server.next_event().map(|(at, _)| at) };
+        let event = if is_idle { None } else { self.next_event().map(|(at, _)| at) };
         earlier(event, self.pipe.next_arrival())
     }
 
     fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        self.queue.poll_dropped().or_else(|| self.lost.pop_front())
+        self.queue.poll_dropped().or_else(|| self.dropped.pop_front())
     }
 }

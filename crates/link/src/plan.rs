@@ -1,5 +1,6 @@
 //! A link's description, checked and with its files read: what [`Link::new`](crate::Link::new) builds from.
 
+use crate::bucket::BucketSize;
 use crate::capacity::Schedule;
 use crate::jitter::JitterModel;
 use crate::loss::LossModel;
@@ -19,6 +20,8 @@ pub struct LinkPlan {
     pub(crate) outages: Arc<[(Timestamp, Timestamp)]>,
     pub(crate) delay: TimeDelta,
     pub(crate) queue: QueueConfig,
+    pub(crate) policer: Option<BucketSize>,
+    pub(crate) shaper: Option<BucketSize>,
     pub(crate) jitter: Option<JitterModel>,
     pub(crate) loss: Option<(LossModel, LossPlace)>,
 }

@@ -61,19 +61,21 @@ pub struct Drops {
     pub early: u64,
     /// Too old in the queue.
     pub age: u64,
+    /// No token was left.
+    pub policer: u64,
     /// Lost by the channel.
     pub channel: u64,
 }
 
 impl Drops {
-    /// Those that a queue decided without active queue management: full, or too old.
+    /// Those for want of room, of time, or of tokens: no active queue management, and not the channel.
     pub const fn queue(&self) -> u64 {
-        self.tail + self.age
+        self.tail + self.age + self.policer
     }
 
     /// All of them.
     pub const fn total(&self) -> u64 {
-        self.tail + self.early + self.age + self.channel
+        self.queue() + self.early + self.channel
     }
 }
 
@@ -91,6 +93,7 @@ pub(crate) struct Meter {
     pub(crate) arrivals: Count,
     pub(crate) delivered: Count,
     pub(crate) lost: u64,
+    pub(crate) policed: u64,
     max_packets: u64,
     max_size: DataSize,
 }
@@ -118,6 +121,7 @@ impl Meter {
             arrivals: Count::default(),
             delivered: Count::default(),
             lost: 0,
+            policed: 0,
             max_packets: level.packets,
             max_size: level.size,
         }
@@ -161,7 +165,7 @@ impl Meter {
             carried_in: self.carried_in,
             arrivals: self.arrivals,
             delivered: self.delivered,
-            drops: Drops { channel: self.lost, ..drops },
+            drops: Drops { channel: self.lost, policer: self.policed, ..drops },
             marks,
             inside,
             utilisation: mean(self.used, self.offered as f64),

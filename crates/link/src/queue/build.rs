@@ -8,8 +8,8 @@ use super::{Discipline, Limit, Nominal, codel, droptail, dualpi2, fq_codel, pie,
 use crate::error::Error;
 use seaway_units::{DataSize, TimeDelta};
 
-/// A queue limited in octets must hold at least this: a full Ethernet payload.
-const LARGEST_PACKET: DataSize = DataSize::from_bytes(1500);
+/// What is limited in octets must hold at least this: a full Ethernet payload.
+pub(crate) const LARGEST_PACKET: DataSize = DataSize::from_bytes(1500);
 
 impl QueueConfig {
     /// Whether the values hold together in front of a transmitter like `nominal`.

@@ -15,6 +15,7 @@ mod limit;
 mod pie;
 mod red;
 
+pub(crate) use build::LARGEST_PACKET;
 pub use config::{
     CoDelConfig, DropTailConfig, DualPi2Config, DualPi2Scheduler, FqCoDelConfig, LimitConfig, PieConfig,
     PieMeasure, QueueConfig, RedConfig, RedPreset,

@@ -16,13 +16,15 @@ pub(crate) enum Server<P> {
     Slots(SlotServer<P>),
 }
 
-/// What a server does next by itself.
+/// What happens at a server by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The packet in service has been sent.
     ServiceEnds,
     /// The rate may change.
     RateChanges,
+    /// There are tokens for the packet that a shaper holds.
+    TokensSuffice,
     /// Octets may leave.
     Opportunity,
 }
@@ -41,6 +43,14 @@ impl<P> Server<P> {
         match self {
             Self::Rate(server) => server.rate(),
             Self::Slots(server) => server.mean_rate(),
+        }
+    }
+
+    /// True where a packet can be taken into service between two opportunities.
+    pub(crate) fn is_free(&self) -> bool {
+        match self {
+            Self::Rate(server) => server.is_free(),
+            Self::Slots(_) => false,
         }
     }
 

@@ -190,3 +190,60 @@ fn capacity_of_an_idle_link_counts() {
         assert!((found - utilisation).abs() < 1e-9, "{found}");
     }
 }
+
+/// queues.md section 7: 1 Mbit/s and 1500 B let three packets of 1500 B go at 0, 12 and 24 ms.
+#[test]
+fn a_shaper_spaces_packets_by_its_tokens() {
+    let shaper = "rate = '12 Mbit/s'\nshaper = { rate = '1 Mbit/s', burst = '1500 B' }\n";
+    let mut host = Host::new(&format!("{shaper}queue = {{ kind = 'drop-tail', packets = 3 }}"));
+    burst(&mut host, 4, 1500);
+    assert_eq!(host.dropped.len(), 1);
+    assert_eq!(host.link.inside(), 3);
+    host.finish();
+    assert_eq!(host.delivery_nanos(), [1_000_000, 13_000_000, 25_000_000]);
+    let waited: Vec<i64> = host.delivered.iter().map(|(_, packet)| packet.waited.as_millis()).collect();
+    assert_eq!(waited, [0, 12, 24]);
+    let statistics = host.link.statistics(host.now);
+    assert!((statistics.waiting_mean - 36.0 / 25.0).abs() < 1e-9, "{}", statistics.waiting_mean);
+    assert!((statistics.utilisation - 3.0 / 25.0).abs() < 1e-9, "{}", statistics.utilisation);
+}
+
+#[test]
+fn a_policer_drops_what_finds_no_token() {
+    let policer = "rate = '12 Mbit/s'\npolicer = { rate = '1 Mbit/s', burst = '3000 B' }\n";
+    let mut host = Host::new(&format!("{policer}queue = {{ kind = 'drop-tail', packets = 30 }}"));
+    burst(&mut host, 3, 1500);
+    host.send(at_millis(11.9), 1500, Ecn::NotEct);
+    host.send(at_millis(12.0), 1500, Ecn::NotEct);
+    host.finish();
+    let causes: Vec<DropCause> = host.dropped.iter().map(|dropped| dropped.cause).collect();
+    assert_eq!(causes, [DropCause::Policer, DropCause::Policer]);
+    assert_eq!(host.link.statistics(host.now).drops.policer, 2);
+    assert_eq!(host.delivered.len(), 3);
+}
+
+#[test]
+fn an_outage_outlasts_the_tokens() {
+    let shaper = "rate = '12 Mbit/s'\nshaper = { rate = '1 Mbit/s', burst = '1500 B' }\noutage = [['5 ms', '50 ms']]\n";
+    let mut host = Host::new(&format!("{shaper}queue = {{ kind = 'drop-tail', packets = 30 }}"));
+    burst(&mut host, 3, 1500);
+    host.finish();
+    assert_eq!(host.delivery_nanos(), [1_000_000, 51_000_000, 63_000_000]);
+}
+
+#[test]
+fn reordering_jitter_lets_packets_overtake() {
+    let jitter = "delay = '30 ms'\njitter = { kind = 'reordering', std = '5 ms' }\n";
+    let mut host =
+        Host::new(&format!("{jitter}rate = '8 Mbit/s'\nqueue = {{ kind = 'drop-tail', packets = 300 }}"));
+    burst(&mut host, 300, 1000);
+    host.finish();
+    let order: Vec<u64> = host.delivered.iter().map(|(_, packet)| packet.payload).collect();
+    assert_eq!(order.len(), 300);
+    assert!(!order.is_sorted());
+    assert!(host.delivery_nanos().is_sorted());
+    for (at, packet) in &host.delivered {
+        let flown = at.as_nanos() as i64 - (packet.payload as i64 + 1) * 1_000_000;
+        assert!((15_000_000..=45_000_000).contains(&flown), "{flown}");
+    }
+}
