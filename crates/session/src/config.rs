@@ -37,6 +37,9 @@ pub struct SenderConfig {
     pub repair: Option<RepairLimits>,
     /// The send queue.
     pub queue: QueueLimits,
+    /// Delay that network queues may have, as estimated from what is in flight, before encoders are told to
+    /// give way; what may be sent stays the controller's. `None`: they have what the controller allows.
+    pub pushback: Option<TimeDelta>,
 }
 
 impl SenderConfig {
@@ -57,6 +60,7 @@ impl SenderConfig {
             feedback: FeedbackFormat::default(),
             repair: Some(RepairLimits::default()),
             queue: QueueLimits::default(),
+            pushback: Some(TimeDelta::from_millis(150)),
         }
     }
 }

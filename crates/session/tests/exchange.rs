@@ -168,7 +168,8 @@ fn every_feedback_format_tells_the_same_losses() {
 #[test]
 fn a_full_queue_is_survived() {
     let there = bottleneck(ms(20), Bitrate::from_mbps(1), ms(200));
-    let mut run = run("fixed(rate=2 Mbit/s)", there, ideal(ms(20)));
+    let blind = SenderConfig { pushback: None, ..config("fixed(rate=2 Mbit/s)") };
+    let mut run = Run::new(sender(Timestamp::ZERO, blind), receiver(Timestamp::ZERO), there, ideal(ms(20)));
     run.until(at(10_000));
     let sent = run.sender.statistics();
     assert!(sent.lost * 10 > sent.sent.packets * 3, "half of it cannot arrive: {sent:#?}");

@@ -6,10 +6,13 @@ use seaway_units::{TimeDelta, Timestamp};
 
 /// The least delay is that of the last one or two of these.
 const BASE_WINDOW: TimeDelta = TimeDelta::from_secs(10);
-/// So is the largest lateness.
-const LATENESS_WINDOW: TimeDelta = TimeDelta::from_secs(5);
-/// Above the largest lateness.
-const MARGIN: TimeDelta = TimeDelta::from_millis(2);
+/// The playout delay is enough for this part of the frames; the others are shown when they are whole.
+const QUANTILE: f64 = 0.97;
+/// What a frame counts for when the next one comes: half is forgotten after 69.
+const FORGET: f64 = 0.99;
+/// Resolution of lateness.
+const BIN: TimeDelta = TimeDelta::from_millis(2);
+const BINS: usize = 1000;
 
 /// An extreme over a window that slides in halves: the value of the present window or the one before.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +41,43 @@ impl Extreme {
     }
 }
 
+/// How late frames were of late: a histogram that forgets.
+#[derive(Debug)]
+struct Lateness {
+    bins: Vec<f64>,
+    total: f64,
+    /// What the next one counts for; it grows instead of all the others shrinking.
+    weight: f64,
+}
+
+impl Lateness {
+    fn new() -> Self {
+        Self { bins: vec![0.0; BINS], total: 0.0, weight: 1.0 }
+    }
+
+    fn add(&mut self, lateness: TimeDelta) {
+        let bin = usize::try_from(lateness.as_nanos() / BIN.as_nanos()).unwrap_or(0).min(BINS - 1);
+        self.bins[bin] += self.weight;
+        self.total += self.weight;
+        self.weight /= FORGET;
+        if self.weight > 1e12 {
+            self.bins.iter_mut().for_each(|bin| *bin /= self.weight);
+            (self.total, self.weight) = (self.total / self.weight, 1.0);
+        }
+    }
+
+    /// At least [`QUANTILE`] of the frames were no later than this.
+    fn quantile(&self) -> TimeDelta {
+        let mut sum = 0.0;
+        let enough = |bin: &f64| {
+            sum += bin;
+            sum >= QUANTILE * self.total
+        };
+        let bin = self.bins.iter().position(enough).unwrap_or(0);
+        BIN * (bin as i64 + 1)
+    }
+}
+
 /// The playout clock of a stream.
 #[derive(Debug)]
 pub(super) struct PlayoutClock {
@@ -46,7 +86,7 @@ pub(super) struct PlayoutClock {
     /// Highest media timestamp, unwrapped; what one turn above zero is the first.
     highest: Option<u64>,
     transit: Extreme,
-    lateness: Extreme,
+    lateness: Lateness,
     /// Least arrival less media time seen, ns.
     base: i64,
     delay: TimeDelta,
@@ -55,7 +95,7 @@ pub(super) struct PlayoutClock {
 impl PlayoutClock {
     /// A clock whose playout delay stays between `min` and `max`.
     pub(super) fn new(min: TimeDelta, max: TimeDelta) -> Self {
-        let (transit, lateness) = (Extreme::new(BASE_WINDOW), Extreme::new(LATENESS_WINDOW));
+        let (transit, lateness) = (Extreme::new(BASE_WINDOW), Lateness::new());
         Self { min, max, highest: None, transit, lateness, base: 0, delay: min }
     }
 
@@ -86,9 +126,8 @@ impl PlayoutClock {
 
     /// A frame is whole.
     pub(super) fn on_complete(&mut self, at: Timestamp, timestamp: u32) {
-        let lateness = at - self.earliest(timestamp);
-        let largest = TimeDelta::from_nanos(self.lateness.largest(at, lateness.as_nanos()));
-        self.delay = (largest + MARGIN).max(self.min).min(self.max);
+        self.lateness.add(at - self.earliest(timestamp));
+        self.delay = self.lateness.quantile().max(self.min).min(self.max);
     }
 
     /// When a frame could be shown at the earliest on a path without jitter.
@@ -127,7 +166,7 @@ mod tests {
         for index in 0..10u64 {
             let timestamp = (u32::MAX - 10_000).wrapping_add(index as u32 * 3600);
             clock.on_arrival(at(1000 + index * 40), timestamp);
-            clock.on_complete(at(1000 + index * 40 + 30), timestamp);
+            clock.on_complete(at(1000 + index * 40 + 31), timestamp);
             assert_eq!(clock.delay(), TimeDelta::from_millis(32));
         }
         let last = (u32::MAX - 10_000).wrapping_add(9 * 3600);
@@ -141,6 +180,17 @@ mod tests {
     }
 
     #[test]
+    fn a_few_late_frames_do_not_delay_all_the_others() {
+        let mut clock = clock();
+        for index in 0..2000u64 {
+            let lateness = if index % 50 == 49 { 150 } else { 21 };
+            clock.on_arrival(at(index * 40), index as u32 * 3600);
+            clock.on_complete(at(index * 40 + lateness), index as u32 * 3600);
+        }
+        assert_eq!(clock.delay(), TimeDelta::from_millis(22), "one in fifty");
+    }
+
+    #[test]
     fn a_longer_path_is_learnt_and_a_calm_one_too() {
         let mut clock = clock();
         let mut frame = |millis: u64, delay: u64| {
@@ -150,7 +200,7 @@ mod tests {
         };
         frame(0, 20);
         assert_eq!(frame(40, 120), TimeDelta::from_millis(102));
-        let delays: Vec<_> = (2..900).map(|index| frame(index * 40, 120)).collect();
+        let delays: Vec<_> = (2..3000).map(|index| frame(index * 40, 120)).collect();
         assert_eq!(delays.last(), Some(&TimeDelta::from_millis(10)), "the longer path is the base now");
     }
 }

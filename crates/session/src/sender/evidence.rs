@@ -2,6 +2,7 @@
 
 use super::Sender;
 use super::history::Outcome;
+use super::pushback::PathState;
 use crate::config::FeedbackFormat;
 use crate::counter::nearest;
 use crate::event::{KeyFrameCause, SenderEvent};
@@ -381,12 +382,25 @@ impl Sender {
             self.hand_over(now, evidence, of_lane, &asked);
         }
         lanes.clear();
+        self.push_back(now, &reports);
         reports.clear();
         requested.clear();
         self.evidence.lanes = lanes;
         self.evidence.reports = reports;
         self.evidence.requested = requested;
         self.history.forget(now);
+    }
+
+    /// Holds encoders back where the network's queue grows beyond what is tolerated.
+    fn push_back(&mut self, now: Timestamp, reports: &[PacketReport]) {
+        let (Some(base), Some(last)) = (self.round_trip.minimum(), self.statistics.last_rtt) else { return };
+        let target = self.controller.target().rate;
+        let path = PathState { flight: self.history.flight(), base, last };
+        if let Some(decision) = self.pushback.on_feedback(now, reports, path, target) {
+            self.statistics.decisions += 1;
+            self.events.push(SenderEvent::Decision(decision));
+        }
+        self.follow_shares();
     }
 
     fn count_fates(&mut self, reports: &[PacketReport]) {

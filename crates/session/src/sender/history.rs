@@ -6,7 +6,7 @@ use crate::counter::nearest;
 use crate::message::RtpPacket;
 use crate::source::SourceId;
 use seaway_control::{Fate, Lane, PacketId, PacketReport, SentPacket};
-use seaway_units::{Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::MicrosClock;
 use std::collections::VecDeque;
 
@@ -34,6 +34,8 @@ pub(super) struct History {
     records: VecDeque<Record>,
     lanes: Vec<LaneLog>,
     sources: Vec<Option<Box<SequenceLog>>>,
+    /// What is outstanding.
+    flight: DataSize,
 }
 
 #[derive(Debug)]
@@ -108,6 +110,11 @@ impl History {
         PacketId(self.first + self.records.len() as u64)
     }
 
+    /// Wire octets that left and were not reported yet.
+    pub(super) fn flight(&self) -> DataSize {
+        self.flight
+    }
+
     /// State of a lane, made where it is new.
     pub(super) fn lane(&mut self, lane: Lane) -> &mut LaneLog {
         let index = usize::from(lane.0);
@@ -153,6 +160,7 @@ impl History {
         let forgotten = if self.records.len() == CAPACITY { self.forget_oldest() } else { None };
         self.lane(packet.lane).log.push(packet.id);
         self.source(source, 0).push(packet.id);
+        self.flight += packet.size;
         self.records.push_back(Record { packet, sent: now, state: State::Outstanding, stored });
         forgotten
     }
@@ -161,7 +169,10 @@ impl History {
         let record = self.records.pop_front()?;
         self.first += 1;
         self.forget_numbers();
-        (record.state == State::Outstanding).then(|| record.report(Fate::Lost))
+        (record.state == State::Outstanding).then(|| {
+            self.flight -= record.packet.size;
+            record.report(Fate::Lost)
+        })
     }
 
     /// Forgets what is resolved and old.
@@ -253,8 +264,12 @@ impl History {
             State::Outstanding => Fate::Received { at, ecn },
             State::Lost => Fate::Late { at },
         };
+        let was_outstanding = record.state == State::Outstanding;
         record.state = State::Received;
         let report = record.report(fate);
+        if was_outstanding {
+            self.flight -= report.packet.size;
+        }
         self.lane(report.packet.lane).on_received(now, report.packet.sequence);
         Outcome::News(report)
     }
@@ -281,6 +296,7 @@ impl History {
                         || record.sent + times.silence <= now;
                     if lost {
                         record.state = State::Lost;
+                        self.flight -= record.packet.size;
                         reports.push(record.report(Fate::Lost));
                     } else if overtaken {
                         all_resolved = false;
@@ -319,7 +335,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use seaway_control::{Content, StreamId};
-    use seaway_units::DataSize;
 
     const TIMES: LossTimes =
         LossTimes { reorder: TimeDelta::from_millis(50), silence: TimeDelta::from_secs(1) };

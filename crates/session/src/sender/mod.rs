@@ -4,6 +4,7 @@ mod evidence;
 mod history;
 mod log;
 mod pacer;
+mod pushback;
 mod queue;
 mod reports;
 mod round_trip;
@@ -21,6 +22,7 @@ use crate::statistics::SenderStatistics;
 use evidence::{Evidence, Peer};
 use history::{History, LossTimes, Stored};
 use pacer::Pacer;
+use pushback::Pushback;
 use queue::{Arriving, Queued, SendQueue};
 use reports::Reports;
 use round_trip::RoundTrip;
@@ -60,6 +62,7 @@ pub struct Sender {
     repairs: VecDeque<(Lane, PacketId)>,
     probe: Option<ActiveProbe>,
     round_trip: RoundTrip,
+    pushback: Pushback,
     peer: Peer,
     evidence: Evidence,
     reports: Reports,
@@ -149,6 +152,7 @@ impl Sender {
             repairs: VecDeque::new(),
             probe: None,
             round_trip: RoundTrip::default(),
+            pushback: Pushback::new(config.pushback),
             peer: Peer::default(),
             evidence: Evidence::new(source),
             reports: Reports::new(now),
@@ -200,11 +204,14 @@ impl Sender {
     }
 
     /// True where the source had better not encode the frame it has: what already waits takes half of what
-    /// the send queue tolerates. Say so with [`on_frame_skipped`](Self::on_frame_skipped).
+    /// the send queue tolerates, or what is in flight takes far more than network queues may hold. Say so with [`on_frame_skipped`](Self::on_frame_skipped).
     pub fn should_skip(&self) -> bool {
+        if self.paused || self.pushback.should_skip(self.history.flight(), self.round_trip.minimum()) {
+            return true;
+        }
         let Some(delay) = self.config.queue.delay else { return false };
         let drained = self.controller.target().rate.time_to_send(self.queue.waiting());
-        self.paused || drained.is_none_or(|drained| drained > delay / 2)
+        drained.is_none_or(|drained| drained > delay / 2)
     }
 
     /// What the sender tells in-band, for a session description.
@@ -408,9 +415,10 @@ impl Sender {
     }
 
     fn follow_shares(&mut self) {
+        let target = self.controller.target().rate;
         for (index, known) in self.shares.iter_mut().enumerate() {
             let stream = StreamId(index as u8);
-            let share = self.policy.share(stream);
+            let share = self.pushback.apply(self.policy.share(stream), target);
             if share != *known {
                 *known = share;
                 self.events.push(SenderEvent::Share { stream, share });

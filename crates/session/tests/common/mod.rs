@@ -77,6 +77,39 @@ pub(crate) fn bottleneck(delay: TimeDelta, rate: Bitrate, queue: TimeDelta) -> P
     })
 }
 
+/// A drop-tail queue of `queue` octets before a server whose rate steps at instants.
+pub(crate) fn squeeze(delay: TimeDelta, steps: &'static [(u64, u64)], queue: DataSize) -> Path {
+    let mut free = Timestamp::ZERO;
+    let mut waiting: std::collections::VecDeque<(Timestamp, DataSize)> = std::collections::VecDeque::new();
+    Box::new(move |now, size| {
+        while waiting.front().is_some_and(|(leaves, _)| *leaves <= now) {
+            waiting.pop_front();
+        }
+        let held: DataSize = waiting.iter().map(|(_, size)| *size).sum();
+        if held + size > queue {
+            return None;
+        }
+        let start = free.max(now);
+        let rate = steps.iter().rev().find(|(from, _)| at(*from) <= start).expect("a first step").1;
+        free = start + Bitrate::from_kbps(rate).time_to_send(size).expect("a rate");
+        waiting.push_back((free, size));
+        Some(free + delay)
+    })
+}
+
+/// Loss in bursts of mean length `burst` at mean ratio `loss` (Gilbert-Elliott, lossless good state).
+pub(crate) fn bursts(mut path: Path, loss: f64, burst: f64, seed: u64) -> Path {
+    let mut luck = Luck::new(seed);
+    let mut bad = false;
+    let (leave, enter) = (1.0 / burst, loss / (1.0 - loss) / burst);
+    Box::new(move |now, size| {
+        let change = luck.draw() < if bad { leave } else { enter };
+        bad ^= change;
+        let arrival = path(now, size);
+        arrival.filter(|_| !bad)
+    })
+}
+
 /// Nothing comes through between two instants.
 pub(crate) fn outage(mut path: Path, from: Timestamp, to: Timestamp) -> Path {
     Box::new(move |now, size| path(now, size).filter(|_| !(from..to).contains(&now)))
@@ -170,9 +203,19 @@ impl Run {
             self.arrive(to_receiver, transmit);
         }
         if let Some(source) = self.source.as_mut().filter(|source| source.next <= now) {
+            if self.sender.should_skip() {
+                source.next += source.interval;
+                self.sender.on_frame_skipped(now);
+                return self.step_rest();
+            }
             let frame = source.frame(&self.sender);
             self.sender.handle_frame(now, &frame).expect("a good frame");
         }
+        self.step_rest();
+    }
+
+    fn step_rest(&mut self) {
+        let now = self.now;
         if self.sender.poll_timeout().is_some_and(|due| due <= now) {
             self.sender.handle_timeout(now);
         }

@@ -1,0 +1,163 @@
+//! Encoders give way before a full network queue loses frames, whatever the controller allows.
+//!
+//! A loss-based controller learns of a drop of capacity when the queue before it overflows; by then a second of
+//! frames is lost. What is in flight and the rate at which it is reported delivered tell earlier. WebRTC's
+//! congestion-window pushback does the same. It bounds what encoders are told, never what may be sent.
+
+use seaway_control::{Decision, Gauge, PacketReport, Share};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// The delivered rate is measured over at least this long.
+const WINDOW: TimeDelta = TimeDelta::from_millis(100);
+/// Of the delivered rate, what encoders may have while the queue drains.
+const DRAIN: f64 = 0.9;
+/// Regained with each measurement once it has.
+const RECOVERY: f64 = 1.1;
+/// Frames are skipped beyond so many times the bound.
+const SKIP: f64 = 1.5;
+
+/// Compares the estimated queue in the network with what is tolerated.
+#[derive(Debug)]
+pub(super) struct Pushback {
+    /// Tolerated delay in network queues; `None`: encoders have what the controller allows.
+    tolerated: Option<TimeDelta>,
+    since: Option<Timestamp>,
+    delivered: DataSize,
+    rate: Option<Bitrate>,
+    queue: TimeDelta,
+    /// The most that encoders may have.
+    bound: Option<Bitrate>,
+}
+
+/// What a sender knows of its path.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PathState {
+    /// What was sent and not reported yet.
+    pub(super) flight: DataSize,
+    /// The least round-trip time: without queues.
+    pub(super) base: TimeDelta,
+    /// The last round-trip time.
+    pub(super) last: TimeDelta,
+}
+
+impl Pushback {
+    pub(super) fn new(tolerated: Option<TimeDelta>) -> Self {
+        Self {
+            tolerated,
+            since: None,
+            delivered: DataSize::ZERO,
+            rate: None,
+            queue: TimeDelta::ZERO,
+            bound: None,
+        }
+    }
+
+    /// Feedback came. Says what changed where encoders begin or cease to be held back.
+    pub(super) fn on_feedback(
+        &mut self,
+        now: Timestamp,
+        reports: &[PacketReport],
+        path: PathState,
+        target: Bitrate,
+    ) -> Option<Decision> {
+        let PathState { flight, base, last } = path;
+        let tolerated = self.tolerated?;
+        let arrived = reports.iter().filter(|report| report.fate != seaway_control::Fate::Lost);
+        self.delivered += arrived.map(|report| report.packet.size).sum();
+        let span = now.since(*self.since.get_or_insert(now));
+        if span < WINDOW.max(base) {
+            return None;
+        }
+        let rate = self.delivered.over(span)?;
+        self.rate = Some(rate);
+        self.since = Some(now);
+        self.delivered = DataSize::ZERO;
+        // An idle source delivers little too: what is in flight counts only where the last packet was late.
+        self.queue = last - base;
+        if self.queue > tolerated / 2 {
+            let drained = rate.time_to_send(flight).unwrap_or(TimeDelta::ZERO);
+            self.queue = self.queue.max(drained - base);
+        }
+        let before = self.bound;
+        self.bound = if self.queue > tolerated {
+            Some(rate.mul_f64(DRAIN))
+        } else {
+            before.map(|bound| bound.mul_f64(RECOVERY)).filter(|bound| *bound < target)
+        };
+        (before.is_some() != self.bound.is_some()).then(|| Decision {
+            at: now,
+            cause: if before.is_none() { "network queue" } else { "network queue drained" },
+            signal: Gauge::new("estimated_queue_delay", self.queue.as_millis_f64(), "ms"),
+            threshold: tolerated.as_millis_f64(),
+            before: before.unwrap_or(target),
+            after: self.bound.unwrap_or(target),
+            phase: "encoder pushback",
+        })
+    }
+
+    /// What of its share an encoder is told.
+    pub(super) fn apply(&self, share: Share, target: Bitrate) -> Share {
+        let Some(bound) = self.bound.filter(|bound| *bound < target) else { return share };
+        let part = bound.as_bps_f64() / target.as_bps_f64();
+        Share { media: share.media.mul_f64(part), repair: share.repair }
+    }
+
+    /// True where even the next frame had better stay out, as long as so much is in flight.
+    pub(super) fn should_skip(&self, flight: DataSize, base: Option<TimeDelta>) -> bool {
+        let (Some(tolerated), Some(rate), Some(base)) = (self.tolerated, self.rate, base) else {
+            return false;
+        };
+        let drained = rate.time_to_send(flight);
+        self.bound.is_some() && drained.is_some_and(|drained| drained - base > tolerated.mul_f64(SKIP))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_control::{Content, Fate, Lane, PacketId, SentPacket, StreamId};
+    use seaway_units::Ecn;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    fn arrived(size: u64) -> PacketReport {
+        let packet = SentPacket {
+            id: PacketId(0),
+            lane: Lane(0),
+            sequence: 0,
+            size: DataSize::from_bytes(size),
+            content: Content::Media(StreamId(0)),
+            probe: None,
+            backlog: DataSize::ZERO,
+        };
+        PacketReport { packet, sent: at(0), fate: Fate::Received { at: None, ecn: Ecn::NotEct } }
+    }
+
+    #[test]
+    fn encoders_get_what_drains_the_queue_and_come_back() {
+        let mut pushback = Pushback::new(Some(TimeDelta::from_millis(200)));
+        let (base, target) = (TimeDelta::from_millis(50), Bitrate::from_mbps(4));
+        let mut tell = |millis, arrived_bytes, flight| {
+            let last = base + TimeDelta::from_millis(if flight == 50_000 { 110 } else { 90 });
+            let flight = DataSize::from_bytes(flight);
+            let path = PathState { flight, base, last };
+            let change = pushback.on_feedback(at(millis), &[arrived(arrived_bytes)], path, target);
+            let share = Share { media: target, repair: Bitrate::ZERO };
+            (
+                change.map(|change| change.cause),
+                pushback.apply(share, target).media,
+                pushback.should_skip(flight, Some(base)),
+            )
+        };
+        assert_eq!(tell(0, 0, 25_000), (None, target, false));
+        assert_eq!(tell(100, 5_000, 25_000), (None, target, false), "the source was idle");
+        let (cause, media, skip) = tell(200, 12_500, 50_000);
+        assert_eq!((cause, skip), (Some("network queue"), true), "400 ms at 1 Mbit/s");
+        assert_eq!(media, Bitrate::from_kbps(900));
+        assert_eq!(tell(300, 12_500, 10_000), (None, Bitrate::from_kbps(990), false));
+        let ends = (4..40).map(|step| tell(step * 100, 50_000, 20_000).0).find(Option::is_some);
+        assert_eq!(ends, Some(Some("network queue drained")));
+    }
+}
