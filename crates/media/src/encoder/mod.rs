@@ -1,8 +1,12 @@
 //! Live encoders: pictures in, access units out, at a rate that changes while they run.
 
+mod activity;
+mod obedience;
 mod openh264;
 mod options;
+mod rate;
 
+pub use self::obedience::{Obedience, ObedienceReport, ObedienceWindow};
 pub use self::openh264::{LiveEncoder, LiveEncoderConfig};
 
 use crate::{Error, FrameId, Picture, PictureSize};

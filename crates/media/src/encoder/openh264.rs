@@ -1,10 +1,12 @@
 //! OpenH264 as a live encoder.
 
+use super::activity::{Activity, ActivityMeter};
+use super::rate::{Plan, RateControl};
 use super::{Encoded, EncodedFrame, VideoEncoder, options};
 use crate::{Error, FrameRate, Picture, PictureSize};
 use openh264::encoder as codec;
 use openh264::formats::YUVSource;
-use seaway_units::{Bitrate, TimeDelta};
+use seaway_units::{Bitrate, DataSize, TimeDelta};
 
 /// How a [`LiveEncoder`] is set up.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,18 +20,28 @@ pub struct LiveEncoderConfig {
 }
 
 /// H.264 constrained baseline, one reference, no key frame but the first and those asked for.
+///
+/// The rate is kept by our own control, which sets the quantiser of each picture; the codec's is off. A key
+/// frame that misses its budget is coded again, since nothing depends on the first attempt.
 pub struct LiveEncoder {
     codec: codec::Encoder,
     config: LiveEncoderConfig,
-    target: Bitrate,
-    /// What the codec was told last; `None` before the first picture and after a change of size.
-    applied: Option<(PictureSize, Bitrate)>,
+    control: RateControl,
+    meter: ActivityMeter,
+    /// Of the picture coded last.
+    size: Option<PictureSize>,
     key_frame: bool,
 }
 
 impl LiveEncoder {
     /// The quantiser stays within this range; beyond it, the rate cannot be kept.
     pub const QUANTISERS: std::ops::RangeInclusive<u8> = 10..=51;
+
+    /// What the codec codes the first picture of a size with, whatever it is told.
+    const FIRST_QUANTISER: u8 = 26;
+
+    /// A key frame above its budget by more than this factor is coded again.
+    const TOLERANCE: f64 = 1.25;
 
     /// An encoder that has coded nothing. The size comes with each picture.
     ///
@@ -38,8 +50,7 @@ impl LiveEncoder {
     pub fn new(config: LiveEncoderConfig) -> Result<Self, Error> {
         let setup = codec::EncoderConfig::new()
             .usage_type(codec::UsageType::CameraVideoRealTime)
-            .rate_control_mode(codec::RateControlMode::Bitrate)
-            .bitrate(codec::BitRate::from_bps(u32::try_from(config.start.as_bps()).unwrap_or(u32::MAX)))
+            .rate_control_mode(codec::RateControlMode::Off)
             .max_frame_rate(codec::FrameRate::from_hz(config.frame_rate.hz() as f32))
             .qp(codec::QpRange::new(*Self::QUANTISERS.start(), *Self::QUANTISERS.end()))
             // Key frames are asked for by receivers; on a scene change they would only add to the burst.
@@ -49,29 +60,61 @@ impl LiveEncoder {
             .num_threads(1);
         let library = openh264::OpenH264API::from_source();
         let codec = codec::Encoder::with_api_config(library, setup).map_err(Error::codec("set-up"))?;
-        Ok(Self { codec, config, target: config.start, applied: None, key_frame: false })
+        let control = RateControl::new(config.frame_rate.interval(), config.start, Self::QUANTISERS);
+        Ok(Self { codec, config, control, meter: ActivityMeter::default(), size: None, key_frame: false })
     }
 
-    fn apply_target(&mut self, size: PictureSize) -> Result<(), Error> {
-        match self.applied {
-            Some((same, rate)) if same == size && rate == self.target => return Ok(()),
-            Some((same, rate)) if same == size => {
-                options::set_rate(&mut self.codec, self.target, self.target > rate)?;
-            }
-            _ => return Ok(()),
-        }
-        self.applied = Some((size, self.target));
+    /// Codes a picture and throws it away: the codec takes a quantiser only once it knows the size, and the
+    /// control learns what a key frame of this scene costs.
+    fn prime(&mut self, picture: &Picture, activity: Activity) -> Result<(), Error> {
+        self.control.restart();
+        let data = self.run_codec(picture)?;
+        self.control.learn(DataSize::of(&data), Self::FIRST_QUANTISER, activity, true);
+        self.size = Some(picture.size());
         Ok(())
+    }
+
+    fn run_codec(&mut self, picture: &Picture) -> Result<Vec<u8>, Error> {
+        let millis = u64::try_from(picture.time().as_millis()).unwrap_or(0);
+        let time = openh264::Timestamp::from_millis(millis);
+        let stream = self.codec.encode_at(&Source(picture), time).map_err(Error::codec("encode"))?;
+        Ok(stream.to_vec())
+    }
+
+    fn code(&mut self, picture: &Picture, quantiser: u8, key: bool) -> Result<Vec<u8>, Error> {
+        options::set_quantiser(&mut self.codec, quantiser)?;
+        if key {
+            self.codec.force_intra_frame();
+        }
+        self.run_codec(picture)
+    }
+
+    /// Codes a key frame, and once more where it is far too large.
+    fn code_key(
+        &mut self,
+        picture: &Picture,
+        activity: Activity,
+        mut quantiser: u8,
+        budget: DataSize,
+    ) -> Result<(Vec<u8>, u8), Error> {
+        let mut data = self.code(picture, quantiser, true)?;
+        let limit = budget.as_bytes() as f64 * Self::TOLERANCE;
+        if data.len() as f64 > limit && quantiser < *Self::QUANTISERS.end() {
+            self.control.learn(DataSize::of(&data), quantiser, activity, true);
+            quantiser = self.control.coarser_key(activity, budget, quantiser);
+            data = self.code(picture, quantiser, true)?;
+        }
+        Ok((data, quantiser))
     }
 }
 
 impl VideoEncoder for LiveEncoder {
     fn set_target(&mut self, target: Bitrate) {
-        self.target = target;
+        self.control.set_target(target);
     }
 
     fn target(&self) -> Bitrate {
-        self.target
+        self.control.target()
     }
 
     fn request_key_frame(&mut self) {
@@ -79,32 +122,28 @@ impl VideoEncoder for LiveEncoder {
     }
 
     fn encode(&mut self, picture: &Picture) -> Result<Encoded, Error> {
-        self.apply_target(picture.size())?;
-        if std::mem::take(&mut self.key_frame) && self.applied.is_some() {
-            self.codec.force_intra_frame();
+        let activity = self.meter.measure(picture);
+        if self.size != Some(picture.size()) {
+            self.prime(picture, activity)?;
+            self.key_frame = true;
         }
-        let millis = u64::try_from(picture.time().as_millis()).unwrap_or(0);
-        let stream = self
-            .codec
-            .encode_at(&Source(picture), openh264::Timestamp::from_millis(millis))
-            .map_err(Error::codec("encode"))?;
-        let key = stream.frame_type() == codec::FrameType::IDR;
-        let data = stream.to_vec();
-        if self.applied.is_none_or(|(size, _)| size != picture.size()) {
-            // A new size starts from the rate of the set-up: tell the codec the present one.
-            options::set_rate(&mut self.codec, self.target, self.target > self.config.start)?;
-            self.applied = Some((picture.size(), self.target));
-        }
-        if data.is_empty() {
-            return Ok(Encoded::Skipped);
-        }
+        let (quantiser, budget) = match self.control.plan(picture.time(), activity, self.key_frame) {
+            Plan::Code { quantiser, budget } => (quantiser, budget),
+            Plan::Skip => return Ok(Encoded::Skipped),
+        };
+        let key = std::mem::take(&mut self.key_frame);
+        let (data, quantiser) = match key {
+            true => self.code_key(picture, activity, quantiser, budget)?,
+            false => (self.code(picture, quantiser, false)?, quantiser),
+        };
+        self.control.on_coded(DataSize::of(&data), quantiser, activity, key);
         Ok(Encoded::Frame(EncodedFrame {
             data,
             id: picture.id(),
             time: picture.time(),
             key,
-            quantiser: options::last_quantiser(&mut self.codec)?,
-            target: self.target,
+            quantiser,
+            target: self.control.target(),
             size: picture.size(),
         }))
     }
@@ -116,7 +155,7 @@ impl VideoEncoder for LiveEncoder {
 
 impl std::fmt::Debug for LiveEncoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LiveEncoder").field("config", &self.config).field("target", &self.target).finish()
+        f.debug_struct("LiveEncoder").field("config", &self.config).field("control", &self.control).finish()
     }
 }
 

@@ -1,0 +1,74 @@
+//! How well the live encoder obeys: bits out over bits asked in 1 s windows, and the quality that is left.
+//!
+//! `cargo run --release -p seaway-media --example obedience [INPUT] [KBPS,KBPS,…] [SECONDS]`
+//!
+//! Each rate is held for `SECONDS`; then all of them follow one another every three seconds.
+
+#![expect(clippy::print_stdout, reason = "the table is what it is for")]
+
+use seaway_media::decoder::{Concealment, Decoded, H264Decoder, ReceivedFrame, VideoDecoder};
+use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, Obedience, VideoEncoder};
+use seaway_media::input::{self, Looped, PictureSource};
+use seaway_media::{Error, Picture};
+use seaway_quality::{Plane, psnr};
+use seaway_units::{Bitrate, TimeDelta};
+
+fn main() -> Result<(), Error> {
+    let mut arguments = std::env::args().skip(1);
+    let input = arguments.next().unwrap_or_else(|| "clip".into());
+    let rates = arguments.next().unwrap_or_else(|| "300,500,1000,2000,3500".into());
+    let seconds: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(30);
+    let rates: Vec<_> =
+        rates.split(',').filter_map(|text| text.parse().ok()).map(Bitrate::from_kbps).collect();
+    for &rate in &rates {
+        run(&input, &rate.to_string(), seconds, |_| rate)?;
+    }
+    run(&input, "in turn", seconds, |time| rates[time.as_millis() as usize / 3000 % rates.len()])
+}
+
+fn run(input: &str, name: &str, seconds: u64, rate: impl Fn(TimeDelta) -> Bitrate) -> Result<(), Error> {
+    let source = if input == "clip" { input::bundled_clip()? } else { input::open(input)? };
+    let mut source = Looped::new(source);
+    let frame_rate = source.format().frame_rate;
+    let start = rate(TimeDelta::ZERO);
+    let mut encoder = LiveEncoder::new(LiveEncoderConfig { frame_rate, start, latency: TimeDelta::ZERO })?;
+    let mut decoder = H264Decoder::new(Concealment::Freeze)?;
+    let mut obedience = Obedience::new(LiveEncoder::QUANTISERS);
+    let mut windows = Vec::new();
+    let mut quality = psnr::Sequence::default();
+    let (mut shown, mut largest): (Option<Picture>, f64) = (None, 0.0);
+    while let Some(picture) = source.next_picture()? {
+        if picture.time() >= TimeDelta::from_secs(seconds as i64) {
+            break;
+        }
+        encoder.set_target(rate(picture.time()));
+        let encoded = encoder.encode(&picture)?;
+        let window = obedience.on_picture(picture.time(), encoder.target(), &encoded);
+        windows.extend(window.map(|window| format!("{:.2}@{:.0}", window.ratio(), window.mean_quantiser)));
+        if let Encoded::Frame(frame) = &encoded {
+            let budget = frame.target.as_bps_f64() * frame_rate.interval().as_secs_f64() / 8.0;
+            largest = largest.max(frame.data.len() as f64 / budget);
+            let received =
+                ReceivedFrame { data: &frame.data, id: frame.id, time: frame.time, after_loss: false };
+            if let Decoded::Picture(picture) = decoder.decode(&received)? {
+                shown = Some(picture);
+            }
+        }
+        if let Some(shown) = &shown {
+            let error = psnr::mean_squared_error(&luma(&picture), &luma(shown));
+            quality.push(error.unwrap_or(f64::INFINITY));
+        }
+    }
+    println!("{name:>10}: {}; largest picture {largest:.1} shares", obedience.report());
+    println!("{:>10}  {}", "", windows.join(" "));
+    let (mean, of_mean) = (quality.mean(), quality.of_mean_error());
+    if let (Some(mean), Some(of_mean)) = (mean, of_mean) {
+        println!("{:>10}  PSNR {mean:.2}, of the mean error {of_mean:.2}", "");
+    }
+    Ok(())
+}
+
+fn luma(picture: &Picture) -> Plane<'_> {
+    let plane = picture.luma();
+    Plane::new(plane.data, plane.stride, plane.width, plane.height)
+}
