@@ -13,7 +13,7 @@ pub(crate) struct Predictors {
 }
 
 /// What `motion_vectors(s)` carries.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Motion {
     pub(crate) vectors: [Vector; 2],
     /// `motion_vertical_field_select` of the first and second vector.
@@ -27,6 +27,7 @@ impl Predictors {
     }
 
     /// Reads `motion_vectors(s)` and brings the predictors up to date (7.6.3.1, 7.6.3.3).
+    #[inline]
     pub(crate) fn read(
         &mut self,
         reader: &mut BitReader<'_>,
@@ -36,20 +37,20 @@ impl Predictors {
     ) -> Result<Motion, Damage> {
         let in_field = context.is_field();
         let two = matches!((motion, in_field), (MotionType::Field, false) | (MotionType::Split, _));
-        let mut found = Motion::default();
-        let count = if two { 2 } else { 1 };
-        for r in 0..count {
-            let selects = two || (in_field && motion == MotionType::Field);
-            found.bottom[r] = selects && reader.flag();
-            found.vectors[r] = self.read_vector(reader, context, motion, r, s, &mut found.dmvector)?;
-        }
+        let selects = two || (in_field && motion == MotionType::Field);
+        let mut dmvector = [0; 2];
+        let first_bottom = selects && reader.flag();
+        let first = self.read_vector(reader, context, motion, 0, s, &mut dmvector)?;
         if !two {
             self.vectors[s][1] = self.vectors[s][0];
-            found.vectors[1] = found.vectors[0];
+            return Ok(Motion { vectors: [first; 2], bottom: [first_bottom, false], dmvector });
         }
-        Ok(found)
+        let second_bottom = reader.flag();
+        let second = self.read_vector(reader, context, motion, 1, s, &mut dmvector)?;
+        Ok(Motion { vectors: [first, second], bottom: [first_bottom, second_bottom], dmvector })
     }
 
+    #[inline]
     fn read_vector(
         &mut self,
         reader: &mut BitReader<'_>,
@@ -80,6 +81,7 @@ impl Predictors {
 }
 
 /// One component: `motion_code`, `motion_residual`, and the wrap into the range of `f_code`.
+#[inline]
 fn read_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -> Result<i16, Damage> {
     reader.refill();
     let magnitude = i32::from(vlc::MOTION.read(reader).ok_or(Damage::Code)?);

@@ -304,30 +304,27 @@ impl<'a> SliceReader<'a> {
     /// Reads run-level codes and the end of block.
     #[inline]
     fn read_codes(&mut self, codes: &mut Vec<Code>, table: &Coefficients, intra: bool) -> Result<(), Damage> {
-        let reader = &mut self.reader;
+        // A reader of our own lives in registers.
+        let mut reader = self.reader.clone();
         let mut position = u32::from(intra);
+        let mut lookup = if intra { table } else { &vlc::TABLE_ZERO_FIRST };
         codes.reserve(64);
-        reader.refill();
-        if !intra && reader.peek(1) == 1 {
-            let level = if reader.peek(2) == 2 { 1 } else { -1 };
-            reader.skip(2);
-            codes.push(Code { level, position: 0, bits: 2 });
-            position = 1;
-        }
         loop {
             reader.refill();
-            let entry = table.peek(reader);
-            let (level, bits) = match entry.kind {
+            let entry = lookup.peek(&reader);
+            lookup = table;
+            let (level, bits) = match entry.kind() {
                 CodeKind::Coefficient => {
-                    position += u32::from(entry.run);
-                    (i16::from(entry.level), u32::from(entry.bits))
+                    position += entry.run();
+                    (entry.level(), entry.bits())
                 }
                 CodeKind::EndOfBlock => {
-                    reader.skip(u32::from(entry.bits));
+                    reader.skip(entry.bits());
+                    self.reader = reader;
                     return Ok(());
                 }
                 CodeKind::Escape => {
-                    let (run, level, bits) = peek_escape(reader, self.context.mpeg2)?;
+                    let (run, level, bits) = read_escape(reader.peek(28), self.context.mpeg2)?;
                     position += run;
                     (level, bits)
                 }
@@ -343,10 +340,8 @@ impl<'a> SliceReader<'a> {
     }
 }
 
-/// Run, level and length of the escape at the reader's place (13818-2, table B.16; 11172-2, table 2-B.5g).
-#[cold]
-fn peek_escape(reader: &BitReader<'_>, mpeg2: bool) -> Result<(u32, i16, u32), Damage> {
-    let word = reader.peek(28);
+/// Run, level and length of an escape, from 28 bits (13818-2, table B.16; 11172-2, table 2-B.5g).
+fn read_escape(word: u32, mpeg2: bool) -> Result<(u32, i16, u32), Damage> {
     let run = word >> 16 & 63;
     let (level, bits) = if mpeg2 {
         (((word >> 4 & 0xfff) << 4) as i16 >> 4, 24)

@@ -77,19 +77,46 @@ pub(crate) static DC_SIZE_CHROMA: Lookup<1024> = Lookup::new(&mb::DC_SIZE_CHROMA
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum CodeKind {
-    Invalid,
     Coefficient,
     EndOfBlock,
     Escape,
+    Invalid,
 }
 
-/// One entry of the coefficient lookup. The sign is part of the code.
+/// One entry of the coefficient lookup, in one word: level, run, bits, kind. The sign is part of the code.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RunLevel {
-    pub(crate) level: i8,
-    pub(crate) run: u8,
-    pub(crate) bits: u8,
-    pub(crate) kind: CodeKind,
+pub(crate) struct RunLevel(u32);
+
+impl RunLevel {
+    const fn new(kind: CodeKind, run: u8, level: i8, bits: u8) -> Self {
+        Self(u32::from_be_bytes([level as u8, run, bits, kind as u8]))
+    }
+
+    #[inline]
+    pub(crate) const fn level(self) -> i16 {
+        (self.0 as i32 >> 24) as i16
+    }
+
+    #[inline]
+    pub(crate) const fn run(self) -> u32 {
+        self.0 >> 16 & 0xff
+    }
+
+    /// Length of the code; of an escape, of its prefix.
+    #[inline]
+    pub(crate) const fn bits(self) -> u32 {
+        self.0 >> 8 & 0xff
+    }
+
+    #[inline]
+    pub(crate) const fn kind(self) -> CodeKind {
+        match self.0 & 0xff {
+            0 => CodeKind::Coefficient,
+            1 => CodeKind::EndOfBlock,
+            2 => CodeKind::Escape,
+            _ => CodeKind::Invalid,
+        }
+    }
 }
 
 /// Codes with fewer than six leading zeros fit here whole, sign included.
@@ -110,13 +137,16 @@ pub(crate) struct Coefficients {
 }
 
 /// Table B.14.
-pub(crate) static TABLE_ZERO: Coefficients = Coefficients::new(&table::ZERO, table::END_OF_BLOCK_ZERO);
+pub(crate) static TABLE_ZERO: Coefficients = ZERO;
+const ZERO: Coefficients = Coefficients::new(&table::ZERO, table::END_OF_BLOCK_ZERO);
+/// Table B.14 for the first code of a non-intra block: `1s` is (0, 1), and no block ends here.
+pub(crate) static TABLE_ZERO_FIRST: Coefficients = ZERO.for_first_code();
 /// Table B.15.
 pub(crate) static TABLE_ONE: Coefficients = Coefficients::new(&table::ONE, table::END_OF_BLOCK_ONE);
 
 impl Coefficients {
     const fn new(own: &[table::Entry], end_of_block: &str) -> Self {
-        let none = RunLevel { level: 0, run: 0, bits: 0, kind: CodeKind::Invalid };
+        let none = RunLevel::new(CodeKind::Invalid, 0, 0, 0);
         let mut built = Self {
             short: [none; 1 << SHORT],
             long: [none; 1 << LONG],
@@ -128,14 +158,22 @@ impl Coefficients {
         built.with_entries(own).with_entries(&table::COMMON)
     }
 
+    const fn for_first_code(&self) -> Self {
+        let built =
+            Self { short: self.short, long: self.long, encode: self.encode, end_of_block: self.end_of_block };
+        built
+            .with_code(0b10, RunLevel::new(CodeKind::Coefficient, 0, 1, 2))
+            .with_code(0b11, RunLevel::new(CodeKind::Coefficient, 0, -1, 2))
+    }
+
     const fn with_entries(mut self, entries: &[table::Entry]) -> Self {
         let mut i = 0;
         while i < entries.len() {
             let (run, level, code) = entries[i];
             let (pattern, bits) = parse_code(code);
             self.encode[run as usize][level as usize] = (pattern, bits);
-            let positive = RunLevel { level: level as i8, run, bits: bits + 1, kind: CodeKind::Coefficient };
-            let negative = RunLevel { level: -(level as i8), ..positive };
+            let positive = RunLevel::new(CodeKind::Coefficient, run, level as i8, bits + 1);
+            let negative = RunLevel::new(CodeKind::Coefficient, run, -(level as i8), bits + 1);
             self = self.with_code(pattern << 1, positive).with_code(pattern << 1 | 1, negative);
             i += 1;
         }
@@ -144,12 +182,12 @@ impl Coefficients {
 
     const fn with_marker(self, code: &str, kind: CodeKind) -> Self {
         let (pattern, bits) = parse_code(code);
-        self.with_code(pattern, RunLevel { level: 0, run: 0, bits, kind })
+        self.with_code(pattern, RunLevel::new(kind, 0, 0, bits))
     }
 
     /// Enters a code of `entry.bits` bits wherever it is the prefix.
     const fn with_code(mut self, pattern: u16, entry: RunLevel) -> Self {
-        let bits = entry.bits as u32;
+        let bits = entry.bits();
         let pattern = pattern as usize;
         let is_short = bits <= SHORT && pattern >> (bits.saturating_sub(LEADING)) > 0;
         let spare = if is_short { SHORT - bits } else { LEADING + LONG - bits };
@@ -241,12 +279,12 @@ mod tests {
                     }
                     count += 1;
                     assert_eq!(writer.bit_length() as u32, coefficients.length(run, level.unsigned_abs()));
-                    let bits = writer.bit_length() as u8;
+                    let bits = writer.bit_length() as u32;
                     let bytes = writer.finish();
                     let code = coefficients.peek(&BitReader::new(&bytes));
                     assert_eq!(
-                        (code.run, code.level, code.bits, code.kind),
-                        (run as u8, level as i8, bits, CodeKind::Coefficient)
+                        (code.run(), code.level(), code.bits(), code.kind()),
+                        (run, level as i16, bits, CodeKind::Coefficient)
                     );
                 }
             }
@@ -256,7 +294,7 @@ mod tests {
 
     #[test]
     fn markers_are_told_apart() {
-        let kind = |table: &Coefficients, byte| table.peek(&BitReader::new(&[byte, 0, 0])).kind;
+        let kind = |table: &Coefficients, byte| table.peek(&BitReader::new(&[byte, 0, 0])).kind();
         assert_eq!(kind(&TABLE_ZERO, 0b1000_0000), CodeKind::EndOfBlock);
         assert_eq!(kind(&TABLE_ONE, 0b0110_0000), CodeKind::EndOfBlock);
         assert_eq!(kind(&TABLE_ZERO, 0b0000_0100), CodeKind::Escape);

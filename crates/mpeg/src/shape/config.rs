@@ -12,16 +12,23 @@ pub enum Method {
     RateBased,
     /// One slope over a window of pictures; errors in pictures that others are predicted from weigh more.
     Window,
+    /// Levels lowered and dropped, and scales made coarser, whatever gives the best picture for the rate; errors
+    /// weigh as far as they spread along the vectors.
+    Auto,
 }
 
 impl Method {
     /// All methods with their names.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("memoryless", Self::Memoryless), ("rate-based", Self::RateBased), ("window", Self::Window)];
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("memoryless", Self::Memoryless),
+        ("rate-based", Self::RateBased),
+        ("window", Self::Window),
+        ("auto", Self::Auto),
+    ];
 
     /// True where one decision covers a window of pictures.
     pub fn looks_ahead(self) -> bool {
-        self == Self::Window
+        matches!(self, Self::Window | Self::Auto)
     }
 }
 
@@ -58,11 +65,11 @@ pub enum Vbv {
 pub struct Config {
     /// How to choose.
     pub method: Method,
-    /// Which blocks share a breakpoint.
+    /// Which blocks share a breakpoint; `auto` has none.
     pub cluster: Cluster,
     /// The target to begin with.
     pub target: Target,
-    /// Pictures that `window` decides together, at most; a decision also ends before an I picture once
+    /// Pictures that `window` and `auto` decide together, at most; a decision also ends before an I picture once
     /// half of them are there.
     pub window: NonZeroUsize,
     /// Threads that parse and write. More than one makes `memoryless` and its like wait for a batch of pictures.

@@ -28,6 +28,8 @@ pub(crate) struct Curves {
     pub(crate) ends: Vec<u32>,
     /// Bits of all codes that can be dropped.
     pub(crate) total_bits: u64,
+    /// Worth of each segment of the cluster in the making.
+    worths: Vec<f32>,
 }
 
 /// What a code is worth.
@@ -47,6 +49,13 @@ struct Steps {
 }
 
 impl Curves {
+    /// One cluster with these segments.
+    #[cfg(test)]
+    pub(crate) fn of(segments: Vec<Segment>) -> Self {
+        let ends = vec![segments.len() as u32];
+        Self { segments, ends, ..Self::default() }
+    }
+
     /// Fills the curves for a picture. With `smallest` 0, blocks other than intra may lose all codes.
     pub(crate) fn build(&mut self, picture: &Picture, cluster: Cluster, smallest: u8, worth: &Worth<'_>) {
         self.segments.clear();
@@ -54,7 +63,7 @@ impl Curves {
         self.total_bits = 0;
         let mut steps = Steps { bits: [0; 65], worth: [0.0; 65], end: 0 };
         let mut open = false;
-        for_each_block(picture, cluster, |first, macroblock, index| {
+        for_each_block(picture, cluster, |first, _, macroblock, index| {
             if first && std::mem::replace(&mut open, true) {
                 self.close(&mut steps, matches!(worth, Worth::Share));
             }
@@ -80,27 +89,24 @@ impl Curves {
 
     fn push_hull(&mut self, steps: &Steps) {
         let start = self.segments.len();
-        // Slopes of the segments pushed so far, of this cluster.
-        let mut worths = [0.0f32; 66];
-        let mut length = 0;
+        self.worths.clear();
         for step in 0..steps.end {
             let (mut bits, mut worth) = (steps.bits[step], steps.worth[step]);
             if bits == 0 {
                 continue;
             }
             self.total_bits += u64::from(bits);
-            while length > 0 {
-                let before = self.segments[start + length - 1].bits;
-                if worths[length - 1] * bits as f32 > worth * before as f32 {
+            // What is steeper than the segment before it is taken together with it.
+            while let (Some(last), Some(&before)) = (self.segments[start..].last(), self.worths.last()) {
+                if before * bits as f32 > worth * last.bits as f32 {
                     break;
                 }
-                bits += before;
-                worth += worths[length - 1];
-                length -= 1;
+                bits += last.bits;
+                worth += before;
+                self.worths.pop();
                 self.segments.pop();
             }
-            worths[length] = worth;
-            length += 1;
+            self.worths.push(worth);
             let bin = bin_of(worth / bits as f32);
             self.segments.push(Segment { bits, bin, breakpoint: step as u8 + 1 });
         }
@@ -158,23 +164,24 @@ impl Steps {
     }
 }
 
-/// Calls `visit` with each block that can be shaped; the flag says that a new cluster begins.
+/// Calls `visit` with each block that can be shaped: whether a new cluster begins, the slice, the macroblock, and
+/// the block.
 #[inline]
 pub(crate) fn for_each_block(
     picture: &Picture,
     cluster: Cluster,
-    mut visit: impl FnMut(bool, &Macroblock, usize),
+    mut visit: impl FnMut(bool, usize, &Macroblock, usize),
 ) {
     let size = match cluster {
         Cluster::Macroblocks(size) => usize::from(size.get()),
         Cluster::Block => 0,
     };
     let mut in_cluster = 0;
-    for slice in picture.slices.iter().filter(|slice| slice.damage.is_none()) {
+    for (number, slice) in picture.slices.iter().enumerate().filter(|(_, slice)| slice.damage.is_none()) {
         for macroblock in &picture.macroblocks[slice.macroblocks.clone()] {
             let mut first = in_cluster == 0;
             for index in macroblock.block_range() {
-                visit(first || size == 0, macroblock, index);
+                visit(first || size == 0, number, macroblock, index);
                 first = false;
             }
             if macroblock.blocks > 0 {

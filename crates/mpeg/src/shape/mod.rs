@@ -1,10 +1,13 @@
 //! Dynamic rate shaping (S002, section 2): lowering the rate of a coded stream without encoding it again.
 
+mod auto;
 mod budget;
 mod config;
 mod curve;
 mod energy;
+mod importance;
 mod parallel;
+mod recode;
 mod report;
 mod select;
 mod shaper;

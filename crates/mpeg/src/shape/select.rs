@@ -70,11 +70,8 @@ mod tests {
     #[test]
     fn spends_what_is_there_best_first() {
         let segment = |bits, bin| Segment { bits, bin, breakpoint: 1 };
-        let curves = Curves {
-            segments: vec![segment(10, 700), segment(5, 600), segment(5, 600), segment(7, 0)],
-            ends: vec![4],
-            total_bits: 27,
-        };
+        let segments = vec![segment(10, 700), segment(5, 600), segment(5, 600), segment(7, 0)];
+        let curves = Curves::of(segments);
         let mut histogram = Histogram::new();
         histogram.add(&curves, 0);
         assert_eq!(histogram.threshold(100).bin, 0);

@@ -1,5 +1,6 @@
 //! The shaper: bytes in, shaped pictures out.
 
+use super::auto::Auto;
 use super::budget::Account;
 use super::config::{Config, Method, Target, Vbv};
 use super::parallel;
@@ -33,6 +34,7 @@ pub struct Shaper {
     splitter: Splitter,
     state: SequenceState,
     account: Account,
+    auto: Auto,
     /// The target of pictures that come now; those in the queue keep theirs.
     target: Target,
     queue: Vec<(Work, Target)>,
@@ -51,6 +53,7 @@ impl Shaper {
         let target = config.target;
         Self {
             account: Account::new(target),
+            auto: Auto::new(),
             declares: config.vbv == Vbv::Variable && target != Target::Ratio(1.0),
             config,
             splitter: Splitter::new(),
@@ -160,6 +163,9 @@ impl Shaper {
             }
             Method::Window => {
                 truncation::by_window(&self.config, &mut self.account, &mut works, &targets);
+            }
+            Method::Auto => {
+                self.auto.shape(&self.config, &mut self.account, &mut works, &targets, self.finished);
             }
         }
         for work in &mut works {

@@ -42,10 +42,7 @@ pub(super) fn by_picture(config: &Config, account: &mut Account, works: &mut [Wo
 
 /// `window`: one slope for all of `works`, distortion weighed by how much is predicted from a picture.
 pub(super) fn by_window(config: &Config, account: &mut Account, works: &mut [Work], targets: &[Target]) {
-    parallel::for_each(config.threads, works, |work| {
-        build_curves(config, work, 1);
-        work.keep_all();
-    });
+    parallel::for_each(config.threads, works, |work| build_curves(config, work, 1));
     let allowed = allow_window(account, works, targets);
     let budget = allowed + account.carry();
     let whole: u64 = works.iter().map(Work::bits_in).sum();
@@ -79,7 +76,7 @@ fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
     let mut histogram = Histogram::new();
     for work in works.iter() {
         if work.is_shapeable() {
-            needed += work.spliced_bits() - work.curves.total_bits;
+            needed += work.bits_without_stuffing() - work.curves.total_bits;
             histogram.add(&work.curves, drift_shift(work));
         } else {
             needed += work.bits_in();
@@ -105,16 +102,14 @@ fn drift_shift(work: &Work) -> i32 {
 
 /// Chooses the codes to keep, and returns the bits the picture will take.
 fn truncate_to(config: &Config, work: &mut Work, budget: f64) -> u64 {
-    work.keep_all();
-    let whole = work.spliced_bits();
+    let whole = work.bits_without_stuffing();
     let needed = whole - work.curves.total_bits.min(whole);
     let mut histogram = Histogram::new();
     histogram.add(&work.curves, 0);
     let mut threshold = histogram.threshold((budget - needed as f64).max(0.0) as u64);
     work.report.lambda = slope_of(threshold.bin);
     work.report.at_floor = (needed as f64) > budget;
-    work.truncate(config.cluster, 1, &mut threshold, 0);
-    work.spliced_bits()
+    work.truncate(config.cluster, 1, &mut threshold, 0)
 }
 
 fn write(work: &mut Work) {

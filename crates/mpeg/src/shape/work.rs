@@ -2,12 +2,14 @@
 
 use super::config::Cluster;
 use super::curve::{Curves, for_each_block};
+use super::recode::{Recoded, Recoder};
 use super::report::{LeftAlone, PictureReport};
 use super::select::{Threshold, shifted};
 use crate::bits::BitWriter;
 use crate::header::{PictureContext, PictureKind};
 use crate::picture::Picture;
 use crate::unit::AccessUnit;
+use crate::write::rewrite::rewrite_slice;
 use crate::write::splice::{splice_slice, spliced_bits};
 use crate::write::unit::{Declare, unit_bytes, write_unit};
 
@@ -20,6 +22,11 @@ pub(crate) struct Work {
     pub(crate) curves: Curves,
     /// Codes kept, by block.
     pub(crate) keep: Vec<u8>,
+    /// Bits of the codes that are not kept, by slice.
+    dropped: Vec<u64>,
+    /// How much an error in each macroblock weighs.
+    pub(crate) importance: Vec<f32>,
+    pub(crate) recoded: Recoded,
     pub(crate) writer: BitWriter,
     /// How long it is shown, in seconds.
     pub(crate) seconds: f64,
@@ -76,21 +83,25 @@ impl Work {
         self.report.left_alone.is_none()
     }
 
-    /// Keeps every code.
-    pub(crate) fn keep_all(&mut self) {
-        self.keep.clear();
-        self.keep.extend(self.picture.blocks.iter().map(|block| block.count));
-    }
-
     /// Cuts each cluster back to what the threshold leaves of its curve, `smallest` codes at least; slopes are
-    /// multiplied by `shift` bins.
-    pub(crate) fn truncate(&mut self, cluster: Cluster, smallest: u8, threshold: &mut Threshold, shift: i32) {
-        self.keep_all();
+    /// multiplied by `shift` bins. Returns the size in bits that [`Work::splice`] will write.
+    pub(crate) fn truncate(
+        &mut self,
+        cluster: Cluster,
+        smallest: u8,
+        threshold: &mut Threshold,
+        shift: i32,
+    ) -> u64 {
         let (curves, keep, picture) = (&self.curves, &mut self.keep, &self.picture);
+        let dropped = &mut self.dropped;
+        keep.clear();
+        keep.resize(picture.blocks.len(), 0);
+        dropped.clear();
+        dropped.resize(picture.slices.len(), 0);
         let mut clusters = curves.ends.iter();
         let mut next = 0;
         let mut breakpoint = smallest;
-        for_each_block(picture, cluster, |first, macroblock, index| {
+        for_each_block(picture, cluster, |first, slice, macroblock, index| {
             if first {
                 let end = clusters.next().map_or(next, |&end| end as usize);
                 breakpoint = smallest;
@@ -102,15 +113,20 @@ impl Work {
                 }
                 next = end;
             }
-            let kept = breakpoint.saturating_sub(u8::from(macroblock.is_intra()));
-            keep[index] = keep[index].min(kept);
+            let block = &picture.blocks[index];
+            let kept = breakpoint.saturating_sub(u8::from(macroblock.is_intra())).min(block.count);
+            keep[index] = kept;
+            let codes = &picture.codes_of(block)[usize::from(kept)..];
+            dropped[slice] += codes.iter().map(|code| u64::from(code.bits)).sum::<u64>();
         });
+        let bits = |i: usize| spliced_bits(picture, &picture.slices[i]) - dropped[i];
+        8 * unit_bytes(&self.unit, &picture.slices, bits)
     }
 
-    /// The size in bits that [`Work::splice`] will write.
-    pub(crate) fn spliced_bits(&self) -> u64 {
+    /// The size in bits of the unit with all its codes, stuffing left out.
+    pub(crate) fn bits_without_stuffing(&self) -> u64 {
         let slices = &self.picture.slices;
-        8 * unit_bytes(&self.unit, slices, |i| spliced_bits(&self.picture, &slices[i], &self.keep))
+        8 * unit_bytes(&self.unit, slices, |i| spliced_bits(&self.picture, &slices[i]))
     }
 
     /// Writes the unit with the codes to keep.
@@ -124,6 +140,41 @@ impl Work {
         });
     }
 
+    /// Chooses levels anew for `lambda`, squared error a bit, macroblock by macroblock.
+    pub(crate) fn recode(&mut self, lambda: f32) {
+        let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
+            return;
+        };
+        let (picture, recoded) = (&self.picture, &mut self.recoded);
+        let mut recoder = Recoder::new(context);
+        recoded.clear();
+        for (macroblock, importance) in picture.macroblocks.iter().zip(&self.importance) {
+            let lambda = lambda * dither(macroblock.address + u32::from(context.header.temporal_reference));
+            recoded.push(&mut recoder, picture, macroblock, macroblock.quantiser, lambda / importance);
+        }
+        self.report.lambda = f64::from(lambda);
+        self.report.distortion = recoded.distortion;
+    }
+
+    /// What the unit is going to take, nearly.
+    pub(crate) fn expected_bits(&self) -> f64 {
+        let saved = if self.is_shapeable() { self.recoded.saved_bits } else { 0.0 };
+        self.bits_in() as f64 - saved
+    }
+
+    /// Writes the unit with the levels chosen.
+    pub(crate) fn write_recoded(&mut self) {
+        let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
+            return self.copy();
+        };
+        self.writer.clear();
+        let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
+        let (picture, recoded, data) = (&self.picture, &self.recoded, &self.unit.data);
+        write_unit(&mut self.writer, &self.unit, &picture.slices, declare, |writer, i| {
+            rewrite_slice(writer, context, picture, data, &picture.slices[i], recoded);
+        });
+    }
+
     /// Writes the unit with its slices as they are.
     pub(crate) fn copy(&mut self) {
         self.writer.clear();
@@ -131,4 +182,12 @@ impl Work {
         let declare = Declare { variable: self.declare_variable, mpeg2 };
         write_unit(&mut self.writer, &self.unit, &[], declare, |_, _| {});
     }
+}
+
+/// Spreads lambda a little from macroblock to macroblock: where many codes have the very same slope, rate follows
+/// lambda smoothly all the same.
+fn dither(seed: u32) -> f32 {
+    // Fibonacci hashing: evenly spread for any run of seeds.
+    let fraction = seed.wrapping_mul(0x9e37_79b9) as f32 / 4_294_967_296.0;
+    0.92 + 0.16 * fraction
 }

@@ -5,20 +5,10 @@ use crate::bits::BitWriter;
 use crate::header::PictureContext;
 use crate::picture::{Picture, Slice, coefficients};
 
-/// Size in bits, before alignment, of what [`splice_slice`] writes.
-pub(crate) fn spliced_bits(picture: &Picture, slice: &Slice, keep: &[u8]) -> u64 {
+/// Size in bits, before alignment, of what [`splice_slice`] writes where it keeps every code.
+pub(crate) fn spliced_bits(picture: &Picture, slice: &Slice) -> u64 {
     let stuffing: u64 = macroblocks(picture, slice).map(|macroblock| u64::from(macroblock.stuffing)).sum();
-    let blocks = slice_blocks(picture, slice);
-    let dropped: u64 = picture.blocks[blocks.clone()]
-        .iter()
-        .zip(&keep[blocks])
-        .filter(|(block, keep)| **keep < block.count)
-        .map(|(block, &keep)| {
-            let codes = &picture.codes_of(block)[usize::from(keep)..];
-            codes.iter().map(|code| u64::from(code.bits)).sum::<u64>()
-        })
-        .sum();
-    u64::from(slice.end) - stuffing - dropped
+    u64::from(slice.end) - stuffing
 }
 
 /// Writes a sound slice, keeping the first `keep[i]` codes of block `i` of the picture. Macroblock stuffing is
@@ -64,13 +54,4 @@ fn macroblocks<'a>(
     slice: &Slice,
 ) -> impl Iterator<Item = &'a crate::picture::Macroblock> {
     picture.macroblocks[slice.macroblocks.clone()].iter()
-}
-
-/// The blocks of a slice as indices.
-pub(crate) fn slice_blocks(picture: &Picture, slice: &Slice) -> std::ops::Range<usize> {
-    let macroblocks = &picture.macroblocks[slice.macroblocks.clone()];
-    match (macroblocks.first(), macroblocks.last()) {
-        (Some(first), Some(last)) => first.first_block as usize..last.block_range().end,
-        _ => 0..0,
-    }
 }

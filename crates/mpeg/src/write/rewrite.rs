@@ -1,0 +1,289 @@
+//! Macroblocks written anew: fewer or other codes, other quantiser scales, other patterns and types. Vectors
+//! and DC coefficients are copied, and every predictor keeps the value it had.
+
+use crate::bits::BitWriter;
+use crate::header::{Chroma, PictureContext, PictureKind, PictureStructure};
+use crate::picture::{Code, Macroblock, MotionType, Picture, Slice, Vector, coefficients};
+use crate::tables::macroblock as mb;
+use crate::vlc::{self, Coefficients};
+
+/// What becomes of a block's codes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Codes<'a> {
+    /// The first so many stay, bit for bit.
+    First(usize),
+    /// These replace them; their `bits` are not looked at.
+    New(&'a [Code]),
+}
+
+/// What to write in place of a picture's macroblocks, by their indices in [`Picture`].
+pub(crate) trait Content {
+    /// The codes of a block.
+    fn codes(&self, block: usize) -> Codes<'_>;
+    /// `quantiser_scale_code` of a macroblock.
+    fn quantiser(&self, macroblock: usize) -> u8;
+}
+
+/// Writes a sound slice with new content. The slice is aligned.
+pub(crate) fn rewrite_slice(
+    writer: &mut BitWriter,
+    context: &PictureContext,
+    picture: &Picture,
+    data: &[u8],
+    slice: &Slice,
+    content: &impl Content,
+) {
+    let bytes = &data[slice.bytes.clone()];
+    let mut rewriter = Rewriter {
+        writer,
+        context,
+        picture,
+        bytes,
+        content,
+        quantiser: slice.quantiser,
+        address: slice.base_address,
+        predictor: Vector::default(),
+    };
+    rewriter.write_header(slice);
+    for index in slice.macroblocks.clone() {
+        let inner = index > slice.macroblocks.start && index + 1 < slice.macroblocks.end;
+        rewriter.write_macroblock(index, inner);
+    }
+    rewriter.writer.align();
+}
+
+struct Rewriter<'a, C> {
+    writer: &'a mut BitWriter,
+    context: &'a PictureContext,
+    picture: &'a Picture,
+    bytes: &'a [u8],
+    content: &'a C,
+    /// The code in force where a decoder has read what is written.
+    quantiser: u8,
+    /// Address of the macroblock written last.
+    address: i32,
+    /// `PMV[0][0]` behind the macroblock of the input looked at last, in the units of the stream.
+    predictor: Vector,
+}
+
+impl<C: Content> Rewriter<'_, C> {
+    /// The header, with the quantiser scale that the first macroblock to need one has.
+    fn write_header(&mut self, slice: &Slice) {
+        let needs = slice.macroblocks.clone().find(|&index| {
+            let macroblock = &self.picture.macroblocks[index];
+            macroblock.is_intra() || self.pattern(macroblock) != 0
+        });
+        self.quantiser = needs.map_or(slice.quantiser, |index| self.content.quantiser(index));
+        self.writer.copy(self.bytes, 0, slice.quantiser_at as usize);
+        self.writer.put(u32::from(self.quantiser), 5);
+        self.writer.copy(self.bytes, slice.quantiser_at as usize + 5, slice.macroblocks_at as usize);
+    }
+
+    /// `inner` macroblocks, neither first nor last of their slice, may be skipped.
+    fn write_macroblock(&mut self, index: usize, inner: bool) {
+        let macroblock = &self.picture.macroblocks[index];
+        let intra = macroblock.is_intra();
+        let pattern = self.pattern(macroblock);
+        let mut flags = macroblock.flags & !(mb::PATTERN | mb::QUANT);
+        if pattern != 0 {
+            flags |= mb::PATTERN;
+        }
+        let before = self.follow_predictor(macroblock);
+        if flags == 0 && inner {
+            // P, "no MC": skipping it means the same.
+            return;
+        }
+        if (intra || pattern != 0) && self.content.quantiser(index) != self.quantiser {
+            self.quantiser = self.content.quantiser(index);
+            flags |= mb::QUANT;
+        }
+        self.write_increment(macroblock.address);
+        if flags == 0 {
+            return self.write_zero_vector(before);
+        }
+        self.write_modes(macroblock, flags);
+        self.writer.copy(self.bytes, macroblock.vectors_at as usize, macroblock.vectors_end as usize);
+        if pattern != 0 {
+            self.write_pattern(pattern);
+        }
+        self.write_blocks(macroblock);
+    }
+
+    /// `coded_block_pattern` of what is left; 0 in intra macroblocks, which have none.
+    fn pattern(&self, macroblock: &Macroblock) -> u16 {
+        if macroblock.is_intra() {
+            return 0;
+        }
+        let blocks = self.context.chroma.blocks() as u8;
+        let coded = macroblock.block_range().filter(|&block| match self.content.codes(block) {
+            Codes::First(count) => count > 0,
+            Codes::New(codes) => !codes.is_empty(),
+        });
+        coded.fold(0, |pattern, block| pattern | 1 << (blocks - 1 - self.picture.blocks[block].index))
+    }
+
+    /// Brings `predictor` behind a macroblock of the input; returns what it was before.
+    fn follow_predictor(&mut self, macroblock: &Macroblock) -> Vector {
+        if self.context.kind() != PictureKind::P {
+            return Vector::default();
+        }
+        // Skipped macroblocks reset it; those skipped only here had no vector and had reset it already.
+        let before = std::mem::take(&mut self.predictor);
+        let has_vector = macroblock.has(mb::FORWARD)
+            || (macroblock.is_intra() && self.context.coding.concealment_motion_vectors);
+        if has_vector {
+            let vector = macroblock.vectors[0][0];
+            let frame_lines = !self.context.is_field() && macroblock.motion != MotionType::Frame;
+            let full_pel = u8::from(self.context.header.full_pel[0]);
+            self.predictor = Vector {
+                x: vector.x >> full_pel,
+                y: if frame_lines { vector.y << 1 } else { vector.y >> full_pel },
+            };
+        }
+        let follows = self.picture_skips_before(macroblock);
+        if follows { Vector::default() } else { before }
+    }
+
+    /// True where the input skips macroblocks before this one.
+    fn picture_skips_before(&self, macroblock: &Macroblock) -> bool {
+        macroblock.address as i32 > self.address + 1
+    }
+
+    fn write_increment(&mut self, address: u32) {
+        let mut increment = address as i32 - self.address;
+        while increment > 33 {
+            vlc::ADDRESS_INCREMENT.write(self.writer, mb::ADDRESS_ESCAPE);
+            increment -= 33;
+        }
+        vlc::ADDRESS_INCREMENT.write(self.writer, increment as u8);
+        self.address = address as i32;
+    }
+
+    fn write_type(&mut self, flags: u8) {
+        let table = match self.context.kind() {
+            PictureKind::I => &vlc::TYPE_I,
+            PictureKind::P => &vlc::TYPE_P,
+            PictureKind::B => &vlc::TYPE_B,
+            PictureKind::D => &vlc::TYPE_D,
+        };
+        table.write(self.writer, flags);
+    }
+
+    /// Type, motion type, DCT type and quantiser scale, where they are present.
+    fn write_modes(&mut self, macroblock: &Macroblock, flags: u8) {
+        self.write_type(flags);
+        let in_field = self.context.is_field();
+        let either = in_field || !self.context.coding.frame_pred_frame_dct;
+        if flags & (mb::FORWARD | mb::BACKWARD) != 0 && either {
+            let code = match macroblock.motion {
+                MotionType::Field => 1,
+                MotionType::Frame | MotionType::Split => 2,
+                MotionType::DualPrime => 3,
+            };
+            self.writer.put(code, 2);
+        }
+        if flags & (mb::INTRA | mb::PATTERN) != 0 && either && !in_field {
+            self.writer.put(u32::from(macroblock.field_dct), 1);
+        }
+        if flags & mb::QUANT != 0 {
+            self.writer.put(u32::from(self.quantiser), 5);
+        }
+    }
+
+    /// "MC, not coded" by nothing: stands for "no MC" where a macroblock may not be skipped.
+    fn write_zero_vector(&mut self, predictor: Vector) {
+        self.write_type(mb::FORWARD);
+        let coding = &self.context.coding;
+        if self.context.is_field() {
+            let bottom = coding.structure == PictureStructure::BottomField;
+            self.writer.put(1, 2);
+            self.writer.put(u32::from(bottom), 1);
+        } else if !coding.frame_pred_frame_dct {
+            self.writer.put(2, 2);
+        }
+        for (value, f_code) in [predictor.x, predictor.y].into_iter().zip(coding.f_code[0]) {
+            write_component(self.writer, -i32::from(value), f_code);
+        }
+    }
+
+    fn write_pattern(&mut self, pattern: u16) {
+        let extra = self.context.chroma.blocks() as u32 - 6;
+        vlc::PATTERN_420.write(self.writer, (pattern >> extra) as u8);
+        if self.context.chroma != Chroma::Yuv420 {
+            self.writer.put(u32::from(pattern) & ((1 << extra) - 1), extra);
+        }
+    }
+
+    fn write_blocks(&mut self, macroblock: &Macroblock) {
+        let intra = macroblock.is_intra();
+        let table = coefficients(self.context, intra);
+        let mut end = macroblock.vectors_end as usize;
+        for index in macroblock.block_range() {
+            let block = &self.picture.blocks[index];
+            let start = block.start as usize;
+            if intra {
+                self.writer.copy(self.bytes, end, start);
+            }
+            let codes = self.picture.codes_of(block);
+            let bits = |codes: &[Code]| codes.iter().map(|code| usize::from(code.bits)).sum::<usize>();
+            if intra {
+                end = start + bits(codes) + table.end_of_block_bits() as usize;
+            }
+            match self.content.codes(index) {
+                Codes::First(0) if !intra => {}
+                Codes::First(count) => {
+                    self.writer.copy(self.bytes, start, start + bits(&codes[..count]));
+                    table.write_end_of_block(self.writer);
+                }
+                Codes::New([]) if !intra => {}
+                Codes::New(codes) => {
+                    write_codes(self.writer, table, codes, intra, self.context.mpeg2);
+                    table.write_end_of_block(self.writer);
+                }
+            }
+        }
+    }
+}
+
+/// Writes run-level codes.
+fn write_codes(writer: &mut BitWriter, table: &Coefficients, codes: &[Code], intra: bool, mpeg2: bool) {
+    let mut next = u32::from(intra);
+    for code in codes {
+        let run = u32::from(code.position) - next;
+        let level = i32::from(code.level);
+        if next == 0 && run == 0 && level.abs() == 1 {
+            writer.put(2 + u32::from(level < 0), 2);
+        } else if !table.write(writer, run, level) {
+            write_escape(writer, run, level, mpeg2);
+        }
+        next = u32::from(code.position) + 1;
+    }
+}
+
+/// 13818-2, table B.16; 11172-2, table 2-B.5g.
+fn write_escape(writer: &mut BitWriter, run: u32, level: i32, mpeg2: bool) {
+    writer.put((1 << 6) | run, 12);
+    if mpeg2 {
+        writer.put(level as u32 & 0xfff, 12);
+    } else if level.abs() < 128 {
+        writer.put(level as u32 & 0xff, 8);
+    } else {
+        let prefix = if level < 0 { 0x80 } else { 0 };
+        writer.put((prefix << 8) | (level as u32 & 0xff), 16);
+    }
+}
+
+/// One component of a vector's difference (13818-2, 7.6.3.1 turned round).
+fn write_component(writer: &mut BitWriter, difference: i32, f_code: u8) {
+    // A forbidden code goes with predictors of zero.
+    let residual_bits = u32::from(f_code.clamp(1, 9)) - 1;
+    let range = 32 << residual_bits;
+    let difference = (difference + range / 2).rem_euclid(range) - range / 2;
+    if difference == 0 {
+        return vlc::MOTION.write(writer, 0);
+    }
+    let magnitude = difference.unsigned_abs() - 1;
+    vlc::MOTION.write(writer, (magnitude >> residual_bits) as u8 + 1);
+    writer.put(u32::from(difference < 0), 1);
+    writer.put(magnitude & ((1 << residual_bits) - 1), residual_bits);
+}
