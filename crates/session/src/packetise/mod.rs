@@ -1,6 +1,7 @@
 //! Frames into payloads and back.
 
 mod h264;
+mod mpv;
 
 use crate::config::Format;
 use crate::frame::FrameData;
@@ -21,6 +22,7 @@ pub(crate) fn cut(
 ) -> Result<(), Error> {
     match (format, data) {
         (Format::H264, FrameData::Coded(frame)) => h264::cut(frame, limit, payloads)?,
+        (Format::Mpv, FrameData::Coded(frame)) => mpv::cut(frame, limit, payloads)?,
         (_, FrameData::Coded(frame)) => {
             let pieces = frame.chunks(limit).map(|piece| Payload::from(frame.slice_ref(piece)));
             payloads.extend(pieces);
@@ -44,7 +46,8 @@ pub(crate) fn join<'a>(
 ) -> Option<FrameData> {
     match format {
         Format::H264 => h264::join(payloads).map(FrameData::Coded),
-        Format::Opaque | Format::Mpv => {
+        Format::Mpv => mpv::join(payloads).map(FrameData::Coded),
+        Format::Opaque => {
             let size: usize = payloads.clone().map(Payload::len).sum();
             if payloads.clone().any(Payload::is_synthetic) {
                 return Some(FrameData::Synthetic(DataSize::from_bytes(size as u64)));
