@@ -12,9 +12,9 @@ impl<const BITS: u32> Unwrap<BITS> {
         Self { highest: (1 << BITS) + u64::from(first) }
     }
 
-    /// Begins at `first` in the first turn.
-    pub(crate) fn from_zero(first: u32) -> Self {
-        Self { highest: first.into() }
+    /// Goes on from `highest`.
+    pub(crate) fn at(highest: u64) -> Self {
+        Self { highest }
     }
 
     /// The highest number seen.

@@ -206,7 +206,12 @@ fn picture_header(unit: &[u8]) -> Result<PayloadHeader<'static>, Error> {
         3 => PictureType::B,
         4 => PictureType::D,
         other => {
-            return Err(Error::Invalid { field, offset: 5, seen: other.into(), expected: "a type of 1 to 4" });
+            return Err(Error::Invalid {
+                field,
+                offset: 5,
+                seen: other.into(),
+                expected: "a type of 1 to 4",
+            });
         }
     };
     // Behind temporal reference (10), type (3) and vbv_delay (16): 29 bits.
@@ -309,7 +314,10 @@ mod tests {
             assert_eq!((header.temporal_reference, header.picture_type), (5, PictureType::B));
             assert_eq!((header.motion.forward_f_code, header.motion.backward_f_code), (7, 7));
             let mpeg2 = header.mpeg2.unwrap();
-            assert_eq!((mpeg2.f_codes, mpeg2.intra_dc_precision, mpeg2.picture_structure), ([3, 4, 5, 6], 1, 3));
+            assert_eq!(
+                (mpeg2.f_codes, mpeg2.intra_dc_precision, mpeg2.picture_structure),
+                ([3, 4, 5, 6], 1, 3)
+            );
             let flags = PictureFlags::FRAME_PRED_FRAME_DCT.with(PictureFlags::PROGRESSIVE_FRAME);
             assert_eq!((mpeg2.flags, mpeg2.composite), (flags, None));
         }

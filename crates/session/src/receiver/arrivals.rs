@@ -23,7 +23,7 @@ pub(super) struct ArrivalLog {
     base: u64,
     slots: VecDeque<Option<Slot>>,
     /// The number that would confirm a jump.
-    suspect: Option<u64>,
+    suspect: Option<u16>,
     /// What the last two reports went up to.
     reported: [u64; 2],
     /// A number below those that arrived since.
@@ -92,22 +92,23 @@ impl ArrivalLog {
 
     /// A packet arrived.
     pub(super) fn insert(&mut self, number: u16, at: Timestamp, ecn: Ecn) -> Insertion {
-        let sequence = self.unwrap(number);
-        if sequence < self.base {
+        let mut sequence = self.unwrap(number);
+        let overtaken_first = self.base == self.reception.first && sequence + 64 >= self.base;
+        if sequence < self.base && overtaken_first {
             return self.insert_before_base(sequence, at, ecn);
         }
         let end = self.end();
-        if sequence >= end + MAX_DROPOUT && !self.slots.is_empty() {
-            if self.suspect != Some(sequence) {
-                self.suspect = Some(sequence + 1);
+        let outside = sequence < self.base || sequence >= end + MAX_DROPOUT;
+        if outside && !self.slots.is_empty() {
+            if self.suspect != Some(number) {
+                self.suspect = Some(number.wrapping_add(1));
                 return Insertion::Outside;
             }
-            // What is between was not seen by anyone: begin anew.
-            self.slots.clear();
-            self.base = sequence;
-            self.reported = [sequence; 2];
-            self.reach_back = None;
+            // What is between was not seen by anyone: begin anew, behind all that was.
+            sequence += if sequence < self.base { 1 << 16 } else { 0 };
+            self.restart(sequence);
         }
+        let end = self.end();
         self.suspect = None;
         if sequence < end && sequence >= self.base && !self.slots.is_empty() {
             return self.fill(sequence, at, ecn);
@@ -121,13 +122,17 @@ impl ArrivalLog {
         Insertion::New { sequence, missing }
     }
 
+    fn restart(&mut self, sequence: u64) {
+        self.slots.clear();
+        self.base = sequence;
+        self.sequence = Unwrap::at(sequence);
+        self.reported = [sequence; 2];
+        self.reach_back = None;
+    }
+
     /// Only the very first packets can be overtaken by the first that arrived.
     fn insert_before_base(&mut self, sequence: u64, at: Timestamp, ecn: Ecn) -> Insertion {
-        let distance = self.base - sequence;
-        if self.base != self.reception.first || distance > 64 {
-            return Insertion::Outside;
-        }
-        for _ in 0..distance {
+        for _ in sequence..self.base {
             self.slots.push_front(None);
         }
         self.base = sequence;

@@ -16,6 +16,8 @@ const FRAMES: usize = 1024;
 const PACKETS: usize = 8192;
 /// Packets may run ahead of what was released by so many.
 const AHEAD: u64 = 16_384;
+/// So many packets in a row that do not fit mean that the numbers have moved.
+const MISFITS: u32 = 200;
 /// Given-up frames that are remembered, to know late ones.
 const GIVEN_UP: usize = 64;
 
@@ -34,6 +36,8 @@ pub(super) struct Assembly {
     broken: bool,
     held: DataSize,
     given_up: VecDeque<GivenUp>,
+    /// Packets in a row that did not fit.
+    misfits: u32,
     /// Emptied lists of packets, for new frames.
     spare: Vec<Vec<Piece>>,
 }
@@ -141,6 +145,7 @@ impl Assembly {
             broken: true,
             held: DataSize::ZERO,
             given_up: VecDeque::new(),
+            misfits: 0,
             spare: Vec::new(),
         }
     }
@@ -163,6 +168,19 @@ impl Assembly {
         marking: FrameMarking,
         payload: Payload,
     ) -> Placed {
+        let placed = self.place(at, timestamp, marking, payload);
+        match placed {
+            Placed::Held { .. } => self.misfits = 0,
+            Placed::Late { .. } | Placed::Outside => self.misfits += 1,
+            Placed::Duplicate => {}
+        }
+        if self.misfits == MISFITS {
+            *self = Self::new(self.format);
+        }
+        placed
+    }
+
+    fn place(&mut self, at: Timestamp, timestamp: u32, marking: FrameMarking, payload: Payload) -> Placed {
         let unwrap = self.sequence.get_or_insert_with(|| {
             self.numbers = Unwrap::new(marking.frame.into());
             Unwrap::new(marking.sequence_number.into())
@@ -262,15 +280,19 @@ impl Assembly {
         }
         // With bidirectional prediction a later frame of the line may be due first.
         let due = self.frames.iter().take(4).map(|entry| clock.due(entry.timestamp)).min();
-        let due = due.unwrap_or_else(|| clock.due(front.timestamp));
+        // Nothing waits longer than the longest delay, whatever its timestamp says.
+        let bound = front.last_arrival + clock.longest();
+        let due = due.unwrap_or(bound).min(bound);
         if self.front_is_next() {
             return Some(due);
         }
-        let deadline = clock.deadline(front.timestamp, patience.repair);
-        let arriving = patience.lanes > 1 || self.front_is_arriving();
         // While packets of it keep coming it is not given up: that would only cost the pictures after it.
-        let alive = deadline.max(front.last_arrival + clock.longest());
-        Some(if arriving { alive } else { patience.hope.map_or(due, |hope| hope.max(due)).min(deadline) })
+        let arriving = patience.lanes > 1 || self.front_is_arriving();
+        if arriving {
+            return Some(bound);
+        }
+        let deadline = clock.deadline(front.timestamp, patience.repair).min(bound);
+        Some(patience.hope.map_or(due, |hope| hope.max(due)).min(deadline))
     }
 
     /// True where nothing is known to be missing: the front frame goes on from what was released, without a

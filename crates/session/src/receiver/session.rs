@@ -264,7 +264,7 @@ impl Session {
         let number = control.sequence_number;
         let unwrap = lane.sequence.get_or_insert_with(|| {
             lane.first = number.into();
-            Unwrap::from_zero(number)
+            Unwrap::at(number.into())
         });
         let sequence = unwrap.next(number);
         lane.received += 1;

@@ -153,6 +153,8 @@ pub(crate) struct Run {
     pub(crate) back: Path,
     /// Messages cross as bytes.
     pub(crate) bytes: bool,
+    /// Every message that leaves, either way.
+    pub(crate) tap: Option<std::rc::Rc<std::cell::RefCell<Vec<Message>>>>,
     flying: BTreeMap<(Timestamp, u64), (bool, Transmit)>,
     order: u64,
     pub(crate) frames: Vec<(Timestamp, ReceivedFrame)>,
@@ -171,6 +173,7 @@ impl Run {
             there,
             back,
             bytes: false,
+            tap: None,
             flying: BTreeMap::new(),
             order: 0,
             frames: Vec::new(),
@@ -249,6 +252,7 @@ impl Run {
     pub(crate) fn drain(&mut self) {
         let now = self.now;
         while let Some(transmit) = self.sender.poll_transmit(now) {
+            self.note(&transmit);
             if matches!(transmit.message, Message::Rtp(_)) {
                 self.departures.push((now, transmit.size));
             }
@@ -258,6 +262,7 @@ impl Run {
             }
         }
         while let Some(transmit) = self.receiver.poll_transmit(now) {
+            self.note(&transmit);
             if let Some(when) = (self.back)(now, transmit.size) {
                 self.order += 1;
                 self.flying.insert((when, self.order), (false, transmit));
@@ -274,6 +279,12 @@ impl Run {
                 ReceiverEvent::Frame(frame) => self.frames.push((now, frame)),
                 event => self.receiver_events.push((now, event)),
             }
+        }
+    }
+
+    fn note(&self, transmit: &Transmit) {
+        if let Some(tap) = &self.tap {
+            tap.borrow_mut().push(transmit.message.clone());
         }
     }
 

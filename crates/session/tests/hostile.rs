@@ -1,0 +1,190 @@
+//! What strangers and broken peers send: counted, never a panic, never growth; the video goes on.
+
+mod common;
+
+use bytes::Bytes;
+use common::*;
+use proptest::prelude::*;
+use seaway_session::*;
+use seaway_units::{Ecn, Timestamp};
+
+fn run() -> Run {
+    Run::new(sender(Timestamp::ZERO, config("tfrc")), receiver(Timestamp::ZERO), ideal(ms(20)), ideal(ms(20)))
+}
+
+fn received(now: Timestamp, message: Message) -> Received {
+    Received { at: now, ecn: Ecn::NotEct, message }
+}
+
+/// Both endpoints get the octets, where they can be read at all.
+fn throw(run: &mut Run, octets: &[u8]) {
+    if let Ok(message) = Message::decode(&Bytes::copy_from_slice(octets)) {
+        throw_message(run, &message);
+    }
+}
+
+fn throw_message(run: &mut Run, message: &Message) {
+    run.receiver.handle_message(run.now, received(run.now, message.clone()));
+    run.sender.handle_message(run.now, &received(run.now, message.clone()));
+    run.drain();
+}
+
+/// Messages as they crossed in two seconds, both ways.
+fn captured() -> Vec<Message> {
+    let mut run = run();
+    let tap = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    run.tap = Some(std::rc::Rc::clone(&tap));
+    run.until(at(2_000));
+    drop(run);
+    std::rc::Rc::into_inner(tap).expect("the run is over").into_inner()
+}
+
+fn assert_goes_on(run: &mut Run) {
+    let before = run.receiver.statistics().frames.displayed;
+    let from = run.now;
+    run.until(from + ms(2_000));
+    let shown = run.receiver.statistics().frames.displayed - before;
+    assert!(shown >= 45, "{shown} frames in 2 s: {:#?}", run.receiver.statistics());
+}
+
+#[test]
+fn ten_thousand_packets_of_garbage_a_second() {
+    let mut run = run();
+    run.until(at(2_000));
+    let mut luck = Luck::new(1);
+    for index in 0..20_000u64 {
+        run.until(at(2_000) + ms(0) + seaway_units::TimeDelta::from_micros(index as i64 * 100));
+        let len = (luck.draw() * 80.0) as usize;
+        let mut octets: Vec<u8> = (0..len).map(|_| (luck.draw() * 256.0) as u8).collect();
+        if let Some(first) = octets.first_mut() {
+            *first = 0x80 | *first & 0x3F;
+        }
+        if index % 2 == 0 && len > 1 {
+            octets[1] = 200 + (luck.draw() * 8.0) as u8;
+        }
+        throw(&mut run, &octets);
+    }
+    assert_goes_on(&mut run);
+    let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
+    assert!(sent.refused.strangers > 100 && received.refused.strangers > 100, "{sent:#?} {received:#?}");
+    assert_eq!(received.frames.lost, 0);
+}
+
+#[test]
+fn a_replay_of_everything_changes_nothing() {
+    let messages = captured();
+    assert!(messages.len() > 500);
+    let mut run = run();
+    run.until(at(2_000));
+    for message in &messages {
+        throw_message(&mut run, message);
+    }
+    assert_goes_on(&mut run);
+    assert!(run.receiver.statistics().refused.duplicates > 400, "{:#?}", run.receiver.statistics());
+    assert_eq!(run.receiver.statistics().frames.lost, 0);
+}
+
+#[test]
+fn another_session_is_not_let_in_and_not_answered() {
+    let messages = captured();
+    let other = SenderConfig { session: 0x7777_0000, ..config("fixed") };
+    let mut run =
+        Run::new(sender(Timestamp::ZERO, other), receiver(Timestamp::ZERO), ideal(ms(20)), ideal(ms(20)));
+    run.until(at(2_000));
+    let strangers = |run: &Run| run.receiver.statistics().refused.strangers;
+    let before = strangers(&run);
+    for message in &messages {
+        throw_message(&mut run, message);
+    }
+    assert!(strangers(&run) - before > 400, "{:#?}", run.receiver.statistics());
+    let locked =
+        run.receiver_events.iter().filter(|(_, event)| matches!(event, ReceiverEvent::Locked(_))).count();
+    assert_eq!(locked, 1);
+    assert_goes_on(&mut run);
+}
+
+#[test]
+fn far_numbers_do_no_harm() {
+    let messages = captured();
+    let mut run = run();
+    run.until(at(2_000));
+    for (index, message) in messages.iter().enumerate() {
+        let Message::Rtp(packet) = message else { continue };
+        let far = RtpPacket {
+            sequence_number: packet
+                .sequence_number
+                .wrapping_add((index as u16).wrapping_mul(513).wrapping_add(7_000)),
+            timestamp: packet.timestamp.wrapping_add(0x4000_0000),
+            ..packet.clone()
+        };
+        throw_message(&mut run, &Message::Rtp(far));
+    }
+    assert_goes_on(&mut run);
+}
+
+#[test]
+fn forged_reports_of_another_name_are_not_heard() {
+    let mut run = run();
+    run.until(at(2_000));
+    let before = run.sender.statistics();
+    let nack = seaway_wire::rtcp::Nack {
+        sender_ssrc: 0xBAD,
+        media_ssrc: 0x5EA0_0000,
+        entries: seaway_wire::List::from(
+            &[seaway_wire::rtcp::NackEntry { packet_id: 0, bitmask: 0xFFFF }][..],
+        ),
+    };
+    let mut octets = vec![0; nack.buffer_len()];
+    nack.emit(&mut octets).unwrap();
+    for _ in 0..100 {
+        throw(&mut run, &octets);
+    }
+    let after = run.sender.statistics();
+    assert_eq!(after.refused.strangers - before.refused.strangers, 100);
+    assert_eq!((after.requested, after.repair.packets), (before.requested, before.repair.packets));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn damaged_messages_never_panic(seed in any::<u64>(), flips in 1usize..6) {
+        let mut luck = Luck::new(seed);
+        let mut run = run();
+        let tap = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        run.tap = Some(std::rc::Rc::clone(&tap));
+        run.until(at(500));
+        let messages = tap.take();
+        run.tap = None;
+        for message in &messages {
+            let mut octets = Vec::new();
+            message.encode(&mut octets);
+            for _ in 0..flips {
+                let place = (luck.draw() * octets.len().min(64) as f64) as usize;
+                octets[place] ^= 1 << (luck.draw() * 8.0) as u8;
+            }
+            let keep = (luck.draw() * 3.0 * octets.len() as f64) as usize;
+            octets.truncate(keep.max(1));
+            throw(&mut run, &octets);
+        }
+        run.until(at(3_000));
+    }
+
+    #[test]
+    fn what_is_read_is_written_the_same(octets in prop::collection::vec(any::<u8>(), 0..120), rtp in any::<bool>()) {
+        let mut octets = octets;
+        if let [first, second, ..] = &mut octets[..] {
+            *first = 0x80 | *first & 0x10;
+            *second = if rtp { 96 } else { *second };
+        }
+        if octets.len() > 16 && rtp {
+            octets[12..16].copy_from_slice(&[0x10, 0, 0, 4]);
+        }
+        if let Ok(message) = Message::decode(&Bytes::from(octets)) {
+            let mut again = Vec::new();
+            message.encode(&mut again);
+            prop_assert_eq!(again.len(), message.wire_len());
+            prop_assert_eq!(Message::decode(&Bytes::from(again)), Ok(message));
+        }
+    }
+}
