@@ -464,7 +464,7 @@ impl Sender {
     }
 
     /// Octets of payload that fit the packet size, twice if it has to be repeated.
-    fn payload_limit(&self) -> usize {
+    pub fn payload_limit(&self) -> usize {
         let repair = if self.config.repair.is_some() { ORIGINAL_SEQUENCE } else { 0 };
         let whole = self.config.packet.saturating_sub(self.config.overhead).as_bytes() as usize;
         whole.saturating_sub(self.header_len() + repair).max(1)
