@@ -1,40 +1,59 @@
 //! Where a scenario comes from: a file, standard input, or the library.
 
 use crate::commands::Failure;
-use seaway_lab::library;
-use seaway_lab::scenario::{Override, Scenario};
+use seaway_lab::library::{self, Entry};
+use seaway_lab::scenario::{Override, Scenario, Text};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The text of a scenario and its name in messages.
+/// A scenario before it is parsed.
 #[derive(Debug)]
-pub(crate) struct Text {
-    pub(crate) file: String,
+pub(crate) struct Source {
+    /// Its name in messages.
+    name: String,
+    /// What it says.
     pub(crate) text: String,
+    files: Files,
 }
 
-impl Text {
+/// Where the files are that it names.
+#[derive(Debug)]
+enum Files {
+    Folder(PathBuf),
+    Library(Entry),
+}
+
+impl Source {
     /// Reads `name`: `-` is standard input, then a file, then a name of the library.
     pub(crate) fn read(name: &str) -> Result<Self, Failure> {
+        let source = |text, files| Self { name: name.to_owned(), text, files };
         if name == "-" {
             let mut text = String::new();
             std::io::stdin()
                 .read_to_string(&mut text)
                 .map_err(|error| Failure::input(&format!("standard input: {error}")))?;
-            return Ok(Self { file: "-".to_owned(), text });
+            return Ok(source(text, Files::Folder(PathBuf::from("."))));
         }
         if Path::new(name).exists() {
             let text =
                 std::fs::read_to_string(name).map_err(|error| Failure::input(&format!("{name}: {error}")))?;
-            return Ok(Self { file: name.to_owned(), text });
+            let folder = Path::new(name).parent().unwrap_or(Path::new("."));
+            return Ok(source(text, Files::Folder(folder.to_owned())));
         }
         let entry = library::find(name).map_err(|advice| {
             Failure::input(&format!("{name}: no such file, nor a scenario of that name; {advice}"))
         })?;
-        Ok(Self { file: name.to_owned(), text: entry.text.to_owned() })
+        Ok(source(entry.text.to_owned(), Files::Library(entry)))
     }
 
     pub(crate) fn parse(&self, overrides: &[Override]) -> Result<Scenario, Failure> {
-        Scenario::parse(&self.file, &self.text, overrides).map_err(|error| Failure::input(&error))
+        let read = |name: &str| match &self.files {
+            Files::Folder(folder) => {
+                std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
+            }
+            Files::Library(entry) => entry.read(name),
+        };
+        let text = Text { file: &self.name, text: &self.text, read: &read };
+        Scenario::parse(text, overrides).map_err(|error| Failure::input(&error))
     }
 }

@@ -38,6 +38,16 @@ impl Activity {
         self.spans.iter().find(|(_, to)| now < *to).map(|&(from, _)| from.max(now))
     }
 
+    /// Whether the flow is on at `now`.
+    pub(crate) fn is_on(&self, now: Timestamp) -> bool {
+        self.next_on(now) == Some(now)
+    }
+
+    /// The next instant after `now` at which it changes.
+    pub(crate) fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        self.spans.iter().flat_map(|&(from, to)| [from, to]).find(|&at| at > now)
+    }
+
     /// From the first instant it is on to the last.
     pub(crate) fn whole(&self) -> (Timestamp, Timestamp) {
         let first = self.spans.first().map_or(Timestamp::ZERO, |span| span.0);
@@ -48,7 +58,7 @@ impl Activity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Scenario;
+    use crate::scenario::{Scenario, Text};
 
     #[test]
     fn pauses_cut_the_flow() {
@@ -59,13 +69,15 @@ mod tests {
             link = [{ name = "l", from = "a", to = "b", both = true, rate = "1 Mbit/s", queue = { kind = "drop-tail", packets = 9 } }]
             flow = [{ kind = "udp", from = "a", to = "b", rate = "1 kbit/s", start = "1 s", stop = "9 s", pause = [["2 s", "3 s"], ["8 s", "12 s"]] }]
         "#;
-        let scenario = Scenario::parse("t", text, &[]).unwrap();
+        let scenario = Scenario::parse(Text::alone("t", text), &[]).unwrap();
         let activity = Activity::new(&scenario.flows[0], 1, scenario.duration);
         let at = |secs: u64| Timestamp::from_nanos(secs * 1_000_000_000);
         assert_eq!(activity.spans, [(at(1), at(2)), (at(3), at(8))]);
         assert_eq!(activity.next_on(at(2)), Some(at(3)));
         assert_eq!(activity.next_on(at(4)), Some(at(4)));
         assert_eq!(activity.next_on(at(8)), None);
+        assert!(activity.is_on(at(1)) && !activity.is_on(at(2)));
+        assert_eq!(activity.next_change(at(1)), Some(at(2)));
         assert_eq!(activity.whole(), (at(1), at(8)));
     }
 }

@@ -1,11 +1,14 @@
 //! From a scenario to a world that can run.
 
 use crate::activity::Activity;
-use crate::agent::{Agent, PORT, UdpSink, UdpSource};
+use crate::agent::{Agent, MediaReceiver, MediaSender, MediaSenderParts, PORT, UdpSink, UdpSource};
 use crate::cargo::Cargo;
+use crate::endpoint;
 use crate::record::{Recorder, Tag};
-use crate::scenario::{Flow, FlowKind, Scenario};
-use seaway_link::{Link, LinkConfig};
+use crate::run::Options;
+use crate::scenario::{Direction, Flow, FlowKind, MediaFlow, Scenario};
+use crate::source;
+use seaway_link::{Link, RandomStream};
 use seaway_sim::{AgentId, ElementId, Engine};
 use seaway_units::Timestamp;
 
@@ -20,11 +23,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Sets `scenario` up with `seed`.
+    /// Sets `scenario` up.
     ///
     /// # Errors
     /// What the scenario's own checks cannot see.
-    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Result<Self, BuildError> {
+    pub(crate) fn new(scenario: &Scenario, options: Options) -> Result<Self, BuildError> {
+        let seed = scenario.seed;
         let activities: Vec<Activity> =
             scenario.flows.iter().map(|flow| Activity::new(flow, seed, scenario.duration)).collect();
         let warm = Timestamp::ZERO + scenario.warmup;
@@ -47,7 +51,8 @@ impl World {
             }
         }
         for (index, (flow, activity)) in scenario.flows.iter().zip(activities).enumerate() {
-            world.add_flow(index, flow, activity)?;
+            let plan = FlowPlan { index, flow, activity, window: windows[index], seed, options };
+            world.add_flow(plan)?;
         }
         Ok(world)
     }
@@ -56,12 +61,11 @@ impl World {
         &mut self,
         name: &str,
         [from, to]: [&str; 2],
-        config: &LinkConfig,
+        direction: &Direction,
         seed: u64,
     ) -> Result<(), BuildError> {
         let refused = |error: seaway_link::Error| BuildError(format!("link {name}: {error}"));
-        let plan = config.plan().map_err(refused)?;
-        let link = Link::new(&plan, seed, name).map_err(refused)?;
+        let link = Link::new(&direction.plan, seed, name).map_err(refused)?;
         let topology = self.engine.topology();
         let (from, to) = (topology.place(from), topology.place(to));
         let element = self.engine.add_link(from, to, link);
@@ -69,14 +73,16 @@ impl World {
         Ok(())
     }
 
-    fn add_flow(&mut self, index: usize, flow: &Flow, activity: Activity) -> Result<(), BuildError> {
-        let there = Tag { flow: index, is_back: false };
+    fn add_flow(&mut self, plan: FlowPlan<'_>) -> Result<(), BuildError> {
+        let flow = plan.flow;
         let (sender, receiver) = match &flow.kind {
+            FlowKind::Media(media) => plan.media(media)?,
             FlowKind::Udp(udp) => {
-                (Agent::UdpSource(UdpSource::new(there, *udp, activity)), Agent::UdpSink(UdpSink))
+                let source = UdpSource::new(plan.there(), *udp, plan.activity);
+                (Agent::UdpSource(source), Agent::UdpSink(UdpSink))
             }
-            FlowKind::Media(_) | FlowKind::Tcp(_) => {
-                return Err(BuildError(format!("flow {}: not available in this version", flow.name)));
+            FlowKind::Tcp(_) => {
+                return Err(BuildError(format!("flow {}: no TCP in this version", flow.name)));
             }
         };
         let (sender, receiver) = (self.engine.add_agent(sender), self.engine.add_agent(receiver));
@@ -88,6 +94,47 @@ impl World {
         self.engine.connect(receiving, sending).ok_or_else(no_way)?;
         self.ends.push((sender, receiver));
         Ok(())
+    }
+}
+
+/// What is known of a flow before its ends are made.
+struct FlowPlan<'s> {
+    index: usize,
+    flow: &'s Flow,
+    activity: Activity,
+    window: (Timestamp, Timestamp),
+    seed: u64,
+    options: Options,
+}
+
+impl FlowPlan<'_> {
+    fn there(&self) -> Tag {
+        Tag { flow: self.index, is_back: false }
+    }
+
+    fn back(&self) -> Tag {
+        Tag { flow: self.index, is_back: true }
+    }
+
+    fn media(self, media: &MediaFlow) -> Result<(Agent, Agent), BuildError> {
+        let config = endpoint::sender(self.index, media);
+        let announcement = MediaSender::announcement(&config)
+            .map_err(|error| BuildError(format!("flow {}: {error}", self.flow.name)))?;
+        let carriage = self.options.carriage;
+        let back = self.back();
+        let receiver =
+            MediaReceiver::new(back, carriage, endpoint::receiver(media, announcement), self.window);
+        let stream = RandomStream::new(self.seed, &format!("{}/source", self.flow.name));
+        let sender = MediaSender::new(MediaSenderParts {
+            tag: self.there(),
+            carriage,
+            config,
+            source: source::build(&media.source, stream),
+            activity: self.activity,
+            window: self.window,
+            keep_decisions: self.options.series,
+        });
+        Ok((Agent::MediaSender(Box::new(sender)), Agent::MediaReceiver(Box::new(receiver))))
     }
 }
 

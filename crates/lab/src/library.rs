@@ -1,7 +1,9 @@
 //! The scenarios that come with Seaway.
 
+use crate::scenario::{Override, Scenario, ScenarioError, Text};
 use include_dir::{Dir, include_dir};
 use seaway_control::registry::nearest;
+use std::path::Path;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
 
@@ -12,6 +14,27 @@ pub struct Entry {
     pub name: &'static str,
     /// Its text.
     pub text: &'static str,
+    path: &'static Path,
+}
+
+impl Entry {
+    /// Reads the scenario with these changes.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse(&self, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
+        Scenario::parse(Text { file: self.name, text: self.text, read: &|name| self.read(name) }, overrides)
+    }
+
+    /// A file of the library, named as the scenario names it.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn read(&self, name: &str) -> Result<String, String> {
+        let path = self.path.with_file_name(name);
+        let file = FILES.get_file(&path).and_then(include_dir::File::contents_utf8);
+        file.map(str::to_owned).ok_or_else(|| "not in the library".to_owned())
+    }
 }
 
 /// All of them, by name.
@@ -29,7 +52,7 @@ fn collect(folder: &'static Dir<'static>, entries: &mut Vec<Entry>) {
         if path.extension().is_some_and(|extension| extension == "toml")
             && let (Some(name), Some(text)) = (name, file.contents_utf8())
         {
-            entries.push(Entry { name, text });
+            entries.push(Entry { name, text, path });
         }
     }
     for inner in folder.dirs() {
@@ -50,15 +73,13 @@ pub fn find(name: &str) -> Result<Entry, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Scenario;
 
     #[test]
     fn every_scenario_of_the_library_is_valid_and_bears_its_files_name() {
         let entries = entries();
         assert!(!entries.is_empty());
         for entry in entries {
-            let scenario =
-                Scenario::parse(entry.name, entry.text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            let scenario = entry.parse(&[]).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(scenario.name, entry.name);
             assert!(scenario.about.is_some(), "{} says nothing about itself", entry.name);
         }

@@ -1,20 +1,25 @@
 //! Runs a scenario.
 
+use crate::agent::Agent;
 use crate::build::{BuildError, World};
+use crate::cargo::Carriage;
 use crate::record::BIN;
 use crate::report;
-use crate::scenario::Scenario;
+use crate::scenario::{Flow, Scenario};
 use crate::series::{Series, Subject};
 use crate::summary::Summary;
-use seaway_link::Node;
+use seaway_control::Decision;
+use seaway_sim::AgentId;
 use seaway_units::{TimeDelta, Timestamp};
 use std::ops::ControlFlow;
 
 /// What a run should keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Take readings over time.
+    /// Take readings over time and keep the causes of rate changes.
     pub series: bool,
+    /// How messages travel.
+    pub carriage: Carriage,
 }
 
 /// What came of a run.
@@ -24,6 +29,8 @@ pub struct Outcome {
     pub summary: Summary,
     /// What was seen over time; empty unless asked for.
     pub series: Series,
+    /// Why rates changed, flow by flow; empty unless asked for.
+    pub decisions: Vec<(String, Vec<Decision>)>,
     /// True where it was broken off: the summary is about the part before.
     pub interrupted: bool,
 }
@@ -38,7 +45,7 @@ pub fn run(
     options: Options,
     progress: &mut dyn FnMut(TimeDelta) -> ControlFlow<()>,
 ) -> Result<Outcome, BuildError> {
-    let mut world = World::new(scenario, scenario.seed)?;
+    let mut world = World::new(scenario, options)?;
     let mut sampler = options.series.then(|| Sampler::new(scenario, &world));
     let warm = Timestamp::ZERO + scenario.warmup;
     let end = Timestamp::ZERO + scenario.duration;
@@ -63,15 +70,19 @@ pub fn run(
             break;
         }
     }
-    for (_, element) in &world.links {
-        let now = world.engine.now();
-        if let Some(link) = world.engine.link_mut(*element) {
-            // Brings the averages up to the end of the run; nothing else is due.
-            link.handle_timeout(now);
-        }
-    }
     let summary = report::summary(scenario, &world);
-    Ok(Outcome { summary, series: sampler.map(|sampler| sampler.series).unwrap_or_default(), interrupted })
+    let series = sampler.map(|sampler| sampler.series).unwrap_or_default();
+    Ok(Outcome { summary, series, decisions: decisions(scenario, &world), interrupted })
+}
+
+fn decisions(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Decision>)> {
+    let of = |(flow, ends): (&Flow, &(AgentId, AgentId))| match world.engine.agent(ends.0) {
+        Agent::MediaSender(sender) if !sender.decisions().is_empty() => {
+            Some((flow.name.clone(), sender.decisions().to_vec()))
+        }
+        _ => None,
+    };
+    scenario.flows.iter().zip(&world.ends).filter_map(of).collect()
 }
 
 /// To the next multiple of [`BIN`].
@@ -112,6 +123,19 @@ impl Sampler {
             self.series.push(now, *subject, "sent_rate", rate(bin.sent), "bit/s");
             self.series.push(now, *subject, "received_rate", rate(bin.received), "bit/s");
             self.series.push(now, *subject, "lost", bin.lost as f64, "packets");
+        }
+        for (subject, ends) in self.flows.iter().zip(&world.ends) {
+            let Agent::MediaSender(sender) = world.engine.agent(ends.0) else { continue };
+            let Some(session) = sender.session() else { continue };
+            let controller = session.controller();
+            let backlog = session.backlog().as_bytes_f64();
+            self.series.push(now, *subject, "target_rate", controller.target().rate.as_bps_f64(), "bit/s");
+            self.series.push(now, *subject, "backlog", backlog, "B");
+            if let Some(rtt) = session.statistics().last_rtt {
+                self.series.push(now, *subject, "rtt", rtt.as_millis_f64(), "ms");
+            }
+            controller
+                .inspect(&mut |gauge| self.series.push(now, *subject, gauge.name, gauge.value, gauge.unit));
         }
         for (subject, (_, element)) in self.links.iter().zip(&world.links) {
             let Some(link) = world.engine.link(*element) else { continue };

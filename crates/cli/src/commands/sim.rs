@@ -4,7 +4,7 @@ use super::Failure;
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
-use crate::scenario::Text;
+use crate::scenario::Source;
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::summary::Timing;
 use seaway_lab::{Options, Outcome, Summary};
@@ -39,14 +39,14 @@ pub(crate) struct Arguments {
 const MISSED: u8 = 3;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let text = Text::read(&arguments.scenario)?;
+    let text = Source::read(&arguments.scenario)?;
     let mut scenario = text.parse(&arguments.overrides)?;
     if let Some(seed) = arguments.seed {
         scenario.seed = seed;
     }
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
-    let mut outcome = simulate(&scenario, Options { series: folder.is_some() })?;
+    let mut outcome = simulate(&scenario, Options { series: folder.is_some(), ..Options::default() })?;
     if arguments.no_timing {
         outcome.summary.timing = None;
     }
@@ -88,7 +88,7 @@ fn simulate(scenario: &Scenario, options: Options) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-fn save(folder: Folder, text: &Text, outcome: &Outcome) -> Result<(), Failure> {
+fn save(folder: Folder, text: &Source, outcome: &Outcome) -> Result<(), Failure> {
     folder.write_json("run.json", &Provenance::of_this_process())?;
     folder.write_json("summary.json", &outcome.summary)?;
     folder.write("scenario.toml", |file| file.write_all(text.text.as_bytes()))?;

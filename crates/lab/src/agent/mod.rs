@@ -1,7 +1,11 @@
 //! What sits at the ends of a flow, as nodes of the simulator.
 
+mod receiver;
+mod sender;
 mod udp;
 
+pub(crate) use receiver::MediaReceiver;
+pub(crate) use sender::{MediaSender, MediaSenderParts};
 pub(crate) use udp::{UdpSink, UdpSource};
 
 use crate::cargo::Cargo;
@@ -11,6 +15,8 @@ use seaway_units::Timestamp;
 /// An end of a flow. It has one port.
 #[derive(Debug)]
 pub(crate) enum Agent {
+    MediaSender(Box<MediaSender>),
+    MediaReceiver(Box<MediaReceiver>),
     UdpSource(UdpSource),
     UdpSink(UdpSink),
 }
@@ -21,6 +27,8 @@ pub(crate) const PORT: Port = Port(0);
 macro_rules! each {
     ($self:ident, $agent:ident => $call:expr) => {
         match $self {
+            Agent::MediaSender($agent) => $call,
+            Agent::MediaReceiver($agent) => $call,
             Agent::UdpSource($agent) => $call,
             Agent::UdpSink($agent) => $call,
         }

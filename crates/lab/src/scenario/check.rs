@@ -4,7 +4,7 @@ use crate::metrics;
 use crate::scenario::document::{Document, Step, at};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::{Flow, FlowKind, Start};
-use crate::scenario::media::{MediaFlow, Source};
+use crate::scenario::media::{MediaFlow, PolicyName, Source};
 use crate::scenario::{Expect, Scenario};
 use seaway_control::registry::{self, nearest};
 use seaway_units::{Bitrate, DataSize, TimeDelta};
@@ -210,13 +210,8 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
         place.require("rate.max", rate.min <= rate.max, "expected at least `min`")?;
         place.require("rate.start", (rate.min..=rate.max).contains(&start), "expected `min` to `max`")?;
     }
-    if let Some(weight) = media.weight {
-        place.require("weight", weight > 0.0 && weight <= 1e6, "expected a number above 0, up to 1000000")?;
-    }
+    not_yet(place, media)?;
     source(place, &media.source)?;
-    if let Some(interval) = media.feedback.interval {
-        place.above_zero("feedback.interval", interval)?;
-    }
     if let Some(deadline) = media.repair.and_then(|repair| repair.deadline) {
         place.above_zero("repair.deadline", deadline)?;
     }
@@ -233,6 +228,21 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
         }
     }
     Ok(())
+}
+
+/// Keys of the format that nothing obeys yet. They are read, so that their mistakes are found, and refused, because
+/// what is not applied must not look as if it were.
+fn not_yet(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {
+    let asked = [
+        ("policy", media.policy == PolicyName::Pd),
+        ("weight", media.weight.is_some()),
+        ("feedback.interval", media.feedback.interval.is_some()),
+        ("feedback.size", media.feedback.size.is_some()),
+    ];
+    match asked.into_iter().find(|&(_, is_asked)| is_asked) {
+        Some((key, _)) => Err(place.error(key, format!("`{key}` is not available in this version"))),
+        None => Ok(()),
+    }
 }
 
 fn source(place: &Place<'_>, source: &Source) -> Result<(), ScenarioError> {

@@ -1,5 +1,6 @@
 //! The text of a scenario as a table that knows where each of its values was written.
 
+use crate::scenario::Text;
 use crate::scenario::error::{Place, ScenarioError};
 use crate::scenario::overrides::Override;
 use seaway_control::registry::nearest;
@@ -13,8 +14,7 @@ pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// A parsed file with the overrides applied.
 pub(crate) struct Document<'a> {
-    file: &'a str,
-    text: &'a str,
+    text: Text<'a>,
     overrides: &'a [Override],
     root: DeTable<'a>,
 }
@@ -46,19 +46,20 @@ pub(crate) use at;
 
 impl<'a> Document<'a> {
     /// Reads the file and applies the overrides in order.
-    pub(crate) fn parse(
-        file: &'a str,
-        text: &'a str,
-        overrides: &'a [Override],
-    ) -> Result<Self, ScenarioError> {
-        let mut document = Self { file, text, overrides, root: DeTable::new() };
-        document.root = DeTable::parse(text).map_err(|error| document.refuse(&error, &[]))?.into_inner();
+    pub(crate) fn parse(text: Text<'a>, overrides: &'a [Override]) -> Result<Self, ScenarioError> {
+        let mut document = Self { text, overrides, root: DeTable::new() };
+        document.root = DeTable::parse(text.text).map_err(|error| document.refuse(&error, &[]))?.into_inner();
         for (index, item) in overrides.iter().enumerate() {
-            let span = text.len() + index + 1..text.len() + index + 1;
+            let span = text.text.len() + index + 1..text.text.len() + index + 1;
             item.apply(&mut document.root, span.clone())
                 .map_err(|message| ScenarioError::new(document.place(span), message))?;
         }
         Ok(document)
+    }
+
+    /// The text of a file that the scenario names.
+    pub(crate) fn read_file(&self, name: &str) -> Result<String, String> {
+        (self.text.read)(name)
     }
 
     /// Whether a top-level key was written.
@@ -132,18 +133,18 @@ impl<'a> Document<'a> {
     }
 
     fn place(&self, span: Range<usize>) -> Place {
-        let file = self.file.to_owned();
-        if let Some(item) = span.start.checked_sub(self.text.len() + 1).and_then(|i| self.overrides.get(i)) {
+        let (file, text) = (self.text.file.to_owned(), self.text.text);
+        if let Some(item) = span.start.checked_sub(text.len() + 1).and_then(|i| self.overrides.get(i)) {
             return Place::Override(item.to_string());
         }
         if span == (0..0) {
             return Place::File { file };
         }
-        let mut start = span.start.min(self.text.len());
-        while !self.text.is_char_boundary(start) {
+        let mut start = span.start.min(text.len());
+        while !text.is_char_boundary(start) {
             start -= 1;
         }
-        let before = &self.text[..start];
+        let before = &text[..start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Place::Line {
             file,

@@ -2,11 +2,11 @@
 
 use crate::scenario::document::{Document, Step, split};
 use crate::scenario::error::ScenarioError;
-use seaway_link::LinkConfig;
+use seaway_link::{LinkConfig, LinkPlan};
 use serde::Deserialize;
 
 /// A link as a scenario writes it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Link {
     /// Its name in the summary.
     pub name: String,
@@ -15,9 +15,18 @@ pub struct Link {
     /// The node it ends at.
     pub to: String,
     /// From `from` to `to`.
-    pub forward: LinkConfig,
+    pub forward: Direction,
     /// From `to` to `from`, where it goes both ways.
-    pub backward: Option<LinkConfig>,
+    pub backward: Option<Direction>,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone)]
+pub struct Direction {
+    /// As it is written.
+    pub config: LinkConfig,
+    /// Checked, its files read.
+    pub plan: LinkPlan,
 }
 
 #[derive(Debug, Deserialize)]
@@ -40,7 +49,6 @@ pub(crate) fn read(document: &Document<'_>) -> Result<Vec<Link>, ScenarioError> 
         let (ends, rest) = split(table, ENDS);
         let ends: Ends = document.read(ends, &[])?;
         let forward: LinkConfig = document.read(rest, ENDS)?;
-        check(document, &["link".into(), index.into()], &forward)?;
         let backward = match (ends.both, ends.reverse) {
             (true, reverse) => Some(forward.way_back(&reverse.unwrap_or_default())),
             (false, None) => None,
@@ -49,21 +57,33 @@ pub(crate) fn read(document: &Document<'_>) -> Result<Vec<Link>, ScenarioError> 
                 return Err(document.error_at(&place, "`reverse` applies only where `both = true`"));
             }
         };
-        if let Some(backward) = &backward {
-            check(document, &["link".into(), index.into(), "reverse".into()], backward)?;
-        }
+        let forward = direction(document, &["link".into(), index.into()], forward)?;
+        let place = ["link".into(), index.into(), "reverse".into()];
+        let backward = backward.map(|backward| direction(document, &place, backward)).transpose()?;
         links.push(Link { name: ends.name, from: ends.from, to: ends.to, forward, backward });
     }
     Ok(links)
 }
 
-/// Whether one direction holds together. `base` is where it is written.
-fn check(document: &Document<'_>, base: &[Step<'_>], config: &LinkConfig) -> Result<(), ScenarioError> {
-    let Err(error) = config.check() else { return Ok(()) };
-    let field = match &error {
-        seaway_link::Error::Config { field, .. } => field.as_str(),
-        seaway_link::Error::Trace { .. } => "trace",
-    };
-    let path: Vec<Step<'_>> = base.iter().copied().chain(field.split('.').map(Step::Key)).collect();
-    Err(document.error_at(&path, error.to_string()))
+/// One direction, if it holds together and its files can be read. `base` is where it is written.
+fn direction(
+    document: &Document<'_>,
+    base: &[Step<'_>],
+    config: LinkConfig,
+) -> Result<Direction, ScenarioError> {
+    match config.plan_with(&mut |file| document.read_file(file)) {
+        Ok(plan) => Ok(Direction { config, plan }),
+        Err(error) => {
+            let field = match &error {
+                seaway_link::Error::Config { field, .. } => field.as_str(),
+                seaway_link::Error::Trace { .. } => "trace",
+            };
+            let path: Vec<Step<'_>> = base.iter().copied().chain(field.split('.').map(Step::Key)).collect();
+            let within = match (&error, &config.trace) {
+                (seaway_link::Error::Trace { .. }, Some(trace)) => format!("{}: ", trace.file),
+                _ => String::new(),
+            };
+            Err(document.error_at(&path, format!("{within}{error}")))
+        }
+    }
 }

@@ -20,7 +20,7 @@ pub use attach::{Attach, Outlet};
 pub use error::{Place, ScenarioError};
 pub use expect::{Bound, Expect};
 pub use flow::{Flow, FlowKind, Start};
-pub use link::Link;
+pub use link::{Direction, Link};
 pub use media::{
     EcnName, Feedback, FeedbackFormat, FrameModel, MediaFlow, PolicyName, Rates, Receiver, Repair, Source,
     Stripe,
@@ -33,8 +33,26 @@ use document::{Document, at};
 use seaway_units::TimeDelta;
 use serde::Deserialize;
 
+/// The text of a scenario and where it comes from.
+#[derive(Clone, Copy)]
+pub struct Text<'a> {
+    /// Its name in messages.
+    pub file: &'a str,
+    /// What it says.
+    pub text: &'a str,
+    /// Reads a file that it names, or says why it cannot. Names are relative to the scenario.
+    pub read: &'a dyn Fn(&str) -> Result<String, String>,
+}
+
+impl<'a> Text<'a> {
+    /// A scenario that can name no files.
+    pub fn alone(file: &'a str, text: &'a str) -> Self {
+        Self { file, text, read: &|_| Err("no file can be read here".to_owned()) }
+    }
+}
+
 /// A network and its flows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Scenario {
     /// Its name in the summary.
     pub name: String,
@@ -92,13 +110,12 @@ impl Scenario {
     /// The version of the format.
     pub const SCHEMA: u32 = 1;
 
-    /// Reads a scenario. `file` is its name in messages; `overrides` are applied in order before anything is
-    /// checked.
+    /// Reads a scenario and the files it names. `overrides` are applied in order before anything is checked.
     ///
     /// # Errors
     /// The first mistake: where it is, what was found and what would be valid.
-    pub fn parse(file: &str, text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
-        let document = Document::parse(file, text, overrides)?;
+    pub fn parse(text: Text<'_>, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        let document = Document::parse(text, overrides)?;
         for key in LATER {
             if document.has(key) {
                 let message = format!("[[{key}]] cells are not available in this version; there is: link");

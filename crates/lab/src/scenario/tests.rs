@@ -55,7 +55,7 @@ max = "1.1 Mbit/s"
 
 fn parse(text: &str, overrides: &[&str]) -> Result<Scenario, String> {
     let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
-    Scenario::parse("test.toml", text, &overrides).map_err(|error| error.to_string())
+    Scenario::parse(Text::alone("test.toml", text), &overrides).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn the_whole_format() {
     assert_eq!(media.rate.unwrap().max, Bitrate::from_mbps(4));
     let FlowKind::Tcp(tcp) = &scenario.flows[2].kind else { panic!("not a tcp flow") };
     assert_eq!(tcp.size, Some(DataSize::from_bytes(50_000)));
-    let back = scenario.links[1].backward.as_ref().unwrap();
+    let back = &scenario.links[1].backward.as_ref().unwrap().config;
     assert!(back.steps.is_empty() && back.loss.is_some() && back.rate == Some(Bitrate::from_mbps(10)));
 }
 
@@ -157,7 +157,7 @@ fn overrides_are_checked_like_the_rest() {
     let scenario =
         parse(GOOD, &["seed=9", "link.bottleneck.rate=3 Mbit/s", "flow.tcp.algorithm=cubic"]).unwrap();
     assert_eq!(scenario.seed, 9);
-    assert_eq!(scenario.links[1].forward.rate, Some(Bitrate::from_mbps(3)));
+    assert_eq!(scenario.links[1].forward.config.rate, Some(Bitrate::from_mbps(3)));
     for (change, expected) in [
         ("flow.video.control=fixt", "--set flow.video.control=fixt: \"fixt\": no such controller"),
         (

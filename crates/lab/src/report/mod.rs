@@ -1,19 +1,37 @@
 //! From what was recorded to the summary.
 
+mod media;
+
+use crate::agent::Agent;
 use crate::build::World;
 use crate::record::{BIN, FlowRecord, Samples};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::summary::{
     Fairness, FlowSummary, LinkDrops, LinkSummary, MeanMax, Packets, RateCov, Spread, Summary,
 };
+use seaway_quality::fairness::jain;
+use seaway_quality::statistics::Distribution;
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// The summary of a run that has come to its end, or to where it was broken off.
 pub(crate) fn summary(scenario: &Scenario, world: &World) -> Summary {
     let end = world.engine.now();
     let records = &world.engine.observer().flows;
-    let flows: Vec<FlowSummary> =
-        scenario.flows.iter().zip(records).map(|(flow, record)| flow_summary(flow, record, end)).collect();
+    let flows: Vec<FlowSummary> = scenario
+        .flows
+        .iter()
+        .zip(records)
+        .zip(&world.ends)
+        .map(|((flow, record), ends)| {
+            let mut summary = flow_summary(flow, record, end);
+            if let (FlowKind::Media(media), Agent::MediaSender(sender), Agent::MediaReceiver(receiver)) =
+                (&flow.kind, world.engine.agent(ends.0), world.engine.agent(ends.1))
+            {
+                media::complete(&mut summary, media, sender, receiver);
+            }
+            summary
+        })
+        .collect();
     let mut summary = Summary {
         schema: Summary::SCHEMA,
         seaway: env!("CARGO_PKG_VERSION"),
@@ -69,14 +87,10 @@ fn flow_summary(flow: &Flow, record: &FlowRecord, end: Timestamp) -> FlowSummary
     }
 }
 
-fn spread(samples: &Samples) -> Option<Spread> {
-    let mut sorted = samples.micros.clone();
-    sorted.sort_unstable();
-    let last = sorted.last()?;
-    let millis = |micros: u32| f64::from(micros) / 1e3;
-    // Nearest rank: the smallest value that so many of a hundred do not exceed.
-    let rank = |percent: usize| millis(sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1]);
-    Some(Spread { mean: samples.mean_ms(), p50: rank(50), p95: rank(95), p99: rank(99), max: millis(*last) })
+pub(super) fn spread(samples: &Samples) -> Option<Spread> {
+    let mut millis: Vec<f64> = samples.micros.iter().map(|&micros| f64::from(micros) / 1e3).collect();
+    let Distribution { p50, p95, p99, max, .. } = Distribution::of(&mut millis)?;
+    Some(Spread { mean: samples.mean_ms(), p50, p95, p99, max })
 }
 
 /// Over the 0.5 s bins that lie wholly within the window.
@@ -103,13 +117,13 @@ fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
 
 /// Jain's index over the flows that answer congestion, where there are two or more with a rate.
 fn fairness(flows: &[FlowSummary]) -> Option<Fairness> {
-    let competing = || flows.iter().filter(|flow| flow.kind != "udp");
-    let rates: Vec<f64> = competing().filter_map(|flow| flow.received_bps).collect();
-    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
-    (rates.len() > 1 && squares > 0.0).then(|| Fairness {
-        jain: sum * sum / (rates.len() as f64 * squares),
-        over: competing().filter(|flow| flow.received_bps.is_some()).map(|flow| flow.name.clone()).collect(),
-    })
+    let competing = flows.iter().filter(|flow| flow.kind != "udp");
+    let (over, rates): (Vec<_>, Vec<_>) =
+        competing.filter_map(|flow| Some((flow.name.clone(), flow.received_bps?))).unzip();
+    if over.len() < 2 {
+        return None;
+    }
+    Some(Fairness { jain: jain(&rates)?, over })
 }
 
 fn link_summary(world: &World, name: &str, element: seaway_sim::ElementId) -> Option<LinkSummary> {

@@ -1,0 +1,102 @@
+//! The receiving end of a media flow.
+
+use crate::agent::PORT;
+use crate::cargo::{Cargo, Carriage};
+use crate::record::{Samples, Tag};
+use crate::window::Window;
+use seaway_link::{Node, Packet, Port};
+use seaway_session::{Received, Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
+use seaway_units::{TimeDelta, Timestamp};
+
+/// The receiving end of a media flow. The session begins with the first packet.
+#[derive(Debug)]
+pub(crate) struct MediaReceiver {
+    tag: Tag,
+    carriage: Carriage,
+    config: ReceiverConfig,
+    receiver: Option<Receiver>,
+    window: Window<ReceiverStatistics>,
+    /// From capture to display.
+    delays: Samples,
+}
+
+impl MediaReceiver {
+    pub(crate) fn new(
+        tag: Tag,
+        carriage: Carriage,
+        config: ReceiverConfig,
+        window: (Timestamp, Timestamp),
+    ) -> Self {
+        let (receiver, delays) = (None, Samples::default());
+        Self { tag, carriage, config, receiver, window: Window::new(window), delays }
+    }
+
+    /// What it did up to the beginning and up to the end of the time it is measured.
+    pub(crate) fn measured(&self) -> (ReceiverStatistics, ReceiverStatistics) {
+        self.window.ends(|| statistics(self.receiver.as_ref()))
+    }
+
+    /// From capture to display of each frame.
+    pub(crate) fn delays(&self) -> &Samples {
+        &self.delays
+    }
+
+    fn before_input(&mut self, now: Timestamp) {
+        let receiver = self.receiver.as_ref();
+        self.window.look(now, || statistics(receiver));
+    }
+
+    fn after_input(&mut self, now: Timestamp) {
+        let Some(receiver) = &mut self.receiver else { return };
+        while let Some(event) = receiver.poll_event() {
+            if let ReceiverEvent::Frame(frame) = event
+                && self.window.is_open(now)
+            {
+                self.delays.add(age(now, frame.timestamp));
+            }
+        }
+    }
+}
+
+fn statistics(receiver: Option<&Receiver>) -> ReceiverStatistics {
+    receiver.map(Receiver::statistics).unwrap_or_default()
+}
+
+/// Time since the capture of the frame with this media timestamp: both ends share the simulator's clock, and the
+/// timestamp counts 1/90 000 s of it.
+fn age(now: Timestamp, timestamp: u32) -> TimeDelta {
+    let present = u128::from(now.as_nanos()) * 90_000 / 1_000_000_000;
+    let ticks = (present as u32).wrapping_sub(timestamp) as i32;
+    TimeDelta::from_nanos(i64::from(ticks) * 1_000_000_000 / 90_000)
+}
+
+impl Node<Cargo> for MediaReceiver {
+    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
+        self.before_input(now);
+        let ecn = packet.ecn;
+        if let Some(message) = packet.payload.unload() {
+            let config = &self.config;
+            let receiver = self.receiver.get_or_insert_with(|| Receiver::new(now, config.clone()));
+            receiver.handle_message(now, Received { at: now, ecn, message });
+        }
+        self.after_input(now);
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.before_input(now);
+        if let Some(receiver) = &mut self.receiver {
+            receiver.handle_timeout(now);
+        }
+        self.after_input(now);
+    }
+
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+        let transmit = self.receiver.as_mut()?.poll_transmit(now)?;
+        let packet = Packet::new(transmit.size, transmit.ecn, self.carriage.load(transmit.message));
+        Some((PORT, Packet { flow: self.tag.number(), ..packet }))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.receiver.as_ref()?.poll_timeout()
+    }
+}

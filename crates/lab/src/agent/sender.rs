@@ -1,0 +1,314 @@
+//! The sending end of a media flow: a source of frames and a session's sender.
+
+use crate::activity::Activity;
+use crate::agent::PORT;
+use crate::cargo::{Cargo, Carriage};
+use crate::record::{Samples, Tag};
+use crate::source::FrameSource;
+use crate::window::Window;
+use seaway_control::policy::Direct;
+use seaway_control::{Decision, Feedback, SpecError, StreamId};
+use seaway_link::{Node, Packet, Port};
+use seaway_session::{
+    Announcement, Frame, FrameData, FrameKind, Observer, Received, Sender, SenderConfig, SenderEvent,
+    SenderStatistics,
+};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a saturated source keeps waiting, in packets: enough that the sender is never short of one.
+const AHEAD: u64 = 4;
+/// Two frames of a stream differ by at least a tick of the 90 kHz media clock.
+const TICK: TimeDelta = TimeDelta::from_nanos(11_112);
+
+/// The sending end of a media flow. The session begins with the flow.
+#[derive(Debug)]
+pub(crate) struct MediaSender {
+    tag: Tag,
+    carriage: Carriage,
+    config: SenderConfig,
+    sender: Option<Sender>,
+    /// `None`: saturated.
+    source: Option<Box<dyn FrameSource>>,
+    activity: Activity,
+    is_on: bool,
+    /// When the flow is next switched on or off.
+    change: Option<Timestamp>,
+    /// When the next frame is captured.
+    next_frame: Option<Timestamp>,
+    last_capture: Option<Timestamp>,
+    window: Window<SenderStatistics>,
+    lanes: Lanes,
+    round_trips: Arc<Mutex<Samples>>,
+    /// `None`: not kept.
+    decisions: Option<Vec<Decision>>,
+}
+
+/// Connections inside the flow, over time.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    pub(crate) max: u8,
+    now: u8,
+    since: Timestamp,
+    integral: f64,
+    span: f64,
+}
+
+impl Lanes {
+    fn note(&mut self, at: Timestamp, lanes: u8, measured: bool) {
+        if measured {
+            let span = at.since(self.since).as_secs_f64();
+            self.integral += f64::from(self.now) * span;
+            self.span += span;
+            self.max = self.max.max(lanes);
+        }
+        (self.now, self.since) = (lanes, at);
+    }
+
+    /// Mean over the time that was measured.
+    pub(crate) fn mean(&self) -> f64 {
+        if self.span > 0.0 { self.integral / self.span } else { f64::from(self.now) }
+    }
+}
+
+/// Takes the sender's own samples of the round-trip time while the flow is measured.
+#[derive(Debug)]
+struct RoundTrips {
+    window: (Timestamp, Timestamp),
+    samples: Arc<Mutex<Samples>>,
+}
+
+impl Observer for RoundTrips {
+    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        if let Some(rtt) = feedback.rtt
+            && self.window.0 <= now
+            && now < self.window.1
+        {
+            self.samples.lock().unwrap_or_else(PoisonError::into_inner).add(rtt);
+        }
+    }
+}
+
+/// What a [`MediaSender`] is made of.
+#[derive(Debug)]
+pub(crate) struct MediaSenderParts {
+    pub(crate) tag: Tag,
+    pub(crate) carriage: Carriage,
+    pub(crate) config: SenderConfig,
+    pub(crate) source: Option<Box<dyn FrameSource>>,
+    pub(crate) activity: Activity,
+    pub(crate) window: (Timestamp, Timestamp),
+    pub(crate) keep_decisions: bool,
+}
+
+impl MediaSender {
+    pub(crate) fn new(parts: MediaSenderParts) -> Self {
+        let MediaSenderParts { tag, carriage, config, source, activity, window, keep_decisions } = parts;
+        Self {
+            tag,
+            carriage,
+            config,
+            sender: None,
+            source,
+            is_on: false,
+            change: activity.next_on(Timestamp::ZERO),
+            activity,
+            next_frame: None,
+            last_capture: None,
+            window: Window::new(window),
+            lanes: Lanes::default(),
+            round_trips: Arc::new(Mutex::new(Samples::default())),
+            decisions: keep_decisions.then(Vec::new),
+        }
+    }
+
+    /// What the sender will announce, for its receiver to know beforehand.
+    ///
+    /// # Errors
+    /// A controller that cannot be built.
+    pub(crate) fn announcement(config: &SenderConfig) -> Result<Announcement, SpecError> {
+        let sender = Sender::new(Timestamp::ZERO, config.clone(), Box::new(Direct::default()))?;
+        Ok(sender.announcement())
+    }
+
+    /// The session; `None` before the flow began.
+    pub(crate) fn session(&self) -> Option<&Sender> {
+        self.sender.as_ref()
+    }
+
+    /// What it did up to the beginning and up to the end of the time it is measured.
+    pub(crate) fn measured(&self) -> (SenderStatistics, SenderStatistics) {
+        self.window.ends(|| statistics(self.sender.as_ref()))
+    }
+
+    pub(crate) fn lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
+    /// Calls `with` on the samples of the round-trip time.
+    pub(crate) fn with_round_trips<T>(&self, with: impl FnOnce(&Samples) -> T) -> T {
+        with(&self.round_trips.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Why rates changed; empty where that is not kept.
+    pub(crate) fn decisions(&self) -> &[Decision] {
+        self.decisions.as_deref().unwrap_or_default()
+    }
+
+    fn begin(&mut self, now: Timestamp) {
+        // The configuration was tried when the world was built.
+        let Ok(mut sender) = Sender::new(now, self.config.clone(), Box::new(Direct::default())) else {
+            return;
+        };
+        sender
+            .observe(Box::new(RoundTrips { window: self.window.span(), samples: self.round_trips.clone() }));
+        self.sender = Some(sender);
+        self.after_input(now);
+    }
+
+    /// Switches the flow on and off as its times tell.
+    fn follow_activity(&mut self, now: Timestamp) {
+        if self.change.is_none_or(|change| now < change) {
+            return;
+        }
+        self.change = self.activity.next_change(now);
+        self.is_on = self.activity.is_on(now);
+        self.next_frame = (self.is_on && self.source.is_some()).then_some(now);
+        match &mut self.sender {
+            Some(sender) => sender.on_paused(now, !self.is_on),
+            None => self.begin(now),
+        }
+    }
+
+    fn capture(&mut self, now: Timestamp) {
+        while let (Some(due), Some(source), Some(sender)) =
+            (self.next_frame, &mut self.source, &mut self.sender)
+        {
+            if due > now {
+                break;
+            }
+            if sender.should_skip() {
+                sender.on_frame_skipped(now);
+                self.next_frame = Some(due + source.interval());
+                continue;
+            }
+            let frame = source.frame(due);
+            self.next_frame = Some(due + frame.interval);
+            let frame = Frame {
+                stream: StreamId(0),
+                captured: due,
+                kind: frame.kind,
+                data: FrameData::Synthetic(frame.size),
+                target: frame.target,
+                interval: frame.interval,
+            };
+            // The stream is configured and opaque: nothing can be wrong with the frame.
+            let _ = sender.handle_frame(now, &frame);
+        }
+    }
+
+    /// Keeps a few packets waiting while the flow is on.
+    fn saturate(&mut self, now: Timestamp) {
+        let (true, None, Some(sender)) = (self.is_on, &self.source, &mut self.sender) else { return };
+        while sender.backlog() < self.config.packet * AHEAD {
+            let captured = self.last_capture.map_or(now, |last| now.max(last + TICK));
+            self.last_capture = Some(captured);
+            let size = DataSize::from_bytes(sender.payload_limit() as u64);
+            let frame = Frame {
+                stream: StreamId(0),
+                captured,
+                kind: FrameKind::Key,
+                data: FrameData::Synthetic(size),
+                target: size,
+                interval: TICK,
+            };
+            if sender.handle_frame(now, &frame).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn after_input(&mut self, now: Timestamp) {
+        let Some(sender) = &mut self.sender else { return };
+        while let Some(event) = sender.poll_event() {
+            match event {
+                SenderEvent::Share { share, .. } => {
+                    if let Some(source) = &mut self.source {
+                        source.on_rate(now, coded_rate(share.media, source.interval(), sender, &self.config));
+                    }
+                }
+                SenderEvent::KeyFrameWanted { .. } => {
+                    if let Some(source) = &mut self.source {
+                        source.on_key_frame_wanted();
+                    }
+                }
+                SenderEvent::Decision(decision) => {
+                    if let Some(decisions) = &mut self.decisions {
+                        decisions.push(decision);
+                    }
+                }
+                SenderEvent::FramesDropped { .. }
+                | SenderEvent::PeerAppeared { .. }
+                | SenderEvent::PeerLeft { .. } => {}
+            }
+        }
+        self.lanes.note(now, sender.controller().lanes(), self.window.is_open(now));
+    }
+
+    fn before_input(&mut self, now: Timestamp) {
+        let sender = self.sender.as_ref();
+        self.window.look(now, || statistics(sender));
+    }
+}
+
+fn statistics(sender: Option<&Sender>) -> SenderStatistics {
+    sender.map(Sender::statistics).unwrap_or_default()
+}
+
+/// The rate of coded octets that fills `wire` together with the headers of the packets it takes.
+fn coded_rate(wire: Bitrate, interval: TimeDelta, sender: &Sender, config: &SenderConfig) -> Bitrate {
+    let frame = wire.size_in(interval);
+    let header = config.packet.saturating_sub(DataSize::from_bytes(sender.payload_limit() as u64));
+    let packets = frame.as_bytes().div_ceil(config.packet.as_bytes().max(1));
+    frame
+        .saturating_sub(header * packets)
+        .max(DataSize::from_bytes(1))
+        .over(interval)
+        .unwrap_or(Bitrate::ZERO)
+}
+
+impl Node<Cargo> for MediaSender {
+    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
+        self.before_input(now);
+        let ecn = packet.ecn;
+        if let Some(sender) = &mut self.sender
+            && let Some(message) = packet.payload.unload()
+        {
+            sender.handle_message(now, &Received { at: now, ecn, message });
+        }
+        self.after_input(now);
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.before_input(now);
+        self.follow_activity(now);
+        self.capture(now);
+        if let Some(sender) = &mut self.sender {
+            sender.handle_timeout(now);
+        }
+        self.after_input(now);
+    }
+
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+        self.saturate(now);
+        let transmit = self.sender.as_mut()?.poll_transmit(now)?;
+        self.after_input(now);
+        let packet = Packet::new(transmit.size, transmit.ecn, self.carriage.load(transmit.message));
+        Some((PORT, Packet { flow: self.tag.number(), ..packet }))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
+        [self.change, self.next_frame, sender].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,82 @@
+//! From the keys of a media flow to the configuration of its two endpoints.
+
+use crate::scenario::{self, MediaFlow, Source};
+use seaway_session::{
+    Announcement, ByteBufferConfig, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig,
+    RepairLimits, RepairRequests, SenderConfig, SourceId, Stripe,
+};
+use seaway_units::{Bitrate, TimeDelta};
+
+/// The range of a saturated flow that names none: as good as unlimited.
+const UNLIMITED: Limits =
+    Limits { min: Bitrate::from_bps(1), start: Bitrate::from_kbps(300), max: Bitrate::from_mbps(100_000) };
+/// The range of video that names none.
+const VIDEO: Limits =
+    Limits { min: Bitrate::from_kbps(150), start: Bitrate::from_kbps(300), max: Bitrate::from_mbps(4) };
+
+/// The sender of the flow with this number.
+pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
+    let is_saturated = media.source == Source::Saturated;
+    let limits = match media.rate {
+        Some(rate) => Limits { min: rate.min, start: rate.start.unwrap_or(rate.min), max: rate.max },
+        None if is_saturated => UNLIMITED,
+        None => VIDEO,
+    };
+    let session = (index as u32).wrapping_mul(SourceId::COUNT);
+    let mut config = SenderConfig::new(session, media.control.clone(), limits, Format::Opaque);
+    config.packet = media.packet;
+    config.ecn = media.ecn.into();
+    config.stripe = match media.stripe {
+        Some(scenario::Stripe::Packet) => Stripe::Packet,
+        Some(scenario::Stripe::Frame) => Stripe::Frame,
+        Some(scenario::Stripe::Gop) => Stripe::Gop,
+        None if is_saturated => Stripe::Packet,
+        None => Stripe::default(),
+    };
+    config.feedback = match media.feedback.format {
+        scenario::FeedbackFormat::Native => FeedbackFormat::Native,
+        scenario::FeedbackFormat::Ccfb => FeedbackFormat::Ccfb,
+        scenario::FeedbackFormat::Twcc => FeedbackFormat::Twcc,
+    };
+    config.repair = repairs(media).then(RepairLimits::default);
+    if is_saturated {
+        config.queue = QueueLimits { delay: None, ..QueueLimits::default() };
+    }
+    config
+}
+
+/// The receiver that hears this announcement.
+pub(crate) fn receiver(media: &MediaFlow, announcement: Announcement) -> ReceiverConfig {
+    let mut config = ReceiverConfig::new(announcement.session.wrapping_add(SourceId::COUNT - 1));
+    let deadline = media.repair.and_then(|repair| repair.deadline);
+    config.announced = Some(announcement);
+    config.repair = repairs(media).then(|| {
+        let requests = RepairRequests::default();
+        RepairRequests { deadline: deadline.unwrap_or(requests.deadline), ..requests }
+    });
+    config.playout = playout(media, deadline);
+    config
+}
+
+fn repairs(media: &MediaFlow) -> bool {
+    media.repair.is_some_and(|repair| repair.retransmit)
+}
+
+/// A buffer of bytes where the scenario has one, a constant delay where it says so, else a delay that adapts up to
+/// the deadline.
+fn playout(media: &MediaFlow, deadline: Option<TimeDelta>) -> Playout {
+    let Some(receiver) = media.receiver else {
+        return match (Playout::default(), deadline) {
+            (Playout::Adaptive { min, .. }, Some(max)) => Playout::Adaptive { min, max },
+            (default, _) => default,
+        };
+    };
+    match (receiver.buffer, receiver.consume, receiver.playout) {
+        (Some(capacity), Some(consume), _) => {
+            let start_level = receiver.start_level.unwrap_or(0.0);
+            Playout::Bytes(ByteBufferConfig { capacity, consume, start_level })
+        }
+        (_, _, Some(delay)) => Playout::Adaptive { min: delay, max: delay },
+        _ => Playout::default(),
+    }
+}

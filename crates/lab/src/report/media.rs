@@ -1,0 +1,109 @@
+//! What the two ends of a media flow add to its summary.
+
+use super::spread;
+use crate::agent::{MediaReceiver, MediaSender};
+use crate::scenario::{MediaFlow, Source};
+use crate::summary::{Buffer, FlowSummary, Frames, Freezes, MeanMax, TimeIn};
+use seaway_session::{BufferStatistics, ReceiverStatistics, Sender, SenderStatistics};
+use seaway_units::{DataSize, TimeDelta};
+
+/// Begin and end of the time in which the flow is measured.
+struct Measured {
+    sender: (SenderStatistics, SenderStatistics),
+    receiver: (ReceiverStatistics, ReceiverStatistics),
+}
+
+impl Measured {
+    fn sent(&self, count: impl Fn(&SenderStatistics) -> u64) -> u64 {
+        count(&self.sender.1).saturating_sub(count(&self.sender.0))
+    }
+
+    fn received(&self, count: impl Fn(&ReceiverStatistics) -> u64) -> u64 {
+        count(&self.receiver.1).saturating_sub(count(&self.receiver.0))
+    }
+}
+
+pub(super) fn complete(
+    summary: &mut FlowSummary,
+    media: &MediaFlow,
+    sender: &MediaSender,
+    receiver: &MediaReceiver,
+) {
+    let measured = Measured { sender: sender.measured(), receiver: receiver.measured() };
+    let seconds = summary.measured_s;
+    let per_second = |octets: u64| (seconds > 0.0).then(|| octets as f64 * 8.0 / seconds);
+    let repairs = media.repair.is_some_and(|repair| repair.retransmit);
+    let has_frames = media.source != Source::Saturated;
+
+    summary.loss_event_rate = sender.session().and_then(loss_event_rate);
+    summary.decisions = Some(measured.sent(|sender| sender.decisions));
+    summary.rtt_ms = sender.with_round_trips(spread);
+    let lanes = sender.lanes();
+    if lanes.max > 1 {
+        summary.lanes = Some(MeanMax { mean: lanes.mean(), max: f64::from(lanes.max) });
+    }
+    if repairs {
+        summary.repair_bps = per_second(measured.sent(|sender| sender.repair.size.as_bytes()));
+        summary.packets.repaired = Some(measured.received(|receiver| receiver.repaired));
+        summary.residual_loss_ratio = residual_loss(&measured);
+    }
+    if has_frames {
+        summary.goodput_bps = per_second(measured.received(|receiver| receiver.goodput.as_bytes()));
+        summary.frames = Some(Frames {
+            captured: measured.sent(|sender| sender.frames.captured),
+            displayed: measured.received(|receiver| receiver.frames.displayed),
+            late: measured.received(|receiver| receiver.frames.late),
+            lost: measured.received(|receiver| receiver.frames.lost),
+            skipped: measured.sent(|sender| sender.frames.skipped),
+        });
+        summary.delay_ms = spread(receiver.delays());
+        let frozen = |receiver: &ReceiverStatistics| receiver.freezes.total;
+        summary.freezes = Some(Freezes {
+            count: measured.received(|receiver| receiver.freezes.count),
+            total_s: (frozen(&measured.receiver.1) - frozen(&measured.receiver.0)).as_secs_f64(),
+        });
+    }
+    summary.buffer = buffer(&measured);
+}
+
+/// Media packets that neither came by themselves nor were repaired, over those that were sent.
+fn residual_loss(measured: &Measured) -> Option<f64> {
+    let missing = measured.received(|receiver| receiver.missing);
+    let found = measured.received(|receiver| receiver.reordered + receiver.repaired);
+    let first = measured
+        .received(|receiver| receiver.received.packets - receiver.repair.packets - receiver.padding.packets);
+    let reordered = measured.received(|receiver| receiver.reordered);
+    let expected = (first + missing).saturating_sub(reordered);
+    (expected > 0).then(|| missing.saturating_sub(found) as f64 / expected as f64)
+}
+
+/// The gauge of that name, where the controller has one.
+fn loss_event_rate(sender: &Sender) -> Option<f64> {
+    let mut rate = None;
+    sender.controller().inspect(&mut |gauge| {
+        if gauge.name == "loss_event_rate" {
+            rate = Some(gauge.value).filter(|value| value.is_finite());
+        }
+    });
+    rate
+}
+
+fn buffer(measured: &Measured) -> Option<Buffer> {
+    let end = measured.receiver.1.buffer?;
+    let begin = measured.receiver.0.buffer.unwrap_or_default();
+    let states: [fn(&BufferStatistics) -> TimeDelta; 3] =
+        [|buffer| buffer.underflow, |buffer| buffer.stable, |buffer| buffer.overflow];
+    let [underflow, stable, overflow] = states.map(|state| (state(&end) - state(&begin)).as_secs_f64());
+    let whole = underflow + stable + overflow;
+    let refused = |buffer: &BufferStatistics| -> DataSize { buffer.refused };
+    Some(Buffer {
+        refused_events: end.refused_events - begin.refused_events,
+        refused_bytes: refused(&end).saturating_sub(refused(&begin)).as_bytes(),
+        stalls: end.stalls - begin.stalls,
+        time_in: (whole > 0.0).then(|| TimeIn {
+            underflow: underflow / whole,
+            stable: stable / whole,
+            overflow: overflow / whole,
+        }),
+    })
+}

@@ -1,0 +1,64 @@
+//! Where the frames of a simulated flow come from: models of an encoder, without pictures.
+
+mod constant;
+mod periodic;
+mod statistical;
+
+use constant::Constant;
+use periodic::Periodic;
+use seaway_link::RandomStream;
+use seaway_session::FrameKind;
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use statistical::Statistical;
+use std::fmt;
+
+use crate::scenario::{FrameModel, Source};
+
+/// A frame as a model gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ModelFrame {
+    /// Coded octets.
+    pub(crate) size: DataSize,
+    /// What it should have been.
+    pub(crate) target: DataSize,
+    /// How others depend on it.
+    pub(crate) kind: FrameKind,
+    /// Time to the next frame.
+    pub(crate) interval: TimeDelta,
+}
+
+/// A model of an encoder. Rates and sizes here are coded octets, without packet headers.
+pub(crate) trait FrameSource: fmt::Debug + Send {
+    /// From one frame to the next, on average.
+    fn interval(&self) -> TimeDelta;
+    /// The encoder is asked for this rate.
+    fn on_rate(&mut self, now: Timestamp, rate: Bitrate);
+    /// The next frame is to be a key frame.
+    fn on_key_frame_wanted(&mut self);
+    /// The frame that is captured at `now`.
+    fn frame(&mut self, now: Timestamp) -> ModelFrame;
+}
+
+/// The model that a scenario names; `None` for saturation, which has no frames of its own.
+pub(crate) fn build(source: &Source, stream: RandomStream) -> Option<Box<dyn FrameSource>> {
+    match *source {
+        Source::Saturated => None,
+        Source::Cbr { rate, fps } => Some(Box::new(Constant::new(rate, fps))),
+        Source::Frames { model: FrameModel::Statistical, fps, .. } => {
+            Some(Box::new(Statistical::new(fps, stream)))
+        }
+        Source::Frames { model: FrameModel::Periodic, fps, key_interval, key_ratio } => {
+            Some(Box::new(Periodic::new(fps, key_interval, key_ratio.unwrap_or(Periodic::KEY_RATIO))))
+        }
+    }
+}
+
+/// From one frame to the next at `fps` frames a second.
+fn interval(fps: f64) -> TimeDelta {
+    TimeDelta::from_secs_f64(1.0 / fps)
+}
+
+/// At least one octet: no frame is empty.
+fn octets(size: f64) -> DataSize {
+    DataSize::from_bytes(size.round().max(1.0) as u64)
+}

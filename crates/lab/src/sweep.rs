@@ -1,0 +1,54 @@
+//! Many runs on all cores. Each run is single-threaded and none knows of the others.
+
+use crate::build::BuildError;
+use crate::run::{Options, Outcome, run};
+use crate::scenario::Scenario;
+use seaway_units::TimeDelta;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Runs every scenario and gives the outcomes in their order, whichever came first. `progress` hears how much more
+/// virtual time has passed in any of them and may break all of them off; runs that have not begun then are absent
+/// at the end.
+///
+/// # Errors
+/// The first scenario that cannot be set up.
+pub fn sweep(
+    scenarios: &[Scenario],
+    options: Options,
+    progress: &(dyn Fn(TimeDelta) -> ControlFlow<()> + Sync),
+) -> Result<Vec<Outcome>, BuildError> {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<(usize, Result<Outcome, BuildError>)>> = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..cores.min(scenarios.len()) {
+            scope.spawn(|| {
+                while let Some((index, scenario)) = take(scenarios, &next) {
+                    let mut last = TimeDelta::ZERO;
+                    let result = run(scenario, options, &mut |now| {
+                        let passed = now - last;
+                        last = now;
+                        progress(passed)
+                    });
+                    let stop = result.as_ref().is_ok_and(|outcome| outcome.interrupted);
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+                    if stop {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_unstable_by_key(|&(index, _)| index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn take<'s>(scenarios: &'s [Scenario], next: &AtomicUsize) -> Option<(usize, &'s Scenario)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    Some((index, scenarios.get(index)?))
+}

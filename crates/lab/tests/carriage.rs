@@ -1,0 +1,39 @@
+//! A run carries messages as they are, or as the octets a socket would see: the summaries are the same bytes.
+
+use seaway_lab::scenario::{Override, Scenario};
+use seaway_lab::{Carriage, Options, library, run};
+use std::ops::ControlFlow;
+
+fn summary(scenario: &Scenario, options: Options) -> String {
+    let outcome = run(scenario, options, &mut |_| ControlFlow::Continue(())).unwrap();
+    serde_json::to_string_pretty(&outcome.summary).unwrap()
+}
+
+fn scenario(name: &str, overrides: &[&str]) -> Scenario {
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+    library::find(name).unwrap().parse(&overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn messages_and_octets_give_the_same_summary() {
+    for name in ["clean", "lossy-wifi", "squeeze"] {
+        for control in ["fixed", "tfrc"] {
+            for format in ["native", "ccfb", "twcc"] {
+                let control = format!("flow.video.control={control}");
+                let format = format!("flow.video.feedback.format={format}");
+                let scenario = scenario(name, &[&control, &format, "duration=20 s", "warmup=2 s"]);
+                let messages = summary(&scenario, Options::default());
+                let octets = summary(&scenario, Options { carriage: Carriage::Octets, ..Options::default() });
+                assert_eq!(messages, octets, "{name} {control} {format}");
+                assert!(!messages.contains("\"displayed\": 0,"), "there is nothing to compare: {messages}");
+            }
+        }
+    }
+}
+
+#[test]
+fn readings_over_time_change_nothing() {
+    let scenario = scenario("squeeze", &["flow.video.control=tfrc"]);
+    let plain = summary(&scenario, Options::default());
+    assert_eq!(plain, summary(&scenario, Options { series: true, ..Options::default() }));
+}
