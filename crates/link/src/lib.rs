@@ -46,7 +46,6 @@ mod trace;
 pub use config::{BucketConfig, JitterConfig, LinkConfig, LossConfig, Per, TraceConfig};
 pub use error::Error;
 pub use link::Link;
-pub use loss::{Clock, GilbertElliott, LossModel};
 pub use node::{DropCause, Dropped, Node, Packet, Port};
 pub use plan::{LinkPlan, LossPlace};
 pub use queue::{

@@ -65,7 +65,7 @@ impl<P> Link<P> {
             queue: Queue::new(&plan.queue, nominal, stream("queue"))?,
             server,
             pipe: Pipe::new(plan.delay, jitter),
-            loss: plan.loss.map(|(model, place)| (Loss::new(model, stream("loss")), place)),
+            loss: plan.loss.clone().map(|(model, place)| (Loss::new(model, stream("loss")), place)),
             dropped: VecDeque::new(),
             meter: Meter::new(Timestamp::ZERO, 0, idle),
         })

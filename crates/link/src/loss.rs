@@ -1,22 +1,49 @@
 //! Loss that has nothing to do with congestion.
 
 use crate::random::RandomStream;
-use seaway_units::{Probability, Timestamp};
+use seaway_units::{Probability, TimeDelta, Timestamp};
+use std::sync::Arc;
 
 /// Which packets the channel loses.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum LossModel {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum LossModel {
     /// Each packet with this probability, independent of all others.
     Independent(Probability),
     /// Every n-th packet; n is at least 1.
     Periodic(u64),
     /// A two-state Markov chain; the chain moves first, then the packet's luck is drawn in the new state.
     GilbertElliott(GilbertElliott, Clock),
+    /// Each packet with the probability of the moment.
+    Recorded(RecordedLoss),
+}
+
+/// Loss ratios over time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RecordedLoss {
+    /// Nanoseconds and the ratio from then on; the first at 0.
+    steps: Arc<[(u64, Probability)]>,
+    /// Nanoseconds after which they begin again.
+    period: Option<u64>,
+}
+
+impl RecordedLoss {
+    /// `steps` is not empty, begins at 0 and is ordered; `end` lies behind the last.
+    pub(crate) fn new(steps: &[(TimeDelta, Probability)], end: TimeDelta, repeats: bool) -> Self {
+        let nanos = |span: TimeDelta| span.as_nanos().max(0) as u64;
+        let steps = steps.iter().map(|&(at, ratio)| (nanos(at), ratio)).collect();
+        Self { steps, period: repeats.then_some(nanos(end).max(1)) }
+    }
+
+    fn at(&self, now: Timestamp) -> Probability {
+        let nanos = self.period.map_or(now.as_nanos(), |period| now.as_nanos() % period);
+        let passed = self.steps.partition_point(|&(at, _)| at <= nanos);
+        passed.checked_sub(1).map_or(Probability::ZERO, |last| self.steps[last].1)
+    }
 }
 
 /// What moves the chain of a Gilbert-Elliott model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
+pub(crate) enum Clock {
     /// Every packet is one step.
     Packet,
     /// Every millisecond is one step, whether packets come or not: fading.
@@ -25,22 +52,22 @@ pub enum Clock {
 
 /// A channel that is good or bad.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GilbertElliott {
+pub(crate) struct GilbertElliott {
     /// Probability of good → bad at a step, p.
-    pub to_bad: Probability,
+    pub(crate) to_bad: Probability,
     /// Probability of bad → good at a step, r.
-    pub to_good: Probability,
+    pub(crate) to_good: Probability,
     /// Loss probability in the good state, 1 − k.
-    pub good_loss: Probability,
+    pub(crate) good_loss: Probability,
     /// Loss probability in the bad state, 1 − h.
-    pub bad_loss: Probability,
+    pub(crate) bad_loss: Probability,
 }
 
 impl GilbertElliott {
     /// The simple Gilbert model, all lost in the bad state and none in the good one, with this `mean` loss and
     /// a mean burst of `burst` steps: r = 1/β, p = r·L/(1 − L). `None` where no such chain exists: `burst`
     /// below 1, or p above 1.
-    pub fn from_mean_and_burst(mean: Probability, burst: f64) -> Option<Self> {
+    pub(crate) fn from_mean_and_burst(mean: Probability, burst: f64) -> Option<Self> {
         let to_good = Probability::new(1.0 / burst)?;
         let to_bad = match mean {
             Probability::ZERO => Probability::ZERO,
@@ -51,7 +78,8 @@ impl GilbertElliott {
 
     /// The long-run loss ratio, (r·ℓ_G + p·ℓ_B)/(p + r). That of the good state, where the chain starts, if it never
     /// moves.
-    pub fn mean_loss(&self) -> Probability {
+    #[cfg(test)]
+    fn mean_loss(&self) -> Probability {
         let bad = self.stationary_bad();
         Probability::clamped((1.0 - bad) * self.good_loss.get() + bad * self.bad_loss.get())
     }
@@ -95,29 +123,24 @@ impl Loss {
 
     /// Whether the packet that passes at `now` is lost.
     pub(crate) fn takes(&mut self, now: Timestamp) -> bool {
-        match self.model {
+        let millis = now.as_nanos() / 1_000_000;
+        match &self.model {
             LossModel::Independent(p) => self.random.chance(p.get()),
             LossModel::Periodic(every) => {
-                self.count = (self.count + 1) % every;
+                self.count = (self.count + 1) % *every;
                 self.count == 0
             }
             LossModel::GilbertElliott(chain, clock) => {
                 let steps = match clock {
                     Clock::Packet => 1,
-                    Clock::Millisecond => self.milliseconds_to(now),
+                    Clock::Millisecond => std::mem::replace(&mut self.moved_to, millis).abs_diff(millis),
                 };
                 self.is_bad = self.random.chance(chain.bad_after(steps, self.is_bad));
                 let loss = if self.is_bad { chain.bad_loss } else { chain.good_loss };
                 self.random.chance(loss.get())
             }
+            LossModel::Recorded(recording) => self.random.chance(recording.at(now).get()),
         }
-    }
-
-    fn milliseconds_to(&mut self, now: Timestamp) -> u64 {
-        let millis = now.as_nanos() / 1_000_000;
-        let steps = millis.saturating_sub(self.moved_to);
-        self.moved_to = millis;
-        steps
     }
 }
 

@@ -8,6 +8,7 @@ mod table;
 
 use crate::capacity::Schedule;
 use crate::error::Error;
+use crate::loss::RecordedLoss;
 use crate::server::Opportunities;
 use seaway_units::Bitrate;
 
@@ -70,6 +71,16 @@ impl Trace {
             Recording::Rates(schedule) => schedule.mean_rate(),
             Recording::Opportunities(opportunities) => opportunities.mean_rate(),
         }
+    }
+}
+
+/// Reads loss ratios over time: a table of seconds and ratio, or a JSON pattern with `loss`.
+pub(crate) fn parse_loss(text: &str, series: Option<&str>, repeats: bool) -> Result<RecordedLoss, Error> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match (text.trim_start().starts_with('{'), series) {
+        (true, _) => pattern::parse_loss(text, series, repeats),
+        (false, None) => table::parse_loss(text, repeats),
+        (false, Some(series)) => Err(Error::config("loss.series", series, "none: this file holds only one")),
     }
 }
 

@@ -13,7 +13,9 @@ pub(super) struct Rows {
 }
 
 /// Longest trace, and longest time between two rows: a year.
-const LONGEST_SECS: f64 = 366.0 * 86_400.0;
+pub(super) const LONGEST_SECS: f64 = 366.0 * 86_400.0;
+/// Shortest trace: one that repeats costs time even when nobody sends.
+const SHORTEST: TimeDelta = TimeDelta::from_millis(1);
 /// Highest rate, bit/s.
 const HIGHEST_BPS: f64 = 1e12;
 
@@ -48,6 +50,9 @@ impl Rows {
         let before = self.rows.iter().rev().map(|&(at, _)| at).find(|&at| at < last_at);
         let last = last.or(before.map(|before| last_at - before)).unwrap_or(TimeDelta::from_secs(1));
         let end = last_at + last;
+        if end < SHORTEST {
+            return Err(Error::trace(1, format!("{end} in all"), format!("a trace of at least {SHORTEST}")));
+        }
         let mut steps = Vec::with_capacity(self.rows.len());
         for instant in self.rows.chunk_by(|a, b| a.0 == b.0) {
             let at = instant[0].0;

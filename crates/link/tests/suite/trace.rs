@@ -139,6 +139,7 @@ fn what_is_no_trace_is_refused_with_its_line() {
         ("0 1\n-1 1\n", "line 2: found -1"),
         ("0 1e9\n", "line 1: found 1000000000000000 bit/s, expected a rate from 0 to 1 Tbit/s"),
         ("0 0\n1 0\n", "line 1: found no rate above zero"),
+        ("0 1\n1e-9 1\n", "line 1: found 2 ns in all, expected a trace of at least 1 ms"),
         ("1 2 3\n", "line 1: found \"1 2 3\", expected one number"),
         ("a,b\n1,2\n", "expected a column Timestamp"),
         ("Timestamp,UL_bitrate\n", "expected a column DL_bitrate"),
@@ -159,6 +160,42 @@ fn what_is_no_trace_is_refused_with_its_line() {
     assert!(error.contains("trace.series: found uplink, expected none"), "{error}");
     let error = Trace::parse("{}", Some("sideways"), true).unwrap_err().to_string();
     assert!(error.contains("expected uplink or downlink"), "{error}");
+}
+
+/// Loss ratios of a recording act at their time, over and over.
+#[test]
+fn recorded_loss() {
+    let pattern =
+        r#"{"uplink": {"trace_pattern": [{"duration": 500, "loss": 0}, {"duration": 500, "loss": 0.2}]}}"#;
+    for text in [pattern, "7.0 0\n7.5 0.2\n"] {
+        let config = format!("{QUEUE}rate = '80 Mbit/s'\nloss = {{ kind = 'trace', file = 'x' }}");
+        let config: LinkConfig = toml::from_str(&config).unwrap();
+        assert_eq!(config.check(), Ok(()));
+        assert!(config.plan().unwrap_err().to_string().contains("loss.file: found \"x\": no file"));
+        let mut host = Host::planned(&config.plan_with(&mut |_| Ok(text.to_owned())).unwrap(), 1);
+        for n in 0..20_000 {
+            send(&mut host, f64::from(n), 1, 100);
+        }
+        host.finish();
+        assert!(host.dropped.iter().all(|dropped| dropped.at.as_nanos() / 500_000_000 % 2 == 1));
+        let ratio = host.dropped.len() as f64 / 10_000.0;
+        assert!((ratio - 0.2).abs() < 0.015, "{ratio}");
+    }
+    for (text, expected) in [
+        ("", "line 1: found no rows"),
+        ("0 2\n", "line 1: found \"0 2\", expected two numbers"),
+        ("0 0.1\n0 0.2\n", "line 2: found \"0 0.2\""),
+        ("{}", "line 1: found no rows"),
+        (
+            r#"{"uplink":{"trace_pattern":[{"duration":5}]}}"#,
+            "found loss None, expected a number from 0 to 1",
+        ),
+    ] {
+        let config = format!("{QUEUE}rate = '80 Mbit/s'\nloss = {{ kind = 'trace', file = 'x' }}");
+        let config: LinkConfig = toml::from_str(&config).unwrap();
+        let error = config.plan_with(&mut |_| Ok(text.to_owned())).map(drop).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text:?}: {error}");
+    }
 }
 
 #[test]

@@ -1,15 +1,18 @@
 //! The text form of a link.
 
+mod channel;
+
+pub use channel::{JitterConfig, LossConfig, Per};
+
 use crate::bucket::BucketSize;
 use crate::capacity::{Schedule, Step};
 use crate::error::Error;
-use crate::jitter::JitterModel;
-use crate::loss::{Clock, GilbertElliott, LossModel};
-use crate::plan::{CapacityPlan, LinkPlan, LossPlace};
+use crate::loss::RecordedLoss;
+use crate::plan::{CapacityPlan, LinkPlan};
 use crate::queue::{LARGEST_PACKET, Nominal, QueueConfig};
 use crate::server::InService;
-use crate::trace::{Recording, Trace};
-use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
+use crate::trace::{self, Recording, Trace};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -55,6 +58,7 @@ pub struct TraceConfig {
     pub repeats: bool,
 }
 
+/// Traces begin again unless told otherwise.
 fn yes() -> bool {
     true
 }
@@ -69,93 +73,16 @@ pub struct BucketConfig {
     pub burst: DataSize,
 }
 
-/// Variation of the delay: `{ kind = "rfc8868", std = "5 ms" }`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum JitterConfig {
-    /// RFC 8868's form that never reorders: |N(0, std²)|, clipped at 3·std, and `mean` are added to the delay; a
-    /// packet that would overtake waits until its predecessor has been sent at the link's rate.
-    Rfc8868 {
-        /// Standard deviation, above zero.
-        std: TimeDelta,
-        /// Constant part, not negative.
-        #[serde(default)]
-        mean: TimeDelta,
-    },
-    /// Every packet by itself: N(0, std²), clipped at ±3·std, and `mean` are added to the delay; packets overtake
-    /// each other.
-    Reordering {
-        /// Standard deviation, above zero. Three of them fit in the delay and `mean`.
-        std: TimeDelta,
-        /// Constant part, not negative.
-        #[serde(default)]
-        mean: TimeDelta,
-    },
-}
-
-/// Loss on the channel: `{ kind = "gilbert-elliott", mean = 0.02, burst = 4 }`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum LossConfig {
-    /// Every packet with probability `rate`.
-    Independent {
-        /// 0 to 1.
-        rate: f64,
-        /// Where packets are lost.
-        #[serde(default)]
-        at: LossPlace,
-    },
-    /// Every n-th packet.
-    Periodic {
-        /// n, at least 1.
-        every: u64,
-        /// Where packets are lost.
-        #[serde(default)]
-        at: LossPlace,
-    },
-    /// Either `mean` and `burst`, or `p` and `r` with the losses in the two states.
-    GilbertElliott {
-        /// Mean loss, 0 to 1.
-        mean: Option<f64>,
-        /// Mean steps that a bad period lasts, at least 1.
-        burst: Option<f64>,
-        /// Probability of good → bad at a step.
-        p: Option<f64>,
-        /// Probability of bad → good at a step.
-        r: Option<f64>,
-        /// Loss in the good state; 0 where absent.
-        good: Option<f64>,
-        /// Loss in the bad state; 1 where absent.
-        bad: Option<f64>,
-        /// What a step is.
-        #[serde(default)]
-        per: Per,
-        /// Where packets are lost.
-        #[serde(default)]
-        at: LossPlace,
-    },
-}
-
-/// What a step of a Gilbert-Elliott chain is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Per {
-    /// A packet.
-    #[default]
-    Packet,
-    /// A millisecond.
-    Ms,
-}
-
 impl LinkConfig {
     /// Checks every value but the contents of files.
     ///
     /// # Errors
     /// Names the field, what was found and what would be valid.
     pub fn check(&self) -> Result<(), Error> {
-        // Stands for the file: any rate will do, and the highest lets every limit in time pass.
+        // Stand for the files: any rate will do, and the highest lets every limit in time pass.
         let stand_in = self.trace.is_some().then(|| Trace::parse("0 1000000", None, true)).transpose()?;
-        self.assemble(stand_in.as_ref()).map(drop)
+        let no_loss = trace::parse_loss("0 0", None, true)?;
+        self.assemble(stand_in.as_ref(), Some(no_loss)).map(drop)
     }
 
     /// Checks every value of a link that reads no file.
@@ -172,10 +99,17 @@ impl LinkConfig {
     /// Names the field, what was found and what would be valid; within a trace, the line.
     pub fn plan_with(&self, read: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<LinkPlan, Error> {
         let trace = self.trace.as_ref().map(|trace| trace.load(read)).transpose()?;
-        self.assemble(trace.as_ref())
+        let recording = match &self.loss {
+            Some(LossConfig::Trace { file, series, repeats, .. }) => {
+                let text = load("loss.file", file, read)?;
+                Some(trace::parse_loss(&text, series.as_deref(), *repeats)?)
+            }
+            _ => None,
+        };
+        self.assemble(trace.as_ref(), recording)
     }
 
-    fn assemble(&self, trace: Option<&Trace>) -> Result<LinkPlan, Error> {
+    fn assemble(&self, trace: Option<&Trace>, recording: Option<RecordedLoss>) -> Result<LinkPlan, Error> {
         let (capacity, nominal) = match trace {
             Some(trace) => self.traced_capacity(trace)?,
             None => self.stepped_capacity()?,
@@ -192,7 +126,7 @@ impl LinkConfig {
             policer: self.policer.map(|bucket| bucket.size("policer")).transpose()?,
             shaper: self.shaper(&capacity)?,
             jitter: self.jitter.map(|jitter| jitter.model(self.delay)).transpose()?,
-            loss: self.loss.map(LossConfig::model).transpose()?,
+            loss: self.loss.as_ref().map(|loss| loss.model(recording)).transpose()?,
             capacity,
         })
     }
@@ -272,11 +206,18 @@ impl LinkConfig {
 
 impl TraceConfig {
     fn load(&self, read: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Trace, Error> {
-        let text = read(&self.file).map_err(|problem| {
-            Error::config("trace.file", format!("{:?}: {problem}", self.file), "a file that can be read")
-        })?;
+        let text = load("trace.file", &self.file, read)?;
         Trace::parse(&text, self.series.as_deref(), self.repeats)
     }
+}
+
+fn load(
+    field: &str,
+    file: &str,
+    read: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<String, Error> {
+    read(file)
+        .map_err(|problem| Error::config(field, format!("{file:?}: {problem}"), "a file that can be read"))
 }
 
 impl BucketConfig {
@@ -292,67 +233,6 @@ impl BucketConfig {
     }
 }
 
-impl JitterConfig {
-    /// `delay` is what the variation is laid over.
-    fn model(self, delay: TimeDelta) -> Result<JitterModel, Error> {
-        let (Self::Rfc8868 { std, mean } | Self::Reordering { std, mean }) = self;
-        let (std, mean) = (above_zero("jitter.std", std)?, not_negative("jitter.mean", mean)?);
-        match self {
-            Self::Rfc8868 { .. } => Ok(JitterModel::Rfc8868 { std, mean }),
-            Self::Reordering { .. } if std * 3 > delay + mean => Err(Error::config(
-                "jitter.std",
-                std,
-                format!("at most a third of delay and mean, {}", delay + mean),
-            )),
-            Self::Reordering { .. } => Ok(JitterModel::Reordering { std, mean }),
-        }
-    }
-}
-
-impl LossConfig {
-    fn model(self) -> Result<(LossModel, LossPlace), Error> {
-        match self {
-            Self::Independent { rate, at } => {
-                Ok((LossModel::Independent(probability("loss.rate", rate)?), at))
-            }
-            Self::Periodic { every: 0, .. } => Err(Error::config("loss.every", 0, "at least 1")),
-            Self::Periodic { every, at } => Ok((LossModel::Periodic(every), at)),
-            Self::GilbertElliott { mean, burst, p, r, good, bad, per, at } => {
-                let chain = match (mean, burst, p, r) {
-                    (Some(mean), Some(burst), None, None) if good.is_none() && bad.is_none() => {
-                        chain_by_burst(mean, burst)?
-                    }
-                    (None, None, Some(p), Some(r)) => GilbertElliott {
-                        to_bad: probability("loss.p", p)?,
-                        to_good: probability("loss.r", r)?,
-                        good_loss: probability("loss.good", good.unwrap_or(0.0))?,
-                        bad_loss: probability("loss.bad", bad.unwrap_or(1.0))?,
-                    },
-                    _ => {
-                        let expected = "mean and burst alone, or p and r with good and bad";
-                        return Err(Error::config("loss", "another combination of keys", expected));
-                    }
-                };
-                let clock = match per {
-                    Per::Packet => Clock::Packet,
-                    Per::Ms => Clock::Millisecond,
-                };
-                Ok((LossModel::GilbertElliott(chain, clock), at))
-            }
-        }
-    }
-}
-
-fn chain_by_burst(mean: f64, burst: f64) -> Result<GilbertElliott, Error> {
-    let mean = probability("loss.mean", mean)?;
-    GilbertElliott::from_mean_and_burst(mean, burst)
-        .ok_or_else(|| Error::config("loss.burst", burst, "at least 1 and at least mean/(1 - mean)"))
-}
-
-fn probability(field: &str, value: f64) -> Result<Probability, Error> {
-    Probability::new(value).ok_or_else(|| Error::config(field, value, "a number from 0 to 1"))
-}
-
 fn above_zero(field: &str, span: TimeDelta) -> Result<TimeDelta, Error> {
     if span > TimeDelta::ZERO { Ok(span) } else { Err(Error::config(field, span, "a time above zero")) }
 }
@@ -364,6 +244,7 @@ fn not_negative(field: &str, span: TimeDelta) -> Result<TimeDelta, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::LossPlace;
 
     fn plan(text: &str) -> Result<LinkPlan, String> {
         let config: LinkConfig = toml::from_str(text).map_err(|error| error.message().to_string())?;
