@@ -479,6 +479,14 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
+fn a_long_prelude_of_nothing_costs_little() {
+    let noise: Vec<u8> =
+        (0..120_000u32).map(|at| if at % 7 == 0 { 0x47 } else { (at % 200) as u8 }).collect();
+    let outcome = run(&noise, Plan { chunk: 1, ..Plan::default() }, keep);
+    assert!(matches!(outcome.result, Err(Error::Foreign { .. })));
+}
+
+#[test]
 fn a_wrong_crc_is_counted_and_the_next_table_taken() {
     let mut input = TRANSPORT.to_vec();
     let first = input.chunks_exact_mut(188).find(|packet| packet[5..7] == [0x02, 0xb0]).unwrap();

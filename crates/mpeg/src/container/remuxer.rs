@@ -48,8 +48,11 @@ impl Default for Config {
 
 #[derive(Debug)]
 enum Machine {
-    /// The first bytes, until they tell the format.
-    Sniffing(Vec<u8>),
+    /// The first bytes, until they tell the format; looked at again when there are so many.
+    Sniffing {
+        head: Vec<u8>,
+        next: usize,
+    },
     Elementary(Elementary),
     Program(Box<Program>),
     Transport(Box<Transport>),
@@ -74,7 +77,7 @@ pub struct Remuxer {
 impl Remuxer {
     /// A machine that has seen nothing.
     pub fn new(config: Config) -> Remuxer {
-        let (machine, track) = (Machine::Sniffing(Vec::new()), VideoTrack::default());
+        let (machine, track) = (Machine::Sniffing { head: Vec::new(), next: 0 }, VideoTrack::default());
         Remuxer { config, machine, track, format: None, bytes_in: 0, bytes_out: 0 }
     }
 
@@ -98,8 +101,12 @@ impl Remuxer {
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match &mut self.machine {
-            Machine::Sniffing(head) => {
+            Machine::Sniffing { head, next } => {
                 head.extend_from_slice(bytes);
+                if head.len() < *next {
+                    return Ok(());
+                }
+                *next = head.len() + head.len() / 4;
                 match sniff(head, false)? {
                     Some(format) => self.begin(format),
                     None => Ok(()),
@@ -126,7 +133,7 @@ impl Remuxer {
             Format::Transport(framing) => Machine::Transport(Box::new(Transport::new(framing, &self.config))),
         };
         match std::mem::replace(&mut self.machine, machine) {
-            Machine::Sniffing(head) => self.take(&head),
+            Machine::Sniffing { head, .. } => self.take(&head),
             _ => Ok(()),
         }
     }
@@ -136,13 +143,13 @@ impl Remuxer {
     /// # Errors
     /// As [`Remuxer::push`], and [`Error::Scrambled`] where no video could be read for that.
     pub fn finish(&mut self) -> Result<(), Error> {
-        if let Machine::Sniffing(head) = &self.machine
+        if let Machine::Sniffing { head, .. } = &self.machine
             && let Some(format) = sniff(head, true)?
         {
             self.begin(format)?;
         }
         match &mut self.machine {
-            Machine::Sniffing(_) => {}
+            Machine::Sniffing { .. } => {}
             Machine::Elementary(_) => self.track.close(),
             Machine::Program(machine) => machine.finish(&mut self.track)?,
             Machine::Transport(machine) => machine.finish(&mut self.track)?,
@@ -164,7 +171,7 @@ impl Remuxer {
     pub fn replace(&mut self, replacement: Replacement) -> Result<(), Error> {
         self.track.replace(replacement)?;
         match &mut self.machine {
-            Machine::Sniffing(_) => {}
+            Machine::Sniffing { .. } => {}
             Machine::Elementary(machine) => machine.advance(&mut self.track),
             Machine::Program(machine) => machine.advance(&mut self.track),
             Machine::Transport(machine) => machine.advance(&mut self.track)?,
@@ -175,7 +182,7 @@ impl Remuxer {
     /// Appends the output that is ready.
     pub fn drain_output(&mut self, into: &mut Vec<u8>) {
         let output = match &mut self.machine {
-            Machine::Sniffing(_) => return,
+            Machine::Sniffing { .. } => return,
             Machine::Elementary(machine) => machine.output(),
             Machine::Program(machine) => machine.output(),
             Machine::Transport(machine) => machine.output(),
@@ -197,7 +204,7 @@ impl Remuxer {
         match &self.machine {
             Machine::Transport(machine) => report.transport = Some(machine.report()),
             Machine::Program(machine) => report.program = Some(machine.report()),
-            Machine::Sniffing(_) | Machine::Elementary(_) => {}
+            Machine::Sniffing { .. } | Machine::Elementary(_) => {}
         }
         report
     }
