@@ -5,6 +5,7 @@ mod interrupt;
 mod output;
 mod progress;
 mod scenario;
+mod stream;
 
 use clap::Parser;
 use std::process::ExitCode;

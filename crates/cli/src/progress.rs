@@ -11,19 +11,28 @@ pub(crate) struct Progress(ProgressBar);
 impl Progress {
     /// A bar that is full after `total` of virtual time.
     pub(crate) fn new(total: TimeDelta) -> Self {
+        Self::with(Some(total.as_millis() as u64), "{msg}  {eta} left")
+    }
+
+    /// A bar that is full after so many bytes; without an end where their number is not known.
+    pub(crate) fn of_bytes(total: Option<u64>) -> Self {
+        match total {
+            Some(_) => Self::with(total, "{bytes} of {total_bytes}, {bytes_per_sec}  {eta} left"),
+            None => Self::with(None, "{bytes}, {bytes_per_sec}"),
+        }
+    }
+
+    fn with(total: Option<u64>, what: &str) -> Self {
         let target = if std::io::stderr().is_terminal() {
             ProgressDrawTarget::stderr_with_hz(10)
         } else {
             ProgressDrawTarget::hidden()
         };
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let template = if plain {
-            "{bar:40} {percent:>3} %  {msg}  {eta} left"
-        } else {
-            "{bar:40.cyan} {percent:>3} %  {msg}  {eta} left"
-        };
-        let bar = ProgressBar::with_draw_target(Some(total.as_millis() as u64), target);
-        if let Ok(style) = ProgressStyle::with_template(template) {
+        let bar = if plain { "{bar:40} {percent:>3} %" } else { "{bar:40.cyan} {percent:>3} %" };
+        let template = if total.is_some() { format!("{bar}  {what}") } else { what.to_owned() };
+        let bar = ProgressBar::with_draw_target(total, target);
+        if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style);
         }
         Self(bar)
@@ -33,6 +42,11 @@ impl Progress {
     pub(crate) fn advance(&self, by: TimeDelta) {
         self.0.inc(by.as_millis() as u64);
         self.0.set_message(format!("{} s simulated", self.0.position() / 1000));
+    }
+
+    /// So many more bytes were read.
+    pub(crate) fn read(&self, bytes: usize) {
+        self.0.inc(bytes as u64);
     }
 
     /// Takes the bar away.

@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod list;
+mod shape;
 mod sim;
 
 use clap::{Parser, Subcommand};
@@ -21,6 +22,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed while running, 2 wrong us
 enum Command {
     /// Shows what there is
     List(list::Arguments),
+    /// Lowers the rate of coded MPEG-1 and MPEG-2 video
+    Shape(shape::Arguments),
     /// Runs a scenario in the simulator, faster than real time
     Sim(sim::Arguments),
 }
@@ -30,6 +33,7 @@ enum Command {
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let outcome = match arguments.command {
         Command::List(arguments) => list::run(&arguments),
+        Command::Shape(arguments) => shape::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
     };
     match outcome {

@@ -1,5 +1,6 @@
 //! The binary as a user meets it: one module a command.
 
 mod list;
+mod shape;
 mod sim;
 mod util;

@@ -1,0 +1,119 @@
+//! `seaway shape`: lowers the rate of coded MPEG-1 and MPEG-2 video.
+
+mod options;
+mod report;
+
+use super::Failure;
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::stream::{Chunk, Sink, Source};
+pub(crate) use options::Arguments;
+use options::Plan;
+use report::Journal;
+use seaway_mpeg::container::{Error, Format, SNIFF_LIMIT, sniff};
+use seaway_mpeg::pipeline::Pipeline;
+use std::process::ExitCode;
+
+/// The exit code of a run that missed a threshold.
+const MISSED: u8 = 3;
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let plan = arguments.plan()?;
+    if arguments.json && arguments.output == "-" {
+        let text = "--json prints on standard output, and so does the stream; name a file for one of them";
+        return Err(Failure::input(&text));
+    }
+    interrupt::install()?;
+    let source = Source::open(&arguments.input)?;
+    let mut sink = Sink::create(&arguments.output)?;
+    let mut journal = Journal::new(arguments.json)?;
+    let outcome = shape(arguments, &plan, &source, &mut sink, &mut journal)?;
+    let on_stdout = !sink.is_stdout();
+    sink.finish()?;
+    journal.print(arguments, &plan, &outcome, on_stdout)?;
+    if outcome.interrupted {
+        return Err(Failure::running(&format!("interrupted after {} B", outcome.report.container.bytes_in)));
+    }
+    let missed = outcome.report.totals.missed_target();
+    Ok(if missed { ExitCode::from(MISSED) } else { ExitCode::SUCCESS })
+}
+
+/// What became of a run.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    interrupted: bool,
+    report: seaway_mpeg::pipeline::Report,
+}
+
+fn shape(
+    arguments: &Arguments,
+    plan: &Plan,
+    source: &Source,
+    sink: &mut Sink,
+    journal: &mut Journal,
+) -> Result<Outcome, Failure> {
+    let name = &arguments.input;
+    let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
+    let (head, format) = read_head(source, name)?;
+    let mut pipeline = Pipeline::new(plan.config(format));
+    pipeline.set_schedule(plan.schedule.clone());
+    let progress = Progress::of_bytes(source.len());
+    let mut output = Vec::new();
+    let mut chunk = Chunk::Bytes(head);
+    while !interrupt::asked() {
+        match chunk {
+            Chunk::Bytes(bytes) => {
+                pipeline.push(&bytes).map_err(refused)?;
+                progress.read(bytes.len());
+            }
+            Chunk::Nothing => {}
+            Chunk::End => break,
+        }
+        give(&mut pipeline, &mut output, sink, journal)?;
+        chunk = source.next()?;
+    }
+    pipeline.finish().map_err(refused)?;
+    give(&mut pipeline, &mut output, sink, journal)?;
+    progress.clear();
+    Ok(Outcome { interrupted: interrupt::asked(), report: pipeline.report() })
+}
+
+/// Reads until the format is known.
+fn read_head(source: &Source, name: &str) -> Result<(Vec<u8>, Format), Failure> {
+    let mut head = Vec::new();
+    loop {
+        let complete = match source.next()? {
+            Chunk::Bytes(bytes) => {
+                head.extend(bytes);
+                false
+            }
+            Chunk::Nothing => false,
+            Chunk::End => true,
+        };
+        if interrupt::asked() {
+            return Err(Failure::running(&"interrupted before the format was known"));
+        }
+        let looked_at = &head[..head.len().min(SNIFF_LIMIT)];
+        match sniff(looked_at, complete) {
+            Ok(Some(format)) => return Ok((head, format)),
+            Ok(None) => {}
+            Err(error) => return Err(Failure::input(&format!("{name}: {error}"))),
+        }
+    }
+}
+
+/// Writes what is ready.
+fn give(
+    pipeline: &mut Pipeline,
+    output: &mut Vec<u8>,
+    sink: &mut Sink,
+    journal: &mut Journal,
+) -> Result<(), Failure> {
+    pipeline.drain_output(output);
+    sink.write(output)?;
+    output.clear();
+    while let Some(record) = pipeline.poll_record() {
+        journal.add(&record)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! What a user asks of `seaway shape`.
+
+use crate::commands::Failure;
+use clap::ArgGroup;
+use seaway_mpeg::container::{self, Format, Multiplex};
+use seaway_mpeg::pipeline::{Config, Schedule};
+use seaway_mpeg::shape::{self, Cluster, Method, Target, Vbv};
+use seaway_units::Bitrate;
+use std::num::{NonZeroU16, NonZeroUsize};
+use std::path::PathBuf;
+
+const AFTER: &str = "The input may be an elementary, program, system or transport stream; its content tells \
+                     which. The output is of the same kind. A target below what shaping can reach gives the \
+                     least it can reach, and exit code 3.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER, group = ArgGroup::new("target").required(true))]
+pub(crate) struct Arguments {
+    /// The stream to read, `-` for standard input
+    #[arg(value_name = "IN")]
+    pub(super) input: String,
+    /// Where to write, `-` for standard output
+    #[arg(value_name = "OUT")]
+    pub(super) output: String,
+    /// Rate of the video, such as '3.2 Mbit/s'
+    #[arg(long, group = "target")]
+    pub(super) rate: Option<Bitrate>,
+    /// Rate of the video as a share of what it is, above 0 and up to 1
+    #[arg(long, group = "target", value_parser = ratio)]
+    pub(super) ratio: Option<f64>,
+    /// A file with a line 'time, rate' for each change, the first at 0 s
+    #[arg(long, group = "target", value_name = "FILE")]
+    pub(super) rate_schedule: Option<PathBuf>,
+    /// How to choose what to drop
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_METHOD, value_parser = method)]
+    method: Method,
+    /// Macroblocks that share a breakpoint, or `block`: each block has its own
+    #[arg(long, value_name = "N|block", value_parser = cluster)]
+    cluster: Option<Cluster>,
+    /// Pictures that are decided together, where the method looks ahead
+    #[arg(long, value_name = "PICTURES")]
+    window: Option<NonZeroUsize>,
+    /// Threads; with more than one, every method waits for several pictures
+    #[arg(long, value_name = "N", default_value = "1")]
+    threads: NonZeroUsize,
+    /// What becomes of the declared decoder buffer: `variable` declares it anew, `keep` leaves it
+    #[arg(long, value_name = "HOW", default_value = "variable", value_parser = vbv)]
+    vbv: Vbv,
+    /// What becomes of the freed room: `keep` fills it with null packets or padding, `variable` closes it, a
+    /// rate gives a transport stream that multiplex rate. Left out: `keep` for a transport stream, `variable`
+    /// for others
+    #[arg(long, value_name = "keep|variable|RATE", value_parser = multiplex)]
+    multiplex: Option<Multiplex>,
+    /// The programme of a transport stream whose video is shaped; the first with such video if left out
+    #[arg(long, value_name = "NUMBER")]
+    program: Option<u16>,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// The method where none is named.
+const DEFAULT_METHOD: &str = "window";
+
+/// What was asked, read and checked.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) schedule: Schedule,
+    pub(super) shaper: shape::Config,
+    multiplex: Option<Multiplex>,
+    program: Option<u16>,
+}
+
+impl Arguments {
+    pub(super) fn plan(&self) -> Result<Plan, Failure> {
+        let schedule = self.schedule()?;
+        let mut shaper = shape::Config::new(self.method, schedule.at(seaway_units::TimeDelta::ZERO));
+        shaper.cluster = self.cluster.unwrap_or(shaper.cluster);
+        shaper.window = self.window.unwrap_or(shaper.window);
+        shaper.threads = self.threads;
+        shaper.vbv = self.vbv;
+        Ok(Plan { schedule, shaper, multiplex: self.multiplex, program: self.program })
+    }
+
+    fn schedule(&self) -> Result<Schedule, Failure> {
+        if let Some(path) = &self.rate_schedule {
+            let failed =
+                |error: &dyn std::fmt::Display| Failure::input(&format!("{}: {error}", path.display()));
+            let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+            return text.parse().map_err(|error: seaway_mpeg::pipeline::ScheduleError| failed(&error));
+        }
+        let target = match (self.rate, self.ratio) {
+            (Some(rate), _) => Target::Rate(rate),
+            (None, ratio) => Target::Ratio(ratio.unwrap_or(1.0)),
+        };
+        Ok(Schedule::constant(target))
+    }
+
+    /// The name of the method.
+    pub(super) fn method_name(&self) -> &'static str {
+        Method::ALL.iter().find(|(_, method)| *method == self.method).map_or("", |(name, _)| name)
+    }
+}
+
+impl Plan {
+    /// The whole configuration for a stream of this format.
+    pub(super) fn config(&self, format: Format) -> Config {
+        let usual = match format {
+            Format::Transport(_) => Multiplex::Keep,
+            Format::Elementary | Format::System | Format::Program => Multiplex::Variable,
+        };
+        let multiplex = self.multiplex.unwrap_or(usual);
+        let container =
+            container::Config { multiplex, program: self.program, ..container::Config::default() };
+        Config { shaper: self.shaper.clone(), container }
+    }
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    let ratio: f64 = text.parse().map_err(|_| "expected a number".to_owned())?;
+    if ratio > 0.0 && ratio <= 1.0 { Ok(ratio) } else { Err("expected more than 0 and at most 1".to_owned()) }
+}
+
+fn method(text: &str) -> Result<Method, String> {
+    let found = Method::ALL.iter().find(|(name, _)| *name == text);
+    found.map(|(_, method)| *method).ok_or_else(|| {
+        let names: Vec<_> = Method::ALL.iter().map(|(name, _)| *name).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+fn cluster(text: &str) -> Result<Cluster, String> {
+    if text == "block" {
+        return Ok(Cluster::Block);
+    }
+    text.parse::<NonZeroU16>()
+        .map(Cluster::Macroblocks)
+        .map_err(|_| "expected `block` or a number of macroblocks".to_owned())
+}
+
+fn vbv(text: &str) -> Result<Vbv, String> {
+    match text {
+        "keep" => Ok(Vbv::Keep),
+        "variable" => Ok(Vbv::Variable),
+        _ => Err("expected `keep` or `variable`".to_owned()),
+    }
+}
+
+fn multiplex(text: &str) -> Result<Multiplex, String> {
+    match text {
+        "keep" => Ok(Multiplex::Keep),
+        "variable" => Ok(Multiplex::Variable),
+        rate => rate
+            .parse()
+            .map(Multiplex::Constant)
+            .map_err(|error| format!("expected `keep`, `variable` or a rate: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_checked() {
+        assert_eq!(ratio("0.8"), Ok(0.8));
+        assert!(ratio("0").is_err() && ratio("1.01").is_err() && ratio("nan").is_err());
+        assert_eq!(cluster("44"), Ok(Cluster::Macroblocks(NonZeroU16::new(44).unwrap())));
+        assert!(cluster("0").is_err());
+        assert_eq!(multiplex("3 Mbit/s"), Ok(Multiplex::Constant(Bitrate::from_mbps(3))));
+        assert!(multiplex("3").unwrap_err().contains("unit"));
+        assert_eq!(method(DEFAULT_METHOD), Ok(Method::Window));
+    }
+}

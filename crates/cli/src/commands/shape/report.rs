@@ -1,0 +1,136 @@
+//! What `seaway shape` tells of its run.
+
+use super::Outcome;
+use super::options::{Arguments, Plan};
+use crate::commands::Failure;
+use seaway_mpeg::pipeline::{PictureRecord, Report};
+use seaway_mpeg::shape::Cluster;
+use seaway_units::Bitrate;
+use serde_json::json;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Seek, Write};
+
+/// Notes of the pictures, kept in a file until the end: a stream may be of any length.
+#[derive(Debug)]
+pub(super) struct Journal(Option<BufWriter<File>>);
+
+impl Journal {
+    /// Notes are taken where a document is wanted.
+    pub(super) fn new(wanted: bool) -> Result<Journal, Failure> {
+        let file = wanted.then(tempfile::tempfile).transpose();
+        file.map(|file| Journal(file.map(BufWriter::new))).map_err(|error| lost(&error))
+    }
+
+    pub(super) fn add(&mut self, record: &PictureRecord) -> Result<(), Failure> {
+        let Some(file) = &mut self.0 else { return Ok(()) };
+        let separator: &[u8] = if record.index == 0 { b"\n    " } else { b",\n    " };
+        file.write_all(separator).map_err(|error| lost(&error))?;
+        serde_json::to_writer(file, record).map_err(|error| lost(&error.into()))
+    }
+
+    /// Prints the report: the document, or lines for a reader.
+    pub(super) fn print(
+        self,
+        arguments: &Arguments,
+        plan: &Plan,
+        outcome: &Outcome,
+        on_stdout: bool,
+    ) -> Result<(), Failure> {
+        if let Journal(Some(notes)) = self {
+            return document(notes, arguments, plan, outcome).map_err(|error| Failure::output(&error));
+        }
+        let text = summary(arguments, outcome);
+        let written = if on_stdout {
+            std::io::stdout().write_all(text.as_bytes())
+        } else {
+            std::io::stderr().write_all(text.as_bytes())
+        };
+        written.map_err(|error| Failure::output(&error))
+    }
+}
+
+fn lost(error: &std::io::Error) -> Failure {
+    Failure::running(&format!("notes for the report: {error}"))
+}
+
+fn document(
+    notes: BufWriter<File>,
+    arguments: &Arguments,
+    plan: &Plan,
+    outcome: &Outcome,
+) -> std::io::Result<()> {
+    let cluster = match plan.shaper.cluster {
+        Cluster::Macroblocks(count) => json!(count),
+        Cluster::Block => json!("block"),
+    };
+    let head = json!({
+        "schema": 1,
+        "seaway": env!("CARGO_PKG_VERSION"),
+        "input": arguments.input,
+        "output": arguments.output,
+        "method": arguments.method_name(),
+        "cluster": cluster,
+        "window": plan.shaper.window,
+        "threads": plan.shaper.threads,
+        "target": {
+            "rate_bps": arguments.rate.map(Bitrate::as_bps),
+            "ratio": arguments.ratio,
+            "rate_schedule": arguments.rate_schedule,
+        },
+        "target_held": !outcome.report.totals.missed_target(),
+        "interrupted": outcome.interrupted,
+        "totals": outcome.report.totals,
+        "container": outcome.report.container,
+    });
+    let head = serde_json::to_string_pretty(&head)?;
+    let mut out = std::io::stdout().lock();
+    write!(out, "{},\n  \"pictures\": [", head.trim_end_matches("\n}"))?;
+    let mut notes = notes.into_inner()?;
+    notes.rewind()?;
+    std::io::copy(&mut BufReader::new(notes), &mut out)?;
+    writeln!(out, "\n  ]\n}}")
+}
+
+/// A few lines for a reader.
+fn summary(arguments: &Arguments, outcome: &Outcome) -> String {
+    let Report { totals, container } = &outcome.report;
+    let rate = |bps| format!("{:.3}", Bitrate::from_bps_f64(bps));
+    let mut lines = vec![
+        format!(
+            "{}: {}, {} pictures, {:.2} s",
+            arguments.input, container.format, totals.pictures, totals.seconds
+        ),
+        format!(
+            "video {} -> {} ({:.1} %), {} -> {} B in all",
+            rate(totals.rate_in_bps),
+            rate(totals.rate_out_bps),
+            100.0 * totals.bits_out as f64 / totals.bits_in.max(1) as f64,
+            container.bytes_in,
+            container.bytes_out,
+        ),
+    ];
+    let mut note = |count: u64, what: &str| {
+        if count > 0 {
+            lines.push(format!("{count} {what}"));
+        }
+    };
+    note(totals.damaged_slices, "damaged slices copied as they are");
+    note(totals.left_alone.not_readable, "pictures that cannot be read copied as they are");
+    note(container.given_up, "pictures left as they are for want of memory");
+    if let Some(transport) = &container.transport {
+        note(transport.continuity_errors, "gaps in the video's packets");
+        note(transport.transport_errors, "packets with an error flag");
+        note(transport.sync_losses, "losses of sync");
+        note(transport.crc_errors, "damaged programme tables");
+        note(transport.scrambled_packets, "packets of the video that cannot be read");
+        if let Some(pacing) = &transport.pacing {
+            note(pacing.underflows, "pictures too late for their decoding time");
+        }
+    }
+    if totals.missed_target() {
+        let allowed = totals.bits_allowed / totals.seconds.max(f64::MIN_POSITIVE);
+        lines.push(format!("MISSED: {} asked, {} is the least", rate(allowed), rate(totals.rate_out_bps)));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}

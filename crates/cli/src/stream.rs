@@ -1,0 +1,165 @@
+//! Streams of bytes in and out: files, pipes, standard input and output.
+
+use crate::commands::Failure;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+use tempfile::NamedTempFile;
+
+/// Bytes a read, and reads that may wait.
+const CHUNK: usize = 256 << 10;
+const WAITING: usize = 4;
+
+/// How often a source without news is left to look at other things.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Where bytes come from. A thread of its own reads, so that a silent pipe holds nothing up.
+#[derive(Debug)]
+pub(crate) struct Source {
+    name: String,
+    len: Option<u64>,
+    chunks: Receiver<std::io::Result<Vec<u8>>>,
+}
+
+/// What a [`Source`] has.
+#[derive(Debug)]
+pub(crate) enum Chunk {
+    Bytes(Vec<u8>),
+    /// Nothing yet.
+    Nothing,
+    /// Nothing more.
+    End,
+}
+
+impl Source {
+    /// Opens a file; `-` is standard input.
+    pub(crate) fn open(name: &str) -> Result<Source, Failure> {
+        let failed = |error: std::io::Error| Failure::input(&format!("{name}: {error}"));
+        let (mut reader, len): (Box<dyn Read + Send>, _) = if name == "-" {
+            (Box::new(std::io::stdin()), None)
+        } else {
+            let file = File::open(name).map_err(failed)?;
+            let metadata = file.metadata().map_err(failed)?;
+            if metadata.is_dir() {
+                return Err(Failure::input(&format!("{name}: a folder; expected a stream")));
+            }
+            let len = metadata.is_file().then_some(metadata.len());
+            (Box::new(file), len)
+        };
+        let (sender, chunks) = sync_channel(WAITING);
+        std::thread::spawn(move || {
+            loop {
+                let mut chunk = vec![0; CHUNK];
+                let read = match reader.read(&mut chunk) {
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                    Ok(0) => return,
+                    read => read,
+                };
+                let ends = read.is_err();
+                let sent = sender.send(read.map(|len| {
+                    chunk.truncate(len);
+                    chunk
+                }));
+                if ends || sent.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Source { name: name.to_owned(), len, chunks })
+    }
+
+    /// The length in bytes, where it is known beforehand.
+    pub(crate) fn len(&self) -> Option<u64> {
+        self.len
+    }
+
+    /// Waits a moment for the next bytes.
+    pub(crate) fn next(&self) -> Result<Chunk, Failure> {
+        match self.chunks.recv_timeout(PATIENCE) {
+            Ok(Ok(bytes)) => Ok(Chunk::Bytes(bytes)),
+            Ok(Err(error)) => Err(Failure::running(&format!("{}: {error}", self.name))),
+            Err(RecvTimeoutError::Timeout) => Ok(Chunk::Nothing),
+            Err(RecvTimeoutError::Disconnected) => Ok(Chunk::End),
+        }
+    }
+}
+
+/// Where bytes go. A file is written beside and renamed at the end, so that nothing half-written is found.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    name: String,
+    target: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    Stdout(std::io::Stdout),
+    /// A device or a pipe: it stays what it is.
+    Special(File),
+    Draft(NamedTempFile, PathBuf),
+}
+
+impl Sink {
+    /// Begins a file; `-` is standard output.
+    pub(crate) fn create(name: &str) -> Result<Sink, Failure> {
+        let failed = |error: std::io::Error| Failure::input(&format!("{name}: {error}"));
+        let path = Path::new(name);
+        let target = if name == "-" {
+            Target::Stdout(std::io::stdout())
+        } else if path.is_dir() {
+            return Err(Failure::input(&format!("{name}: a folder; expected a file to write")));
+        } else if path.exists() && !path.is_file() {
+            Target::Special(File::options().write(true).open(path).map_err(failed)?)
+        } else {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let draft = tempfile::Builder::new()
+                .prefix(".seaway-")
+                .tempfile_in(parent.unwrap_or(Path::new(".")))
+                .map_err(failed)?;
+            Target::Draft(draft, path.to_owned())
+        };
+        Ok(Sink { name: name.to_owned(), target })
+    }
+
+    /// Standard output is taken by the stream.
+    pub(crate) fn is_stdout(&self) -> bool {
+        matches!(self.target, Target::Stdout(_))
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = match &mut self.target {
+            Target::Stdout(stdout) => return stdout.write_all(bytes).map_err(|e| Failure::output(&e)),
+            Target::Special(file) => file.write_all(bytes),
+            Target::Draft(draft, _) => draft.write_all(bytes),
+        };
+        written.map_err(|error| Failure::running(&format!("{}: {error}", self.name)))
+    }
+
+    /// The stream is whole: puts it in its place.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let Sink { name, target } = self;
+        let failed = |error: std::io::Error| Failure::running(&format!("{name}: {error}"));
+        match target {
+            Target::Stdout(mut stdout) => stdout.flush().map_err(|error| Failure::output(&error)),
+            Target::Special(mut file) => file.flush().map_err(failed),
+            Target::Draft(draft, path) => {
+                readable(draft.as_file()).map_err(failed)?;
+                draft.persist(path).map(drop).map_err(|error| failed(error.error))
+            }
+        }
+    }
+}
+
+/// A temporary file is its owner's alone; an output is like any other file.
+#[cfg(unix)]
+fn readable(file: &File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable(_file: &File) -> std::io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! `seaway shape`.
+
+use super::util::{Bench, Run};
+use std::io::Write;
+use std::process::Stdio;
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpeg/tests/fixtures/");
+const ALL: [&str; 5] = ["two_programmes.ts", "program.vob", "system.mpg", "packs.mpg", "elementary.m2v"];
+
+fn fixture(name: &str) -> String {
+    format!("{FIXTURES}{name}")
+}
+
+fn size(bench: &Bench, name: &str) -> u64 {
+    std::fs::metadata(bench.path().join(name)).unwrap().len()
+}
+
+#[test]
+fn at_a_ratio_of_one_the_file_is_the_same() {
+    let bench = Bench::new();
+    for name in ALL {
+        let run = bench.run(&["shape", &fixture(name), "out", "--ratio", "1"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_eq!(run.stderr, "");
+        assert!(std::fs::read(bench.path().join("out")).unwrap() == std::fs::read(fixture(name)).unwrap());
+    }
+}
+
+#[test]
+fn a_smaller_stream_of_the_same_kind() {
+    let bench = Bench::new();
+    for name in ALL {
+        let run = bench.run(&["shape", &fixture(name), "out", "--ratio", "0.8", "--json"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let report = run.json();
+        let number = |field: &str| report["totals"][field].as_u64().unwrap();
+        assert!(number("bits_out") < number("bits_in") * 83 / 100);
+        assert_eq!(report["pictures"].as_array().unwrap().len() as u64, number("pictures"));
+        assert_eq!(report["pictures"][0]["kind"], "I");
+        assert_eq!(report["container"]["bytes_out"], size(&bench, "out"));
+        let again = bench.run(&["shape", "out", "again", "--ratio", "1", "--json"]).json();
+        assert_eq!(again["container"]["format"], report["container"]["format"]);
+        assert_eq!(again["totals"]["pictures"], report["totals"]["pictures"]);
+        assert_eq!(again["totals"]["bits_in"], report["totals"]["bits_out"]);
+    }
+}
+
+#[test]
+fn transport_streams_keep_their_rate_or_get_another() {
+    let bench = Bench::new();
+    let shape = |multiplex: &str| {
+        let input = fixture("two_programmes.ts");
+        let run = bench.run(&["shape", &input, "out", "--ratio", "0.7", "--multiplex", multiplex]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        size(&bench, "out")
+    };
+    let before = std::fs::metadata(fixture("two_programmes.ts")).unwrap().len();
+    assert_eq!(shape("keep"), before);
+    assert!(shape("variable") < before * 95 / 100);
+    let constant = shape("540 kbit/s");
+    assert!(constant < before && constant % 188 == 0, "{constant}");
+}
+
+#[test]
+fn through_pipes() {
+    let bench = Bench::new();
+    let stream = std::fs::read(fixture("two_programmes.ts")).unwrap();
+    let mut child = bench
+        .command(&["shape", "-", "-", "--rate", "120 kbit/s"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = stream.clone();
+    let feed = std::thread::spawn(move || stdin.write_all(&input).unwrap());
+    let output = child.wait_with_output().unwrap();
+    feed.join().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stdout.len(), stream.len());
+    assert!(String::from_utf8(output.stderr).unwrap().contains("transport stream"));
+}
+
+#[test]
+fn a_schedule_from_a_file() {
+    let bench = Bench::new();
+    bench.write("rates", "0 s, 1 Mbit/s\n0.6 s, 120 kbit/s\n");
+    let input = fixture("elementary.m2v");
+    let run =
+        bench.run(&["shape", &input, "out", "--rate-schedule", "rates", "--json", "--method", "memoryless"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let report = run.json();
+    let changed = |picture: &serde_json::Value| picture["bits_in"] != picture["bits_out"];
+    let pictures = report["pictures"].as_array().unwrap();
+    assert!(!pictures[..14].iter().any(changed) && pictures[17..].iter().any(changed));
+    bench.write("rates", "0 s, 1 Mbit/s\n0.6 s, 120\n");
+    let run = bench.run(&["shape", &input, "other", "--rate-schedule", "rates"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("rates: line 2"), "{}", run.stderr);
+}
+
+#[test]
+fn a_target_out_of_reach_is_missed_with_both_numbers() {
+    let bench = Bench::new();
+    let run = bench.run(&["shape", &fixture("elementary.m2v"), "out", "--rate", "10 kbit/s"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(run.stdout.contains("MISSED: 10.000 kbit/s asked"), "{}", run.stdout);
+    assert!(size(&bench, "out") > 0);
+}
+
+#[test]
+fn bad_input_is_named_and_leaves_nothing() {
+    let bench = Bench::new();
+    bench.write("words.txt", "no video in here\n");
+    bench.write("file.mp4", "\0\0\0\u{18}ftypmp42\0\0\0\0");
+    let fails = |arguments: &[&str], told: &str| {
+        let Run { code, stdout, stderr } = bench.run(arguments);
+        assert_eq!((code, stdout.as_str()), (Some(2), ""));
+        assert!(stderr.contains(told), "{stderr}");
+    };
+    fails(
+        &["shape", "words.txt", "out", "--ratio", "0.5"],
+        "words.txt: expected MPEG-1 or MPEG-2 video, the input is text",
+    );
+    fails(&["shape", "file.mp4", "out", "--ratio", "0.5"], "MP4");
+    fails(&["shape", "missing", "out", "--ratio", "0.5"], "missing:");
+    fails(&["shape", ".", "out", "--ratio", "0.5"], "a folder");
+    let input = fixture("elementary.m2v");
+    fails(&["shape", &input, "out"], "--ratio");
+    fails(&["shape", &input, "out", "--ratio", "0.5", "--rate", "1 Mbit/s"], "cannot be used with");
+    fails(&["shape", &input, "out", "--rate", "1000"], "unit");
+    fails(&["shape", &input, "out", "--ratio", "0.5", "--method", "magic"], "memoryless");
+    fails(&["shape", &input, "-", "--ratio", "0.5", "--json"], "standard output");
+    let transport = fixture("two_programmes.ts");
+    fails(&["shape", &transport, "out", "--ratio", "0.5", "--program", "9"], "programme 9");
+    fails(&["shape", &transport, "out", "--ratio", "0.9", "--multiplex", "2000 Mbit/s"], "multiplex rate");
+    assert_eq!(bench.names("."), ["file.mp4", "words.txt"]);
+}
