@@ -17,10 +17,12 @@
 
 mod allowance;
 mod controller;
+pub mod ctfrc;
 mod decision;
 mod feedback;
 mod feedback_source;
 mod fixed;
+pub mod multfrc;
 mod packet;
 pub mod parts;
 pub mod policy;

@@ -6,10 +6,12 @@
 
 use crate::allowance::{Allowance, Probe, Target};
 use crate::controller::RateController;
+use crate::ctfrc::{Ctfrc, CtfrcReceiver};
 use crate::decision::{Decision, Gauge};
 use crate::feedback::{BufferLevel, Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::fixed::{Fixed, FixedFeedback};
+use crate::multfrc::{Multfrc, MultfrcReceiver};
 use crate::packet::{Lane, SentPacket, Stamp};
 use crate::signal::LocalSignal;
 use crate::spec::{ControlSpec, SpecError};
@@ -69,7 +71,8 @@ pub struct Setting {
 type Built = Result<(AnyController, AnyFeedbackSource), SpecError>;
 
 /// Every controller there is.
-pub const CONTROLLERS: &[ControllerInfo] = &[Fixed::INFO, Tfrc::INFO, Window::INFO];
+pub const CONTROLLERS: &[ControllerInfo] =
+    &[Fixed::INFO, Tfrc::INFO, Multfrc::INFO, Ctfrc::INFO, Window::INFO];
 
 /// Makes both halves of the controller that `spec` names.
 ///
@@ -178,6 +181,21 @@ impl<'a> Options<'a> {
     }
 }
 
+/// Two lists of options as one, for a controller that builds on another.
+pub(crate) const fn join_options<const A: usize, const B: usize, const N: usize>(
+    first: [OptionInfo; A],
+    second: [OptionInfo; B],
+) -> [OptionInfo; N] {
+    assert!(A + B == N);
+    let mut all = [first[0]; N];
+    let mut index = 0;
+    while index < N {
+        all[index] = if index < A { first[index] } else { second[index - A] };
+        index += 1;
+    }
+    all
+}
+
 /// An option that is on or off.
 pub(crate) struct Switch(pub(crate) bool);
 
@@ -216,20 +234,20 @@ macro_rules! dispatch {
 
 any!(
     /// The sending half of a built-in controller. The trait stays usable as `Box<dyn RateController>` too.
-    AnyController { Fixed(Fixed), Tfrc(Tfrc), Window(Window) }
+    AnyController { Fixed(Fixed), Tfrc(Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), Window(Window) }
 );
 
 any!(
     /// The receiving half of a built-in controller.
-    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), EveryPacket(EveryPacket) }
+    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), Multfrc(MultfrcReceiver), Ctfrc(CtfrcReceiver), EveryPacket(EveryPacket) }
 );
 
 macro_rules! controller {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Window], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Multfrc Ctfrc Window], $half => $call) };
 }
 
 macro_rules! source {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc EveryPacket], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc Multfrc Ctfrc EveryPacket], $half => $call) };
 }
 
 impl RateController for AnyController {

@@ -12,6 +12,10 @@ const VARIANTS: &[&str] = &[
     "tfrc(count=3, loss=sender)",
     "tfrc(equation=simple, segment=per-packet)",
     "tfrc(sp=on, t_rto=coarse)",
+    "multfrc(form=iimd, loss=sender)",
+    "multfrc(form=lerd)",
+    "multfrc(form=weighted, n=2.5)",
+    "ctfrc(form=aio, rtt_min=average)",
 ];
 
 #[test]

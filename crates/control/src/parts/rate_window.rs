@@ -38,8 +38,13 @@ impl RateWindow {
 
     /// A packet arrived.
     pub fn count(&mut self, size: DataSize) {
-        self.total.bytes = self.total.bytes.saturating_add(size.as_bytes());
+        self.count_bytes(size);
         self.total.packets += 1;
+    }
+
+    /// Bytes arrived that count as no packet.
+    pub fn count_bytes(&mut self, size: DataSize) {
+        self.total.bytes = self.total.bytes.saturating_add(size.as_bytes());
     }
 
     /// A point to measure from: a report was made.

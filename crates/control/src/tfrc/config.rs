@@ -2,7 +2,7 @@
 
 use super::equation::{Equation, RetransmitTimeout, TimeoutEstimator};
 use crate::parts::ArrivalRate;
-use crate::registry::{OptionInfo, Options, Setting, Switch};
+use crate::registry::{OptionInfo, Options, Setting, Switch, join_options};
 use crate::spec::SpecError;
 use seaway_units::{DataSize, Ecn};
 use std::str::FromStr;
@@ -65,20 +65,14 @@ pub enum LossSide {
 }
 
 /// Segment of the equation in TFRC-SP, bytes (RFC 4828 section 3).
-pub(super) const NOMINAL_SEGMENT: f64 = 1460.0;
+pub(crate) const NOMINAL_SEGMENT: f64 = 1460.0;
 
-pub(super) const OPTIONS: &[OptionInfo] = &[
+pub(crate) const CONNECTION_OPTIONS: [OptionInfo; 10] = [
     OptionInfo {
         name: "profile",
         default: "rfc5348",
         range: "rfc5348 or rfc3448",
         about: "whose rules the connection follows",
-    },
-    OptionInfo {
-        name: "count",
-        default: "1",
-        range: "1 to 64",
-        about: "parallel connections, each a whole TFRC (S003)",
     },
     OptionInfo {
         name: "equation",
@@ -136,6 +130,15 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     },
 ];
 
+const COUNT: OptionInfo = OptionInfo {
+    name: "count",
+    default: "1",
+    range: "1 to 64",
+    about: "parallel connections, each a whole TFRC (S003)",
+};
+
+pub(super) const OPTIONS: [OptionInfo; 11] = join_options(CONNECTION_OPTIONS, [COUNT]);
+
 impl Config {
     /// The profile's defaults for a flow.
     pub const fn new(profile: Profile, setting: Setting) -> Self {
@@ -164,7 +167,7 @@ impl Config {
         Ok(Self {
             equation: match options.take("equation")?.unwrap_or(defaults.equation) {
                 Equation::Full { .. } => Equation::Full { clamp },
-                simple @ Equation::Simple { .. } => simple,
+                other => other,
             },
             retransmit_timeout: options.take("t_rto")?.unwrap_or(defaults.retransmit_timeout),
             segment: options.take("segment")?.unwrap_or(defaults.segment),
@@ -180,7 +183,7 @@ impl Config {
     }
 
     /// Floor of the discount factor (`THRESHOLD`).
-    pub(super) fn discount_floor(&self) -> f64 {
+    pub(crate) fn discount_floor(&self) -> f64 {
         match self.profile {
             _ if !self.discounting => 1.0,
             Profile::Rfc5348 => 0.25,
@@ -190,7 +193,7 @@ impl Config {
 
     /// A rate of arrival in segments a second, the unit of the equation. Where the segment is the mean of the
     /// packets, packets are counted: the receiver need not know the size.
-    pub(super) fn segments(&self, rate: ArrivalRate) -> f64 {
+    pub(crate) fn segments(&self, rate: ArrivalRate) -> f64 {
         match self.segment {
             _ if self.small_packets => rate.bytes / NOMINAL_SEGMENT,
             Segment::Fixed(size) => rate.bytes / size.as_bytes_f64(),
@@ -198,7 +201,7 @@ impl Config {
         }
     }
 
-    pub(super) const fn timeout_estimator(&self) -> TimeoutEstimator {
+    pub(crate) const fn timeout_estimator(&self) -> TimeoutEstimator {
         TimeoutEstimator::new(self.retransmit_timeout)
     }
 }

@@ -4,7 +4,7 @@ use seaway_units::Timestamp;
 
 /// Keeps two instants at which the sender was *not* data-limited: enough to answer for each feedback packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct DataLimited {
+pub(crate) struct DataLimited {
     /// `NotLimited1`, `NotLimited2`; `None` before the first.
     first: Option<Timestamp>,
     second: Option<Timestamp>,
@@ -15,7 +15,7 @@ pub(super) struct DataLimited {
 
 impl DataLimited {
     /// The sender used up its allowance just now.
-    pub(super) fn not_limited(&mut self, now: Timestamp) {
+    pub(crate) fn not_limited(&mut self, now: Timestamp) {
         if self.first <= self.newest {
             self.first = Some(now);
         } else if self.second <= self.next {
@@ -25,7 +25,7 @@ impl DataLimited {
 
     /// Feedback came at `now` about packets up to the one that left at `newest`: whether the sender was
     /// data-limited all through the round-trip time before that one.
-    pub(super) fn on_feedback(&mut self, now: Timestamp, newest: Timestamp, rtt: f64) -> bool {
+    pub(crate) fn on_feedback(&mut self, now: Timestamp, newest: Timestamp, rtt: f64) -> bool {
         // Inside (T_old, T_new]; the difference does not stop at the origin of the clock.
         let inside =
             |at: Option<Timestamp>| at.is_some_and(|at| at <= newest && newest.since(at).as_secs_f64() < rtt);

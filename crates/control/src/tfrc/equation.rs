@@ -16,6 +16,11 @@ pub enum Equation {
         /// The constant; theory gives sqrt(3/2).
         k: f64,
     },
+    /// MulTFRC's: as many packets as `n` flows, `n` any number above zero (draft-irtf-iccrg-multfrc).
+    Weighted {
+        /// How many flows it is worth.
+        n: f64,
+    },
 }
 
 /// The least loss event rate that is told from none.
@@ -28,6 +33,11 @@ impl Equation {
     /// Packets a second at round-trip time `rtt` and retransmission timeout `t_rto`, both in seconds, and loss
     /// event rate `p`, from 1e-8 to 1. Times the segment size it is `X_Bps`.
     pub fn packet_rate(self, p: f64, rtt: f64, t_rto: f64) -> f64 {
+        self.packet_rate_losing(1.0, p, rtt, t_rto)
+    }
+
+    /// The same where a loss event loses `j` packets on average; only the weighted equation looks at that.
+    pub fn packet_rate_losing(self, j: f64, p: f64, rtt: f64, t_rto: f64) -> f64 {
         let p = p.clamp(LEAST_LOSS, 1.0);
         match self {
             Self::Full { clamp } => {
@@ -36,6 +46,9 @@ impl Equation {
                 1.0 / (rtt * (2.0 * p / 3.0).sqrt() + t_rto * timeout_share * p * (1.0 + 32.0 * p * p))
             }
             Self::Simple { k } => k / (rtt * p.sqrt()),
+            // The formula is 21 % off at N = 1 and p = 0.05: there the plain one stands.
+            Self::Weighted { n: 1.0 } => Self::RFC.packet_rate(p, rtt, t_rto),
+            Self::Weighted { n } => weighted(n, j, p, rtt, t_rto),
         }
     }
 
@@ -54,6 +67,25 @@ impl Equation {
         }
         (low * high).sqrt()
     }
+}
+
+/// Packets a second of `n` flows (draft-irtf-iccrg-multfrc), for one acknowledgement a packet.
+fn weighted(n: f64, j: f64, p: f64, rtt: f64, t_rto: f64) -> f64 {
+    // All lost: 1 - p would divide by zero, and no flow sends more than one at the longest timeout.
+    let p = p.min(0.999_999);
+    let j = if n <= 1.0 { 1.0 } else { j.clamp(1.0, n.ceil()) };
+    let affected = if n < 1.0 {
+        1.0
+    } else {
+        let affected = if n < 12.0 { n * (1.0 - libm::pow(1.0 - 1.0 / n, j)) } else { j };
+        affected.min(n.ceil()).max(1.0)
+    };
+    let spread = n - 2.0 * affected;
+    let root = (p * affected * (24.0 * n * n + p * affected * spread * spread)).sqrt();
+    let x = (affected * p * (2.0 * affected - n) + root) / (6.0 * n * n * p);
+    let z = t_rto * (1.0 + 32.0 * p * p) / (1.0 - p);
+    let timeouts = (2.0 * j * z / (rtt * (1.0 + 3.0 * n / j) * x * x)).min(n * z / (x * rtt)).min(n);
+    (1.0 - timeouts / n) / (p * x * rtt) + timeouts / (z * (1.0 - p))
 }
 
 impl FromStr for Equation {
@@ -270,6 +302,34 @@ mod tests {
         }
         for (rtt, timeout) in [(0.1, 0.3), (0.2, 0.6), (0.3, 0.9)] {
             assert!((settled(rtt, 1) - timeout).abs() < 1e-9, "{rtt}");
+        }
+    }
+
+    /// MulTFRC's check values: s = 1000, R = 0.1, j = 1, `t_RTO` = 0.4 s, B/s.
+    #[test]
+    fn weighted_equation() {
+        for (n, rates) in [
+            (0.5, [189_499.0, 56_389.0, 21_531.0]),
+            (2.0, [771_955.0, 236_612.0, 89_098.0]),
+            (4.0, [1_548_457.0, 476_404.0, 176_940.0]),
+            (8.0, [3_101_416.0, 955_793.0, 351_778.0]),
+        ] {
+            for (p, rate) in [0.001, 0.01, 0.05].into_iter().zip(rates) {
+                let ours = 1000.0 * Equation::Weighted { n }.packet_rate(p, 0.1, 0.4);
+                assert!((ours - rate).abs() <= 1.0, "N = {n}, p = {p}: {ours}");
+            }
+        }
+        for (p, formula, plain) in
+            [(0.001, 383_673.0, 383_844.0), (0.01, 116_571.0, 112_332.0), (0.05, 44_544.0, 36_859.0)]
+        {
+            assert!((1000.0 * weighted(1.0, 1.0, p, 0.1, 0.4) - formula).abs() <= 1.0, "{p}");
+            assert!((1000.0 * Equation::Weighted { n: 1.0 }.packet_rate(p, 0.1, 0.4) - plain).abs() <= 1.0);
+        }
+        for n in [0.1, 0.5, 3.7, 20.0] {
+            for p in [0.0, 1e-8, 0.5, 1.0] {
+                let rate = Equation::Weighted { n }.packet_rate_losing(5.0, p, 0.1, 0.4);
+                assert!(rate.is_finite() && rate > 0.0, "N = {n}, p = {p}: {rate}");
+            }
         }
     }
 

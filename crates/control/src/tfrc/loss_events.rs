@@ -51,12 +51,16 @@ struct Losses {
     step: f64,
     /// Round-trip time when they were found out, infinite while it is not known.
     rtt: f64,
+    /// It arrived, with a congestion mark: no late arrival takes that back.
+    marked: bool,
 }
 
 /// The loss intervals as they stand behind some losses.
 #[derive(Debug, Clone, Copy)]
 struct History {
     intervals: LossIntervals,
+    /// Packets lost in each of them.
+    losses: LossIntervals,
     event: Option<Event>,
     events: u64,
 }
@@ -80,21 +84,45 @@ const HIGHEST_SEQUENCE: u64 = 1 << 62;
 const MOST_EVENTS_A_HOLE: u64 = 16;
 
 impl LossEvents {
-    const MOST_HOLES: usize = 16;
-    const MOST_RECENT: usize = 32;
+    const MOST_HOLES: usize = 8;
+    const MOST_RECENT: usize = 16;
 
     /// Nothing arrived. `discount_floor` as in [`LossIntervals::new`].
     pub(crate) fn new(discount_floor: f64, small_packets: bool) -> Self {
-        let history = History { intervals: LossIntervals::new(discount_floor), event: None, events: 0 };
+        let (holes, recent) =
+            (VecDeque::with_capacity(Self::MOST_HOLES + 2), VecDeque::with_capacity(Self::MOST_RECENT + 2));
+        Self::with_buffers(discount_floor, small_packets, holes, recent)
+    }
+
+    fn with_buffers(
+        discount_floor: f64,
+        small_packets: bool,
+        holes: VecDeque<Hole>,
+        recent: VecDeque<Losses>,
+    ) -> Self {
+        let history = History {
+            intervals: LossIntervals::new(discount_floor),
+            losses: LossIntervals::new(1.0),
+            event: None,
+            events: 0,
+        };
         Self {
             small_packets,
             highest: None,
-            holes: VecDeque::with_capacity(Self::MOST_HOLES + 2),
-            recent: VecDeque::with_capacity(Self::MOST_RECENT + 2),
+            holes,
+            recent,
             settled: history,
             present: history,
             first_interval: 1.0,
         }
+    }
+
+    /// Forgets everything and begins anew in the same memory.
+    pub(crate) fn clear(&mut self, discount_floor: f64) {
+        let (mut holes, mut recent) = (std::mem::take(&mut self.holes), std::mem::take(&mut self.recent));
+        holes.clear();
+        recent.clear();
+        *self = Self::with_buffers(discount_floor, self.small_packets, holes, recent);
     }
 
     /// Whether `sequence` is above all that arrived.
@@ -131,7 +159,7 @@ impl LossEvents {
         if marked {
             // A hole before a marked packet begins the event (RFC 5348 section 5.2).
             self.judge_holes(rtt, |hole| hole.losses.first < sequence);
-            self.lose(Losses { first: sequence, count: 1, at: now, step: 0.0, rtt });
+            self.lose(Losses { first: sequence, count: 1, at: now, step: 0.0, rtt, marked: true });
         }
         self.judge_holes(rtt, Hole::is_lost);
         Change { event: self.present.events > events, undone: false }
@@ -145,6 +173,33 @@ impl LossEvents {
         let young = self.small_packets && rtt.is_some_and(|rtt| now.as_secs_f64() - event.at <= 2.0 * rtt);
         let mean = self.present.intervals.mean((!young).then_some(open));
         mean.map_or(0.0, |mean| (1.0 / mean).clamp(LEAST_LOSS, 1.0))
+    }
+
+    /// Packets lost in a loss event, averaged as the intervals are; 1 before there were two.
+    pub(crate) fn losses_per_event(&self) -> f64 {
+        self.present.losses.mean(None).unwrap_or(1.0)
+    }
+
+    /// What is heard first is packet `sequence`: nothing below it was lost.
+    pub(crate) fn begin_at(&mut self, now: Timestamp, sequence: u64) {
+        self.highest = sequence.checked_sub(1).map(|before| (before, now.as_secs_f64()));
+    }
+
+    /// A packet outside this sequence was marked: it counts as a mark on the newest packet within.
+    pub(crate) fn on_mark(
+        &mut self,
+        now: Timestamp,
+        rtt: f64,
+        first_interval: impl FnOnce() -> f64,
+    ) -> Change {
+        let Some((highest, _)) = self.highest else { return Change::default() };
+        let events = self.present.events;
+        if self.present.event.is_none() {
+            self.first_interval = first_interval();
+        }
+        self.judge_holes(rtt, |_| true);
+        self.lose(Losses { first: highest, count: 1, at: now.as_secs_f64(), step: 0.0, rtt, marked: true });
+        Change { event: self.present.events > events, undone: false }
     }
 
     fn on_newest(&mut self, now: f64, sequence: u64) {
@@ -161,7 +216,8 @@ impl LossEvents {
             let count = sequence - below;
             // RFC 5348 section 5.2: interpolated between the arrivals on either side.
             let step = (now - before).max(0.0) / (count as f64 + 1.0);
-            let losses = Losses { first: below, count, at: before + step, step, rtt: f64::INFINITY };
+            let losses =
+                Losses { first: below, count, at: before + step, step, rtt: f64::INFINITY, marked: false };
             self.holes.push_back(Hole { losses, later: 1 });
         }
     }
@@ -228,6 +284,13 @@ impl LossEvents {
     }
 }
 
+impl Default for LossEvents {
+    /// Without memory of its own, to stand in for another for a moment.
+    fn default() -> Self {
+        Self::with_buffers(1.0, false, VecDeque::new(), VecDeque::new())
+    }
+}
+
 impl Hole {
     fn is_lost(&self) -> bool {
         self.later >= LATER_PACKETS
@@ -236,7 +299,7 @@ impl Hole {
 
 impl Losses {
     fn contains(&self, sequence: u64) -> bool {
-        sequence >= self.first && sequence - self.first < self.count
+        !self.marked && sequence >= self.first && sequence - self.first < self.count
     }
 
     /// What is left below and above `sequence`, which it contains.
@@ -307,6 +370,9 @@ impl History {
             let short = small_packets && at - event.at <= 2.0 * rtt;
             if short { packets / event.losses as f64 } else { packets }
         });
+        if let Some(event) = self.event {
+            self.losses.close(event.losses as f64);
+        }
         self.intervals.close(length);
         self.event = Some(Event { first, at, losses: 1 });
         self.events += 1;

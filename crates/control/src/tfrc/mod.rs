@@ -18,6 +18,10 @@ pub use config::{Config, LossSide, Profile, Segment};
 pub use equation::{Equation, RetransmitTimeout, TimeoutEstimator};
 pub use receiver::TfrcReceiver;
 
+pub(crate) use config::CONNECTION_OPTIONS;
+pub(crate) use receiver::LaneReceiver;
+pub(crate) use sender::{Cause, Worth};
+
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
@@ -26,12 +30,14 @@ use crate::packet::{Lane, SentPacket, Stamp};
 use crate::registry::{ControllerInfo, Kind};
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, Probability, RateRange, Timestamp};
-use sender::{Cause, Connection};
+use sender::Connection;
 
 /// The sending half of TFRC. It has a slow start of its own, so that of the limits `start` is not used.
 #[derive(Debug, Clone)]
 pub struct Tfrc {
-    lanes: Vec<Connection>,
+    /// The open connections, then those that may be opened.
+    all: Vec<Connection>,
+    open: usize,
     limits: RateRange,
     decisions: DecisionLog,
 }
@@ -41,7 +47,7 @@ impl Tfrc {
         name: "tfrc",
         source: "RFC 5348, RFC 3448, RFC 4828",
         kind: Kind::Rate,
-        options: config::OPTIONS,
+        options: &config::OPTIONS,
         build: |options, setting| {
             let config = Config::from_options(options, setting)?;
             let count = options.take_if("count", |count| (1..=64).contains(count))?.unwrap_or(1);
@@ -51,8 +57,14 @@ impl Tfrc {
 
     /// `count` connections side by side, at least one.
     pub fn new(config: Config, count: u8) -> Self {
+        Self::with_room(config, count, count)
+    }
+
+    /// `count` connections, and room for `most`.
+    pub(crate) fn with_room(config: Config, count: u8, most: u8) -> Self {
         Self {
-            lanes: vec![Connection::new(config); usize::from(count.max(1))],
+            all: vec![Connection::new(config); usize::from(most.max(count).max(1))],
+            open: usize::from(count.max(1)),
             limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
             decisions: DecisionLog::new(),
         }
@@ -60,15 +72,40 @@ impl Tfrc {
 
     /// What the connections allow in all, before the limits.
     fn allowed(&self) -> Bitrate {
-        Bitrate::from_bytes_per_second(self.lanes.iter().map(Connection::send_rate).sum())
+        Bitrate::from_bytes_per_second(self.connections().iter().map(Connection::send_rate).sum())
     }
 
     fn total(&self) -> Bitrate {
         self.limits.clamp(self.allowed())
     }
 
+    fn connections(&self) -> &[Connection] {
+        &self.all[..self.open]
+    }
+
+    fn connections_mut(&mut self) -> &mut [Connection] {
+        &mut self.all[..self.open]
+    }
+
+    /// Opens or closes connections, those with the highest lanes, until there are `count`: at least one, and no
+    /// more than there is room for.
+    pub(crate) fn set_count(&mut self, count: u8) {
+        let count = usize::from(count.max(1)).min(self.all.len());
+        for closed in self.all.get_mut(self.open..count).unwrap_or_default() {
+            closed.reopen();
+        }
+        self.open = count;
+    }
+
+    /// What each connection stands for from now on.
+    pub(crate) fn set_worth(&mut self, worth: Worth) {
+        for lane in self.connections_mut() {
+            lane.set_worth(worth);
+        }
+    }
+
     /// Does something to the connections and notes what became of the rate.
-    fn change(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> Option<Cause>) {
+    pub(crate) fn change(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> Option<Cause>) {
         let before = self.total();
         let Some(cause) = act(self) else { return };
         let after = self.total();
@@ -82,17 +119,19 @@ impl Tfrc {
 
 impl RateController for Tfrc {
     fn stamp(&mut self, _now: Timestamp, _next: &SentPacket) -> Stamp {
-        Stamp { ecn: self.lanes[0].config.ecn, tag: None }
+        Stamp { ecn: self.all[0].config.ecn, tag: None }
     }
 
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        if let Some(lane) = self.lanes.get_mut(usize::from(packet.lane.0)) {
+        if let Some(lane) = self.connections_mut().get_mut(usize::from(packet.lane.0)) {
             lane.on_sent(now, packet);
         }
     }
 
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
-        self.change(now, |tfrc| tfrc.lanes.get_mut(usize::from(feedback.lane.0))?.on_feedback(now, feedback));
+        self.change(now, |tfrc| {
+            tfrc.connections_mut().get_mut(usize::from(feedback.lane.0))?.on_feedback(now, feedback)
+        });
     }
 
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
@@ -106,7 +145,7 @@ impl RateController for Tfrc {
                 ))
             }),
             LocalSignal::FeedbackEvery(interval) => {
-                for lane in &mut self.lanes {
+                for lane in &mut self.all {
                     lane.feedback_every(interval);
                 }
             }
@@ -115,13 +154,13 @@ impl RateController for Tfrc {
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        for index in 0..self.lanes.len() {
-            self.change(now, |tfrc| tfrc.lanes[index].handle_timeout(now));
+        for index in 0..self.open {
+            self.change(now, |tfrc| tfrc.all[index].handle_timeout(now));
         }
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.lanes.iter().filter_map(Connection::nofeedback_at).min()
+        self.connections().iter().filter_map(Connection::nofeedback_at).min()
     }
 
     fn poll_decision(&mut self) -> Option<Decision> {
@@ -129,13 +168,13 @@ impl RateController for Tfrc {
     }
 
     fn lanes(&self) -> u8 {
-        self.lanes.len() as u8
+        self.open as u8
     }
 
     fn allowance(&self, lane: Lane) -> Allowance {
         let (allowed, total) = (self.allowed().as_bps_f64(), self.total().as_bps_f64());
         let factor = if allowed > 0.0 { total / allowed } else { 1.0 };
-        self.lanes
+        self.connections()
             .get(usize::from(lane.0))
             .map_or(Allowance::paced(Bitrate::ZERO), |lane| lane.allowance(factor))
     }
@@ -145,16 +184,16 @@ impl RateController for Tfrc {
     }
 
     fn phase(&self) -> &'static str {
-        self.lanes[0].phase()
+        self.all[0].phase()
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
-        let count = self.lanes.len() as f64;
-        let sum = |of: fn(&Connection) -> f64| self.lanes.iter().map(of).sum::<f64>();
+        let count = self.open as f64;
+        let sum = |of: fn(&Connection) -> f64| self.connections().iter().map(of).sum::<f64>();
         visit(Gauge::new("lanes", count, ""));
         visit(Gauge::new("allowed_rate", sum(|lane| lane.rate) * 8.0, "bit/s"));
         visit(Gauge::new("loss_event_rate", sum(|lane| lane.loss_event_rate) / count, ""));
-        if self.lanes.iter().all(|lane| lane.rtt.get().is_some()) {
+        if self.connections().iter().all(|lane| lane.rtt.get().is_some()) {
             visit(Gauge::new("rtt", sum(|lane| lane.rtt.get().unwrap_or(0.0)) / count, "s"));
             visit(Gauge::new("damping", sum(|lane| lane.rtt.damping()) / count, ""));
         }

@@ -8,7 +8,7 @@ use seaway_units::Timestamp;
 
 impl Connection {
     /// The timer ran out, if it did: silence for so long is taken for congestion.
-    pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<Cause> {
+    pub(crate) fn handle_timeout(&mut self, now: Timestamp) -> Option<Cause> {
         self.nofeedback_at().filter(|due| *due <= now)?;
         let before = self.rate;
         match (self.rtt.get(), self.config.profile) {

@@ -4,7 +4,7 @@ use seaway_units::Timestamp;
 
 /// The recent receive rates (`X_recv_set`), bytes a second. At first there is one that limits nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct ReceiveRates {
+pub(crate) struct ReceiveRates {
     entries: [(f64, Timestamp); Self::MOST],
     len: usize,
 }
@@ -13,22 +13,22 @@ impl ReceiveRates {
     const MOST: usize = 3;
 
     /// No limit; `now` is the time of the first data packet.
-    pub(super) const fn unlimited(now: Timestamp) -> Self {
+    pub(crate) const fn unlimited(now: Timestamp) -> Self {
         Self::only(f64::INFINITY, now)
     }
 
     /// A single rate.
-    pub(super) const fn only(rate: f64, now: Timestamp) -> Self {
+    pub(crate) const fn only(rate: f64, now: Timestamp) -> Self {
         Self { entries: [(rate, now); Self::MOST], len: 1 }
     }
 
     /// The highest of the set.
-    pub(super) fn max(&self) -> f64 {
+    pub(crate) fn max(&self) -> f64 {
         self.entries[..self.len].iter().fold(0.0, |max, (rate, _)| rate.max(max))
     }
 
     /// A sender that was not data-limited takes the rate in, and forgets those older than two round-trip times.
-    pub(super) fn update(&mut self, rate: f64, now: Timestamp, rtt: f64) {
+    pub(crate) fn update(&mut self, rate: f64, now: Timestamp, rtt: f64) {
         let mut kept = Self::only(rate, now);
         for (rate, at) in &self.entries[..self.len.min(Self::MOST - 1)] {
             if now.since(*at).as_secs_f64() <= 2.0 * rtt {
@@ -40,13 +40,13 @@ impl ReceiveRates {
     }
 
     /// A data-limited one keeps the highest alone, and no unlimited start.
-    pub(super) fn maximize(&mut self, rate: f64, now: Timestamp) {
+    pub(crate) fn maximize(&mut self, rate: f64, now: Timestamp) {
         let finite = self.entries[..self.len].iter().map(|(rate, _)| *rate).filter(|rate| rate.is_finite());
         *self = Self::only(finite.fold(rate, f64::max), now);
     }
 
     /// A data-limited sender lost packets: half of what was, and less of what is.
-    pub(super) fn halve_and_maximize(&mut self, rate: f64, now: Timestamp) {
+    pub(crate) fn halve_and_maximize(&mut self, rate: f64, now: Timestamp) {
         for (rate, _) in &mut self.entries[..self.len] {
             *rate /= 2.0;
         }

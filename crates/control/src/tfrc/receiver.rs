@@ -37,18 +37,18 @@ impl FeedbackSource for TfrcReceiver {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.lanes.iter().filter_map(|lane| lane.timer).min()
+        self.lanes.iter().filter_map(LaneReceiver::poll_timeout).min()
     }
 
     fn poll_report(&mut self, _now: Timestamp) -> Option<(Lane, PeerReport)> {
-        let due = |(index, lane): (usize, &mut LaneReceiver)| Some((Lane(index as u8), lane.pending.take()?));
+        let due = |(index, lane): (usize, &mut LaneReceiver)| Some((Lane(index as u8), lane.take_report()?));
         self.lanes.iter_mut().enumerate().find_map(due)
     }
 }
 
 /// The receiving half of one connection. It also runs at the sender, fed with the fate of packets.
 #[derive(Debug, Clone)]
-pub(super) struct LaneReceiver {
+pub(crate) struct LaneReceiver {
     config: Config,
     losses: LossEvents,
     window: RateWindow,
@@ -80,10 +80,26 @@ const LEAST_RTT: f64 = 100e-6;
 const LONGEST_RTT: f64 = 60.0;
 
 impl LaneReceiver {
-    pub(super) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config) -> Self {
+        Self::with_losses(config, LossEvents::new(config.discount_floor(), config.small_packets))
+    }
+
+    /// Begins anew, in the same memory: the connection was closed and another opened.
+    pub(crate) fn reopen(&mut self) {
+        self.losses.clear(self.config.discount_floor());
+        let losses = std::mem::take(&mut self.losses);
+        *self = Self::with_losses(self.config, losses);
+    }
+
+    /// Without memory of its own, to stand in for another for a moment.
+    pub(crate) fn hollow(config: Config) -> Self {
+        Self::with_losses(config, LossEvents::default())
+    }
+
+    fn with_losses(config: Config, losses: LossEvents) -> Self {
         Self {
             config,
-            losses: LossEvents::new(config.discount_floor(), config.small_packets),
+            losses,
             window: RateWindow::new(),
             timeout: config.timeout_estimator(),
             rtt: None,
@@ -99,8 +115,42 @@ impl LaneReceiver {
         }
     }
 
-    fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
+    pub(crate) fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
         let change = self.take(now, arrival);
+        self.after_arrival(now, change);
+    }
+
+    /// A packet outside the sequence that losses are found in: it counts in the receive rate, and a congestion
+    /// mark on it falls on the newest packet of the sequence.
+    pub(crate) fn on_outsider(&mut self, now: Timestamp, arrival: &Arrival) {
+        self.catch_up(now);
+        self.window.count_bytes(arrival.size);
+        self.fresh = true;
+        let mut change = Change::default();
+        if arrival.ecn == Ecn::Ce {
+            self.ce_packets = self.ce_packets.saturating_add(1);
+            let rtt = self.rtt.unwrap_or(f64::INFINITY);
+            let first_interval =
+                first_interval(&self.config, &mut self.window, self.best, self.rtt, self.timeout, now);
+            change = self.losses.on_mark(now, rtt, || first_interval);
+            self.new_event |= change.event;
+        }
+        if self.window.last_mark().is_some() {
+            self.after_arrival(now, change);
+        }
+    }
+
+    pub(crate) const fn poll_timeout(&self) -> Option<Timestamp> {
+        self.timer
+    }
+
+    /// The report that is due, once.
+    pub(crate) const fn take_report(&mut self) -> Option<PeerReport> {
+        self.pending.take()
+    }
+
+    /// Reports where the arrival gives reason to (RFC 5348 section 6.1).
+    fn after_arrival(&mut self, now: Timestamp, change: Change) {
         let Some(rtt) = self.rtt else {
             // Until a packet carries the round-trip time, each is answered (RFC 5348 section 6.1).
             self.report(now, ArrivalRate::default());
@@ -121,14 +171,24 @@ impl LaneReceiver {
         }
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
+    pub(crate) fn handle_timeout(&mut self, now: Timestamp) {
         if self.timer.is_some_and(|due| due <= now) {
             self.expire(now);
         }
     }
 
+    /// What is heard first is packet `sequence`.
+    pub(crate) fn begin_at(&mut self, now: Timestamp, sequence: u64) {
+        self.losses.begin_at(now, sequence);
+    }
+
+    /// Packets lost in a loss event on average.
+    pub(crate) fn losses_per_event(&self) -> f64 {
+        self.losses.losses_per_event()
+    }
+
     /// Counts a packet and looks for losses, without any report.
-    pub(super) fn take(&mut self, now: Timestamp, arrival: &Arrival) -> Change {
+    pub(crate) fn take(&mut self, now: Timestamp, arrival: &Arrival) -> Change {
         self.catch_up(now);
         let carried = arrival.rtt.filter(|_| self.losses.is_newest(arrival.sequence));
         if let Some(rtt) = carried {
@@ -140,17 +200,9 @@ impl LaneReceiver {
         self.fresh = true;
         let marked = arrival.ecn == Ecn::Ce;
         self.ce_packets = self.ce_packets.saturating_add(u32::from(marked));
-        let (window, best, config) = (&mut self.window, self.best, &self.config);
-        let (rtt, timeout, timer_rtt) = (self.rtt, self.timeout, self.timer_rtt);
-        let first_interval = || {
-            let present = window.measure(now, rtt.unwrap_or(timer_rtt)).unwrap_or_default();
-            let present = config.segments(present);
-            let target = match config.profile {
-                Profile::Rfc5348 => best.max(present),
-                Profile::Rfc3448 => present,
-            };
-            first_interval(config, target, rtt, timeout)
-        };
+        let (window, config) = (&mut self.window, &self.config);
+        let (rtt, timeout, best) = (self.rtt, self.timeout, self.best);
+        let first_interval = || first_interval(config, window, best, rtt, timeout, now);
         let change = self.losses.on_arrival(
             now,
             arrival.sequence,
@@ -218,7 +270,7 @@ impl LaneReceiver {
     }
 
     /// What a report would say now, where no report is sent: the sending half calls this at each feedback.
-    pub(super) fn sample(&mut self, now: Timestamp) -> PeerReport {
+    pub(crate) fn sample(&mut self, now: Timestamp) -> PeerReport {
         let rtt = self.rtt.unwrap_or(0.0);
         let rate = self.window.measure(now, rtt).unwrap_or_default();
         self.best = self.best.max(self.config.segments(rate));
@@ -233,8 +285,21 @@ impl LaneReceiver {
 }
 
 /// The interval assumed before the first loss event: what the equation says at the rate the network is known
-/// to carry, `segments` a second (RFC 5348 section 6.3.1).
-fn first_interval(config: &Config, segments: f64, rtt: Option<f64>, timeout: TimeoutEstimator) -> f64 {
+/// to carry, `best` or what `window` measures now, segments a second (RFC 5348 section 6.3.1).
+fn first_interval(
+    config: &Config,
+    window: &mut RateWindow,
+    best: f64,
+    rtt: Option<f64>,
+    timeout: TimeoutEstimator,
+    now: Timestamp,
+) -> f64 {
+    let present = rtt.and_then(|rtt| window.measure(now, rtt)).unwrap_or_default();
+    let present = config.segments(present);
+    let target = match config.profile {
+        Profile::Rfc5348 => best.max(present),
+        Profile::Rfc3448 => present,
+    };
     let (rtt, t_rto) = rtt.map_or((1.0, 4.0), |rtt| (rtt, timeout.get(rtt)));
-    1.0 / config.equation.loss_event_rate(segments.max(LEAST_FIRST / rtt), rtt, t_rto)
+    1.0 / config.equation.loss_event_rate(target.max(LEAST_FIRST / rtt), rtt, t_rto)
 }

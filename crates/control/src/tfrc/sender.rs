@@ -14,7 +14,7 @@ use crate::parts::{DampedRtt, plausible_rtt};
 use seaway_units::{Bitrate, Ecn, Probability, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Longest pause between two packets (`t_mbi`), seconds.
-pub(super) const LONGEST_PAUSE: f64 = 64.0;
+pub(crate) const LONGEST_PAUSE: f64 = 64.0;
 /// TFRC-SP's least pause between two packets, seconds (RFC 4828 section 3).
 const LEAST_SP_PAUSE: f64 = 0.010;
 /// Least nofeedback interval, seconds: below it the scheduling of either machine would be taken for congestion.
@@ -24,32 +24,46 @@ const FIRST_NOFEEDBACK: f64 = 2.0;
 
 /// One connection. Rates are bytes a second and times seconds inside, units at the border.
 #[derive(Debug, Clone)]
-pub(super) struct Connection {
-    pub(super) config: Config,
+pub(crate) struct Connection {
+    pub(crate) config: Config,
     size: MeanSize,
-    pub(super) rtt: DampedRtt,
+    pub(crate) rtt: DampedRtt,
     timeout: TimeoutEstimator,
     /// Allowed rate (`X`).
-    pub(super) rate: f64,
+    pub(crate) rate: f64,
     /// What the equation says (`X_Bps`), infinite before the first loss.
-    pub(super) equation_rate: f64,
+    pub(crate) equation_rate: f64,
     /// `p`.
-    pub(super) loss_event_rate: f64,
+    pub(crate) loss_event_rate: f64,
     /// `X_recv_set`.
-    pub(super) receive_rates: ReceiveRates,
+    pub(crate) receive_rates: ReceiveRates,
     /// `tld`.
     doubled_at: Option<Timestamp>,
     started: bool,
     answered: bool,
     nofeedback_at: Option<Timestamp>,
     /// A packet left since the nofeedback timer was set.
-    pub(super) busy: bool,
-    feedback_every: TimeDelta,
+    pub(crate) busy: bool,
+    pub(crate) feedback_every: TimeDelta,
     data_limited: DataLimited,
     /// When the newest packet that feedback spoke of left.
     newest: Option<Timestamp>,
     last_slot: Option<Slot>,
     meter: LaneReceiver,
+    worth: Worth,
+    /// The last report came from the peer, not from our own meter.
+    told: bool,
+}
+
+/// What a connection stands for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Worth {
+    /// Itself.
+    One,
+    /// So many connections, by `n` times the rate of the equation (CTFRC, AIO-TFRC).
+    Rate(f64),
+    /// So many connections, by a loss event rate divided by `n²` (MULTFRC-LERD).
+    Loss(f64),
 }
 
 /// The nominal time of the packet sent last, and its size in bytes.
@@ -61,20 +75,32 @@ struct Slot {
 
 /// Why a rate changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Cause {
-    pub(super) rule: &'static str,
-    pub(super) signal: Gauge,
-    pub(super) threshold: f64,
+pub(crate) struct Cause {
+    pub(crate) rule: &'static str,
+    pub(crate) signal: Gauge,
+    pub(crate) threshold: f64,
 }
 
 impl Cause {
-    pub(super) const fn new(rule: &'static str, signal: Gauge, threshold: f64) -> Self {
+    pub(crate) const fn new(rule: &'static str, signal: Gauge, threshold: f64) -> Self {
         Self { rule, signal, threshold }
     }
 }
 
 impl Connection {
-    pub(super) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config) -> Self {
+        Self::with_meter(config, LaneReceiver::new(config))
+    }
+
+    /// Begins anew, in the same memory: it was closed, and another is opened in its place.
+    pub(crate) fn reopen(&mut self) {
+        self.meter.reopen();
+        let meter = std::mem::replace(&mut self.meter, LaneReceiver::hollow(self.config));
+        let feedback_every = self.feedback_every;
+        *self = Self { feedback_every, ..Self::with_meter(self.config, meter) };
+    }
+
+    fn with_meter(config: Config, meter: LaneReceiver) -> Self {
         let size = MeanSize::new(&config);
         Self {
             rate: size.segment,
@@ -93,14 +119,17 @@ impl Connection {
             data_limited: DataLimited::default(),
             newest: None,
             last_slot: None,
-            meter: LaneReceiver::new(config),
+            meter,
+            worth: Worth::One,
+            told: false,
             config,
         }
     }
 
-    pub(super) fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+    pub(crate) fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         if !self.started {
             self.started = true;
+            self.meter.begin_at(now, packet.sequence);
             self.receive_rates = ReceiveRates::unlimited(now);
             self.nofeedback_at = Some(now + TimeDelta::from_secs_f64(FIRST_NOFEEDBACK));
         } else if self.nofeedback_at.is_none() {
@@ -149,7 +178,7 @@ impl Connection {
     }
 
     /// The rate to pace with (`X_inst`).
-    pub(super) fn instant_rate(&self) -> f64 {
+    pub(crate) fn instant_rate(&self) -> f64 {
         if !self.config.damping {
             return self.rate;
         }
@@ -161,13 +190,13 @@ impl Connection {
     }
 
     /// What the connection sends at when it has enough to send.
-    pub(super) fn send_rate(&self) -> f64 {
+    pub(crate) fn send_rate(&self) -> f64 {
         let rate = self.instant_rate();
         self.gap(rate).map_or(rate, |gap| self.size.mean() / gap)
     }
 
     /// The allowance with the rate changed by `factor`.
-    pub(super) fn allowance(&self, factor: f64) -> Allowance {
+    pub(crate) fn allowance(&self, factor: f64) -> Allowance {
         let rate = self.instant_rate() * factor;
         let (rate, gap) = match self.gap(rate) {
             Some(gap) => (Bitrate::MAX, TimeDelta::from_secs_f64(gap)),
@@ -176,7 +205,7 @@ impl Connection {
         Allowance { rate, gap, credit: self.credit(), window: None }
     }
 
-    pub(super) fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<Cause> {
+    pub(crate) fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<Cause> {
         let report = self.report(now, feedback)?;
         let newest = self.newest_departure(now, feedback);
         if self.newest.is_some_and(|known| newest < known) {
@@ -194,7 +223,7 @@ impl Connection {
         let first = !self.answered;
         self.answered = true;
         let receive_rate = report.receive_rate.map_or(0.0, Bitrate::as_bytes_per_second);
-        let loss_event_rate = report.loss_event_rate.map_or(0.0, Probability::get);
+        let loss_event_rate = report.loss_event_rate.map_or(0.0, Probability::get) / self.loss_divisor();
         let worse = report.new_loss_event || loss_event_rate > self.loss_event_rate;
         // Once there was a loss, a rate rounded to 0 must not bring slow start back.
         let least = if self.loss_event_rate > 0.0 { LEAST_LOSS } else { 0.0 };
@@ -249,8 +278,11 @@ impl Connection {
     fn solve(&mut self, rtt: f64) {
         if self.loss_event_rate > 0.0 {
             let t_rto = self.timeout.get(rtt);
-            let packets = self.config.equation.packet_rate(self.loss_event_rate, rtt, t_rto);
-            self.equation_rate = self.size.segment * packets;
+            let (j, p) = (self.meter.losses_per_event(), self.loss_event_rate);
+            let packets = self.config.equation.packet_rate_losing(j, p, rtt, t_rto);
+            // Our own meter sees the whole flow, not the virtual one: then the flow is worth one.
+            let times = if let (Worth::Rate(n), true) = (self.worth, self.told) { n } else { 1.0 };
+            self.equation_rate = times * self.size.segment * packets;
         }
     }
 
@@ -275,6 +307,20 @@ impl Connection {
         })
     }
 
+    /// The connection stands for something else from now on: the rate follows at once.
+    pub(crate) fn set_worth(&mut self, worth: Worth) {
+        let divided = self.loss_divisor();
+        self.worth = worth;
+        let Some(rtt) = self.rtt.get().filter(|_| self.loss_event_rate > 0.0) else { return };
+        self.loss_event_rate = (self.loss_event_rate * divided / self.loss_divisor()).clamp(LEAST_LOSS, 1.0);
+        self.solve(rtt);
+        self.rate = self.equation_rate.min(2.0 * self.receive_rates.max()).max(self.least_rate());
+    }
+
+    fn loss_divisor(&self) -> f64 {
+        if let Worth::Loss(n) = self.worth { n * n } else { 1.0 }
+    }
+
     fn explain(&self, limit: f64, former_loss: f64) -> Cause {
         if self.rate > self.equation_rate.min(limit) {
             let asked = Gauge::new("equation_rate", self.equation_rate * 8.0, "bit/s");
@@ -296,12 +342,12 @@ impl Connection {
     }
 
     /// `s / t_mbi`.
-    pub(super) fn least_rate(&self) -> f64 {
+    pub(crate) fn least_rate(&self) -> f64 {
         self.size.segment / LONGEST_PAUSE
     }
 
     /// What slow start begins with and never falls below (`W_init / R`).
-    pub(super) fn initial_rate(&self, rtt: f64) -> f64 {
+    pub(crate) fn initial_rate(&self, rtt: f64) -> f64 {
         match self.config.profile {
             Profile::Rfc5348 => initial_window(self.size.segment) / rtt,
             Profile::Rfc3448 => self.size.segment / rtt,
@@ -319,7 +365,8 @@ impl Connection {
     /// The peer's measurement, or our own from the fate of the packets.
     fn report(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<PeerReport> {
         let told = feedback.peer.loss_event_rate.is_some() && feedback.peer.receive_rate.is_some();
-        if told && self.config.loss == LossSide::Receiver {
+        self.told = told && self.config.loss == LossSide::Receiver;
+        if self.told {
             return Some(feedback.peer);
         }
         let rtt = self.rtt.get().map(TimeDelta::from_secs_f64).or(feedback.rtt);
@@ -341,34 +388,34 @@ impl Connection {
     }
 
     /// `max(4R, 2s/X)`; twice the peer's interval too, since between two reports silence says nothing.
-    pub(super) fn nofeedback_interval(&self) -> TimeDelta {
+    pub(crate) fn nofeedback_interval(&self) -> TimeDelta {
         let two_packets = 2.0 * self.size.segment / self.rate;
         let seconds = self.rtt.get().map_or(two_packets, |rtt| two_packets.max(4.0 * rtt));
         TimeDelta::from_secs_f64(seconds.max(LEAST_NOFEEDBACK)).max(self.feedback_every * 2)
     }
 
-    pub(super) fn restart_nofeedback(&mut self, now: Timestamp, interval: TimeDelta) {
+    pub(crate) fn restart_nofeedback(&mut self, now: Timestamp, interval: TimeDelta) {
         self.nofeedback_at = Some(now + interval);
         self.busy = false;
     }
 
     /// The sender is idle and as slow as silence makes it: the timer waits for the next packet.
-    pub(super) const fn stop_nofeedback(&mut self) {
+    pub(crate) const fn stop_nofeedback(&mut self) {
         self.nofeedback_at = None;
     }
 
-    pub(super) const fn nofeedback_at(&self) -> Option<Timestamp> {
+    pub(crate) const fn nofeedback_at(&self) -> Option<Timestamp> {
         self.nofeedback_at
     }
 
-    pub(super) fn feedback_every(&mut self, interval: TimeDelta) {
+    pub(crate) fn feedback_every(&mut self, interval: TimeDelta) {
         self.feedback_every = interval.max(TimeDelta::ZERO);
         if let (Some(at), Some(newest)) = (self.nofeedback_at, self.newest) {
             self.nofeedback_at = Some(at.max(newest + self.feedback_every * 2));
         }
     }
 
-    pub(super) fn phase(&self) -> &'static str {
+    pub(crate) fn phase(&self) -> &'static str {
         match (self.rtt.get(), self.loss_event_rate > 0.0) {
             (None, _) => "starting",
             (_, false) => "slow start",

@@ -280,7 +280,7 @@ fn both_sides_agree_on_one_trace() {
             sender.on_feedback(at(millis + 100), &feedback);
             batch.clear();
             let told = peer.loss_event_rate.unwrap().get();
-            assert_eq!(sender.lanes[0].loss_event_rate, told, "packet {sequence}");
+            assert_eq!(sender.all[0].loss_event_rate, told, "packet {sequence}");
             reports += 1;
         }
     }

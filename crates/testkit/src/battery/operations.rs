@@ -82,8 +82,7 @@ where
     C: RateController + Clone,
     S: FeedbackSource + Clone,
 {
-    let config =
-        Config { cases: 256, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
+    let config = Config { cases: 96, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let result = runner.run(&prop::collection::vec(operation(), 1..160), |operations| {
         let halves = make();

@@ -1,0 +1,78 @@
+//! The receiving half of CTFRC.
+
+use crate::feedback::PeerReport;
+use crate::feedback_source::{Arrival, FeedbackSource};
+use crate::packet::Lane;
+use crate::tfrc::{Config, LaneReceiver};
+use seaway_units::Timestamp;
+
+/// A TFRC receiver over the virtual flow: losses, their intervals and the first of these count virtual packets;
+/// the receive rate counts all. A congestion mark on any packet is a loss of the virtual flow.
+#[derive(Debug, Clone)]
+pub struct CtfrcReceiver {
+    lane: LaneReceiver,
+    /// The highest virtual number so far, unwrapped.
+    highest: Option<u64>,
+}
+
+impl CtfrcReceiver {
+    /// Nothing arrived.
+    pub fn new(config: Config) -> Self {
+        Self { lane: LaneReceiver::new(config), highest: None }
+    }
+
+    /// The virtual number in full: the nearest to the highest so far that ends in these 16 bits.
+    fn unwrap(&mut self, number: u16) -> u64 {
+        let highest = *self.highest.get_or_insert(u64::from(number));
+        let ahead = i64::from(number.wrapping_sub(highest as u16) as i16);
+        let sequence = highest.saturating_add_signed(ahead);
+        self.highest = Some(highest.max(sequence));
+        sequence
+    }
+}
+
+impl FeedbackSource for CtfrcReceiver {
+    fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
+        if arrival.lane != Lane(0) {
+            return;
+        }
+        match arrival.tag {
+            Some(number) => {
+                let sequence = self.unwrap(number);
+                self.lane.on_arrival(now, &Arrival { sequence, ..*arrival });
+            }
+            None => self.lane.on_outsider(now, arrival),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.lane.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.lane.poll_timeout()
+    }
+
+    fn poll_report(&mut self, _now: Timestamp) -> Option<(Lane, PeerReport)> {
+        self.lane.take_report().map(|report| (Lane(0), report))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Setting;
+    use crate::tfrc::Profile;
+    use seaway_units::{DataSize, Ecn};
+
+    #[test]
+    fn virtual_numbers_unwrap() {
+        let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+        let mut receiver = CtfrcReceiver::new(Config::new(Profile::Rfc5348, setting));
+        for (number, sequence) in
+            [(65_000, 65_000), (65_535, 65_535), (0, 65_536), (65_534, 65_534), (3, 65_539), (40_000, 40_000)]
+        {
+            assert_eq!(receiver.unwrap(number), sequence);
+        }
+    }
+}

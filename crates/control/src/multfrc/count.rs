@@ -1,0 +1,252 @@
+//! How many connections: inverse increase on an idle queue, decrease on a full one (S001).
+
+use crate::registry::{OptionInfo, Options};
+use crate::spec::SpecError;
+use std::str::FromStr;
+
+/// What can be set of [`ConnectionCount`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CountConfig {
+    /// How the number falls.
+    pub decrease: Decrease,
+    /// Numerator of the increase `α/n`.
+    pub alpha: f64,
+    /// Queueing delay that is tolerated, as a part of the least round-trip time (`γ`).
+    pub gamma: f64,
+    /// Reports ignored after a change, as a transient (`m_l`).
+    pub ignored: u32,
+    /// Reports averaged after those (`m_u - m_l`).
+    pub averaged: u32,
+    /// What the least round-trip time is the least of.
+    pub rtt_min: RttMin,
+    /// Most connections.
+    pub max: f64,
+}
+
+/// How the number of connections falls.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Decrease {
+    /// `n - β` (S001's IIAD).
+    Additive(f64),
+    /// `β n` (E-MULTFRC's IIMD).
+    Multiplicative(f64),
+}
+
+/// What the least round-trip time is the least of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RttMin {
+    /// Single reports, ignored ones too.
+    Sample,
+    /// Averages.
+    Average,
+}
+
+impl FromStr for RttMin {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "sample" => Ok(Self::Sample),
+            "average" => Ok(Self::Average),
+            _ => Err("neither sample nor average"),
+        }
+    }
+}
+
+pub(crate) const COUNT_OPTIONS: [OptionInfo; 6] = [
+    OptionInfo { name: "max", default: "16", range: "1 to 64", about: "most connections" },
+    OptionInfo { name: "alpha", default: "1", range: "0.01 to 10", about: "gain of the increase alpha/n" },
+    OptionInfo {
+        name: "gamma",
+        default: "0.2, 0.4 for ctfrc",
+        range: "0.01 to 10",
+        about: "queueing delay that is tolerated, as a part of the least round-trip time",
+    },
+    OptionInfo {
+        name: "ignored",
+        default: "50",
+        range: "0 to 10000",
+        about: "reports of the round-trip time left out after each decision",
+    },
+    OptionInfo {
+        name: "averaged",
+        default: "50",
+        range: "1 to 10000",
+        about: "reports that each decision averages",
+    },
+    OptionInfo {
+        name: "rtt_min",
+        default: "sample",
+        range: "sample or average",
+        about: "the least round-trip time is that of single reports or of averages",
+    },
+];
+
+impl CountConfig {
+    /// S001's law, with the defaults for what it leaves open.
+    pub const fn new(decrease: Decrease) -> Self {
+        Self {
+            decrease,
+            alpha: 1.0,
+            gamma: 0.2,
+            ignored: 50,
+            averaged: 50,
+            rtt_min: RttMin::Sample,
+            max: 16.0,
+        }
+    }
+
+    pub(crate) fn from_options(options: &Options<'_>, defaults: Self) -> Result<Self, SpecError> {
+        let gain = |value: &f64| (0.01..=10.0).contains(value);
+        Ok(Self {
+            decrease: defaults.decrease,
+            alpha: options.take_if("alpha", gain)?.unwrap_or(defaults.alpha),
+            gamma: options.take_if("gamma", gain)?.unwrap_or(defaults.gamma),
+            ignored: options.take_if("ignored", |count| *count <= 10_000)?.unwrap_or(defaults.ignored),
+            averaged: options
+                .take_if("averaged", |count| (1..=10_000).contains(count))?
+                .unwrap_or(defaults.averaged),
+            rtt_min: options.take("rtt_min")?.unwrap_or(defaults.rtt_min),
+            max: options.take_if("max", |max: &u8| (1..=64).contains(max))?.map_or(defaults.max, f64::from),
+        })
+    }
+}
+
+/// The real number of connections `n`, from 1 to the most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ConnectionCount {
+    config: CountConfig,
+    n: f64,
+    reports: u32,
+    sum: f64,
+    rtt_min: f64,
+}
+
+/// What a decision looked at, seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Queueing {
+    /// Mean round-trip time above the least.
+    pub delay: f64,
+    /// What of it is tolerated.
+    pub tolerated: f64,
+}
+
+impl ConnectionCount {
+    /// One connection, nothing measured.
+    pub const fn new(config: CountConfig) -> Self {
+        Self { config, n: 1.0, reports: 0, sum: 0.0, rtt_min: f64::INFINITY }
+    }
+
+    /// The present number.
+    pub const fn get(&self) -> f64 {
+        self.n
+    }
+
+    /// The least round-trip time in seconds, infinite before the first.
+    pub const fn rtt_min(&self) -> f64 {
+        self.rtt_min
+    }
+
+    /// The path changed: what was measured is worth nothing.
+    pub const fn route_changed(&mut self) {
+        (self.reports, self.sum, self.rtt_min) = (0, 0.0, f64::INFINITY);
+    }
+
+    /// A report of the round-trip time in seconds, about one each round-trip time. Answers where it decided.
+    pub fn on_rtt(&mut self, rtt: f64) -> Option<Queueing> {
+        if self.config.rtt_min == RttMin::Sample {
+            self.rtt_min = self.rtt_min.min(rtt);
+        }
+        self.reports += 1;
+        if self.reports <= self.config.ignored {
+            return None;
+        }
+        self.sum += rtt;
+        if self.reports < self.config.ignored + self.config.averaged {
+            return None;
+        }
+        let average = self.sum / f64::from(self.config.averaged);
+        (self.reports, self.sum) = (0, 0.0);
+        self.rtt_min = self.rtt_min.min(average);
+        let queueing =
+            Queueing { delay: average - self.rtt_min, tolerated: self.config.gamma * self.rtt_min };
+        let next = if queueing.delay <= queueing.tolerated {
+            self.n + self.config.alpha / self.n
+        } else {
+            match self.config.decrease {
+                Decrease::Additive(beta) => self.n - beta,
+                Decrease::Multiplicative(beta) => beta * self.n,
+            }
+        };
+        self.n = next.clamp(1.0, self.config.max);
+        Some(queueing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn law(decrease: Decrease) -> ConnectionCount {
+        ConnectionCount::new(CountConfig { ignored: 5, averaged: 10, ..CountConfig::new(decrease) })
+    }
+
+    fn decide(count: &mut ConnectionCount, rtt: f64) -> f64 {
+        for _ in 0..14 {
+            assert_eq!(count.on_rtt(rtt), None);
+        }
+        assert!(count.on_rtt(rtt).is_some());
+        count.get()
+    }
+
+    /// S001 Algorithm 1: n + 1/n on an idle queue, n - 1 on a full one, at least 1.
+    #[test]
+    fn inverse_increase_additive_decrease() {
+        let mut count = law(Decrease::Additive(1.0));
+        assert_eq!(decide(&mut count, 0.168), 2.0);
+        assert_eq!(decide(&mut count, 0.168), 2.5);
+        assert!((decide(&mut count, 0.168) - 2.9).abs() < 1e-12);
+        assert!((decide(&mut count, 0.168 * 1.199) - (2.9 + 1.0 / 2.9)).abs() < 1e-12, "just tolerated");
+        let before = count.get();
+        assert!((decide(&mut count, 0.168 * 1.201) - (before - 1.0)).abs() < 1e-12);
+        for _ in 0..4 {
+            decide(&mut count, 0.5);
+        }
+        assert_eq!(count.get(), 1.0);
+        for _ in 0..400 {
+            decide(&mut count, 0.1);
+        }
+        assert_eq!(count.get(), 16.0);
+    }
+
+    /// E-MULTFRC's decrease.
+    #[test]
+    fn multiplicative_decrease() {
+        let mut count = law(Decrease::Multiplicative(0.75));
+        for _ in 0..10 {
+            decide(&mut count, 0.1);
+        }
+        let before = count.get();
+        assert!((decide(&mut count, 0.2) - 0.75 * before).abs() < 1e-12);
+    }
+
+    /// With averages alone the queue that a flow fills from the start is taken for the path.
+    #[test]
+    fn least_of_samples_or_averages() {
+        let run = |rtt_min| {
+            let config = CountConfig {
+                rtt_min,
+                ignored: 5,
+                averaged: 10,
+                ..CountConfig::new(Decrease::Additive(1.0))
+            };
+            let mut count = ConnectionCount::new(config);
+            count.on_rtt(0.1);
+            for _ in 0..29 {
+                count.on_rtt(0.2);
+            }
+            count.get()
+        };
+        assert_eq!(run(RttMin::Sample), 1.0);
+        assert!(run(RttMin::Average) > 2.0);
+    }
+}
