@@ -33,6 +33,7 @@ impl Direct {
         let per_weight = |demand: &Demand| demand.max.as_bps_f64() / f64::from(demand.weight);
         let mut content: Vec<&Demand> = self.demands.iter().map(|(_, demand)| demand).collect();
         content.sort_by(|a, b| per_weight(a).total_cmp(&per_weight(b)));
+        let mut left = content.len();
         for demand in content {
             let level = remaining / weights;
             if per_weight(demand) >= level {
@@ -40,8 +41,10 @@ impl Direct {
             }
             remaining -= demand.max.as_bps_f64();
             weights -= f64::from(demand.weight);
+            left -= 1;
         }
-        let level = if weights > 0.0 { remaining.max(0.0) / weights } else { 0.0 };
+        // Where all are content there is more than enough.
+        let level = if left > 0 { remaining.max(0.0) / weights } else { f64::INFINITY };
         Bitrate::from_bps_f64(level * f64::from(own.1.weight)).min(own.1.max).max(own.1.min)
     }
 }
@@ -101,5 +104,9 @@ mod tests {
         assert_eq!(total(2), Bitrate::from_kbps(2000));
         assert_eq!(policy.share(StreamId(2)).repair, Bitrate::from_kbps(200));
         assert_eq!(policy.share(StreamId(9)), Share::default());
+        let plenty = Target { rate: Bitrate::from_mbps(50), channel_loss: Probability::ZERO };
+        policy.on_target(Timestamp::ZERO, plenty);
+        let media = [0, 1, 2].map(|id| policy.share(StreamId(id)).media);
+        assert_eq!(media, [200, 5000, 5000].map(Bitrate::from_kbps));
     }
 }
