@@ -100,15 +100,16 @@ pub enum Format {
     Mpv,
 }
 
-/// What is kept together on one lane of a controller that has several.
+/// What is kept together on one lane of a controller that has several. The more is, the longer the delay: a
+/// group is captured at the rate of all lanes and leaves at that of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Stripe {
     /// Nothing: the lane that is due takes the next packet.
-    Packet,
-    /// Frames, in turn.
-    Frame,
-    /// Groups of pictures, in turn.
     #[default]
+    Packet,
+    /// Frames; each goes to the lane where least waits.
+    Frame,
+    /// Groups of pictures, to the lanes in turn (S003).
     Gop,
 }
 

@@ -11,8 +11,8 @@ const QUANTILE: f64 = 0.97;
 /// What a frame counts for when the next one comes: half is forgotten after 69.
 const FORGET: f64 = 0.99;
 /// Resolution of lateness.
-const BIN: TimeDelta = TimeDelta::from_millis(2);
-const BINS: usize = 1000;
+const BIN: TimeDelta = TimeDelta::from_millis(4);
+const BINS: usize = 2500;
 
 /// An extreme over a window that slides in halves: the value of the present window or the one before.
 #[derive(Debug, Clone, Copy)]
@@ -187,7 +187,7 @@ mod tests {
             clock.on_arrival(at(index * 40), index as u32 * 3600);
             clock.on_complete(at(index * 40 + lateness), index as u32 * 3600);
         }
-        assert_eq!(clock.delay(), TimeDelta::from_millis(22), "one in fifty");
+        assert_eq!(clock.delay(), TimeDelta::from_millis(24), "one in fifty");
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
             clock.delay()
         };
         frame(0, 20);
-        assert_eq!(frame(40, 120), TimeDelta::from_millis(102));
+        assert_eq!(frame(40, 120), TimeDelta::from_millis(104));
         let delays: Vec<_> = (2..3000).map(|index| frame(index * 40, 120)).collect();
         assert_eq!(delays.last(), Some(&TimeDelta::from_millis(10)), "the longer path is the base now");
     }

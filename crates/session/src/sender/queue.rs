@@ -144,10 +144,10 @@ impl SendQueue {
         }
         let place = match self.stripe {
             Stripe::Packet => 0,
-            Stripe::Frame => stream.next_frame % u64::from(self.lanes),
-            Stripe::Gop => stream.groups.saturating_sub(1) % u64::from(self.lanes),
+            Stripe::Frame => least_waiting(&self.queues, stream.next_frame),
+            Stripe::Gop => (stream.groups.saturating_sub(1) % u64::from(self.lanes)) as usize,
         };
-        let queue = &mut self.queues[place as usize];
+        let queue = &mut self.queues[place];
         let mut start = true;
         for (payload, size) in payloads {
             self.waiting += size;
@@ -234,6 +234,13 @@ impl SendQueue {
         }
         dropped
     }
+}
+
+/// The queue with the fewest packets; of several, in turn.
+fn least_waiting(queues: &[VecDeque<Queued>], turn: u64) -> usize {
+    let first = (turn % queues.len() as u64) as usize;
+    let in_turn = (0..queues.len()).map(|step| (first + step) % queues.len());
+    in_turn.min_by_key(|index| queues[*index].len()).unwrap_or(0)
 }
 
 #[cfg(test)]

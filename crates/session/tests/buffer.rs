@@ -1,0 +1,117 @@
+//! The receiver's buffer of bytes, and controllers with windows and probes.
+
+mod common;
+
+use common::*;
+use seaway_control::policy::Direct;
+use seaway_control::*;
+use seaway_session::*;
+use seaway_units::{Bitrate, DataSize, Probability, Timestamp};
+
+fn byte_receiver(capacity: u64, consume: Bitrate) -> Receiver {
+    let buffer = ByteBufferConfig { capacity: DataSize::from_bytes(capacity), consume, start_level: 0.2 };
+    Receiver::new(
+        Timestamp::ZERO,
+        ReceiverConfig { playout: Playout::Bytes(buffer), ..ReceiverConfig::new(1) },
+    )
+}
+
+#[test]
+fn what_comes_faster_than_it_is_consumed_is_refused() {
+    let fast = config("fixed(rate=400 kbit/s)");
+    let receiver = byte_receiver(16_384, Bitrate::from_kbps(100));
+    let mut run = Run::new(sender(Timestamp::ZERO, fast), receiver, ideal(ms(20)), ideal(ms(20)));
+    run.until(at(10_000));
+    let statistics = run.receiver.statistics();
+    let buffer = statistics.buffer.unwrap();
+    assert!(buffer.refused_events > 100 && buffer.stalls == 0, "{buffer:?}");
+    assert!(buffer.overflow > ms(8_000), "{buffer:?}");
+    let times = buffer.overflow + buffer.stable + buffer.underflow;
+    assert!(times > ms(9_800) && times <= ms(10_000), "{times}");
+    assert!(statistics.held <= DataSize::from_bytes(16_384));
+}
+
+#[test]
+fn what_comes_slower_runs_dry() {
+    let slow = config("fixed(rate=150 kbit/s)");
+    let receiver = byte_receiver(16_384, Bitrate::from_kbps(300));
+    let mut run = Run::new(sender(Timestamp::ZERO, slow), receiver, ideal(ms(20)), ideal(ms(20)));
+    run.until(at(10_000));
+    let buffer = run.receiver.statistics().buffer.unwrap();
+    assert!(buffer.stalls > 10 && buffer.refused_events == 0, "{buffer:?}");
+    assert!(buffer.stalled > ms(3_000), "{buffer:?}");
+}
+
+#[test]
+fn a_window_controller_is_clocked_by_what_comes_back() {
+    let there = bottleneck(ms(20), Bitrate::from_mbps(2), ms(100));
+    let mut run =
+        Run::new(sender(Timestamp::ZERO, config("window")), receiver(Timestamp::ZERO), there, ideal(ms(20)));
+    run.until(at(20_000));
+    let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
+    let rate = received.received.size.over(ms(20_000)).unwrap();
+    assert!(
+        rate > Bitrate::from_kbps(1_000) && rate < Bitrate::from_kbps(2_000),
+        "{rate} {sent:#?} {received:#?}"
+    );
+    assert_eq!(sent.late, 0);
+}
+
+/// Sends at a constant rate and probes once.
+#[derive(Debug)]
+struct Prober {
+    probe: Option<Probe>,
+    probed: u64,
+}
+
+impl RateController for Prober {
+    fn on_sent(&mut self, _now: Timestamp, packet: &SentPacket) {
+        self.probed += u64::from(packet.probe == Some(ProbeId(9)));
+    }
+    fn on_feedback(&mut self, _now: Timestamp, _feedback: &Feedback<'_>) {}
+    fn handle_timeout(&mut self, _now: Timestamp) {}
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        None
+    }
+    fn poll_probe(&mut self, now: Timestamp) -> Option<Probe> {
+        self.probe.take_if(|_| now >= at(1_000))
+    }
+    fn poll_decision(&mut self) -> Option<Decision> {
+        None
+    }
+    fn allowance(&self, _lane: Lane) -> Allowance {
+        Allowance::paced(Bitrate::from_kbps(500))
+    }
+    fn target(&self) -> Target {
+        Target { rate: Bitrate::from_kbps(500), channel_loss: Probability::ZERO }
+    }
+    fn phase(&self) -> &'static str {
+        "probing"
+    }
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        visit(Gauge::new("probed", self.probed as f64, ""));
+    }
+}
+
+#[test]
+fn padding_fills_a_probe_at_its_rate() {
+    let probe =
+        Probe { id: ProbeId(9), rate: Bitrate::from_mbps(2), size: DataSize::from_bytes(10_000), packets: 5 };
+    let controller = Box::new(Prober { probe: Some(probe), probed: 0 });
+    let sender =
+        Sender::with_controller(Timestamp::ZERO, config("fixed"), controller, Box::new(Direct::new()))
+            .unwrap();
+    let mut run = Run::new(sender, receiver(Timestamp::ZERO), ideal(ms(20)), ideal(ms(20)));
+    run.until(at(3_000));
+    let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
+    assert!(sent.padding.packets >= 4, "{sent:#?}");
+    assert_eq!(received.padding.packets, sent.padding.packets);
+    assert_eq!(received.frames.lost, 0);
+    let mut probed = 0.0;
+    run.sender.controller().inspect(&mut |gauge| probed = gauge.value);
+    assert!((8.0..=11.0).contains(&probed), "{probed}");
+    let burst: Vec<_> =
+        run.departures.iter().filter(|(when, _)| (at(1_000)..at(1_060)).contains(when)).collect();
+    let size: DataSize = burst.iter().map(|(_, size)| *size).sum();
+    assert!(size > DataSize::from_bytes(9_000) && size < DataSize::from_bytes(14_500), "{size}");
+}
