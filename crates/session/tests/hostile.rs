@@ -1,6 +1,7 @@
 //! What strangers and broken peers send: counted, never a panic, never growth; the video goes on.
 
 mod common;
+mod exercise;
 
 use bytes::Bytes;
 use common::*;
@@ -180,11 +181,11 @@ proptest! {
         if octets.len() > 16 && rtp {
             octets[12..16].copy_from_slice(&[0x10, 0, 0, 4]);
         }
-        if let Ok(message) = Message::decode(&Bytes::from(octets)) {
-            let mut again = Vec::new();
-            message.encode(&mut again);
-            prop_assert_eq!(again.len(), message.wire_len());
-            prop_assert_eq!(Message::decode(&Bytes::from(again)), Ok(message));
-        }
+        exercise::message(&octets);
+    }
+
+    #[test]
+    fn programmes_of_attacks(octets in prop::collection::vec(any::<u8>(), 0..600)) {
+        exercise::endpoints(&octets);
     }
 }

@@ -1,0 +1,146 @@
+//! What the fuzz targets do with a string of octets, and the property tests with random ones.
+
+use bytes::Bytes;
+use seaway_control::StreamId;
+use seaway_control::policy::Direct;
+use seaway_session::*;
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
+
+/// What can be read is written to the same effect, and counts the octets it takes.
+pub(crate) fn message(octets: &[u8]) {
+    let Ok(message) = Message::decode(&Bytes::copy_from_slice(octets)) else { return };
+    let mut written = Vec::new();
+    message.encode(&mut written);
+    assert_eq!(written.len(), message.wire_len());
+    assert_eq!(Message::decode(&Bytes::from(written)), Ok(message));
+}
+
+/// Two endpoints that exchange frames while the octets are taken for a programme of attacks: datagrams of any
+/// content, real ones damaged, delayed or repeated, and steps of time.
+pub(crate) fn endpoints(octets: &[u8]) {
+    let mut pair = Pair::new();
+    let mut programme = octets.iter().copied();
+    while let Some(operation) = programme.next() {
+        let mut next = || programme.next().unwrap_or(0);
+        match operation % 6 {
+            0 => pair.step(TimeDelta::from_micros(i64::from(next()) * 500)),
+            1 => pair.frame(),
+            2 => {
+                let len = next();
+                let datagram: Vec<u8> = (0..len).map(|_| next()).collect();
+                pair.receive(&datagram, operation & 0x80 != 0);
+            }
+            3 => pair.damage(next(), next(), next(), operation & 0x80 != 0),
+            4 => pair.deliver(next()),
+            _ => pair.deliver(u8::MAX),
+        }
+    }
+    pair.settle();
+}
+
+struct Pair {
+    now: Timestamp,
+    sender: Sender,
+    receiver: Receiver,
+    /// What was sent and may still arrive, with who it is for.
+    flying: Vec<(bool, Message)>,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let limits =
+            Limits { min: Bitrate::from_kbps(100), start: Bitrate::from_mbps(1), max: Bitrate::from_mbps(4) };
+        let control = "tfrc(count=2)".parse().expect("a controller");
+        let config = SenderConfig::new(1, control, limits, Format::Opaque);
+        let start = Timestamp::ZERO;
+        let sender = Sender::new(start, config, Box::new(Direct::new())).expect("a known controller");
+        let receiver = Receiver::new(
+            start,
+            ReceiverConfig { announced: Some(sender.announcement()), ..ReceiverConfig::new(2) },
+        );
+        Self { now: start, sender, receiver, flying: Vec::new() }
+    }
+
+    fn frame(&mut self) {
+        self.step(TimeDelta::from_millis(1));
+        let size = DataSize::from_bytes(3000);
+        let frame = Frame {
+            stream: StreamId(0),
+            captured: self.now,
+            kind: FrameKind::Reference,
+            data: FrameData::Synthetic(size),
+            target: size,
+            interval: TimeDelta::from_millis(40),
+        };
+        self.sender.handle_frame(self.now, &frame).expect("a good frame");
+        self.drain();
+    }
+
+    fn step(&mut self, span: TimeDelta) {
+        self.now += span;
+        self.sender.handle_timeout(self.now);
+        self.receiver.handle_timeout(self.now);
+        self.drain();
+    }
+
+    /// Bounded: whoever is woken now must not want to be woken now again.
+    fn drain(&mut self) {
+        const MANY: usize = 10_000;
+        let sent = std::iter::from_fn(|| self.sender.poll_transmit(self.now)).take(MANY);
+        self.flying.extend(sent.map(|transmit| (true, transmit.message)));
+        let sent = std::iter::from_fn(|| self.receiver.poll_transmit(self.now)).take(MANY);
+        self.flying.extend(sent.map(|transmit| (false, transmit.message)));
+        assert!(self.flying.len() < MANY, "an endpoint does not fall silent");
+        let excess = self.flying.len().saturating_sub(256);
+        self.flying.drain(..excess);
+        while self.sender.poll_event().is_some() {}
+        while self.receiver.poll_event().is_some() {}
+    }
+
+    fn hand(&mut self, to_receiver: bool, message: Message) {
+        let received = Received { at: self.now, ecn: Ecn::NotEct, message };
+        if to_receiver {
+            self.receiver.handle_message(self.now, received);
+        } else {
+            self.sender.handle_message(self.now, &received);
+        }
+        self.drain();
+    }
+
+    fn receive(&mut self, datagram: &[u8], to_receiver: bool) {
+        if let Ok(message) = Message::decode(&Bytes::copy_from_slice(datagram)) {
+            self.hand(to_receiver, message);
+        }
+    }
+
+    /// A copy of what flies arrives with one octet changed.
+    fn damage(&mut self, which: u8, place: u8, with: u8, to_receiver: bool) {
+        let Some((_, message)) = self.flying.get(usize::from(which) % self.flying.len().max(1)) else {
+            return;
+        };
+        let mut octets = Vec::new();
+        message.encode(&mut octets);
+        let len = octets.len();
+        octets[usize::from(place) % len] ^= with;
+        self.receive(&octets, to_receiver);
+    }
+
+    fn deliver(&mut self, which: u8) {
+        if self.flying.is_empty() {
+            return;
+        }
+        let index = usize::from(which) % self.flying.len();
+        let (to_receiver, message) = self.flying.remove(index);
+        self.hand(to_receiver, message);
+    }
+
+    /// Left alone, both follow their timers and come to rest at each instant.
+    fn settle(&mut self) {
+        for _ in 0..50 {
+            let next = [self.sender.poll_timeout(), self.receiver.poll_timeout()].into_iter().flatten().min();
+            let Some(next) = next else { break };
+            assert!(next > self.now || self.now == Timestamp::ZERO, "woken at {} for {next}", self.now);
+            self.step(next.max(self.now) - self.now);
+        }
+    }
+}
