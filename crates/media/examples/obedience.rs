@@ -1,15 +1,16 @@
 //! How well the live encoder obeys: bits out over bits asked in 1 s windows, and the quality that is left.
 //!
-//! `cargo run --release -p seaway-media --example obedience [INPUT] [KBPS,KBPS,…] [SECONDS]`
+//! `cargo run --release -p seaway-media --example obedience [INPUT] [KBPS,KBPS,…] [SECONDS] [ROWS]`
 //!
-//! Each rate is held for `SECONDS`; then all of them follow one another every three seconds.
+//! Each rate is held for `SECONDS`; then all of them follow one another every three seconds. With `ROWS`,
+//! pictures are coded in that height and scaled back to be compared.
 
 #![expect(clippy::print_stdout, reason = "the table is what it is for")]
 
 use seaway_media::decoder::{Concealment, Decoded, H264Decoder, ReceivedFrame, VideoDecoder};
 use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, Obedience, VideoEncoder};
-use seaway_media::input::{self, Looped, PictureSource};
-use seaway_media::{Error, Picture};
+use seaway_media::input::{self, Looped, PictureFormat, PictureSource};
+use seaway_media::{Error, Picture, PictureSize, Scaler};
 use seaway_quality::{Plane, psnr};
 use seaway_units::{Bitrate, TimeDelta};
 
@@ -18,18 +19,28 @@ fn main() -> Result<(), Error> {
     let input = arguments.next().unwrap_or_else(|| "clip".into());
     let rates = arguments.next().unwrap_or_else(|| "300,500,1000,2000,3500".into());
     let seconds: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(30);
+    let rows: Option<u32> = arguments.next().and_then(|text| text.parse().ok());
     let rates: Vec<_> =
         rates.split(',').filter_map(|text| text.parse().ok()).map(Bitrate::from_kbps).collect();
     for &rate in &rates {
-        run(&input, &rate.to_string(), seconds, |_| rate)?;
+        run(&input, rows, &rate.to_string(), seconds, |_| rate)?;
     }
-    run(&input, "in turn", seconds, |time| rates[time.as_millis() as usize / 3000 % rates.len()])
+    run(&input, rows, "in turn", seconds, |time| rates[time.as_millis() as usize / 3000 % rates.len()])
 }
 
-fn run(input: &str, name: &str, seconds: u64, rate: impl Fn(TimeDelta) -> Bitrate) -> Result<(), Error> {
+fn run(
+    input: &str,
+    rows: Option<u32>,
+    name: &str,
+    seconds: u64,
+    rate: impl Fn(TimeDelta) -> Bitrate,
+) -> Result<(), Error> {
     let source = if input == "clip" { input::bundled_clip()? } else { input::open(input)? };
     let mut source = Looped::new(source);
-    let frame_rate = source.format().frame_rate;
+    let PictureFormat { size, frame_rate } = source.format();
+    let rows = rows.unwrap_or(size.height());
+    let coded = PictureSize::new((size.width() * rows / size.height()) & !1, rows)?;
+    let (mut shrink, mut grow) = (Scaler::new(size, coded), Scaler::new(coded, size));
     let start = rate(TimeDelta::ZERO);
     let mut encoder = LiveEncoder::new(LiveEncoderConfig { frame_rate, start, latency: TimeDelta::ZERO })?;
     let mut decoder = H264Decoder::new(Concealment::Freeze)?;
@@ -42,7 +53,7 @@ fn run(input: &str, name: &str, seconds: u64, rate: impl Fn(TimeDelta) -> Bitrat
             break;
         }
         encoder.set_target(rate(picture.time()));
-        let encoded = encoder.encode(&picture)?;
+        let encoded = encoder.encode(&shrink.scale(&picture))?;
         let window = obedience.on_picture(picture.time(), encoder.target(), &encoded);
         windows.extend(window.map(|window| format!("{:.2}@{:.0}", window.ratio(), window.mean_quantiser)));
         if let Encoded::Frame(frame) = &encoded {
@@ -51,7 +62,7 @@ fn run(input: &str, name: &str, seconds: u64, rate: impl Fn(TimeDelta) -> Bitrat
             let received =
                 ReceivedFrame { data: &frame.data, id: frame.id, time: frame.time, after_loss: false };
             if let Decoded::Picture(picture) = decoder.decode(&received)? {
-                shown = Some(picture);
+                shown = Some(grow.scale(&picture));
             }
         }
         if let Some(shown) = &shown {

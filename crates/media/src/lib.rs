@@ -18,8 +18,10 @@ mod error;
 pub mod h264;
 pub mod input;
 mod picture;
+mod scale;
 
 pub use error::Error;
 pub use picture::{
     FrameId, FrameRate, Picture, PictureBuffer, PicturePool, PictureSize, PlaneView, PlaneViewMut,
 };
+pub use scale::Scaler;

@@ -1,7 +1,9 @@
 //! Source, encoder and decoder in a row, as a sender and a receiver use them.
 
 use seaway_media::decoder::{Concealment, Decoded, Freeze, H264Decoder, ReceivedFrame, VideoDecoder};
-use seaway_media::encoder::{Encoded, EncodedFrame, LiveEncoder, LiveEncoderConfig, VideoEncoder};
+use seaway_media::encoder::{
+    Encoded, EncodedFrame, Ladder, LadderEncoder, LadderRule, LiveEncoder, LiveEncoderConfig, VideoEncoder,
+};
 use seaway_media::input::{self, Looped, PictureSource, Synthetic, read_code};
 use seaway_media::{Error, Picture};
 use seaway_units::{Bitrate, TimeDelta};
@@ -155,6 +157,29 @@ fn the_rate_changes_while_it_runs() {
         let ratio = bits as f64 / (kbps as f64 * 2000.0);
         assert!((0.9..1.1).contains(&ratio), "{kbps} kbit/s: {ratio:.3}");
     }
+}
+
+#[test]
+fn a_ladder_follows_the_rate() {
+    let mut source = Looped::new(input::bundled_clip().unwrap());
+    let format = source.format();
+    let ladder = Ladder::new(format.size, format.frame_rate, LadderRule::LIVE);
+    let mut encoder = LadderEncoder::new(encoder(&source, Bitrate::from_mbps(2)), ladder);
+    let mut decoder = H264Decoder::new(Concealment::Freeze).unwrap();
+    let mut heights = Vec::new();
+    for index in 0..375 {
+        if index == 100 {
+            encoder.set_target(Bitrate::from_kbps(250));
+        }
+        let picture = source.next_picture().unwrap().unwrap();
+        let Encoded::Frame(frame) = encoder.encode(&picture).unwrap() else { continue };
+        let Decoded::Picture(shown) = decoder.decode(&received(&frame)).unwrap() else { panic!("frozen") };
+        assert_eq!(shown.size(), frame.size);
+        assert!(index == 0 || !frame.key || frame.size.height() != *heights.last().unwrap());
+        heights.push(frame.size.height());
+    }
+    heights.dedup();
+    assert_eq!(heights, [720, 540, 360]);
 }
 
 #[test]

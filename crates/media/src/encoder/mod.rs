@@ -1,11 +1,13 @@
 //! Live encoders: pictures in, access units out, at a rate that changes while they run.
 
 mod activity;
+mod ladder;
 mod obedience;
 mod openh264;
 mod options;
 mod rate;
 
+pub use self::ladder::{Ladder, LadderEncoder, LadderRule};
 pub use self::obedience::{Obedience, ObedienceReport, ObedienceWindow};
 pub use self::openh264::{LiveEncoder, LiveEncoderConfig};
 
