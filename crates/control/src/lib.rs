@@ -16,6 +16,7 @@
 //! * what comes out depends on configuration, seed and inputs so far, and on nothing else.
 
 mod allowance;
+pub mod buffer_aware;
 mod controller;
 pub mod ctfrc;
 mod decision;

@@ -5,6 +5,7 @@
 //! (and [`AnyFeedbackSource`] where the receiving half is new) a variant.
 
 use crate::allowance::{Allowance, Probe, Target};
+use crate::buffer_aware::{BufferAware, BufferReports};
 use crate::controller::RateController;
 use crate::ctfrc::{Ctfrc, CtfrcReceiver};
 use crate::decision::{Decision, Gauge};
@@ -68,11 +69,18 @@ pub struct Setting {
 }
 
 /// Both halves of a controller, or why there are none.
-type Built = Result<(AnyController, AnyFeedbackSource), SpecError>;
+pub(crate) type Built = Result<(AnyController, AnyFeedbackSource), SpecError>;
 
 /// Every controller there is.
-pub const CONTROLLERS: &[ControllerInfo] =
-    &[Fixed::INFO, Tfrc::INFO, Multfrc::INFO, Ctfrc::INFO, Window::INFO];
+pub const CONTROLLERS: &[ControllerInfo] = &[
+    Fixed::INFO,
+    Tfrc::INFO,
+    Multfrc::INFO,
+    Ctfrc::INFO,
+    BufferAware::TYPE_1,
+    BufferAware::TYPE_2,
+    Window::INFO,
+];
 
 /// Makes both halves of the controller that `spec` names.
 ///
@@ -234,20 +242,20 @@ macro_rules! dispatch {
 
 any!(
     /// The sending half of a built-in controller. The trait stays usable as `Box<dyn RateController>` too.
-    AnyController { Fixed(Fixed), Tfrc(Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), Window(Window) }
+    AnyController { Fixed(Fixed), Tfrc(Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), BufferAware(BufferAware), Window(Window) }
 );
 
 any!(
     /// The receiving half of a built-in controller.
-    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), Multfrc(MultfrcReceiver), Ctfrc(CtfrcReceiver), EveryPacket(EveryPacket) }
+    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), Multfrc(MultfrcReceiver), Ctfrc(CtfrcReceiver), BufferReports(BufferReports), EveryPacket(EveryPacket) }
 );
 
 macro_rules! controller {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Multfrc Ctfrc Window], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Multfrc Ctfrc BufferAware Window], $half => $call) };
 }
 
 macro_rules! source {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc Multfrc Ctfrc EveryPacket], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc Multfrc Ctfrc BufferReports EveryPacket], $half => $call) };
 }
 
 impl RateController for AnyController {

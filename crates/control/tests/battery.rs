@@ -16,6 +16,7 @@ const VARIANTS: &[&str] = &[
     "multfrc(form=lerd)",
     "multfrc(form=weighted, n=2.5)",
     "ctfrc(form=aio, rtt_min=average)",
+    "buffer-type1(gamma=adverse, dynamic=on, packet_time=5 ms)",
 ];
 
 #[test]

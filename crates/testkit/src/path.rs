@@ -8,8 +8,8 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use seaway_control::parts::Ewma;
 use seaway_control::{
-    Allowance, Arrival, Content, Fate, Feedback, FeedbackSource, Gauge, Lane, PacketId, PacketReport,
-    PeerReport, RateController, SentPacket, StreamId,
+    Allowance, Arrival, BufferLevel, Content, Fate, Feedback, FeedbackSource, Gauge, Lane, PacketId,
+    PacketReport, PeerReport, RateController, SentPacket, StreamId,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::cmp::Reverse;
@@ -27,6 +27,8 @@ pub struct Path {
     pub back: TimeDelta,
     /// A server with a queue in front of the propagation delay.
     pub bottleneck: Option<Bottleneck>,
+    /// A playout buffer at the receiver.
+    pub buffer: Option<PlayoutBuffer>,
     /// What becomes of a packet behind the bottleneck, given how many passed it before.
     pub channel: Box<dyn FnMut(u64) -> Channel>,
 }
@@ -38,6 +40,15 @@ pub struct Bottleneck {
     pub rate: Bitrate,
     /// How long a packet may wait.
     pub queue: TimeDelta,
+}
+
+/// A playout buffer: it starts to play at a fifth, and refuses what it cannot hold.
+#[derive(Debug, Clone, Copy)]
+pub struct PlayoutBuffer {
+    /// What it can hold.
+    pub capacity: DataSize,
+    /// What playing takes out of it.
+    pub consume: Bitrate,
 }
 
 /// What the channel does to a packet.
@@ -60,6 +71,7 @@ impl Path {
             forward: rtt / 2,
             back: rtt - rtt / 2,
             bottleneck: None,
+            buffer: None,
             channel: Box::new(|_| Channel::Deliver),
         }
     }
@@ -96,6 +108,8 @@ pub struct Counters {
     pub refused: u64,
     /// Packets that the channel lost.
     pub lost: u64,
+    /// Packets that arrived and found the playout buffer full.
+    pub overflowed: u64,
     /// Reports that came back.
     pub reports: u64,
     /// Sum of the round-trip times in them, seconds.
@@ -121,6 +135,10 @@ pub struct PathRun<C, S> {
     passed: u64,
     link_free_at: Timestamp,
     lanes: Vec<LaneState>,
+    /// Bytes in the playout buffer, since when, and whether it plays.
+    held: f64,
+    held_at: Timestamp,
+    playing: bool,
 }
 
 #[derive(Debug)]
@@ -159,6 +177,9 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
             passed: 0,
             link_free_at: Timestamp::ZERO,
             lanes: Vec::new(),
+            held: 0.0,
+            held_at: Timestamp::ZERO,
+            playing: false,
         }
     }
 
@@ -225,6 +246,7 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
         if self.controller.poll_timeout().is_some_and(|at| at <= self.now) {
             self.controller.handle_timeout(self.now);
         }
+        self.play(DataSize::ZERO);
         if self.source.poll_timeout().is_some_and(|at| at <= self.now) {
             self.source.handle_timeout(self.now);
         }
@@ -234,6 +256,25 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
             let hold = newest.map_or(TimeDelta::ZERO, |(_, at, _)| self.now - *at);
             self.schedule(self.now + self.path.back, Event::Report { lane, received, peer, hold });
         }
+    }
+
+    /// Plays out of the buffer up to now, then puts `arrived` in.
+    fn play(&mut self, arrived: DataSize) {
+        let Some(PlayoutBuffer { capacity, consume }) = self.path.buffer else { return };
+        let capacity_bytes = capacity.as_bytes_f64();
+        if self.playing {
+            let played = consume.as_bytes_per_second() * (self.now - self.held_at).as_secs_f64();
+            self.held = (self.held - played).max(0.0);
+        }
+        self.held_at = self.now;
+        if self.held + arrived.as_bytes_f64() > capacity_bytes {
+            self.counters.overflowed += 1;
+        } else {
+            self.held += arrived.as_bytes_f64();
+        }
+        self.playing |= self.held >= 0.2 * capacity_bytes;
+        let held = DataSize::from_bytes(self.held as u64);
+        self.source.on_buffer(self.now, BufferLevel { held, capacity });
     }
 
     fn schedule(&mut self, at: Timestamp, event: Event) {
@@ -350,6 +391,7 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
         rtt: Option<TimeDelta>,
     ) {
         self.counters.received += 1;
+        self.play(packet.size);
         self.lanes[usize::from(packet.lane.0)].arrived.push((packet.sequence, self.now, ecn));
         let arrival = Arrival {
             lane: packet.lane,

@@ -1,9 +1,9 @@
 //! Closed loops that no controller may fail in.
 
 use super::Excuses;
-use crate::path::{Bottleneck, Channel, Path, PathRun};
+use crate::path::{Bottleneck, Channel, Path, PathRun, PlayoutBuffer};
 use seaway_control::{Arrival, BufferLevel, FeedbackSource, Lane, LocalSignal, PeerReport, RateController};
-use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
 
 const LIMITS: LocalSignal = LocalSignal::Limits {
@@ -29,10 +29,11 @@ where
     rate_of_zero(name, make);
 }
 
-/// 4 Mbit/s, 20 ms each way, 200 ms of queue: the network `clean`.
+/// 4 Mbit/s, 20 ms each way, 200 ms of queue: the network `clean`; a player at the end of it.
 fn clean() -> Path {
     let bottleneck = Bottleneck { rate: Bitrate::from_mbps(4), queue: TimeDelta::from_millis(200) };
-    Path { bottleneck: Some(bottleneck), ..Path::new(TimeDelta::from_millis(40)) }
+    let buffer = PlayoutBuffer { capacity: DataSize::from_bytes(100_000), consume: Bitrate::from_mbps(1) };
+    Path { bottleneck: Some(bottleneck), buffer: Some(buffer), ..Path::new(TimeDelta::from_millis(40)) }
 }
 
 fn started<C: RateController, S: FeedbackSource>(

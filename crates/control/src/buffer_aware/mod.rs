@@ -1,0 +1,352 @@
+//! Rate control by the receiver's buffer (S000).
+//!
+//! The receiver reports how full its buffer is, each round-trip time; the sender speeds up where it runs dry,
+//! slows down where it runs over, and between the two grows as VTP does, by a packet each round-trip time.
+//! What it holds is the pause between packets. It answers the receiver, not the network.
+
+mod receiver;
+mod state;
+
+pub use receiver::BufferReports;
+pub use state::{BufferState, GammaRule, Law};
+
+use crate::allowance::{Allowance, Target};
+use crate::controller::RateController;
+use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::feedback::{BufferLevel, Fate, Feedback};
+use crate::packet::{Lane, SentPacket};
+use crate::parts::plausible_rtt;
+use crate::registry::{ControllerInfo, Kind, OptionInfo, Options, Setting, Switch};
+use crate::signal::LocalSignal;
+use crate::spec::SpecError;
+use seaway_units::{Bitrate, Probability, RateRange, TimeDelta, Timestamp};
+use state::Step;
+
+/// What can be set of [`BufferAware`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BufferConfig {
+    /// How the level becomes a state, and the state a rate.
+    pub law: Law,
+    /// Never pause longer than 20 ms between packets, though that forbids low rates.
+    pub clamp_pause: bool,
+    /// Time that one packet takes on the sender's first link (`t(S)`), seconds, where it is set.
+    pub packet_time: Option<f64>,
+    /// Size of a packet (`S`), bytes.
+    pub packet: f64,
+}
+
+/// The sending half.
+#[derive(Debug, Clone)]
+pub struct BufferAware {
+    config: BufferConfig,
+    limits: RateRange,
+    /// Sending rate (`T`), packets a second; `None` before the limits are known.
+    rate: Option<f64>,
+    smoothed: SmoothedRtt,
+    /// Buffer level at the last report.
+    former: Option<BufferLevel>,
+    state: BufferState,
+    /// `t(S)` in seconds.
+    packet_time: f64,
+    /// When the newest packet that a report spoke of left.
+    newest: Option<Timestamp>,
+    feedback_every: TimeDelta,
+    silence_at: Option<Timestamp>,
+    busy: bool,
+    decisions: DecisionLog,
+}
+
+/// `SRTT` by S000's Eq. 17, which takes the sample before the present one.
+#[derive(Debug, Clone, Copy, Default)]
+struct SmoothedRtt {
+    last_sample: Option<f64>,
+    now: Option<f64>,
+}
+
+impl SmoothedRtt {
+    /// Weight of the old value; S000 gives none. TFRC's, in the same role.
+    const KEEP: f64 = 0.9;
+
+    /// Takes a sample; answers with the value before and after.
+    fn update(&mut self, sample: f64) -> (f64, f64) {
+        let before = self.now.unwrap_or(sample);
+        let after = Self::KEEP * before + (1.0 - Self::KEEP) * self.last_sample.unwrap_or(sample);
+        (self.last_sample, self.now) = (Some(sample), Some(after));
+        (before, after)
+    }
+}
+
+/// Least and, where it is clamped, longest pause between packets, seconds (S000 section 4.3).
+const LEAST_PAUSE: f64 = 0.001;
+const LONGEST_PAUSE: f64 = 0.020;
+/// Least rate, packets a second (ours).
+const LEAST_RATE: f64 = 1.0;
+/// Silence before the first round-trip time that counts as an overflow, seconds.
+const FIRST_SILENCE: f64 = 2.0;
+
+const OPTIONS: &[OptionInfo] = &[
+    OptionInfo {
+        name: "gamma",
+        default: "literal",
+        range: "literal or adverse",
+        about: "which trend of the buffer takes the stronger step: S000's section 4.4 or its prose (buffer-type1)",
+    },
+    OptionInfo {
+        name: "predict",
+        default: "on",
+        range: "on or off",
+        about: "classify the level that is to come, not the present one (buffer-type1)",
+    },
+    OptionInfo {
+        name: "dynamic",
+        default: "off",
+        range: "on or off",
+        about: "keep room for what arrives in a round-trip time below the upper threshold",
+    },
+    OptionInfo {
+        name: "clamp",
+        default: "off",
+        range: "on or off",
+        about: "pause at most 20 ms between packets",
+    },
+    OptionInfo {
+        name: "packet_time",
+        default: "from the first hop's rate, else 0 s",
+        range: "0 s to 1 s",
+        about: "time that a packet takes on the sender's first link",
+    },
+];
+
+impl BufferAware {
+    pub(crate) const TYPE_1: ControllerInfo = ControllerInfo {
+        name: "buffer-type1",
+        source: "S000",
+        kind: Kind::Rate,
+        options: OPTIONS,
+        build: |options, setting| Self::build(options, setting, Law::TYPE_1),
+    };
+
+    pub(crate) const TYPE_2: ControllerInfo = ControllerInfo {
+        name: "buffer-type2",
+        build: |options, setting| Self::build(options, setting, Law::TYPE_2),
+        ..Self::TYPE_1
+    };
+
+    fn build(options: &Options<'_>, setting: Setting, law: Law) -> crate::registry::Built {
+        let config = BufferConfig::from_options(options, setting, law)?;
+        Ok((Self::new(config).into(), BufferReports::default().into()))
+    }
+
+    /// Before any report.
+    pub fn new(config: BufferConfig) -> Self {
+        Self {
+            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
+            rate: None,
+            smoothed: SmoothedRtt::default(),
+            former: None,
+            state: BufferState::Underflow,
+            packet_time: config.packet_time.unwrap_or(0.0),
+            newest: None,
+            feedback_every: TimeDelta::ZERO,
+            silence_at: None,
+            busy: false,
+            decisions: DecisionLog::new(),
+            config,
+        }
+    }
+
+    fn packets(&self, rate: Bitrate) -> f64 {
+        rate.as_bytes_per_second() / self.config.packet
+    }
+
+    /// `T` inside the limits, packets a second; 0 where the limits forbid to send.
+    fn packet_rate(&self) -> f64 {
+        let highest = self.packets(self.limits.max);
+        let lowest = self.packets(self.limits.min).max(LEAST_RATE);
+        self.rate.unwrap_or(LEAST_RATE).max(lowest).min(highest)
+    }
+
+    /// `IPD`, seconds (S000 Eq. 13 inverted).
+    fn pause(&self, rate: f64) -> f64 {
+        let pause = (1.0 / rate - self.packet_time).max(LEAST_PAUSE);
+        if self.config.clamp_pause { pause.min(LONGEST_PAUSE) } else { pause }
+    }
+
+    /// What the pause amounts to (S000 Eq. 11).
+    fn reached(&self) -> Bitrate {
+        let rate = self.packet_rate();
+        let reached = if rate > 0.0 { 1.0 / (self.packet_time + self.pause(rate)) } else { 0.0 };
+        self.limits.clamp(Bitrate::from_bytes_per_second(reached * self.config.packet))
+    }
+
+    fn change(
+        &mut self,
+        now: Timestamp,
+        cause: &'static str,
+        signal: Gauge,
+        threshold: f64,
+        act: impl FnOnce(&mut Self),
+    ) {
+        let before = self.reached();
+        act(self);
+        let after = self.reached();
+        if before != after {
+            let phase = self.phase();
+            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
+        }
+    }
+
+    fn on_level(&mut self, now: Timestamp, level: BufferLevel, before: f64, after: f64) {
+        // Another capacity is another buffer: what it held tells nothing about a trend.
+        let former = self.former.filter(|former| former.capacity == level.capacity).unwrap_or(level);
+        self.former = Some(level);
+        let rate = self.packet_rate();
+        let arriving = (rate * self.config.packet * after).max(self.config.packet);
+        let Step { state, rate, threshold, looked_at } =
+            self.config.law.step(level, former, arriving, |state, gamma| match state {
+                // VTP's equivalent window: a packet more each round-trip time.
+                BufferState::Stable => (rate * before + 1.0) / after.max(0.001),
+                BufferState::Underflow | BufferState::Overflow => rate * gamma,
+            });
+        let signal = Gauge::new("buffer", looked_at, "B");
+        self.state = state;
+        self.change(now, state.rule(), signal, threshold, |this| {
+            this.rate = Some(rate);
+            this.rate = Some(this.packet_rate());
+        });
+    }
+
+    fn wait(&mut self, now: Timestamp, round_trips: f64) {
+        let seconds = self.smoothed.now.map_or(FIRST_SILENCE, |rtt| (round_trips * rtt).max(0.01));
+        self.silence_at = Some(now + TimeDelta::from_secs_f64(seconds).max(self.feedback_every * 2));
+        self.busy = false;
+    }
+}
+
+impl RateController for BufferAware {
+    fn on_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
+        if self.silence_at.is_none() {
+            self.wait(now, 4.0);
+        }
+        self.busy = true;
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        let received = feedback.packets.iter().filter(|report| matches!(report.fate, Fate::Received { .. }));
+        if let Some(newest) = received.map(|report| report.sent.min(now)).max() {
+            if self.newest.is_some_and(|known| newest < known) {
+                // Overtaken by a later one.
+                return;
+            }
+            self.newest = Some(newest);
+        }
+        let Some(sample) = feedback.rtt.and_then(plausible_rtt).or(self.smoothed.last_sample) else { return };
+        let (before, after) = self.smoothed.update(sample);
+        self.wait(now, 4.0);
+        if let Some(level) = feedback.peer.buffer {
+            self.on_level(now, level, before, after);
+        }
+    }
+
+    fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
+        match signal {
+            LocalSignal::Limits { min, start, max } => {
+                let asked = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
+                self.change(now, "limits set", asked, max.as_bps_f64(), |this| {
+                    this.limits = RateRange { min, max: max.max(min) };
+                    this.rate = this.rate.or(Some(this.packets(start)));
+                });
+            }
+            LocalSignal::LinkHint { rate, .. }
+                if rate > Bitrate::ZERO && self.config.packet_time.is_none() =>
+            {
+                let hint = Gauge::new("link_rate", rate.as_bps_f64(), "bit/s");
+                self.change(now, "first hop's rate", hint, 0.0, |this| {
+                    this.packet_time = (this.config.packet / rate.as_bytes_per_second()).min(1.0);
+                });
+            }
+            LocalSignal::FeedbackEvery(interval) => {
+                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        if self.silence_at.is_none_or(|at| at > now) {
+            return;
+        }
+        if !self.busy {
+            // Nothing was sent: nothing is missing.
+            self.silence_at = None;
+            return;
+        }
+        let waited = Gauge::new("round_trips_of_silence", 4.0, "");
+        self.change(now, "no report", waited, 4.0, |this| {
+            this.rate = Some(this.packet_rate() * this.config.law.silence());
+            this.rate = Some(this.packet_rate());
+        });
+        self.wait(now, 1.0);
+        self.busy = true;
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.silence_at
+    }
+
+    fn poll_decision(&mut self) -> Option<Decision> {
+        self.decisions.pop()
+    }
+
+    fn allowance(&self, _lane: Lane) -> Allowance {
+        let rate = self.packet_rate();
+        if rate <= 0.0 {
+            return Allowance::paced(Bitrate::ZERO);
+        }
+        let gap = TimeDelta::from_secs_f64(self.packet_time + self.pause(rate));
+        Allowance { gap, ..Allowance::paced(Bitrate::MAX) }
+    }
+
+    fn target(&self) -> Target {
+        Target { rate: self.reached(), channel_loss: Probability::ZERO }
+    }
+
+    fn phase(&self) -> &'static str {
+        self.state.name()
+    }
+
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        visit(Gauge::new("packet_rate", self.packet_rate(), "1/s"));
+        if self.packet_rate() > 0.0 {
+            visit(Gauge::new("pause", self.pause(self.packet_rate()), "s"));
+        }
+        if let Some(rtt) = self.smoothed.now {
+            visit(Gauge::new("rtt", rtt, "s"));
+        }
+        if let Some(level) = self.former {
+            visit(Gauge::new("buffer", level.held.as_bytes_f64(), "B"));
+        }
+    }
+}
+
+impl BufferConfig {
+    /// Defaults for a flow.
+    pub fn new(law: Law, setting: Setting) -> Self {
+        Self { law, clamp_pause: false, packet_time: None, packet: setting.packet.as_bytes_f64().max(1.0) }
+    }
+
+    fn from_options(options: &Options<'_>, setting: Setting, law: Law) -> Result<Self, SpecError> {
+        let switch = |key, default| Ok(options.take::<Switch>(key)?.map_or(default, |switch| switch.0));
+        let law = Law {
+            rule: if law.predict { options.take("gamma")?.unwrap_or(law.rule) } else { law.rule },
+            predict: law.predict && switch("predict", true)?,
+            dynamic: switch("dynamic", law.dynamic)?,
+        };
+        let within = |time: &TimeDelta| *time >= TimeDelta::ZERO && *time <= TimeDelta::from_secs(1);
+        let packet_time = options.take_if("packet_time", within)?.map(TimeDelta::as_secs_f64);
+        Ok(Self { clamp_pause: switch("clamp", false)?, packet_time, ..Self::new(law, setting) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

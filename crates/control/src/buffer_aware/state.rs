@@ -1,0 +1,130 @@
+//! From the buffer's level to a state, from the state to a step (S000 sections 3.3 and 4.4).
+
+use crate::feedback::BufferLevel;
+use std::str::FromStr;
+
+/// Where the receiver's buffer stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BufferState {
+    /// Below a fifth: it runs dry.
+    Underflow,
+    /// Between.
+    Stable,
+    /// At nine tenths or above: it runs over.
+    Overflow,
+}
+
+/// How a level becomes a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Law {
+    /// Which trend takes the stronger step.
+    pub rule: GammaRule,
+    /// Classify the level that is to come: the present one and its last change.
+    pub predict: bool,
+    /// Keep room below the upper threshold for what arrives in a round-trip time.
+    pub dynamic: bool,
+}
+
+/// Which `γ` goes with which trend of the buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GammaRule {
+    /// 1.2 and 0.9 whatever the trend (type-II).
+    Constant,
+    /// S000 section 4.4: 1.3 where a dry buffer fills, 0.8 where a full one empties.
+    Literal,
+    /// S000 section 3.2's prose: 1.3 where a dry one does not fill, 0.8 where a full one does not empty.
+    Adverse,
+}
+
+impl FromStr for GammaRule {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "literal" => Ok(Self::Literal),
+            "adverse" => Ok(Self::Adverse),
+            _ => Err("neither literal nor adverse"),
+        }
+    }
+}
+
+/// One step and its reasons.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    pub(super) state: BufferState,
+    pub(super) rate: f64,
+    /// The bytes that were classified, and the threshold they passed or stayed below.
+    pub(super) looked_at: f64,
+    pub(super) threshold: f64,
+}
+
+/// Thresholds as parts of the capacity (`B_L`, `B_H`).
+const LOW: f64 = 0.2;
+const HIGH: f64 = 0.9;
+
+impl Law {
+    /// Predicts, and steps by the trend.
+    pub const TYPE_1: Self = Self { rule: GammaRule::Literal, predict: true, dynamic: false };
+    /// The level and nothing else.
+    pub const TYPE_2: Self = Self { rule: GammaRule::Constant, predict: false, dynamic: false };
+
+    /// The step for a `level` that was `former` a report ago. `arriving` is what a round-trip time brings,
+    /// bytes; `rate_in` gives the rate in a state, by `γ` where the state has one.
+    pub(super) fn step(
+        self,
+        level: BufferLevel,
+        former: BufferLevel,
+        arriving: f64,
+        rate_in: impl FnOnce(BufferState, f64) -> f64,
+    ) -> Step {
+        let held = level.held.as_bytes_f64();
+        let trend = held - former.held.as_bytes_f64();
+        let looked_at = if self.predict { held + trend } else { held };
+        let capacity = level.capacity.as_bytes_f64();
+        let low = LOW * capacity;
+        let high =
+            if self.dynamic { (capacity - arriving).clamp(low, HIGH * capacity) } else { HIGH * capacity };
+        let (state, threshold) = if looked_at >= high {
+            (BufferState::Overflow, high)
+        } else if looked_at < low {
+            (BufferState::Underflow, low)
+        } else {
+            (BufferState::Stable, high)
+        };
+        Step { state, rate: rate_in(state, self.gamma(state, trend)), looked_at, threshold }
+    }
+
+    fn gamma(self, state: BufferState, trend: f64) -> f64 {
+        match (state, self.rule) {
+            (BufferState::Underflow, GammaRule::Literal) if trend > 0.0 => 1.3,
+            (BufferState::Underflow, GammaRule::Adverse) if trend <= 0.0 => 1.3,
+            (BufferState::Underflow, _) => 1.2,
+            (BufferState::Overflow, GammaRule::Literal) if trend < 0.0 => 0.8,
+            (BufferState::Overflow, GammaRule::Adverse) if trend >= 0.0 => 0.8,
+            (BufferState::Overflow, _) => 0.9,
+            (BufferState::Stable, _) => 1.0,
+        }
+    }
+
+    /// The step for a report that did not come.
+    pub(super) fn silence(self) -> f64 {
+        self.gamma(BufferState::Overflow, 0.0)
+    }
+}
+
+impl BufferState {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Underflow => "underflow",
+            Self::Stable => "stable",
+            Self::Overflow => "overflow",
+        }
+    }
+
+    pub(super) const fn rule(self) -> &'static str {
+        match self {
+            Self::Underflow => "buffer runs dry",
+            Self::Stable => "buffer is stable",
+            Self::Overflow => "buffer runs over",
+        }
+    }
+}
