@@ -431,6 +431,24 @@ fn repeated_packets_count_once() {
     assert!(elementary(&once, 0x100).0 == expected(&outcome.pictures, 0.5));
 }
 
+/// Found by fuzzing: an adaptation field alone between a packet and its equal, after the first had left.
+#[test]
+fn an_equal_packet_later_on_is_no_repetition() {
+    let mut input = Vec::new();
+    for packet in TRANSPORT.chunks(188) {
+        input.extend_from_slice(packet);
+        if packet[1] == 0x01 && packet[2] == 0 && packet[3] & 0x10 != 0 {
+            let mut alone = [0xff; 188];
+            alone[..6].copy_from_slice(&[0x47, 0x01, 0x00, 0x20 | packet[3] & 15, 183, 0]);
+            input.extend(alone);
+            input.extend_from_slice(packet);
+        }
+    }
+    let outcome = run(&input, Plan::default(), keep);
+    assert!(outcome.output == input);
+    assert_eq!(outcome.report.transport.unwrap().repeated_packets, 0);
+}
+
 #[test]
 fn lost_packets_are_counted_and_leave_the_rest_in_order() {
     let lost = |number: &usize| number % 97 != 60;

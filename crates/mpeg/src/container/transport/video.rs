@@ -140,12 +140,16 @@ impl VideoPid {
             epoch: self.epoch,
             packet,
         };
-        if entry.packet.payload().is_empty() {
-            return entry;
+        let repeated = self.repeated(&entry.packet);
+        // A packet is repeated once, and at once.
+        if let Some(last) = self.last.as_mut().filter(|_| repeated || entry.packet.payload().is_empty()) {
+            last.payload.clear();
+            if repeated {
+                report.repeated_packets += 1;
+                (entry.header, entry.video, entry.starts) = (last.header, last.video.clone(), last.starts);
+            }
         }
-        if let Some(last) = self.repeated(&entry.packet) {
-            report.repeated_packets += 1;
-            (entry.header, entry.video, entry.starts) = (last.header, last.video.clone(), last.starts);
+        if repeated || entry.packet.payload().is_empty() {
             return entry;
         }
         entry.counted = true;
@@ -161,11 +165,14 @@ impl VideoPid {
         entry
     }
 
-    /// The last packet, where this one repeats it (2.4.3.3: once, and equal but for the PCR).
-    fn repeated(&self, packet: &Packet) -> Option<&Last> {
-        let same =
-            |last: &&Last| last.counter == packet.continuity_counter() && last.payload == packet.payload();
-        self.last.as_ref().filter(same).filter(|_| !packet.discontinuity())
+    /// True for the last packet over again (2.4.3.3: equal but for the PCR).
+    fn repeated(&self, packet: &Packet) -> bool {
+        let same = |last: &Last| {
+            last.counter == packet.continuity_counter()
+                && !last.payload.is_empty()
+                && last.payload == packet.payload()
+        };
+        !packet.discontinuity() && self.last.as_ref().is_some_and(same)
     }
 
     fn check_continuity(&self, packet: &Packet, track: &mut VideoTrack, report: &mut TransportReport) {
