@@ -118,7 +118,7 @@ impl FlowPlan<'_> {
 
     fn media(self, media: &MediaFlow) -> Result<(Agent, Agent), BuildError> {
         let config = endpoint::sender(self.index, media);
-        let announcement = MediaSender::announcement(&config)
+        let announcement = MediaSender::announcement(&config, &media.policy)
             .map_err(|error| BuildError(format!("flow {}: {error}", self.flow.name)))?;
         let carriage = self.options.carriage;
         let back = self.back();
@@ -129,6 +129,7 @@ impl FlowPlan<'_> {
             tag: self.there(),
             carriage,
             config,
+            policy: media.policy.clone(),
             source: source::build(&media.source, stream),
             activity: self.activity,
             window: self.window,

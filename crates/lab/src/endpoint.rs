@@ -39,6 +39,8 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
         scenario::FeedbackFormat::Twcc => FeedbackFormat::Twcc,
     };
     config.repair = repairs(media).then(RepairLimits::default);
+    // A model of an encoder is there to show the controller and the policy as their documents describe them.
+    config.pushback = None;
     if is_saturated {
         config.queue = QueueLimits { delay: None, ..QueueLimits::default() };
     }

@@ -135,7 +135,12 @@ impl Sampler {
                 self.series.push(now, *subject, "rtt", rtt.as_millis_f64(), "ms");
             }
             controller
-                .inspect(&mut |gauge| self.series.push(now, *subject, gauge.name, gauge.value, gauge.unit));
+                // The session's own reading of the round-trip time stands above.
+                .inspect(&mut |gauge| {
+                    if gauge.name != "rtt" {
+                        self.series.push(now, *subject, gauge.name, gauge.value, gauge.unit);
+                    }
+                });
         }
         for (subject, (_, element)) in self.links.iter().zip(&world.links) {
             let Some(link) = world.engine.link(*element) else { continue };

@@ -6,8 +6,8 @@ use crate::cargo::{Cargo, Carriage};
 use crate::record::{Samples, Tag};
 use crate::source::FrameSource;
 use crate::window::Window;
-use seaway_control::policy::Direct;
-use seaway_control::{Decision, Feedback, SpecError, StreamId};
+use seaway_control::policy;
+use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
 use seaway_link::{Node, Packet, Port};
 use seaway_session::{
     Announcement, Frame, FrameData, FrameKind, Observer, Received, Sender, SenderConfig, SenderEvent,
@@ -27,6 +27,7 @@ pub(crate) struct MediaSender {
     tag: Tag,
     carriage: Carriage,
     config: SenderConfig,
+    policy: ControlSpec,
     sender: Option<Sender>,
     /// `None`: saturated.
     source: Option<Box<dyn FrameSource>>,
@@ -95,6 +96,7 @@ pub(crate) struct MediaSenderParts {
     pub(crate) tag: Tag,
     pub(crate) carriage: Carriage,
     pub(crate) config: SenderConfig,
+    pub(crate) policy: ControlSpec,
     pub(crate) source: Option<Box<dyn FrameSource>>,
     pub(crate) activity: Activity,
     pub(crate) window: (Timestamp, Timestamp),
@@ -103,11 +105,13 @@ pub(crate) struct MediaSenderParts {
 
 impl MediaSender {
     pub(crate) fn new(parts: MediaSenderParts) -> Self {
-        let MediaSenderParts { tag, carriage, config, source, activity, window, keep_decisions } = parts;
+        let MediaSenderParts { tag, carriage, config, policy, source, activity, window, keep_decisions } =
+            parts;
         Self {
             tag,
             carriage,
             config,
+            policy,
             sender: None,
             source,
             is_on: false,
@@ -125,10 +129,12 @@ impl MediaSender {
     /// What the sender will announce, for its receiver to know beforehand.
     ///
     /// # Errors
-    /// A controller that cannot be built.
-    pub(crate) fn announcement(config: &SenderConfig) -> Result<Announcement, SpecError> {
-        let sender = Sender::new(Timestamp::ZERO, config.clone(), Box::new(Direct::default()))?;
-        Ok(sender.announcement())
+    /// A controller or a policy that cannot be built.
+    pub(crate) fn announcement(
+        config: &SenderConfig,
+        policy: &ControlSpec,
+    ) -> Result<Announcement, SpecError> {
+        open(Timestamp::ZERO, config, policy).map(|sender| sender.announcement())
     }
 
     /// The session; `None` before the flow began.
@@ -156,10 +162,8 @@ impl MediaSender {
     }
 
     fn begin(&mut self, now: Timestamp) {
-        // The configuration was tried when the world was built.
-        let Ok(mut sender) = Sender::new(now, self.config.clone(), Box::new(Direct::default())) else {
-            return;
-        };
+        // Both were tried when the world was built.
+        let Ok(mut sender) = open(now, &self.config, &self.policy) else { return };
         sender
             .observe(Box::new(RoundTrips { window: self.window.span(), samples: self.round_trips.clone() }));
         self.sender = Some(sender);
@@ -259,6 +263,10 @@ impl MediaSender {
         let sender = self.sender.as_ref();
         self.window.look(now, || statistics(sender));
     }
+}
+
+fn open(now: Timestamp, config: &SenderConfig, policy: &ControlSpec) -> Result<Sender, SpecError> {
+    Sender::new(now, config.clone(), policy::build(policy)?)
 }
 
 fn statistics(sender: Option<&Sender>) -> SenderStatistics {

@@ -4,8 +4,9 @@ use crate::metrics;
 use crate::scenario::document::{Document, Step, at};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::{Flow, FlowKind, Start};
-use crate::scenario::media::{MediaFlow, PolicyName, Source};
+use crate::scenario::media::{MediaFlow, Source};
 use crate::scenario::{Expect, Scenario};
+use seaway_control::policy;
 use seaway_control::registry::{self, nearest};
 use seaway_units::{Bitrate, DataSize, TimeDelta};
 use std::collections::BTreeSet;
@@ -204,6 +205,7 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
     place.packet(media.packet)?;
     registry::build(&media.control, registry::Setting { packet: media.packet, ecn: media.ecn.into() })
         .map_err(|error| place.error("control", error.to_string()))?;
+    policy::build(&media.policy).map_err(|error| place.error("policy", error.to_string()))?;
     if let Some(rate) = media.rate {
         let start = rate.start.unwrap_or(rate.min);
         place.require("rate.min", rate.min > Bitrate::ZERO, "expected a rate above zero")?;
@@ -234,7 +236,6 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
 /// what is not applied must not look as if it were.
 fn not_yet(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {
     let asked = [
-        ("policy", media.policy == PolicyName::Pd),
         ("weight", media.weight.is_some()),
         ("feedback.interval", media.feedback.interval.is_some()),
         ("feedback.size", media.feedback.size.is_some()),

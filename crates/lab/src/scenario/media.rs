@@ -12,9 +12,9 @@ pub struct MediaFlow {
     /// The controller with its options, `multfrc(max=8)`.
     #[serde(deserialize_with = "control_spec")]
     pub control: ControlSpec,
-    /// How the controller's target becomes the encoder's.
-    #[serde(default)]
-    pub policy: PolicyName,
+    /// How the controller's target becomes the encoder's, with its options.
+    #[serde(default = "direct", deserialize_with = "control_spec")]
+    pub policy: ControlSpec,
     /// The range the controller stays inside and where it begins.
     pub rate: Option<Rates>,
     /// The part of this flow relative to others with the same policy; above zero.
@@ -42,6 +42,10 @@ fn default_packet() -> DataSize {
     DataSize::from_bytes(1200)
 }
 
+fn direct() -> ControlSpec {
+    ControlSpec { name: "direct".to_owned(), options: Vec::new() }
+}
+
 fn control_spec<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ControlSpec, D::Error> {
     let spec: ControlSpec = String::deserialize(deserializer)?.parse().map_err(D::Error::custom)?;
     Ok(spec)
@@ -62,17 +66,6 @@ pub struct Rates {
 
 fn lowest() -> Bitrate {
     Bitrate::from_kbps(150)
-}
-
-/// From the controller's target to the encoder's share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PolicyName {
-    /// The target as it is.
-    #[default]
-    Direct,
-    /// Smoothed by a proportional-derivative rule.
-    Pd,
 }
 
 /// The ECN codepoint of media packets.

@@ -1,0 +1,215 @@
+//! The time series as a picture: one panel a quantity, one time axis for all.
+
+use crate::series::{Reading, Series};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use std::collections::BTreeMap;
+
+/// A line of a panel: its label, whose it is, and its points.
+struct Line<'s> {
+    label: String,
+    subject: &'s str,
+    points: Vec<(f64, f64)>,
+}
+
+/// A panel: its title, its unit, how readings become that unit, and which readings it shows.
+struct Panel {
+    title: &'static str,
+    unit: &'static str,
+    scale: f64,
+    names: &'static [&'static str],
+}
+
+const PANELS: &[Panel] = &[
+    Panel {
+        title: "Rate received, and capacity",
+        unit: "Mbit/s",
+        scale: 1e-6,
+        names: &["received_rate", "capacity"],
+    },
+    Panel { title: "Rate the controller aims at", unit: "Mbit/s", scale: 1e-6, names: &["target_rate"] },
+    Panel { title: "Queue of each link", unit: "packets", scale: 1.0, names: &["queue"] },
+    Panel { title: "Round-trip time", unit: "ms", scale: 1.0, names: &["rtt"] },
+    Panel { title: "Packets lost in 0.1 s", unit: "packets", scale: 1.0, names: &["lost"] },
+    Panel { title: "Receiver's buffer", unit: "kB", scale: 1e-3, names: &["buffer"] },
+];
+
+/// Okabe and Ito's colours, which the colour-blind tell apart.
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 0, 0),
+];
+
+/// More lines than this in a panel show nothing any more.
+const MOST_LINES: usize = 14;
+/// Points of a line; beyond that, neighbours are averaged.
+const MOST_POINTS: usize = 600;
+const WIDTH: u32 = 1000;
+const HEIGHT: u32 = 240;
+/// Room for the legend at the right.
+const LEGEND: i32 = 190;
+
+/// Draws the series as an SVG document. Quantities that were not read, or never above zero, have no panel.
+///
+/// # Errors
+/// What the drawing library has to say; there is no I/O.
+pub fn svg(series: &Series, title: &str) -> Result<String, String> {
+    let panels: Vec<(&Panel, Vec<Line<'_>>)> = PANELS
+        .iter()
+        .map(|panel| (panel, lines(series, panel)))
+        .filter(|(_, lines)| !lines.is_empty())
+        .collect();
+    let colours = colours(&panels);
+    let end = series.readings().last().map_or(1.0, |reading| reading.at.as_secs_f64());
+    let mut document = String::new();
+    {
+        let height = HEIGHT * panels.len().max(1) as u32 + 30;
+        let root = SVGBackend::with_string(&mut document, (WIDTH, height)).into_drawing_area();
+        let failed = |error: DrawingAreaErrorKind<_>| error.to_string();
+        root.fill(&WHITE).map_err(failed)?;
+        let rest = root.titled(title, ("sans-serif", 18)).map_err(failed)?;
+        for (area, (panel, lines)) in rest.split_evenly((panels.len().max(1), 1)).iter().zip(&panels) {
+            let (left, right) = area.split_horizontally(WIDTH as i32 - LEGEND);
+            draw(&left, panel, lines, &colours, end).map_err(failed)?;
+            legend(&right, lines, &colours).map_err(failed)?;
+        }
+        root.present().map_err(failed)?;
+    }
+    Ok(document)
+}
+
+fn lines<'s>(series: &'s Series, panel: &Panel) -> Vec<Line<'s>> {
+    let mut found: BTreeMap<(usize, usize), Line<'s>> = BTreeMap::new();
+    let mut subjects: Vec<&str> = Vec::new();
+    for Reading { at, flow, name, value, .. } in series.readings() {
+        let Some(rank) = panel.names.iter().position(|known| *known == name) else { continue };
+        let order = subjects.iter().position(|subject| *subject == flow).unwrap_or_else(|| {
+            subjects.push(flow);
+            subjects.len() - 1
+        });
+        let label = if name == "capacity" { format!("{flow} (capacity)") } else { flow.to_owned() };
+        let line =
+            found.entry((rank, order)).or_insert_with(|| Line { label, subject: flow, points: Vec::new() });
+        line.points.push((at.as_secs_f64(), value * panel.scale));
+    }
+    let is_above_zero = |line: &Line<'_>| line.points.iter().any(|point| point.1 > 0.0);
+    let mut lines: Vec<Line<'s>> = found.into_values().filter(is_above_zero).take(MOST_LINES).collect();
+    for line in &mut lines {
+        line.points = thinned(&line.points);
+    }
+    let top = top(panel, &lines);
+    lines.retain(|line| line.points.iter().any(|point| point.1 <= top));
+    lines
+}
+
+/// The mean of neighbours, so that no more than [`MOST_POINTS`] are left.
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let group = points.len().div_ceil(MOST_POINTS).max(1);
+    let mean = |points: &[(f64, f64)]| {
+        let (time, value) = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0, sum.1 + point.1));
+        (time / points.len() as f64, value / points.len() as f64)
+    };
+    points.chunks(group).map(mean).collect()
+}
+
+/// Each flow and link has one colour in all panels.
+fn colours<'s>(panels: &[(&Panel, Vec<Line<'s>>)]) -> BTreeMap<&'s str, RGBColor> {
+    let mut colours = BTreeMap::new();
+    for line in panels.iter().flat_map(|(_, lines)| lines) {
+        let next = COLOURS[colours.len() % COLOURS.len()];
+        colours.entry(line.subject).or_insert(next);
+    }
+    colours
+}
+
+type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+
+fn draw<DB: DrawingBackend>(
+    area: &DrawingArea<DB, Shift>,
+    panel: &Panel,
+    lines: &[Line<'_>],
+    colours: &BTreeMap<&str, RGBColor>,
+    end: f64,
+) -> Drawn<DB> {
+    let top = top(panel, lines) * 1.08;
+    let mut chart = ChartBuilder::on(area)
+        .caption(panel.title, ("sans-serif", 14))
+        .margin(6)
+        .x_label_area_size(26)
+        .y_label_area_size(56)
+        .build_cartesian_2d(0.0..end, 0.0..top)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .x_desc("s")
+        .y_desc(panel.unit)
+        .label_style(("sans-serif", 11))
+        .draw()?;
+    for line in lines {
+        let points = line.points.iter().map(|&(x, y)| (x, y.min(top)));
+        chart.draw_series(LineSeries::new(points, colour(colours, line)))?;
+    }
+    Ok(())
+}
+
+fn legend<DB: DrawingBackend>(
+    area: &DrawingArea<DB, Shift>,
+    lines: &[Line<'_>],
+    colours: &BTreeMap<&str, RGBColor>,
+) -> Drawn<DB> {
+    for (index, line) in lines.iter().enumerate() {
+        let y = 34 + 14 * index as i32;
+        let stroke = colour(colours, line).stroke_width(2);
+        area.draw(&PathElement::new([(4, y + 5), (20, y + 5)], stroke))?;
+        area.draw(&Text::new(line.label.clone(), (26, y), ("sans-serif", 11)))?;
+    }
+    Ok(())
+}
+
+fn colour(colours: &BTreeMap<&str, RGBColor>, line: &Line<'_>) -> RGBColor {
+    colours.get(line.subject).copied().unwrap_or(BLACK)
+}
+
+/// The highest reading; a capacity far above what flows received does not flatten them.
+fn top(panel: &Panel, lines: &[Line<'_>]) -> f64 {
+    let highest = |lines: &mut dyn Iterator<Item = &Line<'_>>| {
+        lines.flat_map(|line| line.points.iter().map(|point| point.1)).fold(0.0, f64::max)
+    };
+    let all = highest(&mut lines.iter());
+    if !panel.names.contains(&"capacity") {
+        return all;
+    }
+    let received = highest(&mut lines.iter().filter(|line| line.label == line.subject));
+    if received > 0.0 { all.min(received * 2.5) } else { all }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_units::Timestamp;
+
+    #[test]
+    fn a_panel_for_each_quantity_that_was_read() {
+        let mut series = Series::default();
+        let [flow, link] = ["video", "bottleneck"].map(|name| series.subject(name));
+        for second in 0..2000 {
+            let at = Timestamp::from_nanos(second * 1_000_000_000);
+            series.push(at, flow, "received_rate", 1e6, "bit/s");
+            series.push(at, link, "capacity", 2e6, "bit/s");
+            series.push(at, link, "queue", 0.0, "packets");
+        }
+        let document = svg(&series, "a title").unwrap();
+        assert!(document.starts_with("<svg") && document.trim_end().ends_with("</svg>"));
+        for expected in ["a title", "Rate received", "video", "bottleneck (capacity)"] {
+            assert!(document.contains(expected), "{expected}");
+        }
+        assert!(!document.contains("Queue of each link"), "a panel of nothing but zeros");
+        assert!(document.len() < 100_000, "{} octets", document.len());
+        assert!(svg(&Series::default(), "nothing").unwrap().contains("nothing"));
+    }
+}
