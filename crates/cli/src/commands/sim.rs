@@ -1,5 +1,7 @@
 //! `seaway sim`: one scenario in the simulator.
 
+mod table;
+
 use super::Failure;
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
@@ -7,7 +9,9 @@ use crate::progress::Progress;
 use crate::scenario::Source;
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::summary::Timing;
-use seaway_lab::{Options, Outcome, Summary};
+use seaway_lab::{Ensemble, Options, Outcome, Summary, decisions, plot};
+use seaway_units::TimeDelta;
+use serde::Serialize;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -24,13 +28,16 @@ pub(crate) struct Arguments {
     /// Where all randomness comes from; in place of the scenario's own
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Run with so many seeds, one after another from the first; report means and 95 % intervals
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    seeds: Option<u16>,
     /// Change the scenario, such as flow.video.control=tfrc or link.bottleneck.rate='2 Mbit/s'
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<Override>,
     /// Leave out how long it took, so that the same run prints the same bytes
     #[arg(long)]
     no_timing: bool,
-    /// Write a folder with the results, the time series, the scenario and the command
+    /// Write a folder with the results, time series, plots, the scenario and the command
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -39,133 +46,104 @@ pub(crate) struct Arguments {
 const MISSED: u8 = 3;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let text = Source::read(&arguments.scenario)?;
-    let mut scenario = text.parse(&arguments.overrides)?;
-    if let Some(seed) = arguments.seed {
-        scenario.seed = seed;
-    }
+    let source = Source::read(&arguments.scenario)?;
+    let scenario = source.parse(&arguments.overrides)?;
+    let scenarios = with_seeds(&scenario, arguments);
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
-    let mut outcome = simulate(&scenario, Options { series: folder.is_some(), ..Options::default() })?;
-    if arguments.no_timing {
-        outcome.summary.timing = None;
-    }
+    let outcomes = simulate(&scenarios, folder.is_some(), arguments.no_timing)?;
+    let summaries: Vec<Summary> = outcomes.iter().map(|outcome| outcome.summary.clone()).collect();
+    let holds = summaries.iter().all(Summary::holds);
+    let report = Report::of(summaries, arguments.seeds.is_some());
     if let Some(folder) = folder {
-        save(folder, &text, &outcome)?;
+        save(folder, &source, &outcomes, &report)?;
     }
-    report(&outcome.summary, arguments.json).map_err(|error| Failure::output(&error))?;
-    if outcome.interrupted {
-        return Err(Failure::running(&format!("interrupted after {} s", outcome.summary.simulated_s)));
+    report.print(arguments.json).map_err(|error| Failure::output(&error))?;
+    if let Some(outcome) = outcomes.iter().find(|outcome| outcome.interrupted) {
+        let after = outcome.summary.simulated_s;
+        return Err(Failure::running(&format!("interrupted after {after} s of virtual time")));
     }
-    Ok(if outcome.summary.holds() { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
 }
 
-fn report(summary: &Summary, json: bool) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    if json {
-        serde_json::to_writer_pretty(&mut out, summary)?;
-        writeln!(out)
-    } else {
-        print(&mut out, summary)
-    }
+/// The scenario once for each seed.
+fn with_seeds(scenario: &Scenario, arguments: &Arguments) -> Vec<Scenario> {
+    let first = arguments.seed.unwrap_or(scenario.seed);
+    let seeds = (0..u64::from(arguments.seeds.unwrap_or(1))).map(|offset| first.wrapping_add(offset));
+    seeds.map(|seed| Scenario { seed, ..scenario.clone() }).collect()
 }
 
-fn simulate(scenario: &Scenario, options: Options) -> Result<Outcome, Failure> {
-    let progress = Progress::new(scenario.duration);
-    let mut last = seaway_units::TimeDelta::ZERO;
-    let mut step = |now: seaway_units::TimeDelta| {
-        progress.advance(now - last);
-        last = now;
+fn simulate(scenarios: &[Scenario], series: bool, no_timing: bool) -> Result<Vec<Outcome>, Failure> {
+    let progress = Progress::new(scenarios.iter().map(|scenario| scenario.duration).sum());
+    let step = |passed: TimeDelta| {
+        progress.advance(passed);
         if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    // The front end may look at the wall clock; nothing that it says goes into the run.
-    #[allow(clippy::disallowed_methods)]
+    // A front end may look at the clock; nothing of it goes into the run.
+    #[expect(clippy::disallowed_methods, reason = "the report says how long it took")]
     let began = Instant::now();
-    let mut outcome =
-        seaway_lab::run(scenario, options, &mut step).map_err(|error| Failure::input(&error))?;
-    outcome.summary.timing = Some(Timing { wall_s: began.elapsed().as_secs_f64() });
+    let options = Options { series, ..Options::default() };
+    let mut outcomes =
+        seaway_lab::sweep(scenarios, options, &step).map_err(|error| Failure::input(&error))?;
+    let wall_s = began.elapsed().as_secs_f64();
     progress.clear();
-    Ok(outcome)
-}
-
-fn save(folder: Folder, text: &Source, outcome: &Outcome) -> Result<(), Failure> {
-    folder.write_json("run.json", &Provenance::of_this_process())?;
-    folder.write_json("summary.json", &outcome.summary)?;
-    folder.write("scenario.toml", |file| file.write_all(text.text.as_bytes()))?;
-    folder.write("series.csv", |file| outcome.series.write_csv(file))?;
-    folder.finish()
-}
-
-/// The summary for a reader: one line a flow, a link, an expectation.
-fn print(out: &mut impl Write, summary: &Summary) -> std::io::Result<()> {
-    let Summary { scenario, seed, simulated_s, events, .. } = summary;
-    writeln!(out, "{scenario}, seed {seed}: {simulated_s} s simulated, {events} events")?;
-    writeln!(out)?;
-    let header = ["flow", "kind", "sent", "received", "loss", "RTT p50", "RTT p95", "queueing p95"];
-    let mut rows = vec![header.map(str::to_owned)];
-    for flow in &summary.flows {
-        let rtt = flow.rtt_ms.or(flow.path_rtt_ms);
-        rows.push([
-            flow.name.clone(),
-            flow.control.clone().unwrap_or_else(|| flow.kind.to_owned()),
-            rate(flow.sent_bps),
-            rate(flow.received_bps),
-            flow.loss_ratio.map_or_else(String::new, percent),
-            millis(rtt.map(|rtt| rtt.p50)),
-            millis(rtt.map(|rtt| rtt.p95)),
-            millis(flow.queue_delay_ms.map(|delay| delay.p95)),
-        ]);
+    for outcome in outcomes.iter_mut().filter(|_| !no_timing) {
+        outcome.summary.timing = Some(Timing { wall_s });
     }
-    table(out, &rows)?;
-    writeln!(out)?;
-    let header = ["link", "utilisation", "drops queue", "aqm", "channel", "queue mean", "max"];
-    let mut rows = vec![header.map(str::to_owned)];
-    for link in &summary.links {
-        rows.push([
-            link.name.clone(),
-            percent(link.utilisation),
-            link.drops.queue.to_string(),
-            link.drops.aqm.to_string(),
-            link.drops.channel.to_string(),
-            format!("{:.1}", link.queue.mean),
-            format!("{}", link.queue.max),
-        ]);
-    }
-    table(out, &rows)?;
-    if let Some(fairness) = &summary.fairness {
-        writeln!(out, "\nJain's index of {} flows: {:.3}", fairness.over.len(), fairness.jain)?;
-    }
-    for expectation in &summary.expect {
-        let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
-        let (min, value, max) = (number(expectation.min), number(expectation.value), number(expectation.max));
-        let verdict = if expectation.held { "held" } else { "MISSED" };
-        writeln!(out, "{verdict}: {min} <= {} = {value} <= {max}", expectation.of)?;
-    }
-    Ok(())
+    Ok(outcomes)
 }
 
-fn rate(bps: Option<f64>) -> String {
-    bps.map_or_else(String::new, |bps| format!("{:.3}", seaway_units::Bitrate::from_bps_f64(bps)))
+/// What is printed and kept: a summary, or several made one.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Report {
+    One(Box<Summary>),
+    Several(Box<Ensemble>),
 }
 
-fn millis(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| format!("{value:.1} ms"))
-}
-
-fn percent(ratio: f64) -> String {
-    format!("{:.2} %", ratio * 100.0)
-}
-
-/// Columns as wide as their widest cell; the first to the left, the others to the right.
-fn table<const N: usize>(out: &mut impl Write, rows: &[[String; N]]) -> std::io::Result<()> {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    for row in rows {
-        let mut line = format!("{:width$}", row[0], width = widths[0]);
-        for (cell, width) in row.iter().zip(widths).skip(1) {
-            line.push_str(&format!("  {cell:>width$}"));
+impl Report {
+    fn of(mut summaries: Vec<Summary>, several: bool) -> Self {
+        match summaries.pop() {
+            Some(summary) if !several && summaries.is_empty() => Self::One(Box::new(summary)),
+            last => {
+                summaries.extend(last);
+                Self::Several(Box::new(Ensemble::of(summaries)))
+            }
         }
-        writeln!(out, "{}", line.trim_end())?;
     }
-    Ok(())
+
+    fn print(&self, json: bool) -> std::io::Result<()> {
+        let mut out = std::io::stdout().lock();
+        match self {
+            _ if json => {
+                serde_json::to_writer_pretty(&mut out, self)?;
+                writeln!(out)
+            }
+            Self::One(summary) => table::summary(&mut out, summary),
+            Self::Several(ensemble) => table::ensemble(&mut out, ensemble),
+        }
+    }
+}
+
+/// One seed's files stand in the folder itself, those of several each in a folder of its own.
+fn save(folder: Folder, source: &Source, outcomes: &[Outcome], report: &Report) -> Result<(), Failure> {
+    folder.write_json("run.json", &Provenance::of_this_process())?;
+    folder.write_json("summary.json", report)?;
+    folder.write("scenario.toml", |file| file.write_all(source.text.as_bytes()))?;
+    for outcome in outcomes {
+        let Summary { scenario, seed, .. } = &outcome.summary;
+        let place = |name: &str| match report {
+            Report::One(_) => name.to_owned(),
+            Report::Several(_) => format!("seed-{seed}/{name}"),
+        };
+        if matches!(report, Report::Several(_)) {
+            folder.write_json(&place("summary.json"), &outcome.summary)?;
+        }
+        folder.write(&place("series.csv"), |file| outcome.series.write_csv(file))?;
+        folder.write(&place("decisions.csv"), |file| decisions::write_csv(&outcome.decisions, file))?;
+        let picture = plot::svg(&outcome.series, &format!("{scenario}, seed {seed}"))
+            .map_err(|error| Failure::running(&format!("plot: {error}")))?;
+        folder.write(&place("plot.svg"), |file| file.write_all(picture.as_bytes()))?;
+    }
+    folder.finish()
 }

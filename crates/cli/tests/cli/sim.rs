@@ -64,7 +64,8 @@ fn a_folder_holds_all_that_is_needed_to_make_it_again() {
     let bench = bench();
     let run = bench.run(&["sim", "cross.toml", "-o", "results/first", "--set", "flow.cross.rate=100 kbit/s"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    assert_eq!(bench.names("results/first"), ["run.json", "scenario.toml", "series.csv", "summary.json"]);
+    let files = ["decisions.csv", "plot.svg", "run.json", "scenario.toml", "series.csv", "summary.json"];
+    assert_eq!(bench.names("results/first"), files);
     assert_eq!(bench.read("results/first/scenario.toml"), SCENARIO);
     assert!(bench.read("results/first/run.json").contains("--set 'flow.cross.rate=100 kbit/s'"));
     let series = bench.read("results/first/series.csv");
@@ -79,6 +80,39 @@ fn a_folder_holds_all_that_is_needed_to_make_it_again() {
         assert_eq!(refused.code, Some(2));
         assert!(refused.stderr.contains("not overwritten"), "{}", refused.stderr);
     }
+}
+
+#[test]
+fn seeds_give_every_run_their_mean_and_its_interval() {
+    let bench = bench();
+    let run = bench.run(&[
+        "sim",
+        "cross.toml",
+        "--json",
+        "--no-timing",
+        "--seeds",
+        "3",
+        "--seed",
+        "5",
+        "-o",
+        "out",
+    ]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let report = run.json();
+    let runs = report["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [5, 6, 7]);
+    let received = |run: &serde_json::Value| run["flows"][0]["received_bps"].as_f64().unwrap();
+    let mean = runs.iter().map(received).sum::<f64>() / 3.0;
+    assert!((received(&report["mean"]) - mean).abs() < 1.0);
+    assert!(received(&report["ci95"]) > 0.0);
+    assert!(report["mean"].get("seed").is_none());
+    // The sixth seed alone gives what it gave among others, and so it does in its folder.
+    let alone = bench.run(&["sim", "cross.toml", "--json", "--no-timing", "--seed", "6"]).json();
+    assert_eq!(alone, runs[1]);
+    let kept: serde_json::Value = serde_json::from_str(&bench.read("out/seed-6/summary.json")).unwrap();
+    assert_eq!(kept, alone);
+    let text = bench.run(&["sim", "cross.toml", "--seeds", "3"]).stdout;
+    assert!(text.contains(" ± ") && text.contains("held in 3 of 3 runs"), "{text}");
 }
 
 #[test]
