@@ -89,26 +89,30 @@ impl Pair {
 /// Both ends together, reports included.
 #[divan::bench(args = [0, 50], sample_count = 20)]
 fn both_ends(bencher: Bencher<'_, '_>, lost: u64) {
-    bencher.counter(ItemsCount::new(PACKETS * FRAMES)).with_inputs(Pair::new).bench_local_values(|mut pair| {
-        for _ in 0..FRAMES {
-            pair.send();
-            pair.receive(lost);
-            pair.report();
-        }
-        pair
-    });
+    bencher.counter(ItemsCount::new(PACKETS * FRAMES)).with_inputs(Pair::new).bench_local_values(
+        |mut pair| {
+            for _ in 0..FRAMES {
+                pair.send();
+                pair.receive(lost);
+                pair.report();
+            }
+            pair
+        },
+    );
 }
 
 /// The sender without its feedback: cutting, pacing, stamping, history.
 #[divan::bench(sample_count = 20)]
 fn sender_alone(bencher: Bencher<'_, '_>) {
-    bencher.counter(ItemsCount::new(PACKETS * FRAMES)).with_inputs(Pair::new).bench_local_values(|mut pair| {
-        for _ in 0..FRAMES {
-            pair.send();
-            pair.sent.clear();
-        }
-        pair
-    });
+    bencher.counter(ItemsCount::new(PACKETS * FRAMES)).with_inputs(Pair::new).bench_local_values(
+        |mut pair| {
+            for _ in 0..FRAMES {
+                pair.send();
+                pair.sent.clear();
+            }
+            pair
+        },
+    );
 }
 
 /// From a message to its octets and back.

@@ -192,3 +192,90 @@ fn a_controller_may_be_exchanged_while_it_runs() {
     assert!(rate < Bitrate::from_kbps(505) && rate > Bitrate::from_kbps(400), "{rate}");
     assert_eq!(run.receiver.statistics().frames.lost, 0);
 }
+
+/// Access units of a stream: a key frame in twelve, content that is never a start code by chance.
+fn access_unit(index: u64, luck: &mut Luck) -> bytes::Bytes {
+    let mut unit = Vec::new();
+    let mut nal = |header: u8, len: usize| {
+        unit.extend_from_slice(&[0, 0, 0, 1, header]);
+        unit.extend((0..len).map(|_| 1 + (luck.draw() * 255.0) as u8));
+    };
+    if index.is_multiple_of(12) {
+        nal(0x67, 20);
+        nal(0x68, 5);
+        nal(0x65, 9_000);
+    } else {
+        nal(0x41, 3_000);
+        nal(0x41, 40);
+    }
+    unit.into()
+}
+
+/// A picture of MPEG-1 video: headers, eighteen slices.
+fn picture(index: u64, luck: &mut Luck) -> bytes::Bytes {
+    let key = index.is_multiple_of(12);
+    let mut picture = Vec::new();
+    if key {
+        picture.extend_from_slice(&[0, 0, 1, 0xB3, 0x16, 0x01, 0x20, 0x13, 0xFF, 0xFF, 0xE0, 0x18]);
+        picture.extend_from_slice(&[0, 0, 1, 0xB8, 0x00, 0x08, 0x00, 0x40]);
+    }
+    let coding_type = if key { 1 } else { 2 };
+    picture.extend_from_slice(&[0, 0, 1, 0, 0, coding_type << 3 | 7, 0xFF, 0xF8, 0x80]);
+    for row in 1..=18 {
+        picture.extend_from_slice(&[0, 0, 1, row]);
+        picture.extend((0..(luck.draw() * 500.0) as usize + 5).map(|_| 1 + (luck.draw() * 255.0) as u8));
+    }
+    picture.into()
+}
+
+#[test]
+fn coded_frames_arrive_as_they_were() {
+    type Make = fn(u64, &mut Luck) -> bytes::Bytes;
+    for (format, make) in [(Format::H264, access_unit as Make), (Format::Mpv, picture as Make)] {
+        let mut config = config("fixed");
+        config.streams[0].format = format;
+        let (there, back) = (lossy(ms(20), 0.03, 5), ideal(ms(20)));
+        let mut run = Run::new(sender(Timestamp::ZERO, config), receiver(Timestamp::ZERO), there, back);
+        (run.source, run.bytes) = (None, true);
+        let mut luck = Luck::new(3);
+        let mut sent = std::collections::BTreeMap::new();
+        for index in 0..200 {
+            run.until(at(index * 40 + 1));
+            let data = make(index, &mut luck);
+            let frame = Frame {
+                stream: seaway_control::StreamId(0),
+                captured: run.now,
+                kind: if index.is_multiple_of(12) { FrameKind::Key } else { FrameKind::Reference },
+                target: DataSize::of(&data),
+                data: FrameData::Coded(data.clone()),
+                interval: ms(40),
+            };
+            run.sender.handle_frame(run.now, &frame).unwrap();
+            sent.insert(run.sender.timestamp_of(run.now), data);
+            run.drain();
+        }
+        run.until(at(9_000));
+        assert!(run.frames.len() >= 196, "{format:?}: {:#?}", run.receiver.statistics());
+        for (_, frame) in &run.frames {
+            let FrameData::Coded(data) = &frame.data else { panic!("{format:?}: no content") };
+            assert!(data == &sent[&frame.timestamp], "{format:?}: frame {}", frame.timestamp);
+        }
+        assert!(run.receiver.statistics().repaired > 10, "{format:?}");
+    }
+}
+
+#[test]
+fn a_frame_that_is_not_in_its_format_is_refused() {
+    let mut config = config("fixed");
+    config.streams[0].format = Format::H264;
+    let mut sender = sender(Timestamp::ZERO, config);
+    let data = FrameData::Coded(bytes::Bytes::from_static(b"no NAL unit"));
+    let stream = seaway_control::StreamId(0);
+    let (captured, target, interval) = (at(0), DataSize::ZERO, ms(40));
+    let frame = Frame { stream, captured, kind: FrameKind::Key, data, target, interval };
+    assert!(sender.handle_frame(at(0), &frame).is_err());
+    let elsewhere = Frame { stream: seaway_control::StreamId(1), ..frame };
+    assert!(sender.handle_frame(at(0), &elsewhere).is_err());
+    let none = SenderConfig { streams: Vec::new(), ..common::config("fixed") };
+    assert!(Sender::new(at(0), none, Box::new(seaway_control::policy::Direct::new())).is_err());
+}

@@ -90,8 +90,10 @@ pub(super) struct Patience {
     pub(super) hope: Option<Timestamp>,
     /// How long after its earliest instant a frame may be repaired.
     pub(super) repair: TimeDelta,
-    /// Several lanes overtake one another: a gap is no loss.
+    /// Several lanes overtake one another: a gap may be no loss.
     pub(super) lanes: usize,
+    /// When a packet was last given up.
+    pub(super) abandoned: Option<Timestamp>,
 }
 
 /// What the front of the line amounts to.
@@ -287,7 +289,8 @@ impl Assembly {
             return Some(due);
         }
         // While packets of it keep coming it is not given up: that would only cost the pictures after it.
-        let arriving = patience.lanes > 1 || self.front_is_arriving();
+        let nothing_lost = patience.abandoned.is_none_or(|abandoned| abandoned < front.first_arrival);
+        let arriving = patience.lanes > 1 && nothing_lost || self.front_is_arriving();
         if arriving {
             return Some(bound);
         }
@@ -483,7 +486,7 @@ mod tests {
         let mut line = Line::new();
         line.packet(0, 0, 0, 0, Key);
         let next = |line: &Line, hope| {
-            let patience = Patience { hope, repair: TimeDelta::from_millis(60), lanes: 1 };
+            let patience = Patience { hope, repair: TimeDelta::from_millis(60), lanes: 1, abandoned: None };
             line.assembly.next_release(&line.clock, patience).unwrap()
         };
         assert_eq!(next(&line, None), at(0));

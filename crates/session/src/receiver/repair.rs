@@ -15,6 +15,8 @@ pub(super) struct Missing {
     requests: RepairRequests,
     /// By source and number.
     packets: Vec<MissingPacket>,
+    /// When a packet was last given up.
+    abandoned: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +41,7 @@ pub(super) struct Found {
 
 impl Missing {
     pub(super) fn new(requests: RepairRequests) -> Self {
-        Self { requests, packets: Vec::new() }
+        Self { requests, packets: Vec::new(), abandoned: None }
     }
 
     /// Nothing is asked for, but it is known what is merely reordered.
@@ -96,6 +98,7 @@ impl Missing {
         mut ask: impl FnMut(SourceId, u64),
     ) {
         let requests = self.requests;
+        let before = self.packets.len();
         self.packets.retain_mut(|missing| {
             if missing.next > now {
                 return missing.deadline > now;
@@ -113,6 +116,9 @@ impl Missing {
             ask(missing.source, missing.sequence);
             true
         });
+        if self.packets.len() < before {
+            self.abandoned = Some(now);
+        }
     }
 
     /// When [`Self::poll`] has something to do; without a round-trip time nothing can be asked for.
@@ -121,6 +127,11 @@ impl Missing {
             if rtt.is_some() { missing.next.min(missing.deadline) } else { missing.deadline }
         };
         self.packets.iter().map(next).min()
+    }
+
+    /// When a packet was last given up.
+    pub(super) fn abandoned(&self) -> Option<Timestamp> {
+        self.abandoned
     }
 
     /// Until when a missing packet may still come: an answer is awaited, or it was not asked for yet.

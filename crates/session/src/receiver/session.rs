@@ -421,8 +421,13 @@ impl Session {
 
     fn next_release(&self, index: usize) -> Option<Timestamp> {
         let state = &self.streams[index];
-        let (hope, repair) = (self.missing.hope(), self.missing.patience());
-        state.assembly.next_release(&state.clock, Patience { hope, repair, lanes: self.lanes.len() })
+        let patience = Patience {
+            hope: self.missing.hope(),
+            repair: self.missing.patience(),
+            lanes: self.lanes.len(),
+            abandoned: self.missing.abandoned(),
+        };
+        state.assembly.next_release(&state.clock, patience)
     }
 
     fn deliver(

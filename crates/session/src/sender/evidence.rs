@@ -11,7 +11,7 @@ use crate::source::SourceId;
 use seaway_control::registry::AnyFeedbackSource;
 use seaway_control::{
     Arrival, BufferLevel, Congestion, Fate, Feedback, FeedbackSource, Lane, LocalSignal, PacketId,
-    PacketReport, PeerReport,
+    PacketReport, PeerReport, StreamId,
 };
 use seaway_units::{Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb::{Ccfb, Metric};
@@ -226,8 +226,12 @@ impl Sender {
     fn on_new_peer(&mut self, now: Timestamp, ssrc: u32) {
         self.events.push(SenderEvent::PeerAppeared { ssrc });
         self.evidence.last_feedback = None;
-        if self.history.next_id() > PacketId(0) {
+        if self.statistics.feedback.packets > 0 {
+            // Not the first: it comes into the middle.
             self.reports.announce_at(now);
+            for stream in 0..self.config.streams.len() {
+                self.want_key(now, StreamId(stream as u8), KeyFrameCause::NewPeer);
+            }
         }
     }
 

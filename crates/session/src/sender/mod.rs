@@ -105,12 +105,13 @@ impl Sender {
     /// A sender under the controller that the configuration names, its target split by `policy`.
     ///
     /// # Errors
-    /// A controller or an option that does not exist.
+    /// A controller or an option that does not exist, no streams or more than 8.
     pub fn new(
         now: Timestamp,
         config: SenderConfig,
         policy: Box<dyn TargetPolicy>,
     ) -> Result<Self, SpecError> {
+        check(&config)?;
         let (controller, source) = registry::build(&config.control, setting(&config))?;
         let tagged = writes_tags(&controller, now);
         Ok(Self::build(now, config, Box::new(controller), source, policy, tagged))
@@ -120,13 +121,14 @@ impl Sender {
     /// receiving half serves it.
     ///
     /// # Errors
-    /// A receiving half that does not exist.
+    /// A receiving half that does not exist, no streams or more than 8.
     pub fn with_controller(
         now: Timestamp,
         config: SenderConfig,
         controller: Box<dyn RateController>,
         policy: Box<dyn TargetPolicy>,
     ) -> Result<Self, SpecError> {
+        check(&config)?;
         let (_, source) = registry::build(&config.control, setting(&config))?;
         Ok(Self::build(now, config, controller, source, policy, true))
     }
@@ -239,7 +241,7 @@ impl Sender {
     pub fn handle_frame(&mut self, now: Timestamp, frame: &Frame) -> Result<(), Error> {
         let stream = frame.stream;
         let Some(config) = self.config.streams.get(usize::from(stream.0)) else {
-            let (seen, limit) = (stream.0.into(), self.config.streams.len() as u64 - 1);
+            let (seen, limit) = (stream.0.into(), self.config.streams.len().saturating_sub(1) as u64);
             return Err(Error::TooLarge { field: "stream", seen, limit });
         };
         let (format, interval) = (config.format, frame.interval);
@@ -683,6 +685,14 @@ impl Sender {
     fn size_of(&self, message: &Message) -> DataSize {
         self.config.overhead + DataSize::from_bytes(message.wire_len() as u64)
     }
+}
+
+fn check(config: &SenderConfig) -> Result<(), SpecError> {
+    let count = config.streams.len();
+    if (1..=usize::from(SourceId::STREAMS)).contains(&count) {
+        return Ok(());
+    }
+    Err(SpecError::new(&count.to_string(), format!("a session has 1 to {} streams", SourceId::STREAMS)))
 }
 
 fn setting(config: &SenderConfig) -> Setting {

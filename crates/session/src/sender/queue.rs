@@ -102,7 +102,8 @@ impl SendQueue {
 
     /// When the oldest packet will have waited too long.
     pub(super) fn stale_at(&self) -> Option<Timestamp> {
-        Some(self.oldest_unsent_frame()? + self.limits.delay?)
+        let delay = self.limits.delay?;
+        self.oldest_unsent_frame().map(|since| since + delay)
     }
 
     /// Only frames of which nothing left can be dropped.
