@@ -8,6 +8,7 @@
 //! | [`input`] | pictures from files, streams, cameras and a synthetic scene |
 //! | [`encoder`] | pictures to H.264, at a rate that changes while it runs |
 //! | [`decoder`] | H.264 to pictures, frozen where references are missing |
+//! | [`output`] | recordings that others play |
 //! | [`h264`] | byte streams, access units, and the check before a decoder sees them |
 //! | [`clip`] | the clip that comes with the binary |
 
@@ -17,6 +18,7 @@ pub mod encoder;
 mod error;
 pub mod h264;
 pub mod input;
+pub mod output;
 mod picture;
 mod scale;
 

@@ -39,13 +39,13 @@ fn the_bundled_clip_is_whole() {
     assert_eq!(clip.format().size.to_string(), "1280x720");
     assert_eq!(clip.format().frame_rate.to_string(), "25");
     assert_eq!(clip.left_out(), ["audio track 2 (mp4a)"]);
-    for _ in 0..2 {
-        for index in 0..132 {
+    for count in [132, 3] {
+        for index in 0..count {
             let picture = clip.next_picture().unwrap().unwrap();
             assert_eq!(picture.id().0, index);
             assert_eq!(picture.time(), TimeDelta::from_millis(40 * index as i64));
         }
-        assert!(clip.next_picture().unwrap().is_none());
+        assert_eq!(clip.next_picture().unwrap().is_none(), count == 132);
         clip.rewind().unwrap();
     }
 }
@@ -149,12 +149,12 @@ fn a_change_of_size_is_a_key_frame() -> Result<(), Error> {
 fn the_rate_changes_while_it_runs() {
     let mut source = Looped::new(input::bundled_clip().unwrap());
     let mut encoder = encoder(&source, Bitrate::from_kbps(1000));
-    for kbps in [1000, 500, 2000, 1000] {
+    for kbps in [1000, 500, 2000] {
         encoder.set_target(Bitrate::from_kbps(kbps));
-        let sizes: Vec<_> = (0..75).map(|_| next_frame(&mut encoder, &mut source).1.length()).collect();
-        // The first second of three is for settling.
-        let bits: u64 = sizes[25..].iter().map(|size| size.as_bytes() * 8).sum();
-        let ratio = bits as f64 / (kbps as f64 * 2000.0);
+        let sizes: Vec<_> = (0..40).map(|_| next_frame(&mut encoder, &mut source).1.length()).collect();
+        // The first fifteen are for settling, one second remains.
+        let bits: u64 = sizes[15..].iter().map(|size| size.as_bytes() * 8).sum();
+        let ratio = bits as f64 / (kbps as f64 * 1000.0);
         assert!((0.9..1.1).contains(&ratio), "{kbps} kbit/s: {ratio:.3}");
     }
 }
@@ -167,8 +167,8 @@ fn a_ladder_follows_the_rate() {
     let mut encoder = LadderEncoder::new(encoder(&source, Bitrate::from_mbps(2)), ladder);
     let mut decoder = H264Decoder::new(Concealment::Freeze).unwrap();
     let mut heights = Vec::new();
-    for index in 0..375 {
-        if index == 100 {
+    for index in 0..170 {
+        if index == 20 {
             encoder.set_target(Bitrate::from_kbps(250));
         }
         let picture = source.next_picture().unwrap().unwrap();

@@ -62,6 +62,8 @@ pub(super) struct CodedSource {
     left_out: Vec<String>,
     decoder: Decoder,
     inspector: Inspector,
+    /// The decoder has seen the container's parameter sets.
+    configured: bool,
     sample: Vec<u8>,
     stream: Vec<u8>,
     /// Times of samples whose pictures have not come out; they come out in the order of time.
@@ -83,6 +85,7 @@ impl CodedSource {
             left_out: tracks.left_out,
             decoder: Decoder::new().map_err(Error::codec("decoder set-up"))?,
             inspector: Inspector::new(),
+            configured: false,
             sample: Vec::new(),
             stream: Vec::new(),
             waiting: BTreeSet::new(),
@@ -116,7 +119,10 @@ impl CodedSource {
     /// A sample that the decoder refuses costs its picture, no more.
     fn decode(&mut self, sample: Sample) {
         self.stream.clear();
-        self.stream.extend_from_slice(&self.track.configuration.parameter_sets);
+        // Once: what a sample brings itself holds from there on.
+        if !std::mem::replace(&mut self.configured, true) {
+            self.stream.extend_from_slice(&self.track.configuration.parameter_sets);
+        }
         match self.track.configuration.length_size {
             0 => self.stream.extend_from_slice(&self.sample),
             length_size => {
@@ -188,8 +194,13 @@ impl PictureSource for CodedSource {
         self.inspector = Inspector::new();
         self.waiting.clear();
         self.decoded.clear();
-        (self.ended, self.shown) = (false, 0);
+        (self.configured, self.ended, self.shown) = (false, false, 0);
         Ok(())
+    }
+
+    fn is_approximate(&self) -> bool {
+        // Whether there are B pictures, only decoding them all would tell.
+        true
     }
 
     fn left_out(&self) -> &[String] {

@@ -52,6 +52,10 @@ impl PictureSource for Looped {
         self.source.rewind()
     }
 
+    fn is_approximate(&self) -> bool {
+        self.source.is_approximate()
+    }
+
     fn left_out(&self) -> &[String] {
         self.source.left_out()
     }

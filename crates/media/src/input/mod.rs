@@ -6,12 +6,13 @@ mod ffmpeg;
 mod looped;
 mod matroska;
 mod mp4;
+mod mpeg;
 mod open;
 mod synthetic;
 mod y4m;
 
 pub use looped::Looped;
-pub use open::{bundled_clip, open, open_bytes};
+pub use open::{bundled_clip, open, open_bytes, open_reference};
 pub use synthetic::{Synthetic, read_code};
 
 use crate::{Error, FrameRate, Picture, PictureSize};
@@ -34,6 +35,11 @@ pub trait PictureSource: fmt::Debug + Send {
     /// # Errors
     /// Where the input cannot: a pipe, a camera.
     fn rewind(&mut self) -> Result<(), Error>;
+
+    /// True where another decoder would give slightly other samples; see [`open_reference`].
+    fn is_approximate(&self) -> bool {
+        false
+    }
 
     /// Tracks of the input that are not shown, each named for a person, for example `audio track 2 (mp4a)`.
     fn left_out(&self) -> &[String] {

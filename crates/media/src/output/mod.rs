@@ -1,0 +1,73 @@
+//! Writers: what was sent or received, as files that others play.
+
+mod mp4;
+mod y4m;
+
+pub use mp4::Mp4Writer;
+pub use y4m::Y4mWriter;
+
+use crate::Error;
+use std::io::Write;
+use std::path::Path;
+
+/// What a recording is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordingFormat {
+    /// Decoded pictures, [`Y4mWriter`].
+    Y4m,
+    /// Access units one after another, [`AnnexBWriter`]: no times.
+    AnnexB,
+    /// Access units with their times, [`Mp4Writer`].
+    Mp4,
+}
+
+impl RecordingFormat {
+    /// By the ending of a file's name: `.y4m`, `.h264`, `.264` or `.avc`, `.mp4` or `.m4v`.
+    ///
+    /// # Errors
+    /// [`Error::Specification`] for any other.
+    pub fn of_name(name: &str) -> Result<Self, Error> {
+        let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
+        match ending.map(str::to_ascii_lowercase).as_deref() {
+            Some("y4m") => Ok(Self::Y4m),
+            Some("h264" | "264" | "avc") => Ok(Self::AnnexB),
+            Some("mp4" | "m4v") => Ok(Self::Mp4),
+            _ => Err(Error::Specification {
+                found: name.into(),
+                expected: "a name that ends in .mp4, .h264 or .y4m",
+            }),
+        }
+    }
+}
+
+/// Writes access units as they are: an H.264 byte stream (ITU-T H.264 Annex B).
+#[derive(Debug)]
+pub struct AnnexBWriter<W> {
+    out: W,
+    started: bool,
+}
+
+impl<W: Write> AnnexBWriter<W> {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
+        Self { out, started: false }
+    }
+
+    /// Appends an access unit. Those before the first key frame are left out: nobody could show them.
+    ///
+    /// # Errors
+    /// Where `out` refuses.
+    pub fn write(&mut self, access_unit: &[u8], key: bool) -> Result<(), Error> {
+        self.started |= key;
+        if self.started { self.out.write_all(access_unit).map_err(Error::io("output")) } else { Ok(()) }
+    }
+
+    /// Hands over what is still held back.
+    ///
+    /// # Errors
+    /// Where `out` refuses.
+    pub fn finish(mut self) -> Result<W, Error> {
+        self.out.flush().map_err(Error::io("output"))?;
+        Ok(self.out)
+    }
+}

@@ -1,0 +1,238 @@
+//! Fragmented MP4 (ISO/IEC 14496-12 section 8.8): what is written so far can be played, however it ends.
+
+use crate::h264::{NalType, nal_units};
+use crate::{Error, PictureSize};
+use seaway_units::TimeDelta;
+use std::io::Write;
+
+/// Units of time a second, as RTP counts video.
+const TIMESCALE: i64 = 90_000;
+/// A fragment is written once it holds this much.
+const FRAGMENT: TimeDelta = TimeDelta::from_secs(1);
+
+/// Writes H.264 access units with their times. Parameter sets stay inside the samples (`avc3`), so that the size
+/// of the pictures may change.
+#[derive(Debug)]
+pub struct Mp4Writer<W> {
+    out: W,
+    /// The header is written: a key frame has come.
+    started: bool,
+    fragments: u32,
+    pending: Vec<Sample>,
+    data: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    time: TimeDelta,
+    size: u32,
+    key: bool,
+}
+
+impl<W: Write> Mp4Writer<W> {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
+        Self { out, started: false, fragments: 0, pending: Vec::new(), data: Vec::new() }
+    }
+
+    /// Appends an access unit (Annex B), shown at `time`, which does not run back. Those before the first key
+    /// frame are left out: nobody could show them.
+    ///
+    /// # Errors
+    /// Where `out` refuses, or a key frame comes without parameter sets.
+    pub fn write(
+        &mut self,
+        access_unit: &[u8],
+        time: TimeDelta,
+        key: bool,
+        size: PictureSize,
+    ) -> Result<(), Error> {
+        if !self.started {
+            if !key {
+                return Ok(());
+            }
+            self.write_header(access_unit, size)?;
+            self.started = true;
+        }
+        if self.pending.first().is_some_and(|first| time - first.time >= FRAGMENT) {
+            self.write_fragment(time)?;
+        }
+        let before = self.data.len();
+        for unit in nal_units(access_unit) {
+            self.data.extend((unit.len() as u32).to_be_bytes());
+            self.data.extend_from_slice(unit);
+        }
+        self.pending.push(Sample { time, size: (self.data.len() - before) as u32, key });
+        Ok(())
+    }
+
+    /// Writes the last fragment; its last picture stays as long as the one before it.
+    ///
+    /// # Errors
+    /// Where `out` refuses.
+    pub fn finish(mut self) -> Result<W, Error> {
+        if let Some(&last) = self.pending.last() {
+            let before = self.pending.len().checked_sub(2).map(|index| self.pending[index].time);
+            let usual = before.map_or(TimeDelta::from_millis(40), |before| last.time - before);
+            self.write_fragment(last.time + usual)?;
+        }
+        self.out.flush().map_err(Error::io("output"))?;
+        Ok(self.out)
+    }
+
+    fn write_header(&mut self, access_unit: &[u8], size: PictureSize) -> Result<(), Error> {
+        let set = |kind| nal_units(access_unit).find(|unit| NalType::of(unit) == Some(kind));
+        let sets = set(NalType::SequenceParameters).zip(set(NalType::PictureParameters));
+        let (sequence, picture) =
+            sets.filter(|(sequence, _)| sequence.len() > 3).ok_or(Error::Malformed {
+                container: "H.264",
+                at: "the first key frame".into(),
+                found: "none".into(),
+                expected: "parameter sets",
+            })?;
+        let mut header = Vec::new();
+        boxed(&mut header, b"ftyp", |out| out.extend_from_slice(b"isom\0\0\x02\0isomiso6mp41"));
+        movie(&mut header, size, sequence, picture);
+        self.out.write_all(&header).map_err(Error::io("output"))
+    }
+
+    /// Writes what is pending; the next picture is shown at `next`.
+    fn write_fragment(&mut self, next: TimeDelta) -> Result<(), Error> {
+        self.fragments += 1;
+        let mut head = fragment(&self.pending, next, self.fragments, 0);
+        // The offset of the data is known once the length of the box is; both have fixed lengths.
+        let offset = head.len() as u32 + 8;
+        head = fragment(&self.pending, next, self.fragments, offset);
+        head.extend((self.data.len() as u32 + 8).to_be_bytes());
+        head.extend_from_slice(b"mdat");
+        let written = self.out.write_all(&head).and_then(|()| self.out.write_all(&self.data));
+        self.pending.clear();
+        self.data.clear();
+        written.map_err(Error::io("output"))
+    }
+}
+
+fn units(time: TimeDelta) -> i64 {
+    (i128::from(time.as_nanos()) * i128::from(TIMESCALE) / 1_000_000_000) as i64
+}
+
+/// A box: its length is filled in when its content is known.
+fn boxed(out: &mut Vec<u8>, kind: &[u8; 4], content: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(kind);
+    content(out);
+    let length = (out.len() - start) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// A box that begins with a version and flags.
+fn full(out: &mut Vec<u8>, kind: &[u8; 4], version: u8, flags: u32, content: impl FnOnce(&mut Vec<u8>)) {
+    boxed(out, kind, |out| {
+        words(out, &[u32::from(version) << 24 | flags]);
+        content(out);
+    });
+}
+
+fn words(out: &mut Vec<u8>, words: &[u32]) {
+    out.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+}
+
+/// The unit matrix of `mvhd` and `tkhd`.
+const MATRIX: [u32; 9] = [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000];
+
+fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8]) {
+    boxed(out, b"moov", |out| {
+        full(out, b"mvhd", 0, 0, |out| {
+            // Times unknown, rate and volume one.
+            words(out, &[0, 0, TIMESCALE as u32, 0, 0x1_0000, 0x0100_0000, 0, 0]);
+            words(out, &MATRIX);
+            words(out, &[0, 0, 0, 0, 0, 0, 2]);
+        });
+        boxed(out, b"trak", |out| {
+            // Enabled, in the movie, in the preview.
+            full(out, b"tkhd", 0, 7, |out| {
+                words(out, &[0, 0, 1, 0, 0, 0, 0, 0, 0]);
+                words(out, &MATRIX);
+                words(out, &[size.width() << 16, size.height() << 16]);
+            });
+            boxed(out, b"mdia", |out| media(out, size, sequence, picture));
+        });
+        boxed(out, b"mvex", |out| {
+            full(out, b"trex", 0, 0, |out| words(out, &[1, 1, 0, 0, 0]));
+        });
+    });
+}
+
+fn media(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8]) {
+    // Language "und".
+    full(out, b"mdhd", 0, 0, |out| words(out, &[0, 0, TIMESCALE as u32, 0, 0x55C4_0000]));
+    full(out, b"hdlr", 0, 0, |out| {
+        words(out, &[0]);
+        out.extend_from_slice(b"vide\0\0\0\0\0\0\0\0\0\0\0\0Video\0");
+    });
+    boxed(out, b"minf", |out| {
+        full(out, b"vmhd", 0, 1, |out| words(out, &[0, 0]));
+        boxed(out, b"dinf", |out| {
+            full(out, b"dref", 0, 0, |out| {
+                words(out, &[1]);
+                // The samples are in this file.
+                full(out, b"url ", 0, 1, |_| {});
+            });
+        });
+        boxed(out, b"stbl", |out| {
+            full(out, b"stsd", 0, 0, |out| {
+                words(out, &[1]);
+                boxed(out, b"avc3", |out| sample_entry(out, size, sequence, picture));
+            });
+            // Empty: the samples are in the fragments.
+            for table in [b"stts", b"stsc", b"stco"] {
+                full(out, table, 0, 0, |out| words(out, &[0]));
+            }
+            full(out, b"stsz", 0, 0, |out| words(out, &[0, 0]));
+        });
+    });
+}
+
+fn sample_entry(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8]) {
+    words(out, &[0, 1, 0, 0, 0, 0, size.width() << 16 | size.height()]);
+    // 72 dots an inch, one picture a sample, no name, 24 bits deep.
+    words(out, &[0x48_0000, 0x48_0000, 0]);
+    out.extend_from_slice(&[0, 1]);
+    out.extend_from_slice(&[0; 32]);
+    out.extend_from_slice(&[0, 0x18, 0xFF, 0xFF]);
+    boxed(out, b"avcC", |out| {
+        // Version, profile, constraints, level; length fields of four octets; one set of each kind.
+        out.extend_from_slice(&[1, sequence[1], sequence[2], sequence[3], 0xFF, 0xE1]);
+        out.extend((sequence.len() as u16).to_be_bytes());
+        out.extend_from_slice(sequence);
+        out.push(1);
+        out.extend((picture.len() as u16).to_be_bytes());
+        out.extend_from_slice(picture);
+    });
+}
+
+fn fragment(samples: &[Sample], next: TimeDelta, number: u32, offset: u32) -> Vec<u8> {
+    let start = samples.first().map_or(0, |first| units(first.time)) as u64;
+    let ends = samples.iter().skip(1).map(|sample| sample.time).chain([next]);
+    let mut out = Vec::with_capacity(128 + 12 * samples.len());
+    boxed(&mut out, b"moof", |out| {
+        full(out, b"mfhd", 0, 0, |out| words(out, &[number]));
+        boxed(out, b"traf", |out| {
+            // Offsets count from this box.
+            full(out, b"tfhd", 0, 0x2_0000, |out| words(out, &[1]));
+            full(out, b"tfdt", 1, 0, |out| out.extend(start.to_be_bytes()));
+            // Each sample with duration, size and flags.
+            full(out, b"trun", 0, 0x701, |out| {
+                words(out, &[samples.len() as u32, offset]);
+                for (sample, end) in samples.iter().zip(ends) {
+                    let duration = (units(end) - units(sample.time)).clamp(1, i64::from(u32::MAX)) as u32;
+                    // Depends on no other, or on others and cannot be entered at.
+                    let flags = if sample.key { 0x0200_0000 } else { 0x0101_0000 };
+                    words(out, &[duration, sample.size, flags]);
+                }
+            });
+        });
+    });
+    out
+}
