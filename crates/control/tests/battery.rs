@@ -8,12 +8,12 @@ use seaway_units::{DataSize, Ecn};
 /// Options that make another controller of an entry.
 const VARIANTS: &[&str] = &[
     "fixed(rate=2 Mbit/s)",
-    "tfrc(profile=rfc3448)",
+    "tfrc(profile=rfc3448, discriminate=zbs)",
     "tfrc(count=3, loss=sender)",
     "tfrc(equation=simple, segment=per-packet)",
     "tfrc(sp=on, t_rto=coarse)",
     "multfrc(form=iimd, loss=sender)",
-    "multfrc(form=lerd)",
+    "multfrc(form=lerd, discriminate=biaz)",
     "multfrc(form=weighted, n=2.5)",
     "ctfrc(form=aio, rtt_min=average)",
     "buffer-type1(gamma=adverse, dynamic=on, packet_time=5 ms)",

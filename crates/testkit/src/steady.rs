@@ -17,6 +17,7 @@ pub struct Steady {
     pub source: AnyFeedbackSource,
     now: Timestamp,
     next: u64,
+    tags: [Option<u16>; 10],
     peer: PeerReport,
 }
 
@@ -31,7 +32,8 @@ impl Steady {
         let (min, max) = (Bitrate::from_kbps(150), Bitrate::from_mbps(20));
         controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start: Bitrate::from_mbps(1), max });
         let now = Timestamp::ZERO + TimeDelta::from_secs(1);
-        let mut steady = Self { controller, source, now, next: 0, peer: PeerReport::default() };
+        let mut steady =
+            Self { controller, source, now, next: 0, tags: [None; 10], peer: PeerReport::default() };
         for _ in 0..3000 {
             steady.round();
         }
@@ -59,8 +61,8 @@ impl Steady {
             probe: None,
             backlog: DataSize::from_bytes(2400),
         });
-        for packet in &packets {
-            self.controller.stamp(self.now, packet);
+        for (packet, tag) in packets.iter().zip(&mut self.tags) {
+            *tag = self.controller.stamp(self.now, packet).tag;
             self.controller.on_sent(self.now, packet);
         }
         if self.controller.poll_timeout().is_some_and(|due| due <= self.now) {
@@ -73,13 +75,14 @@ impl Steady {
     pub fn arrive(&mut self, packets: &[SentPacket]) {
         let held = DataSize::from_bytes(8000);
         self.source.on_buffer(self.now, BufferLevel { held, capacity: DataSize::from_bytes(16_384) });
-        for packet in packets.iter().filter(|packet| packet.sequence % 97 != 0) {
+        let arriving = packets.iter().zip(self.tags).filter(|(packet, _)| packet.sequence % 97 != 0);
+        for (packet, tag) in arriving {
             let arrival = Arrival {
                 lane: packet.lane,
                 sequence: packet.sequence,
                 size: packet.size,
                 ecn: Ecn::Ect1,
-                tag: None,
+                tag,
                 sent: RemoteTimestamp::from_nanos(self.now.as_nanos()),
                 rtt: Some(TimeDelta::from_millis(50)),
                 ends_frame: false,

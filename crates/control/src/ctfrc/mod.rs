@@ -38,7 +38,7 @@ const OWN_OPTIONS: [OptionInfo; 1] = [OptionInfo {
     about: "ctfrc answers congestion marks too; aio measures loss alone",
 }];
 const FAMILY: [OptionInfo; 7] = join_options(COUNT_OPTIONS, OWN_OPTIONS);
-const OPTIONS: [OptionInfo; 17] = join_options(CONNECTION_OPTIONS, FAMILY);
+const OPTIONS: [OptionInfo; 18] = join_options(CONNECTION_OPTIONS, FAMILY);
 
 impl Ctfrc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {

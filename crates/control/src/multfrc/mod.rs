@@ -63,7 +63,7 @@ const OWN_OPTIONS: [OptionInfo; 2] = [
 ];
 
 const FAMILY: [OptionInfo; 8] = join_options(COUNT_OPTIONS, OWN_OPTIONS);
-const OPTIONS: [OptionInfo; 18] = join_options(CONNECTION_OPTIONS, FAMILY);
+const OPTIONS: [OptionInfo; 19] = join_options(CONNECTION_OPTIONS, FAMILY);
 
 impl Multfrc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {

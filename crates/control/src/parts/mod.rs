@@ -1,12 +1,14 @@
 //! Estimators that several controllers share.
 
 mod ewma;
+mod loss_discriminator;
 mod loss_interval;
 mod rate_window;
 mod retransmission_timer;
 mod rtt;
 
 pub use ewma::Ewma;
+pub use loss_discriminator::{LossDiscriminator, Scheme};
 pub use loss_interval::LossIntervals;
 pub use rate_window::{ArrivalRate, RateWindow};
 pub use retransmission_timer::RetransmissionTimer;

@@ -1,7 +1,7 @@
 //! What can be set of TFRC.
 
 use super::equation::{Equation, RetransmitTimeout, TimeoutEstimator};
-use crate::parts::ArrivalRate;
+use crate::parts::{ArrivalRate, Scheme};
 use crate::registry::{OptionInfo, Options, Setting, Switch, join_options};
 use crate::spec::SpecError;
 use seaway_units::{DataSize, Ecn};
@@ -26,6 +26,8 @@ pub struct Config {
     pub discounting: bool,
     /// Who computes the loss event rate and the receive rate.
     pub loss: LossSide,
+    /// Leaves losses of the channel out of the loss event rate.
+    pub discriminate: Option<Scheme>,
     /// Unused slots that may be made up for, in round-trip times from 0 to 1 (RFC 5348 section 4.6).
     pub credit: f64,
     /// Largest packet of the flow.
@@ -67,7 +69,7 @@ pub enum LossSide {
 /// Segment of the equation in TFRC-SP, bytes (RFC 4828 section 3).
 pub(crate) const NOMINAL_SEGMENT: f64 = 1460.0;
 
-pub(crate) const CONNECTION_OPTIONS: [OptionInfo; 10] = [
+pub(crate) const CONNECTION_OPTIONS: [OptionInfo; 11] = [
     OptionInfo {
         name: "profile",
         default: "rfc5348",
@@ -123,6 +125,12 @@ pub(crate) const CONNECTION_OPTIONS: [OptionInfo; 10] = [
         about: "which side computes the loss event rate; a peer that sends none leaves it to the sender",
     },
     OptionInfo {
+        name: "discriminate",
+        default: "off",
+        range: "off, biaz, mbiaz, spike, vtp, zigzag, zbs or trend",
+        about: "leave out losses that this scheme takes for the channel's",
+    },
+    OptionInfo {
         name: "credit",
         default: "1 for rfc5348, 0 for rfc3448",
         range: "0 to 1",
@@ -137,7 +145,7 @@ const COUNT: OptionInfo = OptionInfo {
     about: "parallel connections, each a whole TFRC (S003)",
 };
 
-pub(super) const OPTIONS: [OptionInfo; 11] = join_options(CONNECTION_OPTIONS, [COUNT]);
+pub(super) const OPTIONS: [OptionInfo; 12] = join_options(CONNECTION_OPTIONS, [COUNT]);
 
 impl Config {
     /// The profile's defaults for a flow.
@@ -151,6 +159,7 @@ impl Config {
             damping: true,
             discounting: true,
             loss: LossSide::Receiver,
+            discriminate: None,
             credit: match profile {
                 Profile::Rfc5348 => 1.0,
                 Profile::Rfc3448 => 0.0,
@@ -175,6 +184,10 @@ impl Config {
             damping: switch("damping", defaults.damping)?,
             discounting: switch("discounting", defaults.discounting)?,
             loss: options.take("loss")?.unwrap_or(defaults.loss),
+            discriminate: match options.take::<String>("discriminate")?.as_deref() {
+                None | Some("off") => None,
+                Some(_) => options.take("discriminate")?,
+            },
             credit: options
                 .take_if("credit", |credit| (0.0..=1.0).contains(credit))?
                 .unwrap_or(defaults.credit),

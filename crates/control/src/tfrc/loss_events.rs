@@ -185,6 +185,13 @@ impl LossEvents {
         self.highest = sequence.checked_sub(1).map(|before| (before, now.as_secs_f64()));
     }
 
+    /// What is missing below `sequence`, which comes now, was lost on the channel: it counts as received.
+    pub(crate) fn excuse_before(&mut self, now: Timestamp, sequence: u64) {
+        if self.is_newest(sequence) && sequence <= HIGHEST_SEQUENCE {
+            self.begin_at(now, sequence);
+        }
+    }
+
     /// A packet outside this sequence was marked: it counts as a mark on the newest packet within.
     pub(crate) fn on_mark(
         &mut self,

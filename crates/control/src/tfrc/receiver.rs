@@ -6,7 +6,7 @@ use super::loss_events::{Change, LossEvents};
 use crate::feedback::PeerReport;
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::packet::Lane;
-use crate::parts::{ArrivalRate, RateWindow};
+use crate::parts::{ArrivalRate, LossDiscriminator, RateWindow};
 use seaway_units::{Bitrate, Ecn, Probability, TimeDelta, Timestamp};
 
 /// Reports the loss event rate and the receive rate of each connection at RFC 5348's times: once a round-trip
@@ -51,6 +51,7 @@ impl FeedbackSource for TfrcReceiver {
 pub(crate) struct LaneReceiver {
     config: Config,
     losses: LossEvents,
+    discriminator: Option<LossDiscriminator>,
     window: RateWindow,
     timeout: TimeoutEstimator,
     /// The sender's estimate on the packet with the highest number, seconds.
@@ -100,6 +101,7 @@ impl LaneReceiver {
         Self {
             config,
             losses,
+            discriminator: config.discriminate.map(LossDiscriminator::new),
             window: RateWindow::new(),
             timeout: config.timeout_estimator(),
             rtt: None,
@@ -198,18 +200,18 @@ impl LaneReceiver {
         }
         self.window.count(arrival.size);
         self.fresh = true;
-        let marked = arrival.ecn == Ecn::Ce;
+        let (marked, sequence) = (arrival.ecn == Ecn::Ce, arrival.sequence);
+        let discriminator = self.discriminator.as_mut();
+        let on_channel = discriminator.is_some_and(|scheme| scheme.on_arrival(now, sequence, arrival.sent));
+        if on_channel {
+            self.losses.excuse_before(now, sequence);
+        }
         self.ce_packets = self.ce_packets.saturating_add(u32::from(marked));
         let (window, config) = (&mut self.window, &self.config);
         let (rtt, timeout, best) = (self.rtt, self.timeout, self.best);
         let first_interval = || first_interval(config, window, best, rtt, timeout, now);
-        let change = self.losses.on_arrival(
-            now,
-            arrival.sequence,
-            marked,
-            self.rtt.unwrap_or(f64::INFINITY),
-            first_interval,
-        );
+        let change =
+            self.losses.on_arrival(now, sequence, marked, self.rtt.unwrap_or(f64::INFINITY), first_interval);
         self.new_event |= change.event;
         change
     }
