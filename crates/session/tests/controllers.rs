@@ -3,7 +3,8 @@
 mod common;
 
 use common::*;
-use seaway_units::{DataSize, TimeDelta, Timestamp};
+use seaway_session::{FeedbackFormat, SenderConfig};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// 200 ms at 4 Mbit/s.
 const QUEUE: DataSize = DataSize::from_bytes(100_000);
@@ -25,6 +26,21 @@ fn clean() {
     assert!(received.frames.displayed * 100 >= sent.frames.captured * 99, "{received:#?}");
     assert!(percentile(run.delays(), 95) <= ms(150));
     assert_eq!(received.freezes.count, 0);
+}
+
+#[test]
+fn every_feedback_format_serves() {
+    for feedback in [FeedbackFormat::Native, FeedbackFormat::Ccfb, FeedbackFormat::Twcc] {
+        let config = SenderConfig { feedback, ..config("tfrc") };
+        let there = bursts(squeeze(ms(20), &[(0, 6000)], DataSize::from_bytes(150_000)), 0.005, 1.0, 1);
+        let mut run =
+            Run::new(sender(Timestamp::ZERO, config), receiver(Timestamp::ZERO), there, ideal(ms(20)));
+        run.until(at(20_000));
+        let rate = run.receiver.statistics().received.size.over(ms(20_000)).unwrap();
+        // Transport-wide feedback does not tell how long packets were held: its round trips are longer.
+        assert!(rate > Bitrate::from_kbps(1_200), "{feedback:?}: {rate}");
+        assert_eq!(run.sender.controller().phase(), "congestion avoidance", "{feedback:?}");
+    }
 }
 
 #[test]

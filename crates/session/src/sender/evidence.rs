@@ -458,15 +458,16 @@ impl Sender {
         let mut present = None;
         for (at, report, ecn) in arrivals {
             let peer_now = Timestamp::from_nanos(at.as_nanos());
+            let written = self.history.written_on(report.packet.id);
             let arrival = Arrival {
                 lane: report.packet.lane,
                 sequence: report.packet.sequence,
                 size: report.packet.size,
                 ecn,
-                tag: None,
+                tag: written.tag,
                 sent: RemoteTimestamp::from_nanos(report.sent.as_nanos()),
                 rtt,
-                ends_frame: false,
+                ends_frame: written.ends_frame,
             };
             let source = &mut self.evidence.source;
             if source.poll_timeout().is_some_and(|due| due <= peer_now) {

@@ -43,8 +43,16 @@ struct Record {
     packet: SentPacket,
     sent: Timestamp,
     state: State,
+    written: Written,
     /// What would be sent again.
     stored: Option<Stored>,
+}
+
+/// What stood on a packet for the receiving half, should that run here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Written {
+    pub(super) tag: Option<u16>,
+    pub(super) ends_frame: bool,
 }
 
 /// A media packet that may be asked for again.
@@ -154,6 +162,7 @@ impl History {
         now: Timestamp,
         packet: SentPacket,
         source: SourceId,
+        written: Written,
         stored: Option<Stored>,
     ) -> Option<PacketReport> {
         debug_assert_eq!(packet.id, self.next_id());
@@ -161,7 +170,7 @@ impl History {
         self.lane(packet.lane).log.push(packet.id);
         self.source(source, 0).push(packet.id);
         self.flight += packet.size;
-        self.records.push_back(Record { packet, sent: now, state: State::Outstanding, stored });
+        self.records.push_back(Record { packet, sent: now, state: State::Outstanding, written, stored });
         forgotten
     }
 
@@ -237,6 +246,11 @@ impl History {
     /// When a packet left.
     pub(super) fn sent_at(&self, id: PacketId) -> Option<Timestamp> {
         self.get(id).map(|record| record.sent)
+    }
+
+    /// What stood on a packet.
+    pub(super) fn written_on(&self, id: PacketId) -> Written {
+        self.get(id).map(|record| record.written).unwrap_or_default()
     }
 
     /// The connection a packet left by.
@@ -356,7 +370,7 @@ mod tests {
         };
         let source = SourceId { lane: Lane(lane), ..SOURCE };
         history.next_in_source(source, 65_530);
-        history.push(now, packet, source, None);
+        history.push(now, packet, source, Written::default(), None);
         packet.id
     }
 
@@ -429,7 +443,7 @@ mod tests {
         let overflow = {
             let id = history.next_id();
             let packet = SentPacket { id, sequence: id.0, ..history.records[0].packet };
-            history.push(at(1), packet, SOURCE, None)
+            history.push(at(1), packet, SOURCE, Written::default(), None)
         };
         assert_eq!(overflow.map(|report| (report.packet.id.0, report.fate)), Some((0, Fate::Lost)));
         lost(&mut history, at(2000));

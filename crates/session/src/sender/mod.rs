@@ -20,7 +20,7 @@ use crate::payload::Payload;
 use crate::source::SourceId;
 use crate::statistics::SenderStatistics;
 use evidence::{Evidence, Peer};
-use history::{History, LossTimes, Stored};
+use history::{History, LossTimes, Stored, Written};
 use pacer::Pacer;
 use pushback::Pushback;
 use queue::{Arriving, Queued, SendQueue};
@@ -640,17 +640,25 @@ impl Sender {
             control.tag = tag;
             self.tagged |= tag.is_some();
         }
+        let written = Written { tag, ends_frame: packet.marker };
         let stored = matches!(content, Content::Media(_)) && self.config.repair.is_some();
         let stored = stored.then(|| Stored { packet: packet.clone(), repeats: 0 });
         let message = Message::Rtp(packet);
         sent.size = self.size_of(&message);
-        self.note_departure(now, sent, source, stored);
+        self.note_departure(now, sent, source, written, stored);
         Transmit { size: sent.size, ecn, lane, message }
     }
 
-    fn note_departure(&mut self, now: Timestamp, sent: SentPacket, source: SourceId, stored: Option<Stored>) {
+    fn note_departure(
+        &mut self,
+        now: Timestamp,
+        sent: SentPacket,
+        source: SourceId,
+        written: Written,
+        stored: Option<Stored>,
+    ) {
         let allowance = self.controller.allowance(sent.lane);
-        let forgotten = self.history.push(now, sent, source, stored);
+        let forgotten = self.history.push(now, sent, source, written, stored);
         self.history.lane(sent.lane).pacer.on_sent(now, allowance, sent.size);
         if let Some(probe) = &mut self.probe {
             probe.pacer.on_sent(now, probe.allowance, sent.size);
