@@ -24,6 +24,7 @@ mod feedback;
 mod feedback_source;
 mod fixed;
 pub mod multfrc;
+pub mod nada;
 mod packet;
 pub mod parts;
 pub mod policy;

@@ -13,6 +13,7 @@ use crate::feedback::{BufferLevel, Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::fixed::{Fixed, FixedFeedback};
 use crate::multfrc::{Multfrc, MultfrcReceiver};
+use crate::nada::{Nada, NadaReceiver};
 use crate::packet::{Lane, SentPacket, Stamp};
 use crate::signal::LocalSignal;
 use crate::spec::{ControlSpec, SpecError};
@@ -80,6 +81,7 @@ pub const CONTROLLERS: &[ControllerInfo] = &[
     BufferAware::TYPE_1,
     BufferAware::TYPE_2,
     Window::INFO,
+    Nada::INFO,
 ];
 
 /// Makes both halves of the controller that `spec` names.
@@ -242,20 +244,20 @@ macro_rules! dispatch {
 
 any!(
     /// The sending half of a built-in controller. The trait stays usable as `Box<dyn RateController>` too.
-    AnyController { Fixed(Fixed), Tfrc(Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), BufferAware(BufferAware), Window(Window) }
+    AnyController { Fixed(Fixed), Tfrc(Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), BufferAware(BufferAware), Window(Window), Nada(Nada) }
 );
 
 any!(
     /// The receiving half of a built-in controller.
-    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), Multfrc(MultfrcReceiver), Ctfrc(CtfrcReceiver), BufferReports(BufferReports), EveryPacket(EveryPacket) }
+    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), Multfrc(MultfrcReceiver), Ctfrc(CtfrcReceiver), BufferReports(BufferReports), EveryPacket(EveryPacket), Nada(NadaReceiver) }
 );
 
 macro_rules! controller {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Multfrc Ctfrc BufferAware Window], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Multfrc Ctfrc BufferAware Window Nada], $half => $call) };
 }
 
 macro_rules! source {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc Multfrc Ctfrc BufferReports EveryPacket], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc Multfrc Ctfrc BufferReports EveryPacket Nada], $half => $call) };
 }
 
 impl RateController for AnyController {

@@ -17,6 +17,8 @@ const VARIANTS: &[&str] = &[
     "multfrc(form=weighted, n=2.5)",
     "ctfrc(form=aio, rtt_min=average)",
     "buffer-type1(gamma=adverse, dynamic=on, packet_time=5 ms)",
+    "nada(side=sender, ploss_clock=packet)",
+    "nada(variant=draft)",
 ];
 
 #[test]

@@ -3,6 +3,7 @@
 mod ewma;
 mod loss_discriminator;
 mod loss_interval;
+mod min_filter;
 mod rate_window;
 mod retransmission_timer;
 mod rtt;
@@ -10,6 +11,7 @@ mod rtt;
 pub use ewma::Ewma;
 pub use loss_discriminator::{LossDiscriminator, Scheme};
 pub use loss_interval::LossIntervals;
+pub use min_filter::{BaseDelay, RecentMin};
 pub use rate_window::{ArrivalRate, RateWindow};
 pub use retransmission_timer::RetransmissionTimer;
 pub use rtt::{DampedRtt, plausible_rtt};

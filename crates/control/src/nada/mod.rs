@@ -1,0 +1,376 @@
+//! Network-assisted dynamic adaptation: RFC 8698, and the older draft that ns3-rmcat and S004 ran.
+
+mod aggregate;
+mod config;
+mod draft;
+mod equation;
+mod losses;
+mod receiver;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use config::{NadaConfig, RatioClock, Side, Variant};
+pub use receiver::NadaReceiver;
+
+use crate::allowance::{Allowance, Target};
+use crate::controller::RateController;
+use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::feedback::{Fate, Feedback, PacketReport};
+use crate::packet::{Lane, SentPacket, Stamp};
+use crate::parts::{RecentMin, plausible_rtt};
+use crate::registry::{ControllerInfo, Kind};
+use crate::signal::LocalSignal;
+use aggregate::{Aggregator, Observed, Signal};
+use config::{INTERVAL, LEAST_RATE, TAPS, UNKNOWN_MAX};
+use draft::DraftHistory;
+use equation::Gradual;
+use seaway_units::{Bitrate, DataSize, Ecn, Probability, RateRange, TimeDelta, Timestamp};
+
+/// The sending half of NADA (RFC 8698 section 4.3). It begins at the limits' `min`, as the RFC says; `start` is
+/// not used.
+#[derive(Debug, Clone)]
+pub struct Nada {
+    config: NadaConfig,
+    evidence: Evidence,
+    limits: RateRange,
+    /// `r_ref`, bit/s.
+    rate: f64,
+    /// `x_prev`, ms.
+    previous: f64,
+    /// The last signal, to be shown.
+    signal: Option<Signal>,
+    /// The receiver computes the signal.
+    peer_computes: bool,
+    updated_at: Option<Timestamp>,
+    /// The last 15 samples, ms.
+    rtt: RecentMin<TAPS>,
+    backlog: DataSize,
+    feedback_every: TimeDelta,
+    /// When silence will be taken for congestion.
+    silent_at: Option<Timestamp>,
+    /// Resumed after a pause and not updated since: the draft begins again at the least rate.
+    resumed: bool,
+    decisions: DecisionLog,
+}
+
+/// What the sender itself knows of packets.
+#[derive(Debug, Clone)]
+enum Evidence {
+    Rfc8698(Box<Aggregator>),
+    Draft(Box<DraftHistory>),
+}
+
+/// Without a report for so many intervals the rate is halved each interval (ours: RFC 8698 leaves it open).
+const SILENCE: i64 = 8;
+
+impl Nada {
+    pub(crate) const INFO: ControllerInfo = ControllerInfo {
+        name: "nada",
+        source: "RFC 8698; draft-ietf-rmcat-nada-05 as in ns3-rmcat (S004)",
+        kind: Kind::Rate,
+        options: config::OPTIONS,
+        build: |options, setting| {
+            let config = NadaConfig::from_options(options, setting)?;
+            let source = match config.side {
+                Side::Receiver => NadaReceiver::new(config).into(),
+                Side::Sender => crate::fixed::FixedFeedback::new(INTERVAL).into(),
+            };
+            Ok((Self::new(config).into(), source))
+        },
+    };
+
+    /// A sender at the RFC's least rate, 150 kbit/s until the limits are known.
+    pub fn new(config: NadaConfig) -> Self {
+        let limits = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_bps_f64(UNKNOWN_MAX) };
+        Self {
+            config,
+            evidence: match config.variant {
+                Variant::Rfc8698 => Evidence::Rfc8698(Box::new(Aggregator::new(config))),
+                Variant::Draft => Evidence::Draft(Box::new(DraftHistory::new(config))),
+            },
+            limits,
+            rate: limits.min.as_bps_f64(),
+            previous: 0.0,
+            signal: None,
+            peer_computes: false,
+            updated_at: None,
+            rtt: RecentMin::new(),
+            backlog: DataSize::ZERO,
+            feedback_every: TimeDelta::ZERO,
+            silent_at: None,
+            resumed: false,
+            decisions: DecisionLog::new(),
+        }
+    }
+
+    /// `RMAX`.
+    fn most(&self) -> f64 {
+        if self.limits.max == Bitrate::MAX { UNKNOWN_MAX } else { self.limits.max.as_bps_f64() }
+    }
+
+    /// `r_ref` inside the limits.
+    fn reference(&self) -> Bitrate {
+        let rate = if self.resumed { self.limits.min } else { Bitrate::from_bps_f64(self.rate) };
+        self.limits.clamp(rate)
+    }
+
+    /// What rate shaping adds to the sending rate and takes off the encoder's. ns3-rmcat has it off.
+    fn shaping(&self) -> Bitrate {
+        match self.config.variant {
+            Variant::Rfc8698 => {
+                let rate = self.reference().as_bps_f64();
+                Bitrate::from_bps_f64(equation::shaping(rate, self.backlog.as_bytes_f64()))
+            }
+            Variant::Draft => Bitrate::ZERO,
+        }
+    }
+
+    fn clip(&mut self) {
+        self.rate = self.rate.min(self.most()).max(self.limits.min.as_bps_f64()).max(LEAST_RATE);
+    }
+
+    /// A report or a batch of packets led to a new signal (RFC 8698 section 4.3).
+    fn update(&mut self, now: Timestamp, signal: Signal) {
+        let signal = Signal { delay: signal.delay.clamp(0.0, self.config.ceiling), ..signal };
+        let interval = self.updated_at.map_or(TimeDelta::ZERO, |at| now.since(at));
+        let before = self.reference();
+        let phase_before = self.phase();
+        let step = Gradual {
+            signal: signal.delay,
+            previous: self.previous,
+            weight: self.config.priority * self.config.reference_delay * self.most(),
+            // Longer silence is for the nofeedback rule.
+            interval: interval.min(INTERVAL * SILENCE).as_millis_f64(),
+        };
+        let (cause, gauge, threshold) = if signal.ramp_up {
+            let raised = (1.0 + equation::ramp_up_step(self.rtt.get().unwrap_or(0.0))) * signal.receive_rate;
+            let threshold = self.rate;
+            self.rate = self.rate.max(raised);
+            ("accelerated ramp-up", Gauge::new("receive_rate", signal.receive_rate, "bit/s"), threshold)
+        } else {
+            let threshold = step.balance(self.rate);
+            self.rate = step.apply(self.rate);
+            ("gradual update", Gauge::new("congestion_signal", signal.delay, "ms"), threshold)
+        };
+        self.clip();
+        self.previous = signal.delay;
+        self.signal = Some(signal);
+        self.updated_at = Some(now);
+        self.resumed = false;
+        self.note(now, cause, gauge, threshold, before, phase_before);
+    }
+
+    fn note(
+        &mut self,
+        now: Timestamp,
+        cause: &'static str,
+        signal: Gauge,
+        threshold: f64,
+        before: Bitrate,
+        phase_before: &'static str,
+    ) {
+        let (after, phase) = (self.reference(), self.phase());
+        if before != after || phase != phase_before {
+            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
+        }
+    }
+
+    /// RFC 8698 section 4.2 at the sender: packets first, then an update where one is due. Half an interval of
+    /// leniency, as in ns3-rmcat: a report that comes a little early is not passed over.
+    fn aggregate(&mut self, now: Timestamp, packets: &[PacketReport]) {
+        for report in packets {
+            let Some(packet) = observed(report) else { continue };
+            match &mut self.evidence {
+                Evidence::Rfc8698(aggregator) => {
+                    let rtt = self.rtt.get().map(|ms| TimeDelta::from_secs_f64(ms / 1e3));
+                    aggregator.on_matched(now, &Observed { rtt, ..packet });
+                }
+                Evidence::Draft(history) => {
+                    history.on_packet(&packet);
+                    // It looks after every packet, and so may act on the first of a batch.
+                    self.update_when_due(now, INTERVAL);
+                }
+            }
+        }
+        self.update_when_due(now, INTERVAL / 2);
+    }
+
+    fn update_when_due(&mut self, now: Timestamp, after: TimeDelta) {
+        if self.updated_at.is_some_and(|at| now.since(at) < after) {
+            return;
+        }
+        let signal = match &mut self.evidence {
+            Evidence::Rfc8698(aggregator) => aggregator.newest_signal(),
+            Evidence::Draft(history) => Some(history.signal()),
+        };
+        if let Some(signal) = signal {
+            self.update(now, signal);
+        }
+    }
+
+    /// RFC 8698 leaves the method open: the report's arrival less the departure of the newest packet it names, the
+    /// peer's holding time taken off where it is known. ns3-rmcat leaves the holding time in, packet by packet.
+    fn measure_rtt(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        let received = feedback.packets.iter().filter(|report| matches!(report.fate, Fate::Received { .. }));
+        let elapsed = |report: &PacketReport| now.since(report.sent);
+        match self.config.variant {
+            Variant::Draft => {
+                for sample in received.map(elapsed).filter_map(plausible_rtt) {
+                    self.rtt.push(sample * 1e3);
+                }
+            }
+            Variant::Rfc8698 => {
+                let sample = feedback.rtt.or_else(|| received.map(elapsed).next_back());
+                if let Some(sample) = sample.and_then(plausible_rtt) {
+                    self.rtt.push(sample * 1e3);
+                }
+            }
+        }
+    }
+
+    fn silence(&self) -> TimeDelta {
+        let rtt = TimeDelta::from_secs_f64(self.rtt.get().unwrap_or(0.0) / 1e3);
+        (INTERVAL * SILENCE).max(self.feedback_every * 2) + rtt
+    }
+
+    fn set_limits(&mut self, now: Timestamp, min: Bitrate, max: Bitrate) {
+        let (before, phase) = (self.reference(), self.phase());
+        self.limits = RateRange { min, max: max.max(min) };
+        if self.signal.is_none() {
+            // RFC 8698 section 4.3: at first the rate is RMIN.
+            self.rate = min.as_bps_f64();
+        }
+        let asked = Gauge::new("reference_rate", self.rate, "bit/s");
+        self.clip();
+        self.note(now, "limits set", asked, max.as_bps_f64(), before, phase);
+    }
+}
+
+/// What a report says of a packet that arrived; its `at` is its departure.
+fn observed(report: &PacketReport) -> Option<Observed> {
+    let Fate::Received { at: Some(at), ecn } = report.fate else { return None };
+    Some(Observed {
+        at: report.sent,
+        sequence: report.packet.sequence,
+        size: report.packet.size,
+        marked: ecn == Ecn::Ce,
+        transit: at.transit_from(report.sent),
+        rtt: None,
+    })
+}
+
+impl RateController for Nada {
+    fn stamp(&mut self, _now: Timestamp, _next: &SentPacket) -> Stamp {
+        Stamp { ecn: self.config.ecn, tag: None }
+    }
+
+    fn on_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
+        if self.silent_at.is_none() {
+            self.silent_at = Some(now + self.silence());
+        }
+        self.updated_at.get_or_insert(now);
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        self.measure_rtt(now, feedback);
+        let computed = feedback.peer.congestion.filter(|_| self.config.side == Side::Receiver);
+        if let Some(congestion) = computed {
+            self.peer_computes = true;
+            self.silent_at = None;
+            let signal = Signal {
+                delay: congestion.delay.as_millis_f64(),
+                ramp_up: congestion.ramp_up,
+                receive_rate: feedback.peer.receive_rate.unwrap_or(Bitrate::ZERO).as_bps_f64(),
+            };
+            self.update(now, signal);
+        } else if !self.peer_computes && !feedback.packets.is_empty() {
+            self.silent_at = None;
+            self.aggregate(now, feedback.packets);
+        }
+    }
+
+    fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
+        match signal {
+            LocalSignal::Limits { min, max, .. } => self.set_limits(now, min, max),
+            LocalSignal::Backlog { waiting, .. } => self.backlog = waiting,
+            LocalSignal::FeedbackEvery(interval) => {
+                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            }
+            LocalSignal::Paused(paused) => {
+                self.silent_at = None;
+                let (before, phase) = (self.reference(), self.phase());
+                self.resumed = !paused && self.config.variant == Variant::Draft;
+                self.note(
+                    now,
+                    "resumed",
+                    Gauge::new("reference_rate", self.rate, "bit/s"),
+                    0.0,
+                    before,
+                    phase,
+                );
+            }
+            LocalSignal::RouteChanged => {
+                self.rtt.clear();
+                if let Evidence::Rfc8698(aggregator) = &mut self.evidence {
+                    aggregator.forget_base();
+                }
+            }
+            LocalSignal::Frame { .. } | LocalSignal::LinkHint { .. } => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        let Some(due) = self.silent_at.filter(|due| *due <= now) else { return };
+        let (before, phase) = (self.reference(), self.phase());
+        self.rate /= 2.0;
+        self.clip();
+        let waited = Gauge::new("silence", self.silence().as_secs_f64(), "s");
+        self.note(now, "no feedback", waited, self.silence().as_secs_f64(), before, phase);
+        // At the least rate there is nothing left to do; the next packet starts the timer again.
+        let step = INTERVAL.max(self.feedback_every * 2);
+        self.silent_at = (self.reference() != before).then(|| due.max(now) + step);
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.silent_at
+    }
+
+    fn poll_decision(&mut self) -> Option<Decision> {
+        self.decisions.pop()
+    }
+
+    fn allowance(&self, _lane: Lane) -> Allowance {
+        Allowance::paced((self.reference() + self.shaping()).min(self.limits.max))
+    }
+
+    fn target(&self) -> Target {
+        let rate = self.reference().saturating_sub(self.shaping()).max(self.limits.min);
+        Target { rate, channel_loss: Probability::ZERO }
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.signal {
+            Some(Signal { ramp_up: false, .. }) => "gradual update",
+            _ => "accelerated ramp-up",
+        }
+    }
+
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        visit(Gauge::new("reference_rate", self.rate, "bit/s"));
+        if let Some(signal) = self.signal {
+            visit(Gauge::new("congestion_signal", signal.delay, "ms"));
+            visit(Gauge::new("receive_rate", signal.receive_rate, "bit/s"));
+        }
+        if let Some(rtt) = self.rtt.get() {
+            visit(Gauge::new("rtt", rtt, "ms"));
+        }
+        if !self.peer_computes {
+            let ratio = match &self.evidence {
+                Evidence::Rfc8698(aggregator) => aggregator.loss_ratio(),
+                Evidence::Draft(history) => history.loss_ratio(),
+            };
+            visit(Gauge::new("loss_ratio", ratio, ""));
+        }
+    }
+}
