@@ -129,13 +129,22 @@ impl BitWriter {
     /// Appends the bits `from..to` of `source`; what lies past its end reads as zero.
     pub fn copy(&mut self, source: &[u8], from: usize, to: usize) {
         let mut position = from;
-        while position + 32 <= to {
-            self.put(word_at(source, position), 32);
+        while position + 64 <= to {
+            let word = word_at(source, position);
+            // The bits that wait come first; as many of the word's last bits then wait.
+            let waiting = (u128::from(self.buffer) << 64 | u128::from(word)) >> self.filled;
+            self.bytes.extend_from_slice(&(waiting as u64).to_be_bytes());
+            self.buffer = word;
+            position += 64;
+        }
+        let rest = (to.max(position) - position) as u32;
+        if rest > 32 {
+            self.put((word_at(source, position) >> 32) as u32, 32);
             position += 32;
         }
-        if position < to {
-            let rest = (to - position) as u32;
-            self.put(word_at(source, position) >> (32 - rest), rest);
+        let rest = rest % 32 + if rest == 32 { 32 } else { 0 };
+        if rest > 0 {
+            self.put((word_at(source, position) >> (64 - rest)) as u32, rest);
         }
     }
 
@@ -177,15 +186,19 @@ impl BitWriter {
     }
 }
 
-/// The 32 bits of `source` from bit `position` on.
+/// The 64 bits of `source` from bit `position` on.
 #[inline]
-fn word_at(source: &[u8], position: usize) -> u32 {
+fn word_at(source: &[u8], position: usize) -> u64 {
     let byte = position / 8;
-    let word = match source.get(byte..).and_then(<[u8]>::first_chunk::<8>) {
-        Some(chunk) => u64::from_be_bytes(*chunk),
-        None => (0..8).fold(0, |word, i| word << 8 | u64::from(source.get(byte + i).copied().unwrap_or(0))),
+    let shift = position % 8;
+    let (word, next) = match source.get(byte..).and_then(<[u8]>::first_chunk::<9>) {
+        Some(&[ref word @ .., next]) => (u64::from_be_bytes(*word), next),
+        None => {
+            let at = |i: usize| source.get(byte + i).copied().unwrap_or(0);
+            ((0..8).fold(0, |word, i| word << 8 | u64::from(at(i))), at(8))
+        }
     };
-    (word << (position % 8) >> 32) as u32
+    word << shift | u64::from(next) >> (8 - shift)
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub struct Code {
     pub position: u8,
     /// Length in bits, sign included.
     pub bits: u8,
+    /// Bits of the block's codes up to the end of this one.
+    pub end: u16,
 }
 
 /// One coded block.
@@ -27,6 +29,8 @@ pub struct Block {
     pub count: u8,
     /// 0 to 3 luminance, then Cb and Cr in turn.
     pub index: u8,
+    /// True in intra macroblocks.
+    pub intra: bool,
     /// Intra blocks: the quantised DC coefficient.
     pub dc: i16,
 }
@@ -165,6 +169,8 @@ pub struct Slice {
     pub macroblocks: Range<usize>,
     /// Address before its first macroblock's, from which the first increment counts.
     pub base_address: i32,
+    /// Bits of `macroblock_stuffing` in it (MPEG-1).
+    pub stuffing: u32,
     /// What is wrong with it, if anything.
     pub damage: Option<Damage>,
 }
@@ -202,6 +208,12 @@ impl Picture {
     pub fn blocks_of(&self, macroblock: &Macroblock) -> &[Block] {
         &self.blocks[macroblock.block_range()]
     }
+}
+
+/// Bits of the first `count` of a block's codes.
+#[inline]
+pub(crate) fn bits_of_first(codes: &[Code], count: usize) -> u32 {
+    count.checked_sub(1).map_or(0, |last| u32::from(codes[last].end))
 }
 
 /// The codes of the non-intra or intra table in use.

@@ -27,6 +27,7 @@ impl Picture {
             end: self.macroblocks[first..].last().map_or(macroblocks_at, |last| last.end),
             macroblocks: first..self.macroblocks.len(),
             base_address,
+            stuffing: self.macroblocks[first..].iter().map(|macroblock| macroblock.stuffing).sum(),
             damage,
         });
     }
@@ -41,6 +42,8 @@ struct SliceReader<'a> {
     quantiser: u8,
     /// Address of the macroblock read last.
     address: i32,
+    /// One past the last address: the row's in MPEG-2, the picture's in MPEG-1.
+    end_address: i32,
     predictors: Predictors,
     /// `dc_dct_pred` of Y, Cb and Cr.
     dc: [i16; 3],
@@ -57,6 +60,7 @@ impl<'a> SliceReader<'a> {
             quantiser_at: 32,
             quantiser: 0,
             address: 0,
+            end_address: 0,
             predictors: Predictors::default(),
             dc: [0; 3],
             types: match context.kind() {
@@ -86,6 +90,8 @@ impl<'a> SliceReader<'a> {
             return Err(Damage::Address);
         }
         self.address = (row * self.context.columns) as i32 - 1;
+        let rows = if self.context.mpeg2 { row + 1 } else { self.context.rows };
+        self.end_address = (rows * self.context.columns) as i32;
         self.reset_dc();
         Ok(())
     }
@@ -181,12 +187,8 @@ impl<'a> SliceReader<'a> {
                 return Err(Damage::Address);
             }
         }
-        let from = self.address;
         self.address += increment;
-        let columns = self.context.columns as i32;
-        let outside = self.address as usize >= self.context.columns * self.context.rows;
-        let next_row = self.context.mpeg2 && !first && self.address / columns != from / columns;
-        if outside || next_row {
+        if self.address >= self.end_address {
             return Err(Damage::Address);
         }
         if increment > 1 && !first {
@@ -267,7 +269,7 @@ impl<'a> SliceReader<'a> {
                 self.read_codes(&mut picture.codes, table, intra)?;
             }
             let count = (picture.codes.len() - first) as u8;
-            picture.blocks.push(Block { start, first: first as u32, count, index, dc });
+            picture.blocks.push(Block { start, first: first as u32, count, index, intra, dc });
             macroblock.blocks += 1;
         }
         if !intra {
@@ -307,6 +309,7 @@ impl<'a> SliceReader<'a> {
         // A reader of our own lives in registers.
         let mut reader = self.reader.clone();
         let mut position = u32::from(intra);
+        let mut end = 0;
         let mut lookup = if intra { table } else { &vlc::TABLE_ZERO_FIRST };
         codes.reserve(64);
         loop {
@@ -334,7 +337,8 @@ impl<'a> SliceReader<'a> {
                 return Err(Damage::Coefficients);
             }
             reader.skip(bits);
-            codes.push(Code { level, position: position as u8, bits: bits as u8 });
+            end += bits;
+            codes.push(Code { level, position: position as u8, bits: bits as u8, end: end as u16 });
             position += 1;
         }
     }

@@ -12,7 +12,7 @@ use super::truncation::allow_window;
 use super::work::Work;
 
 /// How close to the budget a window must come, as a share of it; the rest is carried over.
-const TOLERANCE: f64 = 0.03;
+const TOLERANCE: f64 = 0.05;
 /// The same where nothing follows to carry it to.
 const LAST_TOLERANCE: f64 = 0.0004;
 /// How often the last window is written, at most, to come that close.

@@ -28,8 +28,22 @@ pub(crate) struct Curves {
     pub(crate) ends: Vec<u32>,
     /// Bits of all codes that can be dropped.
     pub(crate) total_bits: u64,
-    /// Worth of each segment of the cluster in the making.
-    worths: Vec<f32>,
+    /// The hull in the making.
+    stack: Vec<Stretch>,
+}
+
+/// A stretch of a cluster's curve.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    bits: u32,
+    worth: f32,
+    breakpoint: u8,
+}
+
+impl Stretch {
+    fn is_steeper_than(&self, next: &Self) -> bool {
+        self.worth * next.bits as f32 > next.worth * self.bits as f32
+    }
 }
 
 /// What a code is worth.
@@ -88,28 +102,28 @@ impl Curves {
     }
 
     fn push_hull(&mut self, steps: &Steps) {
-        let start = self.segments.len();
-        self.worths.clear();
+        let stack = &mut self.stack;
+        stack.clear();
         for step in 0..steps.end {
-            let (mut bits, mut worth) = (steps.bits[step], steps.worth[step]);
-            if bits == 0 {
+            let mut next =
+                Stretch { bits: steps.bits[step], worth: steps.worth[step], breakpoint: step as u8 + 1 };
+            if next.bits == 0 {
                 continue;
             }
-            self.total_bits += u64::from(bits);
-            // What is steeper than the segment before it is taken together with it.
-            while let (Some(last), Some(&before)) = (self.segments[start..].last(), self.worths.last()) {
-                if before * bits as f32 > worth * last.bits as f32 {
-                    break;
-                }
-                bits += last.bits;
-                worth += before;
-                self.worths.pop();
-                self.segments.pop();
+            self.total_bits += u64::from(next.bits);
+            // What is steeper than the stretch before it is taken together with it.
+            while let Some(before) = stack.last().filter(|before| !before.is_steeper_than(&next)) {
+                next.bits += before.bits;
+                next.worth += before.worth;
+                stack.pop();
             }
-            self.worths.push(worth);
-            let bin = bin_of(worth / bits as f32);
-            self.segments.push(Segment { bits, bin, breakpoint: step as u8 + 1 });
+            stack.push(next);
         }
+        self.segments.extend(stack.iter().map(|&Stretch { bits, worth, breakpoint }| Segment {
+            bits,
+            bin: bin_of(worth / bits as f32),
+            breakpoint,
+        }));
     }
 
     /// A breakpoint is taken once the share reaches what it takes of the cluster's bits.
@@ -138,8 +152,7 @@ impl Steps {
     ) {
         let block = &picture.blocks[index];
         // The DC of an intra block counts as its first code; it always stays.
-        let intra = macroblock.is_intra();
-        let first_step = usize::from(intra);
+        let first_step = usize::from(block.intra);
         let fixed = usize::from(smallest).saturating_sub(first_step);
         let codes = picture.codes_of(block);
         if codes.len() <= fixed {
@@ -147,19 +160,20 @@ impl Steps {
         }
         let steps = first_step + fixed..first_step + codes.len();
         self.end = self.end.max(steps.end);
-        let bits = self.bits[steps.clone()].iter_mut().zip(&codes[fixed..]);
-        bits.for_each(|(sum, code)| *sum += u32::from(code.bits));
-        if fixed == 0 && !intra {
-            // Without its codes the block has no end either.
-            self.bits[0] += 2;
-        }
+        let sums = self.bits[steps.clone()].iter_mut().zip(&mut self.worth[steps]).zip(&codes[fixed..]);
         match worth {
             Worth::Energy(energy) => {
-                let energy = energy.of_block(intra, block.is_chroma(), macroblock.quantiser);
-                let worth = self.worth[steps].iter_mut().zip(&codes[fixed..]);
-                worth.for_each(|(sum, code)| *sum += energy.of(code.position, code.level));
+                let energy = energy.of_block(block.intra, block.is_chroma(), macroblock.quantiser);
+                for ((bits, worth), code) in sums {
+                    *bits += u32::from(code.bits);
+                    *worth += energy.of(code.position, code.level);
+                }
             }
-            Worth::Share => {}
+            Worth::Share => sums.for_each(|((bits, _), code)| *bits += u32::from(code.bits)),
+        }
+        if fixed == 0 && !block.intra {
+            // Without its codes the block has no end either.
+            self.bits[0] += 2;
         }
     }
 }

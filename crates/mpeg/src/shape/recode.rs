@@ -3,7 +3,7 @@
 //! run-level tables.
 
 use crate::header::PictureContext;
-use crate::picture::{Block, Code, Macroblock, Picture};
+use crate::picture::{Block, Code, Macroblock, Picture, bits_of_first};
 use crate::vlc::{Coefficients, TABLE_ONE, TABLE_ZERO};
 use crate::write::rewrite::{Codes, Content};
 use std::sync::LazyLock;
@@ -52,6 +52,8 @@ pub(crate) struct Recoded {
     codes: Vec<Code>,
     choices: Vec<Choice>,
     quantisers: Vec<u8>,
+    /// By macroblock: whether all is as it was.
+    unchanged: Vec<bool>,
     /// Bits that blocks take less than before.
     pub(crate) saved_bits: f64,
     /// Squared error added.
@@ -73,6 +75,10 @@ impl Content for Recoded {
     fn quantiser(&self, macroblock: usize) -> u8 {
         self.quantisers[macroblock]
     }
+
+    fn is_unchanged(&self, macroblock: usize) -> bool {
+        self.unchanged[macroblock]
+    }
 }
 
 impl Recoded {
@@ -80,6 +86,7 @@ impl Recoded {
         self.codes.clear();
         self.choices.clear();
         self.quantisers.clear();
+        self.unchanged.clear();
         self.saved_bits = 0.0;
         self.distortion = 0.0;
         self.left = [0; 2];
@@ -110,9 +117,15 @@ impl Recoded {
         lambda: f32,
     ) {
         self.quantisers.push(quantiser);
-        for block in picture.blocks_of(macroblock) {
-            recoder.choose(self, picture, macroblock, block, quantiser, lambda);
+        let mut unchanged = quantiser == macroblock.quantiser;
+        if unchanged && recoder.every_code_pays(macroblock, lambda) {
+            picture.blocks_of(macroblock).iter().for_each(|block| self.keep(usize::from(block.count)));
+            return self.unchanged.push(true);
         }
+        for block in picture.blocks_of(macroblock) {
+            unchanged &= recoder.choose(self, picture, macroblock, block, quantiser, lambda);
+        }
+        self.unchanged.push(unchanged);
     }
 }
 
@@ -123,7 +136,17 @@ pub(crate) struct Recoder {
     weights: [[f32; 64]; 4],
     scales: [f32; 32],
     intra_vlc_format: bool,
+    /// The smallest weight in intra and in non-intra blocks.
+    smallest: [f32; 2],
     path: Path,
+}
+
+/// A way to a code.
+struct Step {
+    cost: f32,
+    before: u8,
+    level: i32,
+    bits: f32,
 }
 
 /// The states of the shortest path: one a code, and the start.
@@ -131,7 +154,13 @@ pub(crate) struct Recoder {
 struct Path {
     /// What each code gains, in bits.
     gain: [f32; 64],
+    /// What the first so many codes gain.
+    gained: [f32; 65],
     cost: [f32; 65],
+    /// Bits on the way to a state, from the start of the search.
+    bits: [f32; 65],
+    /// Whether all codes on the way to a state stay as they are.
+    plain: [bool; 65],
     position: [i8; 65],
     level: [i16; 65],
     before: [u8; 65],
@@ -154,7 +183,10 @@ impl Recoder {
                 weight * weight * component
             })
         });
+        let least =
+            |class: usize| weights[class].iter().chain(&weights[class + 2]).copied().fold(f32::MAX, f32::min);
         Self {
+            smallest: [least(0), least(1)],
             weights,
             scales: context.quantiser_scales().map(f32::from),
             intra_vlc_format: context.coding.intra_vlc_format,
@@ -180,6 +212,17 @@ impl Recoder {
         })
     }
 
+    /// True where the least code gains more than the longest costs, dropped or lowered.
+    fn every_code_pays(&self, macroblock: &Macroblock, lambda: f32) -> bool {
+        let (least, offset) =
+            if macroblock.is_intra() { (self.smallest[0], 0.0) } else { (self.smallest[1], 1.0) };
+        let scale = self.scales[usize::from(macroblock.quantiser)];
+        let step = scale * scale * least;
+        let level = 2.0 + offset;
+        level * level * step >= LONGEST * lambda && 4.0 * step >= LONGEST * LOWERING_SAVES * lambda
+    }
+
+    /// Chooses for one block; true where all codes stay.
     fn choose(
         &mut self,
         out: &mut Recoded,
@@ -188,9 +231,9 @@ impl Recoder {
         block: &Block,
         quantiser: u8,
         lambda: f32,
-    ) {
+    ) -> bool {
         let codes = picture.codes_of(block);
-        let intra = macroblock.is_intra();
+        let intra = block.intra;
         let one = intra && self.intra_vlc_format;
         let terms = Terms {
             weights: &self.weights[usize::from(!intra) + 2 * usize::from(block.is_chroma())],
@@ -202,13 +245,13 @@ impl Recoder {
             lengths: if one { &ONE } else { &ZERO },
             end_bits: if one { 4.0 } else { 2.0 },
         };
-        let sight = terms.look(codes, &mut self.path.gain);
+        let sight = terms.look(codes, &mut self.path);
         if terms.same_scale && sight.first == codes.len() && sight.worth >= terms.block_bits() {
             out.keep(codes.len());
-        } else {
-            self.path.walk(codes, &terms, &sight);
-            self.path.finish(out, codes, &terms, &sight);
+            return true;
         }
+        self.path.walk(codes, &terms, &sight);
+        self.path.finish(out, codes, &terms, &sight)
     }
 }
 
@@ -245,6 +288,8 @@ struct Sight {
 /// The share of its bits that lowering a level by one saves at most; a bound that holds for all but a handful of
 /// codes.
 const LOWERING_SAVES: f32 = 0.5;
+/// No code is longer but those of MPEG-1's largest levels.
+const LONGEST: f32 = 24.0;
 /// No code that stands last is shorter.
 const SHORTEST: f32 = 3.0;
 
@@ -260,37 +305,37 @@ impl Terms<'_> {
 
     /// Finds what is certain. Leaving codes out saves their own bits at most, for longer runs cost no less.
     #[inline]
-    fn look(&self, codes: &[Code], gain: &mut [f32; 64]) -> Sight {
+    fn look(&self, codes: &[Code], path: &mut Path) -> Sight {
         let scale = self.from * self.from / self.lambda;
         let offset = self.offset();
-        let (mut total, mut all_bits) = (0.0, 0.0);
+        let mut total = 0.0;
         // Codes of which nothing is certain; gathered without a branch, for none could be foreseen.
         let mut open = 0u64;
-        for (i, (code, gain)) in codes.iter().zip(gain.iter_mut()).enumerate() {
+        for (i, code) in codes.iter().take(64).enumerate() {
             let weight = self.weights[usize::from(code.position & 63)] * scale;
             let magnitude = f32::from(code.level).abs();
             let doubled = 2.0 * magnitude + offset;
             let bits = f32::from(code.bits);
-            *gain = doubled * doubled * weight;
-            total += *gain;
-            all_bits += bits;
+            let gain = doubled * doubled * weight;
+            path.gain[i] = gain;
+            total += gain;
+            path.gained[i + 1] = total;
             // Lowering a level errs by one step, which is two half levels.
-            let stays = (*gain >= bits) & ((magnitude < 2.0) | (4.0 * weight >= bits * LOWERING_SAVES));
+            let stays = (gain >= bits) & ((magnitude < 2.0) | (4.0 * weight >= bits * LOWERING_SAVES));
             open |= u64::from(!stays) << i;
         }
-        let mut sight =
-            Sight { first: 0, last: codes.len(), end: codes.len(), worth: 0.0, total, bits: all_bits };
+        let count = codes.len();
+        let all_bits = bits_of_first(codes, count) as f32;
+        let mut sight = Sight { first: 0, last: count, end: count, worth: 0.0, total, bits: all_bits };
         if !self.same_scale {
             return sight;
         }
-        sight.first = (open.trailing_zeros() as usize).min(codes.len());
-        sight.last = if open == 0 { codes.len() } else { 64 - open.leading_zeros() as usize };
-        let searched = sight.first..sight.last;
-        let inside = codes[searched.clone()].iter().zip(&gain[searched]);
-        let inside: f32 = inside.map(|(code, gain)| gain - f32::from(code.bits)).sum();
-        sight.worth = total - all_bits - inside;
-        if sight.last == codes.len() {
-            while sight.end > sight.first && gain[sight.end - 1] < SHORTEST {
+        sight.first = (open.trailing_zeros() as usize).min(count);
+        sight.last = if open == 0 { count } else { 64 - open.leading_zeros() as usize };
+        let net = |count: usize| path.gained[count] - bits_of_first(codes, count) as f32;
+        sight.worth = total - all_bits - net(sight.last) + net(sight.first);
+        if sight.last == count {
+            while sight.end > sight.first && path.gain[sight.end - 1] < SHORTEST {
                 sight.end -= 1;
             }
             sight.last = sight.end;
@@ -310,7 +355,10 @@ impl Default for Path {
     fn default() -> Self {
         Self {
             gain: [0.0; 64],
+            gained: [0.0; 65],
             cost: [0.0; 65],
+            bits: [0.0; 65],
+            plain: [false; 65],
             position: [0; 65],
             level: [0; 65],
             before: [0; 65],
@@ -328,25 +376,20 @@ impl Path {
         let start = before.map_or(if terms.intra { 0 } else { -1 }, |before| codes[before].position as i8);
         self.position[sight.first] = start;
         self.cost[sight.first] = 0.0;
+        self.bits[sight.first] = 0.0;
+        self.plain[sight.first] = true;
         self.open[0] = sight.first as u8;
         self.open_count = 1;
         let offset = terms.offset();
         for (i, code) in codes.iter().enumerate().take(sight.last).skip(sight.first) {
             let magnitude = i32::from(code.level).abs();
-            let (mut best, mut chosen) = (f32::INFINITY, (0, 0));
-            let mut offer = |path: &Self, level: i32, gain: f32| {
-                let (cost, before) = path.reach(code.position, level, terms);
-                if cost - gain < best {
-                    best = cost - gain;
-                    chosen = (before, level);
-                }
-            };
+            let mut best = Step { cost: f32::INFINITY, before: 0, level: 0, bits: 0.0 };
             if terms.same_scale {
-                offer(self, magnitude, self.gain[i]);
+                self.offer(&mut best, code.position, magnitude, self.gain[i], terms);
                 if magnitude > 1 {
                     let step = terms.from * terms.from / terms.lambda * 4.0;
                     let loss = step * terms.weights[usize::from(code.position & 63)];
-                    offer(self, magnitude - 1, self.gain[i] - loss);
+                    self.offer(&mut best, code.position, magnitude - 1, self.gain[i] - loss, terms);
                 }
             } else {
                 // The nearest level of the new scale, and the one below it.
@@ -355,75 +398,82 @@ impl Path {
                 let weight = terms.weights[usize::from(code.position & 63)] / terms.lambda;
                 for level in (nearest - 1).max(1)..=nearest {
                     let error = value - (2.0 * level as f32 + offset) * terms.to;
-                    offer(self, level, self.gain[i] - error * error * weight);
+                    self.offer(&mut best, code.position, level, self.gain[i] - error * error * weight, terms);
                 }
             }
-            let level = if code.level < 0 { -chosen.1 } else { chosen.1 };
-            self.open_state(i + 1, code.position, best, chosen.0, level as i16);
+            self.open_state(i, code, &best, best.level == magnitude);
         }
     }
 
-    /// The cheapest way to a code with this level: cost and state before.
+    /// Tries a level: the cheapest way to it replaces `best` where it is cheaper.
     #[inline]
-    fn reach(&self, position: u8, level: i32, terms: &Terms<'_>) -> (f32, u8) {
-        let mut best = (f32::INFINITY, 0);
+    fn offer(&self, best: &mut Step, position: u8, level: i32, gain: f32, terms: &Terms<'_>) {
         for &state in &self.open[..self.open_count] {
             let run = i32::from(position) - i32::from(self.position[usize::from(state)]) - 1;
-            let cost = self.cost[usize::from(state)] + terms.length(position, run, level);
-            if cost < best.0 {
-                best = (cost, state);
+            let bits = terms.length(position, run, level);
+            let cost = self.cost[usize::from(state)] + bits - gain;
+            if cost < best.cost {
+                *best = Step { cost, before: state, level, bits };
             }
         }
-        best
     }
 
+    /// Enters the state behind code `i`.
     #[inline]
-    fn open_state(&mut self, state: usize, position: u8, cost: f32, before: u8, level: i16) {
-        self.cost[state] = cost;
-        self.position[state] = position as i8;
-        self.level[state] = level;
-        self.before[state] = before;
+    fn open_state(&mut self, i: usize, code: &Code, step: &Step, same_level: bool) {
+        let (state, before) = (i + 1, usize::from(step.before));
+        self.cost[state] = step.cost;
+        self.bits[state] = self.bits[before] + step.bits;
+        self.plain[state] = self.plain[before] & (before == i) & same_level;
+        self.position[state] = code.position as i8;
+        self.level[state] = if code.level < 0 { -step.level } else { step.level } as i16;
+        self.before[state] = step.before;
         // Longer runs cost no less: a state that is dearer than a later one is never the better start.
-        while self.open_count > 0 && self.cost[usize::from(self.open[self.open_count - 1])] >= cost {
+        while self.open_count > 0 && self.cost[usize::from(self.open[self.open_count - 1])] >= step.cost {
             self.open_count -= 1;
         }
         self.open[self.open_count] = state as u8;
         self.open_count += 1;
     }
 
-    /// Chooses the last state, and puts down what was chosen.
+    /// Chooses the last state, and puts down what was chosen; true where all codes stay.
     #[inline]
-    fn finish(&self, out: &mut Recoded, codes: &[Code], terms: &Terms<'_>, sight: &Sight) {
-        let next = codes[..sight.end].get(sight.last);
-        let mut best = (f32::INFINITY, 0);
+    fn finish(&mut self, out: &mut Recoded, codes: &[Code], terms: &Terms<'_>, sight: &Sight) -> bool {
+        let rest = &codes[sight.last..sight.end];
+        let mut best = (f32::INFINITY, 0, 0.0);
         for &state in &self.open[..self.open_count] {
             // The next code stays, but its run begins here.
-            let behind = next.map_or(0.0, |code| self.bits_behind(state, code, terms));
-            let cost = self.cost[usize::from(state)] + behind;
+            let bits = rest.first().map_or(0.0, |code| self.bits_behind(state, code, terms));
+            let cost = self.cost[usize::from(state)] + bits;
             if cost < best.0 {
-                best = (cost, state);
+                best = (cost, state, bits);
             }
         }
-        let (mut cost, mut state) = best;
-        if let Some(code) = next {
+        let (mut cost, state, mut rest_bits) = best;
+        if let Some(code) = rest.first() {
             cost -= f32::from(code.bits);
+            rest_bits += (bits_of_first(codes, sight.end) - u32::from(code.end)) as f32;
         }
         cost -= sight.worth;
         let block_bits = terms.end_bits + BLOCK_OVERHEAD;
-        let empty = state as usize == sight.first && sight.first == 0 && next.is_none();
+        let chosen = usize::from(state);
+        let empty = chosen == 0 && rest.is_empty();
         if !terms.intra && (empty || cost + block_bits >= 0.0) {
-            return out.drop_block(sight.total * terms.lambda, sight.bits + block_bits);
+            out.drop_block(sight.total * terms.lambda, sight.bits + block_bits);
+            return codes.is_empty();
         }
-        let mut chain = [0u8; 64];
-        let mut length = 0;
-        while usize::from(state) > sight.first {
-            chain[length] = state;
-            length += 1;
-            state = self.before[usize::from(state)];
+        let bits = bits_of_first(codes, sight.first) as f32 + self.bits[chosen] + rest_bits;
+        out.saved_bits += f64::from(sight.bits - bits);
+        // cost = bits - gain; what was not gained is distortion.
+        out.distortion += f64::from(((sight.total - (bits - cost)) * terms.lambda).max(0.0));
+        let contiguous = rest.is_empty() || chosen == sight.last;
+        if self.plain[chosen] && contiguous && terms.same_scale {
+            let count = chosen + rest.len();
+            out.keep(count);
+            return count == codes.len();
         }
-        let chain = &mut chain[..length];
-        chain.reverse();
-        self.put_down(out, codes, terms, sight, chain, cost);
+        self.put_down(out, codes, sight, state);
+        false
     }
 
     fn bits_behind(&self, state: u8, code: &Code, terms: &Terms<'_>) -> f32 {
@@ -432,59 +482,28 @@ impl Path {
     }
 
     /// Enters the codes before the search, those it chose, and those behind it.
-    fn put_down(
-        &self,
-        out: &mut Recoded,
-        codes: &[Code],
-        terms: &Terms<'_>,
-        sight: &Sight,
-        chain: &[u8],
-        cost: f32,
-    ) {
-        let changed = |(i, &state): (usize, &u8)| {
-            usize::from(state) != sight.first + i + 1
-                || self.level[usize::from(state)] != codes[usize::from(state) - 1].level
-        };
-        let rest = &codes[sight.last..sight.end];
-        let gap = !rest.is_empty() && chain.len() != sight.last - sight.first;
-        let is_new = !terms.same_scale || gap || chain.iter().enumerate().any(changed);
-        let first = out.codes.len() as u32;
-        if is_new {
-            out.codes.extend_from_slice(&codes[..sight.first]);
-            out.codes.extend(chain.iter().map(|&state| Code {
-                level: self.level[usize::from(state)],
-                position: self.position[usize::from(state)] as u8,
-                bits: 0,
-            }));
-            out.codes.extend_from_slice(rest);
+    fn put_down(&self, out: &mut Recoded, codes: &[Code], sight: &Sight, last: u8) {
+        let mut chain = [0u8; 64];
+        let mut length = 0;
+        let mut state = last;
+        while usize::from(state) > sight.first {
+            chain[length] = state;
+            length += 1;
+            state = self.before[usize::from(state)];
         }
-        let count = sight.first + chain.len() + rest.len();
-        out.choices.push(Choice { first, count: count as u8, is_new });
+        let rest = &codes[sight.last..sight.end];
+        let first = out.codes.len() as u32;
+        out.codes.extend_from_slice(&codes[..sight.first]);
+        out.codes.extend(chain[..length].iter().rev().map(|&state| Code {
+            level: self.level[usize::from(state)],
+            position: self.position[usize::from(state)] as u8,
+            bits: 0,
+            end: 0,
+        }));
+        out.codes.extend_from_slice(rest);
+        let count = sight.first + length + rest.len();
+        out.choices.push(Choice { first, count: count as u8, is_new: true });
         out.left[0] += count as u64;
         out.left[1] += 1;
-        // cost = bits - gain; what was not gained is distortion.
-        let bits = self.bits_of(codes, terms, sight, chain);
-        out.saved_bits += f64::from(sight.bits - bits);
-        out.distortion += f64::from(((sight.total - (bits - cost)) * terms.lambda).max(0.0));
-    }
-
-    /// Bits of the codes that are left.
-    fn bits_of(&self, codes: &[Code], terms: &Terms<'_>, sight: &Sight, chain: &[u8]) -> f32 {
-        let plain = |codes: &[Code]| codes.iter().map(|code| f32::from(code.bits)).sum::<f32>();
-        let mut bits = plain(&codes[..sight.first]);
-        let mut last = sight.first as u8;
-        for &state in chain {
-            let before = self.before[usize::from(state)];
-            let run = i32::from(self.position[usize::from(state)])
-                - i32::from(self.position[usize::from(before)])
-                - 1;
-            let level = i32::from(self.level[usize::from(state)]).abs();
-            bits += terms.length(self.position[usize::from(state)] as u8, run, level);
-            last = state;
-        }
-        if let [next, rest @ ..] = &codes[sight.last..sight.end] {
-            bits += self.bits_behind(last, next, terms) + plain(rest);
-        }
-        bits
     }
 }

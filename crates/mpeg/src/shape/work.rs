@@ -7,10 +7,10 @@ use super::report::{LeftAlone, PictureReport};
 use super::select::{Threshold, shifted};
 use crate::bits::BitWriter;
 use crate::header::{PictureContext, PictureKind};
-use crate::picture::Picture;
+use crate::picture::{Picture, bits_of_first};
 use crate::unit::AccessUnit;
 use crate::write::rewrite::rewrite_slice;
-use crate::write::splice::{splice_slice, spliced_bits};
+use crate::write::splice::{Cuts, splice_slice, spliced_bits};
 use crate::write::unit::{Declare, unit_bytes, write_unit};
 
 /// One access unit with all that is worked out about it. The buffers live as long as the shaper.
@@ -24,6 +24,8 @@ pub(crate) struct Work {
     pub(crate) keep: Vec<u8>,
     /// Bits of the codes that are not kept, by slice.
     dropped: Vec<u64>,
+    /// Blocks that lose codes.
+    cuts: Vec<u32>,
     /// How much an error in each macroblock weighs.
     pub(crate) importance: Vec<f32>,
     pub(crate) recoded: Recoded,
@@ -98,10 +100,14 @@ impl Work {
         keep.resize(picture.blocks.len(), 0);
         dropped.clear();
         dropped.resize(picture.slices.len(), 0);
+        // One place more than blocks: it is written before it is known whether the block is cut.
+        self.cuts.clear();
+        self.cuts.resize(picture.blocks.len() + 1, 0);
+        let (cuts, mut cut_count) = (&mut self.cuts, 0);
         let mut clusters = curves.ends.iter();
         let mut next = 0;
         let mut breakpoint = smallest;
-        for_each_block(picture, cluster, |first, slice, macroblock, index| {
+        for_each_block(picture, cluster, |first, slice, _, index| {
             if first {
                 let end = clusters.next().map_or(next, |&end| end as usize);
                 breakpoint = smallest;
@@ -114,19 +120,23 @@ impl Work {
                 next = end;
             }
             let block = &picture.blocks[index];
-            let kept = breakpoint.saturating_sub(u8::from(macroblock.is_intra())).min(block.count);
+            let kept = breakpoint.saturating_sub(u8::from(block.intra)).min(block.count);
             keep[index] = kept;
-            let codes = &picture.codes_of(block)[usize::from(kept)..];
-            dropped[slice] += codes.iter().map(|code| u64::from(code.bits)).sum::<u64>();
+            cuts[cut_count] = index as u32;
+            cut_count += usize::from(kept < block.count);
+            let codes = picture.codes_of(block);
+            dropped[slice] +=
+                u64::from(bits_of_first(codes, codes.len()) - bits_of_first(codes, usize::from(kept)));
         });
-        let bits = |i: usize| spliced_bits(picture, &picture.slices[i]) - dropped[i];
+        cuts.truncate(cut_count);
+        let bits = |i: usize| spliced_bits(&picture.slices[i]) - dropped[i];
         8 * unit_bytes(&self.unit, &picture.slices, bits)
     }
 
     /// The size in bits of the unit with all its codes, stuffing left out.
     pub(crate) fn bits_without_stuffing(&self) -> u64 {
         let slices = &self.picture.slices;
-        8 * unit_bytes(&self.unit, slices, |i| spliced_bits(&self.picture, &slices[i]))
+        8 * unit_bytes(&self.unit, slices, |i| spliced_bits(&slices[i]))
     }
 
     /// Writes the unit with the codes to keep.
@@ -134,9 +144,10 @@ impl Work {
         let Some(context) = &self.context else { return self.copy() };
         self.writer.clear();
         let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
-        let (picture, data, keep) = (&self.picture, &self.unit.data, &self.keep);
+        let (picture, data) = (&self.picture, &self.unit.data);
+        let mut cuts = Cuts { blocks: &self.cuts, keep: &self.keep };
         write_unit(&mut self.writer, &self.unit, &picture.slices, declare, |writer, i| {
-            splice_slice(writer, context, picture, data, &picture.slices[i], keep);
+            splice_slice(writer, context, picture, data, &picture.slices[i], &mut cuts);
         });
     }
 

@@ -3,7 +3,7 @@
 
 use crate::bits::BitWriter;
 use crate::header::{Chroma, PictureContext, PictureKind, PictureStructure};
-use crate::picture::{Code, Macroblock, MotionType, Picture, Slice, Vector, coefficients};
+use crate::picture::{Code, Macroblock, MotionType, Picture, Slice, Vector, bits_of_first, coefficients};
 use crate::tables::macroblock as mb;
 use crate::vlc::{self, Coefficients};
 
@@ -12,7 +12,7 @@ use crate::vlc::{self, Coefficients};
 pub(crate) enum Codes<'a> {
     /// The first so many stay, bit for bit.
     First(usize),
-    /// These replace them; their `bits` are not looked at.
+    /// These replace them; their `bits` and `end` are not looked at.
     New(&'a [Code]),
 }
 
@@ -22,6 +22,8 @@ pub(crate) trait Content {
     fn codes(&self, block: usize) -> Codes<'_>;
     /// `quantiser_scale_code` of a macroblock.
     fn quantiser(&self, macroblock: usize) -> u8;
+    /// True where a macroblock keeps all its codes and its scale.
+    fn is_unchanged(&self, macroblock: usize) -> bool;
 }
 
 /// Writes a sound slice with new content. The slice is aligned.
@@ -82,6 +84,10 @@ impl<C: Content> Rewriter<'_, C> {
     /// `inner` macroblocks, neither first nor last of their slice, may be skipped.
     fn write_macroblock(&mut self, index: usize, inner: bool) {
         let macroblock = &self.picture.macroblocks[index];
+        let scale_holds = macroblock.has(mb::QUANT) || macroblock.quantiser == self.quantiser;
+        if self.content.is_unchanged(index) && scale_holds {
+            return self.copy_macroblock(macroblock);
+        }
         let intra = macroblock.is_intra();
         let pattern = self.pattern(macroblock);
         let mut flags = macroblock.flags & !(mb::PATTERN | mb::QUANT);
@@ -107,6 +113,13 @@ impl<C: Content> Rewriter<'_, C> {
             self.write_pattern(pattern);
         }
         self.write_blocks(macroblock);
+    }
+
+    fn copy_macroblock(&mut self, macroblock: &Macroblock) {
+        self.follow_predictor(macroblock);
+        self.quantiser = macroblock.quantiser;
+        self.write_increment(macroblock.address);
+        self.writer.copy(self.bytes, macroblock.kind_at as usize, macroblock.end as usize);
     }
 
     /// `coded_block_pattern` of what is left; 0 in intra macroblocks, which have none.
@@ -225,14 +238,14 @@ impl<C: Content> Rewriter<'_, C> {
                 self.writer.copy(self.bytes, end, start);
             }
             let codes = self.picture.codes_of(block);
-            let bits = |codes: &[Code]| codes.iter().map(|code| usize::from(code.bits)).sum::<usize>();
+            let bits = |count| bits_of_first(codes, count) as usize;
             if intra {
-                end = start + bits(codes) + table.end_of_block_bits() as usize;
+                end = start + bits(codes.len()) + table.end_of_block_bits() as usize;
             }
             match self.content.codes(index) {
                 Codes::First(0) if !intra => {}
                 Codes::First(count) => {
-                    self.writer.copy(self.bytes, start, start + bits(&codes[..count]));
+                    self.writer.copy(self.bytes, start, start + bits(count));
                     table.write_end_of_block(self.writer);
                 }
                 Codes::New([]) if !intra => {}

@@ -3,55 +3,82 @@
 
 use crate::bits::BitWriter;
 use crate::header::PictureContext;
-use crate::picture::{Picture, Slice, coefficients};
+use crate::picture::{Picture, Slice, bits_of_first, coefficients};
 
-/// Size in bits, before alignment, of what [`splice_slice`] writes where it keeps every code.
-pub(crate) fn spliced_bits(picture: &Picture, slice: &Slice) -> u64 {
-    let stuffing: u64 = macroblocks(picture, slice).map(|macroblock| u64::from(macroblock.stuffing)).sum();
-    u64::from(slice.end) - stuffing
+/// Blocks of a picture that lose codes, in order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cuts<'a> {
+    /// The blocks' indices; those behind what was written.
+    pub(crate) blocks: &'a [u32],
+    /// How many codes each block of the picture keeps.
+    pub(crate) keep: &'a [u8],
 }
 
-/// Writes a sound slice, keeping the first `keep[i]` codes of block `i` of the picture. Macroblock stuffing is
-/// left out; the slice is aligned.
+impl<'a> Cuts<'a> {
+    /// Takes the next block before `end`.
+    fn next_before(&mut self, end: usize) -> Option<usize> {
+        let (&first, rest) = self.blocks.split_first()?;
+        if first as usize >= end {
+            return None;
+        }
+        self.blocks = rest;
+        Some(first as usize)
+    }
+}
+
+/// Size in bits, before alignment, of what [`splice_slice`] writes where it cuts nothing.
+pub(crate) fn spliced_bits(slice: &Slice) -> u64 {
+    u64::from(slice.end - slice.stuffing)
+}
+
+/// Writes a sound slice with the next of the cuts. Macroblock stuffing is left out; the slice is aligned.
 pub(crate) fn splice_slice(
     writer: &mut BitWriter,
     context: &PictureContext,
     picture: &Picture,
     data: &[u8],
     slice: &Slice,
-    keep: &[u8],
+    cuts: &mut Cuts<'_>,
 ) {
-    let bytes = &data[slice.bytes.clone()];
-    let mut copied = 0;
-    for macroblock in macroblocks(picture, slice) {
-        if macroblock.stuffing > 0 {
-            writer.copy(bytes, copied, macroblock.start as usize);
-            copied = (macroblock.start + macroblock.stuffing) as usize;
+    let mut splicer = Splicer { writer, context, picture, bytes: &data[slice.bytes.clone()], copied: 0 };
+    let macroblocks = &picture.macroblocks[slice.macroblocks.clone()];
+    if slice.stuffing > 0 {
+        for macroblock in macroblocks {
+            splicer.leave_out(macroblock.start, macroblock.start + macroblock.stuffing);
+            splicer.cut_blocks(cuts, macroblock.block_range().end);
         }
-        let table = coefficients(context, macroblock.is_intra());
-        for index in macroblock.block_range() {
-            let block = &picture.blocks[index];
-            if keep[index] >= block.count {
-                continue;
-            }
-            let codes = picture.codes_of(block);
-            let (kept, dropped) = codes.split_at(usize::from(keep[index]));
-            let bits = |codes: &[crate::picture::Code]| {
-                codes.iter().map(|code| usize::from(code.bits)).sum::<usize>()
-            };
-            let end = block.start as usize + bits(kept);
-            writer.copy(bytes, copied, end);
-            table.write_end_of_block(writer);
-            copied = end + bits(dropped) + table.end_of_block_bits() as usize;
-        }
+    } else if let Some(last) = macroblocks.last() {
+        splicer.cut_blocks(cuts, last.block_range().end);
     }
-    writer.copy(bytes, copied, slice.end as usize);
-    writer.align();
+    splicer.leave_out(slice.end, slice.end);
+    splicer.writer.align();
 }
 
-fn macroblocks<'a>(
+struct Splicer<'a> {
+    writer: &'a mut BitWriter,
+    context: &'a PictureContext,
     picture: &'a Picture,
-    slice: &Slice,
-) -> impl Iterator<Item = &'a crate::picture::Macroblock> {
-    picture.macroblocks[slice.macroblocks.clone()].iter()
+    bytes: &'a [u8],
+    /// Bits of the slice that are done with.
+    copied: usize,
+}
+
+impl Splicer<'_> {
+    /// Copies up to bit `from`, and goes on at bit `to`.
+    fn leave_out(&mut self, from: u32, to: u32) {
+        self.writer.copy(self.bytes, self.copied, from as usize);
+        self.copied = to as usize;
+    }
+
+    fn cut_blocks(&mut self, cuts: &mut Cuts<'_>, end: usize) {
+        while let Some(index) = cuts.next_before(end) {
+            let block = &self.picture.blocks[index];
+            let codes = self.picture.codes_of(block);
+            let table = coefficients(self.context, block.intra);
+            let from = block.start + bits_of_first(codes, usize::from(cuts.keep[index]));
+            let to = block.start + bits_of_first(codes, codes.len()) + table.end_of_block_bits();
+            self.leave_out(from, to);
+            table.write_end_of_block(self.writer);
+        }
+    }
 }
