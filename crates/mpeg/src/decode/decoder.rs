@@ -1,9 +1,8 @@
 //! The decoder: bytes in, frames out in display order.
 
 use super::frame::Frame;
-use super::predict::References;
-use super::reconstruct::reconstruct;
-use crate::header::{PictureContext, PictureKind, PictureStructure, SequenceState};
+use super::prediction_loop::{Completed, Opened, PredictionLoop};
+use crate::header::{PictureCodingExtension, PictureContext, PictureKind, PictureStructure, SequenceState};
 use crate::picture::Picture;
 use crate::unit::{AccessUnit, Splitter};
 use std::collections::VecDeque;
@@ -37,25 +36,6 @@ pub struct DecoderStats {
     pub damaged_slices: u64,
 }
 
-/// A frame of which at least one field is there.
-#[derive(Debug)]
-struct Current {
-    frame: Frame,
-    /// The field it still lacks.
-    lacks: Option<PictureStructure>,
-    shown: Decoding,
-}
-
-/// What [`Decoded`] says beside the samples.
-#[derive(Debug, Clone, Copy)]
-struct Decoding {
-    kind: PictureKind,
-    top_field_first: bool,
-    repeat_first_field: bool,
-    progressive: bool,
-    concealed: usize,
-}
-
 /// Decodes MPEG-1 and MPEG-2 video (4:2:0, 4:2:2 and 4:4:4, frames and fields).
 ///
 /// Feed it with [`Decoder::push`], drain [`Decoder::pull`]; after the last bytes call [`Decoder::finish`] and
@@ -65,9 +45,9 @@ pub struct Decoder {
     splitter: Splitter,
     state: SequenceState,
     picture: Picture,
-    /// The two reference frames, newest last.
-    references: [Option<Arc<Frame>>; 2],
-    current: Option<Current>,
+    prediction: PredictionLoop,
+    /// `picture_coding_extension` of the current frame's first picture.
+    coding: Option<PictureCodingExtension>,
     /// The newest reference frame, until it is its turn.
     held: Option<Decoded>,
     ready: VecDeque<Decoded>,
@@ -98,7 +78,8 @@ impl Decoder {
 
     /// Says that no picture follows, where units are decoded one by one.
     pub fn flush(&mut self) {
-        self.complete();
+        let completed = self.prediction.complete();
+        self.show(completed);
         self.ready.extend(self.held.take());
     }
 
@@ -134,92 +115,48 @@ impl Decoder {
         self.stats.damaged_slices +=
             picture.slices.iter().filter(|slice| slice.damage.is_some()).count() as u64;
         if self.open(context) {
-            self.paint(context, &picture);
+            self.prediction.paint(context, &picture, |index| picture.codes_of(&picture.blocks[index]));
         } else {
             self.stats.skipped_pictures += 1;
         }
         self.picture = picture;
     }
 
-    /// Makes `current` the frame that this picture belongs to; false where it cannot be decoded.
+    /// Makes room for a picture; false where it cannot be decoded.
     fn open(&mut self, context: &PictureContext) -> bool {
-        let structure = context.coding.structure;
-        if let Some(current) = &mut self.current {
-            let pair = (current.shown.kind == PictureKind::B) == (context.kind() == PictureKind::B);
-            if current.lacks == Some(structure) && pair && current.frame.fits(context) {
-                current.lacks = None;
-                return true;
+        let closed = self.state.group().is_some_and(|group| group.closed);
+        match self.prediction.open(context, closed) {
+            Opened::SecondField => true,
+            Opened::NewFrame(before) => {
+                self.show(before);
+                self.coding = Some(context.coding.clone());
+                true
+            }
+            Opened::Undecodable(before) => {
+                self.show(before);
+                false
             }
         }
-        self.complete();
-        for reference in &mut self.references {
-            reference.take_if(|frame| !frame.fits(context));
-        }
-        // In a closed group the first B pictures are predicted backward only.
-        let closed = self.state.group().is_some_and(|group| group.closed);
-        let [older, newer] = &self.references;
-        if context.kind() == PictureKind::B && (newer.is_none() || (older.is_none() && !closed)) {
-            return false;
-        }
-        let coding = &context.coding;
-        self.current = Some(Current {
-            frame: Frame::new(context),
-            lacks: match structure {
-                PictureStructure::TopField => Some(PictureStructure::BottomField),
-                PictureStructure::BottomField => Some(PictureStructure::TopField),
-                PictureStructure::Frame => None,
-            },
-            shown: Decoding {
-                kind: context.kind(),
-                top_field_first: coding.top_field_first || structure == PictureStructure::TopField,
-                repeat_first_field: coding.repeat_first_field,
-                progressive: coding.progressive_frame,
-                concealed: 0,
-            },
-        });
-        true
     }
 
-    fn paint(&mut self, context: &PictureContext, picture: &Picture) {
-        let Some(current) = &mut self.current else { return };
-        let second_field = context.is_field() && current.lacks.is_none();
-        let first_field = second_field.then(|| current.frame.clone());
-        let [older, newer] = &self.references;
-        let (forward, backward) = match context.kind() {
-            PictureKind::B => (older, newer),
-            _ => (newer, newer),
-        };
-        // Without a reference, what is missing stays grey.
-        let grey = forward.is_none().then(|| Frame::new(context));
-        let (Some(forward), Some(backward)) =
-            (forward.as_deref().or(grey.as_ref()), backward.as_deref().or(grey.as_ref()))
+    /// Puts a complete frame in its place in display order.
+    fn show(&mut self, completed: Option<Completed>) {
+        let (Some(Completed { frame, kind, concealed }), Some(coding)) = (completed, self.coding.take())
         else {
             return;
         };
-        let references = References { forward, backward, first_field: first_field.as_ref() };
-        current.shown.concealed += reconstruct(context, picture, &references, &mut current.frame, |index| {
-            picture.codes_of(&picture.blocks[index])
-        });
-    }
-
-    /// Closes the current frame, if there is one, and decides when it is shown.
-    fn complete(&mut self) {
-        let Some(Current { frame, shown, .. }) = self.current.take() else { return };
-        let frame = Arc::new(frame);
         self.stats.frames += 1;
         let decoded = Decoded {
-            frame: Arc::clone(&frame),
-            kind: shown.kind,
-            top_field_first: shown.top_field_first,
-            repeat_first_field: shown.repeat_first_field,
-            progressive: shown.progressive,
-            concealed: shown.concealed,
+            frame,
+            kind,
+            top_field_first: coding.top_field_first || coding.structure == PictureStructure::TopField,
+            repeat_first_field: coding.repeat_first_field,
+            progressive: coding.progressive_frame,
+            concealed,
         };
-        if shown.kind == PictureKind::B {
+        if kind == PictureKind::B {
             self.ready.push_back(decoded);
         } else {
-            self.references.rotate_left(1);
-            self.references[1] = Some(frame);
             self.ready.extend(self.held.replace(decoded));
         }
     }

@@ -1,10 +1,11 @@
 //! A decoder to pixels (13818-2, clause 7), exact within the tolerance of the inverse transform.
 
-mod block;
+pub(crate) mod block;
 mod decoder;
 mod frame;
 pub(crate) mod idct;
 pub(crate) mod predict;
+pub(crate) mod prediction_loop;
 pub(crate) mod reconstruct;
 
 pub use decoder::{Decoded, Decoder, DecoderStats};

@@ -35,6 +35,12 @@ pub(crate) struct Prediction {
     pub(crate) planes: [[u8; 256]; 3],
 }
 
+impl Prediction {
+    pub(crate) fn new() -> Self {
+        Self { planes: [[0; 256]; 3] }
+    }
+}
+
 /// A part of a macroblock that one vector predicts, in luminance samples.
 #[derive(Debug, Clone, Copy)]
 struct Part {

@@ -33,6 +33,34 @@ pub(crate) fn reconstruct<'p>(
     painter.conceal()
 }
 
+/// Where a block lies in its macroblock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockPlace {
+    pub(crate) component: usize,
+    pub(crate) x: usize,
+    /// Its first line.
+    pub(crate) line: usize,
+    /// It takes every other line.
+    pub(crate) interleaved: bool,
+}
+
+impl BlockPlace {
+    /// 13818-2, 6.1.3: Cb and Cr alternate; the second pair lies below the first, the third and fourth to the
+    /// right. Blocks of one field take every other line; chrominance of 4:2:0 is always in frame lines.
+    pub(crate) fn of(context: &PictureContext, macroblock: &Macroblock, index: u8) -> Self {
+        let index = usize::from(index);
+        let (component, x, y, tall) = match index {
+            0..4 => (0, 8 * (index & 1), 8 * (index >> 1), true),
+            _ => {
+                let pair = (index - 4) / 2;
+                (1 + (index & 1), 8 * (pair >> 1), 8 * (pair & 1), context.chroma.shift().1 == 0)
+            }
+        };
+        let interleaved = macroblock.field_dct && tall;
+        Self { component, x, line: if interleaved { y / 8 } else { y }, interleaved }
+    }
+}
+
 struct Painter<'a> {
     context: &'a PictureContext,
     references: &'a References<'a>,
@@ -48,7 +76,7 @@ impl<'a> Painter<'a> {
             context,
             references,
             frame,
-            prediction: Prediction { planes: [[0; 256]; 3] },
+            prediction: Prediction::new(),
             coefficients: [0; 64],
             painted: vec![false; context.columns * context.rows],
         }
@@ -110,20 +138,9 @@ impl<'a> Painter<'a> {
         let address = macroblock.address as usize;
         let (column, row) = (address % self.context.columns, address / self.context.columns);
         let (dx, dy) = self.context.chroma.shift();
-        let index = usize::from(index);
-        let (component, x, y, tall) = match index {
-            0..4 => (0, 8 * (index & 1), 8 * (index >> 1), true),
-            // Cb and Cr alternate; the second pair lies below the first, the third and fourth to the right.
-            _ => {
-                let pair = (index - 4) / 2;
-                (1 + (index & 1), 8 * (pair >> 1), 8 * (pair & 1), dy == 0)
-            }
-        };
+        let BlockPlace { component, x, line, interleaved } = BlockPlace::of(self.context, macroblock, index);
         let (width, height) = if component == 0 { (16, 16) } else { (16 >> dx, 16 >> dy) };
-        // Blocks of one field take every other line (6.1.3); chrominance of 4:2:0 is always in frame lines.
-        let interleaved = macroblock.field_dct && tall;
-        let first_line = if interleaved { y / 8 } else { y };
-        let (start, step) = self.place(component, column * width + x, row * height + first_line);
+        let (start, step) = self.place(component, column * width + x, row * height + line);
         let step = if interleaved { 2 * step } else { step };
         let intra = macroblock.is_intra();
         let lines = self.frame.planes[component].data[start..].chunks_mut(step);

@@ -8,6 +8,9 @@ use std::num::{NonZeroU16, NonZeroUsize};
 pub enum Method {
     /// Least distortion in the picture itself, past errors left out (S002, equations 2 to 8).
     Memoryless,
+    /// Least distortion with the error that past pictures have left (S002, equations 9 to 11); two decoders run
+    /// along.
+    Causal,
     /// Every block keeps the same share of its bits (S002, 2.3).
     RateBased,
     /// One slope over a window of pictures; errors in pictures that others are predicted from weigh more.
@@ -19,8 +22,9 @@ pub enum Method {
 
 impl Method {
     /// All methods with their names.
-    pub const ALL: [(&'static str, Self); 4] = [
+    pub const ALL: [(&'static str, Self); 5] = [
         ("memoryless", Self::Memoryless),
+        ("causal", Self::Causal),
         ("rate-based", Self::RateBased),
         ("window", Self::Window),
         ("auto", Self::Auto),
@@ -98,6 +102,7 @@ impl Config {
     /// How many pictures are decided together at most.
     pub(crate) fn batch(&self) -> usize {
         match (self.method.looks_ahead(), self.threads.get()) {
+            _ if self.method == Method::Causal => 1,
             (true, _) => self.window.get(),
             (false, 1) => 1,
             (false, threads) => 8 * threads,

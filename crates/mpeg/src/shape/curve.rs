@@ -50,6 +50,8 @@ impl Stretch {
 pub(crate) enum Worth<'a> {
     /// The squared error it prevents.
     Energy(&'a Energy),
+    /// The same with an error that is already there; by code of the picture.
+    Given(&'a [f32]),
     /// Nothing: clusters keep equal shares of their bits.
     Share,
 }
@@ -167,6 +169,13 @@ impl Steps {
                 for ((bits, worth), code) in sums {
                     *bits += u32::from(code.bits);
                     *worth += energy.of(code.position, code.level);
+                }
+            }
+            Worth::Given(given) => {
+                let given = &given[block.codes()][fixed..];
+                for (((bits, worth), code), given) in sums.zip(given) {
+                    *bits += u32::from(code.bits);
+                    *worth += given;
                 }
             }
             Worth::Share => sums.for_each(|((bits, _), code)| *bits += u32::from(code.bits)),

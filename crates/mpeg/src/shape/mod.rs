@@ -2,6 +2,7 @@
 
 mod auto;
 mod budget;
+mod causal;
 mod config;
 mod curve;
 mod energy;

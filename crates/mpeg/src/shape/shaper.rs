@@ -2,6 +2,7 @@
 
 use super::auto::Auto;
 use super::budget::Account;
+use super::causal::Causal;
 use super::config::{Config, Method, Target, Vbv};
 use super::parallel;
 use super::report::{LeftAlone, PictureReport};
@@ -35,6 +36,7 @@ pub struct Shaper {
     state: SequenceState,
     account: Account,
     auto: Auto,
+    causal: Causal,
     /// The target of pictures that come now; those in the queue keep theirs.
     target: Target,
     queue: Vec<(Work, Target)>,
@@ -54,6 +56,7 @@ impl Shaper {
         Self {
             account: Account::new(target),
             auto: Auto::new(),
+            causal: Causal::default(),
             declares: config.vbv == Vbv::Variable && target != Target::Ratio(1.0),
             config,
             splitter: Splitter::new(),
@@ -97,6 +100,7 @@ impl Shaper {
         work.context = work.unit.read_headers(&mut self.state);
         work.seconds = self.seconds(&work);
         self.elapsed += work.seconds;
+        work.closed_group = self.state.group().is_some_and(|group| group.closed);
         work.declare_variable = self.declares;
         if self.begins_window(&work) {
             self.decide();
@@ -160,6 +164,10 @@ impl Shaper {
         match self.config.method {
             Method::Memoryless | Method::RateBased => {
                 truncation::by_picture(&self.config, &mut self.account, &mut works, &targets);
+            }
+            Method::Causal => {
+                let causal = &mut self.causal;
+                truncation::causally(&self.config, &mut self.account, causal, &mut works, &targets);
             }
             Method::Window => {
                 truncation::by_window(&self.config, &mut self.account, &mut works, &targets);

@@ -1,6 +1,7 @@
 //! Truncation: curves of each picture, one slope for a picture or for a window.
 
 use super::budget::Account;
+use super::causal::Causal;
 use super::config::{Config, Method, Target};
 use super::curve::{BINS_PER_OCTAVE, Worth, slope_of};
 use super::energy::Energy;
@@ -10,7 +11,10 @@ use super::shaper::leave_alone;
 use super::work::Work;
 use crate::header::PictureKind;
 
-/// Builds the curves of a picture.
+/// The smallest breakpoint at first, and where the budget is below what that leaves: blocks may go as a whole.
+const FLOORS: [u8; 2] = [1, 0];
+
+/// Builds the curves of a picture, by its own error alone or by shares.
 fn build_curves(config: &Config, work: &mut Work, smallest: u8) {
     let Some(context) = work.context.as_ref().filter(|_| work.is_shapeable()) else { return };
     let energy;
@@ -26,23 +30,70 @@ fn build_curves(config: &Config, work: &mut Work, smallest: u8) {
 
 /// `memoryless` and `rate-based`: each picture by itself (S002, 2.2 and 2.3).
 pub(super) fn by_picture(config: &Config, account: &mut Account, works: &mut [Work], targets: &[Target]) {
-    parallel::for_each(config.threads, works, |work| build_curves(config, work, 1));
+    parallel::for_each(config.threads, works, |work| build_curves(config, work, FLOORS[0]));
     for (work, &target) in works.iter_mut().zip(targets) {
-        account.set_target(target);
-        account.observe(work.bits_in(), work.seconds);
-        let allowed = account.allow(work.bits_in(), work.seconds);
-        let budget = allowed + account.carry();
-        work.report.budget = budget as i64;
-        let spent =
-            if leave_alone(work, budget) { work.bits_in() } else { truncate_to(config, work, budget) };
-        account.settle(allowed, spent);
+        decide_one(account, work, target, |work, budget| {
+            truncate_to(config, work, budget, |work, smallest| build_curves(config, work, smallest))
+        });
     }
-    parallel::for_each(config.threads, works, write);
+    parallel::for_each(config.threads, works, Work::write_truncated);
+}
+
+/// `causal`: each picture with the error that those before it have left (S002, 2.3).
+pub(super) fn causally(
+    config: &Config,
+    account: &mut Account,
+    causal: &mut Causal,
+    works: &mut [Work],
+    targets: &[Target],
+) {
+    for (work, &target) in works.iter_mut().zip(targets) {
+        let worth = causal.worth(work);
+        let build = |work: &mut Work, smallest| {
+            work.curves.build(&work.picture, config.cluster, smallest, &Worth::Given(&worth));
+        };
+        build(work, FLOORS[0]);
+        decide_one(account, work, target, |work, budget| truncate_to(config, work, budget, build));
+        work.write_truncated();
+        causal.follow(work);
+    }
+}
+
+/// Gives a picture its budget, and keeps the books on what it spends.
+pub(super) fn decide_one(
+    account: &mut Account,
+    work: &mut Work,
+    target: Target,
+    decide: impl FnOnce(&mut Work, f64) -> u64,
+) {
+    account.set_target(target);
+    account.observe(work.bits_in(), work.seconds);
+    let allowed = account.allow(work.bits_in(), work.seconds);
+    let budget = allowed + account.carry();
+    work.report.budget = budget as i64;
+    let spent = if leave_alone(work, budget) { work.bits_in() } else { decide(work, budget) };
+    account.settle(allowed, spent);
+}
+
+/// Chooses the codes to keep, and returns the bits the picture will take.
+fn truncate_to(config: &Config, work: &mut Work, budget: f64, build: impl Fn(&mut Work, u8)) -> u64 {
+    let mut needed = work.bits_needed();
+    let mut smallest = FLOORS[0];
+    if needed as f64 > budget {
+        smallest = FLOORS[1];
+        build(work, smallest);
+        needed = work.bits_needed();
+    }
+    let mut histogram = Histogram::new();
+    histogram.add(&work.curves, 0);
+    let mut threshold = histogram.threshold((budget - needed as f64).max(0.0) as u64);
+    work.report.lambda = slope_of(threshold.bin);
+    work.report.at_floor = needed as f64 > budget;
+    work.truncate(config.cluster, smallest, &mut threshold, 0)
 }
 
 /// `window`: one slope for all of `works`, distortion weighed by how much is predicted from a picture.
 pub(super) fn by_window(config: &Config, account: &mut Account, works: &mut [Work], targets: &[Target]) {
-    parallel::for_each(config.threads, works, |work| build_curves(config, work, 1));
     let allowed = allow_window(account, works, targets);
     let budget = allowed + account.carry();
     let whole: u64 = works.iter().map(Work::bits_in).sum();
@@ -53,7 +104,7 @@ pub(super) fn by_window(config: &Config, account: &mut Account, works: &mut [Wor
     } else {
         truncate_window(config, works, budget);
     }
-    parallel::for_each(config.threads, works, write);
+    parallel::for_each(config.threads, works, Work::write_truncated);
     let spent = works.iter().map(|work| work.writer.bit_length() as u64).sum();
     account.settle(allowed, spent);
 }
@@ -73,21 +124,25 @@ pub(super) fn allow_window(account: &mut Account, works: &mut [Work], targets: &
 
 fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
     let mut needed = 0;
-    let mut histogram = Histogram::new();
-    for work in works.iter() {
-        if work.is_shapeable() {
-            needed += work.bits_without_stuffing() - work.curves.total_bits;
-            histogram.add(&work.curves, drift_shift(work));
-        } else {
-            needed += work.bits_in();
+    let mut smallest = FLOORS[0];
+    for floor in FLOORS {
+        smallest = floor;
+        parallel::for_each(config.threads, works, |work| build_curves(config, work, smallest));
+        needed = works.iter().map(Work::bits_needed).sum();
+        if needed as f64 <= budget {
+            break;
         }
+    }
+    let mut histogram = Histogram::new();
+    for work in works.iter().filter(|work| work.is_shapeable()) {
+        histogram.add(&work.curves, drift_shift(work));
     }
     let mut threshold = histogram.threshold((budget - needed as f64).max(0.0) as u64);
     for work in works.iter_mut().filter(|work| work.is_shapeable()) {
         let shift = drift_shift(work);
         work.report.lambda = slope_of(threshold.bin);
         work.report.at_floor = needed as f64 > budget;
-        work.truncate(config.cluster, 1, &mut threshold, shift);
+        work.truncate(config.cluster, smallest, &mut threshold, shift);
     }
 }
 
@@ -97,25 +152,5 @@ fn drift_shift(work: &Work) -> i32 {
         Some(PictureKind::I) => 2 * BINS_PER_OCTAVE,
         Some(PictureKind::P) => BINS_PER_OCTAVE,
         _ => 0,
-    }
-}
-
-/// Chooses the codes to keep, and returns the bits the picture will take.
-fn truncate_to(config: &Config, work: &mut Work, budget: f64) -> u64 {
-    let whole = work.bits_without_stuffing();
-    let needed = whole - work.curves.total_bits.min(whole);
-    let mut histogram = Histogram::new();
-    histogram.add(&work.curves, 0);
-    let mut threshold = histogram.threshold((budget - needed as f64).max(0.0) as u64);
-    work.report.lambda = slope_of(threshold.bin);
-    work.report.at_floor = (needed as f64) > budget;
-    work.truncate(config.cluster, 1, &mut threshold, 0)
-}
-
-fn write(work: &mut Work) {
-    if work.is_shapeable() {
-        work.splice();
-    } else {
-        work.copy();
     }
 }

@@ -9,7 +9,7 @@ use crate::bits::BitWriter;
 use crate::header::{PictureContext, PictureKind};
 use crate::picture::{Picture, bits_of_first};
 use crate::unit::AccessUnit;
-use crate::write::rewrite::rewrite_slice;
+use crate::write::rewrite::{Codes, Content, rewrite_slice};
 use crate::write::splice::{Cuts, splice_slice, spliced_bits};
 use crate::write::unit::{Declare, unit_bytes, write_unit};
 
@@ -26,12 +26,18 @@ pub(crate) struct Work {
     dropped: Vec<u64>,
     /// Blocks that lose codes.
     cuts: Vec<u32>,
+    /// By slice: whether a block loses all its codes, so that patterns change.
+    empties: Vec<bool>,
+    /// The unit is in `writer` already.
+    written: bool,
     /// How much an error in each macroblock weighs.
     pub(crate) importance: Vec<f32>,
     pub(crate) recoded: Recoded,
     pub(crate) writer: BitWriter,
     /// How long it is shown, in seconds.
     pub(crate) seconds: f64,
+    /// Its group needs nothing from before.
+    pub(crate) closed_group: bool,
     pub(crate) declare_variable: bool,
     pub(crate) report: PictureReport,
 }
@@ -59,6 +65,7 @@ impl Work {
     /// Reads the slices, and opens the report.
     pub(crate) fn parse(&mut self) {
         self.picture.clear();
+        self.written = false;
         self.report = PictureReport { bits_in: self.bits_in(), ..PictureReport::default() };
         let report = &mut self.report;
         let Some(context) = &self.context else {
@@ -86,7 +93,7 @@ impl Work {
     }
 
     /// Cuts each cluster back to what the threshold leaves of its curve, `smallest` codes at least; slopes are
-    /// multiplied by `shift` bins. Returns the size in bits that [`Work::splice`] will write.
+    /// multiplied by `shift` bins. Returns the size in bits that [`Work::write_truncated`] writes.
     pub(crate) fn truncate(
         &mut self,
         cluster: Cluster,
@@ -100,6 +107,9 @@ impl Work {
         keep.resize(picture.blocks.len(), 0);
         dropped.clear();
         dropped.resize(picture.slices.len(), 0);
+        let empties = &mut self.empties;
+        empties.clear();
+        empties.resize(picture.slices.len(), false);
         // One place more than blocks: it is written before it is known whether the block is cut.
         self.cuts.clear();
         self.cuts.resize(picture.blocks.len() + 1, 0);
@@ -124,30 +134,54 @@ impl Work {
             keep[index] = kept;
             cuts[cut_count] = index as u32;
             cut_count += usize::from(kept < block.count);
+            empties[slice] |= kept == 0 && !block.intra;
             let codes = picture.codes_of(block);
             dropped[slice] +=
                 u64::from(bits_of_first(codes, codes.len()) - bits_of_first(codes, usize::from(kept)));
         });
         cuts.truncate(cut_count);
+        if self.empties.contains(&true) {
+            // What becomes of patterns and types is known when it is written.
+            self.write_truncated();
+            self.written = true;
+            return self.writer.bit_length() as u64;
+        }
+        let (picture, dropped) = (&self.picture, &self.dropped);
         let bits = |i: usize| spliced_bits(&picture.slices[i]) - dropped[i];
         8 * unit_bytes(&self.unit, &picture.slices, bits)
     }
 
-    /// The size in bits of the unit with all its codes, stuffing left out.
-    pub(crate) fn bits_without_stuffing(&self) -> u64 {
+    /// The least the unit can be cut back to along its curves; all of it where it may not be changed.
+    pub(crate) fn bits_needed(&self) -> u64 {
+        if !self.is_shapeable() {
+            return self.bits_in();
+        }
         let slices = &self.picture.slices;
-        8 * unit_bytes(&self.unit, slices, |i| spliced_bits(&slices[i]))
+        let whole = 8 * unit_bytes(&self.unit, slices, |i| spliced_bits(&slices[i]));
+        whole.saturating_sub(self.curves.total_bits)
     }
 
-    /// Writes the unit with the codes to keep.
-    pub(crate) fn splice(&mut self) {
-        let Some(context) = &self.context else { return self.copy() };
+    /// Writes the unit with the codes to keep, or as it is where it may not be changed.
+    pub(crate) fn write_truncated(&mut self) {
+        if self.written {
+            return;
+        }
+        let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
+            return self.copy();
+        };
         self.writer.clear();
         let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
         let (picture, data) = (&self.picture, &self.unit.data);
         let mut cuts = Cuts { blocks: &self.cuts, keep: &self.keep };
+        let content = Truncated { picture, keep: &self.keep };
         write_unit(&mut self.writer, &self.unit, &picture.slices, declare, |writer, i| {
-            splice_slice(writer, context, picture, data, &picture.slices[i], &mut cuts);
+            let slice = &picture.slices[i];
+            if self.empties[i] {
+                cuts.leave_out(picture, slice);
+                rewrite_slice(writer, context, picture, data, slice, &content);
+            } else {
+                splice_slice(writer, context, picture, data, slice, &mut cuts);
+            }
         });
     }
 
@@ -192,6 +226,30 @@ impl Work {
         let mpeg2 = self.context.as_ref().is_none_or(|context| context.mpeg2);
         let declare = Declare { variable: self.declare_variable, mpeg2 };
         write_unit(&mut self.writer, &self.unit, &[], declare, |_, _| {});
+    }
+}
+
+/// The first codes of each block, the scales as they are.
+struct Truncated<'a> {
+    picture: &'a Picture,
+    keep: &'a [u8],
+}
+
+impl Content for Truncated<'_> {
+    fn codes(&self, block: usize) -> Codes<'_> {
+        Codes::First(usize::from(self.keep[block]))
+    }
+
+    fn quantiser(&self, macroblock: usize) -> u8 {
+        self.picture.macroblocks[macroblock].quantiser
+    }
+
+    fn is_unchanged(&self, macroblock: usize) -> bool {
+        let blocks = self.picture.macroblocks[macroblock].block_range();
+        self.picture.blocks[blocks.clone()]
+            .iter()
+            .zip(&self.keep[blocks])
+            .all(|(block, &keep)| keep == block.count)
     }
 }
 

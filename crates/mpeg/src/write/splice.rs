@@ -26,6 +26,14 @@ impl<'a> Cuts<'a> {
     }
 }
 
+impl Cuts<'_> {
+    /// Passes over the cuts of a slice.
+    pub(crate) fn leave_out(&mut self, picture: &Picture, slice: &Slice) {
+        let last = picture.macroblocks[slice.macroblocks.clone()].last();
+        while last.is_some_and(|last| self.next_before(last.block_range().end).is_some()) {}
+    }
+}
+
 /// Size in bits, before alignment, of what [`splice_slice`] writes where it cuts nothing.
 pub(crate) fn spliced_bits(slice: &Slice) -> u64 {
     u64::from(slice.end - slice.stuffing)
