@@ -27,11 +27,13 @@ const SAMPLING: usize = 4;
 pub(super) struct Auto {
     /// Bits saved at a lambda, as a share of those of the codes whose slope lies below it.
     yield_of_slopes: f64,
+    /// The lambda of the window before; 0 at first.
+    lambda: f64,
 }
 
 impl Auto {
     pub(super) fn new() -> Self {
-        Self { yield_of_slopes: 1.0 }
+        Self { yield_of_slopes: 1.0, lambda: 0.0 }
     }
 
     /// Shapes a window of pictures. `ends` says that the stream ends with it.
@@ -65,8 +67,13 @@ impl Auto {
         let mut aim = budget;
         let mut written = 0.0;
         for _ in 0..if ends { LAST_ATTEMPTS } else { 1 } {
-            let expected =
-                self.search(config, works, &slopes, aim, if ends { LAST_TOLERANCE } else { TOLERANCE });
+            let tolerance = if ends { LAST_TOLERANCE } else { TOLERANCE };
+            let mut expected = 0.0;
+            // The lambda of the window before tells which scales to try; at the very first it must be found.
+            for _ in 0..if self.lambda > 0.0 { 1 } else { 2 } {
+                self.choose_factors(config, works);
+                expected = self.search(config, works, &slopes, aim, tolerance);
+            }
             parallel::for_each(config.threads, works, Work::write_recoded);
             written = works.iter().map(|work| work.writer.bit_length() as f64).sum();
             if ((written - budget) / budget).abs() < LAST_TOLERANCE {
@@ -76,6 +83,13 @@ impl Auto {
         }
         let at_floor = written > budget * (1.0 + 2.0 * TOLERANCE);
         works.iter_mut().for_each(|work| work.report.at_floor = at_floor);
+    }
+
+    /// Tries coarser scales at the lambda found last.
+    fn choose_factors(&self, config: &Config, works: &mut [Work]) {
+        if self.lambda > 0.0 {
+            parallel::for_each(config.threads, works, |work| work.choose_factor(self.lambda as f32));
+        }
     }
 
     /// Finds the lambda with which the pictures are expected to take `aim` bits; returns what they are expected
@@ -95,6 +109,7 @@ impl Auto {
             let guess = slopes.lambda((whole - aim) / self.yield_of_slopes);
             let lambda = if guess > low && guess < high { guess } else { between(low, high) };
             parallel::for_each(config.threads, works, |work| work.recode(lambda as f32));
+            self.lambda = lambda;
             bits = works.iter().map(Work::expected_bits).sum();
             self.yield_of_slopes = ((whole - bits) / slopes.bits_below(lambda).max(1.0)).clamp(0.1, 10.0);
             if ((bits - aim) / aim).abs() < tolerance || lambda >= HIGHEST_LAMBDA {

@@ -13,6 +13,8 @@ pub enum Method {
     Causal,
     /// Every block keeps the same share of its bits (S002, 2.3).
     RateBased,
+    /// Coarser quantiser scales, open loop.
+    Requantize,
     /// One slope over a window of pictures; errors in pictures that others are predicted from weigh more.
     Window,
     /// Levels lowered and dropped, and scales made coarser, whatever gives the best picture for the rate; errors
@@ -22,10 +24,11 @@ pub enum Method {
 
 impl Method {
     /// All methods with their names.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 6] = [
         ("memoryless", Self::Memoryless),
         ("causal", Self::Causal),
         ("rate-based", Self::RateBased),
+        ("requantize", Self::Requantize),
         ("window", Self::Window),
         ("auto", Self::Auto),
     ];
@@ -102,7 +105,7 @@ impl Config {
     /// How many pictures are decided together at most.
     pub(crate) fn batch(&self) -> usize {
         match (self.method.looks_ahead(), self.threads.get()) {
-            _ if self.method == Method::Causal => 1,
+            _ if matches!(self.method, Method::Causal | Method::Requantize) => 1,
             (true, _) => self.window.get(),
             (false, 1) => 1,
             (false, threads) => 8 * threads,

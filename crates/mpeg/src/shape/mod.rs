@@ -10,6 +10,7 @@ mod importance;
 mod parallel;
 mod recode;
 mod report;
+mod requantize;
 mod select;
 mod shaper;
 mod truncation;

@@ -6,6 +6,7 @@ use super::causal::Causal;
 use super::config::{Config, Method, Target, Vbv};
 use super::parallel;
 use super::report::{LeftAlone, PictureReport};
+use super::requantize;
 use super::truncation;
 use super::work::Work;
 use crate::header::SequenceState;
@@ -168,6 +169,9 @@ impl Shaper {
             Method::Causal => {
                 let causal = &mut self.causal;
                 truncation::causally(&self.config, &mut self.account, causal, &mut works, &targets);
+            }
+            Method::Requantize => {
+                requantize::by_picture(&self.config, &mut self.account, &mut works, &targets);
             }
             Method::Window => {
                 truncation::by_window(&self.config, &mut self.account, &mut works, &targets);

@@ -4,6 +4,7 @@ use super::config::Cluster;
 use super::curve::{Curves, for_each_block};
 use super::recode::{Recoded, Recoder};
 use super::report::{LeftAlone, PictureReport};
+use super::requantize::coarser;
 use super::select::{Threshold, shifted};
 use crate::bits::BitWriter;
 use crate::header::{PictureContext, PictureKind};
@@ -33,6 +34,10 @@ pub(crate) struct Work {
     /// How much an error in each macroblock weighs.
     pub(crate) importance: Vec<f32>,
     pub(crate) recoded: Recoded,
+    /// A sample of macroblocks recoded on trial.
+    trial: Recoded,
+    /// By how much quantiser scales are stretched when it is recoded.
+    pub(crate) factor: f64,
     pub(crate) writer: BitWriter,
     /// How long it is shown, in seconds.
     pub(crate) seconds: f64,
@@ -66,6 +71,7 @@ impl Work {
     pub(crate) fn parse(&mut self) {
         self.picture.clear();
         self.written = false;
+        self.factor = 1.0;
         self.report = PictureReport { bits_in: self.bits_in(), ..PictureReport::default() };
         let report = &mut self.report;
         let Some(context) = &self.context else {
@@ -195,10 +201,44 @@ impl Work {
         recoded.clear();
         for (macroblock, importance) in picture.macroblocks.iter().zip(&self.importance) {
             let lambda = lambda * dither(macroblock.address + u32::from(context.header.temporal_reference));
-            recoded.push(&mut recoder, picture, macroblock, macroblock.quantiser, lambda / importance);
+            let row = macroblock.address / context.columns as u32;
+            let quantiser = coarser(context, macroblock.quantiser, self.factor, row);
+            recoded.push(&mut recoder, picture, macroblock, quantiser, lambda / importance);
         }
         self.report.lambda = f64::from(lambda);
+        self.report.quantiser_factor = self.factor;
         self.report.distortion = recoded.distortion;
+    }
+
+    /// Stretches the quantiser scales where that is the better way to save at this lambda, as far as a sample of
+    /// macroblocks tells.
+    pub(crate) fn choose_factor(&mut self, lambda: f32) {
+        let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
+            return;
+        };
+        let mut recoder = Recoder::new(context);
+        let mut best = (f64::INFINITY, 1.0);
+        for factor in FACTORS {
+            let mut cost = 0.0;
+            let trial = &mut self.trial;
+            trial.clear();
+            for (macroblock, &importance) in
+                self.picture.macroblocks.iter().zip(&self.importance).step_by(SAMPLING)
+            {
+                let row = macroblock.address / context.columns as u32;
+                let quantiser = coarser(context, macroblock.quantiser, factor, row);
+                let (bits, distortion) = (trial.saved_bits, trial.distortion);
+                trial.push(&mut recoder, &self.picture, macroblock, quantiser, lambda / importance);
+                cost += f64::from(importance) * (trial.distortion - distortion)
+                    - f64::from(lambda) * (trial.saved_bits - bits);
+            }
+            if cost < best.0 {
+                best = (cost, factor);
+            } else {
+                break;
+            }
+        }
+        self.factor = best.1;
     }
 
     /// What the unit is going to take, nearly.
@@ -228,6 +268,11 @@ impl Work {
         write_unit(&mut self.writer, &self.unit, &[], declare, |_, _| {});
     }
 }
+
+/// Factors that quantiser scales are tried with, while each is better than the one before.
+const FACTORS: [f64; 6] = [1.0, 1.25, 1.6, 2.0, 2.5, 3.2];
+/// One macroblock in so many is tried.
+const SAMPLING: usize = 16;
 
 /// The first codes of each block, the scales as they are.
 struct Truncated<'a> {
