@@ -22,6 +22,9 @@ const ROUNDS: usize = 8;
 /// One macroblock in so many is looked at for the slopes.
 const SAMPLING: usize = 4;
 
+/// Above this share of the input coarser scales do not pay: dropping and lowering levels do as well.
+const REQUANTISES_BELOW: f64 = 0.75;
+
 /// What `auto` remembers from window to window.
 #[derive(Debug)]
 pub(super) struct Auto {
@@ -68,10 +71,14 @@ impl Auto {
         let mut written = 0.0;
         for _ in 0..if ends { LAST_ATTEMPTS } else { 1 } {
             let tolerance = if ends { LAST_TOLERANCE } else { TOLERANCE };
-            let mut expected = 0.0;
             // The lambda of the window before tells which scales to try; at the very first it must be found.
+            let mut expected = 0.0;
             for _ in 0..if self.lambda > 0.0 { 1 } else { 2 } {
-                self.choose_factors(config, works);
+                self.choose_factors(config, works, aim);
+                expected = self.search(config, works, &slopes, aim, tolerance);
+            }
+            if expected < aim * (1.0 - tolerance) && works.iter().any(|work| work.factor > 1.0) {
+                works.iter_mut().for_each(|work| work.factor = 1.0);
                 expected = self.search(config, works, &slopes, aim, tolerance);
             }
             parallel::for_each(config.threads, works, Work::write_recoded);
@@ -85,9 +92,10 @@ impl Auto {
         works.iter_mut().for_each(|work| work.report.at_floor = at_floor);
     }
 
-    /// Tries coarser scales at the lambda found last.
-    fn choose_factors(&self, config: &Config, works: &mut [Work]) {
-        if self.lambda > 0.0 {
+    /// Tries coarser scales at the lambda found last, where much is to be saved.
+    fn choose_factors(&self, config: &Config, works: &mut [Work], aim: f64) {
+        let whole: f64 = works.iter().map(|work| work.bits_in() as f64).sum();
+        if self.lambda > 0.0 && aim < whole * REQUANTISES_BELOW {
             parallel::for_each(config.threads, works, |work| work.choose_factor(self.lambda as f32));
         }
     }

@@ -290,6 +290,8 @@ struct Sight {
 const LOWERING_SAVES: f32 = 0.5;
 /// No code is longer but those of MPEG-1's largest levels.
 const LONGEST: f32 = 24.0;
+/// A code that shortens the run behind it saves hardly more; one that costs more beyond its gain is given up.
+const RUN_SAVES: f32 = 3.0;
 /// No code that stands last is shorter.
 const SHORTEST: f32 = 3.0;
 
@@ -422,6 +424,9 @@ impl Path {
     #[inline]
     fn open_state(&mut self, i: usize, code: &Code, step: &Step, same_level: bool) {
         let (state, before) = (i + 1, usize::from(step.before));
+        if step.cost > self.cost[usize::from(self.open[0])] + RUN_SAVES {
+            return;
+        }
         self.cost[state] = step.cost;
         self.bits[state] = self.bits[before] + step.bits;
         self.plain[state] = self.plain[before] & (before == i) & same_level;

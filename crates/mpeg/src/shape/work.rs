@@ -232,7 +232,8 @@ impl Work {
                 cost += f64::from(importance) * (trial.distortion - distortion)
                     - f64::from(lambda) * (trial.saved_bits - bits);
             }
-            if cost < best.0 {
+            // Costs are below zero: a saving. A coarser scale must save a little more, for the change it brings.
+            if cost < best.0.min(best.0 * FACTOR_MARGIN) {
                 best = (cost, factor);
             } else {
                 break;
@@ -271,6 +272,8 @@ impl Work {
 
 /// Factors that quantiser scales are tried with, while each is better than the one before.
 const FACTORS: [f64; 6] = [1.0, 1.25, 1.6, 2.0, 2.5, 3.2];
+/// How much more a coarser scale must save than the one before.
+const FACTOR_MARGIN: f64 = 1.04;
 /// One macroblock in so many is tried.
 const SAMPLING: usize = 16;
 
