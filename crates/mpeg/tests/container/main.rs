@@ -1,0 +1,34 @@
+//! Whole streams through the remuxer, held against readers of their own.
+
+mod constant;
+mod damage;
+mod harness;
+mod program;
+mod readers;
+mod timing;
+mod transport;
+
+use harness::{ALL, Plan, keep, run};
+use seaway_mpeg::container::Replacement;
+
+#[test]
+fn nothing_replaced_is_the_same_stream() {
+    for input in ALL {
+        for chunk in [1, 188, 4096, input.len()] {
+            for delay in [0, 4] {
+                let outcome = run(input, Plan { chunk, delay, ..Plan::default() }, keep);
+                outcome.result.unwrap();
+                assert!(outcome.output == input, "chunk {chunk}, delay {delay}");
+                assert_eq!(outcome.report.bytes_out, input.len() as u64);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_replacement_that_is_the_picture_itself_changes_nothing() {
+    for input in ALL {
+        let outcome = run(input, Plan::default(), |picture| Replacement::Bytes(picture.unit.data.clone()));
+        assert!(outcome.output == input);
+    }
+}
