@@ -137,3 +137,36 @@ fn bad_input_is_named_and_leaves_nothing() {
     fails(&["shape", &transport, "out", "--ratio", "0.9", "--multiplex", "2000 Mbit/s"], "multiplex rate");
     assert_eq!(bench.names("."), ["file.mp4", "words.txt"]);
 }
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_drains_and_still_reports() {
+    let bench = Bench::new();
+    let stream = std::fs::read(fixture("two_programmes.ts")).unwrap();
+    let arguments = ["shape", "-", "out", "--ratio", "0.9", "--method", "memoryless", "--json"];
+    let mut child = bench
+        .command(&arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&stream).unwrap();
+    // It is at work once something stands in its draft; its input stays open.
+    let has_written = || bench.names(".").iter().any(|name| size(&bench, name) > 0);
+    while !has_written() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let run = Run::from(child.wait_with_output().unwrap());
+    drop(stdin);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("interrupted after"), "{}", run.stderr);
+    let report = run.json();
+    assert_eq!(report["interrupted"], true);
+    assert_eq!(bench.names("."), ["out"]);
+    assert_eq!(report["container"]["bytes_in"], size(&bench, "out"));
+}

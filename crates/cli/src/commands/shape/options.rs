@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 }
 
 /// The method where none is named.
-const DEFAULT_METHOD: &str = "window";
+const DEFAULT_METHOD: &str = "auto";
 
 /// What was asked, read and checked.
 #[derive(Debug)]
@@ -169,6 +169,6 @@ mod tests {
         assert!(cluster("0").is_err());
         assert_eq!(multiplex("3 Mbit/s"), Ok(Multiplex::Constant(Bitrate::from_mbps(3))));
         assert!(multiplex("3").unwrap_err().contains("unit"));
-        assert_eq!(method(DEFAULT_METHOD), Ok(Method::Window));
+        assert_eq!(method(DEFAULT_METHOD), Ok(Method::Auto));
     }
 }
