@@ -6,16 +6,16 @@ use seaway_units::{RemoteTimestamp, TimeDelta, Timestamp};
 const TICKS_PER_100_MICROS: u64 = 9;
 const NANOS_PER_100_MICROS: u64 = 100_000;
 
-/// The sender's map from its clock to media timestamps.
+/// A sender's map from its clock to media timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MediaClock {
+pub struct MediaClock {
     /// The timestamp of the clock's origin; random, so that no two sessions agree (RFC 3550 section 5.1).
     pub(crate) offset: u32,
 }
 
 impl MediaClock {
     /// The media timestamp of an instant: the last tick at or before it.
-    pub(crate) fn timestamp(self, at: Timestamp) -> u32 {
+    pub fn timestamp(self, at: Timestamp) -> u32 {
         let ticks = u128::from(at.as_nanos()) * u128::from(TICKS_PER_100_MICROS);
         self.offset.wrapping_add((ticks / u128::from(NANOS_PER_100_MICROS)) as u32)
     }

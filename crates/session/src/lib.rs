@@ -29,6 +29,7 @@ mod source;
 mod statistics;
 
 pub use announcement::Announcement;
+pub use clock::MediaClock;
 pub use config::*;
 pub use event::{KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
 pub use frame::{Frame, FrameData, FrameKind, ReceivedFrame};

@@ -251,7 +251,7 @@ fn coded_frames_arrive_as_they_were() {
                 interval: ms(40),
             };
             run.sender.handle_frame(run.now, &frame).unwrap();
-            sent.insert(run.sender.timestamp_of(run.now), data);
+            sent.insert(run.sender.media_clock().timestamp(run.now), data);
             run.drain();
         }
         run.until(at(9_000));

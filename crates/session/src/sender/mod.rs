@@ -200,9 +200,9 @@ impl Sender {
         self.round_trip.smoothed()
     }
 
-    /// The media timestamp that a frame captured at this instant has: its identity on the wire.
-    pub fn timestamp_of(&self, captured: Timestamp) -> u32 {
-        self.clock.timestamp(captured)
+    /// The map from our clock to media timestamps: the timestamp of a frame's capture is its identity on the wire.
+    pub fn media_clock(&self) -> MediaClock {
+        self.clock
     }
 
     /// True where the source had better not encode the frame it has: what already waits takes half of what
