@@ -22,6 +22,14 @@ impl Clock {
         Timestamp::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
+    /// Sleeps until `due`; not at all where that is past.
+    pub fn sleep_until(&self, due: Timestamp) {
+        let left = due.since(self.now());
+        if left > TimeDelta::ZERO {
+            std::thread::sleep(Duration::from_nanos(left.as_nanos() as u64));
+        }
+    }
+
     /// The instant of a kernel's stamp, which counts since the Unix epoch on a clock that may be set at any time:
     /// it is believed where it lies in the last second, and is `now` otherwise.
     pub fn at_epoch(&self, now: Timestamp, since_epoch: Duration) -> Timestamp {

@@ -31,6 +31,13 @@ impl Lateness {
         self.bins[Self::bin(late)] += 1;
     }
 
+    /// Takes in what another has noted.
+    pub fn add(&mut self, other: &Self) {
+        self.bins.iter_mut().zip(&other.bins).for_each(|(bin, more)| *bin += more);
+        self.count += other.count;
+        self.max = self.max.max(other.max);
+    }
+
     /// The lateness that `share` of all stayed below; zero where nothing was done.
     pub fn percentile(&self, share: f64) -> TimeDelta {
         let rank = (share * self.count as f64).ceil().max(1.0) as u64;

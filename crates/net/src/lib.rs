@@ -5,6 +5,7 @@
 //! in browsers.
 
 mod clock;
+mod endpoint;
 mod lateness;
 mod priority;
 mod reactor;
@@ -14,8 +15,12 @@ mod wait;
 pub mod webrtc;
 
 pub use clock::Clock;
+pub use endpoint::{
+    Dial, ReceiverMachine, ReceiverMail, ReceiverNews, ReceiverSnapshot, SNAPSHOT_INTERVAL, Screened,
+    SenderMachine, SenderMail, SenderNews, SenderSnapshot,
+};
 pub use lateness::Lateness;
 pub use priority::make_real_time;
 pub use reactor::{Bell, Machine, Outgoing, Reactor};
-pub use relay::Relay;
+pub use relay::{Relay, RelayMail, RelaySnapshot};
 pub use socket::{Incoming, Socket};

@@ -1,10 +1,12 @@
 //! The emulated link: a UDP relay that hosts crate `link` in real time.
 
+use crate::endpoint::next_tick;
 use crate::reactor::{Machine, Outgoing};
 use crate::socket::Incoming;
 use seaway_link::{Link, LinkStatistics, Node, Packet};
-use seaway_units::{DataSize, Timestamp};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::net::SocketAddr;
+use std::sync::mpsc;
 
 /// One side of a relay.
 #[derive(Debug)]
@@ -15,6 +17,31 @@ struct Side {
     path: Vec<Link<Vec<u8>>>,
     /// Datagrams from somebody else than the peer.
     strangers: u64,
+}
+
+/// Mail for a relay.
+#[derive(Debug)]
+pub enum RelayMail {
+    /// Another network takes over; what is inside the old one is lost.
+    Replace {
+        /// The links towards the far peer.
+        forth: Vec<Link<Vec<u8>>>,
+        /// The links back.
+        back: Vec<Link<Vec<u8>>>,
+    },
+}
+
+/// How a relay is.
+#[derive(Debug, Clone)]
+pub struct RelaySnapshot {
+    /// When.
+    pub at: Timestamp,
+    /// The rate of the slowest link towards the far peer.
+    pub capacity: Bitrate,
+    /// How long what waits in the queues towards the far peer will wait; `None` in an outage.
+    pub queue_delay: Option<TimeDelta>,
+    /// The books of the links towards the far peer, and of those back.
+    pub links: [Vec<LinkStatistics>; 2],
 }
 
 /// Relays UDP datagrams between two peers over a chain of links each way.
@@ -29,20 +56,31 @@ pub struct Relay {
     last: Timestamp,
     /// Empty buffers to use again.
     spare: Vec<Vec<u8>>,
+    mail: mpsc::Receiver<RelayMail>,
+    news: mpsc::Sender<RelaySnapshot>,
+    next_snapshot: Timestamp,
 }
 
 impl Relay {
     /// A relay whose far peer is `far`; `forth` leads there and `back` from there.
-    pub fn new(far: SocketAddr, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) -> Self {
+    pub fn new(
+        far: SocketAddr,
+        forth: Vec<Link<Vec<u8>>>,
+        back: Vec<Link<Vec<u8>>>,
+        mail: mpsc::Receiver<RelayMail>,
+        news: mpsc::Sender<RelaySnapshot>,
+    ) -> Self {
         let overhead = DataSize::from_bytes(if far.is_ipv4() { 28 } else { 48 });
         let side = |peer, path| Side { peer, path, strangers: 0 };
         let sides = [side(None, forth), side(Some(far), back)];
-        Self { sides, overhead, last: Timestamp::ZERO, spare: Vec::new() }
+        let (last, next_snapshot) = (Timestamp::ZERO, Timestamp::ZERO);
+        Self { sides, overhead, last, spare: Vec::new(), mail, news, next_snapshot }
     }
 
     /// The books of the links of side 0 (towards the far peer), then of side 1.
     pub fn statistics(&self) -> [Vec<LinkStatistics>; 2] {
-        [0, 1].map(|side: usize| self.sides[side].path.iter().map(Link::statistics).collect())
+        let of = |side: &Side| side.path.iter().map(|link| link.statistics(self.last)).collect();
+        [of(&self.sides[0]), of(&self.sides[1])]
     }
 
     /// Datagrams from somebody else than the two peers.
@@ -50,11 +88,11 @@ impl Relay {
         self.sides.iter().map(|side| side.strangers).sum()
     }
 
-    /// Exchanges the links, as when another network takes over. What is inside the old ones is lost.
-    pub fn replace(&mut self, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) {
-        let [near, far] = &mut self.sides;
-        near.path = forth;
-        far.path = back;
+    fn snapshot(&self, now: Timestamp) -> RelaySnapshot {
+        let path = &self.sides[0].path;
+        let capacity = path.iter().map(Link::rate).min().unwrap_or(Bitrate::MAX);
+        let waits = path.iter().map(|link| link.rate().time_to_send(link.queue().size()));
+        RelaySnapshot { at: now, capacity, queue_delay: waits.sum(), links: self.statistics() }
     }
 
     /// Hands packets from each link to the next.
@@ -94,10 +132,24 @@ impl Machine for Relay {
             }
         }
         self.carry(self.last);
+        if self.next_snapshot <= now {
+            self.next_snapshot = next_tick(self.next_snapshot, now);
+            // Nobody listening is no error.
+            let _ = self.news.send(self.snapshot(now));
+        }
+    }
+
+    fn handle_mail(&mut self, _now: Timestamp) {
+        while let Ok(RelayMail::Replace { forth, back }) = self.mail.try_recv() {
+            let [near, far] = &mut self.sides;
+            near.path = forth;
+            far.path = back;
+        }
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.sides.iter().flat_map(|side| &side.path).filter_map(Node::poll_timeout).min()
+        let links = self.sides.iter().flat_map(|side| &side.path).filter_map(Node::poll_timeout);
+        links.chain([self.next_snapshot]).min()
     }
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {

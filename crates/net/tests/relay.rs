@@ -4,6 +4,7 @@ use seaway_link::{DropTailConfig, Link, LinkConfig, LossConfig, QueueConfig};
 use seaway_net::{Bell, Clock, Machine, Reactor, Relay, Socket};
 use seaway_units::{Bitrate, Ecn, TimeDelta};
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -24,13 +25,17 @@ struct Running {
     thread: JoinHandle<Box<dyn Machine>>,
 }
 
+fn relay(far: SocketAddr, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) -> Relay {
+    Relay::new(far, forth, back, channel().1, channel().0)
+}
+
 /// A relay towards `far` on a thread of its own.
 fn start(far: SocketAddr, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) -> Running {
     let sockets: Vec<_> = (0..2).map(|_| Socket::bind("127.0.0.1:0".parse().unwrap()).unwrap()).collect();
     let near = sockets[0].local_address().unwrap();
     let mut reactor = Reactor::new(Clock::start()).unwrap();
     let bell = reactor.bell();
-    reactor.add(Box::new(Relay::new(far, forth, back)), sockets);
+    reactor.add(Box::new(relay(far, forth, back)), sockets);
     let thread = std::thread::spawn(move || reactor.run(None).unwrap().remove(0).0);
     Running { near, bell, thread }
 }
@@ -81,7 +86,7 @@ fn a_channel_that_loses_everything_delivers_nothing() {
 #[test]
 fn the_books_are_kept() {
     let far: SocketAddr = "127.0.0.1:9".parse().unwrap();
-    let mut relay = Relay::new(far, vec![link(10, 0.3)], vec![link(10, 0.0)]);
+    let mut relay = relay(far, vec![link(10, 0.3)], vec![link(10, 0.0)]);
     let from = "127.0.0.1:5000".parse().unwrap();
     let at = |millis| seaway_units::Timestamp::ZERO + TimeDelta::from_millis(millis);
     let mut delivered = 0;
