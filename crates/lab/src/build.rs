@@ -151,13 +151,19 @@ pub(crate) fn link_names(scenario: &Scenario) -> Vec<String> {
     names
 }
 
-fn back_name(link: &str) -> String {
+pub(crate) fn back_name(link: &str) -> String {
     format!("{link}/back")
 }
 
 /// A scenario that cannot be set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildError(String);
+
+impl BuildError {
+    pub(crate) fn new(problem: String) -> Self {
+        Self(problem)
+    }
+}
 
 impl std::fmt::Display for BuildError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

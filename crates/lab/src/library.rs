@@ -45,6 +45,14 @@ pub fn entries() -> Vec<Entry> {
     entries
 }
 
+/// The named networks, which are what is measured, by name.
+pub fn networks() -> Vec<Entry> {
+    let mut entries = Vec::new();
+    FILES.get_dir("networks").into_iter().for_each(|folder| collect(folder, &mut entries));
+    entries.sort_unstable_by_key(|entry| entry.name);
+    entries
+}
+
 fn collect(folder: &'static Dir<'static>, entries: &mut Vec<Entry>) {
     for file in folder.files() {
         let path = file.path();

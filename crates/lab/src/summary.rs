@@ -140,9 +140,21 @@ pub struct FlowSummary {
     /// Gaps between displayed frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub freezes: Option<Freezes>,
+    /// Luma PSNR of what was shown against what was captured, repeats counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub psnr_db: Option<Psnr>,
     /// The receiver's bounded buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
+}
+
+/// A quality and how it was found.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Psnr {
+    /// In decibels.
+    pub value: f64,
+    /// `decoded` from pictures, or `modelled` from sizes.
+    pub kind: &'static str,
 }
 
 /// Packets by what became of them.
