@@ -2,10 +2,12 @@
 
 mod commands;
 mod interrupt;
+mod live;
 mod output;
 mod progress;
 mod scenario;
 mod stream;
+mod web;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod demo;
 mod list;
 mod shape;
 mod sim;
@@ -20,6 +21,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed while running, 2 wrong us
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Sends a clip live through a rough network and shows it: sender, link and receiver in one process
+    Demo(demo::Arguments),
     /// Shows what there is
     List(list::Arguments),
     /// Lowers the rate of coded MPEG-1 and MPEG-2 video
@@ -32,6 +35,7 @@ enum Command {
 /// threshold was missed.
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let outcome = match arguments.command {
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Shape(arguments) => shape::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
@@ -47,6 +51,12 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
 pub(crate) struct Failure {
     code: u8,
     text: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 impl Failure {

@@ -1,0 +1,301 @@
+//! The board: what is known of a live session, in the words of the summary.
+//!
+//! The page, the JSON lines and the report all show what stands here.
+
+use super::camera::CameraSnapshot;
+use super::screen::ScreenNews;
+use crate::web::Live;
+use seaway_control::Decision;
+use seaway_net::{ReceiverSnapshot, RelaySnapshot, SenderNews, SenderSnapshot};
+use seaway_session::{ReceiverEvent, SenderEvent};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use serde_json::{Map, Value, json};
+use std::collections::VecDeque;
+
+/// Rates are taken over this span.
+const SPAN: TimeDelta = TimeDelta::from_millis(500);
+
+/// What is known.
+#[derive(Debug)]
+pub(crate) struct Board {
+    began: Timestamp,
+    pub(crate) control: String,
+    pub(crate) sender: Option<Box<SenderSnapshot>>,
+    pub(crate) receiver: Option<Box<ReceiverSnapshot>>,
+    pub(crate) camera: Option<CameraSnapshot>,
+    pub(crate) relay: Option<RelaySnapshot>,
+    sent: Rate,
+    received: Rate,
+    /// Packets sent and lost, over [`SPAN`].
+    lost: Ratio,
+    /// Capture-to-display delays of the whole session, in milliseconds, and of the last frames.
+    pub(crate) delays: Vec<f64>,
+    /// PSNR of the whole session, in decibels.
+    pub(crate) psnr: Vec<f64>,
+    recent_delays: Recent,
+    recent_psnr: Recent,
+    pub(crate) displayed: u64,
+    pub(crate) freezes: Vec<TimeDelta>,
+    /// What happened and was not told yet.
+    events: Vec<Live>,
+}
+
+impl Board {
+    /// Nothing known.
+    pub(crate) fn new(began: Timestamp, control: String) -> Self {
+        Self {
+            began,
+            control,
+            sender: None,
+            receiver: None,
+            camera: None,
+            relay: None,
+            sent: Rate::default(),
+            received: Rate::default(),
+            lost: Ratio::default(),
+            delays: Vec::new(),
+            psnr: Vec::new(),
+            recent_delays: Recent::default(),
+            recent_psnr: Recent::default(),
+            displayed: 0,
+            freezes: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Seconds since the beginning.
+    pub(crate) fn time(&self, at: Timestamp) -> f64 {
+        at.since(self.began).as_secs_f64()
+    }
+
+    pub(crate) fn on_sender(&mut self, news: SenderNews) {
+        match news {
+            SenderNews::Snapshot(snapshot) => {
+                let statistics = &snapshot.statistics;
+                self.sent.note(snapshot.at, statistics.sent.size);
+                self.lost.note(snapshot.at, statistics.lost, statistics.lost + statistics.received);
+                self.sender = Some(snapshot);
+            }
+            SenderNews::Event(at, SenderEvent::Decision(decision)) => self.on_decision(at, &decision),
+            SenderNews::Event(at, SenderEvent::KeyFrameWanted { cause, .. }) => {
+                self.happened(
+                    at,
+                    "key-frame",
+                    format!("key frame wanted: {cause:?}").to_lowercase(),
+                    Map::new(),
+                );
+            }
+            SenderNews::Event(at, SenderEvent::FramesDropped { frames }) => {
+                let what = format!("{frames} frames dropped from the send queue");
+                self.happened(at, "queue", what, Map::new());
+            }
+            SenderNews::Event(at, SenderEvent::PeerAppeared { .. }) => {
+                self.happened(at, "peer", "receiver appeared".into(), Map::new());
+            }
+            SenderNews::Event(at, SenderEvent::PeerLeft { .. }) => {
+                self.happened(at, "peer", "receiver left".into(), Map::new());
+            }
+            SenderNews::Event(_, SenderEvent::Share { .. }) => {}
+            SenderNews::Controlled(at, control) => {
+                self.control = control.to_string();
+                self.happened(at, "setting", format!("controller {control}"), Map::new());
+            }
+            SenderNews::Refused(_, error) => self.events.push(Live::Error { text: error.to_string() }),
+        }
+    }
+
+    pub(crate) fn on_screen(&mut self, news: ScreenNews) {
+        match news {
+            ScreenNews::Displayed { delay } => {
+                self.displayed += 1;
+                if let Some(delay) = delay {
+                    self.recent_delays.note(delay.as_millis_f64());
+                    self.delays.push(delay.as_millis_f64());
+                }
+            }
+            ScreenNews::Scored(score) => {
+                self.recent_psnr.note(score.psnr.get());
+                self.psnr.push(score.psnr.get());
+            }
+            ScreenNews::Freeze { at, duration } => {
+                self.freezes.push(duration);
+                self.happened(at, "freeze", format!("picture stood still for {duration:.0}"), Map::new());
+            }
+            ScreenNews::Snapshot(snapshot) => {
+                self.received.note(snapshot.at, snapshot.statistics.received.size);
+                self.receiver = Some(snapshot);
+            }
+            ScreenNews::Event(at, event) => {
+                if let Some(what) = describe(&event) {
+                    self.happened(at, "receiver", what, Map::new());
+                }
+            }
+            ScreenNews::Failed(_) => {}
+        }
+    }
+
+    /// A viewer or a scenario changed something.
+    pub(crate) fn on_setting(&mut self, at: Timestamp, what: String) {
+        self.happened(at, "setting", what, Map::new());
+    }
+
+    /// What happened since the last call.
+    pub(crate) fn take_events(&mut self) -> Vec<Live> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The present values under their names; what is not known is left out.
+    pub(crate) fn sample(&mut self) -> Map<String, Value> {
+        let mut values = Map::new();
+        let mut put = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                values.insert(name.to_owned(), value);
+            }
+        };
+        put("control", Some(json!(self.control)));
+        if let Some(sender) = &self.sender {
+            put("phase", Some(json!(sender.phase)));
+            put("allowance_bps", Some(json!(sender.allowance.as_bps())));
+            put("rtt_ms", sender.statistics.rtt.map(|rtt| json!(rtt.as_millis_f64())));
+            put("backlog_bytes", Some(json!(sender.backlog.as_bytes())));
+            put("frames_captured", Some(json!(sender.statistics.frames.captured)));
+            put("frames_skipped", Some(json!(sender.statistics.frames.skipped)));
+            put("sent_bps", self.sent.per_second().map(|rate| json!(rate.as_bps())));
+            put("loss_ratio", self.lost.ratio().map(|ratio| json!(ratio)));
+        }
+        if let Some(receiver) = &self.receiver {
+            put("playout_buffer_ms", Some(json!(receiver.statistics.playout_delay.as_millis_f64())));
+            put("received_bps", self.received.per_second().map(|rate| json!(rate.as_bps())));
+            put("frames_displayed", Some(json!(self.displayed)));
+            put("freezes", Some(json!(self.freezes.len())));
+        }
+        if let Some(camera) = &self.camera {
+            put("target_bps", Some(json!(camera.target.as_bps())));
+            put("resolution", Some(json!(camera.size.to_string())));
+        }
+        if let Some(relay) = &self.relay {
+            put("capacity_bps", Some(json!(relay.capacity.as_bps())));
+            put("queue_delay_ms", relay.queue_delay.map(|delay| json!(delay.as_millis_f64())));
+        }
+        put("delay_ms", self.recent_delays.take_mean().map(|mean| json!(mean)));
+        put("psnr_db", self.recent_psnr.take_mean().map(|mean| json!(mean)));
+        values
+    }
+
+    fn on_decision(&mut self, at: Timestamp, decision: &Decision) {
+        let mut because = Map::new();
+        let signal = &decision.signal;
+        because.insert(
+            "signal".into(),
+            json!({ "name": signal.name, "value": finite(signal.value), "unit": signal.unit }),
+        );
+        because.insert("threshold".into(), finite(decision.threshold));
+        because.insert("before_bps".into(), json!(decision.before.as_bps()));
+        because.insert("after_bps".into(), json!(decision.after.as_bps()));
+        because.insert("phase".into(), json!(decision.phase));
+        self.happened(at, "decision", decision.cause.to_owned(), because);
+    }
+
+    fn happened(&mut self, at: Timestamp, kind: &'static str, what: String, because: Map<String, Value>) {
+        let time = self.time(at);
+        self.events.push(Live::Event { time, kind, what, because });
+    }
+}
+
+/// JSON has no infinity.
+fn finite(value: f64) -> Value {
+    if value.is_finite() { json!(value) } else { Value::Null }
+}
+
+fn describe(event: &ReceiverEvent) -> Option<String> {
+    match event {
+        ReceiverEvent::Frame(_) => None,
+        ReceiverEvent::FramesLost { frames, .. } => Some(format!("{frames} frames lost")),
+        ReceiverEvent::Frozen { .. } => Some("waiting for a key frame".into()),
+        ReceiverEvent::Locked(announcement) => Some(format!("sender found, under {}", announcement.control)),
+        ReceiverEvent::Reannounced(announcement) => {
+            Some(format!("sender now under {}", announcement.control))
+        }
+        ReceiverEvent::Unlocked => Some("sender gone".into()),
+    }
+}
+
+/// A rate from a counter of octets.
+#[derive(Debug, Default)]
+struct Rate {
+    readings: VecDeque<(Timestamp, DataSize)>,
+}
+
+impl Rate {
+    fn note(&mut self, at: Timestamp, octets: DataSize) {
+        self.readings.push_back((at, octets));
+        while self.readings.len() > 2 && at.since(self.readings[1].0) >= SPAN {
+            self.readings.pop_front();
+        }
+    }
+
+    fn per_second(&self) -> Option<Bitrate> {
+        let ((first, before), (last, after)) = (*self.readings.front()?, *self.readings.back()?);
+        (after - before).over(last.since(first))
+    }
+}
+
+/// A ratio from two counters.
+#[derive(Debug, Default)]
+struct Ratio {
+    readings: VecDeque<(Timestamp, u64, u64)>,
+}
+
+impl Ratio {
+    fn note(&mut self, at: Timestamp, part: u64, whole: u64) {
+        self.readings.push_back((at, part, whole));
+        while self.readings.len() > 2 && at.since(self.readings[1].0) >= SPAN {
+            self.readings.pop_front();
+        }
+    }
+
+    fn ratio(&self) -> Option<f64> {
+        let ((_, part, whole), (_, later_part, later_whole)) =
+            (self.readings.front()?, self.readings.back()?);
+        let whole = later_whole.checked_sub(*whole).filter(|&whole| whole > 0)?;
+        Some(later_part.saturating_sub(*part) as f64 / whole as f64)
+    }
+}
+
+/// The mean of what came since the last look.
+#[derive(Debug, Default)]
+struct Recent {
+    sum: f64,
+    count: u32,
+}
+
+impl Recent {
+    fn note(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
+    }
+
+    fn take_mean(&mut self) -> Option<f64> {
+        let recent = std::mem::take(self);
+        (recent.count > 0).then(|| recent.sum / f64::from(recent.count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_over_the_last_half_second() {
+        let mut rate = Rate::default();
+        for tick in 0..20u64 {
+            // 1 Mbit/s, then nothing.
+            let octets = DataSize::from_bytes(tick.min(10) * 12_500);
+            rate.note(Timestamp::from_nanos(tick * 100_000_000), octets);
+            if tick == 10 {
+                assert_eq!(rate.per_second(), Some(Bitrate::from_mbps(1)));
+            }
+        }
+        assert_eq!(rate.per_second(), Some(Bitrate::ZERO));
+    }
+}

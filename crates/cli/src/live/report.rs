@@ -1,0 +1,158 @@
+//! The report of a live session: the summary's numbers, and what only a real-time run has.
+
+use super::board::Board;
+use seaway_lab::summary::{FlowSummary, Frames, Freezes, Packets, Psnr, Spread};
+use seaway_media::encoder::ObedienceReport;
+use seaway_net::{Lateness, Screened};
+use seaway_quality::statistics::Distribution;
+use seaway_session::Refused;
+use seaway_units::{Probability, TimeDelta, Timestamp};
+use serde::Serialize;
+
+/// The report.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Report {
+    pub(crate) schema: u32,
+    pub(crate) seaway: &'static str,
+    pub(crate) scenario: String,
+    pub(crate) seed: u64,
+    /// True where the machine was too busy for the numbers to speak of the network.
+    pub(crate) void: bool,
+    /// How late the media thread was woken.
+    pub(crate) lateness_ms: Late,
+    pub(crate) flows: Vec<FlowSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) encoder: Option<EncoderReport>,
+    pub(crate) refused: RefusedReport,
+}
+
+/// How late.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Late {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) max: f64,
+    /// Above this at p99 a run is void.
+    pub(crate) bound: f64,
+}
+
+impl Late {
+    pub(crate) fn of(lateness: &Lateness) -> Self {
+        Self {
+            p50: lateness.percentile(0.5).as_millis_f64(),
+            p99: lateness.percentile(0.99).as_millis_f64(),
+            max: lateness.max().as_millis_f64(),
+            bound: Lateness::BOUND.as_millis_f64(),
+        }
+    }
+}
+
+/// How well the encoder obeyed, in windows of one second.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct EncoderReport {
+    /// Bits out over bits asked, in all windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) out_over_asked: Option<f64>,
+    /// Part of the windows, mean quantiser inside its bounds, that kept within a tenth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) within_tenth: Option<f64>,
+    /// The largest deviation in those windows.
+    pub(crate) worst: f64,
+    /// Part of the windows left out: the quantiser stood at a bound.
+    pub(crate) left_out: f64,
+}
+
+impl From<ObedienceReport> for EncoderReport {
+    fn from(report: ObedienceReport) -> Self {
+        Self {
+            out_over_asked: report.ratio(),
+            within_tenth: report.within_tenth().map(Probability::get),
+            worst: report.worst,
+            left_out: report.left_out().get(),
+        }
+    }
+}
+
+/// Input that was not used, both ends together.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct RefusedReport {
+    pub(crate) strangers: u64,
+    pub(crate) malformed: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) unmatched: u64,
+    pub(crate) overflow: u64,
+}
+
+impl RefusedReport {
+    fn add(&mut self, refused: &Refused, screened: &Screened) {
+        self.strangers += refused.strangers + screened.strangers;
+        self.malformed += refused.malformed + screened.malformed;
+        self.duplicates += refused.duplicates;
+        self.unmatched += refused.unmatched;
+        self.overflow += refused.overflow;
+    }
+}
+
+/// The flow's numbers up to `now`.
+pub(crate) fn flow(board: &Board, now: Timestamp) -> FlowSummary {
+    let seconds = board.time(now);
+    let per_second = |octets: u64| (seconds > 0.0).then(|| octets as f64 * 8.0 / seconds);
+    let mut flow = FlowSummary {
+        name: "video".into(),
+        kind: "media",
+        control: Some(board.control.clone()),
+        measured_s: seconds,
+        ..FlowSummary::default()
+    };
+    let mut packets = Packets::default();
+    let mut frames = Frames::default();
+    if let Some(sender) = &board.sender {
+        let statistics = &sender.statistics;
+        packets.sent = statistics.sent.packets;
+        frames.captured = statistics.frames.captured;
+        frames.skipped = statistics.frames.skipped;
+        flow.sent_bps = per_second(statistics.sent.size.as_bytes());
+        flow.repair_bps = per_second(statistics.repair.size.as_bytes());
+        flow.decisions = Some(statistics.decisions);
+        let known = statistics.lost + statistics.received;
+        flow.loss_ratio = (known > 0).then(|| statistics.lost as f64 / known as f64);
+        let gauge = sender.gauges.iter().find(|gauge| gauge.name == "loss_event_rate");
+        flow.loss_event_rate = gauge.map(|gauge| gauge.value).filter(|value| value.is_finite());
+    }
+    if let Some(receiver) = &board.receiver {
+        let statistics = &receiver.statistics;
+        packets.received = statistics.received.packets;
+        packets.repaired = Some(statistics.repaired);
+        frames.displayed = board.displayed;
+        frames.late = statistics.frames.late;
+        frames.lost = statistics.frames.lost;
+        flow.received_bps = per_second(statistics.received.size.as_bytes());
+        flow.goodput_bps = per_second(statistics.goodput.as_bytes());
+        flow.feedback_bps = per_second(statistics.feedback.size.as_bytes());
+        let whole = board.freezes.iter().copied().sum::<TimeDelta>();
+        flow.freezes = Some(Freezes { count: board.freezes.len() as u64, total_s: whole.as_secs_f64() });
+    }
+    flow.packets = packets;
+    flow.frames = Some(frames);
+    flow.delay_ms = spread(&board.delays);
+    let mean = board.psnr.iter().sum::<f64>() / board.psnr.len() as f64;
+    flow.psnr_db = (!board.psnr.is_empty()).then_some(Psnr { value: mean, kind: "decoded" });
+    flow
+}
+
+/// What both ends refused.
+pub(crate) fn refused(board: &Board) -> RefusedReport {
+    let mut report = RefusedReport::default();
+    if let Some(sender) = &board.sender {
+        report.add(&sender.statistics.refused, &sender.screened);
+    }
+    if let Some(receiver) = &board.receiver {
+        report.add(&receiver.statistics.refused, &receiver.screened);
+    }
+    report
+}
+
+fn spread(values: &[f64]) -> Option<Spread> {
+    let Distribution { mean, p50, p95, p99, max } = Distribution::of(&mut values.to_vec())?;
+    Some(Spread { mean, p50, p95, p99, max })
+}

@@ -1,0 +1,141 @@
+//! The screen's thread: frames at their time, decoded and scored.
+
+use seaway_lab::video::{Captured, PictureScore, Screen, Shown};
+use seaway_net::webrtc::{AccessUnit, Broadcast};
+use seaway_net::{Bell, Clock, ReceiverMail, ReceiverNews, ReceiverSnapshot};
+use seaway_quality::freeze::FreezeDetector;
+use seaway_session::{FrameData, FrameKind, ReceivedFrame, ReceiverEvent};
+use seaway_units::{TimeDelta, Timestamp};
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread::{Builder, JoinHandle};
+
+/// News of the screen's thread.
+#[derive(Debug)]
+pub(crate) enum ScreenNews {
+    /// A frame is on the screen.
+    Displayed {
+        /// From its capture, where the clock is the sender's.
+        delay: Option<TimeDelta>,
+    },
+    /// A captured picture was scored.
+    Scored(PictureScore),
+    /// The picture stood still for so long.
+    Freeze {
+        /// When it moved again.
+        at: Timestamp,
+        /// For how long it had stood.
+        duration: TimeDelta,
+    },
+    /// Something else happened at the receiver.
+    Event(Timestamp, ReceiverEvent),
+    /// How the receiver is.
+    Snapshot(Box<ReceiverSnapshot>),
+    /// It cannot go on.
+    Failed(String),
+}
+
+/// What a frame is written to: a file, standard output.
+pub(crate) type Sink = Box<dyn FnMut(&ReceivedFrame) -> Result<(), String> + Send>;
+
+/// What the screen needs.
+pub(crate) struct Inlets {
+    pub(crate) frames: Receiver<ReceiverNews>,
+    /// Pictures before coding, where the camera is in this process.
+    pub(crate) captured: Option<Receiver<Captured>>,
+    pub(crate) mail: Sender<ReceiverMail>,
+    pub(crate) bell: Bell,
+    pub(crate) page: Option<(Broadcast, usize)>,
+    pub(crate) sink: Option<Sink>,
+}
+
+/// Runs a screen on a thread until the receiver is gone.
+pub(crate) fn start(
+    clock: Clock,
+    inlets: Inlets,
+    news: Sender<ScreenNews>,
+) -> std::io::Result<JoinHandle<()>> {
+    Builder::new().name("screen".into()).spawn(move || {
+        let outcome = Screen::new().map_err(|error| error.to_string()).and_then(|screen| {
+            Thread {
+                clock,
+                inlets,
+                news: news.clone(),
+                screen,
+                freezes: FreezeDetector::default(),
+                epoch: None,
+            }
+            .run()
+        });
+        if let Err(problem) = outcome {
+            let _ = news.send(ScreenNews::Failed(problem));
+        }
+    })
+}
+
+struct Thread {
+    clock: Clock,
+    inlets: Inlets,
+    news: Sender<ScreenNews>,
+    screen: Screen,
+    freezes: FreezeDetector,
+    /// The first frame's timestamp and when it was shown: where the page's track begins.
+    epoch: Option<(u32, Timestamp)>,
+}
+
+impl Thread {
+    fn run(mut self) -> Result<(), String> {
+        while let Ok(news) = self.inlets.frames.recv() {
+            match news {
+                ReceiverNews::Event(_, ReceiverEvent::Frame(frame)) => self.show(&frame)?,
+                ReceiverNews::Event(at, event) => {
+                    if matches!(event, ReceiverEvent::FramesLost { .. } | ReceiverEvent::Frozen { .. }) {
+                        self.screen.on_lost();
+                    }
+                    self.tell(ScreenNews::Event(at, event));
+                }
+                ReceiverNews::Snapshot(snapshot) => self.tell(ScreenNews::Snapshot(snapshot)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody listening is no error: the session is about to end.
+    fn tell(&self, news: ScreenNews) {
+        let _ = self.news.send(news);
+    }
+
+    fn show(&mut self, frame: &ReceivedFrame) -> Result<(), String> {
+        if let Some(captured) = &self.inlets.captured {
+            captured.try_iter().for_each(|captured| self.screen.on_captured(captured));
+        }
+        let mut scores = Vec::new();
+        let shown = self.screen.show(frame.timestamp, &frame.data, |score| scores.push(score));
+        let at = self.clock.now();
+        match shown.map_err(|error| error.to_string())? {
+            Shown::Picture { captured, .. } => {
+                self.tell(ScreenNews::Displayed { delay: captured.map(|captured| at.since(captured)) });
+                if let Some(duration) = self.freezes.on_picture(at) {
+                    self.tell(ScreenNews::Freeze { at, duration });
+                }
+                self.publish(frame, at);
+            }
+            Shown::Held { wants_key_frame } => {
+                if wants_key_frame {
+                    let _ = self.inlets.mail.send(ReceiverMail::PictureLost);
+                    self.inlets.bell.ring();
+                }
+            }
+        }
+        scores.into_iter().for_each(|score| self.tell(ScreenNews::Scored(score)));
+        self.inlets.sink.as_mut().map_or(Ok(()), |sink| sink(frame))
+    }
+
+    /// A browser gets what was decodable here, so it sees the same freezes.
+    fn publish(&mut self, frame: &ReceivedFrame, at: Timestamp) {
+        let (Some((page, track)), FrameData::Coded(data)) = (&self.inlets.page, &frame.data) else { return };
+        let (first, began) = *self.epoch.get_or_insert((frame.timestamp, at));
+        let ticks = i64::from(frame.timestamp.wrapping_sub(first) as i32);
+        let at = (began - Timestamp::ZERO) + TimeDelta::from_nanos(ticks * 100_000 / 9);
+        page.publish(*track, &AccessUnit { data: data.clone(), at, is_key: frame.kind == FrameKind::Key });
+    }
+}

@@ -1,0 +1,180 @@
+//! The live messages.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::broadcast;
+
+/// What a browser is told first.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Hello {
+    /// Our version.
+    pub seaway: &'static str,
+    /// What runs.
+    pub title: String,
+    /// The seed of everything random in it.
+    pub seed: u64,
+    /// The tracks there are: `sent`, `received`.
+    pub pictures: Vec<&'static str>,
+    /// The controllers one may switch to; empty where one may not.
+    pub controls: Vec<ControlName>,
+    /// The networks one may switch to.
+    pub networks: Vec<String>,
+    /// What is in force: `control`, `network`, `min`, `max`.
+    pub settings: BTreeMap<&'static str, String>,
+}
+
+/// A controller and where it comes from.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ControlName {
+    /// Its name.
+    pub name: &'static str,
+    /// The document it follows.
+    pub source: &'static str,
+}
+
+/// A message to the browser. Values have the names of the JSON lines and the report.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(crate) enum Live {
+    /// The present values.
+    Sample {
+        /// Since the beginning, in seconds.
+        time: f64,
+        /// Name and value.
+        #[serde(flatten)]
+        values: Map<String, Value>,
+    },
+    /// Something happened.
+    Event {
+        /// Since the beginning, in seconds.
+        time: f64,
+        /// `decision`, `setting`, or what else there is.
+        kind: &'static str,
+        /// In words.
+        what: String,
+        /// Its cause: signal, threshold, rates before and after.
+        #[serde(flatten)]
+        because: Map<String, Value>,
+    },
+    /// A request was carried out: what is in force now.
+    Settings {
+        /// As in [`Hello::settings`].
+        settings: BTreeMap<&'static str, String>,
+    },
+    /// A request was refused.
+    Error {
+        /// Why.
+        text: String,
+    },
+}
+
+/// What a viewer asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
+pub(crate) enum Request {
+    /// Change these settings.
+    Set {
+        /// Name and new value, as in [`Hello::settings`].
+        settings: BTreeMap<String, String>,
+    },
+}
+
+/// Where the running job and those who look on meet.
+#[derive(Debug)]
+pub(super) struct Stage {
+    hello: Mutex<Hello>,
+    live: broadcast::Sender<String>,
+    requests: Mutex<Sender<Request>>,
+}
+
+impl Stage {
+    /// Messages that may wait for one browser before it misses some.
+    const BACKLOG: usize = 256;
+
+    pub(super) fn new(hello: Hello, requests: Sender<Request>) -> Self {
+        let live = broadcast::Sender::new(Self::BACKLOG);
+        Self { hello: Mutex::new(hello), live, requests: Mutex::new(requests) }
+    }
+
+    pub(super) fn tell(&self, message: &Live) {
+        if let Some(text) = text_of("", message) {
+            // Nobody looking on is no error.
+            let _ = self.live.send(text);
+        }
+    }
+
+    pub(super) fn set_settings(&self, settings: BTreeMap<&'static str, String>) {
+        hold(&self.hello).settings = settings.clone();
+        self.tell(&Live::Settings { settings });
+    }
+
+    pub(super) fn hello(&self) -> Option<String> {
+        text_of("hello", &*hold(&self.hello))
+    }
+
+    pub(super) fn listen(&self) -> broadcast::Receiver<String> {
+        self.live.subscribe()
+    }
+
+    /// Takes a browser's message.
+    ///
+    /// # Errors
+    /// The text for the browser where it is not a request.
+    pub(super) fn request(&self, text: &str) -> Result<(), String> {
+        let request = serde_json::from_str(text).map_err(|error| format!("not a request: {error}"))?;
+        hold(&self.requests).send(request).map_err(|_| "the job has ended".to_owned())
+    }
+}
+
+/// What is held is whole at any time, so a panic elsewhere does not spoil it.
+fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `message` as JSON, with `kind` as its `type` unless that is empty.
+fn text_of(kind: &str, message: &impl Serialize) -> Option<String> {
+    let mut value = serde_json::to_value(message).ok()?;
+    if !kind.is_empty() {
+        value.as_object_mut()?.insert("type".into(), kind.into());
+    }
+    Some(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn messages_are_what_the_page_expects() {
+        let values = json!({ "sent_bps": 5.0 }).as_object().cloned().unwrap();
+        let sample = text_of("", &Live::Sample { time: 1.5, values }).unwrap();
+        assert_eq!(sample, r#"{"type":"sample","time":1.5,"sent_bps":5.0}"#);
+    }
+
+    #[test]
+    fn only_requests_pass() {
+        let hello = Hello {
+            seaway: "0",
+            title: "test".into(),
+            seed: 1,
+            pictures: vec!["sent"],
+            controls: vec![],
+            networks: vec![],
+            settings: BTreeMap::new(),
+        };
+        let (sender, receiver) = channel();
+        let stage = Stage::new(hello, sender);
+        assert!(stage.hello().unwrap().contains(r#""type":"hello""#));
+        stage.request(r#"{"type":"set","settings":{"control":"fixed"}}"#).unwrap();
+        let settings = BTreeMap::from([("control".to_owned(), "fixed".to_owned())]);
+        assert_eq!(receiver.try_recv(), Ok(Request::Set { settings }));
+        for wrong in ["", "{}", "[1]", r#"{"type":"set","settings":{"control":5}}"#, r#"{"type":"exec"}"#] {
+            assert!(stage.request(wrong).is_err(), "{wrong}");
+        }
+    }
+}
