@@ -21,6 +21,9 @@ use seaway_wire::{MicrosClock, NtpTime};
 /// Another receiver is heard once the present one was silent for this long.
 const LOCK: TimeDelta = TimeDelta::from_secs(1);
 
+/// Requests that wait to be served.
+const REPAIRS: usize = 4096;
+
 /// Who reports.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
@@ -344,7 +347,7 @@ impl Sender {
         let Some((_, sent, stored)) = self.history.stored(id) else { return };
         let worthwhile = stored.repeats < limits.repeats && now.since(sent) <= limits.age;
         let waits = self.repairs.iter().any(|(_, waiting)| *waiting == id);
-        if worthwhile && !waits && self.repairs.len() < super::REPAIRS {
+        if worthwhile && !waits && self.repairs.len() < REPAIRS {
             self.repairs.push_back((lane, id));
         }
     }

@@ -1,0 +1,243 @@
+//! What leaves next, by which lane, and what is written on it.
+
+use super::Sender;
+use super::history::{Stored, Written};
+use super::pacer::Pacer;
+use super::queue::Queued;
+use crate::config::FeedbackFormat;
+use crate::frame::FrameKind;
+use crate::message::{ControlData, Message, RtpPacket, Transmit, payload_type};
+use crate::payload::Payload;
+use crate::source::SourceId;
+use seaway_control::{
+    Allowance, Content, Lane, PacketId, PacketReport, ProbeId, SentPacket, Stamp, StreamId,
+};
+use seaway_units::{DataSize, Timestamp};
+use seaway_wire::MicrosClock;
+use seaway_wire::extension::FrameMarking;
+
+/// A probe that is leaving.
+#[derive(Debug)]
+pub(super) struct ActiveProbe {
+    id: ProbeId,
+    pub(super) allowance: Allowance,
+    size_left: DataSize,
+    packets_left: u8,
+    pub(super) pacer: Pacer,
+}
+
+/// What leaves next.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Departure {
+    Repair(PacketId),
+    Media,
+    Padding,
+}
+
+impl Sender {
+    /// What a lane has to send, repair first, and its size; repairs of a lane that is gone go by another.
+    fn content(&self, lane: Lane) -> Option<(Departure, DataSize)> {
+        let lanes = self.controller.lanes().max(1);
+        let repair = self.repairs.iter().find(|(of, _)| of.0 % lanes == lane.0);
+        if let Some(&(_, id)) = repair {
+            return Some((Departure::Repair(id), self.config.packet));
+        }
+        self.queue.front(lane).map(|queued| (Departure::Media, queued.size))
+    }
+
+    /// When a lane's next packet is due and what it is; `None` where nothing waits or may leave.
+    pub(super) fn departure(&self, lane: Lane) -> Option<(Timestamp, Departure)> {
+        let (departure, size) = self.content(lane)?;
+        let allowance = self.controller.allowance(lane);
+        if allowance.window.is_some_and(|window| size > window) {
+            return None;
+        }
+        Some((self.history.pacer(lane).due(allowance)?, departure))
+    }
+
+    pub(super) fn next_departure(&mut self, now: Timestamp) -> Option<(Lane, Departure)> {
+        if let Some(probe) = &self.probe {
+            if probe.pacer.due(probe.allowance)? > now {
+                return None;
+            }
+            let busy = self.lanes().find_map(|lane| Some((lane, self.content(lane)?.0)));
+            return Some(busy.unwrap_or((Lane(0), Departure::Padding)));
+        }
+        let due = self.lanes().filter_map(|lane| self.departure(lane).map(|(due, what)| (due, lane, what)));
+        let (due, lane, what) = due.min_by_key(|(due, lane, _)| (*due, *lane))?;
+        (due <= now).then_some((lane, what))
+    }
+
+    pub(super) fn begin_probe(&mut self, now: Timestamp) {
+        if self.probe.is_none() && !self.paused {
+            self.probe = self.controller.poll_probe(now).map(|probe| ActiveProbe {
+                id: probe.id,
+                allowance: Allowance::paced(probe.rate),
+                size_left: probe.size,
+                packets_left: probe.packets,
+                pacer: Pacer::default(),
+            });
+        }
+    }
+
+    pub(super) fn depart(&mut self, now: Timestamp, lane: Lane, departure: Departure) -> Option<Transmit> {
+        let (packet, source, content) = match departure {
+            Departure::Repair(id) => self.repair_packet(lane, id)?,
+            Departure::Media => {
+                let queued = self.queue.pop(lane)?;
+                self.media_packet(lane, queued)
+            }
+            Departure::Padding => self.padding_packet(lane),
+        };
+        Some(self.dispatch(now, lane, source, content, packet))
+    }
+
+    fn blank(&mut self, source: SourceId) -> RtpPacket {
+        let sequence = self.history.next_in_source(source, self.config.initial_sequence);
+        RtpPacket {
+            marker: false,
+            payload_type: payload_type::PADDING,
+            sequence_number: sequence as u16,
+            timestamp: 0,
+            ssrc: source.ssrc(self.config.session),
+            control: None,
+            marking: None,
+            transport_sequence: None,
+            payload: Payload::default(),
+        }
+    }
+
+    fn media_packet(&mut self, lane: Lane, queued: Queued) -> (RtpPacket, SourceId, Content) {
+        let source = SourceId { stream: queued.stream, lane, repair: false };
+        let format = self.config.streams[usize::from(queued.stream.0)].format;
+        let packet = RtpPacket {
+            marker: queued.end,
+            payload_type: payload_type::of(format),
+            timestamp: queued.timestamp,
+            marking: Some(FrameMarking {
+                start: queued.start,
+                end: queued.end,
+                independent: queued.kind == FrameKind::Key,
+                discardable: queued.kind == FrameKind::Discardable,
+                frame: (queued.frame & 0x0FFF) as u16,
+                sequence_number: queued.sequence as u16,
+            }),
+            payload: queued.payload,
+            ..self.blank(source)
+        };
+        (packet, source, Content::Media(queued.stream))
+    }
+
+    /// The same packet behind its original number, with numbers of its own (RFC 4588 section 4).
+    fn repair_packet(&mut self, lane: Lane, id: PacketId) -> Option<(RtpPacket, SourceId, Content)> {
+        self.repairs.retain(|(_, waiting)| *waiting != id);
+        let (_, _, stored) = self.history.stored(id)?;
+        stored.repeats += 1;
+        let original = stored.packet.clone();
+        let stream = SourceId::of(original.ssrc, self.config.session)?.stream;
+        let source = SourceId { stream, lane, repair: true };
+        let blank = self.blank(source);
+        let packet = RtpPacket {
+            payload_type: payload_type::RTX,
+            sequence_number: blank.sequence_number,
+            ssrc: blank.ssrc,
+            payload: original.payload.behind(&original.sequence_number.to_be_bytes()),
+            ..original
+        };
+        Some((packet, source, Content::Retransmission(stream)))
+    }
+
+    fn padding_packet(&mut self, lane: Lane) -> (RtpPacket, SourceId, Content) {
+        let source = SourceId { stream: StreamId(0), lane, repair: true };
+        let packet = RtpPacket { payload: Payload::zeros(self.payload_limit()), ..self.blank(source) };
+        (packet, source, Content::Padding)
+    }
+
+    /// Stamps a packet, notes its departure everywhere and gives it out.
+    fn dispatch(
+        &mut self,
+        now: Timestamp,
+        lane: Lane,
+        source: SourceId,
+        content: Content,
+        mut packet: RtpPacket,
+    ) -> Transmit {
+        let sequence = self.history.next_in_lane(lane);
+        let id = self.history.next_id();
+        packet.transport_sequence = (self.config.feedback == FeedbackFormat::Twcc).then_some(id.0 as u16);
+        packet.control = Some(ControlData {
+            sequence_number: sequence as u32,
+            sent: MicrosClock::from_timestamp(now),
+            rtt: self.round_trip.on_wire(),
+            tag: None,
+        });
+        let message = Message::Rtp(packet);
+        let mut sent = SentPacket {
+            id,
+            lane,
+            sequence,
+            size: self.size_of(&message),
+            content,
+            probe: self.probe.as_ref().map(|probe| probe.id),
+            backlog: self.queue.waiting() + self.config.packet * self.repairs.len() as u64,
+        };
+        let Stamp { ecn, tag } = self.controller.stamp(now, &sent);
+        let Message::Rtp(mut packet) = message else { unreachable!("made above") };
+        if let Some(control) = &mut packet.control {
+            control.tag = tag;
+            self.tagged |= tag.is_some();
+        }
+        let written = Written { tag, ends_frame: packet.marker };
+        let stored = matches!(content, Content::Media(_)) && self.config.repair.is_some();
+        let stored = stored.then(|| Stored { packet: packet.clone(), repeats: 0 });
+        let message = Message::Rtp(packet);
+        sent.size = self.size_of(&message);
+        self.note_departure(now, sent, source, written, stored);
+        Transmit { size: sent.size, ecn, lane, message }
+    }
+
+    fn note_departure(
+        &mut self,
+        now: Timestamp,
+        sent: SentPacket,
+        source: SourceId,
+        written: Written,
+        stored: Option<Stored>,
+    ) {
+        let allowance = self.controller.allowance(sent.lane);
+        let forgotten = self.history.push(now, sent, source, written, stored);
+        self.history.lane(sent.lane).pacer.on_sent(now, allowance, sent.size);
+        if let Some(probe) = &mut self.probe {
+            probe.pacer.on_sent(now, probe.allowance, sent.size);
+            probe.size_left -= sent.size;
+            probe.packets_left = probe.packets_left.saturating_sub(1);
+            if probe.size_left.is_zero() && probe.packets_left == 0 {
+                self.probe = None;
+            }
+        }
+        self.statistics.sent.add(sent.size);
+        match sent.content {
+            Content::Media(_) => self.statistics.media.add(sent.size),
+            Content::Retransmission(_) | Content::Fec(_) => self.statistics.repair.add(sent.size),
+            Content::Padding => self.statistics.padding.add(sent.size),
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.on_sent(now, &sent);
+        }
+        self.controller.on_sent(now, &sent);
+        self.report_forgotten(now, forgotten);
+        self.follow_controller(now);
+    }
+
+    /// The memory was full: what was pushed out of it counts as lost.
+    fn report_forgotten(&mut self, now: Timestamp, forgotten: Option<PacketReport>) {
+        if let Some(report) = forgotten {
+            self.evidence.add_report(report);
+            self.conclude(now);
+        }
+    }
+
+    pub(super) fn size_of(&self, message: &Message) -> DataSize {
+        self.config.overhead + DataSize::from_bytes(message.wire_len() as u64)
+    }
+}
