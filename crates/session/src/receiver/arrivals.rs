@@ -15,6 +15,9 @@ const MEMORY: u64 = 4096;
 /// Each report goes back over at least so many packets, beside all of the report before it.
 const OVERLAP: u64 = 16;
 
+/// Older arrivals are not told again.
+const REPEAT: TimeDelta = TimeDelta::from_secs(1);
+
 /// The arrivals of one source.
 #[derive(Debug)]
 pub(super) struct ArrivalLog {
@@ -28,8 +31,8 @@ pub(super) struct ArrivalLog {
     reported: [u64; 2],
     /// A number below those that arrived since.
     reach_back: Option<u64>,
-    /// Something arrived since the last report.
-    fresh: bool,
+    /// Reports that are still to speak of the last arrival: each is told twice, as a report may be lost.
+    untold: u8,
     reception: Reception,
 }
 
@@ -75,7 +78,7 @@ impl ArrivalLog {
             suspect: None,
             reported: [base; 2],
             reach_back: None,
-            fresh: false,
+            untold: 0,
             reception: Reception { first: base, ..Reception::default() },
         }
     }
@@ -156,7 +159,7 @@ impl ArrivalLog {
     }
 
     fn arrived(&mut self) {
-        self.fresh = true;
+        self.untold = 2;
         self.reception.received += 1;
     }
 
@@ -184,24 +187,29 @@ impl ArrivalLog {
         ticks_to_span(self.reception.jitter.round() as i64)
     }
 
-    /// True where a report would have news.
+    /// True where a report would have news, or repeat what was told once.
     pub(super) fn is_fresh(&self) -> bool {
-        self.fresh
+        self.untold > 0
     }
 
-    /// The numbers the next report is to speak of.
-    pub(super) fn range_to_report(&self) -> Range<u64> {
+    /// The numbers the next report is to speak of. Old news is not repeated: the sender has forgotten it.
+    pub(super) fn range_to_report(&self, now: Timestamp) -> Range<u64> {
         let end = self.end();
         let begin = self.reported[1].min(end.saturating_sub(OVERLAP));
         let begin = self.reach_back.map_or(begin, |reach| reach.min(begin));
-        begin.max(self.base)..end
+        let mut begin = begin.max(self.base);
+        let is_old = |slot: &Option<Slot>| slot.is_none_or(|slot| now.since(slot.at) > REPEAT);
+        while begin < self.reported[0].min(end) && is_old(&self.slots[(begin - self.base) as usize]) {
+            begin += 1;
+        }
+        begin..end
     }
 
     /// A report of all of it was made.
     pub(super) fn on_reported(&mut self) {
         self.reported = [self.end(), self.reported[0]];
         self.reach_back = None;
-        self.fresh = false;
+        self.untold = self.untold.saturating_sub(1);
     }
 
     /// The metric blocks of these numbers.
@@ -267,7 +275,7 @@ mod tests {
         assert_eq!(insertions[3], Insertion::Duplicate);
         assert_eq!(insertions[4], new(65_537, none(65_537)));
         assert_eq!(insertions[5], new(65_533, none(65_533)), "the very first was overtaken");
-        assert_eq!(log.range_to_report(), base + 65_533..base + 65_539);
+        assert_eq!(log.range_to_report(at(0)), base + 65_533..base + 65_539);
     }
 
     #[test]
@@ -278,7 +286,7 @@ mod tests {
         assert_eq!(insertions[3], Insertion::Outside);
         assert!(matches!(&insertions[4], Insertion::New { missing, .. } if missing.is_empty()));
         assert_eq!(log.insert(11, at(1), Ecn::NotEct), Insertion::Outside, "forgotten");
-        assert_eq!(log.metrics(log.range_to_report(), at(2)).len(), 1);
+        assert_eq!(log.metrics(log.range_to_report(at(0)), at(2)).len(), 1);
     }
 
     #[test]
@@ -288,17 +296,22 @@ mod tests {
             log.insert(number, at(0), Ecn::NotEct);
         }
         let base = 1 << 16;
-        assert_eq!(log.range_to_report(), base..base + 100);
+        assert_eq!(log.range_to_report(at(0)), base..base + 100);
         log.on_reported();
-        assert!(!log.is_fresh());
+        assert!(log.is_fresh(), "to be told once more");
         log.insert(100, at(0), Ecn::Ect1);
-        assert_eq!(log.range_to_report(), base..base + 101, "twice, so that one report may be lost");
+        assert_eq!(log.range_to_report(at(0)), base..base + 101, "twice, so that one report may be lost");
         log.on_reported();
+        assert!(log.is_fresh());
         log.insert(101, at(5), Ecn::Ce);
-        assert_eq!(log.range_to_report(), base + 86..base + 102);
-        let last = log.metrics(log.range_to_report(), at(1005)).last().unwrap();
+        assert_eq!(log.range_to_report(at(0)), base + 86..base + 102);
+        let last = log.metrics(log.range_to_report(at(0)), at(1005)).last().unwrap();
         let arrival = ArrivalOffset::from_span(TimeDelta::from_secs(1));
         assert_eq!(last, Metric::Received { ecn: Ecn::Ce, arrival });
+        assert_eq!(log.range_to_report(at(1002)), base + 101..base + 102, "the others are old");
+        log.on_reported();
+        log.on_reported();
+        assert!(!log.is_fresh());
     }
 
     #[test]
@@ -322,7 +335,7 @@ mod tests {
             for number in numbers {
                 log.insert(number, at(0), Ecn::NotEct);
                 prop_assert!(log.slots.len() as u64 <= MEMORY + MAX_DROPOUT);
-                let range = log.range_to_report();
+                let range = log.range_to_report(at(0));
                 prop_assert!(log.metrics(range.clone(), at(0)).len() as u64 == range.end - range.start);
             }
         }

@@ -142,7 +142,7 @@ impl Session {
             let Some(log) = log.as_mut().filter(|log| log.is_fresh()) else { continue };
             let lane = SourceId::of(session.wrapping_add(index as u32), session).map(|source| source.lane);
             if outbox.due.iter().any(|(due, _)| Some(*due) == lane) {
-                pieces.push((index, log.range_to_report()));
+                pieces.push((index, log.range_to_report(now)));
                 log.on_reported();
             }
         }
