@@ -16,15 +16,20 @@ pub struct MediaClock {
 impl MediaClock {
     /// The media timestamp of an instant: the last tick at or before it.
     pub fn timestamp(self, at: Timestamp) -> u32 {
-        let ticks = u128::from(at.as_nanos()) * u128::from(TICKS_PER_100_MICROS);
-        self.offset.wrapping_add((ticks / u128::from(NANOS_PER_100_MICROS)) as u32)
+        self.offset.wrapping_add(ticks(at) as u32)
     }
 }
 
-/// A signed span of media ticks as time.
+/// Whole ticks since the clock's origin.
+pub(crate) fn ticks(at: Timestamp) -> u64 {
+    let (whole, rest) = (at.as_nanos() / NANOS_PER_100_MICROS, at.as_nanos() % NANOS_PER_100_MICROS);
+    whole * TICKS_PER_100_MICROS + rest * TICKS_PER_100_MICROS / NANOS_PER_100_MICROS
+}
+
+/// A signed span of media ticks as time, saturating.
 pub(crate) fn ticks_to_span(ticks: i64) -> TimeDelta {
-    let nanos = i128::from(ticks) * i128::from(NANOS_PER_100_MICROS) / i128::from(TICKS_PER_100_MICROS);
-    TimeDelta::from_nanos(nanos.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+    let scaled = ticks.saturating_mul(NANOS_PER_100_MICROS as i64);
+    TimeDelta::from_nanos(scaled / TICKS_PER_100_MICROS as i64)
 }
 
 /// What a sender report says: this instant has this media timestamp (RFC 3550 section 6.4.1).

@@ -279,3 +279,46 @@ fn a_frame_that_is_not_in_its_format_is_refused() {
     let none = SenderConfig { streams: Vec::new(), ..common::config("fixed") };
     assert!(Sender::new(at(0), none, Box::new(seaway_control::policy::Direct::new())).is_err());
 }
+
+/// Notes when packets left, as the receiver understands it.
+#[derive(Debug)]
+struct Departures(std::sync::Arc<std::sync::Mutex<Vec<seaway_units::RemoteTimestamp>>>);
+
+impl Observer for Departures {
+    fn on_arrival(&mut self, _now: Timestamp, arrival: &seaway_control::Arrival) {
+        self.0.lock().unwrap().push(arrival.sent);
+    }
+}
+
+#[test]
+fn clocks_that_have_run_for_long_are_understood() {
+    // Beyond half a turn of the 32 bits of a report time (9.1 h), of transport-wide feedback (6.2 d), and of the
+    // microseconds on packets.
+    for hours in [1, 24, 220, 9_600] {
+        for feedback in [FeedbackFormat::Native, FeedbackFormat::Ccfb, FeedbackFormat::Twcc] {
+            let start = Timestamp::from_nanos(hours * 3_600_000_000_000 + 12_345);
+            let config = SenderConfig { feedback, ..config("tfrc") };
+            let (sender, receiver) = (sender(start, config), receiver(start));
+            let mut run = Run::new(sender, receiver, ideal(ms(20)), ideal(ms(20)));
+            run.now = start;
+            run.source.as_mut().unwrap().next = start;
+            let departures = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+            run.receiver.observe(Box::new(Departures(departures.clone())));
+            run.until(start + ms(5_000));
+            let departures = departures.lock().unwrap();
+            assert!(departures.is_sorted() && departures.len() > 500, "{hours} {feedback:?}");
+            let span = departures[departures.len() - 1] - departures[0];
+            assert!(span > ms(4_800) && span < ms(5_000), "{hours} {feedback:?}: {span}");
+            let statistics = run.sender.statistics();
+            let rtt = statistics.rtt.unwrap().as_millis_f64();
+            assert!((39.0..46.0).contains(&rtt), "{hours} {feedback:?}: {rtt}");
+            assert_eq!(
+                (statistics.lost, statistics.refused),
+                (0, Refused::default()),
+                "{hours} {feedback:?}"
+            );
+            assert!(run.frames.len() >= 120, "{hours} {feedback:?}: {}", run.frames.len());
+            assert!(run.delays().into_iter().all(|delay| delay < ms(150)), "{hours} {feedback:?}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! What arrived of one source: who is a duplicate, what is missing, and what reports say of it.
 
-use crate::clock::ticks_to_span;
+use crate::clock::{ticks, ticks_to_span};
 use crate::counter::Unwrap;
 use seaway_units::{Ecn, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ReportBlock;
@@ -173,8 +173,7 @@ impl ArrivalLog {
 
     /// The jitter goes on with an arrival of this media timestamp (RFC 3550 appendix A.8).
     pub(super) fn on_timestamp(&mut self, at: Timestamp, timestamp: u32) {
-        let ticks = (u128::from(at.as_nanos()) * 9 / 100_000) as i64;
-        let transit = ticks - i64::from(timestamp);
+        let transit = ticks(at) as i64 - i64::from(timestamp);
         if let Some(before) = self.reception.transit.replace(transit) {
             // Modulo the turn of the timestamp.
             let difference = f64::from(((transit - before) as i32).unsigned_abs());

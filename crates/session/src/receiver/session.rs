@@ -47,7 +47,7 @@ pub(super) struct Session {
     pub(super) asked: Vec<(SourceId, u64)>,
     buffer: Option<ByteBuffer>,
     /// The sender's clock, unwrapped.
-    sent: u64,
+    sent: Option<u64>,
     /// The sender's round-trip estimate.
     rtt: Option<TimeDelta>,
     mapping: Option<ClockMapping>,
@@ -119,7 +119,7 @@ impl Session {
             missing: config.repair.map_or_else(Missing::without_requests, Missing::new),
             asked: Vec::new(),
             buffer,
-            sent: 0,
+            sent: None,
             rtt: None,
             mapping: None,
             last_report: None,
@@ -255,7 +255,9 @@ impl Session {
         control: ControlData,
         marker: bool,
     ) -> Arrival {
-        self.sent = control.sent.unwrap_near(self.sent);
+        let first = u64::from(control.sent.bits()) * 1_000;
+        let sent = self.sent.map_or(first, |known| control.sent.unwrap_near(known));
+        self.sent = Some(sent);
         let index = usize::from(source.lane.0);
         if self.lanes.len() <= index {
             self.lanes.resize_with(index + 1, LaneState::default);
@@ -277,7 +279,7 @@ impl Session {
             size,
             ecn,
             tag: control.tag,
-            sent: RemoteTimestamp::from_nanos(self.sent),
+            sent: RemoteTimestamp::from_nanos(sent),
             rtt: control.rtt,
             ends_frame: marker,
         }

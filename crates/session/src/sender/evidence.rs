@@ -76,7 +76,7 @@ pub(super) struct Evidence {
     requested: Vec<(Lane, PacketId)>,
     lanes: Vec<LaneEvidence>,
     /// The peer's report clock in 2^-16 s, its arrival clock in 250 microseconds: the highest seen.
-    report_clock: u64,
+    report_clock: Option<u64>,
     twcc_clock: u64,
     last_feedback: Option<Timestamp>,
 }
@@ -99,7 +99,7 @@ impl Evidence {
             reports: Vec::new(),
             requested: Vec::new(),
             lanes: Vec::new(),
-            report_clock: 0,
+            report_clock: None,
             twcc_clock: 0,
             last_feedback: None,
         }
@@ -247,12 +247,13 @@ impl Sender {
 
     /// RFC 8888: each metric block is an arrival that counts back from the report's own time.
     fn on_ccfb(&mut self, now: Timestamp, report: &Ccfb<'_>) -> bool {
-        let clock = nearest::<32>(self.evidence.report_clock, report.report_timestamp.bits());
+        let bits = report.report_timestamp.bits();
+        let clock = self.evidence.report_clock.map_or(u64::from(bits), |known| nearest::<32>(known, bits));
         let made = NtpTime::from_bits(clock << 16).to_remote();
         let mut told = false;
         for stream in report.streams() {
             let Some(source) = self.about(now, report.sender_ssrc, stream.ssrc) else { continue };
-            self.evidence.report_clock = self.evidence.report_clock.max(clock);
+            self.evidence.report_clock = self.evidence.report_clock.max(Some(clock));
             self.evidence.lane(source.lane);
             told = true;
             for (sequence, metric) in stream.packets() {
@@ -277,7 +278,8 @@ impl Sender {
             let wrap = Twcc::WRAP.as_nanos();
             // The clock wraps after days: take the turn that is nearest to what came before.
             let turns = (self.evidence.twcc_clock as i64 - at.as_nanos() + wrap / 2).div_euclid(wrap);
-            let nanos = at.as_nanos().saturating_add(turns.saturating_mul(wrap)).max(0) as u64;
+            let nanos = at.as_nanos().saturating_add(turns.saturating_mul(wrap));
+            let nanos = if nanos < 0 { nanos + wrap } else { nanos } as u64;
             self.evidence.twcc_clock = self.evidence.twcc_clock.max(nanos);
             let id = self.history.find_transport(sequence);
             self.on_arrived(now, id, Some(RemoteTimestamp::from_nanos(nanos)), Ecn::NotEct);
