@@ -29,6 +29,7 @@ fn what_comes_faster_than_it_is_consumed_is_refused() {
     let times = buffer.overflow + buffer.stable + buffer.underflow;
     assert!(times > ms(9_800) && times <= ms(10_000), "{times}");
     assert!(statistics.held <= DataSize::from_bytes(16_384));
+    assert!(statistics.frames.displayed > 230, "{:?}", statistics.frames);
 }
 
 #[test]
@@ -40,6 +41,21 @@ fn what_comes_slower_runs_dry() {
     let buffer = run.receiver.statistics().buffer.unwrap();
     assert!(buffer.stalls > 10 && buffer.refused_events == 0, "{buffer:?}");
     assert!(buffer.stalled > ms(3_000), "{buffer:?}");
+}
+
+#[test]
+fn a_buffer_aware_controller_sees_the_buffer() {
+    for control in ["buffer-type1", "buffer-type2"] {
+        let receiver = byte_receiver(100_000, Bitrate::from_kbps(1_000));
+        let sender = sender(Timestamp::ZERO, config(control));
+        let mut run = Run::new(sender, receiver, ideal(ms(20)), ideal(ms(20)));
+        run.until(at(30_000));
+        let statistics = run.receiver.statistics();
+        let buffer = statistics.buffer.unwrap();
+        assert_eq!(buffer.stalls, 0, "{control}: {buffer:?}");
+        let rate = statistics.received.size.over(ms(30_000)).unwrap();
+        assert!(rate > Bitrate::from_kbps(900) && rate < Bitrate::from_kbps(1_400), "{control}: {rate}");
+    }
 }
 
 #[test]

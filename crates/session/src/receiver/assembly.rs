@@ -492,7 +492,7 @@ mod tests {
         assert_eq!(next(&line, None), at(0));
         line.all();
         line.packet(1, 1, 2, 1, Reference);
-        assert_eq!(next(&line, None), at(140), "the rest of it is on its way");
+        assert_eq!(next(&line, None), at(240), "the rest of it is on its way");
         line.packet(1, 1, 2, 2, Reference);
         line.all();
         line.packet(2, 4, 4, 4, Reference);

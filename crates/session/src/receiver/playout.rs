@@ -6,6 +6,8 @@ use seaway_units::{TimeDelta, Timestamp};
 
 /// The least delay is that of the last one or two of these.
 const BASE_WINDOW: TimeDelta = TimeDelta::from_secs(10);
+/// Between the packets of a frame may lie so much at least.
+const FEWEST_PATIENCE: TimeDelta = TimeDelta::from_millis(200);
 /// The playout delay is enough for this part of the frames; the others are shown when they are whole.
 const QUANTILE: f64 = 0.97;
 /// What a frame counts for when the next one comes: half is forgotten after 69.
@@ -83,6 +85,8 @@ impl Lateness {
 pub(super) struct PlayoutClock {
     min: TimeDelta,
     max: TimeDelta,
+    /// Nothing waits longer than this for a packet or for its time.
+    patience: TimeDelta,
     /// Highest media timestamp, unwrapped; what one turn above zero is the first.
     highest: Option<u64>,
     transit: Extreme,
@@ -96,7 +100,8 @@ impl PlayoutClock {
     /// A clock whose playout delay stays between `min` and `max`.
     pub(super) fn new(min: TimeDelta, max: TimeDelta) -> Self {
         let (transit, lateness) = (Extreme::new(BASE_WINDOW), Lateness::new());
-        Self { min, max, highest: None, transit, lateness, base: 0, delay: min }
+        let patience = max.max(FEWEST_PATIENCE);
+        Self { min, max, patience, highest: None, transit, lateness, base: 0, delay: min }
     }
 
     /// The present playout delay.
@@ -104,9 +109,10 @@ impl PlayoutClock {
         self.delay
     }
 
-    /// The largest playout delay.
+    /// The longest that anything waits, for a packet or for its time: the largest playout delay, save where that
+    /// is less than it takes a frame to arrive.
     pub(super) fn longest(&self) -> TimeDelta {
-        self.max
+        self.patience
     }
 
     /// Media time of a timestamp.
