@@ -6,7 +6,9 @@
 mod cell;
 mod engine;
 mod schedule;
+pub mod tcp;
 mod topology;
+pub mod traffic;
 
 pub use cell::Addressed;
 pub use engine::{AgentId, Engine, Envelope, Observer, RouteId};

@@ -1,0 +1,23 @@
+//! TCP as cross traffic: a sender and a receiver that exchange [`Segment`]s without bytes.
+//!
+//! Both are sans-I/O machines behind [`Node`](seaway_link::Node). A sender is put together from three parts: a
+//! *recovery* decides what is lost and what may leave (Reno and NewReno by counting duplicates, RFC 5681 and 6582;
+//! by selective acknowledgement, RFC 6675), a *window adjustment* decides how far the congestion window moves (Reno,
+//! CUBIC of RFC 9438, DCTCP of RFC 8257), and the retransmission timeout follows RFC 6298. Every pairing works.
+//!
+//! Windows are counted in segments, as real numbers: senders here never cut their data anew.
+
+mod congestion;
+mod ranges;
+mod receiver;
+mod recovery;
+mod rto;
+mod segment;
+mod sender;
+mod track;
+
+pub use congestion::Congestion;
+pub use receiver::{EcnEcho, Receiver, ReceiverConfig, ReceiverStatistics};
+pub use recovery::LossRecovery;
+pub use segment::{HEADERS, SackBlocks, Segment, SegmentKind};
+pub use sender::{Sender, SenderConfig, SenderStatistics};

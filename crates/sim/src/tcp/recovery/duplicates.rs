@@ -1,0 +1,121 @@
+//! Fast retransmit and fast recovery by duplicate acknowledgements: Reno (RFC 5681) and NewReno (RFC 6582).
+
+use super::{Ack, DUPLICATE_THRESHOLD, Outcome, reduce};
+use crate::tcp::congestion::Adjustment;
+use crate::tcp::track::Track;
+
+/// Counts duplicates.
+#[derive(Debug, Clone)]
+pub(in crate::tcp) struct Duplicates {
+    /// NewReno: an acknowledgement of part of the window does not end recovery.
+    outlasts_partial: bool,
+    count: u64,
+    /// Segments sent on the first duplicates (RFC 3042).
+    limited: u64,
+    /// What duplicates add to the window in recovery: each means that a segment has left the network. Partial
+    /// acknowledgements take from it.
+    inflation: i64,
+    /// In recovery: one above the highest segment sent when it began (`recover`).
+    recover: Option<u64>,
+    has_partial: bool,
+    /// After a timeout, and after NewReno's recovery: duplicates up to here may come from segments sent twice (RFC
+    /// 6582 sections 3.2 step 2 and 4.1).
+    deaf_until: Option<u64>,
+    resend: bool,
+}
+
+impl Duplicates {
+    pub(super) const fn new(outlasts_partial: bool) -> Self {
+        Self {
+            outlasts_partial,
+            count: 0,
+            limited: 0,
+            inflation: 0,
+            recover: None,
+            has_partial: false,
+            deaf_until: None,
+            resend: false,
+        }
+    }
+
+    pub(super) const fn is_active(&self) -> bool {
+        self.recover.is_some()
+    }
+
+    pub(super) fn on_ack(&mut self, ack: Ack<'_>, track: &mut Track, window: &mut Adjustment) -> Outcome {
+        match (ack.newly > 0, self.recover) {
+            (false, _) if track.flight() == 0 => Outcome::Open,
+            (false, None) => self.on_first_duplicates(ack, track, window),
+            (false, Some(_)) => {
+                self.inflation += 1;
+                Outcome::Recovering { keeps_timer: true }
+            }
+            (true, Some(recover)) if self.outlasts_partial && track.una < recover => {
+                self.on_partial(ack.newly as i64)
+            }
+            (true, Some(_)) => self.leave(track),
+            (true, None) => {
+                (self.count, self.limited) = (0, 0);
+                Outcome::Open
+            }
+        }
+    }
+
+    fn on_first_duplicates(&mut self, ack: Ack<'_>, track: &mut Track, window: &mut Adjustment) -> Outcome {
+        if self.deaf_until.is_some_and(|until| track.una <= until) {
+            return Outcome::Open;
+        }
+        self.count += 1;
+        if self.count < DUPLICATE_THRESHOLD {
+            return Outcome::Open;
+        }
+        reduce(ack, self.limited, track, window);
+        self.recover = Some(track.high);
+        self.inflation = DUPLICATE_THRESHOLD as i64;
+        (self.limited, self.has_partial, self.resend) = (0, false, true);
+        Outcome::Entered
+    }
+
+    /// The next hole shows itself: fill it, and let a segment leave for each that has arrived but one (RFC 6582
+    /// section 3.2 step 3). Only the first partial acknowledgement restarts the timer ("impatient").
+    fn on_partial(&mut self, newly: i64) -> Outcome {
+        self.resend = true;
+        self.inflation -= newly - 1;
+        let keeps_timer = std::mem::replace(&mut self.has_partial, true);
+        Outcome::Recovering { keeps_timer }
+    }
+
+    fn leave(&mut self, track: &mut Track) -> Outcome {
+        let flight = track.flight() as f64;
+        track.cwnd = track.ssthresh;
+        if self.outlasts_partial {
+            // Without a burst (RFC 6582 section 3.2 step 3, option 1).
+            track.cwnd = track.cwnd.min(flight.max(1.0) + 1.0);
+            self.deaf_until = self.recover;
+        }
+        (self.recover, self.count, self.inflation, self.resend) = (None, 0, 0, false);
+        Outcome::Left
+    }
+
+    pub(super) fn on_timeout(&mut self, track: &Track) {
+        *self = Self { deaf_until: Some(track.high), ..Self::new(self.outlasts_partial) };
+    }
+
+    pub(super) fn next_segment(&mut self, track: &mut Track) -> Option<u64> {
+        if std::mem::take(&mut self.resend) {
+            return Some(track.una);
+        }
+        let window = (track.window() as i64 + self.inflation).max(1) as u64;
+        if track.flight() < window {
+            return track.take_next();
+        }
+        // A new segment for each of the first two duplicates (RFC 3042).
+        let may_exceed = self.recover.is_none() && self.limited < self.count;
+        if may_exceed && track.next == track.high && track.flight() < window + DUPLICATE_THRESHOLD - 1 {
+            let segment = track.take_next()?;
+            self.limited += 1;
+            return Some(segment);
+        }
+        None
+    }
+}

@@ -1,0 +1,106 @@
+//! What is lost, what is sent again, and what may leave.
+
+mod duplicates;
+mod sack;
+
+use super::congestion::{Adjustment, Cause, WindowAdjustment};
+use super::segment::SackBlocks;
+use super::track::Track;
+use duplicates::Duplicates;
+use sack::Sack;
+
+/// How losses are found and repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LossRecovery {
+    /// By duplicate acknowledgements; recovery ends with the first new one (RFC 5681 section 3.2).
+    Reno,
+    /// The same, but recovery goes on until everything sent before it is acknowledged (RFC 6582).
+    #[default]
+    NewReno,
+    /// By selective acknowledgements (RFC 6675).
+    Sack,
+}
+
+/// An acknowledgement, after the [`Track`] has been moved by it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ack<'a> {
+    /// Segments newly acknowledged, cumulatively.
+    pub(super) newly: u64,
+    pub(super) sacked: &'a SackBlocks,
+    /// The window has been reduced for a mark on what is on its way: a loss there is the same congestion.
+    pub(super) is_reduced: bool,
+}
+
+/// What an acknowledgement did to recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Not in recovery, before or after.
+    Open,
+    /// In recovery from now on.
+    Entered,
+    /// In recovery. The timer goes on where `keeps_timer`.
+    Recovering { keeps_timer: bool },
+    /// Out of recovery from now on.
+    Left,
+}
+
+/// The built-in recoveries, without an indirect call.
+#[derive(Debug, Clone)]
+pub(super) enum Recovery {
+    Duplicates(Duplicates),
+    Sack(Sack),
+}
+
+impl Recovery {
+    pub(super) fn new(kind: LossRecovery) -> Self {
+        match kind {
+            LossRecovery::Reno => Self::Duplicates(Duplicates::new(false)),
+            LossRecovery::NewReno => Self::Duplicates(Duplicates::new(true)),
+            LossRecovery::Sack => Self::Sack(Sack::default()),
+        }
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        match self {
+            Self::Duplicates(recovery) => recovery.is_active(),
+            Self::Sack(recovery) => recovery.is_active(),
+        }
+    }
+
+    /// Takes an acknowledgement.
+    pub(super) fn on_ack(&mut self, ack: Ack<'_>, track: &mut Track, window: &mut Adjustment) -> Outcome {
+        match self {
+            Self::Duplicates(recovery) => recovery.on_ack(ack, track, window),
+            Self::Sack(recovery) => recovery.on_ack(ack, track, window),
+        }
+    }
+
+    /// The retransmission timer has expired; the track stands at its beginning again.
+    pub(super) fn on_timeout(&mut self, track: &Track) {
+        match self {
+            Self::Duplicates(recovery) => recovery.on_timeout(track),
+            Self::Sack(recovery) => recovery.on_timeout(track),
+        }
+    }
+
+    /// The segment that may leave now.
+    pub(super) fn next_segment(&mut self, track: &mut Track) -> Option<u64> {
+        match self {
+            Self::Duplicates(recovery) => recovery.next_segment(track),
+            Self::Sack(recovery) => recovery.next_segment(track),
+        }
+    }
+}
+
+/// Duplicates that make a loss (RFC 5681 section 3.2).
+const DUPLICATE_THRESHOLD: u64 = 3;
+
+/// Reduces the window on a loss, unless it has been for a mark. Segments sent on the first duplicates
+/// (`limited`, RFC 3042) are left out of the flight.
+fn reduce(ack: Ack<'_>, limited: u64, track: &mut Track, window: &mut Adjustment) {
+    if !ack.is_reduced {
+        let flight = (track.flight() - limited) as f64;
+        track.ssthresh = window.reduce(track.cwnd, flight, Cause::Loss);
+        track.cwnd = track.ssthresh;
+    }
+}

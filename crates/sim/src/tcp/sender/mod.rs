@@ -1,0 +1,356 @@
+//! The sending end.
+
+mod config;
+
+pub use config::{SenderConfig, SenderStatistics};
+
+use super::congestion::{Acked, Adjustment, Cause, Congestion, WindowAdjustment};
+use super::recovery::{Ack, Outcome, Recovery};
+use super::rto::{LazyTimer, RetransmissionTimeout};
+use super::segment::{HEADERS, SackBlocks, Segment, SegmentKind};
+use super::track::Track;
+use seaway_link::{Node, Packet, Port};
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+
+/// Sends one transfer after the other, each over a connection of its own.
+///
+/// # Driving contract
+/// That of [`Node`]; in addition [`open`](Self::open), [`set_quiet`](Self::set_quiet) and [`close`](Self::close) are
+/// inputs. Data comes in by [`Node::handle_packet`] as acknowledgements of the connection that is open.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    config: SenderConfig,
+    connection: u32,
+    phase: Phase,
+    track: Track,
+    recovery: Recovery,
+    adjustment: Adjustment,
+    rto: RetransmissionTimeout,
+    timer: LazyTimer,
+    /// The segment whose round trip is timed, and when it was sent.
+    timed: Option<(u64, Timestamp)>,
+    last_sent: Option<Timestamp>,
+    /// Payload of the last segment of the transfer.
+    last_length: u32,
+    /// The lowest segment at the last timeout: the next one for the same leaves the threshold alone.
+    timed_out: Option<u64>,
+    /// One above what was on its way when the window was last reduced for a mark.
+    reduced_to: Option<u64>,
+    owes_cwr: bool,
+    round_trip: Option<TimeDelta>,
+    statistics: SenderStatistics,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// There is no connection.
+    Closed,
+    /// Waits for the answer to a SYN; `is_due` where one has to be sent.
+    Opening {
+        is_due: bool,
+        sent: Option<Timestamp>,
+        timeouts: u32,
+    },
+    Open,
+}
+
+impl Sender {
+    /// A sender without a connection.
+    pub fn new(config: SenderConfig) -> Self {
+        Self {
+            config,
+            connection: 0,
+            phase: Phase::Closed,
+            track: Track::new(config.initial_window(), 0),
+            recovery: Recovery::new(config.recovery),
+            adjustment: Adjustment::new(config.congestion),
+            rto: RetransmissionTimeout::new(config.min_rto),
+            timer: LazyTimer::default(),
+            timed: None,
+            last_sent: None,
+            last_length: config.payload().as_bytes() as u32,
+            timed_out: None,
+            reduced_to: None,
+            owes_cwr: false,
+            round_trip: None,
+            statistics: SenderStatistics::default(),
+        }
+    }
+
+    /// What it has done so far.
+    pub const fn statistics(&self) -> SenderStatistics {
+        self.statistics
+    }
+
+    /// How it works.
+    pub const fn config(&self) -> &SenderConfig {
+        &self.config
+    }
+
+    /// The congestion window in segments.
+    pub const fn congestion_window(&self) -> f64 {
+        self.track.cwnd
+    }
+
+    /// The smoothed round-trip time of the present connection.
+    pub fn smoothed_rtt(&self) -> Option<TimeDelta> {
+        self.rto.smoothed()
+    }
+
+    /// The sample of the round-trip time that the last input gave, once.
+    pub const fn take_round_trip(&mut self) -> Option<TimeDelta> {
+        self.round_trip.take()
+    }
+
+    /// Whether there is no connection: none was opened yet, or all of its data has been acknowledged.
+    pub fn is_closed(&self) -> bool {
+        self.phase == Phase::Closed
+    }
+
+    /// Opens a new connection and transfers `amount` of payload by it; without end where `None`. A connection that
+    /// is still there is given up.
+    pub fn open(&mut self, amount: Option<DataSize>) {
+        let full = self.config.payload().as_bytes();
+        let (segments, last_length) = match amount.map(DataSize::as_bytes) {
+            None => (u64::MAX, full),
+            Some(bytes) => (bytes.div_ceil(full), bytes - bytes.saturating_sub(1) / full * full),
+        };
+        let Self { config, connection, statistics, .. } = *self;
+        let is_quiet = self.track.is_quiet;
+        *self = Self {
+            connection: connection + 1,
+            statistics,
+            last_length: last_length as u32,
+            track: Track { is_quiet, ..Track::new(config.initial_window(), segments) },
+            phase: match config.handshake {
+                true => Phase::Opening { is_due: true, sent: None, timeouts: 0 },
+                false => Phase::Open,
+            },
+            ..Self::new(config)
+        };
+    }
+
+    /// Whether the application has nothing new to send for the time being. What is on its way is still looked after.
+    pub const fn set_quiet(&mut self, is_quiet: bool) {
+        self.track.is_quiet = is_quiet;
+    }
+
+    /// Whether it has been told that there is nothing new to send.
+    pub const fn is_quiet(&self) -> bool {
+        self.track.is_quiet
+    }
+
+    /// Gives up the connection: sends no more.
+    pub fn close(&mut self) {
+        self.phase = Phase::Closed;
+        self.timer.stop();
+    }
+
+    fn on_syn_ack(&mut self, now: Timestamp) {
+        let Phase::Opening { sent, timeouts, .. } = self.phase else { return };
+        self.phase = Phase::Open;
+        self.timer.stop();
+        match (timeouts, sent) {
+            (0, Some(sent)) => self.on_round_trip(now.since(sent)),
+            _ => self.rto.after_syn_timeout(),
+        }
+        // RFC 6928 section 2: one lost SYN may be an accident.
+        if timeouts > 1 {
+            self.track.cwnd = 1.0;
+        }
+    }
+
+    fn on_round_trip(&mut self, sample: TimeDelta) {
+        self.rto.on_sample(sample);
+        self.round_trip = Some(sample);
+    }
+
+    fn on_ack(&mut self, now: Timestamp, next: u64, echo: bool, sacked: &SackBlocks) {
+        if next < self.track.una || next > self.track.high {
+            self.statistics.invalid += u64::from(next > self.track.high);
+            return;
+        }
+        let was_limited = self.track.is_window_limited();
+        let newly = next - self.track.una;
+        if newly > 0 {
+            self.on_new_ack(now, next);
+        }
+        let is_reduced = self.reduced_to.is_some_and(|to| self.track.una < to);
+        if self.config.ecn {
+            self.on_echo(newly, echo);
+        }
+        let ack = Ack { newly, sacked, is_reduced };
+        let outcome = self.recovery.on_ack(ack, &mut self.track, &mut self.adjustment);
+        self.after_ack(now, newly, outcome);
+        let may_grow = outcome == Outcome::Open && newly > 0 && was_limited && !(echo && self.config.ecn);
+        if may_grow {
+            self.grow(now, newly);
+        }
+        if self.track.una == self.track.end {
+            self.close();
+        }
+    }
+
+    fn on_new_ack(&mut self, now: Timestamp, next: u64) {
+        self.track.una = next;
+        self.track.next = self.track.next.max(next);
+        if let Some((number, sent)) = self.timed
+            && number < next
+        {
+            self.timed = None;
+            self.on_round_trip(now.since(sent));
+        }
+    }
+
+    /// The timer runs on from an acknowledgement of new data (RFC 6298 section 5.3).
+    fn after_ack(&mut self, now: Timestamp, newly: u64, outcome: Outcome) {
+        self.statistics.recoveries += u64::from(outcome == Outcome::Entered);
+        let keeps_timer = matches!(outcome, Outcome::Recovering { keeps_timer: true });
+        if newly == 0 || keeps_timer {
+            return;
+        }
+        if self.track.flight() == 0 {
+            self.timer.stop();
+        } else {
+            self.timer.set(now + self.rto.get());
+        }
+    }
+
+    fn grow(&mut self, now: Timestamp, newly: u64) {
+        let track = &mut self.track;
+        if track.in_slow_start() {
+            // At most a segment an acknowledgement (RFC 5681 section 3.1, equation 2).
+            track.cwnd += 1.0;
+        } else {
+            let acked = Acked { now, segments: newly, srtt: self.rto.smoothed().unwrap_or_default() };
+            track.cwnd = self.adjustment.grow(track.cwnd, acked);
+        }
+    }
+
+    /// Reduces the window for a mark, once for what is on its way (RFC 3168 section 6.1.2).
+    fn on_echo(&mut self, newly: u64, echo: bool) {
+        let track = &mut self.track;
+        self.adjustment.on_echo(track.una, newly, echo, track.high);
+        // The acknowledgement of the very last of it may still carry the echo.
+        let is_done = self.reduced_to.is_some_and(|to| track.una <= to);
+        if !echo || is_done || self.recovery.is_active() {
+            return;
+        }
+        let flight = track.flight() + newly;
+        track.ssthresh = self.adjustment.reduce(track.cwnd, flight as f64, Cause::Mark);
+        track.cwnd = track.cwnd.min(track.ssthresh);
+        self.reduced_to = Some(track.high);
+        self.owes_cwr = true;
+        self.statistics.mark_reductions += 1;
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.statistics.timeouts += 1;
+        self.rto.back_off();
+        if let Phase::Opening { is_due, timeouts, .. } = &mut self.phase {
+            (*is_due, *timeouts) = (true, *timeouts + 1);
+            return;
+        }
+        let track = &mut self.track;
+        if self.timed_out != Some(track.una) {
+            // In recovery the flight counts what has long left the network; the window does not.
+            let flight = (track.flight() as f64).min(track.cwnd);
+            track.ssthresh = self.adjustment.reduce(track.cwnd, flight, Cause::Timeout);
+        }
+        self.timed_out = Some(track.una);
+        self.timed = None;
+        track.cwnd = 1.0;
+        track.next = track.una;
+        self.recovery.on_timeout(track);
+        self.timer.set(now + self.rto.get());
+    }
+
+    fn poll_syn(&mut self, now: Timestamp) -> Option<SegmentKind> {
+        let Phase::Opening { is_due: is_due @ true, sent, .. } = &mut self.phase else { return None };
+        (*is_due, *sent) = (false, Some(now));
+        self.timer.set(now + self.rto.get());
+        Some(SegmentKind::Syn)
+    }
+
+    fn poll_data(&mut self, now: Timestamp) -> Option<(SegmentKind, Ecn)> {
+        if self.phase != Phase::Open {
+            return None;
+        }
+        self.restart_after_idle(now);
+        let highest = self.track.high;
+        let number = self.recovery.next_segment(&mut self.track)?;
+        let is_new = number >= highest;
+        self.note_sent(now, number, is_new);
+        let is_last = number + 1 == self.track.end;
+        let length = if is_last { self.last_length } else { self.config.payload().as_bytes() as u32 };
+        let cwr = is_new && std::mem::take(&mut self.owes_cwr);
+        let ecn = match (self.config.ecn && is_new, self.config.congestion) {
+            // Section 6.1.5: what is sent again is not marked capable.
+            (false, _) => Ecn::NotEct,
+            (true, Congestion::Dctcp) => Ecn::Ect1,
+            (true, _) => Ecn::Ect0,
+        };
+        Some((SegmentKind::Data { number, length, is_last, cwr }, ecn))
+    }
+
+    /// A window that has not been used for a timeout says nothing about the path any more (RFC 5681 section 4.1).
+    fn restart_after_idle(&mut self, now: Timestamp) {
+        let is_idle = self.track.flight() == 0 && self.last_sent.is_some_and(|at| now - at > self.rto.get());
+        if is_idle {
+            self.track.cwnd = self.track.cwnd.min(self.config.initial_window());
+        }
+    }
+
+    fn note_sent(&mut self, now: Timestamp, number: u64, is_new: bool) {
+        self.statistics.segments += 1;
+        self.last_sent = Some(now);
+        if is_new {
+            self.timed = self.timed.or(Some((number, now)));
+        } else {
+            self.statistics.resent += 1;
+            // Karn: nobody can tell which copy an acknowledgement is for.
+            self.timed = self.timed.filter(|(timed, _)| *timed != number);
+        }
+        if !self.timer.is_running() {
+            self.timer.set(now + self.rto.get());
+        }
+    }
+}
+
+impl Node<Segment> for Sender {
+    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Segment>) {
+        if packet.payload.connection != self.connection || self.is_closed() {
+            return;
+        }
+        match packet.payload.kind {
+            SegmentKind::SynAck => self.on_syn_ack(now),
+            SegmentKind::Ack { next, echo, sacked } if self.phase == Phase::Open => {
+                self.on_ack(now, next, echo, &sacked);
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        if self.timer.expires(now) {
+            self.on_timeout(now);
+        }
+    }
+
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Segment>)> {
+        let (kind, ecn) = match self.poll_syn(now) {
+            Some(syn) => (syn, Ecn::NotEct),
+            None => self.poll_data(now)?,
+        };
+        let payload = match kind {
+            SegmentKind::Data { length, .. } => DataSize::from_bytes(u64::from(length)),
+            _ => DataSize::ZERO,
+        };
+        let segment = Segment { connection: self.connection, kind };
+        Some((Port(0), Packet::new(HEADERS + payload, ecn, segment)))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.timer.wake_up()
+    }
+}

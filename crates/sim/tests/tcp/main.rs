@@ -1,0 +1,6 @@
+//! TCP over real links: recovery of given losses, laws of throughput, sharing.
+
+mod laws;
+mod on_off;
+mod path;
+mod recovery;
