@@ -322,3 +322,35 @@ fn clocks_that_have_run_for_long_are_understood() {
         }
     }
 }
+
+#[test]
+fn reordering_is_no_loss() {
+    let mut run = run("fixed", reordering(ms(20), ms(8), 4), reordering(ms(20), ms(8), 5));
+    run.until(at(10_000));
+    let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
+    assert!(received.reordered > 100 && received.missing == received.reordered, "{received:#?}");
+    assert_eq!((received.frames.lost, received.refused.duplicates), (0, received.repair.packets));
+    assert!(received.frames.displayed >= 248, "{received:#?}");
+    assert!(received.requests <= received.reordered / 4, "three later packets are rare: {received:#?}");
+    assert!(sent.late * 20 < sent.sent.packets, "{sent:#?}");
+}
+
+#[test]
+fn marks_come_back() {
+    for feedback in [FeedbackFormat::Native, FeedbackFormat::Ccfb] {
+        let config = SenderConfig { feedback, ecn: seaway_units::Ecn::Ect0, ..config("tfrc") };
+        let mut run = Run::new(
+            sender(Timestamp::ZERO, config),
+            receiver(Timestamp::ZERO),
+            ideal(ms(20)),
+            ideal(ms(20)),
+        );
+        run.mark_every = 100;
+        run.until(at(10_000));
+        let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
+        let marked = received.with_ecn(seaway_units::Ecn::Ce);
+        assert!(marked > 5 && marked - sent.marked <= 2, "{feedback:?}: {marked} {}", sent.marked);
+        assert_eq!(sent.lost, 0);
+        assert_eq!(run.sender.controller().phase(), "congestion avoidance", "{feedback:?}");
+    }
+}

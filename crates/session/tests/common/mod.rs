@@ -5,7 +5,7 @@ use bytes::Bytes;
 use seaway_control::StreamId;
 use seaway_control::policy::Direct;
 use seaway_session::*;
-use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
 
 pub(crate) const LIMITS: Limits =
@@ -63,6 +63,12 @@ pub(crate) fn ideal(delay: TimeDelta) -> Path {
 pub(crate) fn lossy(delay: TimeDelta, loss: f64, seed: u64) -> Path {
     let mut luck = Luck::new(seed);
     Box::new(move |now, _| (luck.draw() >= loss).then_some(now + delay))
+}
+
+/// Each packet is late by up to `jitter` more, whatever the others are: they overtake one another.
+pub(crate) fn reordering(delay: TimeDelta, jitter: TimeDelta, seed: u64) -> Path {
+    let mut luck = Luck::new(seed);
+    Box::new(move |now, _| Some(now + delay + jitter.mul_f64(luck.draw())))
 }
 
 /// A drop-tail queue of `queue` before a server of `rate`.
@@ -153,6 +159,9 @@ pub(crate) struct Run {
     pub(crate) back: Path,
     /// Messages cross as bytes.
     pub(crate) bytes: bool,
+    /// A queue marks every n-th packet that lets itself be marked; 0 for none.
+    pub(crate) mark_every: u64,
+    marks: u64,
     /// Every message that leaves, either way.
     pub(crate) tap: Option<std::rc::Rc<std::cell::RefCell<Vec<Message>>>>,
     flying: BTreeMap<(Timestamp, u64), (bool, Transmit)>,
@@ -173,6 +182,8 @@ impl Run {
             there,
             back,
             bytes: false,
+            mark_every: 0,
+            marks: 0,
             tap: None,
             flying: BTreeMap::new(),
             order: 0,
@@ -239,7 +250,12 @@ impl Run {
         } else {
             transmit.message
         };
-        let received = Received { at: self.now, ecn: transmit.ecn, message };
+        let mut ecn = transmit.ecn;
+        if self.mark_every > 0 && ecn.is_capable() {
+            self.marks += 1;
+            ecn = if self.marks.is_multiple_of(self.mark_every) { Ecn::Ce } else { ecn };
+        }
+        let received = Received { at: self.now, ecn, message };
         if to_receiver {
             self.receiver.handle_message(self.now, received);
         } else {
