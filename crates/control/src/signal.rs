@@ -12,7 +12,7 @@ pub enum LocalSignal {
         min: Bitrate,
         /// The first rate, for controllers that have no slow start of their own.
         start: Bitrate,
-        /// Never above.
+        /// The target is never above; the pace may be, so that a large frame does not wait.
         max: Bitrate,
     },
     /// The send queue.

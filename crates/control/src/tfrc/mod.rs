@@ -172,8 +172,12 @@ impl RateController for Tfrc {
     }
 
     fn allowance(&self, lane: Lane) -> Allowance {
-        let (allowed, total) = (self.allowed().as_bps_f64(), self.total().as_bps_f64());
-        let factor = if allowed > 0.0 { total / allowed } else { 1.0 };
+        // What the encoders cannot use bounds the target, not the pace: a large frame leaves as fast as the network
+        // was found to carry, which RFC 5348 section 8.2.1 bounds for a data-limited sender.
+        let allowed = self.allowed();
+        let pace =
+            if self.limits.max == Bitrate::ZERO { Bitrate::ZERO } else { allowed.max(self.limits.min) };
+        let factor = if allowed > Bitrate::ZERO { pace.as_bps_f64() / allowed.as_bps_f64() } else { 1.0 };
         self.connections()
             .get(usize::from(lane.0))
             .map_or(Allowance::paced(Bitrate::ZERO), |lane| lane.allowance(factor))
