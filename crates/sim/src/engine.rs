@@ -257,7 +257,8 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             Ok(element) => self.settle_element(element),
             Err(agent) => self.settle_agent(agent),
         };
-        self.schedule.set(node, due);
+        // What an input has just made overdue is due now.
+        self.schedule.set(node, due.map(|due| due.max(self.now)));
     }
 
     fn settle_element(&mut self, element: usize) -> Option<Timestamp> {
