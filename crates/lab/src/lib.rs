@@ -6,6 +6,8 @@
 
 mod activity;
 mod agent;
+#[cfg(test)]
+mod books;
 mod build;
 mod cargo;
 pub mod decisions;

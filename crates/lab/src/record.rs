@@ -30,6 +30,8 @@ impl Tag {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pub(crate) flows: Vec<FlowRecord>,
+    /// Packets that were sent and neither arrived nor were dropped yet.
+    on_their_way: u64,
 }
 
 /// What is recorded of a flow.
@@ -113,7 +115,14 @@ impl Recorder {
             back: None,
             bins: vec![Bin::default(); bins],
         };
-        Self { flows: windows.iter().map(record).collect() }
+        Self { flows: windows.iter().map(record).collect(), on_their_way: 0 }
+    }
+}
+
+#[cfg(test)]
+impl Recorder {
+    pub(crate) const fn on_their_way(&self) -> u64 {
+        self.on_their_way
     }
 }
 
@@ -137,6 +146,7 @@ impl FlowRecord {
 
 impl Observer<Cargo> for Recorder {
     fn on_sent(&mut self, now: Timestamp, packet: &Packet<Envelope<Cargo>>) {
+        self.on_their_way += 1;
         let tag = Tag::of(packet.flow);
         let flow = &mut self.flows[tag.flow];
         if tag.is_back {
@@ -152,6 +162,7 @@ impl Observer<Cargo> for Recorder {
     }
 
     fn on_delivered(&mut self, now: Timestamp, packet: &Packet<Envelope<Cargo>>) {
+        self.on_their_way -= 1;
         let tag = Tag::of(packet.flow);
         let flow = &mut self.flows[tag.flow];
         let delay = now - packet.payload.sent();
@@ -170,6 +181,7 @@ impl Observer<Cargo> for Recorder {
     }
 
     fn on_dropped(&mut self, _element: ElementId, dropped: &Dropped<Envelope<Cargo>>) {
+        self.on_their_way -= 1;
         let tag = Tag::of(dropped.packet.flow);
         let flow = &mut self.flows[tag.flow];
         if tag.is_back {

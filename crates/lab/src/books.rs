@@ -1,0 +1,131 @@
+//! Random valid scenarios keep the books: what was sent arrived, was lost, or is still on its way, on every link and
+//! in every flow; and the same scenario again gives the same run.
+
+use crate::build::World;
+use crate::run::{Options, run};
+use crate::scenario::{Scenario, Text};
+use proptest::prelude::*;
+use seaway_units::Timestamp;
+use std::fmt::Write;
+use std::ops::ControlFlow;
+
+/// A link of a chain: its rate in kbit/s, its delay in ms, its queue, its loss, its outage.
+fn link() -> impl Strategy<Value = String> {
+    let queue = prop_oneof![
+        (1..60u32).prop_map(|packets| format!("{{ kind = \"drop-tail\", packets = {packets} }}")),
+        (50..500u32).prop_map(|time| format!("{{ kind = \"drop-tail\", time = \"{time} ms\" }}")),
+        Just("{ kind = \"codel\" }".to_owned()),
+        Just("{ kind = \"pie\" }".to_owned()),
+        Just("{ kind = \"dualpi2\" }".to_owned()),
+    ];
+    let loss = prop_oneof![
+        Just(String::new()),
+        (0.0..0.3f64).prop_map(|rate| format!("loss = {{ kind = \"independent\", rate = {rate:.3} }}\n")),
+        (0.01..0.2f64, 1.5..6.0f64).prop_map(|(mean, burst)| {
+            format!("loss = {{ kind = \"gilbert-elliott\", mean = {mean:.3}, burst = {burst:.1} }}\n")
+        }),
+    ];
+    let extra = prop_oneof![
+        Just(""),
+        Just("jitter = { kind = \"rfc8868\", std = \"5 ms\" }\n"),
+        Just("outage = [[\"1 s\", \"1.5 s\"]]\n"),
+        Just("steps = [[\"1 s\", \"300 kbit/s\"], [\"2 s\", \"5 Mbit/s\"]]\n"),
+    ];
+    (200..20_000u32, 0..80u32, queue, loss, extra).prop_map(|(rate, delay, queue, loss, extra)| {
+        format!(
+            "both = true\nrate = \"{rate} kbit/s\"\ndelay = \"{delay} ms\"\nqueue = {queue}\n{loss}{extra}"
+        )
+    })
+}
+
+/// A flow along the chain or against it.
+fn flow() -> impl Strategy<Value = String> {
+    let media = (
+        prop_oneof![Just("fixed"), Just("tfrc")],
+        prop_oneof![
+            Just("{ kind = \"saturated\" }"),
+            Just("{ kind = \"frames\" }"),
+            Just("{ kind = \"frames\", model = \"periodic\" }"),
+            Just("{ kind = \"cbr\", rate = \"400 kbit/s\" }"),
+        ],
+        any::<bool>(),
+    )
+        .prop_map(|(control, source, repair)| {
+            let repair = if repair { "repair = { retransmit = true }\n" } else { "" };
+            format!("kind = \"media\"\ncontrol = \"{control}\"\nsource = {source}\n{repair}")
+        });
+    let udp = (10..3000u32).prop_map(|rate| format!("kind = \"udp\"\nrate = \"{rate} kbit/s\"\n"));
+    let times = prop_oneof![
+        Just(""),
+        Just("start = { uniform = [\"0 s\", \"1 s\"] }\nstop = \"2.5 s\"\n"),
+        Just("pause = [[\"1 s\", \"2 s\"]]\n"),
+    ];
+    (prop_oneof![media, udp], times, 1..3u32)
+        .prop_map(|(kind, times, count)| format!("{kind}{times}count = {count}\n"))
+}
+
+fn scenario() -> impl Strategy<Value = String> {
+    let flows = prop::collection::vec((flow(), any::<bool>()), 1..4);
+    (prop::collection::vec(link(), 1..4), flows, any::<u32>()).prop_map(|(links, flows, seed)| {
+        let mut text =
+            format!("schema = 1\nname = \"random\"\nduration = \"3 s\"\nwarmup = \"0.5 s\"\nseed = {seed}\n");
+        let last = links.len();
+        for (index, link) in links.iter().enumerate() {
+            let ends = format!("name = \"l{index}\"\nfrom = \"n{index}\"\nto = \"n{}\"", index + 1);
+            let _ = write!(text, "[[link]]\n{ends}\n{link}");
+        }
+        for (index, (flow, against)) in flows.iter().enumerate() {
+            let (from, to) = if *against { (last, 0) } else { (0, last) };
+            let _ = write!(text, "[[flow]]\nname = \"f{index}\"\nfrom = \"n{from}\"\nto = \"n{to}\"\n{flow}");
+        }
+        text
+    })
+}
+
+fn check_books(scenario: &Scenario) -> Result<(), TestCaseError> {
+    let mut world =
+        World::new(scenario, Options::default()).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let end = Timestamp::ZERO + scenario.duration;
+    world.engine.run_until(end);
+    let mut inside = 0;
+    for (name, element) in &world.links {
+        let link = world.engine.link(*element).expect("every element is a link");
+        let books = link.statistics(end);
+        prop_assert_eq!(
+            books.arrivals.packets,
+            books.delivered.packets + books.drops.total() + books.inside,
+            "{}",
+            name
+        );
+        inside += books.inside;
+    }
+    let recorder = world.engine.observer();
+    prop_assert_eq!(
+        recorder.on_their_way(),
+        inside,
+        "packets sent, but neither received nor lost nor in a link"
+    );
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn random_scenarios_keep_the_books(text in scenario()) {
+        let scenario = Scenario::parse(Text::alone("random", &text), &[])
+            .map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+        check_books(&scenario)?;
+        let mut last = seaway_units::TimeDelta::ZERO;
+        let mut once = |series| {
+            let options = Options { series, ..Options::default() };
+            run(&scenario, options, &mut |now| {
+                assert!(now > last || last == scenario.duration, "time ran back");
+                last = now;
+                ControlFlow::Continue(())
+            })
+        };
+        let (first, again) = (once(false), once(true));
+        prop_assert_eq!(first.unwrap().summary, again.unwrap().summary);
+    }
+}
