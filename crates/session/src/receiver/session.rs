@@ -35,6 +35,9 @@ pub(super) struct Session {
     pub(super) announcement: Announcement,
     pub(super) source: AnyFeedbackSource,
     heard: Timestamp,
+    /// The latest that the receiving half and the buffer were told; an arrival may be older than a timeout
+    /// that was handled before it was read.
+    present: Timestamp,
     closed: bool,
     /// By [`SourceId::index`].
     pub(super) logs: Vec<Option<Box<ArrivalLog>>>,
@@ -111,6 +114,7 @@ impl Session {
         Ok(Self {
             source: receiving_half(&announcement)?,
             heard: now,
+            present: now,
             closed: false,
             logs: Vec::new(),
             lanes: Vec::new(),
@@ -216,7 +220,8 @@ impl Session {
         statistics.ecn[usize::from(ecn.bits())] += 1;
         self.rtt = control.rtt.or(self.rtt);
         let arrival = self.arrival(at, ecn, size, source, control, packet.marker);
-        self.source.on_arrival(at, &arrival);
+        self.present = self.present.max(at);
+        self.source.on_arrival(self.present, &arrival);
         if let Some(observer) = observer {
             observer.on_arrival(at, &arrival);
         }
@@ -353,7 +358,7 @@ impl Session {
             return false;
         };
         if let Some(buffer) = &mut self.buffer {
-            buffer.insert(at, DataSize::from_bytes(packet.payload.len() as u64));
+            buffer.insert(self.present, DataSize::from_bytes(packet.payload.len() as u64));
         }
         let state = &mut self.streams[usize::from(stream.0)];
         match state.assembly.insert(at, packet.timestamp, marking, packet.payload) {
@@ -386,6 +391,7 @@ impl Session {
         events: &mut Events<ReceiverEvent>,
         statistics: &mut ReceiverStatistics,
     ) {
+        self.present = self.present.max(now);
         if self.source.poll_timeout().is_some_and(|due| due <= now) {
             self.source.handle_timeout(now);
         }

@@ -79,6 +79,8 @@ pub(super) struct Evidence {
     report_clock: Option<u64>,
     twcc_clock: u64,
     last_feedback: Option<Timestamp>,
+    /// When the message in hand arrived.
+    arrived: Timestamp,
 }
 
 /// What a message told of one lane beside its packets.
@@ -102,6 +104,7 @@ impl Evidence {
             report_clock: None,
             twcc_clock: 0,
             last_feedback: None,
+            arrived: Timestamp::ZERO,
         }
     }
 
@@ -134,6 +137,7 @@ impl Sender {
             self.statistics.refused.strangers += 1;
             return;
         };
+        self.evidence.arrived = received.at.min(now);
         let mut feedback = false;
         for packet in rtcp::packets(octets) {
             match packet.and_then(rtcp::Message::parse) {
@@ -163,7 +167,7 @@ impl Sender {
                 false
             }),
             M::Tfrc(report) => self.about(now, report.sender_ssrc, report.media_ssrc).is_some_and(|source| {
-                self.on_echo(now, source.lane, report.echo, report.delay);
+                self.on_echo(source.lane, report.echo, report.delay);
                 let peer = &mut self.evidence.lane(source.lane).peer;
                 peer.loss_event_rate = Some(report.loss_event_rate);
                 peer.new_loss_event = report.new_loss;
@@ -186,7 +190,7 @@ impl Sender {
             }
             M::BufferAware(report) => {
                 self.about(now, report.sender_ssrc, report.media_ssrc).is_some_and(|source| {
-                    self.on_echo(now, source.lane, report.echo, report.delay);
+                    self.on_echo(source.lane, report.echo, report.delay);
                     let (held, capacity) = (report.held, report.capacity);
                     self.evidence.lane(source.lane).peer.buffer = Some(BufferLevel { held, capacity });
                     true
@@ -304,12 +308,12 @@ impl Sender {
     }
 
     /// The receiver echoes a send time and says how long it held the packet.
-    fn on_echo(&mut self, now: Timestamp, lane: Lane, echo: MicrosClock, delay: TimeDelta) {
+    fn on_echo(&mut self, lane: Lane, echo: MicrosClock, delay: TimeDelta) {
         let Some(id) = self.history.find_echo(lane, echo) else {
             self.statistics.refused.unmatched += 1;
             return;
         };
-        let rtt = self.history.sent_at(id).map(|sent| now - sent - delay);
+        let rtt = self.history.sent_at(id).map(|sent| self.evidence.arrived - sent - delay);
         let evidence = self.evidence.lane(lane);
         evidence.peer.echoed = Some(id);
         evidence.echoed_rtt = rtt;
@@ -436,7 +440,7 @@ impl Sender {
             let (id, held) = evidence.newest?;
             // Only news of a packet tells of the present path.
             packets.binary_search_by_key(&id, |report| report.packet.id).ok()?;
-            Some(now - self.history.sent_at(id)? - held)
+            Some(self.evidence.arrived - self.history.sent_at(id)? - held)
         };
         let sample = evidence.echoed_rtt.or_else(from_newest);
         let rtt = sample.and_then(|sample| self.round_trip.on_sample(sample));
