@@ -23,6 +23,7 @@ mod decision;
 mod feedback;
 mod feedback_source;
 mod fixed;
+pub mod gcc;
 pub mod multfrc;
 pub mod nada;
 mod packet;

@@ -12,6 +12,7 @@ use crate::decision::{Decision, Gauge};
 use crate::feedback::{BufferLevel, Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::fixed::{Fixed, FixedFeedback};
+use crate::gcc::Gcc;
 use crate::multfrc::{Multfrc, MultfrcReceiver};
 use crate::nada::{Nada, NadaReceiver};
 use crate::packet::{Lane, SentPacket, Stamp};
@@ -82,6 +83,7 @@ pub const CONTROLLERS: &[ControllerInfo] = &[
     BufferAware::TYPE_2,
     Window::INFO,
     Nada::INFO,
+    Gcc::INFO,
 ];
 
 /// Makes both halves of the controller that `spec` names.
@@ -244,7 +246,7 @@ macro_rules! dispatch {
 
 any!(
     /// The sending half of a built-in controller. The trait stays usable as `Box<dyn RateController>` too.
-    AnyController { Fixed(Fixed), Tfrc(Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), BufferAware(BufferAware), Window(Window), Nada(Nada) }
+    AnyController { Fixed(Fixed), Tfrc(Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), BufferAware(BufferAware), Window(Window), Nada(Nada), Gcc(Gcc) }
 );
 
 any!(
@@ -253,7 +255,7 @@ any!(
 );
 
 macro_rules! controller {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Multfrc Ctfrc BufferAware Window Nada], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Multfrc Ctfrc BufferAware Window Nada Gcc], $half => $call) };
 }
 
 macro_rules! source {

@@ -19,6 +19,9 @@ const VARIANTS: &[&str] = &[
     "buffer-type1(gamma=adverse, dynamic=on, packet_time=5 ms)",
     "nada(side=sender, ploss_clock=packet)",
     "nada(variant=draft)",
+    "gcc(variant=draft)",
+    "gcc(loss=2024, probing=off)",
+    "gcc(variant=draft, kalman=literal)",
 ];
 
 #[test]

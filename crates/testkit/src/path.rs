@@ -9,7 +9,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use seaway_control::parts::Ewma;
 use seaway_control::{
     Allowance, Arrival, BufferLevel, Content, Fate, Feedback, FeedbackSource, Gauge, Lane, PacketId,
-    PacketReport, PeerReport, RateController, SentPacket, StreamId,
+    PacketReport, PeerReport, Probe, ProbeId, RateController, SentPacket, StreamId,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::cmp::Reverse;
@@ -139,6 +139,14 @@ pub struct PathRun<C, S> {
     held: f64,
     held_at: Timestamp,
     playing: bool,
+    probe: Option<ActiveProbe>,
+}
+
+/// A probe that is leaving.
+#[derive(Debug, Clone, Copy)]
+struct ActiveProbe {
+    probe: Probe,
+    next_at: Timestamp,
 }
 
 #[derive(Debug)]
@@ -177,6 +185,7 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
             passed: 0,
             link_free_at: Timestamp::ZERO,
             lanes: Vec::new(),
+            probe: None,
             held: 0.0,
             held_at: Timestamp::ZERO,
             playing: false,
@@ -198,6 +207,7 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
         self.counters = Counters::default();
         let end = self.now + span;
         loop {
+            self.send_probe();
             self.send();
             let Some(next) = self.next_instant().filter(|next| *next <= end) else { break };
             self.now = next.max(self.now);
@@ -226,7 +236,9 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
 
     fn next_instant(&self) -> Option<Timestamp> {
         let event = self.events.peek().map(|Reverse((at, _))| *at);
-        let timers = [event, self.controller.poll_timeout(), self.source.poll_timeout(), self.next_send()];
+        let probe = self.probe.map(|active| active.next_at);
+        let timers =
+            [event, probe, self.controller.poll_timeout(), self.source.poll_timeout(), self.next_send()];
         timers.into_iter().flatten().min()
     }
 
@@ -314,6 +326,28 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
         Some(due.max(Timestamp::ZERO + filled))
     }
 
+    /// Sends what is due of the probe that the controller asked for: padding beside the media.
+    fn send_probe(&mut self) {
+        loop {
+            if self.probe.is_none() {
+                let asked = self.controller.poll_probe(self.now);
+                self.probe = asked.map(|probe| ActiveProbe { probe, next_at: self.now });
+            }
+            let Some(ActiveProbe { probe, next_at }) = self.probe else { return };
+            if next_at > self.now {
+                return;
+            }
+            self.depart(0, self.now, Some(probe.id));
+            let size = probe.size.saturating_sub(self.path.packet);
+            let packets = probe.packets.saturating_sub(1);
+            let spacing = probe.rate.time_to_send(self.path.packet);
+            self.probe = spacing.filter(|_| !size.is_zero() || packets > 0).map(|spacing| ActiveProbe {
+                probe: Probe { size, packets, ..probe },
+                next_at: next_at + spacing,
+            });
+        }
+    }
+
     /// Sends what may leave now, lane after lane.
     fn send(&mut self) {
         let mut refusals = 0;
@@ -324,18 +358,20 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
             match self.due(lane, &allowance).filter(|due| *due <= self.now) {
                 Some(due) => {
                     refusals = 0;
-                    self.depart(lane, due);
+                    self.depart(lane, due, None);
                 }
                 None => refusals += 1,
             }
         }
     }
 
-    fn depart(&mut self, lane: usize, due: Timestamp) {
+    fn depart(&mut self, lane: usize, due: Timestamp, probe: Option<ProbeId>) {
         while self.lanes.len() <= lane {
             self.lanes.push(LaneState::default());
         }
-        self.produced += self.path.packet;
+        if probe.is_none() {
+            self.produced += self.path.packet;
+        }
         let backlog = if self.path.source.is_some() { self.backlog() } else { self.path.packet };
         let state = &mut self.lanes[lane];
         let packet = SentPacket {
@@ -343,13 +379,15 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
             lane: Lane(lane as u8),
             sequence: state.sequence,
             size: self.path.packet,
-            content: Content::Media(StreamId(0)),
-            probe: None,
+            content: if probe.is_some() { Content::Padding } else { Content::Media(StreamId(0)) },
+            probe,
             backlog,
         };
         self.next_packet += 1;
         state.sequence += 1;
-        state.last = Some((due, packet.size));
+        if probe.is_none() {
+            state.last = Some((due, packet.size));
+        }
         state.outstanding.push_back((packet, self.now));
         let rtt = state.rtt.and_then(|rtt| rtt.get()).map(TimeDelta::from_secs_f64);
         let stamp = self.controller.stamp(self.now, &packet);

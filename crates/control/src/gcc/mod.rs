@@ -1,0 +1,325 @@
+//! Google congestion control: libwebrtc's present form, and draft-ietf-rmcat-gcc-02.
+
+mod acked_rate;
+mod aimd;
+mod alr;
+mod arrival_group;
+mod config;
+mod current;
+mod draft;
+mod kalman;
+mod link_capacity;
+mod loss_based;
+mod overuse;
+mod probe_controller;
+mod probe_estimator;
+mod trendline;
+
+pub use config::{GccConfig, Variant};
+pub use loss_based::LossBasedConfig;
+
+use crate::allowance::{Allowance, Probe, Target};
+use crate::controller::RateController;
+use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::feedback::{Fate, Feedback};
+use crate::fixed::FixedFeedback;
+use crate::packet::{Lane, SentPacket};
+use crate::parts::{Ewma, plausible_rtt};
+use crate::registry::{ControllerInfo, Kind};
+use crate::signal::LocalSignal;
+use current::Current;
+use draft::Draft;
+use seaway_units::{Bitrate, Probability, RateRange, TimeDelta, Timestamp};
+
+/// The sending half of GCC; all is computed here, from the fate of each packet.
+#[derive(Debug, Clone)]
+pub struct Gcc {
+    form: Form,
+    limits: Option<RateRange>,
+    /// A bound that the receiver set (REMB).
+    peer_limit: Option<Bitrate>,
+    /// ms.
+    rtt: Ewma,
+    last_feedback: Option<Timestamp>,
+    feedback_every: TimeDelta,
+    /// When silence will be taken for congestion.
+    silent_at: Option<Timestamp>,
+    /// It was.
+    silenced: bool,
+    decisions: DecisionLog,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    Current(Box<Current>),
+    Draft(Box<Draft>),
+}
+
+/// The start rate where the limits give none (libwebrtc), bit/s.
+const START: f64 = 300e3;
+/// The round-trip time before the first sample (libwebrtc), ms.
+const FIRST_RTT: f64 = 200.0;
+/// Feedback comes this often, at least (draft section 3: up to 100 ms to save overhead).
+const FEEDBACK: TimeDelta = TimeDelta::from_millis(50);
+/// Without feedback for so long a verdict of over-use expires (libwebrtc),
+const VERDICT: TimeDelta = TimeDelta::from_millis(500);
+/// and after so long all that was learnt of delay (libwebrtc's stream timeout).
+const STREAM: TimeDelta = TimeDelta::from_secs(2);
+/// Silence after which the rate falls by a fifth, and again after each half of it (ours: libwebrtc closes its
+/// congestion window).
+const SILENCE: TimeDelta = TimeDelta::from_secs(1);
+const SILENCE_STEP: f64 = 0.8;
+/// How much of the past a paced burst may make up for (`burst_time`, draft section 3).
+const BURST: TimeDelta = TimeDelta::from_millis(5);
+
+impl Gcc {
+    pub(crate) const INFO: ControllerInfo = ControllerInfo {
+        name: "gcc",
+        source: "draft-ietf-rmcat-gcc-02; libwebrtc as of January 2026",
+        kind: Kind::Rate,
+        options: config::OPTIONS,
+        build: |options, setting| {
+            let config = GccConfig::from_options(options, setting)?;
+            Ok((Self::new(config).into(), FixedFeedback::new(FEEDBACK).into()))
+        },
+    };
+
+    /// A sender at 300 kbit/s until the limits say otherwise.
+    pub fn new(config: GccConfig) -> Self {
+        Self {
+            form: match config.variant {
+                Variant::Current => Form::Current(Box::new(Current::new(config, START))),
+                Variant::Draft => Form::Draft(Box::new(Draft::new(config.kalman_gain60, START))),
+            },
+            limits: None,
+            peer_limit: None,
+            rtt: Ewma::new(0.875),
+            last_feedback: None,
+            feedback_every: TimeDelta::ZERO,
+            silent_at: None,
+            silenced: false,
+            decisions: DecisionLog::new(),
+        }
+    }
+
+    /// What the estimators say, bit/s.
+    fn estimate(&self) -> f64 {
+        match &self.form {
+            Form::Current(current) => current.rate(),
+            Form::Draft(draft) => draft.rate(),
+        }
+    }
+
+    fn rate(&self) -> Bitrate {
+        let rate = Bitrate::from_bps_f64(self.estimate()).min(self.peer_limit.unwrap_or(Bitrate::MAX));
+        self.limits.map_or(rate, |limits| limits.clamp(rate))
+    }
+
+    /// What the encoders could use, bit/s.
+    fn most(&self) -> f64 {
+        self.limits.map_or(f64::INFINITY, |limits| limits.max.as_bps_f64().max(config::LEAST_RATE))
+    }
+
+    fn rtt(&self) -> f64 {
+        self.rtt.get().unwrap_or(FIRST_RTT)
+    }
+
+    /// Does something and notes what became of the rate, with the estimators' own reason or another.
+    fn change(
+        &mut self,
+        now: Timestamp,
+        reason: Option<(&'static str, Gauge, f64)>,
+        act: impl FnOnce(&mut Self),
+    ) {
+        let (before, phase_before) = (self.rate(), self.phase());
+        act(self);
+        let (after, phase) = (self.rate(), self.phase());
+        if before != after || phase != phase_before {
+            let (cause, signal, threshold) = reason.unwrap_or_else(|| self.reason());
+            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
+        }
+    }
+
+    fn reason(&self) -> (&'static str, Gauge, f64) {
+        match &self.form {
+            Form::Current(current) => current.reason(),
+            Form::Draft(draft) => {
+                let kalman = draft.kalman();
+                let signal = Gauge::new("delay_gradient", kalman.signal(), "ms");
+                (draft.cause(), signal, kalman.detector().threshold())
+            }
+        }
+    }
+
+    /// The largest round-trip time of the report, the peer's holding time taken off where it is known.
+    fn measure_rtt(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        let received = feedback.packets.iter().filter(|report| matches!(report.fate, Fate::Received { .. }));
+        let sample = feedback.rtt.or_else(|| received.map(|report| now.since(report.sent)).max());
+        if let Some(sample) = sample.and_then(plausible_rtt) {
+            self.rtt.update(sample * 1e3);
+        }
+    }
+
+    /// What a pause of feedback makes of what is known.
+    fn age(&mut self, now: Timestamp) {
+        let pause = self.last_feedback.replace(now).map_or(TimeDelta::ZERO, |at| now.since(at));
+        let rtt = TimeDelta::from_secs_f64(self.rtt() / 1e3);
+        let (expired, forgotten) = (pause > VERDICT.max(rtt), pause > STREAM);
+        match &mut self.form {
+            Form::Current(current) if forgotten => current.forget_path(),
+            Form::Current(current) if expired => current.expire(),
+            Form::Draft(draft) if forgotten => draft.forget_path(),
+            Form::Draft(draft) if expired => draft.expire(),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, now: Timestamp, rate: f64) {
+        let wanted = self.most();
+        match &mut self.form {
+            Form::Current(current) => current.start(now, rate, wanted),
+            Form::Draft(draft) => draft.set(rate, "start"),
+        }
+    }
+
+    fn silence(&self) -> TimeDelta {
+        SILENCE.max(self.feedback_every * 2) + TimeDelta::from_secs_f64(self.rtt() / 1e3)
+    }
+
+    fn listen(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        self.age(now);
+        if std::mem::take(&mut self.silenced) {
+            // What answers after silence may be another path.
+            self.start(now, self.estimate());
+        }
+        let (rtt, most) = (self.rtt(), self.most());
+        match &mut self.form {
+            Form::Current(current) => current.on_reports(now, feedback.packets, rtt, most, most),
+            Form::Draft(draft) => {
+                for report in feedback.packets {
+                    match report.fate {
+                        Fate::Received { at, .. } => draft.on_received(report.sent, at, report.packet.size),
+                        Fate::Lost => draft.on_lost(),
+                        Fate::Late { .. } => {}
+                    }
+                }
+                draft.update(now, rtt, most);
+            }
+        }
+    }
+}
+
+impl RateController for Gcc {
+    fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        if self.silent_at.is_none() {
+            self.silent_at = Some(now + self.silence());
+        }
+        if let Form::Current(current) = &mut self.form {
+            current.on_sent(now, packet);
+        }
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        self.measure_rtt(now, feedback);
+        if let Some(limit) = feedback.peer.limit {
+            let asked = Gauge::new("peer_limit", limit.as_bps_f64(), "bit/s");
+            self.change(now, Some(("limit of the peer", asked, 0.0)), |gcc| gcc.peer_limit = Some(limit));
+        }
+        let heard = feedback.packets.iter().any(|report| matches!(report.fate, Fate::Received { .. }));
+        if heard {
+            self.silent_at = None;
+        }
+        if !feedback.packets.is_empty() {
+            self.change(now, None, |gcc| gcc.listen(now, feedback));
+        }
+    }
+
+    fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
+        match signal {
+            LocalSignal::Limits { min, start, max } => {
+                let asked = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
+                self.change(now, Some(("limits set", asked, max.as_bps_f64())), |gcc| {
+                    let first = gcc.limits.replace(RateRange { min, max: max.max(min) }).is_none();
+                    if first {
+                        gcc.start(now, start.max(min).min(max).as_bps_f64().max(config::LEAST_RATE));
+                    }
+                });
+            }
+            LocalSignal::FeedbackEvery(interval) => {
+                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            }
+            LocalSignal::Paused(_) => self.silent_at = None,
+            LocalSignal::RouteChanged => match &mut self.form {
+                Form::Current(current) => current.forget_path(),
+                Form::Draft(draft) => draft.forget_path(),
+            },
+            LocalSignal::Backlog { .. } | LocalSignal::Frame { .. } | LocalSignal::LinkHint { .. } => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        if self.silent_at.is_none_or(|due| due > now) {
+            return;
+        }
+        self.silenced = true;
+        let waited = Gauge::new("silence", self.silence().as_secs_f64(), "s");
+        let before = self.rate();
+        self.change(now, Some(("no feedback", waited, waited.value)), |gcc| {
+            let least = gcc.limits.map_or(0.0, |limits| limits.min.as_bps_f64()).max(config::LEAST_RATE);
+            let rate = (SILENCE_STEP * gcc.estimate().min(gcc.most())).max(least);
+            match &mut gcc.form {
+                Form::Current(current) => current.back_off(now, rate),
+                Form::Draft(draft) => draft.set(rate, "no feedback"),
+            }
+        });
+        // At the least rate there is nothing left to do; the next packet starts the timer again.
+        let step = (SILENCE / 2).max(self.feedback_every * 2);
+        self.silent_at = (self.rate() < before).then(|| now + step);
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.silent_at
+    }
+
+    fn poll_probe(&mut self, _now: Timestamp) -> Option<Probe> {
+        match &mut self.form {
+            Form::Current(current) => current.poll_probe(),
+            Form::Draft(_) => None,
+        }
+    }
+
+    fn poll_decision(&mut self) -> Option<Decision> {
+        self.decisions.pop()
+    }
+
+    fn allowance(&self, _lane: Lane) -> Allowance {
+        Allowance { credit: BURST, ..Allowance::paced(self.rate()) }
+    }
+
+    fn target(&self) -> Target {
+        let channel_loss = match &self.form {
+            Form::Current(current) => Probability::clamped(current.inherent_loss()),
+            Form::Draft(_) => Probability::ZERO,
+        };
+        Target { rate: self.rate(), channel_loss }
+    }
+
+    fn phase(&self) -> &'static str {
+        match &self.form {
+            Form::Current(current) => current.phase(),
+            Form::Draft(draft) => draft.phase(),
+        }
+    }
+
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        visit(Gauge::new("rtt", self.rtt(), "ms"));
+        visit(Gauge::new("estimate", self.estimate(), "bit/s"));
+        match &self.form {
+            Form::Current(current) => current.inspect(visit),
+            Form::Draft(draft) => {
+                visit(Gauge::new("delay_gradient", draft.kalman().signal(), "ms"));
+                visit(Gauge::new("threshold", draft.kalman().detector().threshold(), "ms"));
+            }
+        }
+    }
+}
