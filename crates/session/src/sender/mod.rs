@@ -335,8 +335,13 @@ impl Sender {
         }
         self.drop_stale(now);
         self.begin_probe(now);
-        let (lane, departure) = self.next_departure(now)?;
-        self.depart(now, lane, departure)
+        loop {
+            let (lane, departure) = self.next_departure(now)?;
+            // Nothing departs where what was asked for is forgotten by now.
+            if let Some(transmit) = self.depart(now, lane, departure) {
+                return Some(transmit);
+            }
+        }
     }
 
     /// The next event that was not read.
