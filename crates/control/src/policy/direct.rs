@@ -3,10 +3,11 @@
 use super::{Demand, Share, TargetPolicy};
 use crate::allowance::Target;
 use crate::packet::StreamId;
-use seaway_units::{Bitrate, Probability, Timestamp};
+use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 
 /// Gives every encoder its weighted part of the target, at once. What an encoder cannot use goes to the
-/// others. Of each part, repair gets the channel's loss ratio.
+/// others. Of each part, repair gets the channel's loss ratio. What waits of an encoder beyond a frame's worth is
+/// taken off its share until it has drained: a target that falls finds frames that were coded for the old one.
 #[derive(Debug, Clone)]
 pub struct Direct {
     target: Target,
@@ -14,6 +15,11 @@ pub struct Direct {
 }
 
 impl Direct {
+    /// What waits for less than this at the encoder's part is the frame that is being sent.
+    const STANDING: TimeDelta = TimeDelta::from_millis(70);
+    /// What waits beyond that is to drain in this time.
+    const DRAIN: TimeDelta = TimeDelta::from_millis(250);
+
     /// No target yet: every share is zero.
     pub const fn new() -> Self {
         let target = Target { rate: Bitrate::ZERO, channel_loss: Probability::ZERO };
@@ -77,7 +83,12 @@ impl TargetPolicy for Direct {
     fn share(&self, stream: StreamId) -> Share {
         let part = self.part(stream);
         let repair = part.mul_f64(self.target.channel_loss.get());
-        Share { media: part - repair, repair }
+        let Some((_, own)) = self.demands.iter().find(|(id, _)| *id == stream) else {
+            return Share::default();
+        };
+        let excess = own.backlog.saturating_sub(part.size_in(Self::STANDING));
+        let drain = excess.over(Self::DRAIN).unwrap_or(Bitrate::ZERO);
+        Share { media: (part - repair - drain).max(own.min.min(part - repair)), repair }
     }
 }
 
@@ -108,5 +119,21 @@ mod tests {
         policy.on_target(Timestamp::ZERO, plenty);
         let media = [0, 1, 2].map(|id| policy.share(StreamId(id)).media);
         assert_eq!(media, [200, 5000, 5000].map(Bitrate::from_kbps));
+    }
+
+    #[test]
+    fn a_backlog_is_taken_off_until_it_has_drained() {
+        let mut policy = Direct::new();
+        let target = Target { rate: Bitrate::from_mbps(2), channel_loss: Probability::ZERO };
+        policy.on_target(Timestamp::ZERO, target);
+        let media = |policy: &mut Direct, bytes| {
+            let backlog = DataSize::from_bytes(bytes);
+            policy.on_demand(Timestamp::ZERO, StreamId(0), Demand { backlog, ..demand(1.0, 5000) });
+            policy.share(StreamId(0)).media
+        };
+        // 70 ms at 2 Mbit/s are 17 500 B; 12 500 B more drain in 250 ms at 0.4 Mbit/s.
+        assert_eq!(media(&mut policy, 17_500), Bitrate::from_mbps(2));
+        assert_eq!(media(&mut policy, 30_000), Bitrate::from_kbps(1600));
+        assert_eq!(media(&mut policy, 1_000_000), Bitrate::ZERO);
     }
 }
