@@ -384,6 +384,7 @@ impl Sender {
         let backlog = self.queue.waiting_of(stream);
         let max = config.max.min(self.config.limits.max);
         self.policy.on_demand(now, stream, Demand { weight: config.weight, min: config.min, max, backlog });
+        self.follow_shares();
     }
 
     /// After each input: what the controller decided goes to the policy, the driver and the queues.
