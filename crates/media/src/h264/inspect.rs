@@ -16,7 +16,9 @@ pub struct Inspector {
     context: h264_reader::Context,
     /// `frame_num` of the last reference picture (`PrevRefFrameNum`).
     previous: Option<u16>,
-    checked: Vec<u8>,
+    /// Parameter sets that no decoder has seen yet: they may travel alone, or with a damaged picture.
+    parameters: Vec<u8>,
+    slices: Vec<u8>,
 }
 
 /// What an access unit turned out to be.
@@ -49,6 +51,9 @@ impl Inspector {
     /// An uncompressed picture of the largest size has 12 Mbyte; no sender means more.
     const MAX_LENGTH: usize = 12 << 20;
 
+    /// More parameter sets than a stream can have use of; nothing is carried over beyond it.
+    const MAX_PARAMETERS: usize = 64 << 10;
+
     /// An inspector that has seen nothing.
     pub fn new() -> Self {
         Self::default()
@@ -57,32 +62,39 @@ impl Inspector {
     /// Checks one access unit, in decoding order.
     ///
     /// # Errors
-    /// [`Refusal`] where the decoder had better not see it. Parameter sets that were sound are kept even so.
+    /// [`Refusal`] where the decoder had better not see it. Sound parameter sets go with the next that passes.
     pub fn inspect(&mut self, access_unit: &[u8]) -> Result<Inspection<'_>, Refusal> {
         if access_unit.len() > Self::MAX_LENGTH {
             return Err(Refusal::TooLong);
         }
-        self.checked.clear();
+        if self.parameters.len() > Self::MAX_PARAMETERS {
+            self.parameters.clear();
+        }
+        self.slices.clear();
         let mut first_slice = None;
         for unit in nal_units(access_unit) {
-            let sound = match NalType::of(unit) {
-                Some(NalType::SequenceParameters) => self.keep_sequence(unit)?,
-                Some(NalType::PictureParameters) => self.keep_picture(unit),
+            match NalType::of(unit) {
+                Some(NalType::SequenceParameters) if self.keep_sequence(unit)? => {
+                    append_nal(unit, &mut self.parameters);
+                }
+                Some(NalType::PictureParameters) if self.keep_picture(unit) => {
+                    append_nal(unit, &mut self.parameters);
+                }
                 Some(NalType::Slice | NalType::IdrSlice) => {
                     let slice = Slice::parse(&self.context, unit).ok_or(Refusal::BadSlice)?;
                     first_slice.get_or_insert(slice);
-                    true
+                    append_nal(unit, &mut self.slices);
                 }
                 // Supplemental information and what this profile does not know: nothing is lost without it.
-                _ => false,
-            };
-            if sound {
-                append_nal(unit, &mut self.checked);
+                _ => {}
             }
         }
         let slice = first_slice.ok_or(Refusal::NoPicture)?;
         let follows_gap = self.advance(&slice);
-        Ok(Inspection { stream: &self.checked, size: slice.size, key: slice.key, follows_gap })
+        // Parameter sets first, those of refused access units included.
+        self.parameters.append(&mut self.slices);
+        std::mem::swap(&mut self.parameters, &mut self.slices);
+        Ok(Inspection { stream: &self.slices, size: slice.size, key: slice.key, follows_gap })
     }
 
     /// A sequence parameter set that parses and describes a picture within the bounds is kept.
@@ -156,4 +168,57 @@ fn picture_size(parameters: &SeqParameterSet) -> Option<PictureSize> {
     }
     let (width, height) = parameters.pixel_dimensions().ok()?;
     PictureSize::new(width & !1, height & !1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, VideoEncoder};
+    use crate::input::{PictureSource, Synthetic};
+    use seaway_units::{Bitrate, TimeDelta};
+
+    /// A key frame and the frame after it.
+    fn frames() -> [Vec<u8>; 2] {
+        let mut source = Synthetic::from_specification("64x48").unwrap();
+        let (frame_rate, start) = (source.format().frame_rate, Bitrate::from_mbps(1));
+        let config = LiveEncoderConfig { frame_rate, start, latency: TimeDelta::ZERO };
+        let mut encoder = LiveEncoder::new(config).unwrap();
+        std::array::from_fn(|_| match encoder.encode(&source.next_picture().unwrap().unwrap()).unwrap() {
+            Encoded::Frame(frame) => frame.data,
+            Encoded::Skipped => panic!("the rate carries every picture"),
+        })
+    }
+
+    fn types(stream: &[u8]) -> Vec<NalType> {
+        nal_units(stream).filter_map(NalType::of).collect()
+    }
+
+    #[test]
+    fn parameter_sets_may_travel_alone() {
+        let [key, next] = frames();
+        let (mut sets, mut slices) = (Vec::new(), Vec::new());
+        for unit in nal_units(&key) {
+            let idr = NalType::of(unit) == Some(NalType::IdrSlice);
+            append_nal(unit, if idr { &mut slices } else { &mut sets });
+        }
+        let mut inspector = Inspector::new();
+        assert_eq!(inspector.inspect(&slices).unwrap_err(), Refusal::BadSlice);
+        assert_eq!(inspector.inspect(&sets).unwrap_err(), Refusal::NoPicture);
+        let passed = inspector.inspect(&slices).unwrap();
+        let expected = [NalType::SequenceParameters, NalType::PictureParameters, NalType::IdrSlice];
+        assert_eq!((types(passed.stream).as_slice(), passed.key), (expected.as_slice(), true));
+        assert_eq!(passed.size.to_string(), "64x48");
+        let passed = inspector.inspect(&next).unwrap();
+        assert_eq!(types(passed.stream), [NalType::Slice]);
+        assert!(!passed.key && !passed.follows_gap);
+    }
+
+    #[test]
+    fn a_frame_without_its_key_frame_follows_a_gap() {
+        let [key, next] = frames();
+        let mut inspector = Inspector::new();
+        assert!(!inspector.inspect(&key).unwrap().follows_gap);
+        inspector.previous = Some(7);
+        assert!(inspector.inspect(&next).unwrap().follows_gap);
+    }
 }
