@@ -1,14 +1,18 @@
 //! From a scenario to a world that can run.
 
 use crate::activity::Activity;
-use crate::agent::{Agent, MediaReceiver, MediaSender, MediaSenderParts, PORT, UdpSink, UdpSource};
+use crate::agent::{
+    Agent, MediaReceiver, MediaSender, MediaSenderParts, PORT, TcpReceiver, TcpSender, UdpSink, UdpSource,
+};
 use crate::cargo::Cargo;
+use crate::connection;
 use crate::endpoint;
 use crate::record::{Recorder, Tag};
 use crate::run::Options;
-use crate::scenario::{Direction, Flow, FlowKind, MediaFlow, Scenario};
+use crate::scenario::{Direction, Flow, FlowKind, MediaFlow, Scenario, TcpFlow};
 use crate::source;
 use seaway_link::{Link, RandomStream};
+use seaway_sim::traffic::TcpSource;
 use seaway_sim::{AgentId, ElementId, Engine};
 use seaway_units::Timestamp;
 
@@ -81,9 +85,7 @@ impl World {
                 let source = UdpSource::new(plan.there(), *udp, plan.activity);
                 (Agent::UdpSource(source), Agent::UdpSink(UdpSink))
             }
-            FlowKind::Tcp(_) => {
-                return Err(BuildError(format!("flow {}: no TCP in this version", flow.name)));
-            }
+            FlowKind::Tcp(tcp) => plan.tcp(tcp),
         };
         let (sender, receiver) = (self.engine.add_agent(sender), self.engine.add_agent(receiver));
         let topology = self.engine.topology();
@@ -114,6 +116,15 @@ impl FlowPlan<'_> {
 
     fn back(&self) -> Tag {
         Tag { flow: self.index, is_back: true }
+    }
+
+    fn tcp(self, tcp: &TcpFlow) -> (Agent, Agent) {
+        let (sender, transfers, receiver) = connection::parts(tcp);
+        let stream = RandomStream::new(self.seed, &format!("{}/source", self.flow.name));
+        let source = TcpSource::new(sender, transfers, stream);
+        let receiver = TcpReceiver::new(self.back(), receiver, self.window);
+        let sender = TcpSender::new(self.there(), source, self.activity, self.window);
+        (Agent::TcpSender(Box::new(sender)), Agent::TcpReceiver(Box::new(receiver)))
     }
 
     fn media(self, media: &MediaFlow) -> Result<(Agent, Agent), BuildError> {

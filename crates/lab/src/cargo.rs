@@ -2,12 +2,15 @@
 
 use bytes::Bytes;
 use seaway_session::Message;
+use seaway_sim::tcp::Segment;
 
 /// The content of a packet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cargo {
     /// A datagram without meaning.
     Filling,
+    /// What one end of a TCP flow sends the other.
+    Segment(Segment),
     /// What one endpoint of a media session sends the other.
     Message(Message),
     /// The same as octets.
@@ -39,10 +42,18 @@ impl Carriage {
 }
 
 impl Cargo {
+    /// The TCP segment; `None` where there is none.
+    pub(crate) const fn segment(&self) -> Option<Segment> {
+        match self {
+            Self::Segment(segment) => Some(*segment),
+            _ => None,
+        }
+    }
+
     /// The message that was loaded; `None` where there is none, or the octets make none.
     pub(crate) fn unload(self) -> Option<Message> {
         match self {
-            Self::Filling => None,
+            Self::Filling | Self::Segment(_) => None,
             Self::Message(message) => Some(message),
             Self::Octets(octets) => Message::decode(&octets).ok(),
         }

@@ -10,6 +10,7 @@ mod agent;
 mod books;
 mod build;
 mod cargo;
+mod connection;
 pub mod decisions;
 mod endpoint;
 mod ensemble;

@@ -59,7 +59,12 @@ pub const METRICS: &[Metric] = &[
     metric(Scope::Flow, "measured_s", "s", "span over which the flow is measured, without warm-up"),
     metric(Scope::Flow, "sent_bps", "bit/s", "IP bits sent, every copy"),
     metric(Scope::Flow, "received_bps", "bit/s", "IP bits received, every copy"),
-    metric(Scope::Flow, "goodput_bps", "bit/s", "bits in order (tcp) or in displayable frames (media), once"),
+    metric(
+        Scope::Flow,
+        "goodput_bps",
+        "bit/s",
+        "IP bits in order (tcp) or bits of displayable frames (media), once",
+    ),
     group(
         Scope::Flow,
         "packets",
@@ -99,6 +104,13 @@ pub const METRICS: &[Metric] = &[
     ),
     group(Scope::Flow, "delay_ms", SPREAD, "ms", "from capture to display"),
     group(Scope::Flow, "freezes", &["count", "total_s"], "", "gaps between displayed frames (webrtc-stats)"),
+    group(
+        Scope::Flow,
+        "tcp",
+        &["timeouts", "recoveries", "mark_reductions", "transfers", "transfer_s"],
+        "",
+        "expired timers, recoveries without one, reductions for a mark; completed transfers, their mean time",
+    ),
     group(
         Scope::Flow,
         "buffer",

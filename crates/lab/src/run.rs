@@ -1,6 +1,6 @@
 //! Runs a scenario.
 
-use crate::agent::Agent;
+use crate::agent::{Agent, MediaSender, TcpSender};
 use crate::build::{BuildError, World};
 use crate::cargo::Carriage;
 use crate::record::BIN;
@@ -125,27 +125,41 @@ impl Sampler {
             self.series.push(now, *subject, "lost", bin.lost as f64, "packets");
         }
         for (subject, ends) in self.flows.iter().zip(&world.ends) {
-            let Agent::MediaSender(sender) = world.engine.agent(ends.0) else { continue };
-            let Some(session) = sender.session() else { continue };
-            let controller = session.controller();
-            let backlog = session.backlog().as_bytes_f64();
-            self.series.push(now, *subject, "target_rate", controller.target().rate.as_bps_f64(), "bit/s");
-            self.series.push(now, *subject, "backlog", backlog, "B");
-            if let Some(rtt) = session.statistics().last_rtt {
-                self.series.push(now, *subject, "rtt", rtt.as_millis_f64(), "ms");
+            match world.engine.agent(ends.0) {
+                Agent::MediaSender(sender) => take_media(&mut self.series, now, *subject, sender),
+                Agent::TcpSender(sender) => take_tcp(&mut self.series, now, *subject, sender),
+                _ => {}
             }
-            controller
-                // The session's own reading of the round-trip time stands above.
-                .inspect(&mut |gauge| {
-                    if gauge.name != "rtt" {
-                        self.series.push(now, *subject, gauge.name, gauge.value, gauge.unit);
-                    }
-                });
         }
         for (subject, (_, element)) in self.links.iter().zip(&world.links) {
             let Some(link) = world.engine.link(*element) else { continue };
             self.series.push(now, *subject, "capacity", link.rate().as_bps_f64(), "bit/s");
             self.series.push(now, *subject, "queue", link.queue().len() as f64, "packets");
         }
+    }
+}
+
+fn take_media(series: &mut Series, now: Timestamp, subject: Subject, sender: &MediaSender) {
+    let Some(session) = sender.session() else { return };
+    let controller = session.controller();
+    let backlog = session.backlog().as_bytes_f64();
+    series.push(now, subject, "target_rate", controller.target().rate.as_bps_f64(), "bit/s");
+    series.push(now, subject, "backlog", backlog, "B");
+    if let Some(rtt) = session.statistics().last_rtt {
+        series.push(now, subject, "rtt", rtt.as_millis_f64(), "ms");
+    }
+    controller
+        // The session's own reading of the round-trip time stands above.
+        .inspect(&mut |gauge| {
+            if gauge.name != "rtt" {
+                series.push(now, subject, gauge.name, gauge.value, gauge.unit);
+            }
+        });
+}
+
+fn take_tcp(series: &mut Series, now: Timestamp, subject: Subject, sender: &TcpSender) {
+    series.push(now, subject, "congestion_window", sender.congestion_window(), "packets");
+    if let Some(rtt) = sender.smoothed_rtt() {
+        series.push(now, subject, "rtt", rtt.as_millis_f64(), "ms");
     }
 }

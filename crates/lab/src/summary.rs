@@ -93,7 +93,7 @@ pub struct FlowSummary {
     /// IP bits received a second, every copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received_bps: Option<f64>,
-    /// Payload bits a second in order, or in displayable frames, once.
+    /// IP bits a second of segments in order (tcp), payload bits of displayable frames (media), once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_bps: Option<f64>,
     /// Packets by what became of them.
@@ -143,6 +143,9 @@ pub struct FlowSummary {
     /// Luma PSNR of what was shown against what was captured, repeats counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psnr_db: Option<Psnr>,
+    /// What TCP did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<Tcp>,
     /// The receiver's bounded buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
@@ -233,6 +236,23 @@ pub struct Freezes {
     pub count: u64,
     /// How long in all.
     pub total_s: f64,
+}
+
+/// What TCP did.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Tcp {
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Recoveries begun without one.
+    pub recoveries: u64,
+    /// Reductions of the window for a mark.
+    pub mark_reductions: u64,
+    /// Transfers that came to their end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<u64>,
+    /// How long these took, in the mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer_s: Option<f64>,
 }
 
 /// The receiver's bounded buffer.

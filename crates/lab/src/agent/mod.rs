@@ -2,10 +2,12 @@
 
 mod receiver;
 mod sender;
+mod tcp;
 mod udp;
 
 pub(crate) use receiver::MediaReceiver;
 pub(crate) use sender::{MediaSender, MediaSenderParts};
+pub(crate) use tcp::{TcpReceiver, TcpSender};
 pub(crate) use udp::{UdpSink, UdpSource};
 
 use crate::cargo::Cargo;
@@ -17,6 +19,8 @@ use seaway_units::Timestamp;
 pub(crate) enum Agent {
     MediaSender(Box<MediaSender>),
     MediaReceiver(Box<MediaReceiver>),
+    TcpSender(Box<TcpSender>),
+    TcpReceiver(Box<TcpReceiver>),
     UdpSource(UdpSource),
     UdpSink(UdpSink),
 }
@@ -29,6 +33,8 @@ macro_rules! each {
         match $self {
             Agent::MediaSender($agent) => $call,
             Agent::MediaReceiver($agent) => $call,
+            Agent::TcpSender($agent) => $call,
+            Agent::TcpReceiver($agent) => $call,
             Agent::UdpSource($agent) => $call,
             Agent::UdpSink($agent) => $call,
         }

@@ -1,6 +1,7 @@
 //! From what was recorded to the summary.
 
 mod media;
+mod tcp;
 
 use crate::agent::Agent;
 use crate::build::World;
@@ -24,10 +25,14 @@ pub(crate) fn summary(scenario: &Scenario, world: &World) -> Summary {
         .zip(&world.ends)
         .map(|((flow, record), ends)| {
             let mut summary = flow_summary(flow, record, end);
-            if let (FlowKind::Media(media), Agent::MediaSender(sender), Agent::MediaReceiver(receiver)) =
-                (&flow.kind, world.engine.agent(ends.0), world.engine.agent(ends.1))
-            {
-                media::complete(&mut summary, media, sender, receiver);
+            match (&flow.kind, world.engine.agent(ends.0), world.engine.agent(ends.1)) {
+                (FlowKind::Media(media), Agent::MediaSender(sender), Agent::MediaReceiver(receiver)) => {
+                    media::complete(&mut summary, media, sender, receiver);
+                }
+                (FlowKind::Tcp(tcp), Agent::TcpSender(sender), Agent::TcpReceiver(receiver)) => {
+                    tcp::complete(&mut summary, tcp, sender, receiver);
+                }
+                _ => {}
             }
             summary
         })

@@ -5,9 +5,11 @@ use crate::scenario::document::{Document, Step, at};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::{Flow, FlowKind, Start};
 use crate::scenario::media::{MediaFlow, Source};
+use crate::scenario::tcp::{TcpFlow, TransferSize};
 use crate::scenario::{Expect, Scenario};
 use seaway_control::policy;
 use seaway_control::registry::{self, nearest};
+use seaway_sim::tcp::HEADERS;
 use seaway_units::{Bitrate, DataSize, TimeDelta};
 use std::collections::BTreeSet;
 
@@ -33,12 +35,7 @@ pub(crate) fn check(
         span(&place, flow, scenario.duration)?;
         match &flow.kind {
             FlowKind::Media(media) => media_flow(&place, media)?,
-            FlowKind::Tcp(tcp) => {
-                place.packet(tcp.packet)?;
-                place.above_zero("min_rto", tcp.min_rto)?;
-                place.require("initial_window", tcp.initial_window != Some(0), "expected at least 1")?;
-                place.require("size", tcp.size != Some(DataSize::ZERO), "expected a size above zero")?;
-            }
+            FlowKind::Tcp(tcp) => tcp_flow(&place, tcp)?,
             FlowKind::Udp(udp) => {
                 place.packet(udp.packet)?;
                 place.require("rate", udp.rate > Bitrate::ZERO, "expected a rate above zero")?;
@@ -199,6 +196,29 @@ fn span(place: &Place<'_>, flow: &Flow, duration: TimeDelta) -> Result<(), Scena
         last = to;
     }
     Ok(())
+}
+
+fn tcp_flow(place: &Place<'_>, tcp: &TcpFlow) -> Result<(), ScenarioError> {
+    place.packet(tcp.packet)?;
+    place.require("packet", tcp.packet > HEADERS, "expected more than 40 B, which are the headers")?;
+    place.above_zero("min_rto", tcp.min_rto)?;
+    place.require("initial_window", tcp.initial_window != Some(0), "expected at least 1")?;
+    let (holds, expected) = match tcp.size {
+        None => (true, ""),
+        Some(TransferSize::Fixed(size)) => (size > DataSize::ZERO, "expected a size above zero"),
+        Some(TransferSize::Uniform(from, to)) => {
+            (DataSize::ZERO < from && from <= to, "expected a size above zero and one at or above it")
+        }
+        Some(TransferSize::Pareto { mean, shape }) => {
+            (mean > DataSize::ZERO && shape > 1.0, "expected a mean above zero and a shape above 1")
+        }
+    };
+    place.require("size", holds, expected)?;
+    if let Some(idle) = tcp.idle {
+        place.above_zero("idle", idle)?;
+        place.require("idle", tcp.size.is_some(), "only transfers with a `size` come to an end")?;
+    }
+    place.require("starts_idle", tcp.idle.is_some() || !tcp.starts_idle, "needs the key `idle`")
 }
 
 fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {

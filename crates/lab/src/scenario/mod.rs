@@ -25,7 +25,7 @@ pub use media::{
     EcnName, Feedback, FeedbackFormat, FrameModel, MediaFlow, Rates, Receiver, Repair, Source, Stripe,
 };
 pub use overrides::Override;
-pub use tcp::{TcpAlgorithm, TcpFlow};
+pub use tcp::{TcpAlgorithm, TcpFlow, TransferSize};
 pub use udp::UdpFlow;
 
 use document::{Document, at};

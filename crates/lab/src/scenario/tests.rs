@@ -70,7 +70,7 @@ fn the_whole_format() {
     let FlowKind::Media(media) = &video.kind else { panic!("not a media flow") };
     assert_eq!(media.rate.unwrap().max, Bitrate::from_mbps(4));
     let FlowKind::Tcp(tcp) = &scenario.flows[2].kind else { panic!("not a tcp flow") };
-    assert_eq!(tcp.size, Some(DataSize::from_bytes(50_000)));
+    assert_eq!(tcp.size, Some(TransferSize::Fixed(DataSize::from_bytes(50_000))));
     let back = &scenario.links[1].backward.as_ref().unwrap().config;
     assert!(back.steps.is_empty() && back.loss.is_some() && back.rate == Some(Bitrate::from_mbps(10)));
 }

@@ -1,0 +1,159 @@
+//! The two ends of a TCP flow.
+
+use crate::activity::Activity;
+use crate::agent::PORT;
+use crate::cargo::Cargo;
+use crate::record::{Samples, Tag};
+use crate::window::Window;
+use seaway_link::{Node, Packet, Port};
+use seaway_sim::tcp::{Receiver, ReceiverConfig, ReceiverStatistics, SenderStatistics};
+use seaway_sim::traffic::{TcpSource, TransferStatistics};
+use seaway_units::{TimeDelta, Timestamp};
+
+/// What the sending end has counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TcpCounters {
+    pub(crate) sender: SenderStatistics,
+    pub(crate) transfers: TransferStatistics,
+}
+
+/// The sending end. The application has data while the flow is on.
+#[derive(Debug)]
+pub(crate) struct TcpSender {
+    tag: Tag,
+    source: TcpSource,
+    activity: Activity,
+    /// When the flow is next switched on or off.
+    change: Option<Timestamp>,
+    window: Window<TcpCounters>,
+    round_trips: Samples,
+}
+
+impl TcpSender {
+    pub(crate) fn new(
+        tag: Tag,
+        source: TcpSource,
+        activity: Activity,
+        window: (Timestamp, Timestamp),
+    ) -> Self {
+        let change = activity.next_on(Timestamp::ZERO);
+        Self { tag, source, activity, change, window: Window::new(window), round_trips: Samples::default() }
+    }
+
+    /// What it did up to the beginning and up to the end of the time it is measured.
+    pub(crate) fn measured(&self) -> (TcpCounters, TcpCounters) {
+        self.window.ends(|| counters(&self.source))
+    }
+
+    /// Samples of the round-trip time.
+    pub(crate) const fn round_trips(&self) -> &Samples {
+        &self.round_trips
+    }
+
+    /// Its smoothed round-trip time now.
+    pub(crate) fn smoothed_rtt(&self) -> Option<TimeDelta> {
+        self.source.sender().smoothed_rtt()
+    }
+
+    /// Its congestion window now, in segments.
+    pub(crate) const fn congestion_window(&self) -> f64 {
+        self.source.sender().congestion_window()
+    }
+
+    fn before_input(&mut self, now: Timestamp) {
+        let source = &self.source;
+        self.window.look(now, || counters(source));
+    }
+
+    fn switch(&mut self, now: Timestamp) {
+        if self.change.is_none_or(|at| now < at) {
+            return;
+        }
+        match self.activity.is_on(now) {
+            true => self.source.resume(now),
+            false => self.source.pause(),
+        }
+        self.change = self.activity.next_change(now);
+    }
+}
+
+fn counters(source: &TcpSource) -> TcpCounters {
+    TcpCounters { sender: source.statistics(), transfers: source.transferred() }
+}
+
+impl Node<Cargo> for TcpSender {
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
+        self.before_input(now);
+        if let Some(packet) = packet.payload.segment().map(|segment| packet.map(|_| segment)) {
+            self.source.handle_packet(now, port, packet);
+        }
+        if let Some(sample) = self.source.take_round_trip()
+            && self.window.is_open(now)
+        {
+            self.round_trips.add(sample);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.before_input(now);
+        self.switch(now);
+        self.source.handle_timeout(now);
+    }
+
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+        let (_, packet) = self.source.poll_packet(now)?;
+        let packet = packet.map(Cargo::Segment);
+        Some((PORT, Packet { flow: self.tag.number(), ..packet }))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        [self.change, self.source.poll_timeout()].into_iter().flatten().min()
+    }
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub(crate) struct TcpReceiver {
+    tag: Tag,
+    receiver: Receiver,
+    window: Window<ReceiverStatistics>,
+}
+
+impl TcpReceiver {
+    pub(crate) fn new(tag: Tag, config: ReceiverConfig, window: (Timestamp, Timestamp)) -> Self {
+        Self { tag, receiver: Receiver::new(config), window: Window::new(window) }
+    }
+
+    /// What it took up to the beginning and up to the end of the time it is measured.
+    pub(crate) fn measured(&self) -> (ReceiverStatistics, ReceiverStatistics) {
+        self.window.ends(|| self.receiver.statistics())
+    }
+
+    fn before_input(&mut self, now: Timestamp) {
+        let receiver = &self.receiver;
+        self.window.look(now, || receiver.statistics());
+    }
+}
+
+impl Node<Cargo> for TcpReceiver {
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
+        self.before_input(now);
+        if let Some(packet) = packet.payload.segment().map(|segment| packet.map(|_| segment)) {
+            self.receiver.handle_packet(now, port, packet);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.before_input(now);
+        self.receiver.handle_timeout(now);
+    }
+
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+        let (_, packet) = self.receiver.poll_packet(now)?;
+        Some((PORT, Packet { flow: self.tag.number(), ..packet.map(Cargo::Segment) }))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.receiver.poll_timeout()
+    }
+}

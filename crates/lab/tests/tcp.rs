@@ -1,0 +1,173 @@
+//! TCP flows of a scenario: goodput, transfers, and sharing with media.
+
+use seaway_lab::scenario::{Override, Scenario, Text};
+use seaway_lab::summary::{FlowSummary, Summary};
+use seaway_lab::{Options, run};
+use std::ops::ControlFlow;
+
+/// The comparison's path: 10 Mbit/s, a round trip of 100 ms.
+const PATH: &str = r#"
+schema = 1
+name = "tcp"
+duration = "220 s"
+warmup = "20 s"
+seed = 1
+
+[[link]]
+name = "bottleneck"
+from = "a"
+to = "b"
+rate = "10 Mbit/s"
+delay = "50 ms"
+queue = { kind = "drop-tail", packets = 125 }
+
+[[link]]
+name = "back"
+from = "b"
+to = "a"
+rate = "10 Mbit/s"
+delay = "50 ms"
+queue = { kind = "drop-tail", packets = 10000 }
+
+"#;
+
+fn summary(flows: &str, set: &[&str]) -> Summary {
+    let text = format!("{PATH}{flows}");
+    let set: Vec<Override> = set.iter().map(|set| set.parse().expect("key=value")).collect();
+    let scenario = Scenario::parse(Text::alone("tcp.toml", &text), &set).expect("a valid scenario");
+    run(&scenario, Options::default(), &mut |_| ControlFlow::Continue(())).expect("it can be built").summary
+}
+
+fn only(summary: Summary) -> FlowSummary {
+    summary.flows.into_iter().next().expect("a flow")
+}
+
+const NS2_PROFILE: &str = r#"
+[[flow]]
+name = "tcp"
+kind = "tcp"
+from = "a"
+to = "b"
+packet = "1000 B"
+min_rto = "200 ms"
+initial_window = 2
+"#;
+
+#[test]
+fn goodput_stands_beside_the_reference_simulator() {
+    // Goodput in kbit/s that ns-2.35 has here: the comparison's sheet.
+    for (algorithm, loss, reference, tolerance) in [
+        ("reno", 0.01, 864.0, 0.1),
+        ("newreno", 0.01, 939.0, 0.1),
+        ("sack", 0.01, 936.0, 0.1),
+        ("reno", 0.1, 176.0, 0.25),
+        ("newreno", 0.1, 199.0, 0.25),
+        ("sack", 0.1, 186.0, 0.25),
+    ] {
+        let set = [
+            format!("flow.tcp.algorithm={algorithm}"),
+            format!("link.bottleneck.loss={{ kind = \"independent\", rate = {loss} }}"),
+            "duration=820 s".to_owned(),
+        ];
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        let kbps = only(summary(NS2_PROFILE, &set)).goodput_bps.expect("it was measured") / 1e3;
+        assert!(
+            (kbps / reference - 1.0).abs() < tolerance,
+            "{algorithm} at {loss}: {kbps}, ns-2 {reference}"
+        );
+    }
+}
+
+#[test]
+fn an_undisturbed_connection_fills_the_link() {
+    let flow = only(summary(NS2_PROFILE, &[]));
+    assert!(flow.goodput_bps.expect("measured") > 0.99e7, "{:?}", flow.goodput_bps);
+    assert_eq!(flow.control.as_deref(), Some("newreno"));
+    let tcp = flow.tcp.expect("what TCP did");
+    assert!(tcp.timeouts == 0 && tcp.recoveries > 5 && tcp.transfers.is_none(), "{tcp:?}");
+    // Between an empty and a full queue of 100 ms.
+    let rtt = flow.rtt_ms.expect("measured");
+    assert!(rtt.p50 > 110.0 && rtt.p99 < 205.0, "{rtt:?}");
+}
+
+#[test]
+fn transfers_come_to_their_end() {
+    let once = r#"
+[[flow]]
+kind = "tcp"
+from = "a"
+to = "b"
+size = "50 kB"
+start = "30 s"
+"#;
+    let flow = only(summary(once, &[]));
+    let tcp = flow.tcp.expect("what TCP did");
+    assert_eq!(tcp.transfers, Some(1));
+    // SYN, then 10, 20 and the last 5 of 35 segments.
+    let seconds = tcp.transfer_s.expect("it completed");
+    assert!((0.4..0.5).contains(&seconds), "{seconds}");
+    assert_eq!(flow.packets.sent, 36);
+
+    let coming_and_going = r#"
+[[flow]]
+name = "web"
+kind = "tcp"
+from = "a"
+to = "b"
+size = { uniform = ["30 kB", "50 kB"] }
+idle = "10 s"
+starts_idle = true
+count = 10
+"#;
+    let flows = summary(coming_and_going, &[]).flows;
+    let offered = flows.iter().filter_map(|flow| flow.goodput_bps).sum::<f64>();
+    assert!((0.2e6..0.45e6).contains(&offered), "{offered}");
+    let completed: u64 = flows.iter().filter_map(|flow| flow.tcp?.transfers).sum();
+    assert!((130..250).contains(&completed), "{completed}");
+}
+
+#[test]
+fn a_paused_application_sends_nothing() {
+    let flow = only(summary(NS2_PROFILE, &["flow.tcp.pause=[[\"50 s\", \"100 s\"]]", "flow.tcp.stop=120 s"]));
+    // On for half of the 100 s that are measured.
+    let mbps = flow.goodput_bps.expect("measured") / 1e6;
+    assert!((4.5..5.2).contains(&mbps), "{mbps}");
+    assert_eq!(flow.measured_s, 100.0);
+}
+
+#[test]
+fn tcp_and_tfrc_share_a_link() {
+    let flows = r#"
+[[flow]]
+name = "media"
+kind = "media"
+control = "tfrc"
+from = "a"
+to = "b"
+packet = "1000 B"
+source = { kind = "saturated" }
+count = 4
+start = { uniform = ["0 s", "5 s"] }
+
+[[flow]]
+name = "tcp"
+kind = "tcp"
+algorithm = "sack"
+from = "a"
+to = "b"
+packet = "1000 B"
+min_rto = "200 ms"
+initial_window = 2
+count = 4
+start = { uniform = ["0 s", "5 s"] }
+"#;
+    let summary = summary(flows, &["link.bottleneck.queue={ kind = \"red\" }"]);
+    let of = |kind: &str| {
+        let flows = summary.flows.iter().filter(|flow| flow.kind == kind);
+        flows.filter_map(|flow| flow.received_bps).sum::<f64>() / 1e6
+    };
+    let (media, tcp) = (of("media"), of("tcp"));
+    assert!(media + tcp > 9.8, "media {media}, tcp {tcp}");
+    assert!((0.5..2.0).contains(&(media / tcp)), "media {media}, tcp {tcp}");
+    assert!(summary.fairness.as_ref().expect("eight flows").jain > 0.8, "{:?}", summary.fairness);
+}
