@@ -40,44 +40,45 @@ impl Predictors {
         let selects = two || (in_field && motion == MotionType::Field);
         let mut dmvector = [0; 2];
         let first_bottom = selects && reader.flag();
-        let first = self.read_vector(reader, context, motion, 0, s, &mut dmvector)?;
+        let (predictor, first) = read_vector(reader, context, motion, s, self.vectors[s][0], &mut dmvector)?;
         if !two {
-            self.vectors[s][1] = self.vectors[s][0];
+            self.vectors[s] = [predictor; 2];
             return Ok(Motion { vectors: [first; 2], bottom: [first_bottom, false], dmvector });
         }
+        self.vectors[s][0] = predictor;
         let second_bottom = reader.flag();
-        let second = self.read_vector(reader, context, motion, 1, s, &mut dmvector)?;
+        let (predictor, second) = read_vector(reader, context, motion, s, self.vectors[s][1], &mut dmvector)?;
+        self.vectors[s][1] = predictor;
         Ok(Motion { vectors: [first, second], bottom: [first_bottom, second_bottom], dmvector })
     }
+}
 
-    #[inline]
-    fn read_vector(
-        &mut self,
-        reader: &mut BitReader<'_>,
-        context: &PictureContext,
-        motion: MotionType,
-        r: usize,
-        s: usize,
-        dmvector: &mut [i8; 2],
-    ) -> Result<Vector, Damage> {
-        let f_code = context.coding.f_code[s];
-        // In frame pictures, field and dual prime vectors count lines of a field, predictors lines of a frame.
-        let halved = !context.is_field() && motion != MotionType::Frame;
-        let full_pel = context.header.full_pel[s];
-        let predictor = &mut self.vectors[s][r];
+/// One vector: the predictor that it becomes, and the vector itself.
+#[inline]
+fn read_vector(
+    reader: &mut BitReader<'_>,
+    context: &PictureContext,
+    motion: MotionType,
+    s: usize,
+    predictor: Vector,
+    dmvector: &mut [i8; 2],
+) -> Result<(Vector, Vector), Damage> {
+    let f_code = context.coding.f_code[s];
+    // In frame pictures, field and dual prime vectors count lines of a field, predictors lines of a frame.
+    let halved = !context.is_field() && motion != MotionType::Frame;
+    let full_pel = context.header.full_pel[s];
 
-        let x = read_component(reader, f_code[0], predictor.x)?;
-        if motion == MotionType::DualPrime {
-            dmvector[0] = read_dmvector(reader);
-        }
-        let y_predictor = if halved { predictor.y >> 1 } else { predictor.y };
-        let y = read_component(reader, f_code[1], y_predictor)?;
-        if motion == MotionType::DualPrime {
-            dmvector[1] = read_dmvector(reader);
-        }
-        *predictor = Vector { x, y: if halved { y << 1 } else { y } };
-        Ok(if full_pel { Vector { x: x << 1, y: y << 1 } } else { Vector { x, y } })
+    let x = read_component(reader, f_code[0], predictor.x)?;
+    if motion == MotionType::DualPrime {
+        dmvector[0] = read_dmvector(reader);
     }
+    let y_predictor = if halved { predictor.y >> 1 } else { predictor.y };
+    let y = read_component(reader, f_code[1], y_predictor)?;
+    if motion == MotionType::DualPrime {
+        dmvector[1] = read_dmvector(reader);
+    }
+    let becomes = Vector { x, y: if halved { y << 1 } else { y } };
+    Ok((becomes, if full_pel { Vector { x: x << 1, y: y << 1 } } else { Vector { x, y } }))
 }
 
 /// One component: `motion_code`, `motion_residual`, and the wrap into the range of `f_code`.

@@ -12,7 +12,7 @@ use super::truncation::allow_window;
 use super::work::Work;
 
 /// How close to the budget a window must come, as a share of it; the rest is carried over.
-const TOLERANCE: f64 = 0.05;
+const TOLERANCE: f64 = 0.025;
 /// The same where nothing follows to carry it to.
 const LAST_TOLERANCE: f64 = 0.0004;
 /// How often the last window is written, at most, to come that close.
@@ -24,6 +24,11 @@ const SAMPLING: usize = 4;
 
 /// Above this share of the input coarser scales do not pay: dropping and lowering levels do as well.
 const REQUANTISES_BELOW: f64 = 0.75;
+
+/// How much more than the aim the coarser scales must leave while nothing is dropped.
+const ROOM: f64 = 0.05;
+/// With this nothing is dropped.
+const LEAST_LAMBDA: f32 = 1e-2;
 
 /// What `auto` remembers from window to window.
 #[derive(Debug)]
@@ -69,18 +74,10 @@ impl Auto {
         let slopes = Slopes::of(works);
         let mut aim = budget;
         let mut written = 0.0;
+        let tolerance = if ends { LAST_TOLERANCE } else { TOLERANCE };
+        self.choose_scales(config, works, &slopes, aim);
         for _ in 0..if ends { LAST_ATTEMPTS } else { 1 } {
-            let tolerance = if ends { LAST_TOLERANCE } else { TOLERANCE };
-            // The lambda of the window before tells which scales to try; at the very first it must be found.
-            let mut expected = 0.0;
-            for _ in 0..if self.lambda > 0.0 { 1 } else { 2 } {
-                self.choose_factors(config, works, aim);
-                expected = self.search(config, works, &slopes, aim, tolerance);
-            }
-            if expected < aim * (1.0 - tolerance) && works.iter().any(|work| work.factor > 1.0) {
-                works.iter_mut().for_each(|work| work.factor = 1.0);
-                expected = self.search(config, works, &slopes, aim, tolerance);
-            }
+            let expected = self.search(config, works, &slopes, aim, tolerance);
             parallel::for_each(config.threads, works, Work::write_recoded);
             written = works.iter().map(|work| work.writer.bit_length() as f64).sum();
             if ((written - budget) / budget).abs() < LAST_TOLERANCE {
@@ -88,15 +85,26 @@ impl Auto {
             }
             aim = budget - (written - expected);
         }
-        let at_floor = written > budget * (1.0 + 2.0 * TOLERANCE);
+        let at_floor = written > budget * (1.0 + 4.0 * TOLERANCE);
         works.iter_mut().for_each(|work| work.report.at_floor = at_floor);
     }
 
-    /// Tries coarser scales at the lambda found last, where much is to be saved.
-    fn choose_factors(&self, config: &Config, works: &mut [Work], aim: f64) {
+    /// Tries coarser scales, where much is to be saved. The lambda of the window before tells what they are worth;
+    /// at the very first it must be found.
+    fn choose_scales(&mut self, config: &Config, works: &mut [Work], slopes: &Slopes, aim: f64) {
         let whole: f64 = works.iter().map(|work| work.bits_in() as f64).sum();
-        if self.lambda > 0.0 && aim < whole * REQUANTISES_BELOW {
-            parallel::for_each(config.threads, works, |work| work.choose_factor(self.lambda as f32));
+        if aim >= whole * REQUANTISES_BELOW {
+            return;
+        }
+        if self.lambda == 0.0 {
+            self.search(config, works, slopes, aim, TOLERANCE);
+        }
+        parallel::for_each(config.threads, works, |work| work.choose_factor(self.lambda as f32));
+        // They must leave room for the aim: what they save cannot be had back.
+        parallel::for_each(config.threads, works, |work| work.recode(LEAST_LAMBDA));
+        let least: f64 = works.iter().map(Work::expected_bits).sum();
+        if least < aim * (1.0 + ROOM) {
+            works.iter_mut().for_each(|work| work.factor = 1.0);
         }
     }
 

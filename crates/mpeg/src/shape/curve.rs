@@ -18,6 +18,8 @@ pub(crate) struct Segment {
     /// Bin of its slope; never rises along a cluster.
     pub(crate) bin: u16,
     pub(crate) breakpoint: u8,
+    /// Squared error that it prevents.
+    pub(crate) worth: f32,
 }
 
 /// The hulls of all clusters of a picture, each from its smallest breakpoint upwards.
@@ -28,6 +30,8 @@ pub(crate) struct Curves {
     pub(crate) ends: Vec<u32>,
     /// Bits of all codes that can be dropped.
     pub(crate) total_bits: u64,
+    /// Worth of all codes that can be dropped.
+    pub(crate) total_worth: f32,
     /// The hull in the making.
     stack: Vec<Stretch>,
 }
@@ -52,8 +56,8 @@ pub(crate) enum Worth<'a> {
     Energy(&'a Energy),
     /// The same with an error that is already there; by code of the picture.
     Given(&'a [f32]),
-    /// Nothing: clusters keep equal shares of their bits.
-    Share,
+    /// The same, for the report; clusters keep equal shares of their bits whatever the codes are worth.
+    Share(&'a Energy),
 }
 
 /// Bits and worth of the codes that each breakpoint adds, over the blocks of a cluster.
@@ -77,16 +81,17 @@ impl Curves {
         self.segments.clear();
         self.ends.clear();
         self.total_bits = 0;
+        self.total_worth = 0.0;
         let mut steps = Steps { bits: [0; 65], worth: [0.0; 65], end: 0 };
         let mut open = false;
         for_each_block(picture, cluster, |first, _, macroblock, index| {
             if first && std::mem::replace(&mut open, true) {
-                self.close(&mut steps, matches!(worth, Worth::Share));
+                self.close(&mut steps, matches!(worth, Worth::Share(_)));
             }
             steps.add(picture, macroblock, index, smallest, worth);
         });
         if open {
-            self.close(&mut steps, matches!(worth, Worth::Share));
+            self.close(&mut steps, matches!(worth, Worth::Share(_)));
         }
     }
 
@@ -113,6 +118,7 @@ impl Curves {
                 continue;
             }
             self.total_bits += u64::from(next.bits);
+            self.total_worth += next.worth;
             // What is steeper than the stretch before it is taken together with it.
             while let Some(before) = stack.last().filter(|before| !before.is_steeper_than(&next)) {
                 next.bits += before.bits;
@@ -125,6 +131,7 @@ impl Curves {
             bits,
             bin: bin_of(worth / bits as f32),
             breakpoint,
+            worth,
         }));
     }
 
@@ -137,7 +144,9 @@ impl Curves {
             sum += steps.bits[step];
             let share = u64::from(sum) * (BINS as u64 - 2) / u64::from(total);
             let bin = (BINS as u64 - 1 - share) as u16;
-            self.segments.push(Segment { bits: steps.bits[step], bin, breakpoint: step as u8 + 1 });
+            let worth = steps.worth[step];
+            self.total_worth += worth;
+            self.segments.push(Segment { bits: steps.bits[step], bin, breakpoint: step as u8 + 1, worth });
         }
     }
 }
@@ -164,7 +173,7 @@ impl Steps {
         self.end = self.end.max(steps.end);
         let sums = self.bits[steps.clone()].iter_mut().zip(&mut self.worth[steps]).zip(&codes[fixed..]);
         match worth {
-            Worth::Energy(energy) => {
+            Worth::Energy(energy) | Worth::Share(energy) => {
                 let energy = energy.of_block(block.intra, block.is_chroma(), macroblock.quantiser);
                 for ((bits, worth), code) in sums {
                     *bits += u32::from(code.bits);
@@ -178,7 +187,6 @@ impl Steps {
                     *worth += given;
                 }
             }
-            Worth::Share => sums.for_each(|((bits, _), code)| *bits += u32::from(code.bits)),
         }
         if fixed == 0 && !block.intra {
             // Without its codes the block has no end either.

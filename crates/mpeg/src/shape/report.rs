@@ -26,9 +26,9 @@ pub struct PictureReport {
     pub bits_out: u64,
     /// Bits it was allowed; negative where earlier pictures had overdrawn.
     pub budget: i64,
-    /// Run-level codes in its sound slices, and how many of them went out.
+    /// Run-level codes that were read, and how many of them went out.
     pub codes: [u64; 2],
-    /// Coded blocks of its sound slices, and how many of them went out.
+    /// Coded blocks that were read, and how many of them went out. Codes by blocks are the mean breakpoint.
     pub blocks: [u64; 2],
     /// Slope at which distortion was traded for rate: squared error a bit; 0 where the method knows none.
     pub lambda: f64,

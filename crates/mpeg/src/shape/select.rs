@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn spends_what_is_there_best_first() {
-        let segment = |bits, bin| Segment { bits, bin, breakpoint: 1 };
+        let segment = |bits, bin| Segment { bits, bin, breakpoint: 1, worth: 0.0 };
         let segments = vec![segment(10, 700), segment(5, 600), segment(5, 600), segment(7, 0)];
         let curves = Curves::of(segments);
         let mut histogram = Histogram::new();

@@ -17,13 +17,10 @@ const FLOORS: [u8; 2] = [1, 0];
 /// Builds the curves of a picture, by its own error alone or by shares.
 fn build_curves(config: &Config, work: &mut Work, smallest: u8) {
     let Some(context) = work.context.as_ref().filter(|_| work.is_shapeable()) else { return };
-    let energy;
+    let energy = Energy::new(context);
     let worth = match config.method {
-        Method::RateBased => Worth::Share,
-        _ => {
-            energy = Energy::new(context);
-            Worth::Energy(&energy)
-        }
+        Method::RateBased => Worth::Share(&energy),
+        _ => Worth::Energy(&energy),
     };
     work.curves.build(&work.picture, config.cluster, smallest, &worth);
 }

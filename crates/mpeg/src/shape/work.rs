@@ -123,6 +123,7 @@ impl Work {
         let mut clusters = curves.ends.iter();
         let mut next = 0;
         let mut breakpoint = smallest;
+        let (mut lost_codes, mut lost_blocks, mut kept_worth) = (0, 0, 0.0);
         for_each_block(picture, cluster, |first, slice, _, index| {
             if first {
                 let end = clusters.next().map_or(next, |&end| end as usize);
@@ -132,6 +133,7 @@ impl Work {
                         break;
                     }
                     breakpoint = segment.breakpoint;
+                    kept_worth += segment.worth;
                 }
                 next = end;
             }
@@ -140,12 +142,18 @@ impl Work {
             keep[index] = kept;
             cuts[cut_count] = index as u32;
             cut_count += usize::from(kept < block.count);
-            empties[slice] |= kept == 0 && !block.intra;
+            let empty = kept == 0 && !block.intra;
+            empties[slice] |= empty;
+            lost_blocks += u64::from(empty);
+            lost_codes += u64::from(block.count - kept);
             let codes = picture.codes_of(block);
             dropped[slice] +=
                 u64::from(bits_of_first(codes, codes.len()) - bits_of_first(codes, usize::from(kept)));
         });
         cuts.truncate(cut_count);
+        self.report.codes = [picture.codes.len() as u64, picture.codes.len() as u64 - lost_codes];
+        self.report.blocks = [picture.blocks.len() as u64, picture.blocks.len() as u64 - lost_blocks];
+        self.report.distortion = f64::from(curves.total_worth - kept_worth);
         if self.empties.contains(&true) {
             // What becomes of patterns and types is known when it is written.
             self.write_truncated();
@@ -254,6 +262,8 @@ impl Work {
             return self.copy();
         };
         self.writer.clear();
+        self.report.codes = [self.picture.codes.len() as u64, self.recoded.left[0]];
+        self.report.blocks = [self.picture.blocks.len() as u64, self.recoded.left[1]];
         let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
         let (picture, recoded, data) = (&self.picture, &self.recoded, &self.unit.data);
         write_unit(&mut self.writer, &self.unit, &picture.slices, declare, |writer, i| {
