@@ -111,7 +111,8 @@ fn sizes_meet_the_target_and_slices_stay_sound() {
             let label = format!("{} {method:?} {target}", path.display());
             let ratio = shaped.len() as f64 / data.len() as f64;
             let floored = reports.iter().any(|report| report.at_floor);
-            let bound = if floored { f64::INFINITY } else { 1.001 };
+            // A stream of a few pictures has no later ones to make up for its last.
+            let bound = if floored { f64::INFINITY } else { 1.001 + 0.004 / before.0 as f64 };
             assert!(ratio / target < bound, "{label}: {ratio}");
             assert!(ratio / target > 0.99, "{label}: {ratio}");
             let out: u64 = reports.iter().map(|report| report.bits_out).sum();

@@ -8,7 +8,7 @@ use super::work::Work;
 use crate::header::PictureContext;
 
 /// How close a picture must come to its budget, as a share of it; the rest is carried over.
-const TOLERANCE: f64 = 0.005;
+const TOLERANCE: f64 = 0.001;
 /// Rounds of adjusting the factor, at most.
 const ROUNDS: usize = 12;
 /// From any scale to any other.
@@ -53,7 +53,7 @@ fn requantise_to(work: &mut Work, budget: f64) -> u64 {
         let guess = factor * excess;
         factor = if guess > low && guess < high { guess } else { (low * high).sqrt() };
     }
-    work.report.at_floor = bits > budget * (1.0 + TOLERANCE) && low > LARGEST_FACTOR / 2.0;
+    work.report.at_floor = bits > budget * (1.0 + TOLERANCE);
     bits as u64
 }
 
