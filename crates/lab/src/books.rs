@@ -55,12 +55,22 @@ fn flow() -> impl Strategy<Value = String> {
             format!("kind = \"media\"\ncontrol = \"{control}\"\nsource = {source}\n{repair}")
         });
     let udp = (10..3000u32).prop_map(|rate| format!("kind = \"udp\"\nrate = \"{rate} kbit/s\"\n"));
+    let tcp = (
+        prop_oneof![Just("reno"), Just("newreno"), Just("sack"), Just("cubic")],
+        prop_oneof![
+            Just(""),
+            Just("size = \"50 kB\"\n"),
+            Just("size = { uniform = [\"3 kB\", \"9 kB\"] }\nidle = \"200 ms\"\nstarts_idle = true\n"),
+            Just("delayed_ack = true\n"),
+        ],
+    )
+        .prop_map(|(algorithm, extra)| format!("kind = \"tcp\"\nalgorithm = \"{algorithm}\"\n{extra}"));
     let times = prop_oneof![
         Just(""),
         Just("start = { uniform = [\"0 s\", \"1 s\"] }\nstop = \"2.5 s\"\n"),
         Just("pause = [[\"1 s\", \"2 s\"]]\n"),
     ];
-    (prop_oneof![media, udp], times, 1..3u32)
+    (prop_oneof![media, udp, tcp], times, 1..3u32)
         .prop_map(|(kind, times, count)| format!("{kind}{times}count = {count}\n"))
 }
 

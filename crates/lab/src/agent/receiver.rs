@@ -65,7 +65,7 @@ fn statistics(receiver: Option<&Receiver>) -> ReceiverStatistics {
 /// Time since the capture of the frame with this media timestamp: both ends share the simulator's clock, and the
 /// timestamp counts 1/90 000 s of it.
 fn age(now: Timestamp, timestamp: u32) -> TimeDelta {
-    let present = u128::from(now.as_nanos()) * 90_000 / 1_000_000_000;
+    let present = now.as_nanos() / 100_000 * 9 + now.as_nanos() % 100_000 * 9 / 100_000;
     let ticks = (present as u32).wrapping_sub(timestamp) as i32;
     TimeDelta::from_nanos(i64::from(ticks) * 1_000_000_000 / 90_000)
 }
