@@ -143,8 +143,8 @@ impl TimeDelta {
 }
 
 fn signed_difference(a: u64, b: u64) -> i64 {
-    let difference = i128::from(a) - i128::from(b);
-    difference.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+    let size = i64::try_from(a.abs_diff(b)).unwrap_or(i64::MAX);
+    if a >= b { size } else { -size }
 }
 
 macro_rules! instant {
