@@ -5,7 +5,7 @@ use crate::allowance::Target;
 use crate::packet::StreamId;
 use crate::registry::{OptionInfo, Options};
 use crate::spec::SpecError;
-use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Steers the sources by what waits in the send queue, so that it stays at a set level: the rate follows the
 /// network without knowing it. Several encoders share the outcome as under [`Direct`].
@@ -15,7 +15,9 @@ use seaway_units::{Bitrate, TimeDelta, Timestamp};
 #[derive(Debug, Clone)]
 pub struct Pd {
     config: PdConfig,
+    /// It hears of no backlog: what waits is steered here, once.
     split: Direct,
+    waiting: Vec<(StreamId, DataSize)>,
     target: Target,
     /// What the sources may send, bit/s; `None` before the first demand.
     rate: Option<f64>,
@@ -126,6 +128,7 @@ impl Pd {
         Self {
             config,
             split: Direct::new(),
+            waiting: Vec::new(),
             target,
             rate: None,
             former: None,
@@ -171,8 +174,12 @@ impl TargetPolicy for Pd {
     }
 
     fn on_demand(&mut self, now: Timestamp, stream: StreamId, demand: Demand) {
-        self.split.on_demand(now, stream, demand);
-        let backlog: f64 = self.split.demands().map(|demand| demand.backlog.as_bits() as f64).sum();
+        match self.waiting.iter_mut().find(|(id, _)| *id == stream) {
+            Some((_, waiting)) => *waiting = demand.backlog,
+            None => self.waiting.push((stream, demand.backlog)),
+        }
+        self.split.on_demand(now, stream, Demand { backlog: DataSize::ZERO, ..demand });
+        let backlog = self.waiting.iter().map(|(_, size)| *size).sum::<DataSize>().as_bits() as f64;
         if self.sample_at.is_none() {
             (self.area.since, self.area.from) = (now, now);
             self.sample_at = Some(now + self.config.interval);
@@ -206,7 +213,6 @@ impl TargetPolicy for Pd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seaway_units::DataSize;
 
     const STREAM: StreamId = StreamId(0);
 
