@@ -18,7 +18,7 @@ use crate::nada::{Nada, NadaReceiver};
 use crate::packet::{Lane, SentPacket, Stamp};
 use crate::signal::LocalSignal;
 use crate::spec::{ControlSpec, SpecError};
-use crate::tfrc::{Tfrc, TfrcReceiver};
+use crate::tfrc::{Ns2Receiver, Ns2Tfrc, Tfrc, TfrcReceiver};
 use crate::window::{EveryPacket, Window};
 use seaway_units::{DataSize, Ecn, Timestamp};
 use std::fmt;
@@ -187,6 +187,14 @@ impl<'a> Options<'a> {
         }
     }
 
+    /// `key` must not be given.
+    pub(crate) fn refuse(&self, key: &str, why: &str) -> Result<(), SpecError> {
+        match self.spec.options.iter().find(|(name, _)| name == key) {
+            Some((name, _)) => Err(SpecError::new(name, why)),
+            None => Ok(()),
+        }
+    }
+
     fn wrong(&self, key: &str, value: &str, why: &dyn fmt::Display) -> SpecError {
         let range = self.known.iter().find(|option| option.name == key).map_or("", |option| option.range);
         SpecError::new(&format!("{key}={value}"), format!("{why}; expected {range}"))
@@ -246,20 +254,20 @@ macro_rules! dispatch {
 
 any!(
     /// The sending half of a built-in controller. The trait stays usable as `Box<dyn RateController>` too.
-    AnyController { Fixed(Fixed), Tfrc(Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), BufferAware(BufferAware), Window(Window), Nada(Nada), Gcc(Gcc) }
+    AnyController { Fixed(Fixed), Tfrc(Tfrc), Ns2Tfrc(Ns2Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), BufferAware(BufferAware), Window(Window), Nada(Nada), Gcc(Gcc) }
 );
 
 any!(
     /// The receiving half of a built-in controller.
-    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), Multfrc(MultfrcReceiver), Ctfrc(CtfrcReceiver), BufferReports(BufferReports), EveryPacket(EveryPacket), Nada(NadaReceiver) }
+    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), Ns2Tfrc(Ns2Receiver), Multfrc(MultfrcReceiver), Ctfrc(CtfrcReceiver), BufferReports(BufferReports), EveryPacket(EveryPacket), Nada(NadaReceiver) }
 );
 
 macro_rules! controller {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Multfrc Ctfrc BufferAware Window Nada Gcc], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Ns2Tfrc Multfrc Ctfrc BufferAware Window Nada Gcc], $half => $call) };
 }
 
 macro_rules! source {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc Multfrc Ctfrc BufferReports EveryPacket Nada], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc Ns2Tfrc Multfrc Ctfrc BufferReports EveryPacket Nada], $half => $call) };
 }
 
 impl RateController for AnyController {
@@ -345,6 +353,7 @@ mod tests {
         assert!(error("zzz").starts_with("\"zzz\": no such controller; there are: fixed"));
         assert_eq!(error("fixed(rat=1 bit/s)"), "\"rat\": fixed has no such option; did you mean rate?");
         assert!(error("fixed(rate=1)").contains("has no unit"));
+        assert_eq!(error("tfrc(profile=ns2, sp=on)"), "\"sp\": does not apply to profile=ns2");
         assert_eq!(error("fixed(rate=1 bit/s, rate=2 bit/s)"), "\"rate\": given twice");
     }
 

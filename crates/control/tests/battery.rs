@@ -8,6 +8,7 @@ use seaway_units::{DataSize, Ecn};
 /// Options that make another controller of an entry.
 const VARIANTS: &[&str] = &[
     "fixed(rate=2 Mbit/s)",
+    "tfrc(profile=ns2)",
     "tfrc(profile=rfc3448, discriminate=zbs)",
     "tfrc(count=3, loss=sender)",
     "tfrc(equation=simple, segment=per-packet)",

@@ -73,7 +73,7 @@ pub(crate) const CONNECTION_OPTIONS: [OptionInfo; 11] = [
     OptionInfo {
         name: "profile",
         default: "rfc5348",
-        range: "rfc5348 or rfc3448",
+        range: "rfc5348 or rfc3448; ns2 for tfrc",
         about: "whose rules the connection follows",
     },
     OptionInfo {
@@ -170,7 +170,16 @@ impl Config {
     }
 
     pub(crate) fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
-        let defaults = Self::new(options.take("profile")?.unwrap_or(Profile::Rfc5348), setting);
+        Self::of_profile(options.take("profile")?.unwrap_or(Profile::Rfc5348), options, setting)
+    }
+
+    /// The other options, over the defaults of `profile`.
+    pub(super) fn of_profile(
+        profile: Profile,
+        options: &Options<'_>,
+        setting: Setting,
+    ) -> Result<Self, SpecError> {
+        let defaults = Self::new(profile, setting);
         let switch = |key, default| Ok(options.take::<Switch>(key)?.map_or(default, |switch| switch.0));
         let clamp = switch("clamp", false)?;
         Ok(Self {

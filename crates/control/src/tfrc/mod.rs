@@ -8,6 +8,7 @@ mod data_limited;
 mod equation;
 mod loss_events;
 mod nofeedback;
+mod ns2;
 mod receive_limit;
 mod receiver;
 mod sender;
@@ -16,6 +17,7 @@ mod tests;
 
 pub use config::{Config, LossSide, Profile, Segment};
 pub use equation::{Equation, RetransmitTimeout, TimeoutEstimator};
+pub use ns2::{Ns2Receiver, Ns2Tfrc};
 pub use receiver::TfrcReceiver;
 
 pub(crate) use config::CONNECTION_OPTIONS;
@@ -45,12 +47,16 @@ pub struct Tfrc {
 impl Tfrc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
         name: "tfrc",
-        source: "RFC 5348, RFC 3448, RFC 4828",
+        source: "RFC 5348, RFC 3448, RFC 4828; ns-2 2.35",
         kind: Kind::Rate,
         options: &config::OPTIONS,
         build: |options, setting| {
-            let config = Config::from_options(options, setting)?;
             let count = options.take_if("count", |count| (1..=64).contains(count))?.unwrap_or(1);
+            if options.take::<String>("profile")?.is_some_and(|profile| profile == "ns2") {
+                let config = ns2::config(options, setting)?;
+                return Ok((Ns2Tfrc::new(config, count).into(), Ns2Receiver::new(config, count).into()));
+            }
+            let config = Config::from_options(options, setting)?;
             Ok((Self::new(config, count).into(), TfrcReceiver::new(config, count).into()))
         },
     };

@@ -1,0 +1,194 @@
+//! TFRC as ns-2 2.35 runs it, for comparison with figures that ns-2 made. It is no better protocol.
+//!
+//! Packets carry the round, the urgent flag and the coarse timeout in their tag.
+
+mod connection;
+mod history;
+mod receiver;
+
+pub use receiver::Ns2Receiver;
+
+use super::config::{Config, Profile};
+use super::equation::{Equation, RetransmitTimeout};
+use crate::allowance::{Allowance, Target};
+use crate::controller::RateController;
+use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::feedback::Feedback;
+use crate::packet::{Lane, SentPacket, Stamp};
+use crate::registry::{Options, Setting};
+use crate::signal::LocalSignal;
+use crate::spec::SpecError;
+use connection::Connection;
+use seaway_units::{Bitrate, Probability, RateRange, Timestamp};
+
+/// The sending half, `count` connections side by side.
+#[derive(Debug, Clone)]
+pub struct Ns2Tfrc {
+    lanes: Vec<Connection>,
+    limits: RateRange,
+    decisions: DecisionLog,
+}
+
+/// ns-2's coarse timeout and its clamped equation where nothing else is asked for.
+///
+/// # Errors
+/// An option that ns-2's TFRC does not have.
+pub(super) fn config(options: &Options<'_>, setting: Setting) -> Result<Config, SpecError> {
+    for key in ["segment", "sp", "damping", "discounting", "loss", "discriminate", "credit"] {
+        options.refuse(key, "does not apply to profile=ns2")?;
+    }
+    let config = Config::of_profile(Profile::Rfc3448, options, setting)?;
+    let asked = |key| Ok::<_, SpecError>(options.take::<String>(key)?.is_some());
+    let plain = !asked("equation")? && !asked("clamp")?;
+    Ok(Config {
+        equation: if plain { Equation::Full { clamp: true } } else { config.equation },
+        retransmit_timeout: if asked("t_rto")? {
+            config.retransmit_timeout
+        } else {
+            RetransmitTimeout::Coarse
+        },
+        ..config
+    })
+}
+
+/// What a packet tells the receiving half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Note {
+    /// Reports so far, modulo 512.
+    round: u16,
+    /// A report is wanted at once.
+    urgent: bool,
+    /// `t_RTO` in tenths of a second, at most 6.3 s; 0 where there is none yet.
+    timeout: u16,
+}
+
+impl Note {
+    const ROUNDS: u16 = 512;
+
+    const fn tag(self) -> u16 {
+        (self.round % Self::ROUNDS) << 7 | (self.urgent as u16) << 6 | self.timeout
+    }
+
+    const fn parse(tag: u16) -> Self {
+        Self { round: tag >> 7, urgent: tag & 0x40 != 0, timeout: tag & 0x3F }
+    }
+}
+
+impl Ns2Tfrc {
+    /// `count` connections, at least one.
+    pub fn new(config: Config, count: u8) -> Self {
+        Self {
+            lanes: vec![Connection::new(config); usize::from(count.max(1))],
+            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
+            decisions: DecisionLog::new(),
+        }
+    }
+
+    fn allowed(&self) -> Bitrate {
+        Bitrate::from_bytes_per_second(self.lanes.iter().map(Connection::rate).sum())
+    }
+
+    fn total(&self) -> Bitrate {
+        self.limits.clamp(self.allowed())
+    }
+
+    fn change(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> Option<(&'static str, Gauge, f64)>) {
+        let before = self.total();
+        let Some((cause, signal, threshold)) = act(self) else { return };
+        let after = self.total();
+        if before != after {
+            let phase = self.phase();
+            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
+        }
+    }
+}
+
+impl RateController for Ns2Tfrc {
+    fn stamp(&mut self, _now: Timestamp, next: &SentPacket) -> Stamp {
+        let note = self.lanes.get(usize::from(next.lane.0)).map(|lane| lane.note().tag());
+        Stamp { tag: note, ..Stamp::default() }
+    }
+
+    fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        if let Some(lane) = self.lanes.get_mut(usize::from(packet.lane.0)) {
+            lane.on_sent(now, packet);
+        }
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        self.change(now, |tfrc| tfrc.lanes.get_mut(usize::from(feedback.lane.0))?.on_feedback(now, feedback));
+    }
+
+    fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
+        match signal {
+            LocalSignal::Limits { min, max, .. } => self.change(now, |tfrc| {
+                tfrc.limits = RateRange { min, max: max.max(min) };
+                let allowed = Gauge::new("allowed_rate", tfrc.allowed().as_bps_f64(), "bit/s");
+                Some(("limits set", allowed, max.as_bps_f64()))
+            }),
+            LocalSignal::FeedbackEvery(interval) => {
+                for lane in &mut self.lanes {
+                    lane.feedback_every(interval);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        for index in 0..self.lanes.len() {
+            self.change(now, |tfrc| tfrc.lanes[index].handle_timeout(now));
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.lanes.iter().filter_map(Connection::poll_timeout).min()
+    }
+
+    fn poll_decision(&mut self) -> Option<Decision> {
+        self.decisions.pop()
+    }
+
+    fn lanes(&self) -> u8 {
+        self.lanes.len() as u8
+    }
+
+    fn allowance(&self, lane: Lane) -> Allowance {
+        let (allowed, total) = (self.allowed().as_bps_f64(), self.total().as_bps_f64());
+        let factor = if allowed > 0.0 { total / allowed } else { 1.0 };
+        let lane = self.lanes.get(usize::from(lane.0));
+        lane.map_or(Allowance::paced(Bitrate::ZERO), |lane| Allowance::paced(lane.pace(factor)))
+    }
+
+    fn target(&self) -> Target {
+        Target { rate: self.total(), channel_loss: Probability::ZERO }
+    }
+
+    fn phase(&self) -> &'static str {
+        self.lanes[0].phase()
+    }
+
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        let count = self.lanes.len() as f64;
+        visit(Gauge::new("lanes", count, ""));
+        visit(Gauge::new("allowed_rate", self.allowed().as_bps_f64(), "bit/s"));
+        let loss: f64 = self.lanes.iter().map(Connection::loss_event_rate).sum();
+        visit(Gauge::new("loss_event_rate", loss / count, ""));
+        if let Some(rtt) = self.lanes[0].rtt() {
+            visit(Gauge::new("rtt", rtt, "s"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn note_fits_the_tag() {
+        for (round, urgent, timeout) in [(0, false, 0), (511, true, 63), (300, false, 3)] {
+            let note = Note { round, urgent, timeout };
+            assert_eq!(Note::parse(note.tag()), note);
+        }
+    }
+}
