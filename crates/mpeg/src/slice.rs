@@ -47,6 +47,8 @@ struct SliceReader<'a> {
     predictors: Predictors,
     /// `dc_dct_pred` of Y, Cb and Cr.
     dc: [i16; 3],
+    /// The codes of the block in the making.
+    block: [Code; 64],
     /// `macroblock_type` by picture type.
     types: &'static Lookup<64>,
 }
@@ -63,6 +65,7 @@ impl<'a> SliceReader<'a> {
             end_address: 0,
             predictors: Predictors::default(),
             dc: [0; 3],
+            block: [Code { level: 0, position: 0, bits: 0, end: 0 }; 64],
             types: match context.kind() {
                 PictureKind::I => &vlc::TYPE_I,
                 PictureKind::P => &vlc::TYPE_P,
@@ -303,15 +306,16 @@ impl<'a> SliceReader<'a> {
         Ok(self.dc[component])
     }
 
-    /// Reads run-level codes and the end of block.
-    #[inline]
+    /// Reads run-level codes and the end of block. By itself it has registers enough for the reader.
+    #[inline(never)]
     fn read_codes(&mut self, codes: &mut Vec<Code>, table: &Coefficients, intra: bool) -> Result<(), Damage> {
         // A reader of our own lives in registers.
         let mut reader = self.reader.clone();
         let mut position = u32::from(intra);
         let mut end = 0;
         let mut lookup = if intra { table } else { &vlc::TABLE_ZERO_FIRST };
-        codes.reserve(64);
+        let block = &mut self.block;
+        let mut count = 0;
         loop {
             reader.refill();
             let entry = lookup.peek(&reader);
@@ -324,6 +328,7 @@ impl<'a> SliceReader<'a> {
                 CodeKind::EndOfBlock => {
                     reader.skip(entry.bits());
                     self.reader = reader;
+                    codes.extend_from_slice(&block[..count]);
                     return Ok(());
                 }
                 CodeKind::Escape => {
@@ -338,7 +343,8 @@ impl<'a> SliceReader<'a> {
             }
             reader.skip(bits);
             end += bits;
-            codes.push(Code { level, position: position as u8, bits: bits as u8, end: end as u16 });
+            block[count & 63] = Code { level, position: position as u8, bits: bits as u8, end: end as u16 };
+            count += 1;
             position += 1;
         }
     }

@@ -103,17 +103,15 @@ impl Curves {
             self.push_hull(steps);
         }
         self.ends.push(self.segments.len() as u32);
-        steps.bits[..steps.end].fill(0);
-        steps.worth[..steps.end].fill(0.0);
         steps.end = 0;
     }
 
-    fn push_hull(&mut self, steps: &Steps) {
+    fn push_hull(&mut self, steps: &mut Steps) {
         let stack = &mut self.stack;
         stack.clear();
         for step in 0..steps.end {
-            let mut next =
-                Stretch { bits: steps.bits[step], worth: steps.worth[step], breakpoint: step as u8 + 1 };
+            let (bits, worth) = steps.take(step);
+            let mut next = Stretch { bits, worth, breakpoint: step as u8 + 1 };
             if next.bits == 0 {
                 continue;
             }
@@ -136,22 +134,31 @@ impl Curves {
     }
 
     /// A breakpoint is taken once the share reaches what it takes of the cluster's bits.
-    fn push_shares(&mut self, steps: &Steps) {
+    fn push_shares(&mut self, steps: &mut Steps) {
         let total: u32 = steps.bits[..steps.end].iter().sum();
         self.total_bits += u64::from(total);
         let mut sum = 0;
-        for step in (0..steps.end).filter(|&step| steps.bits[step] > 0) {
-            sum += steps.bits[step];
+        for step in 0..steps.end {
+            let (bits, worth) = steps.take(step);
+            if bits == 0 {
+                continue;
+            }
+            sum += bits;
             let share = u64::from(sum) * (BINS as u64 - 2) / u64::from(total);
             let bin = (BINS as u64 - 1 - share) as u16;
-            let worth = steps.worth[step];
             self.total_worth += worth;
-            self.segments.push(Segment { bits: steps.bits[step], bin, breakpoint: step as u8 + 1, worth });
+            self.segments.push(Segment { bits, bin, breakpoint: step as u8 + 1, worth });
         }
     }
 }
 
 impl Steps {
+    /// Empties a step.
+    #[inline]
+    fn take(&mut self, step: usize) -> (u32, f32) {
+        (std::mem::take(&mut self.bits[step]), std::mem::take(&mut self.worth[step]))
+    }
+
     #[inline]
     fn add(
         &mut self,
