@@ -95,6 +95,15 @@ pub fn build(spec: &ControlSpec, setting: Setting) -> Result<(AnyController, Any
     (info.build)(&Options::new(spec, info.name, info.options)?, setting)
 }
 
+/// Whether `spec` names a controller with options that it has.
+///
+/// # Errors
+/// As [`build`].
+pub fn check(spec: &ControlSpec) -> Result<(), SpecError> {
+    let usual = Setting { packet: DataSize::from_bytes(1200), ecn: Ecn::NotEct };
+    build(spec, usual).map(drop)
+}
+
 /// The entry of that name, or advice.
 pub(crate) fn find_named<T>(
     entries: &'static [T],
