@@ -4,6 +4,7 @@
 //! elsewhere and ring its [`Bell`]. [`Relay`] hosts the links of crate `link` in real time; [`webrtc`] shows pictures
 //! in browsers.
 
+mod capture;
 mod clock;
 mod endpoint;
 mod lateness;
@@ -14,6 +15,7 @@ mod socket;
 mod wait;
 pub mod webrtc;
 
+pub use capture::Capture;
 pub use clock::Clock;
 pub use endpoint::{
     Dial, ReceiverMachine, ReceiverMail, ReceiverNews, ReceiverSnapshot, SNAPSHOT_INTERVAL, Screened,
@@ -21,6 +23,6 @@ pub use endpoint::{
 };
 pub use lateness::Lateness;
 pub use priority::make_real_time;
-pub use reactor::{Bell, Machine, Outgoing, Reactor};
+pub use reactor::{Bell, Machine, Observed, Outgoing, Reactor};
 pub use relay::{Relay, RelayMail, RelaySnapshot};
 pub use socket::{Incoming, Socket};

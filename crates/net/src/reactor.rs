@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 
 /// A machine with sockets. The driving contract is that of crate `control`; the machine's sockets are counted
 /// from 0 as they were given to [`Reactor::add`].
@@ -36,6 +37,21 @@ pub struct Outgoing {
     pub to: SocketAddr,
     /// With which codepoint.
     pub ecn: Ecn,
+}
+
+/// A datagram as a socket saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    /// When it came or went.
+    pub at: Timestamp,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// To whom.
+    pub to: SocketAddr,
+    /// With which codepoint.
+    pub ecn: Ecn,
+    /// Its content.
+    pub data: Vec<u8>,
 }
 
 /// Wakes a [`Reactor`] from another thread.
@@ -65,11 +81,14 @@ pub struct Reactor {
     bell: Bell,
     machines: Vec<Driven>,
     buffer: Vec<u8>,
+    tap: Option<mpsc::SyncSender<Observed>>,
 }
 
 struct Driven {
     machine: Box<dyn Machine>,
     sockets: Vec<Socket>,
+    /// Where each socket is.
+    local: Vec<SocketAddr>,
     lateness: Lateness,
 }
 
@@ -81,7 +100,7 @@ impl Reactor {
     pub fn new(clock: Clock) -> io::Result<Self> {
         let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
         let bell = Bell { event: Arc::new(event), stop: Arc::new(AtomicBool::new(false)) };
-        Ok(Self { clock, bell, machines: Vec::new(), buffer: Vec::with_capacity(2048) })
+        Ok(Self { clock, bell, machines: Vec::new(), buffer: Vec::with_capacity(2048), tap: None })
     }
 
     /// What wakes it.
@@ -90,8 +109,18 @@ impl Reactor {
     }
 
     /// Adds a machine with its sockets.
-    pub fn add(&mut self, machine: Box<dyn Machine>, sockets: Vec<Socket>) {
-        self.machines.push(Driven { machine, sockets, lateness: Lateness::new() });
+    ///
+    /// # Errors
+    /// A socket that does not know where it is.
+    pub fn add(&mut self, machine: Box<dyn Machine>, sockets: Vec<Socket>) -> io::Result<()> {
+        let local = sockets.iter().map(Socket::local_address).collect::<io::Result<_>>()?;
+        self.machines.push(Driven { machine, sockets, local, lateness: Lateness::new() });
+        Ok(())
+    }
+
+    /// Gives a copy of every datagram from now on to `tap`; what it has no room for is left out.
+    pub fn tap(&mut self, tap: mpsc::SyncSender<Observed>) {
+        self.tap = Some(tap);
     }
 
     /// Drives everything until [`Bell::stop`] or until `end`; gives back the machines, each with how late it was
@@ -106,12 +135,12 @@ impl Reactor {
                 break;
             }
             for driven in &mut self.machines {
-                driven.wake(&self.clock, &mut self.buffer);
+                driven.wake(&self.clock, &mut self.buffer, self.tap.as_ref());
             }
             self.sleep(end)?;
             let has_mail = self.bell.event.read().is_ok();
             for driven in &mut self.machines {
-                driven.read(&self.clock, has_mail, &mut self.buffer);
+                driven.read(&self.clock, has_mail, &mut self.buffer, self.tap.as_ref());
             }
         }
         Ok(self.machines.into_iter().map(|driven| (driven.machine, driven.lateness)).collect())
@@ -127,36 +156,51 @@ impl Reactor {
     }
 }
 
+/// Where copies of datagrams go.
+type Tap<'a> = Option<&'a mpsc::SyncSender<Observed>>;
+
 impl Driven {
     /// Does what is due.
-    fn wake(&mut self, clock: &Clock, buffer: &mut Vec<u8>) {
+    fn wake(&mut self, clock: &Clock, buffer: &mut Vec<u8>, tap: Tap<'_>) {
         let now = clock.now();
         if let Some(due) = self.machine.poll_timeout().filter(|&due| due <= now) {
             self.lateness.note(due, now);
             self.machine.handle_timeout(now);
-            self.write(clock, buffer);
+            self.write(clock, buffer, tap);
         }
     }
 
     /// Takes in what has come.
-    fn read(&mut self, clock: &Clock, has_mail: bool, buffer: &mut Vec<u8>) {
+    fn read(&mut self, clock: &Clock, has_mail: bool, buffer: &mut Vec<u8>, tap: Tap<'_>) {
         for (index, socket) in self.sockets.iter_mut().enumerate() {
-            let machine = &mut self.machine;
-            socket.receive(clock, |datagram| machine.handle_datagram(clock.now(), index, &datagram));
+            let (machine, local) = (&mut self.machine, self.local[index]);
+            socket.receive(clock, |datagram| {
+                if let Some(tap) = tap {
+                    let Incoming { from, at, ecn, data } = datagram;
+                    // A capture that cannot follow has gaps; the session goes on.
+                    let _ = tap.try_send(Observed { at, from, to: local, ecn, data: data.to_vec() });
+                }
+                machine.handle_datagram(clock.now(), index, &datagram);
+            });
         }
         if has_mail {
             self.machine.handle_mail(clock.now());
         }
-        self.write(clock, buffer);
+        self.write(clock, buffer, tap);
     }
 
     /// Sends what leaves now.
-    fn write(&mut self, clock: &Clock, buffer: &mut Vec<u8>) {
+    fn write(&mut self, clock: &Clock, buffer: &mut Vec<u8>, tap: Tap<'_>) {
         loop {
             buffer.clear();
-            let Some(outgoing) = self.machine.poll_datagram(clock.now(), buffer) else { break };
+            let now = clock.now();
+            let Some(outgoing) = self.machine.poll_datagram(now, buffer) else { break };
+            let Outgoing { to, ecn, .. } = outgoing;
+            if let (Some(tap), Some(&from)) = (tap, self.local.get(outgoing.socket)) {
+                let _ = tap.try_send(Observed { at: now, from, to, ecn, data: buffer.clone() });
+            }
             if let Some(socket) = self.sockets.get_mut(outgoing.socket) {
-                socket.send(outgoing.to, outgoing.ecn, buffer);
+                socket.send(to, ecn, buffer);
             }
         }
     }
