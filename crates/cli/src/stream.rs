@@ -128,7 +128,7 @@ impl Sink {
         matches!(self.target, Target::Stdout(_))
     }
 
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let written = match &mut self.target {
             Target::Stdout(stdout) => return stdout.write_all(bytes).map_err(|e| Failure::output(&e)),
             Target::Special(file) => file.write_all(bytes),
@@ -148,6 +148,24 @@ impl Sink {
                 readable(draft.as_file()).map_err(failed)?;
                 draft.persist(path).map(drop).map_err(|error| failed(error.error))
             }
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match &mut self.target {
+            Target::Stdout(stdout) => stdout.write(bytes),
+            Target::Special(file) => file.write(bytes),
+            Target::Draft(draft, _) => draft.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match &mut self.target {
+            Target::Stdout(stdout) => stdout.flush(),
+            Target::Special(file) => file.flush(),
+            Target::Draft(draft, _) => draft.flush(),
         }
     }
 }

@@ -3,33 +3,26 @@
 use super::Failure;
 use crate::interrupt;
 use crate::live::board::Board;
-use crate::live::camera::{CameraNews, Outlets};
-use crate::live::report::{self, Late, Report};
-use crate::live::screen::{Inlets, ScreenNews};
-use crate::live::{Secrets, camera, screen};
+use crate::live::console::{Console, Stats};
+use crate::live::media::{MediaSetup, MediaThread, bind};
+use crate::live::receiving::{Receiving, ReceivingSetup};
+use crate::live::report::Report;
+use crate::live::sending::{Sending, SendingSetup};
+use crate::live::{STEP, Secrets};
 use crate::scenario::Source;
-use crate::web::{ControlName, Hello, Live, Page, Request};
-use seaway_control::policy::Direct;
+use crate::web::{ControlName, Hello, Page, Request};
+use seaway_control::ControlSpec;
 use seaway_control::registry::{self, CONTROLLERS};
-use seaway_control::{ControlSpec, Setting};
 use seaway_lab::scenario::{Flow, FlowKind, Scenario};
-use seaway_lab::video::{Camera, PacketCost};
-use seaway_lab::{Path, Summary, library};
+use seaway_lab::{Path, library};
 use seaway_media::input::{bundled_clip, open};
-use seaway_net::{
-    Bell, Clock, Lateness, Machine, Reactor, ReceiverMachine, Relay, RelayMail, RelaySnapshot, SenderMachine,
-    SenderMail, SenderNews, Socket, make_real_time,
-};
-use seaway_session::{Format, Limits, Receiver, ReceiverConfig, Sender, SenderConfig};
-use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
+use seaway_net::{Bell, Clock, Relay, RelayMail, RelaySnapshot, SenderMail, Socket};
+use seaway_session::{Limits, ReceiverConfig};
+use seaway_units::{Bitrate, TimeDelta};
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{ExitCode, Stdio};
 use std::sync::mpsc::{self, channel};
-use std::thread::JoinHandle;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -50,6 +43,12 @@ pub(crate) struct Arguments {
     /// Print the report as one JSON document on stdout
     #[arg(long)]
     json: bool,
+    /// Print JSON lines while it runs
+    #[arg(long, conflicts_with = "json")]
+    stats: Option<Stats>,
+    /// Write every datagram to a capture file
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<String>,
     /// Open the page in a browser
     #[arg(long, conflicts_with = "headless")]
     open: bool,
@@ -72,194 +71,122 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if let Err(failure) = demo.step() {
             break Err(failure);
         }
-        demo.clock.sleep_until(demo.clock.now() + Demo::STEP);
+        demo.clock.sleep_until(demo.clock.now() + STEP);
     };
     let report = demo.finish()?;
     outcome?;
-    print(&report, arguments.json)?;
-    // Numbers of a run that the machine itself held up say nothing.
-    Ok(ExitCode::from(if report.void { 3 } else { 0 }))
+    report.print(arguments.json)?;
+    Ok(report.exit_code())
 }
 
 struct Demo {
     clock: Clock,
     scenario: Scenario,
     board: Board,
-    page: Option<Page>,
+    console: Console,
     settings: BTreeMap<&'static str, String>,
     limits: Limits,
-    lines: Lines,
-    stop: Arc<AtomicBool>,
     media: MediaThread,
-    camera: JoinHandle<()>,
-    screen: JoinHandle<()>,
-    next_sample: Timestamp,
-}
-
-/// The media thread; it ends with its machines, each with how late it was woken.
-type MediaThread = JoinHandle<std::io::Result<Vec<(Box<dyn Machine>, Lateness)>>>;
-
-/// How the threads are reached.
-struct Lines {
-    bell: Bell,
-    to_sender: mpsc::Sender<SenderMail>,
+    sending: Sending,
+    receiving: Receiving,
     to_relay: mpsc::Sender<RelayMail>,
-    of_sender: mpsc::Receiver<SenderNews>,
-    of_screen: mpsc::Receiver<ScreenNews>,
-    of_camera: mpsc::Receiver<CameraNews>,
     of_relay: mpsc::Receiver<RelaySnapshot>,
+    bell: Bell,
 }
 
+/// Tracks of the page.
 const SENT: usize = 0;
 const RECEIVED: usize = 1;
 
 impl Demo {
-    /// The board is kept this often.
-    const STEP: TimeDelta = TimeDelta::from_millis(20);
-    const SAMPLE: TimeDelta = TimeDelta::from_millis(100);
-
     fn start(arguments: &Arguments) -> Result<Self, Failure> {
         let scenario = read_network(&arguments.network, arguments.seed)?;
-        let flow = media_flow(&scenario)?;
-        let limits = limits(flow);
-        let settings = settings(&arguments.control, &arguments.network, limits);
-        let page =
-            (!arguments.headless).then(|| open_page(arguments, &scenario, settings.clone())).transpose()?;
-        let clock = Clock::start();
-        let now = clock.now();
-
-        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let bind =
-            || Socket::bind(loopback).map_err(|error| Failure::running(&format!("{loopback}: {error}")));
-        let (near, relay_near, relay_far, far) = (bind()?, bind()?, bind()?, bind()?);
-        let address = |socket: &Socket| socket.local_address().map_err(|error| Failure::running(&error));
-
-        let secrets = Secrets::draw().map_err(|error| Failure::running(&error))?;
-        let mut config = SenderConfig::new(secrets.session, arguments.control.clone(), limits, Format::H264);
-        config.initial_sequence = secrets.sequence;
-        config.timestamp_offset = secrets.timestamp;
-        let cost = PacketCost::new(config.packet, config.overhead);
-        let sender =
-            Sender::new(now, config, Box::new(Direct::new())).map_err(|error| Failure::input(&error))?;
+        let limits = limits(media_flow(&scenario)?);
         let source = match &arguments.input {
             Some(input) => open(input),
             None => bundled_clip(),
         };
         let source = source.map_err(|error| Failure::input(&error))?;
-        let eyes = Camera::new(source, limits.start, TimeDelta::ZERO, cost, true)
-            .map_err(|error| Failure::running(&error))?;
-        let receiver_config = ReceiverConfig::new(secrets.session.wrapping_sub(1));
-        let lock = receiver_config.lock;
-        let receiver = Receiver::new(now, receiver_config);
-
-        let mut reactor = Reactor::new(clock).map_err(|error| Failure::running(&error))?;
-        let bell = reactor.bell();
-        let (to_sender, sender_mail) = channel();
-        let (to_receiver, receiver_mail) = channel();
-        let (to_relay, relay_mail) = channel();
-        let (sender_news, of_sender) = channel();
-        let (receiver_news, frames) = channel();
-        let (relay_news, of_relay) = channel();
-        let (camera_news, of_camera) = channel();
-        let (screen_news, of_screen) = channel();
+        let settings = settings(&arguments.control, &arguments.network, limits);
+        let listen = (!arguments.headless).then_some(arguments.web);
+        let console = Console::new()
+            .with_stats(arguments.stats)
+            .with_page(listen, || hello(arguments, &scenario, settings.clone()))?;
+        if arguments.open {
+            console.page().into_iter().for_each(open_browser);
+        }
+        let clock = Clock::start();
+        let mut media = MediaSetup::new(clock)?;
+        let bell = media.bell();
+        if let Some(file) = &arguments.pcap {
+            media.capture(file)?;
+        }
+        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let (near, relay_near, relay_far, far) =
+            (bind(loopback)?, bind(loopback)?, bind(loopback)?, bind(loopback)?);
+        let address = |socket: &Socket| socket.local_address().map_err(|error| Failure::running(&error));
         let (score, captured) = channel();
+        let broadcast = console.page().map(Page::broadcast);
+        let secrets = Secrets::draw().map_err(|error| Failure::running(&error))?;
 
-        let media_clock = sender.media_clock();
-        let sender = SenderMachine::new(now, sender, address(&relay_near)?, sender_mail, sender_news);
-        let dial = sender.dial();
-        let receiver = ReceiverMachine::new(now, receiver, lock, receiver_mail, receiver_news);
+        let (to_relay, relay_mail) = channel();
+        let (relay_news, of_relay) = channel();
         let (forth, back) = links(&scenario)?;
         let relay = Relay::new(address(&far)?, forth, back, relay_mail, relay_news);
-        reactor.add(Box::new(sender), vec![near]);
-        reactor.add(Box::new(relay), vec![relay_near, relay_far]);
-        reactor.add(Box::new(receiver), vec![far]);
-
-        let stop = Arc::new(AtomicBool::new(false));
-        let thread = |error: std::io::Error| Failure::running(&error);
-        let broadcast = page.as_ref().map(Page::broadcast);
-        let outlets = Outlets {
-            dial,
-            mail: to_sender.clone(),
-            bell: bell.clone(),
-            captured: Some(score),
-            page: broadcast.clone().map(|page| (page, SENT)),
-            media_clock,
-        };
-        let inlets = Inlets {
-            frames,
+        let setup = ReceivingSetup {
+            config: ReceiverConfig::new(secrets.session.wrapping_sub(1)),
             captured: Some(captured),
-            mail: to_receiver,
-            bell: bell.clone(),
-            page: broadcast.map(|page| (page, RECEIVED)),
-            sink: None,
+            page: broadcast.clone().map(|page| (page, RECEIVED)),
+            recording: None,
         };
-        let media = std::thread::Builder::new().name("media".into()).spawn(move || {
-            if let Err(problem) = make_real_time() {
-                warn(&problem);
-            }
-            reactor.run(None)
-        });
-        let media = media.map_err(thread)?;
-        let screen = screen::start(clock, inlets, screen_news).map_err(thread)?;
-        let camera = camera::start(clock, eyes, outlets, camera_news, stop.clone()).map_err(thread)?;
-        let lines = Lines { bell, to_sender, to_relay, of_sender, of_screen, of_camera, of_relay };
-        let board = Board::new(now, arguments.control.to_string());
+        let (receiver, receiving) = Receiving::start(clock, bell.clone(), setup)?;
+        let setup = SendingSetup {
+            source,
+            repeat: true,
+            key_every: None,
+            control: arguments.control.clone(),
+            limits,
+            to: address(&relay_near)?,
+            page: broadcast.map(|page| (page, SENT)),
+            captured: Some(score),
+        };
+        let (sender, sending) = Sending::start(clock, bell.clone(), secrets, setup)?;
+        media.add(sender, vec![near])?;
+        media.add(relay, vec![relay_near, relay_far])?;
+        media.add(receiver, vec![far])?;
+        let media = media.start()?;
+        let board = Board::new(clock.now(), arguments.control.to_string());
         Ok(Self {
             clock,
             scenario,
             board,
-            page,
+            console,
             settings,
             limits,
-            lines,
-            stop,
             media,
-            camera,
-            screen,
-            next_sample: now,
+            sending,
+            receiving,
+            to_relay,
+            of_relay,
+            bell,
         })
     }
 
     /// Hears everybody's news and tells them.
     fn step(&mut self) -> Result<(), Failure> {
-        self.lines.of_sender.try_iter().for_each(|news| self.board.on_sender(news));
-        for news in self.lines.of_screen.try_iter() {
-            if let ScreenNews::Failed(problem) = &news {
-                return Err(Failure::running(problem));
-            }
-            self.board.on_screen(news);
+        self.sending.hear(&mut self.board)?;
+        if !self.receiving.hear(&mut self.board) {
+            return Err(Failure::running(&"the screen's thread ended"));
         }
-        for news in self.lines.of_camera.try_iter() {
-            match news {
-                CameraNews::Snapshot(snapshot) => self.board.camera = Some(snapshot),
-                CameraNews::Ended => {}
-                CameraNews::Failed(problem) => return Err(Failure::running(&problem)),
-            }
-        }
-        if let Some(snapshot) = self.lines.of_relay.try_iter().last() {
+        if let Some(snapshot) = self.of_relay.try_iter().last() {
             self.board.relay = Some(snapshot);
         }
-        while let Some(Request::Set { settings }) = self.page.as_ref().and_then(Page::poll_request) {
-            if let Err(text) = self.set(&settings)
-                && let Some(page) = &self.page
-            {
-                page.tell(&Live::Error { text });
+        while let Some(Request::Set { settings }) = self.console.poll_request() {
+            if let Err(text) = self.set(&settings) {
+                self.console.refuse(text);
             }
         }
-        self.tell();
-        Ok(())
-    }
-
-    fn tell(&mut self) {
-        let now = self.clock.now();
-        let events = self.board.take_events();
-        let sample = (self.next_sample <= now).then(|| {
-            self.next_sample = now + Self::SAMPLE;
-            Live::Sample { time: self.board.time(now), values: self.board.sample() }
-        });
-        if let Some(page) = &self.page {
-            events.iter().chain(&sample).for_each(|message| page.tell(message));
-        }
+        self.console.tell(self.clock.now(), &mut self.board)
     }
 
     /// Carries out what a viewer asks for, or says why not.
@@ -270,14 +197,14 @@ impl Demo {
             match name.as_str() {
                 "control" => {
                     let control: ControlSpec = value.parse().map_err(|error| format!("{error}"))?;
-                    let setting = Setting { packet: DataSize::from_bytes(1200), ecn: Ecn::NotEct };
-                    registry::build(&control, setting).map_err(|error| error.to_string())?;
-                    let _ = self.lines.to_sender.send(SenderMail::Control(control));
+                    registry::check(&control).map_err(|error| error.to_string())?;
+                    self.sending.post(SenderMail::Control(control));
                 }
                 "network" => {
                     let scenario = read_network(value, None).map_err(|failure| failure.to_string())?;
                     let (forth, back) = links(&scenario).map_err(|failure| failure.to_string())?;
-                    let _ = self.lines.to_relay.send(RelayMail::Replace { forth, back });
+                    let _ = self.to_relay.send(RelayMail::Replace { forth, back });
+                    self.bell.ring();
                     self.board.on_setting(now, format!("network {value}"));
                     self.scenario = scenario;
                 }
@@ -292,48 +219,27 @@ impl Demo {
             }
             limits.start = limits.start.clamp(limits.min, limits.max);
             self.limits = limits;
-            let _ = self.lines.to_sender.send(SenderMail::Limits(limits));
+            self.sending.post(SenderMail::Limits(limits));
             self.board.on_setting(now, format!("limits {} to {}", limits.min, limits.max));
         }
-        self.lines.bell.ring();
         for (name, value) in &mut self.settings {
             if let Some(wanted) = wanted.get(*name) {
                 value.clone_from(wanted);
             }
         }
-        if let Some(page) = &self.page {
-            page.set_settings(self.settings.clone());
-        }
+        self.console.set_settings(&self.settings);
         Ok(())
     }
 
     /// Ends everything and gives the report.
     fn finish(mut self) -> Result<Report, Failure> {
         let now = self.clock.now();
-        // The last news of all.
         let heard = self.step();
-        self.stop.store(true, Ordering::Relaxed);
-        self.lines.bell.stop();
-        let machines = self.media.join().map_err(|_| Failure::running(&"the media thread broke off"))?;
-        let machines = machines.map_err(|error| Failure::running(&error))?;
-        let mut lateness = Lateness::new();
-        machines.iter().for_each(|(_, late)| lateness.add(late));
-        drop(machines);
-        drop(self.lines);
-        self.camera.join().map_err(|_| Failure::running(&"the camera's thread broke off"))?;
-        self.screen.join().map_err(|_| Failure::running(&"the screen's thread broke off"))?;
+        let lateness = self.media.finish()?;
+        self.sending.finish()?;
+        self.receiving.finish()?;
         heard?;
-        Ok(Report {
-            schema: Summary::SCHEMA,
-            seaway: env!("CARGO_PKG_VERSION"),
-            scenario: self.scenario.name.clone(),
-            seed: self.scenario.seed,
-            void: lateness.is_void(),
-            lateness_ms: Late::of(&lateness),
-            flows: vec![report::flow(&self.board, now)],
-            encoder: self.board.camera.map(|camera| camera.obedience.into()),
-            refused: report::refused(&self.board),
-        })
+        Ok(Report::new(&self.scenario.name, self.scenario.seed, &self.board, now, &lateness))
     }
 }
 
@@ -379,13 +285,9 @@ fn settings(control: &ControlSpec, network: &str, limits: Limits) -> BTreeMap<&'
     ])
 }
 
-fn open_page(
-    arguments: &Arguments,
-    scenario: &Scenario,
-    settings: BTreeMap<&'static str, String>,
-) -> Result<Page, Failure> {
+fn hello(arguments: &Arguments, scenario: &Scenario, settings: BTreeMap<&'static str, String>) -> Hello {
     let names = CONTROLLERS.iter().map(|info| ControlName { name: info.name, source: info.source });
-    let hello = Hello {
+    Hello {
         seaway: env!("CARGO_PKG_VERSION"),
         title: arguments.input.clone().unwrap_or_else(|| seaway_media::clip::ATTRIBUTION.to_owned()),
         seed: scenario.seed,
@@ -393,65 +295,15 @@ fn open_page(
         controls: names.collect(),
         networks: library::networks().iter().map(|entry| entry.name.to_owned()).collect(),
         settings,
-    };
-    let page = Page::open(arguments.web, hello).map_err(|error| {
-        Failure::input(&format!("no page at {}: {error}; --web takes another", arguments.web))
-    })?;
-    let address = format!("http://{}/", page.address());
-    warn(&format!("the page is at {address}"));
-    if arguments.open && std::io::stderr().is_terminal() {
-        // Where there is no browser, the address above is enough.
-        let _ = std::process::Command::new("xdg-open").arg(address).spawn();
     }
-    Ok(page)
 }
 
-#[expect(clippy::print_stderr, reason = "the place where a person is told")]
-fn warn(text: &str) {
-    eprintln!("seaway: {text}");
-}
-
-fn print(report: &Report, json: bool) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    let written = if json {
-        serde_json::to_writer_pretty(&mut out, report)
-            .map_err(std::io::Error::from)
-            .and_then(|()| writeln!(out))
-    } else {
-        write_text(&mut out, report)
-    };
-    written.map_err(|error| Failure::output(&error))
-}
-
-fn write_text(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
-    if report.void {
-        return writeln!(
-            out,
-            "machine too busy: the media thread was {:.1} ms late at p99, above the bound of {:.1} ms",
-            report.lateness_ms.p99, report.lateness_ms.bound
-        );
-    }
-    for flow in &report.flows {
-        if let Some(frames) = &flow.frames {
-            writeln!(
-                out,
-                "frames: {} captured, {} displayed, {} skipped, {} lost, {} late",
-                frames.captured, frames.displayed, frames.skipped, frames.lost, frames.late
-            )?;
-        }
-        if let Some(delay) = &flow.delay_ms {
-            writeln!(
-                out,
-                "capture to display: p50 {:.0} ms, p95 {:.0} ms, p99 {:.0} ms",
-                delay.p50, delay.p95, delay.p99
-            )?;
-        }
-        if let Some(psnr) = &flow.psnr_db {
-            writeln!(out, "PSNR ({}): {:.1} dB", psnr.kind, psnr.value)?;
-        }
-        if let Some(freezes) = &flow.freezes {
-            writeln!(out, "freezes: {}, {:.2} s in all", freezes.count, freezes.total_s)?;
-        }
-    }
-    Ok(())
+fn open_browser(page: &Page) {
+    // Where there is no browser, the address that was printed is enough.
+    let _ = std::process::Command::new("xdg-open")
+        .arg(format!("http://{}/", page.address()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
 }

@@ -2,10 +2,16 @@
 
 mod demo;
 mod list;
+mod recv;
+mod send;
 mod shape;
 mod sim;
 
+use crate::live::console::{Console, Stats};
+use crate::web::Hello;
 use clap::{Parser, Subcommand};
+use seaway_units::TimeDelta;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 /// Live video over networks that lose packets, and the lab in which rate controllers are compared.
@@ -25,6 +31,10 @@ enum Command {
     Demo(demo::Arguments),
     /// Shows what there is
     List(list::Arguments),
+    /// Receives what `send` sends
+    Recv(recv::Arguments),
+    /// Sends a clip or a camera live to another host
+    Send(send::Arguments),
     /// Lowers the rate of coded MPEG-1 and MPEG-2 video
     Shape(shape::Arguments),
     /// Runs a scenario in the simulator, faster than real time
@@ -37,12 +47,47 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let outcome = match arguments.command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
+        Command::Recv(arguments) => recv::run(&arguments),
+        Command::Send(arguments) => send::run(&arguments),
         Command::Shape(arguments) => shape::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
     };
     match outcome {
         Ok(code) => code,
         Err(failure) => failure.report(),
+    }
+}
+
+/// How a live session is watched and when it ends.
+#[derive(Debug, clap::Args)]
+struct Watching {
+    /// End after this long, such as '30s'
+    #[arg(long, value_name = "TIME")]
+    duration: Option<TimeDelta>,
+    /// Serve a page with the pictures and live plots, such as at 127.0.0.1:8090
+    #[arg(long, value_name = "ADDR")]
+    web: Option<SocketAddr>,
+    /// Serve /metrics for Prometheus
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<SocketAddr>,
+    /// Print JSON lines while it runs
+    #[arg(long, conflicts_with = "json")]
+    stats: Option<Stats>,
+    /// Print the report as one JSON document on stdout
+    #[arg(long)]
+    json: bool,
+    /// Write every datagram to a capture file
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<String>,
+}
+
+impl Watching {
+    fn console(&self, hello: impl FnOnce() -> Hello) -> Result<Console, Failure> {
+        Console::new().with_stats(self.stats).with_page(self.web, hello)?.with_metrics(self.metrics)
+    }
+
+    const fn uses_stdout(&self) -> bool {
+        self.json || self.stats.is_some()
     }
 }
 

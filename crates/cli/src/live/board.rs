@@ -130,7 +130,6 @@ impl Board {
                     self.happened(at, "receiver", what, Map::new());
                 }
             }
-            ScreenNews::Failed(_) => {}
         }
     }
 

@@ -43,6 +43,8 @@ pub(crate) struct Outlets {
     pub(crate) page: Option<(Broadcast, usize)>,
     /// The sender's, by which pictures are told apart.
     pub(crate) media_clock: MediaClock,
+    /// A key frame this often though nobody asks.
+    pub(crate) key_every: Option<TimeDelta>,
 }
 
 /// Runs `camera` on a thread until `stop`.
@@ -54,7 +56,8 @@ pub(crate) fn start(
     stop: Arc<AtomicBool>,
 ) -> std::io::Result<JoinHandle<()>> {
     Builder::new().name("camera".into()).spawn(move || {
-        let outcome = Thread { clock, began: clock.now(), camera, outlets, stop }.run(&news);
+        let outcome =
+            Thread { clock, began: clock.now(), key_at: clock.now(), camera, outlets, stop }.run(&news);
         // Nobody listening: the session is over.
         let _ = news.send(outcome.map_or_else(CameraNews::Failed, |()| CameraNews::Ended));
     })
@@ -63,6 +66,8 @@ pub(crate) fn start(
 struct Thread {
     clock: Clock,
     began: Timestamp,
+    /// The last key frame that was made by the clock.
+    key_at: Timestamp,
     camera: Camera,
     outlets: Outlets,
     stop: Arc<AtomicBool>,
@@ -96,9 +101,13 @@ impl Thread {
 
     /// One picture; false at the end of the input.
     fn take(&mut self, captured: Timestamp) -> Result<bool, String> {
-        let Outlets { dial, mail, bell, captured: score, page, media_clock } = &self.outlets;
+        let Outlets { dial, mail, bell, captured: score, page, media_clock, key_every } = &self.outlets;
         let wish = page.as_ref().is_some_and(|(page, _)| page.take_key_frame_wish());
-        let key_frame = dial.take_key_frame() || wish;
+        let is_due = key_every.is_some_and(|every| captured.since(self.key_at) >= every);
+        if is_due {
+            self.key_at = captured;
+        }
+        let key_frame = dial.take_key_frame() || wish || is_due;
         let order = Order { share: dial.share(), skip: dial.should_skip(), key_frame };
         let shot = self.camera.take(captured, order).map_err(|error| error.to_string())?;
         let Some(shot) = shot else { return Ok(false) };

@@ -1,16 +1,26 @@
 //! The live session: what `demo`, `send` and `recv` are made of.
 //!
-//! One thread drives the sockets ([`seaway_net::Reactor`]); the [`camera`] and the [`screen`] have a thread each,
-//! the page has one of its own, and the calling thread keeps the [`board`]: it hears everybody's news, tells the page
-//! and the JSON lines, and makes the report.
+//! One thread drives the sockets ([`media`]); [`sending`] has a thread for the camera, [`receiving`] one for the
+//! screen, the page has one of its own, and the calling thread keeps the [`board`]: it hears everybody's news,
+//! tells them by the [`console`] and makes the [`report`].
 
 pub(crate) mod board;
 pub(crate) mod camera;
+pub(crate) mod console;
+pub(crate) mod media;
+pub(crate) mod receiving;
+pub(crate) mod recording;
 pub(crate) mod report;
 pub(crate) mod screen;
+pub(crate) mod sending;
+pub(crate) mod url;
 
 use seaway_session::SourceId;
+use seaway_units::TimeDelta;
 use std::io::Read;
+
+/// The board is kept this often.
+pub(crate) const STEP: TimeDelta = TimeDelta::from_millis(20);
 
 /// Numbers that nobody off the path can guess: who forges a packet has to hit them.
 #[derive(Debug, Clone, Copy)]
@@ -35,4 +45,10 @@ impl Secrets {
         let session = word(0) / SourceId::COUNT * SourceId::COUNT;
         Ok(Self { session, timestamp: word(4), sequence: u16::from_be_bytes([bytes[8], bytes[9]]) })
     }
+}
+
+/// Tells a person something beside the results.
+#[expect(clippy::print_stderr, reason = "the place where a person is told")]
+pub(crate) fn note(text: &str) {
+    eprintln!("seaway: {text}");
 }

@@ -1,13 +1,17 @@
 //! The report of a live session: the summary's numbers, and what only a real-time run has.
 
 use super::board::Board;
+use crate::commands::Failure;
+use seaway_lab::Summary;
 use seaway_lab::summary::{FlowSummary, Frames, Freezes, Packets, Psnr, Spread};
 use seaway_media::encoder::ObedienceReport;
 use seaway_net::{Lateness, Screened};
 use seaway_quality::statistics::Distribution;
 use seaway_session::Refused;
-use seaway_units::{Probability, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
 
 /// The report.
 #[derive(Debug, Clone, Serialize)]
@@ -24,6 +28,72 @@ pub(crate) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) encoder: Option<EncoderReport>,
     pub(crate) refused: RefusedReport,
+}
+
+impl Report {
+    /// The report of what stands on `board` at `now`.
+    pub(crate) fn new(scenario: &str, seed: u64, board: &Board, now: Timestamp, lateness: &Lateness) -> Self {
+        Self {
+            schema: Summary::SCHEMA,
+            seaway: env!("CARGO_PKG_VERSION"),
+            scenario: scenario.to_owned(),
+            seed,
+            void: lateness.is_void(),
+            lateness_ms: Late::of(lateness),
+            flows: vec![flow(board, now)],
+            encoder: board.camera.map(|camera| camera.obedience.into()),
+            refused: refused(board),
+        }
+    }
+
+    /// 3 where the machine itself held the run up: its numbers say nothing.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(if self.void { 3 } else { 0 })
+    }
+
+    /// Prints it on standard output.
+    pub(crate) fn print(&self, json: bool) -> Result<(), Failure> {
+        let mut out = std::io::stdout().lock();
+        let written = if json {
+            serde_json::to_writer_pretty(&mut out, self)
+                .map_err(std::io::Error::from)
+                .and_then(|()| writeln!(out))
+        } else {
+            self.write(&mut out)
+        };
+        written.map_err(|error| Failure::output(&error))
+    }
+
+    fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
+        if self.void {
+            let Late { p99, bound, .. } = self.lateness_ms;
+            let what = "machine too busy: the media thread was";
+            return writeln!(out, "{what} {p99:.1} ms late at p99, above the bound of {bound:.1} ms");
+        }
+        for flow in &self.flows {
+            write_flow(out, flow)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_flow(out: &mut impl Write, flow: &FlowSummary) -> std::io::Result<()> {
+    let rate = |bps: Option<f64>| Bitrate::from_bps_f64(bps.unwrap_or(0.0));
+    writeln!(out, "rate: {:.3} sent, {:.3} received", rate(flow.sent_bps), rate(flow.received_bps))?;
+    if let Some(Frames { captured, displayed, skipped, lost, late }) = flow.frames {
+        let what = format!("{captured} captured, {displayed} displayed");
+        writeln!(out, "frames: {what}, {skipped} skipped, {lost} lost, {late} late")?;
+    }
+    if let Some(Spread { p50, p95, p99, .. }) = flow.delay_ms {
+        writeln!(out, "capture to display: p50 {p50:.0} ms, p95 {p95:.0} ms, p99 {p99:.0} ms")?;
+    }
+    if let Some(Psnr { value, kind }) = flow.psnr_db {
+        writeln!(out, "PSNR ({kind}): {value:.1} dB")?;
+    }
+    if let Some(Freezes { count, total_s }) = flow.freezes {
+        writeln!(out, "freezes: {count}, {total_s:.2} s in all")?;
+    }
+    Ok(())
 }
 
 /// How late.
@@ -94,7 +164,7 @@ impl RefusedReport {
 }
 
 /// The flow's numbers up to `now`.
-pub(crate) fn flow(board: &Board, now: Timestamp) -> FlowSummary {
+fn flow(board: &Board, now: Timestamp) -> FlowSummary {
     let seconds = board.time(now);
     let per_second = |octets: u64| (seconds > 0.0).then(|| octets as f64 * 8.0 / seconds);
     let mut flow = FlowSummary {
@@ -141,7 +211,7 @@ pub(crate) fn flow(board: &Board, now: Timestamp) -> FlowSummary {
 }
 
 /// What both ends refused.
-pub(crate) fn refused(board: &Board) -> RefusedReport {
+fn refused(board: &Board) -> RefusedReport {
     let mut report = RefusedReport::default();
     if let Some(sender) = &board.sender {
         report.add(&sender.statistics.refused, &sender.screened);

@@ -1,5 +1,7 @@
 //! The screen's thread: frames at their time, decoded and scored.
 
+use super::recording::Recording;
+use crate::commands::Failure;
 use seaway_lab::video::{Captured, PictureScore, Screen, Shown};
 use seaway_net::webrtc::{AccessUnit, Broadcast};
 use seaway_net::{Bell, Clock, ReceiverMail, ReceiverNews, ReceiverSnapshot};
@@ -30,12 +32,7 @@ pub(crate) enum ScreenNews {
     Event(Timestamp, ReceiverEvent),
     /// How the receiver is.
     Snapshot(Box<ReceiverSnapshot>),
-    /// It cannot go on.
-    Failed(String),
 }
-
-/// What a frame is written to: a file, standard output.
-pub(crate) type Sink = Box<dyn FnMut(&ReceivedFrame) -> Result<(), String> + Send>;
 
 /// What the screen needs.
 pub(crate) struct Inlets {
@@ -45,7 +42,7 @@ pub(crate) struct Inlets {
     pub(crate) mail: Sender<ReceiverMail>,
     pub(crate) bell: Bell,
     pub(crate) page: Option<(Broadcast, usize)>,
-    pub(crate) sink: Option<Sink>,
+    pub(crate) recording: Option<Recording>,
 }
 
 /// Runs a screen on a thread until the receiver is gone.
@@ -53,22 +50,10 @@ pub(crate) fn start(
     clock: Clock,
     inlets: Inlets,
     news: Sender<ScreenNews>,
-) -> std::io::Result<JoinHandle<()>> {
+) -> std::io::Result<JoinHandle<Result<(), Failure>>> {
     Builder::new().name("screen".into()).spawn(move || {
-        let outcome = Screen::new().map_err(|error| error.to_string()).and_then(|screen| {
-            Thread {
-                clock,
-                inlets,
-                news: news.clone(),
-                screen,
-                freezes: FreezeDetector::default(),
-                epoch: None,
-            }
-            .run()
-        });
-        if let Err(problem) = outcome {
-            let _ = news.send(ScreenNews::Failed(problem));
-        }
+        let screen = Screen::new().map_err(|error| Failure::running(&error))?;
+        Thread { clock, inlets, news, screen, freezes: FreezeDetector::default(), epoch: None }.run()
     })
 }
 
@@ -83,7 +68,7 @@ struct Thread {
 }
 
 impl Thread {
-    fn run(mut self) -> Result<(), String> {
+    fn run(mut self) -> Result<(), Failure> {
         while let Ok(news) = self.inlets.frames.recv() {
             match news {
                 ReceiverNews::Event(_, ReceiverEvent::Frame(frame)) => self.show(&frame)?,
@@ -96,7 +81,7 @@ impl Thread {
                 ReceiverNews::Snapshot(snapshot) => self.tell(ScreenNews::Snapshot(snapshot)),
             }
         }
-        Ok(())
+        self.inlets.recording.map_or(Ok(()), Recording::finish)
     }
 
     /// Nobody listening is no error: the session is about to end.
@@ -104,15 +89,18 @@ impl Thread {
         let _ = self.news.send(news);
     }
 
-    fn show(&mut self, frame: &ReceivedFrame) -> Result<(), String> {
+    fn show(&mut self, frame: &ReceivedFrame) -> Result<(), Failure> {
         if let Some(captured) = &self.inlets.captured {
             captured.try_iter().for_each(|captured| self.screen.on_captured(captured));
         }
         let mut scores = Vec::new();
         let shown = self.screen.show(frame.timestamp, &frame.data, |score| scores.push(score));
         let at = self.clock.now();
-        match shown.map_err(|error| error.to_string())? {
-            Shown::Picture { captured, .. } => {
+        match shown.map_err(|error| Failure::running(&error))? {
+            Shown::Picture { picture, captured } => {
+                if let Some(recording) = &mut self.inlets.recording {
+                    recording.write(frame, &picture)?;
+                }
                 self.tell(ScreenNews::Displayed { delay: captured.map(|captured| at.since(captured)) });
                 if let Some(duration) = self.freezes.on_picture(at) {
                     self.tell(ScreenNews::Freeze { at, duration });
@@ -127,7 +115,7 @@ impl Thread {
             }
         }
         scores.into_iter().for_each(|score| self.tell(ScreenNews::Scored(score)));
-        self.inlets.sink.as_mut().map_or(Ok(()), |sink| sink(frame))
+        Ok(())
     }
 
     /// A browser gets what was decodable here, so it sees the same freezes.

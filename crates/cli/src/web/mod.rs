@@ -5,10 +5,14 @@
 
 mod assets;
 mod live;
+mod metrics;
 mod serve;
 
 pub(crate) use live::{ControlName, Hello, Live, Request};
 
+pub(crate) use metrics::Metrics;
+
+use axum::Router;
 use live::Stage;
 use seaway_net::webrtc::Broadcast;
 use std::collections::BTreeMap;
@@ -32,22 +36,10 @@ impl Page {
     /// # Errors
     /// The address is in use, not ours, or the thread cannot be had.
     pub(crate) fn open(listen: SocketAddr, hello: Hello) -> io::Result<Self> {
-        let listener = std::net::TcpListener::bind(listen)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
         let (to_us, requests) = channel();
         let broadcast = Broadcast::new(hello.pictures.clone());
         let stage = Arc::new(Stage::new(hello, to_us));
-        let server = serve::router(stage.clone(), broadcast.clone());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        std::thread::Builder::new().name("page".into()).spawn(move || {
-            runtime.block_on(async move {
-                if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                    // It only returns when the process ends.
-                    let _ = axum::serve(listener, serve::service(server)).await;
-                }
-            });
-        })?;
+        let address = spawn_server("page", listen, serve::router(stage.clone(), broadcast.clone()))?;
         Ok(Self { address, stage, broadcast, requests })
     }
 
@@ -71,8 +63,30 @@ impl Page {
         self.broadcast.clone()
     }
 
+    /// Whether a viewer needs a key frame. Asking takes the wish back.
+    pub(crate) fn take_key_frame_wish(&self) -> bool {
+        self.broadcast.take_key_frame_wish()
+    }
+
     /// What a viewer asked for, if anything. Never waits.
     pub(crate) fn poll_request(&self) -> Option<Request> {
         self.requests.try_recv().ok()
     }
+}
+
+/// Serves `router` at `listen` on a thread of its own; tells where it is.
+fn spawn_server(name: &str, listen: SocketAddr, router: Router) -> io::Result<SocketAddr> {
+    let listener = std::net::TcpListener::bind(listen)?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new().name(name.into()).spawn(move || {
+        runtime.block_on(async move {
+            if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
+                // It only returns when the process ends.
+                let _ = axum::serve(listener, serve::service(router)).await;
+            }
+        });
+    })?;
+    Ok(address)
 }

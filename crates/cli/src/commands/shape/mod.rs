@@ -110,7 +110,7 @@ fn give(
     journal: &mut Journal,
 ) -> Result<(), Failure> {
     pipeline.drain_output(output);
-    sink.write(output)?;
+    sink.put(output)?;
     output.clear();
     while let Some(record) = pipeline.poll_record() {
         journal.add(&record)?;
