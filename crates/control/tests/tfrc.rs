@@ -183,3 +183,20 @@ fn ns2_profile_fills_a_link() {
     assert!((rtt / 0.4642 - 1.0).abs() < 0.005, "{rtt}");
     assert!((refused / 4e-4 - 1.0).abs() < 0.25, "{refused}");
 }
+
+/// ns-2's slow start: 4 packets a round-trip time after the first report, and no doubling with the next one, which
+/// comes exactly a round-trip time later, but with the one after it.
+#[test]
+fn ns2_profile_doubles_every_second_report() {
+    let bottleneck = Bottleneck { rate: Bitrate::from_mbps(1), queue: TimeDelta::from_millis(400) };
+    let path = Path { bottleneck: Some(bottleneck), ..Path::new(TimeDelta::from_millis(100)) };
+    let mut run = PathRun::new(path, halves("tfrc(profile=ns2)"));
+    let rate_at = |run: &mut Run, millis: i64| {
+        let passed = run.now() - seaway_units::Timestamp::ZERO;
+        run.measure(TimeDelta::from_millis(millis) - passed);
+        run.gauge("allowed_rate").unwrap()
+    };
+    assert!((rate_at(&mut run, 120) / 296e3 - 1.0).abs() < 0.005);
+    assert!((rate_at(&mut run, 340) / 296e3 - 1.0).abs() < 0.005);
+    assert!(rate_at(&mut run, 460) > 1.9 * 296e3);
+}

@@ -154,8 +154,11 @@ impl RateController for Ns2Tfrc {
     }
 
     fn allowance(&self, lane: Lane) -> Allowance {
-        let (allowed, total) = (self.allowed().as_bps_f64(), self.total().as_bps_f64());
-        let factor = if allowed > 0.0 { total / allowed } else { 1.0 };
+        // As for the other profiles, what the encoders cannot use bounds the target, not the pace.
+        let allowed = self.allowed();
+        let pace =
+            if self.limits.max == Bitrate::ZERO { Bitrate::ZERO } else { allowed.max(self.limits.min) };
+        let factor = if allowed > Bitrate::ZERO { pace.as_bps_f64() / allowed.as_bps_f64() } else { 1.0 };
         let lane = self.lanes.get(usize::from(lane.0));
         lane.map_or(Allowance::paced(Bitrate::ZERO), |lane| Allowance::paced(lane.pace(factor)))
     }
