@@ -1,16 +1,55 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 
-.PHONY: demo test lint unit
+.PHONY: demo test tools page lint wasm unit bench fuzz
 
-demo:
+# The sans-I/O crates, which also run in a browser.
+PORTABLE := units wire control session link sim mpeg quality
+# What tests run beside the binary; they skip, and say so, where one is missing.
+APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping
+PAGE := crates/cli/page
+
+demo: page
 	cargo run --release --locked --bin seaway -- demo --open
 
-test: lint unit
+test: tools page lint wasm unit
+
+# On Debian and as root: everything the tests use. Elsewhere: whatever is there.
+tools:
+	@missing=""; for tool in nasm ffmpeg mpeg2dec chromium ip iperf3 ping; do \
+		command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	if [ -z "$$missing" ]; then echo "tools: all there"; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends $(APT) >/dev/null \
+			|| echo "tools: not all of $(APT) could be installed; their tests will skip"; \
+	else echo "tools: without$$missing; their tests will skip"; fi
+	@command -v rustup >/dev/null && rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || true
+
+# The page, embedded in the binary. Without npm the binary is built without it, and says so.
+page: $(PAGE)/dist/index.html
+
+$(PAGE)/dist/index.html: $(wildcard $(PAGE)/src/*) $(PAGE)/package-lock.json $(PAGE)/build.mjs
+	@if command -v npm >/dev/null; then cd $(PAGE) && npm ci --silent --no-audit --no-fund && npm run --silent build; \
+	else echo "page: no npm; the binary will have no page"; fi
 
 lint:
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+wasm:
+	@if rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null | xargs -r test -d; then \
+		cargo check --locked --target wasm32-unknown-unknown $(PORTABLE:%=-p seaway-%); \
+	else echo "wasm: target not installed; skipped"; fi
 
 unit:
 	cargo test --locked --workspace
+
+# Ratios and times; nothing here passes or fails.
+bench:
+	cargo bench --locked --workspace
+
+# A minute each; needs a nightly toolchain and cargo-fuzz.
+fuzz:
+	for target in $$(cargo +nightly fuzz list); do \
+		cargo +nightly fuzz run $$target -- -max_total_time=60 -rss_limit_mb=4096 || exit 1; done
