@@ -6,7 +6,7 @@ use crate::live::board::Board;
 use crate::live::console::{Console, Stats};
 use crate::live::media::{MediaSetup, MediaThread, bind};
 use crate::live::receiving::{Receiving, ReceivingSetup};
-use crate::live::report::Report;
+use crate::live::report::{DelayFrom, Report};
 use crate::live::sending::{Sending, SendingSetup};
 use crate::live::{STEP, Secrets};
 use crate::scenario::Source;
@@ -239,7 +239,14 @@ impl Demo {
         self.sending.finish()?;
         self.receiving.finish()?;
         heard?;
-        Ok(Report::new(&self.scenario.name, self.scenario.seed, &self.board, now, &lateness))
+        Ok(Report::new(
+            &self.scenario.name,
+            self.scenario.seed,
+            &self.board,
+            now,
+            &lateness,
+            DelayFrom::Capture,
+        ))
     }
 }
 

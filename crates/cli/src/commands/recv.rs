@@ -6,7 +6,7 @@ use crate::live::board::Board;
 use crate::live::media::{MediaSetup, bind};
 use crate::live::receiving::{Receiving, ReceivingSetup};
 use crate::live::recording::Recording;
-use crate::live::report::Report;
+use crate::live::report::{DelayFrom, Report};
 use crate::live::url::RtpUrl;
 use crate::live::{STEP, Secrets};
 use crate::web::{Hello, Page};
@@ -86,7 +86,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     receiving.finish()?;
     outcome?;
     if watching.json {
-        Report::new("recv", 0, &board, clock.now(), &lateness).print(true)?;
+        Report::new("recv", 0, &board, clock.now(), &lateness, DelayFrom::LeastPlusHalfRoundTrip)
+            .print(true)?;
     }
     Ok(ExitCode::SUCCESS)
 }

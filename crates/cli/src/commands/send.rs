@@ -4,7 +4,7 @@ use super::Failure;
 use crate::interrupt;
 use crate::live::board::Board;
 use crate::live::media::{MediaSetup, bind};
-use crate::live::report::Report;
+use crate::live::report::{DelayFrom, Report};
 use crate::live::sending::{Sending, SendingSetup};
 use crate::live::url::RtpUrl;
 use crate::live::{STEP, Secrets, note};
@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     sending.finish()?;
     heard?;
     outcome?;
-    let report = Report::new(&arguments.input, 0, &board, clock.now(), &lateness);
+    let report = Report::new(&arguments.input, 0, &board, clock.now(), &lateness, DelayFrom::Capture);
     if watching.json {
         report.print(true)?;
     }

@@ -29,13 +29,13 @@ pub(crate) struct Board {
     /// Packets sent and lost, over [`SPAN`].
     lost: Ratio,
     /// Capture-to-display delays of the whole session, in milliseconds, and of the last frames.
-    pub(crate) delays: Vec<f64>,
+    pub(crate) delays: Samples,
     /// PSNR of the whole session, in decibels.
-    pub(crate) psnr: Vec<f64>,
+    pub(crate) psnr: Samples,
     recent_delays: Recent,
     recent_psnr: Recent,
     pub(crate) displayed: u64,
-    pub(crate) freezes: Vec<TimeDelta>,
+    pub(crate) freezes: (u64, TimeDelta),
     /// What happened and was not told yet.
     events: Vec<Live>,
 }
@@ -53,12 +53,12 @@ impl Board {
             sent: Rate::default(),
             received: Rate::default(),
             lost: Ratio::default(),
-            delays: Vec::new(),
-            psnr: Vec::new(),
+            delays: Samples::default(),
+            psnr: Samples::default(),
             recent_delays: Recent::default(),
             recent_psnr: Recent::default(),
             displayed: 0,
-            freezes: Vec::new(),
+            freezes: (0, TimeDelta::ZERO),
             events: Vec::new(),
         }
     }
@@ -110,15 +110,15 @@ impl Board {
                 self.displayed += 1;
                 if let Some(delay) = delay {
                     self.recent_delays.note(delay.as_millis_f64());
-                    self.delays.push(delay.as_millis_f64());
+                    self.delays.note(delay.as_millis_f64());
                 }
             }
             ScreenNews::Scored(score) => {
                 self.recent_psnr.note(score.psnr.get());
-                self.psnr.push(score.psnr.get());
+                self.psnr.note(score.psnr.get());
             }
             ScreenNews::Freeze { at, duration } => {
-                self.freezes.push(duration);
+                self.freezes = (self.freezes.0 + 1, self.freezes.1 + duration);
                 self.happened(at, "freeze", format!("picture stood still for {duration:.0}"), Map::new());
             }
             ScreenNews::Snapshot(snapshot) => {
@@ -166,7 +166,7 @@ impl Board {
             put("playout_buffer_ms", Some(json!(receiver.statistics.playout_delay.as_millis_f64())));
             put("received_bps", self.received.per_second().map(|rate| json!(rate.as_bps())));
             put("frames_displayed", Some(json!(self.displayed)));
-            put("freezes", Some(json!(self.freezes.len())));
+            put("freezes", Some(json!(self.freezes.0)));
         }
         if let Some(camera) = &self.camera {
             put("target_bps", Some(json!(camera.target.as_bps())));
@@ -261,6 +261,53 @@ impl Ratio {
     }
 }
 
+/// Samples of a session of any length in bounded memory: of more than it keeps, every second one is dropped, and of
+/// those to come.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    kept: Vec<f64>,
+    stride: u64,
+    seen: u64,
+    sum: f64,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self { kept: Vec::new(), stride: 1, seen: 0, sum: 0.0 }
+    }
+}
+
+impl Samples {
+    /// 44 minutes at 25 a second.
+    const KEPT: usize = 1 << 16;
+
+    fn note(&mut self, value: f64) {
+        if self.seen.is_multiple_of(self.stride) {
+            if self.kept.len() == Self::KEPT {
+                let mut index = 0;
+                self.kept.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.stride *= 2;
+            }
+            self.kept.push(value);
+        }
+        self.seen += 1;
+        self.sum += value;
+    }
+
+    /// Of all samples.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.seen > 0).then(|| self.sum / self.seen as f64)
+    }
+
+    /// Those that were kept.
+    pub(crate) fn kept(&self) -> &[f64] {
+        &self.kept
+    }
+}
+
 /// The mean of what came since the last look.
 #[derive(Debug, Default)]
 struct Recent {
@@ -283,6 +330,18 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn samples_stay_bounded() {
+        let mut samples = Samples::default();
+        for index in 0..300_000u32 {
+            samples.note(f64::from(index));
+        }
+        assert!(samples.kept().len() <= Samples::KEPT);
+        assert_eq!(samples.mean(), Some(149_999.5));
+        let middle = samples.kept()[samples.kept().len() / 2];
+        assert!((140_000.0..160_000.0).contains(&middle), "{middle}");
+    }
 
     #[test]
     fn rates_are_over_the_last_half_second() {

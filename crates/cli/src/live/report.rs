@@ -8,7 +8,7 @@ use seaway_media::encoder::ObedienceReport;
 use seaway_net::{Lateness, Screened};
 use seaway_quality::statistics::Distribution;
 use seaway_session::Refused;
-use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, Probability, Timestamp};
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
@@ -24,6 +24,8 @@ pub(crate) struct Report {
     pub(crate) void: bool,
     /// How late the media thread was woken.
     pub(crate) lateness_ms: Late,
+    /// What `delay_ms` is counted from.
+    pub(crate) delay_from: DelayFrom,
     pub(crate) flows: Vec<FlowSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) encoder: Option<EncoderReport>,
@@ -32,7 +34,14 @@ pub(crate) struct Report {
 
 impl Report {
     /// The report of what stands on `board` at `now`.
-    pub(crate) fn new(scenario: &str, seed: u64, board: &Board, now: Timestamp, lateness: &Lateness) -> Self {
+    pub(crate) fn new(
+        scenario: &str,
+        seed: u64,
+        board: &Board,
+        now: Timestamp,
+        lateness: &Lateness,
+        delay_from: DelayFrom,
+    ) -> Self {
         Self {
             schema: Summary::SCHEMA,
             seaway: env!("CARGO_PKG_VERSION"),
@@ -40,6 +49,7 @@ impl Report {
             seed,
             void: lateness.is_void(),
             lateness_ms: Late::of(lateness),
+            delay_from,
             flows: vec![flow(board, now)],
             encoder: board.camera.map(|camera| camera.obedience.into()),
             refused: refused(board),
@@ -94,6 +104,16 @@ fn write_flow(out: &mut impl Write, flow: &FlowSummary) -> std::io::Result<()> {
         writeln!(out, "freezes: {count}, {total_s:.2} s in all")?;
     }
     Ok(())
+}
+
+/// What delays are counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DelayFrom {
+    /// The capture, on one clock.
+    Capture,
+    /// The least delay seen, plus half the round-trip time: the hosts have no common clock.
+    LeastPlusHalfRoundTrip,
 }
 
 /// How late.
@@ -199,14 +219,13 @@ fn flow(board: &Board, now: Timestamp) -> FlowSummary {
         flow.received_bps = per_second(statistics.received.size.as_bytes());
         flow.goodput_bps = per_second(statistics.goodput.as_bytes());
         flow.feedback_bps = per_second(statistics.feedback.size.as_bytes());
-        let whole = board.freezes.iter().copied().sum::<TimeDelta>();
-        flow.freezes = Some(Freezes { count: board.freezes.len() as u64, total_s: whole.as_secs_f64() });
+        let (count, total) = board.freezes;
+        flow.freezes = Some(Freezes { count, total_s: total.as_secs_f64() });
     }
     flow.packets = packets;
     flow.frames = Some(frames);
-    flow.delay_ms = spread(&board.delays);
-    let mean = board.psnr.iter().sum::<f64>() / board.psnr.len() as f64;
-    flow.psnr_db = (!board.psnr.is_empty()).then_some(Psnr { value: mean, kind: "decoded" });
+    flow.delay_ms = spread(board.delays.kept());
+    flow.psnr_db = board.psnr.mean().map(|value| Psnr { value, kind: "decoded" });
     flow
 }
 

@@ -7,7 +7,7 @@ use seaway_net::webrtc::{AccessUnit, Broadcast};
 use seaway_net::{Bell, Clock, ReceiverMail, ReceiverNews, ReceiverSnapshot};
 use seaway_quality::freeze::FreezeDetector;
 use seaway_session::{FrameData, FrameKind, ReceivedFrame, ReceiverEvent};
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{TimeDelta, Timestamp, Transit};
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
 
@@ -16,7 +16,8 @@ use std::thread::{Builder, JoinHandle};
 pub(crate) enum ScreenNews {
     /// A frame is on the screen.
     Displayed {
-        /// From its capture, where the clock is the sender's.
+        /// From its capture: on one clock where the camera is in this process, else above the least delay plus half
+        /// the round-trip time.
         delay: Option<TimeDelta>,
     },
     /// A captured picture was scored.
@@ -53,7 +54,17 @@ pub(crate) fn start(
 ) -> std::io::Result<JoinHandle<Result<(), Failure>>> {
     Builder::new().name("screen".into()).spawn(move || {
         let screen = Screen::new().map_err(|error| Failure::running(&error))?;
-        Thread { clock, inlets, news, screen, freezes: FreezeDetector::default(), epoch: None }.run()
+        Thread {
+            clock,
+            inlets,
+            news,
+            screen,
+            freezes: FreezeDetector::default(),
+            epoch: None,
+            nearest: None,
+            rtt: None,
+        }
+        .run()
     })
 }
 
@@ -65,6 +76,9 @@ struct Thread {
     freezes: FreezeDetector,
     /// The first frame's timestamp and when it was shown: where the page's track begins.
     epoch: Option<(u32, Timestamp)>,
+    /// The sender's clock less ours when least delay lay between: the largest so far.
+    nearest: Option<Transit>,
+    rtt: Option<TimeDelta>,
 }
 
 impl Thread {
@@ -78,7 +92,10 @@ impl Thread {
                     }
                     self.tell(ScreenNews::Event(at, event));
                 }
-                ReceiverNews::Snapshot(snapshot) => self.tell(ScreenNews::Snapshot(snapshot)),
+                ReceiverNews::Snapshot(snapshot) => {
+                    self.rtt = snapshot.statistics.rtt;
+                    self.tell(ScreenNews::Snapshot(snapshot));
+                }
             }
         }
         self.inlets.recording.map_or(Ok(()), Recording::finish)
@@ -101,7 +118,9 @@ impl Thread {
                 if let Some(recording) = &mut self.inlets.recording {
                     recording.write(frame, &picture)?;
                 }
-                self.tell(ScreenNews::Displayed { delay: captured.map(|captured| at.since(captured)) });
+                let own = captured.map(|captured| at.since(captured));
+                let delay = own.or_else(|| self.relative_delay(frame, at));
+                self.tell(ScreenNews::Displayed { delay });
                 if let Some(duration) = self.freezes.on_picture(at) {
                     self.tell(ScreenNews::Freeze { at, duration });
                 }
@@ -116,6 +135,14 @@ impl Thread {
         }
         scores.into_iter().for_each(|score| self.tell(ScreenNews::Scored(score)));
         Ok(())
+    }
+
+    /// Without a common clock: what the frame took more than the fastest, plus half the round-trip time.
+    fn relative_delay(&mut self, frame: &ReceivedFrame, at: Timestamp) -> Option<TimeDelta> {
+        let transit = frame.captured?.transit_from(at);
+        let nearest = self.nearest.map_or(transit, |nearest| nearest.max(transit));
+        self.nearest = Some(nearest);
+        Some(nearest - transit + self.rtt? / 2)
     }
 
     /// A browser gets what was decodable here, so it sees the same freezes.
