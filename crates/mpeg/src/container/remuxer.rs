@@ -20,7 +20,8 @@ pub enum Multiplex {
     /// The multiplex rate stays: null packets or padding fill the room, and every other byte keeps its place.
     Keep,
     /// The room is closed, and so are null packets that were there. Clock references keep their values, so the
-    /// rate between two of them falls.
+    /// rate between two of them falls; in a transport stream a byte may thereby come later than before by less
+    /// than the time between two references.
     Variable,
     /// A transport stream gets this multiplex rate, packets of 188 bytes counted, and its clock references are
     /// written anew. The output is half a second behind the input. Anything but a transport stream has no

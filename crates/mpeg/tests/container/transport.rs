@@ -136,3 +136,16 @@ fn lost_packets_are_counted_and_leave_the_rest_in_order() {
     assert!(outcome.pictures.iter().any(|picture| picture.damaged));
     assert!(elementary(&outcome.output, 0x100).0 == expected(&outcome.pictures, 0.5));
 }
+
+/// Found by fuzzing: a PES packet whose length is less than that of its header.
+#[test]
+fn a_length_that_cannot_be_is_left_alone() {
+    let mut input = TRANSPORT.to_vec();
+    for packet in input.chunks_exact_mut(188).filter(|packet| packet[1..3] == [0x41, 0x00]) {
+        let payload = if packet[3] & 0x20 != 0 { 5 + usize::from(packet[4]) } else { 4 };
+        packet[payload + 4..payload + 6].copy_from_slice(&[0, 3]);
+    }
+    let outcome = run(&input, Plan::default(), cut(0.2));
+    outcome.result.unwrap();
+    assert!(elementary(&outcome.output, 0x100).0 == expected(&outcome.pictures, 0.2));
+}

@@ -347,8 +347,8 @@ impl PesPacket {
         }
     }
 
-    /// Its length stands in its header.
+    /// Its length stands in its header, and is at least the header's own.
     fn is_bounded(&self) -> bool {
-        self.read_header().is_some_and(|header| header.packet_length > 0)
+        self.read_header().is_some_and(|header| header.payload_len().is_some())
     }
 }
