@@ -52,6 +52,8 @@ pub struct Relay {
     sides: [Side; 2],
     /// IP and UDP headers, which links count and sockets do not show.
     overhead: DataSize,
+    /// When the links began: their steps and outages are counted from there.
+    began: Timestamp,
     /// Time must not run back, and arrivals on two sockets are read one after the other.
     last: Timestamp,
     /// Empty buffers to use again.
@@ -62,8 +64,9 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// A relay whose far peer is `far`; `forth` leads there and `back` from there.
+    /// A relay whose far peer is `far`; `forth` leads there and `back` from there. The links begin at `now`.
     pub fn new(
+        now: Timestamp,
         far: SocketAddr,
         forth: Vec<Link<Vec<u8>>>,
         back: Vec<Link<Vec<u8>>>,
@@ -73,8 +76,8 @@ impl Relay {
         let overhead = DataSize::from_bytes(if far.is_ipv4() { 28 } else { 48 });
         let side = |peer, path| Side { peer, path, strangers: 0 };
         let sides = [side(None, forth), side(Some(far), back)];
-        let (last, next_snapshot) = (Timestamp::ZERO, Timestamp::ZERO);
-        Self { sides, overhead, last, spare: Vec::new(), mail, news, next_snapshot }
+        let last = Timestamp::ZERO;
+        Self { sides, overhead, began: now, last, spare: Vec::new(), mail, news, next_snapshot: now }
     }
 
     /// The books of the links of side 0 (towards the far peer), then of side 1.
@@ -86,6 +89,12 @@ impl Relay {
     /// Datagrams from somebody else than the two peers.
     pub fn strangers(&self) -> u64 {
         self.sides.iter().map(|side| side.strangers).sum()
+    }
+
+    /// The links' present: the latest of all instants, on their own clock.
+    fn advance(&mut self, now: Timestamp) -> Timestamp {
+        self.last = self.last.max(Timestamp::ZERO + now.since(self.began));
+        self.last
     }
 
     fn snapshot(&self, now: Timestamp) -> RelaySnapshot {
@@ -109,29 +118,29 @@ impl Relay {
 
 impl Machine for Relay {
     fn handle_datagram(&mut self, _now: Timestamp, socket: usize, datagram: &Incoming<'_>) {
+        let at = self.advance(datagram.at);
         let Some(side) = self.sides.get_mut(socket) else { return };
         if *side.peer.get_or_insert(datagram.from) != datagram.from {
             side.strangers += 1;
             return;
         }
-        self.last = self.last.max(datagram.at);
         let mut payload = self.spare.pop().unwrap_or_default();
         payload.clear();
         payload.extend_from_slice(datagram.data);
         let size = DataSize::of(datagram.data) + self.overhead;
         if let Some(first) = side.path.first_mut() {
-            first.handle_packet(self.last, Link::<Vec<u8>>::IN, Packet::new(size, datagram.ecn, payload));
+            first.handle_packet(at, Link::<Vec<u8>>::IN, Packet::new(size, datagram.ecn, payload));
         }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        self.last = self.last.max(now);
+        let at = self.advance(now);
         for side in &mut self.sides {
             for link in &mut side.path {
-                link.handle_timeout(self.last);
+                link.handle_timeout(at);
             }
         }
-        self.carry(self.last);
+        self.carry(at);
         if self.next_snapshot <= now {
             self.next_snapshot = next_tick(self.next_snapshot, now);
             // Nobody listening is no error.
@@ -139,8 +148,9 @@ impl Machine for Relay {
         }
     }
 
-    fn handle_mail(&mut self, _now: Timestamp) {
+    fn handle_mail(&mut self, now: Timestamp) {
         while let Ok(RelayMail::Replace { forth, back }) = self.mail.try_recv() {
+            (self.began, self.last) = (now, Timestamp::ZERO);
             let [near, far] = &mut self.sides;
             near.path = forth;
             far.path = back;
@@ -149,16 +159,17 @@ impl Machine for Relay {
 
     fn poll_timeout(&self) -> Option<Timestamp> {
         let links = self.sides.iter().flat_map(|side| &side.path).filter_map(Node::poll_timeout);
-        links.chain([self.next_snapshot]).min()
+        let began = self.began - Timestamp::ZERO;
+        links.map(|due| due + began).chain([self.next_snapshot]).min()
     }
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        self.last = self.last.max(now);
-        self.carry(self.last);
+        let at = self.advance(now);
+        self.carry(at);
         for (from, to) in [(0, 1), (1, 0)] {
             let Some(peer) = self.sides[to].peer else { continue };
             let Some(link) = self.sides[from].path.last_mut() else { continue };
-            if let Some((_, packet)) = link.poll_packet(self.last) {
+            if let Some((_, packet)) = link.poll_packet(at) {
                 buffer.extend_from_slice(&packet.payload);
                 self.spare.push(packet.payload);
                 return Some(Outgoing { socket: to, to: peer, ecn: packet.ecn });

@@ -2,7 +2,7 @@
 
 use seaway_link::{DropTailConfig, Link, LinkConfig, LossConfig, QueueConfig};
 use seaway_net::{Bell, Clock, Machine, Reactor, Relay, Socket};
-use seaway_units::{Bitrate, Ecn, TimeDelta};
+use seaway_units::{Bitrate, Ecn, TimeDelta, Timestamp};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
@@ -26,7 +26,7 @@ struct Running {
 }
 
 fn relay(far: SocketAddr, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) -> Relay {
-    Relay::new(far, forth, back, channel().1, channel().0)
+    Relay::new(Timestamp::ZERO, far, forth, back, channel().1, channel().0)
 }
 
 /// A relay towards `far` on a thread of its own.
@@ -88,7 +88,7 @@ fn the_books_are_kept() {
     let far: SocketAddr = "127.0.0.1:9".parse().unwrap();
     let mut relay = relay(far, vec![link(10, 0.3)], vec![link(10, 0.0)]);
     let from = "127.0.0.1:5000".parse().unwrap();
-    let at = |millis| seaway_units::Timestamp::ZERO + TimeDelta::from_millis(millis);
+    let at = |millis| Timestamp::ZERO + TimeDelta::from_millis(millis);
     let mut delivered = 0;
     for millis in 0..1000 {
         let datagram = seaway_net::Incoming { from, at: at(millis), ecn: Ecn::Ect1, data: &[1; 100] };

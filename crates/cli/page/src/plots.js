@@ -79,14 +79,15 @@ export class Plots {
     ctx.strokeStyle = ctx.fillStyle = "#b3261e";
     ctx.setLineDash([4, 4]);
     ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-    for (const { time, label } of this.#marks) {
+    ctx.textAlign = "left";
+    for (const [index, { time, label }] of this.#marks.entries()) {
       const x = chart.valToPos(time, "x", true);
       if (x < bbox.left || x > bbox.left + bbox.width) continue;
       ctx.beginPath();
       ctx.moveTo(x, bbox.top);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      ctx.fillText(label, x + 4, bbox.top + 12 * devicePixelRatio);
+      ctx.fillText(label, x + 4, bbox.top + (1 + (index % 4)) * 12 * devicePixelRatio);
     }
     ctx.restore();
   }

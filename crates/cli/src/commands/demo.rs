@@ -132,7 +132,7 @@ impl Demo {
         let (to_relay, relay_mail) = channel();
         let (relay_news, of_relay) = channel();
         let (forth, back) = links(&scenario)?;
-        let relay = Relay::new(address(&far)?, forth, back, relay_mail, relay_news);
+        let relay = Relay::new(clock.now(), address(&far)?, forth, back, relay_mail, relay_news);
         let setup = ReceivingSetup {
             config: ReceiverConfig::new(secrets.session.wrapping_sub(1)),
             captured: Some(captured),

@@ -26,8 +26,10 @@ pub(crate) struct Board {
     pub(crate) relay: Option<RelaySnapshot>,
     sent: Rate,
     received: Rate,
-    /// Packets sent and lost, over [`SPAN`].
+    /// Packets lost of those sent, over [`SPAN`].
     lost: Ratio,
+    /// The same after repair.
+    unrepaired: Ratio,
     /// Capture-to-display delays of the whole session, in milliseconds, and of the last frames.
     pub(crate) delays: Samples,
     /// PSNR of the whole session, in decibels.
@@ -53,6 +55,7 @@ impl Board {
             sent: Rate::default(),
             received: Rate::default(),
             lost: Ratio::default(),
+            unrepaired: Ratio::default(),
             delays: Samples::default(),
             psnr: Samples::default(),
             recent_delays: Recent::default(),
@@ -122,7 +125,10 @@ impl Board {
                 self.happened(at, "freeze", format!("picture stood still for {duration:.0}"), Map::new());
             }
             ScreenNews::Snapshot(snapshot) => {
-                self.received.note(snapshot.at, snapshot.statistics.received.size);
+                let statistics = &snapshot.statistics;
+                self.received.note(snapshot.at, statistics.received.size);
+                let gone = statistics.missing.saturating_sub(statistics.reordered + statistics.repaired);
+                self.unrepaired.note(snapshot.at, gone, gone + statistics.received.packets);
                 self.receiver = Some(snapshot);
             }
             ScreenNews::Event(at, event) => {
@@ -165,6 +171,7 @@ impl Board {
         if let Some(receiver) = &self.receiver {
             put("playout_buffer_ms", Some(json!(receiver.statistics.playout_delay.as_millis_f64())));
             put("received_bps", self.received.per_second().map(|rate| json!(rate.as_bps())));
+            put("residual_loss_ratio", self.unrepaired.ratio().map(|ratio| json!(ratio)));
             put("frames_displayed", Some(json!(self.displayed)));
             put("freezes", Some(json!(self.freezes.0)));
         }
