@@ -59,7 +59,9 @@ impl Console {
     pub(crate) fn with_metrics(mut self, listen: Option<SocketAddr>) -> Result<Self, Failure> {
         if let Some(listen) = listen {
             let refused = |error| Failure::input(&format!("no metrics at {listen}: {error}"));
-            self.metrics = Some(Metrics::open(listen).map_err(refused)?);
+            let metrics = Metrics::open(listen).map_err(refused)?;
+            note(&format!("the metrics are at http://{}/metrics", metrics.address()));
+            self.metrics = Some(metrics);
         }
         Ok(self)
     }

@@ -13,11 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The present values in the exposition format, at an address of their own.
 #[derive(Debug)]
 pub(crate) struct Metrics {
+    address: SocketAddr,
     text: Arc<Mutex<String>>,
 }
 
 impl Metrics {
-    /// Serves `/metrics` at `listen`.
+    /// Serves `/metrics` at `listen`; port 0 takes a free one.
     ///
     /// # Errors
     /// The address is in use, not ours, or the thread cannot be had.
@@ -28,8 +29,14 @@ impl Metrics {
             let text = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
             ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
         };
-        super::spawn_server("metrics", listen, Router::new().route("/metrics", get(respond)))?;
-        Ok(Self { text })
+        let router = Router::new().route("/metrics", get(respond));
+        let address = super::spawn_server("metrics", listen, router)?;
+        Ok(Self { address, text })
+    }
+
+    /// Where they are.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Sets the values; those that are no number are left out.
