@@ -1,0 +1,114 @@
+// Drives Chromium over the page of a running `seaway demo`: what a viewer sees and does.
+//
+// node check.mjs URL FOLDER: exits with 0 where all is well; screenshots go into FOLDER.
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+
+const [url, folder] = process.argv.slice(2);
+const PATIENCE_MS = 45_000;
+const FLAGS = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+  "--disable-background-networking", "--disable-component-update", "--disable-sync",
+];
+
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS });
+try {
+  await desktop();
+  await phone();
+} finally {
+  await browser.close();
+}
+
+async function visit(viewport) {
+  const page = await browser.newPage({ viewport });
+  page.setDefaultTimeout(PATIENCE_MS);
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(error.message));
+  // What the server says, as the page hears it.
+  const heard = { sample: 0, event: [] };
+  page.on("websocket", (socket) => socket.on("framereceived", ({ payload }) => {
+    const message = JSON.parse(payload);
+    if (message.type === "sample") heard.sample += 1;
+    if (message.type === "event") heard.event.push(message);
+  }));
+  await page.goto(url);
+  return { page, problems, heard };
+}
+
+async function desktop() {
+  const { page, problems, heard } = await visit({ width: 1280, height: 900 });
+  await step("pictures", bothAdvance(page));
+  await step("plots", plotsMove(page, heard));
+  await step("switch", switchController(page, heard));
+  await step("width", fits(page, 1280));
+  await page.screenshot({ path: `${folder}/desktop.png`, fullPage: true });
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.screenshot({ path: `${folder}/dark.png`, fullPage: true });
+  assert.deepEqual(problems, []);
+  await page.close();
+}
+
+async function phone() {
+  const { page, problems } = await visit({ width: 390, height: 844 });
+  await step("pictures on a phone", bothAdvance(page));
+  await step("width on a phone", fits(page, 390));
+  await page.screenshot({ path: `${folder}/phone.png`, fullPage: true });
+  assert.deepEqual(problems, []);
+  await page.close();
+}
+
+async function bothAdvance(page) {
+  for (const id of ["sent", "received"]) {
+    const shown = () => page.evaluate((id) => document.getElementById(id).getVideoPlaybackQuality().totalVideoFrames, id);
+    const before = await shown();
+    const goesOn = ([id, count]) => document.getElementById(id).getVideoPlaybackQuality().totalVideoFrames >= count;
+    await page.waitForFunction(goesOn, [id, before + 25]);
+    assert.ok(await page.evaluate((id) => document.getElementById(id).videoWidth > 0, id), `${id} has a picture`);
+  }
+}
+
+// Samples come, and the lines on the canvases change with them.
+async function plotsMove(page, heard) {
+  assert.equal(await page.locator("#plots canvas").count(), 5);
+  const drawn = () => page.evaluate(() => document.querySelector("#plots canvas").toDataURL());
+  const [before, count] = [await drawn(), heard.sample];
+  await until(() => heard.sample >= count + 20, "twenty more samples");
+  assert.notEqual(await drawn(), before, "the plot has moved");
+}
+
+// By the form: the change is in force, listed, and marked in the plots.
+async function switchController(page, heard) {
+  await page.evaluate(() => {
+    window.drawnTexts = [];
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+      window.drawnTexts.push(text);
+      return fillText.call(this, text, ...rest);
+    };
+  });
+  await page.fill("#control", "fixed(rate=1 Mbit/s)");
+  await page.focus("#controls button");
+  await page.keyboard.press("Enter");
+  await until(() => heard.event.some(({ kind, what }) => kind === "setting" && what.includes("fixed")), "the event");
+  await page.waitForFunction(() => [...document.querySelectorAll("#events td")].some((cell) => cell.textContent.includes("fixed")));
+  await page.waitForFunction(() => window.drawnTexts.some((text) => text.includes("fixed")));
+  await page.waitForFunction(() => document.getElementById("numbers").textContent.includes("fixed"));
+}
+
+async function fits(page, width) {
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(wide <= width, `the page is ${wide} wide in ${width}`);
+}
+
+async function step(name, work) {
+  await work;
+  console.log(`${name}: well`);
+}
+
+async function until(condition, what) {
+  const end = Date.now() + PATIENCE_MS;
+  while (!condition()) {
+    assert.ok(Date.now() < end, `waited for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

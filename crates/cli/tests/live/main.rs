@@ -1,0 +1,9 @@
+//! The live commands as a user meets them: real processes, real sockets.
+
+mod browser;
+mod endings;
+mod hostile;
+mod player;
+mod process;
+mod stream;
+mod usage;

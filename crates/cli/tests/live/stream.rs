@@ -1,0 +1,167 @@
+//! From `seaway send` to `seaway recv`.
+
+use super::process::{Live, PATIENCE, free_port, has, seaway};
+use pcap_file::pcap::PcapReader;
+use seaway_media::input::open;
+use seaway_net::Clock;
+use seaway_units::TimeDelta;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+
+/// A moving picture, small enough for a busy machine.
+const INPUT: &str = "test:320x180@25";
+
+pub(crate) fn receive(folder: &Path, port: u16, arguments: &[&str]) -> Live {
+    let url = format!("rtp://127.0.0.1:{port}");
+    Live::start(seaway(folder, &[&["recv", &url], arguments].concat()))
+}
+
+pub(crate) fn send(folder: &Path, port: u16, arguments: &[&str]) -> Live {
+    let url = format!("rtp://127.0.0.1:{port}");
+    Live::start(seaway(folder, &[&["send", INPUT, &url], arguments].concat()))
+}
+
+/// The pictures of a file, by our own decoder.
+fn pictures(file: &Path) -> u64 {
+    let mut source = open(file.to_str().unwrap()).unwrap();
+    let mut count = 0;
+    while source.next_picture().unwrap().is_some() {
+        count += 1;
+    }
+    count
+}
+
+/// The pictures of a file, by FFmpeg's.
+fn probed(file: &Path) -> u64 {
+    let wanted = ["-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0"];
+    let output = Command::new("ffprobe").args(wanted).arg(file).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{}", file.display());
+    String::from_utf8(output.stdout).unwrap().trim().trim_end_matches(',').parse().unwrap()
+}
+
+#[test]
+fn what_is_received_can_be_played() {
+    let has_probe = has("ffprobe", "-version");
+    for name in ["received.mp4", "received.h264"] {
+        let folder = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let mut receiver = receive(folder.path(), port, &["-o", name, "--stats", "json"]);
+        let sender = send(folder.path(), port, &["--json"]);
+        let shown = receiver.wait_for_frames(40);
+        sender.finish();
+        receiver.finish();
+        let file = folder.path().join(name);
+        let count = pictures(&file);
+        assert!(count >= shown, "{name}: {count} pictures, {shown} were shown");
+        if has_probe {
+            assert_eq!(probed(&file), count, "{name}");
+        }
+    }
+}
+
+#[test]
+fn json_lines_speak_one_vocabulary() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let mut receiver = receive(folder.path(), port, &["--stats", "json"]);
+    let mut sender = send(folder.path(), port, &["--stats", "json"]);
+    receiver.wait_for_frames(20);
+    let decision = sender.wait_for("a decision", |line| line["kind"] == "decision");
+    for name in ["time", "what", "signal", "threshold", "before_bps", "after_bps", "phase"] {
+        assert!(!decision[name].is_null(), "{name}: {decision}");
+    }
+    let sent =
+        sender.wait_for("a round trip", |line| line["rtt_ms"].is_number() && line["target_bps"].is_number());
+    check(&sent, &["time", "allowance_bps", "target_bps", "sent_bps", "backlog_bytes", "frames_captured"]);
+    assert_eq!(sent["control"], "tfrc");
+    let received = receiver.wait_for("a sample", |line| line["type"] == "sample");
+    check(&received, &["time", "received_bps", "playout_buffer_ms", "frames_displayed", "freezes"]);
+    sender.finish();
+    let lines = receiver.finish();
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["type"] == "sample" || line["type"] == "event", "{line}");
+    }
+}
+
+fn check(sample: &Value, numbers: &[&str]) {
+    assert_eq!(sample["type"], "sample");
+    for name in numbers {
+        assert!(sample[name].as_f64().is_some_and(f64::is_finite), "{name}: {sample}");
+    }
+}
+
+#[test]
+fn captures_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let mut receiver = receive(folder.path(), port, &["--stats", "json", "--pcap", "there.pcap"]);
+    let sender = send(folder.path(), port, &["--pcap", "here.pcap"]);
+    receiver.wait_for_frames(20);
+    sender.finish();
+    receiver.finish();
+    for name in ["here.pcap", "there.pcap"] {
+        let (to, from) = directions(&folder.path().join(name), port);
+        assert!(to > 20 && from > 0, "{name}: {to} to the receiver, {from} from it");
+    }
+}
+
+/// Datagrams to and from `port` in a capture.
+fn directions(file: &Path, port: u16) -> (u64, u64) {
+    let mut reader = PcapReader::new(File::open(file).unwrap()).unwrap();
+    let (mut to, mut from) = (0, 0);
+    while let Some(packet) = reader.next_packet() {
+        let packet = packet.unwrap();
+        let at = |offset: usize| u16::from_be_bytes([packet.data[offset], packet.data[offset + 1]]);
+        assert_eq!((packet.data[0], packet.data[9]), (0x45, 17), "IPv4 with UDP");
+        assert_eq!(usize::from(at(2)), packet.data.len(), "the length in the header");
+        from += u64::from(at(20) == port);
+        to += u64::from(at(22) == port);
+    }
+    (to, from)
+}
+
+/// The value of one metric at `address`, `host:port/metrics`.
+pub(crate) fn metric(address: &str, name: &str) -> Option<f64> {
+    let (host, path) = address.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    let line = reply.lines().find(|line| line.starts_with(&format!("seaway_{name} ")))?;
+    line.split_whitespace().nth(1).unwrap().parse().ok()
+}
+
+#[test]
+fn metrics_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let options = ["--stats", "json", "--metrics", "127.0.0.1:0"];
+    let mut receiver = receive(folder.path(), port, &options);
+    let mut sender = send(folder.path(), port, &options);
+    let there = receiver.wait_for_address("metrics");
+    let here = sender.wait_for_address("metrics");
+    let shown = receiver.wait_for_frames(10);
+    assert!(metric(&there, "frames_displayed").unwrap() >= shown as f64);
+    sender.wait_for("a round trip", |line| line["rtt_ms"].is_number());
+    assert!(metric(&here, "allowance_bps").unwrap() > 0.0);
+    assert!(metric(&here, "no_such_value").is_none());
+}
+
+/// Waits until one metric is at least `wanted`; gives it.
+pub(crate) fn wait_for_metric(address: &str, name: &str, wanted: f64) -> f64 {
+    let clock = Clock::start();
+    let end = clock.now() + TimeDelta::from_secs(PATIENCE.as_secs() as i64);
+    while clock.now() < end {
+        match metric(address, name) {
+            Some(value) if value >= wanted => return value,
+            _ => clock.sleep_until(clock.now() + TimeDelta::from_millis(50)),
+        }
+    }
+    panic!("{name} stays below {wanted}");
+}

@@ -1,0 +1,62 @@
+//! Wrong usage: exit 2, and a line that helps.
+
+use super::process::{Live, free_port, seaway};
+use std::net::UdpSocket;
+
+/// Runs to the end, which is 2; the first line on standard error.
+fn refused(arguments: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("notes"), "no video\n".repeat(100)).unwrap();
+    let (status, output, notes) = Live::start(seaway(folder.path(), arguments)).end();
+    assert_eq!(status.code(), Some(2), "{arguments:?}: {notes}");
+    assert_eq!(output, "", "{arguments:?}");
+    // What the parser of arguments adds is a blank line and how to ask for help.
+    let lines: Vec<_> = notes.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(lines.len(), 1, "{arguments:?}: {notes}");
+    lines[0].to_owned()
+}
+
+#[test]
+fn each_mistake_is_named() {
+    const INPUT: &str = "test:320x180@25";
+    let to = format!("rtp://127.0.0.1:{}", free_port());
+    let to = to.as_str();
+    let cases: &[(&[&str], &str)] = &[
+        (&["send", "absent.mp4", to], "absent.mp4"),
+        (&["send", "notes", to], "notes"),
+        (&["send", "-", to], "nothing"),
+        (&["send", "test:0x0@0", to], "test:WIDTHxHEIGHT@RATE"),
+        (&["send", INPUT, "udp://127.0.0.1:5004"], "rtp://host:port"),
+        (&["send", INPUT, "rtp://127.0.0.1"], "rtp://host:port"),
+        (&["send", INPUT, to, "--rate", "1..2 Mfoo/s"], "Mbit/s"),
+        (&["send", INPUT, to, "--rate", "3..2 Mbit/s"], "3..2 Mbit/s"),
+        (&["send", INPUT, to, "--start", "fast"], "fast"),
+        (&["send", INPUT, to, "--control", "nope"], "tfrc"),
+        (&["send", INPUT, to, "--control", "fixed(speed=1)"], "speed"),
+        (&["send", INPUT, to, "--duration", "3 q"], "3 q"),
+        (&["recv", to, "--latency", "0 s"], "--latency"),
+        (&["recv", to, "-o", "received.doc"], ".mp4"),
+        (&["recv", to, "-o", "-", "--stats", "json"], "standard output"),
+        (&["demo", "--headless", "--network", "nope"], "clean"),
+        (&["demo", "--headless", "--control", "nope"], "tfrc"),
+    ];
+    for (arguments, wanted) in cases {
+        let line = refused(arguments);
+        assert!(line.contains(wanted), "{arguments:?}: {line}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let line = refused(&["recv", &format!("rtp://{address}")]);
+    assert!(line.contains(&address), "{line}");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let here = format!("rtp://127.0.0.1:{}", free_port());
+    for option in ["--web", "--metrics"] {
+        let line = refused(&["recv", &here, option, &address]);
+        assert!(line.contains(&address), "{line}");
+    }
+}
