@@ -30,6 +30,7 @@ mod packet;
 pub mod parts;
 pub mod policy;
 pub mod registry;
+pub mod scream;
 mod signal;
 mod spec;
 pub mod tfrc;

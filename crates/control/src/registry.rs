@@ -16,6 +16,8 @@ use crate::gcc::Gcc;
 use crate::multfrc::{Multfrc, MultfrcReceiver};
 use crate::nada::{Nada, NadaReceiver};
 use crate::packet::{Lane, SentPacket, Stamp};
+
+use crate::scream::{Scream, ScreamFeedback};
 use crate::signal::LocalSignal;
 use crate::spec::{ControlSpec, SpecError};
 use crate::tfrc::{Ns2Receiver, Ns2Tfrc, Tfrc, TfrcReceiver};
@@ -84,6 +86,7 @@ pub const CONTROLLERS: &[ControllerInfo] = &[
     Window::INFO,
     Nada::INFO,
     Gcc::INFO,
+    Scream::INFO,
 ];
 
 /// Makes both halves of the controller that `spec` names.
@@ -263,20 +266,20 @@ macro_rules! dispatch {
 
 any!(
     /// The sending half of a built-in controller. The trait stays usable as `Box<dyn RateController>` too.
-    AnyController { Fixed(Fixed), Tfrc(Tfrc), Ns2Tfrc(Ns2Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), BufferAware(BufferAware), Window(Window), Nada(Nada), Gcc(Gcc) }
+    AnyController { Fixed(Fixed), Tfrc(Tfrc), Ns2Tfrc(Ns2Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), BufferAware(BufferAware), Window(Window), Nada(Nada), Gcc(Gcc), Scream(Scream) }
 );
 
 any!(
     /// The receiving half of a built-in controller.
-    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), Ns2Tfrc(Ns2Receiver), Multfrc(MultfrcReceiver), Ctfrc(CtfrcReceiver), BufferReports(BufferReports), EveryPacket(EveryPacket), Nada(NadaReceiver) }
+    AnyFeedbackSource { Fixed(FixedFeedback), Tfrc(TfrcReceiver), Ns2Tfrc(Ns2Receiver), Multfrc(MultfrcReceiver), Ctfrc(CtfrcReceiver), BufferReports(BufferReports), EveryPacket(EveryPacket), Nada(NadaReceiver), Scream(ScreamFeedback) }
 );
 
 macro_rules! controller {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Ns2Tfrc Multfrc Ctfrc BufferAware Window Nada Gcc], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Ns2Tfrc Multfrc Ctfrc BufferAware Window Nada Gcc Scream], $half => $call) };
 }
 
 macro_rules! source {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc Ns2Tfrc Multfrc Ctfrc BufferReports EveryPacket Nada], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc Ns2Tfrc Multfrc Ctfrc BufferReports EveryPacket Nada Scream], $half => $call) };
 }
 
 impl RateController for AnyController {

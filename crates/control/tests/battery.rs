@@ -23,6 +23,8 @@ const VARIANTS: &[&str] = &[
     "gcc(variant=draft)",
     "gcc(loss=2024, probing=off)",
     "gcc(variant=draft, kalman=literal)",
+    "scream(version=1)",
+    "scream(competing=on, loss_filter=on, policer=on)",
 ];
 
 #[test]

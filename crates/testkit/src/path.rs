@@ -8,8 +8,8 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use seaway_control::parts::Ewma;
 use seaway_control::{
-    Allowance, Arrival, BufferLevel, Content, Fate, Feedback, FeedbackSource, Gauge, Lane, PacketId,
-    PacketReport, PeerReport, Probe, ProbeId, RateController, SentPacket, StreamId,
+    Allowance, Arrival, BufferLevel, Content, Fate, Feedback, FeedbackSource, Gauge, Lane, LocalSignal,
+    PacketId, PacketReport, PeerReport, Probe, ProbeId, RateController, SentPacket, StreamId,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::cmp::Reverse;
@@ -21,6 +21,8 @@ pub struct Path {
     pub packet: DataSize,
     /// What the application has to send: this rate, or always more than it may.
     pub source: Option<Bitrate>,
+    /// An encoder that gives what the target says, evenly, in place of `source`.
+    pub obedient: bool,
     /// Propagation delay to the receiver.
     pub forward: TimeDelta,
     /// Delay of reports.
@@ -68,6 +70,7 @@ impl Path {
         Self {
             packet: DataSize::from_bytes(1000),
             source: None,
+            obedient: false,
             forward: rtt / 2,
             back: rtt - rtt / 2,
             bottleneck: None,
@@ -140,6 +143,9 @@ pub struct PathRun<C, S> {
     held_at: Timestamp,
     playing: bool,
     probe: Option<ActiveProbe>,
+    /// What the obedient encoder gave and was not sent, octets, and when it was counted.
+    offered: f64,
+    offered_at: Timestamp,
 }
 
 /// A probe that is leaving.
@@ -189,6 +195,8 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
             held: 0.0,
             held_at: Timestamp::ZERO,
             playing: false,
+            offered: 0.0,
+            offered_at: Timestamp::ZERO,
         }
     }
 
@@ -242,7 +250,22 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
         timers.into_iter().flatten().min()
     }
 
+    /// What the encoder gave since, at the target it had.
+    fn encode(&mut self) {
+        if !self.path.obedient {
+            return;
+        }
+        let elapsed = self.now.since(self.offered_at).as_secs_f64();
+        self.offered_at = self.now;
+        let rate = self.controller.target().rate.as_bytes_per_second();
+        self.offered += rate * elapsed;
+        let waiting = DataSize::from_bytes(self.offered as u64);
+        let oldest = TimeDelta::from_secs_f64(if rate > 0.0 { self.offered / rate } else { 0.0 });
+        self.controller.on_signal(self.now, LocalSignal::Backlog { waiting, oldest });
+    }
+
     fn step(&mut self) {
+        self.encode();
         while let Some(Reverse((_, id))) =
             self.events.peek().filter(|Reverse((at, _))| *at <= self.now).copied()
         {
@@ -297,6 +320,9 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
 
     /// What waits at the application.
     fn backlog(&self) -> DataSize {
+        if self.path.obedient {
+            return DataSize::from_bytes(self.offered as u64);
+        }
         let Some(rate) = self.path.source else { return DataSize::MAX };
         rate.size_in(self.now - Timestamp::ZERO) - self.produced
     }
@@ -320,6 +346,13 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
             lanes.filter_map(|lane| self.due(lane, &self.controller.allowance(Lane(lane as u8)))).min()?;
         if self.backlog() >= self.path.packet {
             return Some(due);
+        }
+        if self.path.obedient {
+            // A microsecond more, so that rounding leaves no octet to wait for.
+            let missing = self.path.packet.as_bytes_f64() - self.offered;
+            let rate = self.controller.target().rate.as_bytes_per_second();
+            let filled = self.offered_at + TimeDelta::from_secs_f64((missing / rate).min(1e6) + 1e-6);
+            return (rate > 0.0).then(|| due.max(filled));
         }
         let missing = self.produced + self.path.packet;
         let filled = self.path.source.and_then(|rate| rate.time_to_send(missing))?;
@@ -371,8 +404,10 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
         }
         if probe.is_none() {
             self.produced += self.path.packet;
+            self.offered = (self.offered - self.path.packet.as_bytes_f64()).max(0.0);
         }
-        let backlog = if self.path.source.is_some() { self.backlog() } else { self.path.packet };
+        let limited = self.path.source.is_some() || self.path.obedient;
+        let backlog = if limited { self.backlog() } else { self.path.packet };
         let state = &mut self.lanes[lane];
         let packet = SentPacket {
             id: PacketId(self.next_packet),

@@ -47,13 +47,15 @@ pub struct BaseDelay<const N: usize> {
     bucket: TimeDelta,
     /// Newest first.
     minima: [Option<Transit>; N],
+    /// The least of them.
+    base: Option<Transit>,
     begun: Option<Timestamp>,
 }
 
 impl<const N: usize> BaseDelay<N> {
     /// Nothing known; each bucket spans `bucket`.
     pub const fn new(bucket: TimeDelta) -> Self {
-        Self { bucket, minima: [None; N], begun: None }
+        Self { bucket, minima: [None; N], base: None, begun: None }
     }
 
     /// Takes a transit and gives its delay above the base, zero at least.
@@ -61,8 +63,9 @@ impl<const N: usize> BaseDelay<N> {
         self.roll(now);
         let newest = &mut self.minima[0];
         *newest = Some(newest.map_or(transit, |least| least.min(transit)));
-        let base = self.minima.iter().flatten().min().copied().unwrap_or(transit);
-        (transit - base).max(TimeDelta::ZERO)
+        let base = self.base.map_or(transit, |base| base.min(transit));
+        self.base = Some(base);
+        transit - base
     }
 
     /// The path changed: what was learnt is worth nothing.
@@ -80,7 +83,10 @@ impl<const N: usize> BaseDelay<N> {
             self.minima.copy_within(..N - 1, 1);
             self.minima[0] = None;
         }
-        self.begun = Some(begun + self.bucket * passed);
+        if passed > 0 {
+            self.begun = Some(begun + self.bucket * passed);
+            self.base = self.minima.iter().flatten().min().copied();
+        }
     }
 }
 
