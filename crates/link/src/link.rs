@@ -177,6 +177,16 @@ impl<P> Link<P> {
         }
     }
 
+    /// What happens inside is done as of its own instant, however late: where it is certain that and when the packet
+    /// in service will arrive, the host is wanted no sooner.
+    fn host_wanted_at(&self, at: Timestamp, event: Event) -> Timestamp {
+        let is_lossless = !matches!(self.loss, Some((_, LossPlace::Exit)));
+        match self.pipe.constant_delay() {
+            Some(delay) if event == Event::ServiceEnds && is_lossless => at + delay,
+            _ => at,
+        }
+    }
+
     fn end_service(&mut self, now: Timestamp) {
         let Server::Rate(server) = &mut self.server else { return };
         let Some((packet, rate)) = server.finish() else { return };
@@ -289,8 +299,8 @@ impl<P: std::fmt::Debug + Send> Node<P> for Link<P> {
     fn poll_timeout(&self) -> Option<Timestamp> {
         let is_idle = self.server.packet().is_none() && self.waiting().0 == 0;
         // An idle link takes its changes of rate and its opportunities when the next packet comes.
-        let event = if is_idle { None } else { self.next_event().map(|(at, _)| at) };
-        earlier(event, self.pipe.next_arrival())
+        let event = if is_idle { None } else { self.next_event() };
+        earlier(event.map(|(at, event)| self.host_wanted_at(at, event)), self.pipe.next_arrival())
     }
 
     fn poll_dropped(&mut self) -> Option<Dropped<P>> {

@@ -41,6 +41,14 @@ impl<P> Pipe<P> {
         self.flying.pop_front().map(|(_, packet)| packet)
     }
 
+    /// How long every packet takes; `None` where it varies.
+    pub(crate) const fn constant_delay(&self) -> Option<TimeDelta> {
+        match self.jitter {
+            Some(_) => None,
+            None => Some(self.delay),
+        }
+    }
+
     pub(crate) fn next_arrival(&self) -> Option<Timestamp> {
         self.flying.front().map(|(at, _)| *at)
     }
