@@ -60,12 +60,34 @@ enum Element<P> {
     Cell(Box<dyn Node<Envelope<P>>>),
 }
 
-impl<P: std::fmt::Debug + Send> Element<P> {
-    fn node(&mut self) -> &mut dyn Node<Envelope<P>> {
-        match self {
-            Self::Link(link) => &mut **link,
-            Self::Cell(cell) => &mut **cell,
+macro_rules! each {
+    ($element:expr, $node:ident => $call:expr) => {
+        match $element {
+            Element::Link($node) => $call,
+            Element::Cell($node) => $call,
         }
+    };
+}
+
+impl<P: std::fmt::Debug + Send> Element<P> {
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Envelope<P>>) {
+        each!(self, node => node.handle_packet(now, port, packet));
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        each!(self, node => node.handle_timeout(now));
+    }
+
+    fn poll_packet(&mut self, now: Timestamp) -> Option<Packet<Envelope<P>>> {
+        each!(self, node => node.poll_packet(now)).map(|(_, packet)| packet)
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        each!(self, node => node.poll_timeout())
+    }
+
+    fn poll_dropped(&mut self) -> Option<Dropped<Envelope<P>>> {
+        each!(self, node => node.poll_dropped())
     }
 }
 
@@ -237,12 +259,21 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             self.now = at.max(self.now);
             self.events += 1;
             match self.element_or_agent(node) {
-                Ok(element) => self.elements[element].node().handle_timeout(self.now),
+                Ok(element) => self.elements[element].handle_timeout(self.now),
                 Err(agent) => self.agents[agent].handle_timeout(self.now),
             }
             self.settle(node);
         }
         self.now = end.max(self.now);
+        self.catch_up();
+    }
+
+    /// What happens inside elements without a packet leaving is done by now, for those who look.
+    fn catch_up(&mut self) {
+        for element in 0..self.elements.len() {
+            self.elements[element].handle_timeout(self.now);
+            self.settle(element as u32);
+        }
     }
 
     /// Elements come first among the numbers of the schedule, then agents.
@@ -262,13 +293,13 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     }
 
     fn settle_element(&mut self, element: usize) -> Option<Timestamp> {
-        while let Some(dropped) = self.elements[element].node().poll_dropped() {
+        while let Some(dropped) = self.elements[element].poll_dropped() {
             self.observer.on_dropped(ElementId(element as u32), &dropped);
         }
-        while let Some((_, packet)) = self.elements[element].node().poll_packet(self.now) {
+        while let Some(packet) = self.elements[element].poll_packet(self.now) {
             self.forward(packet);
         }
-        self.elements[element].node().poll_timeout()
+        self.elements[element].poll_timeout()
     }
 
     fn settle_agent(&mut self, agent: usize) -> Option<Timestamp> {
@@ -292,7 +323,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             packet.payload.hop += 1;
             packet.payload.leave = Port(hop.leave);
             let element = hop.element.0;
-            self.elements[element as usize].node().handle_packet(self.now, Port(hop.enter), packet);
+            self.elements[element as usize].handle_packet(self.now, Port(hop.enter), packet);
             self.settle(element);
         } else {
             let (agent, port) = route.to;

@@ -14,11 +14,18 @@ pub(crate) struct Schedule {
     set: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 struct Entry {
     at: Timestamp,
     order: u64,
     node: u32,
+}
+
+impl Entry {
+    /// Both in one number, which compares without a branch.
+    const fn key(&self) -> u128 {
+        (self.at.as_nanos() as u128) << 64 | self.order as u128
+    }
 }
 
 const ABSENT: u32 = u32::MAX;
@@ -81,7 +88,7 @@ impl Schedule {
         let entry = self.heap[place];
         while place > 0 {
             let parent = (place - 1) / ARITY;
-            if self.heap[parent] <= entry {
+            if self.heap[parent].key() <= entry.key() {
                 break;
             }
             self.put(place, self.heap[parent]);
@@ -97,8 +104,8 @@ impl Schedule {
         loop {
             let first = place * ARITY + 1;
             let children = first..self.heap.len().min(first + ARITY);
-            let Some(least) = children.min_by_key(|&child| self.heap[child]) else { break };
-            if self.heap[least] >= entry {
+            let Some(least) = children.min_by_key(|&child| self.heap[child].key()) else { break };
+            if self.heap[least].key() >= entry.key() {
                 break;
             }
             self.put(place, self.heap[least]);
