@@ -1,4 +1,5 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
+# `make validate` runs the simulators of others beside ours (Debian package ns2) and writes docs/results.
 
 .PHONY: demo test tools page lint wasm unit bench fuzz
 
@@ -53,3 +54,7 @@ bench:
 fuzz:
 	for target in $$(cargo +nightly fuzz list); do \
 		cargo +nightly fuzz run $$target -- -max_total_time=60 -rss_limit_mb=4096 || exit 1; done
+
+validate:
+	cargo build --release --locked --bin seaway
+	python3 validation/ns2/tcp.py
