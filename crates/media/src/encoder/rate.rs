@@ -1,8 +1,8 @@
 //! Which quantiser the next picture gets, so that the rate is kept and no picture is a burst.
 //!
-//! Ours, because the codec's own control is judged by long means: it spends four pictures' worth on a key
-//! frame and half again too much on a cut, misses one 1 s window in three by more than a tenth, and pays with
-//! a decibel or two of quality for moving the quantiser inside pictures (measured on the bundled clip).
+//! Ours, because the codec's own control is judged by long means: on the bundled clip at 300 and 500 kbit/s it misses
+//! one 1 s window in three by more than a tenth, at 1 to 3.5 Mbit/s one in five. What is bought is obedience: by PSNR of
+//! the mean error ours is 0.1 to 0.2 dB better below 500 kbit/s and 0.2 to 0.6 dB worse from 1 Mbit/s up.
 
 use super::activity::Activity;
 use seaway_units::{Bitrate, DataSize, TimeDelta};
