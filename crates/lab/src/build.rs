@@ -3,18 +3,22 @@
 use crate::activity::Activity;
 use crate::agent::{
     Agent, MediaReceiver, MediaSender, MediaSenderParts, PORT, TcpReceiver, TcpSender, UdpSink, UdpSource,
+    Viewer,
 };
 use crate::cargo::Cargo;
 use crate::connection;
 use crate::endpoint;
 use crate::record::{Recorder, Tag};
 use crate::run::Options;
-use crate::scenario::{Direction, Flow, FlowKind, MediaFlow, Scenario, TcpFlow};
-use crate::source;
+use crate::scenario::{Direction, Flow, FlowKind, MediaFlow, Scenario, Source, TcpFlow};
+use crate::source::{self, Feed, LiveSource};
+use crate::video::{Camera, PacketCost, SharedClip};
 use seaway_link::{Link, RandomStream};
+use seaway_session::SenderConfig;
 use seaway_sim::traffic::TcpSource;
 use seaway_sim::{AgentId, ElementId, Engine};
 use seaway_units::Timestamp;
+use std::sync::mpsc;
 
 /// A scenario set up in the simulator, at time zero.
 #[derive(Debug)]
@@ -132,21 +136,41 @@ impl FlowPlan<'_> {
         let announcement = MediaSender::announcement(&config, &media.policy)
             .map_err(|error| BuildError(format!("flow {}: {error}", self.flow.name)))?;
         let carriage = self.options.carriage;
-        let back = self.back();
-        let receiver =
-            MediaReceiver::new(back, carriage, endpoint::receiver(media, announcement), self.window);
-        let stream = RandomStream::new(self.seed, &format!("{}/source", self.flow.name));
+        let (feed, viewer) = self.feed(media, &config)?;
+        let receiver = endpoint::receiver(media, announcement);
+        let receiver = MediaReceiver::new(self.back(), carriage, receiver, self.window, viewer);
         let sender = MediaSender::new(MediaSenderParts {
             tag: self.there(),
             carriage,
             config,
             policy: media.policy.clone(),
-            source: source::build(&media.source, stream),
+            feed,
             activity: self.activity,
             window: self.window,
             keep_decisions: self.options.series,
         });
         Ok((Agent::MediaSender(Box::new(sender)), Agent::MediaReceiver(Box::new(receiver))))
+    }
+
+    /// What is sent, and who watches it where there are pictures.
+    fn feed(
+        &self,
+        media: &MediaFlow,
+        config: &SenderConfig,
+    ) -> Result<(Feed, Option<Box<Viewer>>), BuildError> {
+        if let Source::Clip { encoder, .. } = &media.source {
+            let failed = |error| BuildError(format!("flow {}: {error}", self.flow.name));
+            let cost = PacketCost::new(config.packet, config.overhead);
+            let clip = Box::new(SharedClip::bundled().map_err(failed)?);
+            let camera =
+                Camera::new(clip, config.limits.start, encoder.latency, cost, true).map_err(failed)?;
+            let (captured, captures) = mpsc::channel();
+            let viewer = Viewer::new(captures, self.window).map_err(failed)?;
+            let live = LiveSource::new(camera, captured, self.window.0);
+            return Ok((Feed::Live(Box::new(live)), Some(Box::new(viewer))));
+        }
+        let stream = RandomStream::new(self.seed, &format!("{}/source", self.flow.name));
+        Ok((source::model(&media.source, stream).map_or(Feed::Saturated, Feed::Model), None))
     }
 }
 

@@ -23,7 +23,9 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
         None => VIDEO,
     };
     let session = (index as u32).wrapping_mul(SourceId::COUNT);
-    let mut config = SenderConfig::new(session, media.control.clone(), limits, Format::Opaque);
+    let is_live = matches!(media.source, Source::Clip { .. });
+    let format = if is_live { Format::H264 } else { Format::Opaque };
+    let mut config = SenderConfig::new(session, media.control.clone(), limits, format);
     config.packet = media.packet;
     config.ecn = media.ecn.into();
     config.stripe = match media.stripe {
@@ -40,7 +42,7 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
     };
     config.repair = repairs(media).then(RepairLimits::default);
     // A model of an encoder is there to show the controller and the policy as their documents describe them.
-    config.pushback = None;
+    config.pushback = config.pushback.filter(|_| is_live);
     if is_saturated {
         config.queue = QueueLimits { delay: None, ..QueueLimits::default() };
     }

@@ -106,6 +106,20 @@ pub const METRICS: &[Metric] = &[
     group(Scope::Flow, "freezes", &["count", "total_s"], "", "gaps between displayed frames (webrtc-stats)"),
     group(
         Scope::Flow,
+        "psnr_db",
+        &["value"],
+        "",
+        "luma PSNR in dB of what was shown against what was captured, repeats counted",
+    ),
+    group(
+        Scope::Flow,
+        "encoder",
+        &["out_over_asked", "within_tenth", "worst", "left_out"],
+        "",
+        "bits out over bits asked in 1 s windows; the largest deviation; the part left out, quantiser at a bound",
+    ),
+    group(
+        Scope::Flow,
         "tcp",
         &["timeouts", "recoveries", "mark_reductions", "transfers", "transfer_s"],
         "",

@@ -1,12 +1,13 @@
 //! Runs a scenario.
 
-use crate::agent::{Agent, MediaSender, TcpSender};
+use crate::agent::{Agent, MediaSender, TcpSender, Viewer};
 use crate::build::{BuildError, World};
 use crate::cargo::Carriage;
 use crate::record::BIN;
 use crate::report;
 use crate::scenario::{Flow, Scenario};
 use crate::series::{Series, Subject};
+use crate::source::LiveSource;
 use crate::summary::Summary;
 use seaway_control::Decision;
 use seaway_sim::AgentId;
@@ -39,7 +40,7 @@ pub struct Outcome {
 /// how far it is and may break it off.
 ///
 /// # Errors
-/// Where the scenario cannot be set up.
+/// Where the scenario cannot be set up, or a codec fails.
 pub fn run(
     scenario: &Scenario,
     options: Options,
@@ -70,9 +71,27 @@ pub fn run(
             break;
         }
     }
+    check_media(scenario, &world)?;
     let summary = report::summary(scenario, &world);
     let series = sampler.map(|sampler| sampler.series).unwrap_or_default();
     Ok(Outcome { summary, series, decisions: decisions(scenario, &world), interrupted })
+}
+
+/// Without its codec a flow's numbers would be about something else.
+fn check_media(scenario: &Scenario, world: &World) -> Result<(), BuildError> {
+    for (flow, ends) in scenario.flows.iter().zip(&world.ends) {
+        let failure = match (world.engine.agent(ends.0), world.engine.agent(ends.1)) {
+            (Agent::MediaSender(sender), Agent::MediaReceiver(receiver)) => {
+                let camera = sender.live().and_then(LiveSource::failure);
+                camera.or_else(|| receiver.viewer().and_then(Viewer::failure))
+            }
+            _ => None,
+        };
+        if let Some(failure) = failure {
+            return Err(BuildError::new(format!("flow {}: {failure}", flow.name)));
+        }
+    }
+    Ok(())
 }
 
 fn decisions(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Decision>)> {

@@ -1,5 +1,7 @@
 //! The summary of a run, as `--json` prints it. What does not apply is left out; there is no NaN.
 
+use seaway_media::encoder::ObedienceReport;
+use seaway_units::Probability;
 use serde::Serialize;
 
 /// The numbers of a run.
@@ -143,6 +145,9 @@ pub struct FlowSummary {
     /// Luma PSNR of what was shown against what was captured, repeats counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psnr_db: Option<Psnr>,
+    /// How well the live encoder obeyed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<Encoder>,
     /// What TCP did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<Tcp>,
@@ -158,6 +163,33 @@ pub struct Psnr {
     pub value: f64,
     /// `decoded` from pictures, or `modelled` from sizes.
     pub kind: &'static str,
+}
+
+/// Bits out of an encoder over bits asked, in windows of one second. Where the mean quantiser stood at a bound, the
+/// scene needed less than was asked, or more, and the window says nothing of obedience.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Encoder {
+    /// In all windows together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out_over_asked: Option<f64>,
+    /// Part of the windows inside the bounds that kept within a tenth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within_tenth: Option<f64>,
+    /// The largest deviation in those windows, as a part of what was asked.
+    pub worst: f64,
+    /// Part of the windows that were left out, the quantiser being at a bound.
+    pub left_out: f64,
+}
+
+impl From<ObedienceReport> for Encoder {
+    fn from(report: ObedienceReport) -> Self {
+        Self {
+            out_over_asked: report.ratio(),
+            within_tenth: report.within_tenth().map(Probability::get),
+            worst: report.worst,
+            left_out: report.left_out().get(),
+        }
+    }
 }
 
 /// Packets by what became of them.

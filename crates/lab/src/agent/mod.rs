@@ -4,11 +4,13 @@ mod receiver;
 mod sender;
 mod tcp;
 mod udp;
+mod viewer;
 
 pub(crate) use receiver::MediaReceiver;
 pub(crate) use sender::{MediaSender, MediaSenderParts};
 pub(crate) use tcp::{TcpReceiver, TcpSender};
 pub(crate) use udp::{UdpSink, UdpSource};
+pub(crate) use viewer::{Seen, Viewer};
 
 use crate::cargo::Cargo;
 use seaway_link::{Node, Packet, Port};

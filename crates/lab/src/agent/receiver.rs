@@ -1,6 +1,7 @@
 //! The receiving end of a media flow.
 
 use crate::agent::PORT;
+use crate::agent::viewer::Viewer;
 use crate::cargo::{Cargo, Carriage};
 use crate::record::{Samples, Tag};
 use crate::window::Window;
@@ -16,6 +17,8 @@ pub(crate) struct MediaReceiver {
     config: ReceiverConfig,
     receiver: Option<Receiver>,
     window: Window<ReceiverStatistics>,
+    /// Decodes and scores; `None` where frames have no content.
+    viewer: Option<Box<Viewer>>,
     /// From capture to display.
     delays: Samples,
 }
@@ -26,9 +29,10 @@ impl MediaReceiver {
         carriage: Carriage,
         config: ReceiverConfig,
         window: (Timestamp, Timestamp),
+        viewer: Option<Box<Viewer>>,
     ) -> Self {
         let (receiver, delays) = (None, Samples::default());
-        Self { tag, carriage, config, receiver, window: Window::new(window), delays }
+        Self { tag, carriage, config, receiver, window: Window::new(window), viewer, delays }
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.
@@ -41,6 +45,11 @@ impl MediaReceiver {
         &self.delays
     }
 
+    /// Who watches, where frames have content.
+    pub(crate) fn viewer(&self) -> Option<&Viewer> {
+        self.viewer.as_deref()
+    }
+
     fn before_input(&mut self, now: Timestamp) {
         let receiver = self.receiver.as_ref();
         self.window.look(now, || statistics(receiver));
@@ -48,12 +57,21 @@ impl MediaReceiver {
 
     fn after_input(&mut self, now: Timestamp) {
         let Some(receiver) = &mut self.receiver else { return };
+        let is_measured = self.window.is_open(now);
         while let Some(event) = receiver.poll_event() {
+            let watched = self.viewer.as_mut().map(|viewer| viewer.on_event(now, &event));
+            if watched.is_some_and(|watched| watched.wants_key_frame) {
+                receiver.on_picture_lost(now);
+            }
             if let ReceiverEvent::Frame(frame) = event
-                && self.window.is_open(now)
+                && watched.is_none_or(|watched| watched.displayed)
+                && is_measured
             {
                 self.delays.add(age(now, frame.timestamp));
             }
+        }
+        if let Some(viewer) = &mut self.viewer {
+            viewer.score_missing(now);
         }
     }
 }

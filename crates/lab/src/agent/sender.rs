@@ -1,10 +1,10 @@
-//! The sending end of a media flow: a source of frames and a session's sender.
+//! The sending end of a media flow: a source of frames, or a camera, and a session's sender.
 
 use crate::activity::Activity;
 use crate::agent::PORT;
 use crate::cargo::{Cargo, Carriage};
 use crate::record::{Samples, Tag};
-use crate::source::FrameSource;
+use crate::source::{Feed, LiveSource};
 use crate::window::Window;
 use seaway_control::policy;
 use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
@@ -29,13 +29,12 @@ pub(crate) struct MediaSender {
     config: SenderConfig,
     policy: ControlSpec,
     sender: Option<Sender>,
-    /// `None`: saturated.
-    source: Option<Box<dyn FrameSource>>,
+    feed: Feed,
     activity: Activity,
     is_on: bool,
     /// When the flow is next switched on or off.
     change: Option<Timestamp>,
-    /// When the next frame is captured.
+    /// When the model has its next frame.
     next_frame: Option<Timestamp>,
     last_capture: Option<Timestamp>,
     window: Window<SenderStatistics>,
@@ -97,7 +96,7 @@ pub(crate) struct MediaSenderParts {
     pub(crate) carriage: Carriage,
     pub(crate) config: SenderConfig,
     pub(crate) policy: ControlSpec,
-    pub(crate) source: Option<Box<dyn FrameSource>>,
+    pub(crate) feed: Feed,
     pub(crate) activity: Activity,
     pub(crate) window: (Timestamp, Timestamp),
     pub(crate) keep_decisions: bool,
@@ -105,7 +104,7 @@ pub(crate) struct MediaSenderParts {
 
 impl MediaSender {
     pub(crate) fn new(parts: MediaSenderParts) -> Self {
-        let MediaSenderParts { tag, carriage, config, policy, source, activity, window, keep_decisions } =
+        let MediaSenderParts { tag, carriage, config, policy, feed, activity, window, keep_decisions } =
             parts;
         Self {
             tag,
@@ -113,7 +112,7 @@ impl MediaSender {
             config,
             policy,
             sender: None,
-            source,
+            feed,
             is_on: false,
             change: activity.next_on(Timestamp::ZERO),
             activity,
@@ -147,6 +146,14 @@ impl MediaSender {
         self.window.ends(|| statistics(self.sender.as_ref()))
     }
 
+    /// The camera, where there is one.
+    pub(crate) fn live(&self) -> Option<&LiveSource> {
+        match &self.feed {
+            Feed::Live(live) => Some(live),
+            Feed::Saturated | Feed::Model(_) => None,
+        }
+    }
+
     pub(crate) fn lanes(&self) -> &Lanes {
         &self.lanes
     }
@@ -177,7 +184,11 @@ impl MediaSender {
         }
         self.change = self.activity.next_change(now);
         self.is_on = self.activity.is_on(now);
-        self.next_frame = (self.is_on && self.source.is_some()).then_some(now);
+        match &mut self.feed {
+            Feed::Saturated => {}
+            Feed::Model(_) => self.next_frame = self.is_on.then_some(now),
+            Feed::Live(live) => live.switch(now, self.is_on),
+        }
         match &mut self.sender {
             Some(sender) => sender.on_paused(now, !self.is_on),
             None => self.begin(now),
@@ -185,8 +196,11 @@ impl MediaSender {
     }
 
     fn capture(&mut self, now: Timestamp) {
-        while let (Some(due), Some(source), Some(sender)) =
-            (self.next_frame, &mut self.source, &mut self.sender)
+        if let (Feed::Live(live), Some(sender)) = (&mut self.feed, &mut self.sender) {
+            live.advance(now, sender);
+        }
+        while let (Some(due), Feed::Model(source), Some(sender)) =
+            (self.next_frame, &mut self.feed, &mut self.sender)
         {
             if due > now {
                 break;
@@ -213,7 +227,9 @@ impl MediaSender {
 
     /// Keeps a few packets waiting while the flow is on.
     fn saturate(&mut self, now: Timestamp) {
-        let (true, None, Some(sender)) = (self.is_on, &self.source, &mut self.sender) else { return };
+        let (true, Feed::Saturated, Some(sender)) = (self.is_on, &self.feed, &mut self.sender) else {
+            return;
+        };
         while sender.backlog() < self.config.packet * AHEAD {
             let captured = self.last_capture.map_or(now, |last| now.max(last + TICK));
             self.last_capture = Some(captured);
@@ -237,15 +253,15 @@ impl MediaSender {
         while let Some(event) = sender.poll_event() {
             match event {
                 SenderEvent::Share { share, .. } => {
-                    if let Some(source) = &mut self.source {
+                    if let Feed::Model(source) = &mut self.feed {
                         source.on_rate(now, coded_rate(share.media, source.interval(), sender, &self.config));
                     }
                 }
-                SenderEvent::KeyFrameWanted { .. } => {
-                    if let Some(source) = &mut self.source {
-                        source.on_key_frame_wanted();
-                    }
-                }
+                SenderEvent::KeyFrameWanted { .. } => match &mut self.feed {
+                    Feed::Saturated => {}
+                    Feed::Model(source) => source.on_key_frame_wanted(),
+                    Feed::Live(live) => live.on_key_frame_wanted(),
+                },
                 SenderEvent::Decision(decision) => {
                     if let Some(decisions) = &mut self.decisions {
                         decisions.push(decision);
@@ -317,6 +333,7 @@ impl Node<Cargo> for MediaSender {
 
     fn poll_timeout(&self) -> Option<Timestamp> {
         let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
-        [self.change, self.next_frame, sender].into_iter().flatten().min()
+        let live = self.live().and_then(LiveSource::due);
+        [self.change, self.next_frame, live, sender].into_iter().flatten().min()
     }
 }

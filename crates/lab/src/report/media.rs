@@ -1,11 +1,12 @@
 //! What the two ends of a media flow add to its summary.
 
 use super::spread;
-use crate::agent::{MediaReceiver, MediaSender};
+use crate::agent::{MediaReceiver, MediaSender, Seen};
 use crate::scenario::{MediaFlow, Source};
-use crate::summary::{Buffer, FlowSummary, Frames, Freezes, MeanMax, TimeIn};
+use crate::source::LiveSource;
+use crate::summary::{Buffer, Encoder, FlowSummary, Frames, Freezes, MeanMax, Psnr, TimeIn};
 use seaway_session::{BufferStatistics, ReceiverStatistics, Sender, SenderStatistics};
-use seaway_units::{DataSize, TimeDelta};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// Begin and end of the time in which the flow is measured.
 struct Measured {
@@ -28,6 +29,7 @@ pub(super) fn complete(
     media: &MediaFlow,
     sender: &MediaSender,
     receiver: &MediaReceiver,
+    end: Timestamp,
 ) {
     let measured = Measured { sender: sender.measured(), receiver: receiver.measured() };
     let seconds = summary.measured_s;
@@ -63,7 +65,23 @@ pub(super) fn complete(
             total_s: (frozen(&measured.receiver.1) - frozen(&measured.receiver.0)).as_secs_f64(),
         });
     }
+    if let (Some(live), Some(viewer)) = (sender.live(), receiver.viewer()) {
+        complete_pictures(summary, live, viewer.seen(end));
+    }
     summary.buffer = buffer(&measured);
+}
+
+/// What the viewer saw takes the place of what the receiver gave out.
+fn complete_pictures(summary: &mut FlowSummary, live: &LiveSource, seen: Seen) {
+    if let Some(frames) = &mut summary.frames {
+        frames.displayed = seen.displayed;
+        frames.lost += seen.held;
+    }
+    summary.freezes = Some(Freezes { count: seen.freezes, total_s: seen.frozen.as_secs_f64() });
+    summary.psnr_db =
+        (seen.scored > 0).then(|| Psnr { value: seen.psnr / seen.scored as f64, kind: "decoded" });
+    let obedience = live.obedience();
+    summary.encoder = (obedience.windows > 0).then(|| Encoder::from(obedience));
 }
 
 /// Media packets that neither came by themselves nor were repaired, over those that were sent.

@@ -27,7 +27,7 @@ pub(crate) fn summary(scenario: &Scenario, world: &World) -> Summary {
             let mut summary = flow_summary(flow, record, end);
             match (&flow.kind, world.engine.agent(ends.0), world.engine.agent(ends.1)) {
                 (FlowKind::Media(media), Agent::MediaSender(sender), Agent::MediaReceiver(receiver)) => {
-                    media::complete(&mut summary, media, sender, receiver);
+                    media::complete(&mut summary, media, sender, receiver, end);
                 }
                 (FlowKind::Tcp(tcp), Agent::TcpSender(sender), Agent::TcpReceiver(receiver)) => {
                     tcp::complete(&mut summary, tcp, sender, receiver);

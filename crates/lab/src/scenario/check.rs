@@ -259,6 +259,7 @@ fn not_yet(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {
         ("weight", media.weight.is_some()),
         ("feedback.interval", media.feedback.interval.is_some()),
         ("feedback.size", media.feedback.size.is_some()),
+        ("source.file", matches!(media.source, Source::Clip { file: Some(_), .. })),
     ];
     match asked.into_iter().find(|&(_, is_asked)| is_asked) {
         Some((key, _)) => Err(place.error(key, format!("`{key}` is not available in this version"))),
@@ -285,6 +286,10 @@ fn source(place: &Place<'_>, source: &Source) -> Result<(), ScenarioError> {
             let ratio = key_ratio.unwrap_or(1.0);
             place.require("source.key_ratio", (1.0..=100.0).contains(&ratio), "expected 1 to 100")?;
             fps(frames)
+        }
+        Source::Clip { encoder, .. } => {
+            let sound = (TimeDelta::ZERO..=TimeDelta::from_secs(1)).contains(&encoder.latency);
+            place.require("source.encoder.latency", sound, "expected 0 s to 1 s")
         }
     }
 }

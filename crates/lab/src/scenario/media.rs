@@ -130,6 +130,46 @@ pub enum Source {
         /// `periodic`: size of a key frame over that of another.
         key_ratio: Option<f64>,
     },
+    /// Pictures of a clip in a loop, coded live; what arrives is decoded and scored.
+    Clip {
+        /// The clip; absent: the one that comes with the library.
+        file: Option<String>,
+        /// What codes it.
+        #[serde(default)]
+        encoder: Encoder,
+    },
+}
+
+/// A live encoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Encoder {
+    /// Which one.
+    #[serde(default)]
+    pub kind: EncoderKind,
+    /// From the capture of a picture to its frame.
+    #[serde(default = "encoder_latency")]
+    pub latency: TimeDelta,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self { kind: EncoderKind::default(), latency: encoder_latency() }
+    }
+}
+
+/// 720 rows take OpenH264 about as long on one core.
+fn encoder_latency() -> TimeDelta {
+    TimeDelta::from_millis(5)
+}
+
+/// Live encoders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EncoderKind {
+    /// H.264 constrained baseline by OpenH264.
+    #[default]
+    Openh264,
 }
 
 fn thirty() -> f64 {

@@ -22,7 +22,8 @@ pub use expect::{Bound, Expect};
 pub use flow::{Flow, FlowKind, Start};
 pub use link::{Direction, Link};
 pub use media::{
-    EcnName, Feedback, FeedbackFormat, FrameModel, MediaFlow, Rates, Receiver, Repair, Source, Stripe,
+    EcnName, Encoder, EncoderKind, Feedback, FeedbackFormat, FrameModel, MediaFlow, Rates, Receiver, Repair,
+    Source, Stripe,
 };
 pub use overrides::Override;
 pub use tcp::{TcpAlgorithm, TcpFlow, TransferSize};

@@ -1,8 +1,11 @@
-//! Where the frames of a simulated flow come from: models of an encoder, without pictures.
+//! Where the frames of a simulated flow come from: models of an encoder without pictures, or a camera.
 
 mod constant;
+mod live;
 mod periodic;
 mod statistical;
+
+pub(crate) use live::LiveSource;
 
 use constant::Constant;
 use periodic::Periodic;
@@ -39,10 +42,21 @@ pub(crate) trait FrameSource: fmt::Debug + Send {
     fn frame(&mut self, now: Timestamp) -> ModelFrame;
 }
 
-/// The model that a scenario names; `None` for saturation, which has no frames of its own.
-pub(crate) fn build(source: &Source, stream: RandomStream) -> Option<Box<dyn FrameSource>> {
+/// What a sender sends.
+#[derive(Debug)]
+pub(crate) enum Feed {
+    /// Always a full packet.
+    Saturated,
+    /// Frames without content.
+    Model(Box<dyn FrameSource>),
+    /// Pictures, coded live.
+    Live(Box<LiveSource>),
+}
+
+/// The model that a scenario names; `None` where it names none.
+pub(crate) fn model(source: &Source, stream: RandomStream) -> Option<Box<dyn FrameSource>> {
     match *source {
-        Source::Saturated => None,
+        Source::Saturated | Source::Clip { .. } => None,
         Source::Cbr { rate, fps } => Some(Box::new(Constant::new(rate, fps))),
         Source::Frames { model: FrameModel::Statistical, fps, .. } => {
             Some(Box::new(Statistical::new(fps, stream)))

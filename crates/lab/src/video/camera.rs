@@ -99,6 +99,11 @@ impl Camera {
         self.obedience.report()
     }
 
+    /// Obedience is measured from here.
+    pub fn restart_obedience(&mut self) {
+        self.obedience = Obedience::new(LiveEncoder::QUANTISERS);
+    }
+
     /// Takes and codes the next picture, as captured at `captured`. `None` at the end of the source.
     ///
     /// # Errors

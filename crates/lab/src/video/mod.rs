@@ -5,8 +5,10 @@
 
 mod budget;
 mod camera;
+mod clip;
 mod screen;
 
 pub use budget::PacketCost;
 pub use camera::{Camera, Order, Shot};
+pub(crate) use clip::SharedClip;
 pub use screen::{Captured, PictureScore, Screen, Shown};

@@ -133,6 +133,14 @@ impl Screen {
         }
     }
 
+    /// Scores what was captured more than `age` before `now` and was not shown by now.
+    pub fn score_older(&mut self, now: Timestamp, age: TimeDelta, mut score: impl FnMut(PictureScore)) {
+        let is_older = |captured: &mut Captured| now.since(captured.at) > age;
+        while let Some(captured) = self.waiting.pop_front_if(is_older) {
+            self.score(&captured, false, &mut score);
+        }
+    }
+
     /// Mean luma PSNR over all pictures scored so far.
     pub fn psnr(&self) -> Option<Decibels> {
         self.sequence.mean()

@@ -1,0 +1,157 @@
+//! Who watches what a receiver gives out: decoded, scored, its freezes counted.
+
+use crate::video::{Captured, PictureScore, Screen, Shown};
+use seaway_media::Error;
+use seaway_quality::freeze::FreezeDetector;
+use seaway_session::{ReceivedFrame, ReceiverEvent};
+use seaway_units::{TimeDelta, Timestamp};
+use std::sync::mpsc;
+
+/// A picture not on the screen this long after its capture will not come any more: the receiver gives a frame up
+/// half a second after its time at the latest.
+const GIVEN_UP: TimeDelta = TimeDelta::from_secs(2);
+
+/// The screen, and what is measured on it.
+#[derive(Debug)]
+pub(crate) struct Viewer {
+    screen: Screen,
+    /// From the camera, at the instant of capture.
+    captured: mpsc::Receiver<Captured>,
+    window: (Timestamp, Timestamp),
+    freezes: FreezeDetector,
+    seen: Seen,
+    failure: Option<Error>,
+}
+
+/// What was seen while the flow was measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Seen {
+    /// Frames that reached the screen.
+    pub(crate) displayed: u64,
+    /// Frames that came and could not be shown.
+    pub(crate) held: u64,
+    /// Freezes that ended.
+    pub(crate) freezes: u64,
+    /// Their length together.
+    pub(crate) frozen: TimeDelta,
+    /// The longest.
+    pub(crate) longest: TimeDelta,
+    /// Pictures that were scored.
+    pub(crate) scored: u64,
+    /// Sum of their PSNR in decibels.
+    pub(crate) psnr: f64,
+}
+
+/// What an event meant for the viewer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Watched {
+    /// A new picture is on the screen.
+    pub(crate) displayed: bool,
+    /// Only a key frame helps.
+    pub(crate) wants_key_frame: bool,
+}
+
+impl Viewer {
+    /// Measures within `window`.
+    ///
+    /// # Errors
+    /// The decoder cannot be set up.
+    pub(crate) fn new(
+        captured: mpsc::Receiver<Captured>,
+        window: (Timestamp, Timestamp),
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            screen: Screen::new()?,
+            captured,
+            window,
+            freezes: FreezeDetector::default(),
+            seen: Seen::default(),
+            failure: None,
+        })
+    }
+
+    /// What was seen while the flow was measured, up to `end`: a picture that stands still by then counts as far as
+    /// it has come.
+    pub(crate) fn seen(&self, end: Timestamp) -> Seen {
+        let mut seen = self.seen;
+        let end = end.min(self.window.1);
+        // At time zero no picture had stood still yet: those are the freezes that ended.
+        let (open, closed) = (self.freezes.report(end), self.freezes.report(Timestamp::ZERO));
+        if open.count > closed.count {
+            seen.add_freeze(open.total - closed.total);
+        }
+        seen
+    }
+
+    /// Why nothing is shown any more, where the decoder failed.
+    pub(crate) fn failure(&self) -> Option<&Error> {
+        self.failure.as_ref()
+    }
+
+    pub(crate) fn on_event(&mut self, now: Timestamp, event: &ReceiverEvent) -> Watched {
+        match event {
+            ReceiverEvent::Frame(frame) if self.failure.is_none() => {
+                self.show(now, frame).unwrap_or_else(|error| {
+                    self.failure = Some(error);
+                    Watched::default()
+                })
+            }
+            ReceiverEvent::FramesLost { .. } | ReceiverEvent::Frozen { .. } => {
+                self.screen.on_lost();
+                Watched::default()
+            }
+            _ => Watched::default(),
+        }
+    }
+
+    /// Scores what was captured so long ago that it will not be shown.
+    pub(crate) fn score_missing(&mut self, now: Timestamp) {
+        self.take_captured();
+        let (measured, seen) = (self.is_measured(now), &mut self.seen);
+        self.screen.score_older(now, GIVEN_UP, |score| seen.add_score(measured, score));
+    }
+
+    fn take_captured(&mut self) {
+        self.captured.try_iter().for_each(|captured| self.screen.on_captured(captured));
+    }
+
+    fn show(&mut self, now: Timestamp, frame: &ReceivedFrame) -> Result<Watched, Error> {
+        self.take_captured();
+        let (measured, seen) = (self.is_measured(now), &mut self.seen);
+        let shown =
+            self.screen.show(frame.timestamp, &frame.data, |score| seen.add_score(measured, score))?;
+        Ok(match shown {
+            Shown::Picture { .. } => {
+                let freeze = self.freezes.on_picture(now);
+                if measured {
+                    seen.displayed += 1;
+                    freeze.into_iter().for_each(|freeze| seen.add_freeze(freeze));
+                }
+                Watched { displayed: true, wants_key_frame: false }
+            }
+            Shown::Held { wants_key_frame } => {
+                seen.held += u64::from(measured);
+                Watched { displayed: false, wants_key_frame }
+            }
+        })
+    }
+
+    fn is_measured(&self, now: Timestamp) -> bool {
+        self.window.0 <= now && now < self.window.1
+    }
+}
+
+impl Seen {
+    fn add_score(&mut self, measured: bool, score: PictureScore) {
+        if measured {
+            self.scored += 1;
+            self.psnr += score.psnr.get();
+        }
+    }
+
+    fn add_freeze(&mut self, freeze: TimeDelta) {
+        self.freezes += 1;
+        self.frozen += freeze;
+        self.longest = self.longest.max(freeze);
+    }
+}
