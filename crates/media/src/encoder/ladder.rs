@@ -17,15 +17,19 @@ pub struct LadderRule {
     /// Above 960x540, bits are counted per pixel of that size and multiplied by the number of pixels, in parts
     /// of that size, to this power. `None`: as everywhere else.
     pub large: Option<f64>,
+    /// Up goes as far as the rate carries at once: on too small a picture bits are left over at the finest quantiser.
+    pub leap: bool,
 }
 
 impl LadderRule {
     /// The codec library of ns3-rmcat, which S004 used: a step may follow each picture.
-    pub const NS3_RMCAT: Self = Self { down: 0.091, up: 0.175, dwell: TimeDelta::ZERO, large: Some(0.75) };
+    pub const NS3_RMCAT: Self =
+        Self { down: 0.091, up: 0.175, dwell: TimeDelta::ZERO, large: Some(0.75), leap: false };
     /// For live encoding with OpenH264. On the bundled clip, scaled back and compared by PSNR, 540 rows
     /// overtake 720 below 650 kbit/s, 360 rows 540 below 430 and 240 rows 360 below 190: at 0.03 bits per pixel
     /// every time. The gap between down and up spares key frames.
-    pub const LIVE: Self = Self { down: 0.028, up: 0.08, dwell: TimeDelta::from_secs(2), large: None };
+    pub const LIVE: Self =
+        Self { down: 0.028, up: 0.08, dwell: TimeDelta::from_secs(2), large: None, leap: true };
 }
 
 /// Sizes with the shape of the source: those of 90, 180, 240, 360, 540, 720 and 1080 rows that are smaller
@@ -76,23 +80,32 @@ impl Ladder {
         self.steps[self.step]
     }
 
-    /// The size for the picture of this time, at most one step from the one before.
+    /// The size for the picture of this time, at most one step below the one before, and one above where the rule
+    /// does not leap.
     pub fn choose(&mut self, time: TimeDelta, target: Bitrate) -> PictureSize {
         let rested = self.changed.is_none_or(|changed| time - changed >= self.rule.dwell);
-        let present = self.bits_per_pixel(target, self.step);
-        let next = self.step + 1;
-        if rested && self.step > 0 && present < self.rule.down {
+        let before = self.step;
+        if rested && self.step > 0 && self.bits_per_pixel(target, self.step) < self.rule.down {
             self.step -= 1;
-            self.changed = Some(time);
-        } else if rested
-            && next < self.steps.len()
-            && present > self.rule.up
-            && self.bits_per_pixel(target, next) >= self.rule.down
-        {
-            self.step = next;
+        } else if rested {
+            while self.carries_more(target) {
+                self.step += 1;
+                if !self.rule.leap {
+                    break;
+                }
+            }
+        }
+        if self.step != before {
             self.changed = Some(time);
         }
         self.size()
+    }
+
+    fn carries_more(&self, target: Bitrate) -> bool {
+        let next = self.step + 1;
+        next < self.steps.len()
+            && self.bits_per_pixel(target, self.step) > self.rule.up
+            && self.bits_per_pixel(target, next) >= self.rule.down
     }
 
     fn bits_per_pixel(&self, target: Bitrate, step: usize) -> f64 {
@@ -195,6 +208,16 @@ mod tests {
             .map(|second| ladder.choose(TimeDelta::from_secs(second), Bitrate::from_kbps(100)).height())
             .collect();
         assert_eq!(heights, [540, 540, 360, 360, 240]);
+    }
+
+    #[test]
+    fn up_may_leap_and_down_may_not() {
+        let mut ladder = ladder(LadderRule::LIVE).starting_at(Bitrate::from_kbps(150));
+        let targets = [150, 2500, 100, 100, 100, 2500];
+        let heights = targets.iter().enumerate().map(|(index, &kbps)| {
+            ladder.choose(TimeDelta::from_secs(2 * index as i64), Bitrate::from_kbps(kbps)).height()
+        });
+        assert_eq!(heights.collect::<Vec<_>>(), [240, 720, 540, 360, 240, 720]);
     }
 
     #[test]
