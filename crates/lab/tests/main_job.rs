@@ -2,7 +2,8 @@
 
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::summary::FlowSummary;
-use seaway_lab::{Carriage, Options, library, run};
+use seaway_lab::{Carriage, Options, Outcome, library, run};
+use seaway_units::{TimeDelta, Timestamp};
 use std::ops::ControlFlow;
 
 fn scenario(network: &str, duration: &str) -> Scenario {
@@ -16,35 +17,100 @@ fn scenario(network: &str, duration: &str) -> Scenario {
     library::find(network).unwrap().parse(&overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn flow(network: &str) -> FlowSummary {
-    let mut outcome =
-        run(&scenario(network, "30 s"), Options::default(), &mut |_| ControlFlow::Continue(())).unwrap();
-    let flow = outcome.summary.flows.remove(0);
-    println!("{network}: {}", serde_json::to_string_pretty(&flow).unwrap());
-    flow
+fn outcome(scenario: &Scenario, options: Options) -> Outcome {
+    run(scenario, options, &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// What the viewer saw in 30 s of a network, the beginning included.
+struct Watched {
+    outcome: Outcome,
+}
+
+impl Watched {
+    fn on(network: &str) -> Self {
+        let options = Options { series: true, ..Options::default() };
+        let watched = Self { outcome: outcome(&scenario(network, "30 s"), options) };
+        let frames = watched.flow().frames.unwrap();
+        assert_eq!(frames.captured, 750, "25 pictures/s");
+        watched
+    }
+
+    fn flow(&self) -> &FlowSummary {
+        &self.outcome.summary.flows[0]
+    }
+
+    /// Part of the frames that reached the screen. Those still on their way at the end are neither shown nor lost;
+    /// there are no more of them than half a second's.
+    fn displayed(&self) -> f64 {
+        let frames = self.flow().frames.unwrap();
+        let known = frames.displayed + frames.late + frames.lost + frames.skipped;
+        assert!((frames.captured - 13..=frames.captured).contains(&known), "{frames:?}");
+        frames.displayed as f64 / known as f64
+    }
+
+    fn psnr(&self) -> f64 {
+        let psnr = self.flow().psnr_db.unwrap();
+        assert_eq!(psnr.kind, "decoded");
+        psnr.value
+    }
+
+    /// Mean of a reading from one second to another.
+    fn mean(&self, name: &str, seconds: std::ops::Range<i64>) -> f64 {
+        let at = |second| Timestamp::ZERO + TimeDelta::from_secs(second);
+        let span = at(seconds.start)..at(seconds.end);
+        let readings = self.outcome.series.readings();
+        let values: Vec<f64> = readings
+            .filter(|reading| reading.flow == "video" && reading.name == name && span.contains(&reading.at))
+            .map(|reading| reading.value)
+            .collect();
+        values.iter().sum::<f64>() / values.len() as f64
+    }
 }
 
 #[test]
-fn clean() {
-    let _flow = flow("clean");
+fn a_clean_network_shows_everything_at_once() {
+    let watched = Watched::on("clean");
+    assert!(watched.displayed() >= 0.99, "{}", watched.displayed());
+    assert!(watched.psnr() > 34.0, "{} dB", watched.psnr());
+    let delay = watched.flow().delay_ms.unwrap();
+    assert!((25.0..=150.0).contains(&delay.p50) && delay.p95 <= 150.0, "{delay:?}");
+    assert_eq!(watched.flow().freezes.unwrap().count, 0);
+    let encoder = watched.flow().encoder.unwrap();
+    assert!(encoder.worst <= 0.1 && encoder.within_tenth == Some(1.0), "{encoder:?}");
+    assert!(encoder.left_out < 0.2, "{encoder:?}");
 }
 
 #[test]
-fn squeeze() {
-    let _flow = flow("squeeze");
+fn a_squeezed_network_is_survived() {
+    let watched = Watched::on("squeeze");
+    // All freezes together, so none is longer.
+    let freezes = watched.flow().freezes.unwrap();
+    assert!(freezes.total_s <= 0.5, "{freezes:?}");
+    // The capacity falls from 4 to 1 Mbit/s at 10 s and returns at 20 s; 2.5 Mbit/s is the flow's most.
+    let [before, squeezed, after] = [5..10, 12..20, 25..30].map(|span| watched.mean("received_rate", span));
+    assert!((2.0e6..2.6e6).contains(&before), "{before}");
+    assert!((0.7e6..=1.0e6).contains(&squeezed), "{squeezed}");
+    assert!((2.0e6..2.6e6).contains(&after), "{after}");
+    let skipped = watched.flow().frames.unwrap().skipped;
+    assert!(skipped <= 750 * 12 / 100, "{skipped} frames skipped");
+    assert!(watched.psnr() > 34.0, "{} dB", watched.psnr());
 }
 
 #[test]
-fn lossy_wifi() {
-    let _flow = flow("lossy-wifi");
+fn a_lossy_network_is_repaired() {
+    let watched = Watched::on("lossy-wifi");
+    assert!(watched.displayed() >= 0.97, "{}", watched.displayed());
+    let packets = watched.flow().packets;
+    assert!(packets.lost_channel > 100, "there was hardly anything to repair: {packets:?}");
+    assert!(packets.repaired.unwrap() > packets.lost_channel * 9 / 10, "{packets:?}");
+    assert!(watched.psnr() > 34.0, "{} dB", watched.psnr());
 }
 
 #[test]
 fn runs_repeat_and_octets_change_nothing() {
     let scenario = scenario("lossy-wifi", "4 s");
     let summary = |carriage| {
-        let options = Options { carriage, ..Options::default() };
-        let outcome = run(&scenario, options, &mut |_| ControlFlow::Continue(())).unwrap();
+        let outcome = outcome(&scenario, Options { carriage, ..Options::default() });
         serde_json::to_string_pretty(&outcome.summary).unwrap()
     };
     let first = summary(Carriage::Messages);

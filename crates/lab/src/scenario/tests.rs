@@ -131,6 +131,22 @@ fn mistakes_are_named_with_their_place() {
             "test.toml:38:19: unknown value `fraems`; did you mean frames?",
         ),
         ("fps = 25", "fps = 25, key_ratio = 3", "apply only to model = \"periodic\""),
+        ("{ kind = \"frames\"", "{ kind = \"clip\", fps = 25 } #", "unknown key `fps`"),
+        (
+            "{ kind = \"frames\"",
+            "{ kind = \"clip\", encoder = { kind = \"openh265\" } } #",
+            "unknown value `openh265`",
+        ),
+        (
+            "{ kind = \"frames\"",
+            "{ kind = \"clip\", encoder = { latency = \"2 s\" } } #",
+            "`source.encoder.latency`: expected 0 s to 1 s",
+        ),
+        (
+            "{ kind = \"frames\"",
+            "{ kind = \"clip\", file = \"bbb.mp4\" } #",
+            "`source.file` is not available in this version",
+        ),
         ("count = 2", "count = 0", "test.toml:39:9: `count` is 0: expected 1 to 100000"),
         ("size = \"50 kB\"", "size = \"0 B\"", "`size`: expected a size above zero"),
         ("received_bps", "recieved_bps", "unknown metric `recieved_bps`; did you mean received_bps?"),
