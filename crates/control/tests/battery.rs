@@ -24,7 +24,8 @@ const VARIANTS: &[&str] = &[
     "gcc(loss=2024, probing=off)",
     "gcc(variant=draft, kalman=literal)",
     "scream(version=1)",
-    "scream(competing=on, loss_filter=on, policer=on)",
+    "scream(competing=on, policer=on)",
+    "scream(loss_filter=off)",
 ];
 
 #[test]

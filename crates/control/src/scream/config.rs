@@ -19,7 +19,8 @@ pub struct ScreamConfig {
     pub competing: bool,
     /// Be gentler where delay jitters (version 2, optional there).
     pub jitter: bool,
-    /// Let random loss pass while it is rare and without delay (version 2, optional there).
+    /// Let random loss pass while it is rare and without delay (version 2; optional in its draft, always so in the
+    /// authors' code).
     pub loss_filter: bool,
     /// Bound the window below a rate policer (version 2, optional there).
     pub policer: bool,
@@ -80,7 +81,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     },
     OptionInfo {
         name: "loss_filter",
-        default: "off",
+        default: "on (version 1: off)",
         range: "on or off",
         about: "let loss pass while it is rare and comes without delay (version 2)",
     },
@@ -95,9 +96,9 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
 impl ScreamConfig {
     /// The version's defaults for a flow.
     pub fn new(version: Version, setting: Setting) -> Self {
-        let delay_target_low = match version {
-            Version::One => 0.1,
-            Version::Two => 0.06,
+        let (delay_target_low, loss_filter) = match version {
+            Version::One => (0.1, false),
+            Version::Two => (0.06, true),
         };
         Self {
             version,
@@ -105,7 +106,7 @@ impl ScreamConfig {
             delay_target_high: 0.4,
             competing: false,
             jitter: false,
-            loss_filter: false,
+            loss_filter,
             policer: false,
             segment: setting.packet.as_bytes_f64().max(100.0),
             ecn: setting.ecn,
@@ -115,9 +116,9 @@ impl ScreamConfig {
     pub(crate) fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
         let version = options.take("version")?.unwrap_or(Version::Two);
         let defaults = Self::new(version, setting);
-        let of_two = |key| {
+        let of_two = |key, default: bool| {
             let valid = |switch: &Switch| version == Version::Two || !switch.0;
-            Ok(options.take_if(key, valid)?.is_some_and(|switch| switch.0))
+            Ok(options.take_if(key, valid)?.map_or(default, |switch| switch.0))
         };
         let span = |key, least: f64, most: f64, default: f64| {
             let within = |span: &TimeDelta| (least..=most).contains(&span.as_secs_f64());
@@ -128,9 +129,9 @@ impl ScreamConfig {
             delay_target_low: low,
             delay_target_high: span("delay_high", low, 2.0, defaults.delay_target_high.max(low))?,
             competing: options.take::<Switch>("competing")?.is_some_and(|switch| switch.0),
-            jitter: of_two("jitter")?,
-            loss_filter: of_two("loss_filter")?,
-            policer: of_two("policer")?,
+            jitter: of_two("jitter", defaults.jitter)?,
+            loss_filter: of_two("loss_filter", defaults.loss_filter)?,
+            policer: of_two("policer", defaults.policer)?,
             ..defaults
         })
     }

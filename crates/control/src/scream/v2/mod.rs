@@ -324,11 +324,10 @@ mod tests {
         assert_eq!(v2.on_feedback(&later, LIMITS).0, "loss", "it was remembered");
     }
 
-    /// The optional filter of screamv2: rare loss without delay passes.
+    /// screamv2's filter: rare loss without delay passes.
     #[test]
     fn loss_filter() {
         let mut v2 = v2();
-        v2.config.loss_filter = true;
         assert_eq!(v2.on_feedback(&seen(1.0, 1), LIMITS).0, "window increase");
         for step in 0..40 {
             v2.on_feedback(&seen(2.0 + 0.1 * f64::from(step), 3), LIMITS);
