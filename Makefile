@@ -58,3 +58,4 @@ fuzz:
 validate:
 	cargo build --release --locked --bin seaway
 	python3 validation/ns2/tcp.py
+	python3 validation/ns2/speed.py
