@@ -4,11 +4,10 @@ use super::board::Board;
 use crate::commands::Failure;
 use seaway_lab::Summary;
 use seaway_lab::summary::{FlowSummary, Frames, Freezes, Packets, Psnr, Spread};
-use seaway_media::encoder::ObedienceReport;
 use seaway_net::{Lateness, Screened};
 use seaway_quality::statistics::Distribution;
 use seaway_session::Refused;
-use seaway_units::{Bitrate, Probability, Timestamp};
+use seaway_units::{Bitrate, Timestamp};
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
@@ -27,8 +26,6 @@ pub(crate) struct Report {
     /// What `delay_ms` is counted from.
     pub(crate) delay_from: DelayFrom,
     pub(crate) flows: Vec<FlowSummary>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) encoder: Option<EncoderReport>,
     pub(crate) refused: RefusedReport,
 }
 
@@ -51,7 +48,6 @@ impl Report {
             lateness_ms: Late::of(lateness),
             delay_from,
             flows: vec![flow(board, now)],
-            encoder: board.camera.map(|camera| camera.obedience.into()),
             refused: refused(board),
         }
     }
@@ -100,6 +96,15 @@ fn write_flow(out: &mut impl Write, flow: &FlowSummary) -> std::io::Result<()> {
     if let Some(Psnr { value, kind }) = flow.psnr_db {
         writeln!(out, "PSNR ({kind}): {value:.1} dB")?;
     }
+    if let Some(encoder) = flow.encoder {
+        let kept =
+            encoder.within_tenth.map_or_else(|| "-".to_owned(), |part| format!("{:.0} %", part * 100.0));
+        let left_out = encoder.left_out * 100.0;
+        writeln!(
+            out,
+            "encoder: {kept} of the seconds within 10 % of its target, {left_out:.0} % left out (quantiser at a bound)"
+        )?;
+    }
     if let Some(Freezes { count, total_s }) = flow.freezes {
         writeln!(out, "freezes: {count}, {total_s:.2} s in all")?;
     }
@@ -133,32 +138,6 @@ impl Late {
             p99: lateness.percentile(0.99).as_millis_f64(),
             max: lateness.max().as_millis_f64(),
             bound: Lateness::BOUND.as_millis_f64(),
-        }
-    }
-}
-
-/// How well the encoder obeyed, in windows of one second.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct EncoderReport {
-    /// Bits out over bits asked, in all windows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) out_over_asked: Option<f64>,
-    /// Part of the windows, mean quantiser inside its bounds, that kept within a tenth.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) within_tenth: Option<f64>,
-    /// The largest deviation in those windows.
-    pub(crate) worst: f64,
-    /// Part of the windows left out: the quantiser stood at a bound.
-    pub(crate) left_out: f64,
-}
-
-impl From<ObedienceReport> for EncoderReport {
-    fn from(report: ObedienceReport) -> Self {
-        Self {
-            out_over_asked: report.ratio(),
-            within_tenth: report.within_tenth().map(Probability::get),
-            worst: report.worst,
-            left_out: report.left_out().get(),
         }
     }
 }
@@ -224,6 +203,7 @@ fn flow(board: &Board, now: Timestamp) -> FlowSummary {
     }
     flow.packets = packets;
     flow.frames = Some(frames);
+    flow.encoder = board.camera.map(|camera| camera.obedience.into());
     flow.delay_ms = spread(board.delays.kept());
     flow.psnr_db = board.psnr.mean().map(|value| Psnr { value, kind: "decoded" });
     flow
