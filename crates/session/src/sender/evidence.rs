@@ -13,7 +13,7 @@ use seaway_control::{
     Arrival, BufferLevel, Congestion, Fate, Feedback, FeedbackSource, Lane, LocalSignal, PacketId,
     PacketReport, PeerReport, StreamId,
 };
-use seaway_units::{Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use seaway_units::{Ecn, RateRange, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb::{Ccfb, Metric};
 use seaway_wire::rtcp::{self, Nack, ReceiverReport, Twcc};
 use seaway_wire::{MicrosClock, NtpTime};
@@ -408,8 +408,9 @@ impl Sender {
     fn push_back(&mut self, now: Timestamp, reports: &[PacketReport]) {
         let (Some(base), Some(last)) = (self.round_trip.minimum(), self.statistics.last_rtt) else { return };
         let target = self.controller.target().rate;
+        let range = RateRange { min: self.config.limits.min.min(target), max: target };
         let path = PathState { flight: self.history.flight(), base, last };
-        if let Some(decision) = self.pushback.on_feedback(now, reports, path, target) {
+        if let Some(decision) = self.pushback.on_feedback(now, reports, path, range) {
             self.statistics.decisions += 1;
             self.events.push(SenderEvent::Decision(decision));
         }

@@ -5,7 +5,7 @@
 //! congestion-window pushback does the same. It bounds what encoders are told, never what may be sent.
 
 use seaway_control::{Decision, Gauge, PacketReport, Share};
-use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, RateRange, TimeDelta, Timestamp};
 
 /// The delivered rate is measured over at least this long.
 const WINDOW: TimeDelta = TimeDelta::from_millis(100);
@@ -52,14 +52,16 @@ impl Pushback {
         }
     }
 
-    /// Feedback came. Says what changed where encoders begin or cease to be held back.
+    /// Feedback came. Says what changed where encoders begin or cease to be held back. Of `range`, the upper end is
+    /// the controller's target; below the lower end encoders are never held.
     pub(super) fn on_feedback(
         &mut self,
         now: Timestamp,
         reports: &[PacketReport],
         path: PathState,
-        target: Bitrate,
+        range: RateRange,
     ) -> Option<Decision> {
+        let RateRange { min, max: target } = range;
         let PathState { flight, base, last } = path;
         let tolerated = self.tolerated?;
         let arrived = reports.iter().filter(|report| report.fate != seaway_control::Fate::Lost);
@@ -80,7 +82,8 @@ impl Pushback {
         }
         let before = self.bound;
         self.bound = if self.queue > tolerated {
-            Some(rate.mul_f64(DRAIN))
+            // Where nothing arrives the bound would be zero: nothing would leave, nothing be reported, for ever.
+            Some(rate.mul_f64(DRAIN).max(min))
         } else {
             before.map(|bound| bound.mul_f64(RECOVERY)).filter(|bound| *bound < target)
         };
@@ -139,11 +142,12 @@ mod tests {
     fn encoders_get_what_drains_the_queue_and_come_back() {
         let mut pushback = Pushback::new(Some(TimeDelta::from_millis(200)));
         let (base, target) = (TimeDelta::from_millis(50), Bitrate::from_mbps(4));
+        let range = RateRange { min: Bitrate::from_kbps(150), max: target };
         let mut tell = |millis, arrived_bytes, flight| {
             let last = base + TimeDelta::from_millis(if flight == 50_000 { 110 } else { 90 });
             let flight = DataSize::from_bytes(flight);
             let path = PathState { flight, base, last };
-            let change = pushback.on_feedback(at(millis), &[arrived(arrived_bytes)], path, target);
+            let change = pushback.on_feedback(at(millis), &[arrived(arrived_bytes)], path, range);
             let share = Share { media: target, repair: Bitrate::ZERO };
             (
                 change.map(|change| change.cause),
@@ -159,5 +163,22 @@ mod tests {
         assert_eq!(tell(300, 12_500, 10_000), (None, Bitrate::from_kbps(990), false));
         let ends = (4..40).map(|step| tell(step * 100, 50_000, 20_000).0).find(Option::is_some);
         assert_eq!(ends, Some(Some("network queue drained")));
+    }
+
+    #[test]
+    fn where_nothing_arrives_encoders_keep_the_least_rate() {
+        let mut pushback = Pushback::new(Some(TimeDelta::from_millis(150)));
+        let range = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_mbps(4) };
+        let base = TimeDelta::from_millis(50);
+        let path = PathState { flight: DataSize::from_bytes(5_000), base, last: base * 10 };
+        pushback.on_feedback(at(0), &[], path, range);
+        assert!(pushback.on_feedback(at(100), &[], path, range).is_some());
+        let share = Share { media: range.max, repair: Bitrate::ZERO };
+        let media = pushback.apply(share, range.max).media;
+        assert!(media >= range.min.mul_f64(0.999), "{media}");
+        let path = PathState { last: base, ..path };
+        let ends =
+            (2..60).find_map(|step| pushback.on_feedback(at(step * 100), &[arrived(1_000)], path, range));
+        assert_eq!(ends.map(|change| change.cause), Some("network queue drained"));
     }
 }
