@@ -3,6 +3,7 @@
 mod browser;
 mod endings;
 mod hostile;
+mod namespaces;
 mod player;
 mod process;
 mod stream;

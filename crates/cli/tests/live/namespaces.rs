@@ -1,0 +1,150 @@
+//! Two hosts and a narrow link between them: network namespaces, a veth pair, a token bucket at either end.
+
+use super::process::{Live, PATIENCE, has, seaway, skip};
+use seaway_net::Clock;
+use seaway_units::TimeDelta;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Rate of the link, both ways.
+const RATE: f64 = 2e6;
+const PORT: u16 = 5004;
+
+/// The namespaces; gone with the test.
+struct Hosts {
+    near: String,
+    far: String,
+}
+
+impl Hosts {
+    /// Makes them, or says why the test is skipped.
+    fn new() -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        if !has("ip", "-V") || !has("tc", "-V") {
+            return None;
+        }
+        let name = format!("sw{}x{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let hosts = Self { near: format!("{name}n"), far: format!("{name}f") };
+        let done = hosts.set_up();
+        if done.is_none() {
+            skip("network namespaces need root and a kernel that has them");
+        }
+        done.map(|()| hosts)
+    }
+
+    fn set_up(&self) -> Option<()> {
+        for host in [&self.near, &self.far] {
+            ip(&format!("netns add {host}"))?;
+        }
+        ip(&format!("link add name lane netns {} type veth peer name lane netns {}", self.near, self.far))?;
+        for (host, number) in [(&self.near, 1), (&self.far, 2)] {
+            ip(&format!("-n {host} link set lo up"))?;
+            ip(&format!("-n {host} addr add 10.97.0.{number}/24 dev lane"))?;
+            ip(&format!("-n {host} link set lane up"))?;
+            let bucket = format!("tbf rate {RATE:.0}bit burst 16kb latency 100ms");
+            ip(&format!("netns exec {host} tc qdisc add dev lane root {bucket}"))?;
+        }
+        Some(())
+    }
+
+    /// A receiver on the far host and a sender on the near one.
+    fn session(&self, folder: &Path) -> (Live, Live) {
+        let start = |host: &str, arguments: &[&str]| {
+            let command = seaway(folder, arguments);
+            Live::start(within(host, command.get_program().to_str().unwrap(), folder, arguments))
+        };
+        let listen = format!("rtp://0.0.0.0:{PORT}");
+        let receiver = start(&self.far, &["recv", &listen, "--stats", "json"]);
+        let to = format!("rtp://10.97.0.2:{PORT}");
+        let sender = start(&self.near, &["send", "test:320x180@25", &to, "--stats", "json"]);
+        (receiver, sender)
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        // The link goes with either of them.
+        for host in [&self.near, &self.far] {
+            let _ = ip(&format!("netns del {host}"));
+        }
+    }
+}
+
+/// Runs `ip`; `None` where it refuses.
+fn ip(arguments: &str) -> Option<()> {
+    let output = Command::new("ip").args(arguments.split(' ')).output().ok()?;
+    output.status.success().then_some(())
+}
+
+fn within(host: &str, program: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", host, program]).args(arguments).current_dir(folder);
+    command
+}
+
+#[test]
+fn video_and_tcp_share_a_link() {
+    if !has("iperf3", "--version") {
+        return;
+    }
+    let Some(hosts) = Hosts::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (mut receiver, sender) = hosts.session(folder.path());
+    let before = receiver.wait_for_frames(50);
+    let server = Live::start(within(&hosts.far, "iperf3", folder.path(), &["-s", "-1"]));
+    let rate = tcp_rate(&hosts.near, folder.path());
+    assert!(rate >= 0.2 * RATE, "TCP had {rate} bit/s of {RATE}");
+    // Video was squeezed, not stopped: the lines of that time are still to be read.
+    let begin = receiver.wait_for("a sample", |line| line["type"] == "sample")["time"].as_f64().unwrap();
+    let after = receiver.wait_for("8 s", |line| {
+        line["type"] == "sample" && line["time"].as_f64().is_some_and(|time| time >= begin + 8.0)
+    });
+    let shown = after["frames_displayed"].as_u64().unwrap() - before;
+    assert!(shown >= 50, "{shown} frames shown in 8 s beside TCP");
+    drop(server);
+    sender.finish();
+    receiver.finish();
+}
+
+/// What a transfer of 8 s from `host` to the other gets, in bit/s.
+fn tcp_rate(host: &str, folder: &Path) -> f64 {
+    let clock = Clock::start();
+    let end = clock.now() + TimeDelta::from_secs(PATIENCE.as_secs() as i64);
+    while clock.now() < end {
+        let run = within(host, "iperf3", folder, &["-c", "10.97.0.2", "-t", "8", "-J"]).output().unwrap();
+        let report: Value = serde_json::from_slice(&run.stdout).unwrap();
+        if run.status.success() {
+            return report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
+        }
+        // The server does not listen yet.
+        clock.sleep_until(clock.now() + TimeDelta::from_millis(100));
+    }
+    panic!("iperf3 finds no server");
+}
+
+#[test]
+fn video_is_back_two_seconds_after_the_link() {
+    let Some(hosts) = Hosts::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (mut receiver, mut sender) = hosts.session(folder.path());
+    receiver.wait_for_frames(50);
+    ip(&format!("-n {} link set lane down", hosts.near)).unwrap();
+    let mut at = |what, from: f64| {
+        receiver.wait_for(what, |line| {
+            line["type"] == "sample" && line["time"].as_f64().is_some_and(|time| time >= from)
+        })
+    };
+    let down = at("the link's end", 0.0)["time"].as_f64().unwrap();
+    let still = at("10 s without a link", down + 10.0);
+    let (up, shown) = (still["time"].as_f64().unwrap(), still["frames_displayed"].as_u64().unwrap());
+    ip(&format!("-n {} link set lane up", hosts.near)).unwrap();
+    let back = receiver.wait_for("pictures", |line| line["frames_displayed"].as_u64() > Some(shown));
+    let waited = back["time"].as_f64().unwrap() - up;
+    assert!(waited <= 2.0, "{waited} s until the first picture");
+    receiver.wait_for_frames(shown + 25);
+    assert!(sender.is_running());
+    sender.finish();
+    receiver.finish();
+}
