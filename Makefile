@@ -55,7 +55,9 @@ fuzz:
 	for target in $$(cargo +nightly fuzz list); do \
 		cargo +nightly fuzz run $$target -- -max_total_time=60 -rss_limit_mb=4096 || exit 1; done
 
-validate:
+# Slow comparisons with peers and with the wall clock; they keep their results under docs/results.
+validate: tools page
 	cargo build --release --locked --bin seaway
+	python3 validation/live/bars.py
 	python3 validation/ns2/tcp.py
 	python3 validation/ns2/speed.py

@@ -160,7 +160,8 @@ impl Board {
         put("control", Some(json!(self.control)));
         if let Some(sender) = &self.sender {
             put("phase", Some(json!(sender.phase)));
-            put("allowance_bps", Some(json!(sender.allowance.as_bps())));
+            put("allowance_bps", Some(json!(sender.target.as_bps())));
+            put("pace_bps", Some(json!(sender.allowance.as_bps())));
             put("rtt_ms", sender.statistics.rtt.map(|rtt| json!(rtt.as_millis_f64())));
             put("backlog_bytes", Some(json!(sender.backlog.as_bytes())));
             put("frames_captured", Some(json!(sender.statistics.frames.captured)));
@@ -216,7 +217,7 @@ fn finite(value: f64) -> Value {
 fn describe(event: &ReceiverEvent) -> Option<String> {
     match event {
         ReceiverEvent::Frame(_) => None,
-        ReceiverEvent::FramesLost { frames, .. } => Some(format!("{frames} frames lost")),
+        ReceiverEvent::FramesLost { frames, .. } => Some(format!("frames lost: {frames}")),
         ReceiverEvent::Frozen { .. } => Some("waiting for a key frame".into()),
         ReceiverEvent::Locked(announcement) => Some(format!("sender found, under {}", announcement.control)),
         ReceiverEvent::Reannounced(announcement) => {

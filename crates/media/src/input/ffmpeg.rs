@@ -21,7 +21,11 @@ impl FfmpegSource {
         let pipe = process.child.stdout.take().ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
         match Y4mSource::from_pipe(Box::new(BufReader::new(pipe)), name) {
             Ok(pictures) => {
-                let left_out = process.sound_tracks();
+                let words = process.words();
+                if words.contains(&Word::Text) {
+                    return Err(Error::Ffmpeg(format!("{name} is text, not video")));
+                }
+                let left_out = words.into_iter().filter_map(Word::track_left_out).collect();
                 Ok(Self { name: name.into(), pictures: pictures.with_left_out(left_out), process })
             }
             // It wrote no picture: what it said is why.
@@ -95,10 +99,36 @@ fn arguments(name: &str) -> Vec<String> {
     arguments.into_iter().map(str::to_owned).chain([input]).chain(output.map(str::to_owned)).collect()
 }
 
+/// What FFmpeg says of an input that matters here.
+#[derive(Debug, PartialEq, Eq)]
+enum Word {
+    /// A track that is not shown.
+    LeftOut(String),
+    /// It would paint text as pictures.
+    Text,
+}
+
+impl Word {
+    fn of_line(line: &str) -> Option<Self> {
+        if line.starts_with("Input #0, tty,") {
+            Some(Self::Text)
+        } else {
+            track_left_out(line).map(Self::LeftOut)
+        }
+    }
+
+    fn track_left_out(self) -> Option<String> {
+        match self {
+            Self::LeftOut(track) => Some(track),
+            Self::Text => None,
+        }
+    }
+}
+
 /// The subprocess, ended with us, and the thread that listens to what it says.
 struct Process {
     child: Child,
-    sounds: mpsc::Receiver<String>,
+    words: mpsc::Receiver<Word>,
     listener: Option<JoinHandle<String>>,
 }
 
@@ -114,14 +144,14 @@ impl Process {
                 _ => format!("ffmpeg: {error}"),
             })
         })?;
-        let (tell, sounds) = mpsc::sync_channel(32);
-        let listener = child.stderr.take().map(|words| std::thread::spawn(move || listen(words, &tell)));
-        Ok(Self { child, sounds, listener })
+        let (tell, words) = mpsc::sync_channel(32);
+        let listener = child.stderr.take().map(|said| std::thread::spawn(move || listen(said, &tell)));
+        Ok(Self { child, words, listener })
     }
 
-    /// Sound and other tracks it named before the first picture.
-    fn sound_tracks(&self) -> Vec<String> {
-        self.sounds.try_iter().collect()
+    /// What it said of the input before the first picture.
+    fn words(&self) -> Vec<Word> {
+        self.words.try_iter().collect()
     }
 
     /// The last thing it said, once it has ended.
@@ -139,16 +169,16 @@ impl Drop for Process {
 }
 
 /// Reads to the end, so that the process never waits for us; returns the last line.
-fn listen(words: ChildStderr, tell: &mpsc::SyncSender<String>) -> String {
+fn listen(said: ChildStderr, tell: &mpsc::SyncSender<Word>) -> String {
     const LONGEST: u64 = 4096;
-    let mut words = BufReader::new(words);
+    let mut said = BufReader::new(said);
     let mut last = String::new();
     let mut line = Vec::new();
-    while words.by_ref().take(LONGEST).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+    while said.by_ref().take(LONGEST).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         let text = String::from_utf8_lossy(&line).trim().to_owned();
-        if let Some(sound) = track_left_out(&text) {
+        if let Some(word) = Word::of_line(&text) {
             // Nobody listens once the pictures run, or there are more than anyone reads.
-            let _ = tell.try_send(sound);
+            let _ = tell.try_send(word);
         }
         if !text.is_empty() {
             last = text;
@@ -171,6 +201,12 @@ fn track_left_out(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_no_video() {
+        assert_eq!(Word::of_line("Input #0, tty, from 'file:notes.txt':"), Some(Word::Text));
+        assert_eq!(Word::of_line("Input #0, avi, from 'file:a.avi':"), None);
+    }
 
     #[test]
     fn sound_is_named() {
