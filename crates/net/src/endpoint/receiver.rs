@@ -84,10 +84,13 @@ impl Machine for ReceiverMachine {
             return;
         }
         let Some(received) = self.screened.message(now, datagram) else { return };
-        let refused = self.receiver.statistics().refused.strangers;
+        // Only an address that is not yet the peer has to show that the session takes it.
+        let is_peer = self.peer.is_some_and(|(peer, _)| peer == datagram.from);
+        let strangers = |receiver: &Receiver| receiver.statistics().refused.strangers;
+        let before = if is_peer { 0 } else { strangers(&self.receiver) };
         self.receiver.handle_message(now, received);
         let is_locked = self.receiver.announcement().is_some();
-        if is_locked && self.receiver.statistics().refused.strangers == refused {
+        if is_locked && (is_peer || strangers(&self.receiver) == before) {
             self.peer = Some((datagram.from, now));
         }
         self.tell(now);
