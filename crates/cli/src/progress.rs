@@ -22,6 +22,20 @@ impl Progress {
         }
     }
 
+    /// A bar that is full after so many steps.
+    pub(crate) fn of_steps(total: u64) -> Self {
+        Self::with(Some(total), "{msg}")
+    }
+
+    /// The next step begins; the one before is done.
+    pub(crate) fn step(&self, name: &'static str) {
+        if !self.0.message().is_empty() {
+            self.0.inc(1);
+        }
+        self.0.set_message(name);
+        self.0.tick();
+    }
+
     fn with(total: Option<u64>, what: &str) -> Self {
         let target = if std::io::stderr().is_terminal() {
             ProgressDrawTarget::stderr_with_hz(10)

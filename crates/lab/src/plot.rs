@@ -35,7 +35,7 @@ const PANELS: &[Panel] = &[
 ];
 
 /// Okabe and Ito's colours, which the colour-blind tell apart.
-const COLOURS: [RGBColor; 7] = [
+pub const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),

@@ -6,6 +6,7 @@ use seaway_control::registry::{CONTROLLERS, ControllerInfo, Kind};
 use seaway_lab::library;
 use seaway_lab::metrics::{METRICS, Metric, Scope};
 use seaway_lab::scenario::Scenario;
+use seaway_papers::{Experiment, Method, catalogue};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -24,6 +25,8 @@ pub(crate) struct Arguments {
 enum What {
     /// Rate controllers with their options
     Controls,
+    /// Tables and figures of the papers that `reproduce` makes
+    Experiments,
     /// Numbers of a summary
     Metrics,
     /// Scenarios that come with Seaway
@@ -36,6 +39,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             json!(CONTROLLERS.iter().map(as_json).collect::<Vec<_>>()).to_string() + "\n"
         }
         (What::Controls, false) => CONTROLLERS.iter().map(as_text).collect(),
+        (What::Experiments, true) => {
+            json!(catalogue().map(experiment_as_json).collect::<Vec<_>>()).to_string() + "\n"
+        }
+        (What::Experiments, false) => catalogue().map(experiment_as_text).collect(),
         (What::Metrics, true) => {
             json!(METRICS.iter().map(metric_as_json).collect::<Vec<_>>()).to_string() + "\n"
         }
@@ -67,6 +74,17 @@ fn as_text(info: &ControllerInfo) -> String {
         let _ = writeln!(text, "    {}={} ({}): {}", option.name, option.default, option.range, option.about);
     }
     text
+}
+
+fn experiment_as_json(experiment: &Experiment) -> Value {
+    let Experiment { id, title, kind, reported, claim, method } = experiment;
+    let made = !matches!(method, Method::NotYet(_));
+    json!({ "name": id, "title": title, "kind": kind, "reported": reported, "claim": claim, "made": made })
+}
+
+fn experiment_as_text(experiment: &Experiment) -> String {
+    let state = if matches!(experiment.method, Method::NotYet(_)) { " (not yet)" } else { "" };
+    format!("{:<9} {}{state}\n", experiment.id, experiment.title)
 }
 
 fn metric_as_json(metric: &Metric) -> Value {

@@ -3,6 +3,7 @@
 mod demo;
 mod list;
 mod recv;
+mod reproduce;
 mod send;
 mod shape;
 mod sim;
@@ -33,6 +34,8 @@ enum Command {
     List(list::Arguments),
     /// Receives what `send` sends
     Recv(recv::Arguments),
+    /// Makes the tables and figures of the papers again
+    Reproduce(reproduce::Arguments),
     /// Sends a clip or a camera live to another host
     Send(send::Arguments),
     /// Lowers the rate of coded MPEG-1 and MPEG-2 video
@@ -48,6 +51,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Recv(arguments) => recv::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Send(arguments) => send::run(&arguments),
         Command::Shape(arguments) => shape::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),

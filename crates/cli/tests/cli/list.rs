@@ -5,7 +5,7 @@ use crate::util::Bench;
 #[test]
 fn lists() {
     let bench = Bench::new();
-    for what in ["controls", "scenarios", "metrics"] {
+    for what in ["controls", "experiments", "scenarios", "metrics"] {
         let text = bench.run(&["list", what]);
         let json = bench.run(&["list", what, "--json"]).json();
         let names: Vec<_> =

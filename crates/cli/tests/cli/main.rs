@@ -1,6 +1,7 @@
 //! The binary as a user meets it: one module a command.
 
 mod list;
+mod reproduce;
 mod shape;
 mod sim;
 mod util;

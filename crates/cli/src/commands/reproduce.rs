@@ -1,0 +1,134 @@
+//! `seaway reproduce`: the papers' tables and figures.
+
+use super::Failure;
+use crate::interrupt;
+use crate::output::{Folder, Provenance};
+use crate::progress::Progress;
+use seaway_control::registry::nearest;
+use seaway_papers::report::{Entry, Report, Verdict, html};
+use seaway_papers::{Bench, Experiment, catalogue, find, of_paper, papers};
+use seaway_units::TimeDelta;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Rows, such as S000-T1 or S001-F5b; `seaway list experiments` names them
+    #[arg(value_name = "ID", required_unless_present_any = ["seed_papers", "all"])]
+    ids: Vec<String>,
+    /// All rows of a paper, S000 to S004
+    #[arg(long = "seed-paper", value_name = "PAPER")]
+    seed_papers: Vec<String>,
+    /// All rows of all papers
+    #[arg(long, conflicts_with_all = ["ids", "seed_papers"])]
+    all: bool,
+    /// Run everything with so many seeds
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: u16,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    json: bool,
+    /// Write a folder with the report as a page and as JSON, the plots and the command
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// The exit code where a number lies outside its band.
+const MISSED: u8 = 3;
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let experiments = asked(arguments)?;
+    interrupt::install()?;
+    let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
+    let progress = Progress::of_steps(experiments.len() as u64);
+    let watch =
+        |_: TimeDelta| if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let mut bench = Bench::new(arguments.seed, arguments.seeds, &watch);
+    let report = Report::of(&experiments, &mut bench, &mut |experiment| progress.step(experiment.id))
+        .map_err(|failure| Failure::running(&failure))?;
+    progress.clear();
+    if let Some(folder) = folder {
+        save(folder, &report)?;
+    }
+    print(&report, arguments.json).map_err(|error| Failure::output(&error))?;
+    Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
+}
+
+/// The rows that were asked for, in the order of the papers, each once.
+fn asked(arguments: &Arguments) -> Result<Vec<&'static Experiment>, Failure> {
+    let unknown = |what: &str, advice: String| Failure::input(&format!("{what}; {advice}"));
+    if let Some(id) = arguments.ids.iter().find(|id| find(id).is_none()) {
+        let advice = nearest(&id.to_uppercase(), catalogue().map(|experiment| experiment.id));
+        return Err(unknown(&format!("{id}: no table or figure of that name"), advice));
+    }
+    if let Some(id) = arguments.seed_papers.iter().find(|id| of_paper(id).is_none()) {
+        let advice = nearest(&id.to_uppercase(), papers().iter().map(|paper| paper.id));
+        return Err(unknown(&format!("{id}: no paper of that name"), advice));
+    }
+    let is_asked = |experiment: &&Experiment| {
+        arguments.all
+            || arguments.ids.iter().any(|id| id.eq_ignore_ascii_case(experiment.id))
+            || arguments.seed_papers.iter().any(|paper| paper.eq_ignore_ascii_case(experiment.paper()))
+    };
+    Ok(catalogue().filter(is_asked).collect())
+}
+
+fn save(folder: Folder, report: &Report) -> Result<(), Failure> {
+    folder.write_json("run.json", &Provenance::of_this_process())?;
+    folder.write_json("report.json", report)?;
+    let failed = |error: String| Failure::running(&error);
+    let page = html(report).map_err(failed)?;
+    folder.write("report.html", |file| file.write_all(page.as_bytes()))?;
+    for entry in &report.experiments {
+        for (index, figure) in entry.figures.iter().enumerate() {
+            let svg = figure.svg().map_err(failed)?;
+            let name = format!("figures/{}-{}.svg", entry.id, index + 1);
+            folder.write(&name, |file| file.write_all(svg.as_bytes()))?;
+        }
+    }
+    folder.finish()
+}
+
+fn print(report: &Report, json: bool) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut out, report)?;
+        return writeln!(out);
+    }
+    for entry in &report.experiments {
+        writeln!(out, "{:<9} {:<8} {}", entry.id, entry.verdict.as_str(), entry.title)?;
+        print_numbers(&mut out, entry)?;
+    }
+    let counts = &report.counts;
+    writeln!(
+        out,
+        "\n{} held, {} missed, {} not yet; apart: {} shown or held, {} open",
+        counts.held, counts.missed, counts.not_yet, counts.apart, counts.apart_open
+    )
+}
+
+fn print_numbers(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
+    if let Some(why) = entry.where_or_why.filter(|_| entry.verdict == Verdict::NotYet) {
+        writeln!(out, "          waits for {why}")?;
+    }
+    for check in &entry.checks {
+        let interval = check.ci95.map_or_else(String::new, |ci95| format!(" ± {ci95:.4}"));
+        let paper = check.paper.map_or_else(String::new, |paper| format!("; paper {paper}"));
+        let verdict = match (check.counts, check.held) {
+            (false, _) => "told",
+            (true, true) => "held",
+            (true, false) => "MISSED",
+        };
+        writeln!(
+            out,
+            "    {verdict:<6} {}: {:.4}{interval} {} in {}{paper}",
+            check.what, check.ours, check.unit, check.band
+        )?;
+    }
+    Ok(())
+}

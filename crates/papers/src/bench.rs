@@ -1,0 +1,112 @@
+//! Where experiments are run.
+
+use seaway_lab::scenario::{Override, Scenario};
+use seaway_lab::{Options, Outcome, library, sweep};
+use seaway_units::TimeDelta;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// A scenario of the library with changes, run once a seed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Case {
+    scenario: &'static str,
+    overrides: Vec<String>,
+    series: bool,
+}
+
+impl Case {
+    /// The scenario of this name as it stands.
+    pub const fn new(scenario: &'static str) -> Self {
+        Self { scenario, overrides: Vec::new(), series: false }
+    }
+
+    /// With this key changed, as `--set` does.
+    pub fn set(mut self, path: &str, value: impl std::fmt::Display) -> Self {
+        self.overrides.push(format!("{path}={value}"));
+        self
+    }
+
+    /// Keeping what is seen over time.
+    pub const fn with_series(mut self) -> Self {
+        self.series = true;
+        self
+    }
+
+    fn parse(&self) -> Result<Scenario, Failure> {
+        let overrides: Result<Vec<Override>, String> =
+            self.overrides.iter().map(|text| text.parse()).collect();
+        let overrides = overrides.map_err(Failure::Scenario)?;
+        let entry = library::find(self.scenario).map_err(Failure::Scenario)?;
+        entry.parse(&overrides).map_err(|error| Failure::Scenario(error.to_string()))
+    }
+}
+
+/// Why an experiment could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Its scenario is not what the lab takes: a fault of ours.
+    #[error("{0}")]
+    Scenario(String),
+    /// A run lacks a number that the experiment is about: a fault of ours.
+    #[error("the summary has no {0}")]
+    Absent(&'static str),
+    /// Broken off.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Hears how much more virtual time has passed; may break off.
+pub type Progress<'p> = &'p (dyn Fn(TimeDelta) -> ControlFlow<()> + Sync);
+
+/// Runs cases with several seeds on all cores and remembers what came out: figures of one experiment share runs.
+pub struct Bench<'p> {
+    seeds: Vec<u64>,
+    outcomes: BTreeMap<Case, Rc<[Outcome]>>,
+    progress: Progress<'p>,
+}
+
+impl<'p> Bench<'p> {
+    /// With so many seeds from `first` on.
+    pub fn new(first: u64, seeds: u16, progress: Progress<'p>) -> Self {
+        let seeds = (0..u64::from(seeds)).map(|offset| first.wrapping_add(offset)).collect();
+        Self { seeds, outcomes: BTreeMap::new(), progress }
+    }
+
+    /// The seeds of every case.
+    pub fn seeds(&self) -> &[u64] {
+        &self.seeds
+    }
+
+    /// The outcomes of each case, one a seed.
+    ///
+    /// # Errors
+    /// Where a case is none the lab takes, or it was broken off.
+    pub fn run(&mut self, cases: &[Case]) -> Result<Vec<Rc<[Outcome]>>, Failure> {
+        for series in [false, true] {
+            let missing = |case: &&Case| case.series == series && !self.outcomes.contains_key(*case);
+            let new: Vec<&Case> = cases.iter().filter(missing).collect();
+            self.sweep(&new, series)?;
+        }
+        Ok(cases.iter().map(|case| Rc::clone(&self.outcomes[case])).collect())
+    }
+
+    fn sweep(&mut self, cases: &[&Case], series: bool) -> Result<(), Failure> {
+        let mut scenarios = Vec::with_capacity(cases.len() * self.seeds.len());
+        for case in cases {
+            let scenario = case.parse()?;
+            scenarios.extend(self.seeds.iter().map(|&seed| Scenario { seed, ..scenario.clone() }));
+        }
+        let options = Options { series, ..Options::default() };
+        let outcomes = sweep(&scenarios, options, self.progress)
+            .map_err(|error| Failure::Scenario(error.to_string()))?;
+        if outcomes.len() < scenarios.len() || outcomes.iter().any(|outcome| outcome.interrupted) {
+            return Err(Failure::Interrupted);
+        }
+        let mut outcomes = outcomes.into_iter();
+        for case in cases {
+            self.outcomes.insert((*case).clone(), outcomes.by_ref().take(self.seeds.len()).collect());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! All rows.
+
+use crate::experiment::{Experiment, Paper};
+use crate::{s000, s001, s002, s003, s004};
+
+const PAPERS: [Paper; 5] = [s000::PAPER, s001::PAPER, s002::PAPER, s003::PAPER, s004::PAPER];
+
+/// The papers, in order.
+pub fn papers() -> &'static [Paper] {
+    &PAPERS
+}
+
+/// Every table and figure, paper by paper.
+pub fn catalogue() -> impl Iterator<Item = &'static Experiment> + Clone {
+    PAPERS.iter().flat_map(|paper| paper.rows)
+}
+
+/// The row called `id`, whatever its case.
+pub fn find(id: &str) -> Option<&'static Experiment> {
+    catalogue().find(|experiment| experiment.id.eq_ignore_ascii_case(id))
+}
+
+/// The paper called `id`, whatever its case.
+pub fn of_paper(id: &str) -> Option<&'static Paper> {
+    PAPERS.iter().find(|paper| paper.id.eq_ignore_ascii_case(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Kind;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_row_of_the_papers_is_there_once() {
+        let ids: BTreeSet<&str> = catalogue().map(|row| row.id).collect();
+        assert_eq!((ids.len(), catalogue().count()), (62, 62));
+        for paper in papers() {
+            assert!(paper.rows.iter().all(|row| row.paper() == paper.id), "{}", paper.id);
+        }
+        // Evaluation, Part 6: 18, 8, 10, 13 and 13 rows.
+        let rows: Vec<usize> = papers().iter().map(|paper| paper.rows.len()).collect();
+        assert_eq!(rows, [18, 8, 10, 13, 13]);
+    }
+
+    #[test]
+    fn eighteen_rows_are_no_measurement() {
+        assert_eq!(catalogue().filter(|row| row.kind != Kind::Measured).count(), 18);
+    }
+
+    #[test]
+    fn rows_are_found_whatever_their_case() {
+        assert_eq!(find("s001-f5b").map(|row| row.id), Some("S001-F5b"));
+        assert!(find("S001-F9").is_none());
+        assert_eq!(of_paper("s002").map(|paper| paper.rows.len()), Some(10));
+    }
+}

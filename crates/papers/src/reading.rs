@@ -1,0 +1,16 @@
+//! How a paper is read where it is silent or contradicts itself.
+
+use serde::Serialize;
+
+/// A choice that a paper leaves to its reader. Rows choose Readings, never numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Reading {
+    /// What it is about.
+    pub subject: &'static str,
+    /// What is taken.
+    pub taken: &'static str,
+    /// What else the paper may mean; empty where it says nothing at all.
+    pub literal: &'static str,
+    /// Why.
+    pub reason: &'static str,
+}

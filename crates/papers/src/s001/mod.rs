@@ -1,0 +1,81 @@
+//! S001: one TFRC connection worth several (CTFRC) against several connections (MULTFRC) over a lossy last hop.
+
+mod loss_sweep;
+mod readings;
+
+use crate::experiment::Method::{Run, ShownBy};
+use crate::experiment::{Experiment, Kind, Paper};
+
+pub(crate) const PAPER: Paper = Paper {
+    id: "S001",
+    title: "CTFRC against MULTFRC over a lossy last hop",
+    readings: readings::READINGS,
+    rows: ROWS,
+};
+
+const ROWS: &[Experiment] = &[
+    Experiment {
+        id: "S001-F1",
+        title: "a wired path and a lossy last hop",
+        kind: Kind::Measured,
+        reported: "the best goodput is B_w (1 - p_w)",
+        claim: "a flow that overfills the hop gets that much, within 2 %",
+        method: Run(loss_sweep::goodput_limit),
+    },
+    Experiment {
+        id: "S001-F2",
+        title: "block diagram of CTFRC",
+        kind: Kind::Schematic,
+        reported: "loss detection and loss handler beside TFRC's parts",
+        claim: "structure",
+        method: ShownBy("docs/controllers/ctfrc.md; crates/control/src/ctfrc"),
+    },
+    Experiment {
+        id: "S001-F3",
+        title: "topology of the simulation",
+        kind: Kind::Configuration,
+        reported: "sender, router, receiver, 1 Mbit/s, the last hop wireless",
+        claim: "configuration",
+        method: ShownBy("scenarios/papers/s001.toml"),
+    },
+    Experiment {
+        id: "S001-F4a",
+        title: "MULTFRC's connections against the error rate",
+        kind: Kind::Measured,
+        reported: "grows with the error rate, about 4 at 0.04",
+        claim: "within 1 of floor(n_opt), and 4 or 5 at 0.04",
+        method: Run(loss_sweep::connections),
+    },
+    Experiment {
+        id: "S001-F4b",
+        title: "MULTFRC's end-to-end loss against the error rate",
+        kind: Kind::Measured,
+        reported: "grows with the error rate",
+        claim: "at least the hop's own, at most 0.02 above it, rising",
+        method: Run(loss_sweep::end_to_end_loss),
+    },
+    Experiment {
+        id: "S001-F4c",
+        title: "MULTFRC's throughput against the error rate",
+        kind: Kind::Measured,
+        reported: "highest with one connection at 0, a dip at 0.02, higher at 0.04, then saturation",
+        claim: "utilisation within 0.1 of floor(n_opt)/n_opt",
+        method: Run(loss_sweep::multfrc_throughput),
+    },
+    Experiment {
+        id: "S001-F5a",
+        title: "CTFRC's round-trip time against the error rate",
+        kind: Kind::Measured,
+        reported: "uniform, near the least",
+        claim: "its means spread by at most 10 % of their mean over the error rates above 0, which is at most 1.3 times the least",
+        method: Run(loss_sweep::ctfrc_round_trip),
+    },
+    Experiment {
+        id: "S001-F5b",
+        title: "CTFRC's throughput against MULTFRC's",
+        kind: Kind::Measured,
+        reported: "CTFRC above MULTFRC at every error rate, 0.02 and 0.04 among them",
+        claim: "above at 4 of 6 points or more, never below 0.98 of it, utilisation at least 0.95",
+        method: Run(loss_sweep::ctfrc_throughput),
+    },
+];

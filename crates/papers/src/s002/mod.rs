@@ -1,0 +1,94 @@
+//! S002: semi-reliable streaming in a TCP window, and dynamic rate shaping.
+
+use crate::experiment::Method::{NotYet, ShownBy};
+use crate::experiment::{Experiment, Kind, Paper};
+
+pub(crate) const PAPER: Paper = Paper {
+    id: "S002",
+    title: "semi-reliable streaming in a TCP window, and dynamic rate shaping",
+    readings: &[],
+    rows: ROWS,
+};
+
+const ROWS: &[Experiment] = &[
+    Experiment {
+        id: "S002-F1",
+        title: "schematic of the rate shaper",
+        kind: Kind::Schematic,
+        reported: "no path back to the encoder",
+        claim: "structure",
+        method: ShownBy("crates/mpeg/src/shape; docs of the command shape"),
+    },
+    Experiment {
+        id: "S002-F4",
+        title: "framework of the protocol",
+        kind: Kind::Schematic,
+        reported: "source, buffer, pump, UDP; window and PD controller",
+        claim: "structure",
+        method: ShownBy("docs/controllers/window.md; docs/controllers/pd.md"),
+    },
+    Experiment {
+        id: "S002-F5",
+        title: "screenshot of the client",
+        kind: Kind::Schematic,
+        reported: "–",
+        claim: "a picture of ours",
+        method: ShownBy("README.md, the page of the command demo"),
+    },
+    Experiment {
+        id: "S002-F2",
+        title: "per-picture PSNR, 4 to 3.2 Mbit/s",
+        kind: Kind::Measured,
+        reported: "memoryless usually within 0.1 dB of causally optimal; recoding worse",
+        claim: "difference below 0.1 dB typically",
+        method: NotYet("the shaper as a source of the lab"),
+    },
+    Experiment {
+        id: "S002-F3",
+        title: "PSNR over a range of rates",
+        kind: Kind::Measured,
+        reported: "memoryless within 0.2 to 0.3 dB",
+        claim: "difference at most 0.3 dB",
+        method: NotYet("the shaper as a source of the lab"),
+    },
+    Experiment {
+        id: "S002-F6",
+        title: "two TCP flows between the same hosts",
+        kind: Kind::Measured,
+        reported: "they share the bandwidth",
+        claim: "Jain at least 0.95",
+        method: NotYet("its runs"),
+    },
+    Experiment {
+        id: "S002-T1",
+        title: "pairs: TCP/TCP, TCP/UDP, TCP/ours, ours/ours",
+        kind: Kind::Measured,
+        reported: "292/342, 205/810, 112/129, 243/258 kbit/s",
+        claim: "differences at most 20, 20 and 10 %; TCP below 0.35 of the link beside UDP",
+        method: NotYet("its runs"),
+    },
+    Experiment {
+        id: "S002-F7",
+        title: "250 kbit/s through 200 kbit/s, 9 min",
+        kind: Kind::Measured,
+        reported: "dips to about 180 in 10 s, then at most 15 below 200; occupancy at b_d",
+        claim: "least in 165 … 195; after 60 s in 185 … 203; occupancy within 0.1 b_max of b_d",
+        method: NotYet("its runs"),
+    },
+    Experiment {
+        id: "S002-F8",
+        title: "an Internet loop of 38 hops",
+        kind: Kind::Measured,
+        reported: "rate and buffer vary; no overflow",
+        claim: "no overflow on a trace of varying capacity",
+        method: NotYet("its runs"),
+    },
+    Experiment {
+        id: "S002-F9",
+        title: "the same beside 250 kbit/s without adaptation",
+        kind: Kind::Measured,
+        reported: "the latter overflows again and again from 120 s",
+        claim: "at least 3 overflows without, none with adaptation",
+        method: NotYet("its runs"),
+    },
+];

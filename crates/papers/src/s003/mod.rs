@@ -1,0 +1,114 @@
+//! S003: several TFRC connections over a WiMAX uplink.
+
+use crate::experiment::Method::NotYet;
+use crate::experiment::{Experiment, Kind, Paper};
+
+pub(crate) const PAPER: Paper =
+    Paper { id: "S003", title: "several TFRC connections over a WiMAX uplink", readings: &[], rows: ROWS };
+
+const ROWS: &[Experiment] = &[
+    Experiment {
+        id: "S003-T1",
+        title: "WiMAX parameters",
+        kind: Kind::Configuration,
+        reported: "OFDMA, TDD, frames of 5 ms, 10 MHz, FFT 1024, 1:3, fragmentation, 1 km",
+        claim: "configuration",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-T2",
+        title: "traffic matrix",
+        kind: Kind::Configuration,
+        reported: "rtPS video and CBR, nrtPS FTP, downlinks alike",
+        claim: "configuration",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-F1",
+        title: "uplink service architecture",
+        kind: Kind::Schematic,
+        reported: "queues per class at each station",
+        claim: "structure",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-F2",
+        title: "uplink scheduling",
+        kind: Kind::Schematic,
+        reported: "UGS first, polled queues in turn, exhaustive",
+        claim: "a test of the scheduler",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-F3",
+        title: "throughput over time, 15 Hz, 1 to 4 connections",
+        kind: Kind::Measured,
+        reported: "grows with connections; 4 overshoot, then TFRC restrains",
+        claim: "shape",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-T3",
+        title: "sending period and rates",
+        kind: Kind::Measured,
+        reported: "15 Hz 70.47/35.47/23.47/17.94 s, average 120.83/237.65/353.91/457.13 kbit/s; 30 Hz 32.97/18.97/18.47/17.97 s, 477.43/451.98/462.87/450.67",
+        claim: "15 Hz averages 1.97/2.93/3.78 times one connection ± 10 %; 30 Hz from 2 on within 5 %; periods ± 10 %",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-T4",
+        title: "delays",
+        kind: Kind::Measured,
+        reported: "15 Hz mean 0.006/0.013/0.020/0.028, max 0.073/0.131/0.182/0.192 s; 30 Hz 0.022/0.066/0.085/0.089 and 0.119/0.194/0.192/0.204",
+        claim: "monotone; max at most 0.21; means ± 50 %",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-T5",
+        title: "jitter",
+        kind: Kind::Measured,
+        reported: "15 Hz max 0.00458/0.07195/0.08567/0.11864 s; 30 Hz 0.00458/0.00864/0.10055/0.13500",
+        claim: "max rises with connections",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-F4",
+        title: "queue over time, 15 Hz",
+        kind: Kind::Measured,
+        reported: "overflow from 2 connections on",
+        claim: "exact sign",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-F5",
+        title: "queue over time, 30 Hz",
+        kind: Kind::Measured,
+        reported: "overflow with 1 and 2 as well, but late",
+        claim: "sign",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-T6",
+        title: "PSNR",
+        kind: Kind::Measured,
+        reported: "15 Hz 36.02/33.21/30.86/28.13 dB; 30 Hz 34.13/21.92/18.57/14.92",
+        claim: "monotone; 15 Hz at least 28, 30 Hz from 2 on at least 10 dB down; ± 3 dB",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-F6",
+        title: "losses by type of traffic, 30 Hz",
+        kind: Kind::Measured,
+        reported: "balance by share of throughput",
+        claim: "trend",
+        method: NotYet("the WiMAX cell"),
+    },
+    Experiment {
+        id: "S003-F7",
+        title: "losses by type of frame, 30 Hz",
+        kind: Kind::Measured,
+        reported: "more with 2 connections than with 1; similar losses of I frames",
+        claim: "quality follows the loss of I frames: correlation below -0.8",
+        method: NotYet("the WiMAX cell"),
+    },
+];
