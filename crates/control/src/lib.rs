@@ -24,6 +24,7 @@ mod feedback;
 mod feedback_source;
 mod fixed;
 pub mod gcc;
+pub mod lda;
 pub mod multfrc;
 pub mod nada;
 mod packet;
@@ -34,6 +35,8 @@ pub mod scream;
 mod signal;
 mod spec;
 pub mod tfrc;
+pub mod utfrc;
+pub mod vtp;
 pub mod window;
 
 pub use allowance::{Allowance, Probe, Target};

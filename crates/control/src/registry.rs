@@ -13,14 +13,16 @@ use crate::feedback::{BufferLevel, Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::fixed::{Fixed, FixedFeedback};
 use crate::gcc::Gcc;
+use crate::lda::LossDelay;
 use crate::multfrc::{Multfrc, MultfrcReceiver};
 use crate::nada::{Nada, NadaReceiver};
 use crate::packet::{Lane, SentPacket, Stamp};
-
 use crate::scream::{Scream, ScreamFeedback};
 use crate::signal::LocalSignal;
 use crate::spec::{ControlSpec, SpecError};
 use crate::tfrc::{Ns2Receiver, Ns2Tfrc, Tfrc, TfrcReceiver};
+use crate::utfrc::Utfrc;
+use crate::vtp::Vtp;
 use crate::window::{EveryPacket, Window};
 use seaway_units::{DataSize, Ecn, Timestamp};
 use std::fmt;
@@ -81,8 +83,13 @@ pub const CONTROLLERS: &[ControllerInfo] = &[
     Tfrc::INFO,
     Multfrc::INFO,
     Ctfrc::INFO,
+    Utfrc::INFO,
     BufferAware::TYPE_1,
     BufferAware::TYPE_2,
+    Vtp::INFO,
+    LossDelay::LDA,
+    LossDelay::LDA_PLUS,
+    LossDelay::SRTP,
     Window::INFO,
     Nada::INFO,
     Gcc::INFO,
@@ -266,7 +273,7 @@ macro_rules! dispatch {
 
 any!(
     /// The sending half of a built-in controller. The trait stays usable as `Box<dyn RateController>` too.
-    AnyController { Fixed(Fixed), Tfrc(Tfrc), Ns2Tfrc(Ns2Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), BufferAware(BufferAware), Window(Window), Nada(Nada), Gcc(Gcc), Scream(Scream) }
+    AnyController { Fixed(Fixed), Tfrc(Tfrc), Ns2Tfrc(Ns2Tfrc), Multfrc(Multfrc), Ctfrc(Ctfrc), Utfrc(Utfrc), BufferAware(BufferAware), Vtp(Vtp), LossDelay(LossDelay), Window(Window), Nada(Nada), Gcc(Gcc), Scream(Scream) }
 );
 
 any!(
@@ -275,7 +282,7 @@ any!(
 );
 
 macro_rules! controller {
-    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Ns2Tfrc Multfrc Ctfrc BufferAware Window Nada Gcc Scream], $half => $call) };
+    ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyController [Fixed Tfrc Ns2Tfrc Multfrc Ctfrc Utfrc BufferAware Vtp LossDelay Window Nada Gcc Scream], $half => $call) };
 }
 
 macro_rules! source {

@@ -8,27 +8,25 @@ mod receiver;
 
 pub use receiver::CtfrcReceiver;
 
-use crate::allowance::{Allowance, Target};
-use crate::controller::RateController;
-use crate::decision::{Decision, Gauge};
+use crate::decision::Gauge;
 use crate::feedback::Feedback;
-use crate::multfrc::{COUNT_OPTIONS, ConnectionCount, CountConfig, Decrease};
-use crate::packet::{Lane, SentPacket, Stamp};
-use crate::parts::plausible_rtt;
+use crate::multfrc::{COUNT_OPTIONS, CountConfig, CountedReports, Decrease};
+use crate::packet::SentPacket;
 use crate::registry::{ControllerInfo, Kind, OptionInfo, join_options};
 use crate::signal::LocalSignal;
-use crate::tfrc::{CONNECTION_OPTIONS, Cause, Config, Tfrc, Worth};
+use crate::tfrc::{CONNECTION_OPTIONS, Config, Governed, Law, Tfrc, Worth};
 use seaway_units::{Ecn, Timestamp};
 
 /// The sending half of CTFRC.
+pub type Ctfrc = Governed<VirtualFlow>;
+
+/// CTFRC's law: which packets belong to the virtual flow, and how many such flows the whole is worth.
 #[derive(Debug, Clone)]
-pub struct Ctfrc {
-    connection: Tfrc,
-    count: ConnectionCount,
-    counted_at: Option<Timestamp>,
+pub struct VirtualFlow {
+    count: CountedReports,
     /// Share of the virtual flow's next packet that has been sent.
     due: f64,
-    next_virtual: u16,
+    next_number: u16,
 }
 
 const OWN_OPTIONS: [OptionInfo; 1] = [OptionInfo {
@@ -61,85 +59,35 @@ impl Ctfrc {
 
     /// Worth one connection at first.
     pub fn new(config: Config, count: CountConfig) -> Self {
-        let connection = Tfrc::new(config, 1);
-        Self { connection, count: ConnectionCount::new(count), counted_at: None, due: 0.0, next_virtual: 0 }
-    }
-
-    fn count_report(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
-        let Some(rtt) = feedback.rtt.and_then(plausible_rtt) else { return };
-        if self.counted_at.is_some_and(|at| now.since(at).as_secs_f64() < 0.5 * rtt) {
-            return;
-        }
-        self.counted_at = Some(now);
-        let former = self.count.get();
-        let Some(queueing) = self.count.on_rtt(rtt) else { return };
-        let n = self.count.get();
-        let rule = if n > former { "no queue: worth more" } else { "queue: worth less" };
-        let signal = Gauge::new("queueing_delay", queueing.delay, "s");
-        self.connection.change(now, |connection| {
-            connection.set_worth(Worth::Rate(n));
-            Some(Cause::new(rule, signal, queueing.tolerated))
-        });
+        Self::over(config, 1, VirtualFlow { count: CountedReports::new(count), due: 0.0, next_number: 0 })
     }
 }
 
-impl RateController for Ctfrc {
-    fn stamp(&mut self, now: Timestamp, next: &SentPacket) -> Stamp {
-        self.due += 1.0 / self.count.get();
-        let tag = (self.due >= 1.0).then(|| {
+impl Law for VirtualFlow {
+    fn tag(&mut self, _next: &SentPacket) -> Option<u16> {
+        self.due += 1.0 / self.count.n();
+        (self.due >= 1.0).then(|| {
             self.due -= 1.0;
-            let number = self.next_virtual;
-            self.next_virtual = number.wrapping_add(1);
+            let number = self.next_number;
+            self.next_number = number.wrapping_add(1);
             number
+        })
+    }
+
+    fn on_feedback(&mut self, connections: &mut Tfrc, now: Timestamp, feedback: &Feedback<'_>) {
+        let Some(decided) = self.count.on_report(now, feedback) else { return };
+        let rule = if decided.grew { "no queue: worth more" } else { "queue: worth less" };
+        connections.change(now, |connection| {
+            connection.set_worth(Worth::Rate(decided.n));
+            Some(decided.cause(rule))
         });
-        Stamp { tag, ..self.connection.stamp(now, next) }
     }
 
-    fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        self.connection.on_sent(now, packet);
-    }
-
-    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
-        self.connection.on_feedback(now, feedback);
-        self.count_report(now, feedback);
-    }
-
-    fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
-        if signal == LocalSignal::RouteChanged {
-            self.count.route_changed();
-        }
-        self.connection.on_signal(now, signal);
-    }
-
-    fn handle_timeout(&mut self, now: Timestamp) {
-        self.connection.handle_timeout(now);
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        self.connection.poll_timeout()
-    }
-
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.connection.poll_decision()
-    }
-
-    fn allowance(&self, lane: Lane) -> Allowance {
-        self.connection.allowance(lane)
-    }
-
-    fn target(&self) -> Target {
-        self.connection.target()
-    }
-
-    fn phase(&self) -> &'static str {
-        self.connection.phase()
+    fn on_signal(&mut self, _connections: &mut Tfrc, _now: Timestamp, signal: LocalSignal) {
+        self.count.on_signal(signal);
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
-        self.connection.inspect(visit);
-        visit(Gauge::new("connections", self.count.get(), ""));
-        if self.count.rtt_min().is_finite() {
-            visit(Gauge::new("rtt_min", self.count.rtt_min(), "s"));
-        }
+        self.count.inspect(visit);
     }
 }

@@ -1,7 +1,13 @@
 //! How many connections: inverse increase on an idle queue, decrease on a full one (S001).
 
+use crate::decision::Gauge;
+use crate::feedback::Feedback;
+use crate::parts::plausible_rtt;
 use crate::registry::{OptionInfo, Options};
+use crate::signal::LocalSignal;
 use crate::spec::SpecError;
+use crate::tfrc::Cause;
+use seaway_units::Timestamp;
 use std::str::FromStr;
 
 /// What can be set of [`ConnectionCount`].
@@ -179,6 +185,66 @@ impl ConnectionCount {
         };
         self.n = next.clamp(1.0, self.config.max);
         Some(queueing)
+    }
+}
+
+/// [`ConnectionCount`] fed from feedback: one report each round-trip time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CountedReports {
+    count: ConnectionCount,
+    /// When a report of the round-trip time was counted last.
+    counted_at: Option<Timestamp>,
+}
+
+/// What became of the number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Decided {
+    pub(crate) n: f64,
+    pub(crate) grew: bool,
+    queueing: Queueing,
+}
+
+impl Decided {
+    pub(crate) const fn cause(&self, rule: &'static str) -> Cause {
+        let signal = Gauge::new("queueing_delay", self.queueing.delay, "s");
+        Cause::new(rule, signal, self.queueing.tolerated)
+    }
+}
+
+impl CountedReports {
+    pub(crate) const fn new(config: CountConfig) -> Self {
+        Self { count: ConnectionCount::new(config), counted_at: None }
+    }
+
+    /// The present number.
+    pub(crate) const fn n(&self) -> f64 {
+        self.count.get()
+    }
+
+    /// Answers where this report made a decision.
+    pub(crate) fn on_report(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<Decided> {
+        let rtt = feedback.rtt.and_then(plausible_rtt)?;
+        if self.counted_at.is_some_and(|at| now.since(at).as_secs_f64() < 0.5 * rtt) {
+            return None;
+        }
+        self.counted_at = Some(now);
+        let former = self.count.get();
+        let queueing = self.count.on_rtt(rtt)?;
+        let n = self.count.get();
+        Some(Decided { n, grew: n > former, queueing })
+    }
+
+    pub(crate) fn on_signal(&mut self, signal: LocalSignal) {
+        if signal == LocalSignal::RouteChanged {
+            self.count.route_changed();
+        }
+    }
+
+    pub(crate) fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        visit(Gauge::new("connections", self.count.get(), ""));
+        if self.count.rtt_min().is_finite() {
+            visit(Gauge::new("rtt_min", self.count.rtt_min(), "s"));
+        }
     }
 }
 

@@ -9,29 +9,27 @@ mod receiver;
 pub use count::{ConnectionCount, CountConfig, Decrease, Queueing, RttMin};
 pub use receiver::MultfrcReceiver;
 
-pub(crate) use count::COUNT_OPTIONS;
+pub(crate) use count::{COUNT_OPTIONS, CountedReports};
 
-use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, Gauge};
+use crate::decision::Gauge;
 use crate::feedback::Feedback;
-use crate::packet::{Lane, SentPacket, Stamp};
-use crate::parts::plausible_rtt;
+use crate::packet::{Lane, SentPacket};
 use crate::registry::{ControllerInfo, Kind, OptionInfo, Options, Setting, join_options};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
-use crate::tfrc::{CONNECTION_OPTIONS, Cause, Config, Equation, LossSide, Tfrc, Worth};
+use crate::tfrc::{CONNECTION_OPTIONS, Config, Equation, Governed, Law, LossSide, Tfrc, Worth};
 use seaway_units::Timestamp;
 use std::str::FromStr;
 
 /// The sending half of MULTFRC.
+pub type Multfrc = Governed<Connections>;
+
+/// MULTFRC's law: how many connections are open, or what the one stands for.
 #[derive(Debug, Clone)]
-pub struct Multfrc {
-    connections: Tfrc,
+pub struct Connections {
     form: Form,
-    count: ConnectionCount,
-    /// When a report of the round-trip time was counted last.
-    counted_at: Option<Timestamp>,
+    count: CountedReports,
     /// How often each lane was opened, for the receiving half to begin anew.
     epochs: Vec<u16>,
 }
@@ -87,47 +85,43 @@ impl Multfrc {
             }
             Form::Connections | Form::Lerd => config,
         };
-        Self {
-            connections: Tfrc::with_room(
-                config,
-                1,
-                if form == Form::Connections { count.max as u8 } else { 1 },
-            ),
-            form,
-            count: ConnectionCount::new(count),
-            counted_at: None,
-            epochs: vec![0; count.max as usize],
-        }
+        let most = if form == Form::Connections { count.max as u8 } else { 1 };
+        let epochs = vec![0; usize::from(most)];
+        Self::over(config, most, Connections { form, count: CountedReports::new(count), epochs })
+    }
+}
+
+impl Law for Connections {
+    fn tag(&mut self, next: &SentPacket) -> Option<u16> {
+        Some(self.epochs.get(usize::from(next.lane.0)).copied().unwrap_or(0))
     }
 
-    /// Counts a report of the round-trip time, one each round-trip time, of the first connection.
-    fn count_report(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+    fn on_feedback(&mut self, connections: &mut Tfrc, now: Timestamp, feedback: &Feedback<'_>) {
+        // The round-trip time of the first connection stands for all.
         if feedback.lane != Lane(0) || matches!(self.form, Form::Weighted(_)) {
             return;
         }
-        let Some(rtt) = feedback.rtt.and_then(plausible_rtt) else { return };
-        if self.counted_at.is_some_and(|at| now.since(at).as_secs_f64() < 0.5 * rtt) {
-            return;
-        }
-        self.counted_at = Some(now);
-        let former = self.count.get();
-        let Some(queueing) = self.count.on_rtt(rtt) else { return };
-        let n = self.count.get();
-        let rule = if n > former { "no queue: more connections" } else { "queue: fewer connections" };
-        let signal = Gauge::new("queueing_delay", queueing.delay, "s");
-        let cause = Cause::new(rule, signal, queueing.tolerated);
-        let form = self.form;
-        let open = self.connections.lanes();
-        self.connections.change(now, |connections| {
-            match form {
-                Form::Lerd => connections.set_worth(Worth::Loss(n)),
-                _ => connections.set_count(n.floor() as u8),
+        let Some(decided) = self.count.on_report(now, feedback) else { return };
+        let rule = if decided.grew { "no queue: more connections" } else { "queue: fewer connections" };
+        let open = connections.lanes();
+        connections.change(now, |connections| {
+            match self.form {
+                Form::Lerd => connections.set_worth(Worth::Loss(decided.n)),
+                _ => connections.set_count(decided.n.floor() as u8),
             }
-            Some(cause)
+            Some(decided.cause(rule))
         });
-        for lane in open..self.connections.lanes() {
+        for lane in open..connections.lanes() {
             self.epochs[usize::from(lane)] = self.epochs[usize::from(lane)].wrapping_add(1);
         }
+    }
+
+    fn on_signal(&mut self, _connections: &mut Tfrc, _now: Timestamp, signal: LocalSignal) {
+        self.count.on_signal(signal);
+    }
+
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        self.count.inspect(visit);
     }
 }
 
@@ -163,65 +157,6 @@ impl FromStr for FormName {
             "lerd" => Ok(Self::Lerd),
             "weighted" => Ok(Self::Weighted),
             _ => Err("no such form"),
-        }
-    }
-}
-
-impl RateController for Multfrc {
-    fn stamp(&mut self, now: Timestamp, next: &SentPacket) -> Stamp {
-        let epoch = self.epochs.get(usize::from(next.lane.0)).copied().unwrap_or(0);
-        Stamp { tag: Some(epoch), ..self.connections.stamp(now, next) }
-    }
-
-    fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        self.connections.on_sent(now, packet);
-    }
-
-    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
-        self.connections.on_feedback(now, feedback);
-        self.count_report(now, feedback);
-    }
-
-    fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
-        if signal == LocalSignal::RouteChanged {
-            self.count.route_changed();
-        }
-        self.connections.on_signal(now, signal);
-    }
-
-    fn handle_timeout(&mut self, now: Timestamp) {
-        self.connections.handle_timeout(now);
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        self.connections.poll_timeout()
-    }
-
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.connections.poll_decision()
-    }
-
-    fn lanes(&self) -> u8 {
-        self.connections.lanes()
-    }
-
-    fn allowance(&self, lane: Lane) -> Allowance {
-        self.connections.allowance(lane)
-    }
-
-    fn target(&self) -> Target {
-        self.connections.target()
-    }
-
-    fn phase(&self) -> &'static str {
-        self.connections.phase()
-    }
-
-    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
-        self.connections.inspect(visit);
-        visit(Gauge::new("connections", self.count.get(), ""));
-        if self.count.rtt_min().is_finite() {
-            visit(Gauge::new("rtt_min", self.count.rtt_min(), "s"));
         }
     }
 }

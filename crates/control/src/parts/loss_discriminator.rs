@@ -24,6 +24,11 @@ pub enum Scheme {
     Trend,
 }
 
+impl Scheme {
+    /// Spike with the bounds that VTP is said to use: from memory, unverified.
+    pub const VTP: Self = Self::Spike(0.4, 0.05);
+}
+
 impl FromStr for Scheme {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -31,8 +36,7 @@ impl FromStr for Scheme {
             "biaz" => Ok(Self::Biaz(BIAZ)),
             "mbiaz" => Ok(Self::Biaz(MBIAZ)),
             "spike" => Ok(Self::Spike(0.5, 1.0 / 3.0)),
-            // From memory, unverified.
-            "vtp" => Ok(Self::Spike(0.4, 0.05)),
+            "vtp" => Ok(Self::VTP),
             "zigzag" => Ok(Self::ZigZag),
             "zbs" => Ok(Self::Zbs),
             "trend" => Ok(Self::Trend),

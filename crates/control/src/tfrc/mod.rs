@@ -6,6 +6,7 @@
 mod config;
 mod data_limited;
 mod equation;
+mod governed;
 mod loss_events;
 mod nofeedback;
 mod ns2;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use config::{Config, LossSide, Profile, Segment};
 pub use equation::{Equation, RetransmitTimeout, TimeoutEstimator};
+pub use governed::{Governed, Law};
 pub use ns2::{Ns2Receiver, Ns2Tfrc};
 pub use receiver::TfrcReceiver;
 
@@ -108,6 +110,11 @@ impl Tfrc {
         for lane in self.connections_mut() {
             lane.set_worth(worth);
         }
+    }
+
+    /// What the equation gives the first connection, bytes a second: infinite before the first loss.
+    pub(crate) fn equation_rate(&self) -> f64 {
+        self.all[0].equation_rate
     }
 
     /// Does something to the connections and notes what became of the rate.

@@ -64,6 +64,8 @@ pub(crate) enum Worth {
     Rate(f64),
     /// So many connections, by a loss event rate divided by `n²` (MULTFRC-LERD).
     Loss(f64),
+    /// More or less than itself, by so many times the rate of the equation (UTFRC).
+    Share(f64),
 }
 
 /// The nominal time of the packet sent last, and its size in bytes.
@@ -280,8 +282,12 @@ impl Connection {
             let t_rto = self.timeout.get(rtt);
             let (j, p) = (self.meter.losses_per_event(), self.loss_event_rate);
             let packets = self.config.equation.packet_rate_losing(j, p, rtt, t_rto);
-            // Our own meter sees the whole flow, not the virtual one: then the flow is worth one.
-            let times = if let (Worth::Rate(n), true) = (self.worth, self.told) { n } else { 1.0 };
+            let times = match self.worth {
+                Worth::Share(share) => share,
+                // Our own meter sees the whole flow, not the virtual one: then the flow is worth one.
+                Worth::Rate(n) if self.told => n,
+                Worth::Rate(_) | Worth::Loss(_) | Worth::One => 1.0,
+            };
             self.equation_rate = times * self.size.segment * packets;
         }
     }

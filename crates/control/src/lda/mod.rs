@@ -1,0 +1,422 @@
+//! Rate control by RTCP alone: LDA, LDA+ and SRTP, which S000 cites.
+//!
+//! Once an RTCP interval the sender knows the loss fraction, the round-trip time and, from short trains of packets,
+//! the rate of the bottleneck, and steps its rate. LDA is by Sisalem and Schulzrinne ("The loss-delay based adjustment
+//! algorithm", NOSSDAV 1998), LDA+ by Sisalem and Wolisz ("LDA+: TCP-friendly adaptation", NOSSDAV 2000), SRTP by Song,
+//! Chung and Shin ("SRTP: TCP-friendly congestion control for multimedia streaming", ICOIN 2002; no relation to RFC
+//! 3711). S000 says that LDA takes round-trip time, loss and timeout from receiver reports and computes the rate by
+//! Eq. 1, and that SRTP is alike and smooths. The bodies of the three were not at hand: the laws are those of the
+//! project's sheet, from memory and unverified, SRTP's gains its own.
+
+mod bottleneck;
+mod law;
+
+pub use law::Law;
+
+use crate::allowance::{Allowance, Probe, Target};
+use crate::controller::RateController;
+use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::feedback::{Fate, Feedback};
+use crate::fixed::FixedFeedback;
+use crate::packet::{Lane, ProbeId, SentPacket};
+use crate::parts::{Ewma, plausible_rtt};
+use crate::registry::{Built, ControllerInfo, Kind, OptionInfo, Options, Setting, join_options};
+use crate::signal::LocalSignal;
+use crate::spec::SpecError;
+use bottleneck::Bottleneck;
+use law::{Interval, State};
+use seaway_units::{Bitrate, DataSize, Probability, RateRange, TimeDelta, Timestamp};
+
+/// What can be set of [`LossDelay`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LossDelayConfig {
+    /// Which scheme.
+    pub law: Law,
+    /// From one step to the next: RFC 3550's least RTCP interval is 5 s.
+    pub interval: TimeDelta,
+    /// What the additive increase begins with (10 kbit/s, from memory).
+    pub increase: Bitrate,
+    /// Packets in a train that measures the bottleneck; none below two.
+    pub train: u8,
+    /// Size of a packet.
+    pub packet: DataSize,
+}
+
+/// The sending half of LDA, LDA+ and SRTP.
+#[derive(Debug, Clone)]
+pub struct LossDelay {
+    config: LossDelayConfig,
+    limits: RateRange,
+    /// `None` before the limits are known. Bytes a second.
+    state: Option<State>,
+    rtt: Ewma,
+    bottleneck: Bottleneck,
+    probes: u32,
+    probe_at: Option<Timestamp>,
+    begun: Option<Timestamp>,
+    counted: Counted,
+    feedback_every: TimeDelta,
+    silence_at: Option<Timestamp>,
+    busy: bool,
+    paused: bool,
+    /// Something arrived since the last train.
+    answered: bool,
+    phase: &'static str,
+    decisions: DecisionLog,
+}
+
+/// What the reports of an interval told.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    received: u32,
+    lost: u32,
+    bytes: f64,
+}
+
+/// Weight of the old round-trip time (RFC 6298).
+const RTT_KEEP: f64 = 0.875;
+/// Intervals without a report that halve the rate, once more each interval (ours).
+const SILENCE: i64 = 3;
+
+const INTERVAL: OptionInfo = OptionInfo {
+    name: "interval",
+    default: "5 s",
+    range: "100 ms to 60 s",
+    about: "from one step to the next, an RTCP interval",
+};
+const SHARED: [OptionInfo; 3] = [
+    INTERVAL,
+    OptionInfo {
+        name: "increase",
+        default: "10 kbit/s",
+        range: "1 kbit/s to 10 Mbit/s",
+        about: "what the additive increase begins with, each interval",
+    },
+    OptionInfo {
+        name: "train",
+        default: "6",
+        range: "0 to 20",
+        about: "packets sent at once to measure the bottleneck, once an interval; 0 or 1: none",
+    },
+];
+const LDA_OPTIONS: [OptionInfo; 4] = join_options(
+    SHARED,
+    [OptionInfo {
+        name: "decrease",
+        default: "3",
+        range: "1 to 10",
+        about: "how many times the loss fraction is taken off the rate (R_f)",
+    }],
+);
+const SRTP_OPTIONS: [OptionInfo; 4] = [
+    INTERVAL,
+    OptionInfo {
+        name: "up",
+        default: "0.25",
+        range: "0.01 to 1",
+        about: "part of the way up to the equation's rate",
+    },
+    OptionInfo { name: "down", default: "0.5", range: "0.01 to 1", about: "part of the way down to it" },
+    OptionInfo {
+        name: "dead",
+        default: "0.1",
+        range: "0 to 0.9",
+        about: "deviations up to this part change nothing",
+    },
+];
+
+impl LossDelay {
+    pub(crate) const LDA: ControllerInfo = ControllerInfo {
+        name: "lda",
+        source: "Sisalem and Schulzrinne 1998, as S000 cites it; laws from memory",
+        kind: Kind::Rate,
+        options: &LDA_OPTIONS,
+        build: |options, setting| {
+            let decrease = options.take_if("decrease", |factor| (1.0..=10.0).contains(factor))?;
+            Self::build(options, setting, Law::Lda { decrease: decrease.unwrap_or(3.0) })
+        },
+    };
+
+    pub(crate) const LDA_PLUS: ControllerInfo = ControllerInfo {
+        name: "lda-plus",
+        source: "Sisalem and Wolisz 2000; laws from memory",
+        options: &SHARED,
+        build: |options, setting| Self::build(options, setting, Law::LdaPlus),
+        ..Self::LDA
+    };
+
+    pub(crate) const SRTP: ControllerInfo = ControllerInfo {
+        name: "srtp",
+        source: "Song, Chung and Shin 2002 by what S000 says of it; gains are a Reading",
+        options: &SRTP_OPTIONS,
+        build: |options, setting| {
+            let part = |value: &f64| (0.01..=1.0).contains(value);
+            let law = Law::Smoothed {
+                up: options.take_if("up", part)?.unwrap_or(0.25),
+                down: options.take_if("down", part)?.unwrap_or(0.5),
+                dead: options.take_if("dead", |dead| (0.0..=0.9).contains(dead))?.unwrap_or(0.1),
+            };
+            Self::build(options, setting, law)
+        },
+        ..Self::LDA
+    };
+
+    fn build(options: &Options<'_>, setting: Setting, law: Law) -> Built {
+        let config = LossDelayConfig::from_options(options, setting, law)?;
+        Ok((Self::new(config).into(), FixedFeedback::default().into()))
+    }
+
+    /// Before any report.
+    pub fn new(config: LossDelayConfig) -> Self {
+        Self {
+            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
+            state: None,
+            rtt: Ewma::new(RTT_KEEP),
+            bottleneck: Bottleneck::default(),
+            probes: 0,
+            probe_at: None,
+            begun: None,
+            counted: Counted::default(),
+            feedback_every: TimeDelta::ZERO,
+            silence_at: None,
+            busy: false,
+            paused: false,
+            answered: false,
+            phase: "starting",
+            decisions: DecisionLog::new(),
+            config,
+        }
+    }
+
+    fn allowed(&self) -> Bitrate {
+        self.limits.clamp(Bitrate::from_bytes_per_second(self.state.map_or(0.0, |state| state.rate)))
+    }
+
+    /// The state with a rate that the next step can start from: a packet a second at least (ours), and inside the
+    /// limits unless these forbid to send.
+    fn bounded(&self, state: State) -> State {
+        let least = self.limits.min.as_bytes_per_second().max(self.config.packet.as_bytes_f64());
+        let most = self.limits.max.as_bytes_per_second();
+        let most = if most > 0.0 { most.max(least) } else { f64::INFINITY };
+        State { rate: state.rate.clamp(least, most), ..state }
+    }
+
+    fn change(
+        &mut self,
+        now: Timestamp,
+        cause: &'static str,
+        signal: Gauge,
+        threshold: f64,
+        act: impl FnOnce(&mut Self),
+    ) {
+        let before = self.allowed();
+        act(self);
+        let after = self.allowed();
+        if before != after {
+            let phase = self.phase;
+            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
+        }
+    }
+
+    fn count(&mut self, feedback: &Feedback<'_>) {
+        for report in feedback.packets {
+            let counted = &mut self.counted;
+            let size = report.packet.size.as_bytes_f64();
+            match report.fate {
+                Fate::Received { at, .. } => {
+                    counted.received = counted.received.saturating_add(1);
+                    counted.bytes += size;
+                    if let (Some(id), Some(at)) = (report.packet.probe, at) {
+                        self.bottleneck.on_arrival(id, at, size);
+                    }
+                }
+                Fate::Lost => counted.lost = counted.lost.saturating_add(1),
+                Fate::Late { .. } => {
+                    counted.lost = counted.lost.saturating_sub(1);
+                    counted.received = counted.received.saturating_add(1);
+                    counted.bytes += size;
+                }
+            }
+        }
+    }
+
+    /// The interval is over: one step.
+    fn step(&mut self, now: Timestamp, length: f64, rtt: f64) {
+        let Counted { received, lost, bytes } = std::mem::take(&mut self.counted);
+        self.begun = Some(now);
+        self.bottleneck.close(self.config.train);
+        let (Some(state), Some(loss)) = (self.state, loss_fraction(received, lost)) else { return };
+        // What arrives shows that the bottleneck carries as much.
+        let bottleneck = self.bottleneck.get().map_or(f64::INFINITY, |rate| rate.max(bytes / length));
+        let packet = self.config.packet.as_bytes_f64().max(1.0);
+        let interval = Interval { length, loss, rtt, bottleneck, packet };
+        let next = self.config.law.step(state, self.config.increase.as_bytes_per_second(), &interval);
+        let next = self.bounded(next);
+        self.phase = if loss > 0.0 { "loss" } else { "increase" };
+        let rule = match (loss > 0.0, next.rate < state.rate) {
+            (false, _) => "interval without loss",
+            (true, true) => "loss fraction",
+            (true, false) => "rate of the equation",
+        };
+        self.change(now, rule, Gauge::new("loss_fraction", loss, ""), 0.0, |this| this.state = Some(next));
+    }
+
+    fn wait(&mut self, now: Timestamp, intervals: i64) {
+        let least = self.feedback_every * 2;
+        self.silence_at = Some(now + (self.config.interval * intervals).max(least));
+        self.busy = false;
+    }
+}
+
+/// `l`, where anything is known.
+fn loss_fraction(received: u32, lost: u32) -> Option<f64> {
+    let known = f64::from(received) + f64::from(lost);
+    (known > 0.0).then(|| f64::from(lost) / known)
+}
+
+impl RateController for LossDelay {
+    fn on_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
+        if self.silence_at.is_none() {
+            self.wait(now, SILENCE);
+        }
+        self.busy = true;
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        self.count(feedback);
+        if !feedback.packets.iter().any(|report| matches!(report.fate, Fate::Received { .. })) {
+            return;
+        }
+        self.wait(now, SILENCE);
+        self.answered = true;
+        if let Some(sample) = feedback.rtt.and_then(plausible_rtt) {
+            self.rtt.update(sample);
+        }
+        let Some(rtt) = self.rtt.get() else { return };
+        let begun = *self.begun.get_or_insert(now);
+        let elapsed = now.since(begun);
+        if elapsed >= self.config.interval {
+            // A pause is no longer interval: nothing was learnt in it.
+            let length = elapsed.min(self.config.interval * 2);
+            self.step(now, length.as_secs_f64(), rtt);
+        }
+    }
+
+    fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
+        match signal {
+            LocalSignal::Limits { min, start, max } => {
+                let asked = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
+                self.change(now, "limits set", asked, max.as_bps_f64(), |this| {
+                    this.limits = RateRange { min, max: max.max(min) };
+                    let increase = this.config.increase.as_bytes_per_second();
+                    let first = State { rate: start.as_bytes_per_second(), increase };
+                    this.state = Some(this.bounded(this.state.unwrap_or(first)));
+                });
+            }
+            LocalSignal::FeedbackEvery(interval) => {
+                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            }
+            LocalSignal::RouteChanged => self.bottleneck = Bottleneck::default(),
+            LocalSignal::Paused(paused) => self.paused = paused,
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        if self.silence_at.is_none_or(|at| at > now) {
+            return;
+        }
+        if !self.busy {
+            // Nothing was sent: nothing is missing.
+            self.silence_at = None;
+            return;
+        }
+        let silent = Gauge::new("intervals_of_silence", SILENCE as f64, "");
+        self.phase = "silence";
+        self.change(now, "no report", silent, SILENCE as f64, |this| {
+            let halved = this.state.map(|state| State { rate: state.rate / 2.0, ..state });
+            this.state = halved.map(|state| this.bounded(state));
+        });
+        self.wait(now, 1);
+        self.busy = true;
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.silence_at
+    }
+
+    fn poll_probe(&mut self, now: Timestamp) -> Option<Probe> {
+        let packets = self.config.train;
+        let wanted = packets >= 2 && self.answered && !self.paused && self.allowed() > Bitrate::ZERO;
+        if !wanted || self.rtt.get().is_none() || self.probe_at.is_some_and(|at| at > now) {
+            return None;
+        }
+        self.probe_at = Some(now + self.config.interval);
+        self.answered = false;
+        let id = ProbeId(self.probes);
+        self.probes = self.probes.wrapping_add(1);
+        // At the access speed: whatever the first link carries.
+        let size = self.config.packet * u64::from(packets);
+        Some(Probe { id, rate: Bitrate::MAX, size, packets })
+    }
+
+    fn poll_decision(&mut self) -> Option<Decision> {
+        self.decisions.pop()
+    }
+
+    fn allowance(&self, _lane: Lane) -> Allowance {
+        Allowance::paced(self.allowed())
+    }
+
+    fn target(&self) -> Target {
+        Target { rate: self.allowed(), channel_loss: Probability::ZERO }
+    }
+
+    fn phase(&self) -> &'static str {
+        self.phase
+    }
+
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        visit(Gauge::new("rate", self.allowed().as_bps_f64(), "bit/s"));
+        if let Some(rtt) = self.rtt.get() {
+            visit(Gauge::new("rtt", rtt, "s"));
+        }
+        if let Some(bottleneck) = self.bottleneck.get() {
+            visit(Gauge::new("bottleneck_rate", bottleneck * 8.0, "bit/s"));
+        }
+    }
+}
+
+impl LossDelayConfig {
+    /// Defaults for a flow.
+    pub const fn new(law: Law, setting: Setting) -> Self {
+        Self {
+            law,
+            interval: TimeDelta::from_secs(5),
+            increase: Bitrate::from_kbps(10),
+            train: match law {
+                // The equation needs no bottleneck.
+                Law::Smoothed { .. } => 0,
+                Law::Lda { .. } | Law::LdaPlus => 6,
+            },
+            packet: setting.packet,
+        }
+    }
+
+    fn from_options(options: &Options<'_>, setting: Setting, law: Law) -> Result<Self, SpecError> {
+        let defaults = Self::new(law, setting);
+        let within =
+            |time: &TimeDelta| *time >= TimeDelta::from_millis(100) && *time <= TimeDelta::from_secs(60);
+        let interval = options.take_if("interval", within)?.unwrap_or(defaults.interval);
+        if let Law::Smoothed { .. } = law {
+            return Ok(Self { interval, ..defaults });
+        }
+        let range = |rate: &Bitrate| *rate >= Bitrate::from_kbps(1) && *rate <= Bitrate::from_mbps(10);
+        Ok(Self {
+            interval,
+            increase: options.take_if("increase", range)?.unwrap_or(defaults.increase),
+            train: options.take_if("train", |train| *train <= 20)?.unwrap_or(defaults.train),
+            ..defaults
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! TFRC under a law of its own: one place for what MULTFRC, CTFRC and UTFRC share.
+
+use super::{Config, Tfrc};
+use crate::allowance::{Allowance, Target};
+use crate::controller::RateController;
+use crate::decision::{Decision, Gauge};
+use crate::feedback::Feedback;
+use crate::packet::{Lane, SentPacket, Stamp};
+use crate::signal::LocalSignal;
+use seaway_units::Timestamp;
+use std::fmt;
+
+/// What is added to TFRC: it watches the feedback and changes what the connections stand for.
+pub trait Law: fmt::Debug + Clone + Send + Sync {
+    /// The number that the next packet carries for the receiving half.
+    fn tag(&mut self, _next: &SentPacket) -> Option<u16> {
+        None
+    }
+    /// A message that the connections have taken already.
+    fn on_feedback(&mut self, connections: &mut Tfrc, now: Timestamp, feedback: &Feedback<'_>);
+    /// A signal that the connections are told afterwards.
+    fn on_signal(&mut self, connections: &mut Tfrc, now: Timestamp, signal: LocalSignal);
+    /// The law's own gauges.
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge));
+}
+
+/// TFRC connections and the law over them.
+#[derive(Debug, Clone)]
+pub struct Governed<L> {
+    connections: Tfrc,
+    law: L,
+}
+
+impl<L: Law> Governed<L> {
+    /// One connection at first, room for `most`.
+    pub(crate) fn over(config: Config, most: u8, law: L) -> Self {
+        Self { connections: Tfrc::with_room(config, 1, most), law }
+    }
+}
+
+impl<L: Law> RateController for Governed<L> {
+    fn stamp(&mut self, now: Timestamp, next: &SentPacket) -> Stamp {
+        Stamp { tag: self.law.tag(next), ..self.connections.stamp(now, next) }
+    }
+
+    fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        self.connections.on_sent(now, packet);
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        self.connections.on_feedback(now, feedback);
+        self.law.on_feedback(&mut self.connections, now, feedback);
+    }
+
+    fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
+        self.law.on_signal(&mut self.connections, now, signal);
+        self.connections.on_signal(now, signal);
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.connections.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.connections.poll_timeout()
+    }
+
+    fn poll_decision(&mut self) -> Option<Decision> {
+        self.connections.poll_decision()
+    }
+
+    fn lanes(&self) -> u8 {
+        self.connections.lanes()
+    }
+
+    fn allowance(&self, lane: Lane) -> Allowance {
+        self.connections.allowance(lane)
+    }
+
+    fn target(&self) -> Target {
+        self.connections.target()
+    }
+
+    fn phase(&self) -> &'static str {
+        self.connections.phase()
+    }
+
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        self.connections.inspect(visit);
+        self.law.inspect(visit);
+    }
+}
