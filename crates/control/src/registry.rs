@@ -125,13 +125,22 @@ pub(crate) fn find_named<T>(
     entries.iter().find(|entry| name_of(entry) == name).ok_or_else(|| SpecError::new(name, advice()))
 }
 
-/// "did you mean a, b?" with the names nearest to `found`, or all of them.
+/// "did you mean a or b?" with the names nearest to `found`, or all of them. Capitals and hyphens make no distance.
 pub fn nearest<'a>(found: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let close: Vec<_> = known.clone().filter(|name| edit_distance(found, name) <= 2).collect();
+    const SHOWN: usize = 3;
+    let plain = |name: &str| -> String { name.to_lowercase().replace(['-', '_', ' '], "") };
+    let wanted = plain(found);
+    let mut close: Vec<_> = known
+        .clone()
+        .map(|name| (edit_distance(&wanted, &plain(name)), name))
+        .filter(|(distance, _)| *distance <= 2.min(wanted.len().saturating_sub(1)))
+        .collect();
+    close.sort_by_key(|(distance, _)| *distance);
+    close.truncate(SHOWN);
     if close.is_empty() {
         format!("there are: {}", known.collect::<Vec<_>>().join(", "))
     } else {
-        format!("did you mean {}?", close.join(" or "))
+        format!("did you mean {}?", close.into_iter().map(|(_, name)| name).collect::<Vec<_>>().join(" or "))
     }
 }
 
@@ -206,9 +215,9 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// `key` must not be given.
-    pub(crate) fn refuse(&self, key: &str, why: &str) -> Result<(), SpecError> {
-        match self.spec.options.iter().find(|(name, _)| name == key) {
+    /// None of `keys` may be given.
+    pub(crate) fn refuse(&self, keys: &[&str], why: &str) -> Result<(), SpecError> {
+        match self.spec.options.iter().find(|(name, _)| keys.contains(&name.as_str())) {
             Some((name, _)) => Err(SpecError::new(name, why)),
             None => Ok(()),
         }
@@ -372,8 +381,32 @@ mod tests {
         assert!(error("zzz").starts_with("\"zzz\": no such controller; there are: fixed"));
         assert_eq!(error("fixed(rat=1 bit/s)"), "\"rat\": fixed has no such option; did you mean rate?");
         assert!(error("fixed(rate=1)").contains("has no unit"));
-        assert_eq!(error("tfrc(profile=ns2, sp=on)"), "\"sp\": does not apply to profile=ns2");
+        assert_eq!(error("TFRC"), "\"TFRC\": no such controller; did you mean tfrc or ctfrc or utfrc?");
+        assert_eq!(
+            error("buffer_type3"),
+            "\"buffer_type3\": no such controller; did you mean buffer-type1 or buffer-type2?"
+        );
         assert_eq!(error("fixed(rate=1 bit/s, rate=2 bit/s)"), "\"rate\": given twice");
+    }
+
+    /// An option that would change nothing is a mistake.
+    #[test]
+    fn options_that_do_not_apply_are_refused() {
+        for (spec, option, to) in [
+            ("tfrc(profile=ns2, sp=on)", "sp", "profile=ns2"),
+            ("tfrc(sp=on, segment=500 B)", "segment", "sp=on"),
+            ("tfrc(equation=simple, clamp=on)", "clamp", "equation=simple"),
+            ("multfrc(n=4)", "n", "form=iiad"),
+            ("multfrc(form=lerd, n=4)", "n", "form=lerd"),
+            ("multfrc(form=weighted, gamma=1)", "gamma", "form=weighted"),
+            ("multfrc(form=weighted, loss=receiver)", "loss", "form=weighted"),
+        ] {
+            assert_eq!(error(spec), format!("\"{option}\": does not apply to {to}"));
+        }
+        assert_eq!(
+            error("buffer-type2(gamma=adverse)"),
+            "\"gamma\": buffer-type2 has no such option; there are: dynamic, clamp, packet_time"
+        );
     }
 
     #[test]

@@ -48,13 +48,10 @@ impl FromStr for ControlSpec {
             None => (trimmed, ""),
             Some((name, rest)) => {
                 let closed = rest.strip_suffix(')');
-                (
-                    name.trim_end(),
-                    closed.ok_or_else(|| SpecError::new(trimmed, "the parenthesis is not closed"))?,
-                )
+                (name.trim_end(), closed.ok_or_else(|| SpecError::new(trimmed, "expected \")\" at the end"))?)
             }
         };
-        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_+.".contains(c)) {
             return Err(SpecError::new(trimmed, "expected a name such as tfrc, or tfrc(count=4)"));
         }
         let options = options.split(',').map(str::trim).filter(|option| !option.is_empty());

@@ -329,7 +329,7 @@ impl AchievedRate {
     fn on_arrival(&mut self, at: Timestamp, size: f64, rtt: f64) {
         let begun = *self.begun.get_or_insert(at);
         let elapsed = at.since(begun).as_secs_f64();
-        if elapsed < 0.0 || elapsed > 60.0 {
+        if !(0.0..=60.0).contains(&elapsed) {
             // The peer's clock jumped.
             *self = Self { begun: Some(at), arrived: 0.0, packets: 0, ..*self };
             return;

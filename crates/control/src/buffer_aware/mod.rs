@@ -16,7 +16,7 @@ use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::{BufferLevel, Fate, Feedback};
 use crate::packet::{Lane, SentPacket};
 use crate::parts::plausible_rtt;
-use crate::registry::{ControllerInfo, Kind, OptionInfo, Options, Setting, Switch};
+use crate::registry::{ControllerInfo, Kind, OptionInfo, Options, Setting, Switch, join_options};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use seaway_units::{Bitrate, Probability, RateRange, TimeDelta, Timestamp};
@@ -84,19 +84,7 @@ const LEAST_RATE: f64 = 1.0;
 /// Silence before the first round-trip time that counts as an overflow, seconds.
 const FIRST_SILENCE: f64 = 2.0;
 
-const OPTIONS: &[OptionInfo] = &[
-    OptionInfo {
-        name: "gamma",
-        default: "literal",
-        range: "literal or adverse",
-        about: "which trend of the buffer takes the stronger step: S000's section 4.4 or its prose (buffer-type1)",
-    },
-    OptionInfo {
-        name: "predict",
-        default: "on",
-        range: "on or off",
-        about: "classify the level that is to come, not the present one (buffer-type1)",
-    },
+const SHARED: [OptionInfo; 3] = [
     OptionInfo {
         name: "dynamic",
         default: "off",
@@ -116,18 +104,36 @@ const OPTIONS: &[OptionInfo] = &[
         about: "time that a packet takes on the sender's first link",
     },
 ];
+const TYPE_1_OPTIONS: [OptionInfo; 5] = join_options(
+    [
+        OptionInfo {
+            name: "gamma",
+            default: "literal",
+            range: "literal or adverse",
+            about: "which trend of the buffer takes the stronger step: S000's section 4.4 or its prose",
+        },
+        OptionInfo {
+            name: "predict",
+            default: "on",
+            range: "on or off",
+            about: "classify the level that is to come, not the present one",
+        },
+    ],
+    SHARED,
+);
 
 impl BufferAware {
     pub(crate) const TYPE_1: ControllerInfo = ControllerInfo {
         name: "buffer-type1",
         source: "S000",
         kind: Kind::Rate,
-        options: OPTIONS,
+        options: &TYPE_1_OPTIONS,
         build: |options, setting| Self::build(options, setting, Law::TYPE_1),
     };
 
     pub(crate) const TYPE_2: ControllerInfo = ControllerInfo {
         name: "buffer-type2",
+        options: &SHARED,
         build: |options, setting| Self::build(options, setting, Law::TYPE_2),
         ..Self::TYPE_1
     };
@@ -337,10 +343,12 @@ impl BufferConfig {
 
     fn from_options(options: &Options<'_>, setting: Setting, law: Law) -> Result<Self, SpecError> {
         let switch = |key, default| Ok(options.take::<Switch>(key)?.map_or(default, |switch| switch.0));
-        let law = Law {
-            rule: if law.predict { options.take("gamma")?.unwrap_or(law.rule) } else { law.rule },
-            predict: law.predict && switch("predict", true)?,
-            dynamic: switch("dynamic", law.dynamic)?,
+        let law = Law { dynamic: switch("dynamic", law.dynamic)?, ..law };
+        let law = if law.predict {
+            let rule = options.take("gamma")?.unwrap_or(law.rule);
+            Law { rule, predict: switch("predict", true)?, ..law }
+        } else {
+            law
         };
         let within = |time: &TimeDelta| *time >= TimeDelta::ZERO && *time <= TimeDelta::from_secs(1);
         let packet_time = options.take_if("packet_time", within)?.map(TimeDelta::as_secs_f64);

@@ -126,6 +126,13 @@ impl Law for Connections {
 }
 
 fn from_options(options: &Options<'_>, setting: Setting) -> Result<(Config, Form, CountConfig), SpecError> {
+    let name = options.take::<String>("form")?.unwrap_or_else(|| "iiad".to_owned());
+    if name == "weighted" {
+        // It has an equation of its own, whose packets lost in an event the sender measures, and its n is set.
+        const ABSENT: &[&str] =
+            &["equation", "clamp", "loss", "max", "alpha", "gamma", "ignored", "averaged", "rtt_min"];
+        options.refuse(ABSENT, "does not apply to form=weighted")?;
+    }
     let config = Config::from_options(options, setting)?;
     let (form, decrease) = match options.take("form")?.unwrap_or(FormName::Iiad) {
         FormName::Iiad => (Form::Connections, Decrease::Additive(1.0)),
@@ -137,6 +144,9 @@ fn from_options(options: &Options<'_>, setting: Setting) -> Result<(Config, Form
             (Form::Weighted(n), Decrease::Additive(1.0))
         }
     };
+    if !matches!(form, Form::Weighted(_)) {
+        options.refuse(&["n"], &format!("does not apply to form={name}"))?;
+    }
     Ok((config, form, CountConfig::from_options(options, CountConfig::new(decrease))?))
 }
 

@@ -182,11 +182,19 @@ impl Config {
         let defaults = Self::new(profile, setting);
         let switch = |key, default| Ok(options.take::<Switch>(key)?.map_or(default, |switch| switch.0));
         let clamp = switch("clamp", false)?;
+        let equation = match options.take("equation")?.unwrap_or(defaults.equation) {
+            Equation::Full { .. } => Equation::Full { clamp },
+            other => {
+                options.refuse(&["clamp"], "does not apply to equation=simple")?;
+                other
+            }
+        };
+        if switch("sp", false)? {
+            // RFC 4828 has a segment and a spacing of its own.
+            options.refuse(&["segment", "credit"], "does not apply to sp=on")?;
+        }
         Ok(Self {
-            equation: match options.take("equation")?.unwrap_or(defaults.equation) {
-                Equation::Full { .. } => Equation::Full { clamp },
-                other => other,
-            },
+            equation,
             retransmit_timeout: options.take("t_rto")?.unwrap_or(defaults.retransmit_timeout),
             segment: options.take("segment")?.unwrap_or(defaults.segment),
             small_packets: switch("sp", defaults.small_packets)?,

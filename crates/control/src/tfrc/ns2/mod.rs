@@ -34,9 +34,8 @@ pub struct Ns2Tfrc {
 /// # Errors
 /// An option that ns-2's TFRC does not have.
 pub(super) fn config(options: &Options<'_>, setting: Setting) -> Result<Config, SpecError> {
-    for key in ["segment", "sp", "damping", "discounting", "loss", "discriminate", "credit"] {
-        options.refuse(key, "does not apply to profile=ns2")?;
-    }
+    const ABSENT: &[&str] = &["segment", "sp", "damping", "discounting", "loss", "discriminate", "credit"];
+    options.refuse(ABSENT, "does not apply to profile=ns2")?;
     let config = Config::of_profile(Profile::Rfc3448, options, setting)?;
     let asked = |key| Ok::<_, SpecError>(options.take::<String>(key)?.is_some());
     let plain = !asked("equation")? && !asked("clamp")?;
