@@ -53,5 +53,5 @@ pub use queue::{
     PieConfig, PieMeasure, Queue, QueueConfig, QueueCounts, RedConfig, RedPreset, Transmitter,
 };
 pub use random::RandomStream;
-pub use statistics::{Count, Drops, LinkStatistics};
+pub use statistics::{Count, Drops, Level, LinkStatistics, Meter};
 pub use trace::Trace;

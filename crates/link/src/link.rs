@@ -248,7 +248,7 @@ impl<P> Link<P> {
         if *place != here || !loss.takes(now) {
             return Some(packet);
         }
-        self.meter.lost += 1;
+        self.meter.lose();
         self.dropped.push_back(Dropped { at: now, cause: DropCause::Channel, packet });
         None
     }
@@ -259,7 +259,7 @@ impl<P> Link<P> {
         if policer.take(now, packet.size) {
             return Some(packet);
         }
-        self.meter.policed += 1;
+        self.meter.police();
         self.dropped.push_back(Dropped { at: now, cause: DropCause::Policer, packet });
         None
     }
@@ -275,7 +275,7 @@ impl<P: std::fmt::Debug + Send> Node<P> for Link<P> {
         debug_assert_eq!(port, Self::IN);
         self.forget_dropped();
         self.advance(now);
-        self.meter.arrivals.add(packet.size);
+        self.meter.arrive(packet.size);
         let Some(packet) = self.survivor(now, LossPlace::Entry, packet) else { return };
         let Some(packet) = self.conforming(now, packet) else { return };
         let in_service = self.server.packet().or(self.held()).map(|packet| packet.size);
@@ -292,7 +292,7 @@ impl<P: std::fmt::Debug + Send> Node<P> for Link<P> {
 
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<P>)> {
         let packet = self.pipe.pop(now)?;
-        self.meter.delivered.add(packet.size);
+        self.meter.deliver(packet.size);
         Some((Self::OUT, packet))
     }
 

@@ -63,7 +63,7 @@ pub struct Drops {
     pub age: u64,
     /// No token was left.
     pub policer: u64,
-    /// Lost by the channel.
+    /// Lost by the channel, or given up by the medium access layer.
     pub channel: u64,
 }
 
@@ -79,9 +79,9 @@ impl Drops {
     }
 }
 
-/// The integrals behind the means.
+/// Keeps the books and integrals of a [`LinkStatistics`]: for links, and for whoever else queues packets.
 #[derive(Debug, Clone)]
-pub(crate) struct Meter {
+pub struct Meter {
     since: Timestamp,
     last: Timestamp,
     packet_nanos: u128,
@@ -89,27 +89,31 @@ pub(crate) struct Meter {
     /// Capacity in bit·ns/s, and what of it was used.
     offered: u128,
     used: u128,
-    pub(crate) carried_in: u64,
-    pub(crate) arrivals: Count,
-    pub(crate) delivered: Count,
-    pub(crate) lost: u64,
-    pub(crate) policed: u64,
+    carried_in: u64,
+    arrivals: Count,
+    delivered: Count,
+    lost: u64,
+    policed: u64,
     max_packets: u64,
     max_size: DataSize,
 }
 
 /// What holds between two events.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Level {
-    pub(crate) packets: u64,
-    pub(crate) size: DataSize,
-    pub(crate) rate: Bitrate,
-    pub(crate) is_busy: bool,
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Level {
+    /// Packets that wait.
+    pub packets: u64,
+    /// Octets that wait.
+    pub size: DataSize,
+    /// The capacity; zero where it comes in pieces ([`Meter::offer`]).
+    pub rate: Bitrate,
+    /// Whether the capacity is used.
+    pub is_busy: bool,
 }
 
 impl Meter {
     /// A window that begins at `now` with `carried_in` packets inside and `level` waiting.
-    pub(crate) fn new(now: Timestamp, carried_in: u64, level: Level) -> Self {
+    pub fn new(now: Timestamp, carried_in: u64, level: Level) -> Self {
         Self {
             since: now,
             last: now,
@@ -128,7 +132,7 @@ impl Meter {
     }
 
     /// `level` has held since the last call.
-    pub(crate) fn pass(&mut self, now: Timestamp, level: Level) {
+    pub fn pass(&mut self, now: Timestamp, level: Level) {
         let nanos = now.since(self.last).as_nanos() as u64;
         if nanos == 0 {
             return;
@@ -144,19 +148,39 @@ impl Meter {
     }
 
     /// Capacity that came in one piece, and what of it was used.
-    pub(crate) fn offer(&mut self, offered: DataSize, used: DataSize) {
+    pub fn offer(&mut self, offered: DataSize, used: DataSize) {
         self.offered += u128::from(offered.as_bits()) * 1_000_000_000;
         self.used += u128::from(used.as_bits()) * 1_000_000_000;
     }
 
+    /// A packet came in.
+    pub fn arrive(&mut self, size: DataSize) {
+        self.arrivals.add(size);
+    }
+
+    /// A packet left at the far end.
+    pub fn deliver(&mut self, size: DataSize) {
+        self.delivered.add(size);
+    }
+
+    /// The channel took a packet.
+    pub fn lose(&mut self) {
+        self.lost += 1;
+    }
+
+    /// A policer refused a packet.
+    pub fn police(&mut self) {
+        self.policed += 1;
+    }
+
     /// The queue has just grown to this.
-    pub(crate) fn peak(&mut self, packets: u64, size: DataSize) {
+    pub fn peak(&mut self, packets: u64, size: DataSize) {
         self.max_packets = self.max_packets.max(packets);
         self.max_size = self.max_size.max(size);
     }
 
     /// The window up to the last `pass`; `drops` and `marks` are the queue's, `inside` what has not left yet.
-    pub(crate) fn statistics(&self, drops: Drops, marks: u64, inside: u64) -> LinkStatistics {
+    pub fn statistics(&self, drops: Drops, marks: u64, inside: u64) -> LinkStatistics {
         let span = self.last.since(self.since).as_nanos() as f64;
         let mean = |integral: u128, whole: f64| if whole > 0.0 { integral as f64 / whole } else { 0.0 };
         LinkStatistics {
