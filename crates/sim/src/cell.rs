@@ -1,9 +1,31 @@
-//! What a cell must know of a packet.
+//! What joins many places by one medium.
 
-use seaway_link::Port;
+use seaway_link::{LinkStatistics, Node, Port};
+use seaway_units::{Bitrate, Timestamp};
 
 /// A payload that says by which port it leaves a cell: a cell joins many places, a link only two.
 pub trait Addressed {
     /// The port of the cell behind which the packet's next place lies.
     fn leave_by(&self) -> Port;
+}
+
+/// A medium that stations share, as a node: port 0 is the base station's or access point's, port *i* station *i*'s.
+///
+/// Its queues are numbered from zero; which there are does not change during a run.
+pub trait Cell<P>: Node<P> {
+    /// The queues' names, as reports show them behind the name of the cell: `ss1/up`.
+    fn queue_names(&self) -> Vec<String>;
+
+    /// The books of a queue over the window that began with the cell or with
+    /// [`restart_statistics`](Self::restart_statistics), up to `now`, to which the host has driven the cell.
+    fn statistics(&self, queue: usize, now: Timestamp) -> LinkStatistics;
+
+    /// Begins a new window at `now`, as at the end of a warm-up.
+    fn restart_statistics(&mut self, now: Timestamp);
+
+    /// Packets that wait in a queue.
+    fn waiting(&self, queue: usize) -> u64;
+
+    /// What the medium could carry for a queue now, were it alone.
+    fn rate(&self, queue: usize) -> Bitrate;
 }

@@ -3,13 +3,15 @@
 //! [`Engine`] hosts links (crate `link`), cells and agents, and carries opaque packets between them along
 //! shortest paths of a [`Topology`]. It knows no controller and no endpoint: crate `lab` wraps those as agents.
 
+mod bearer;
 mod cell;
 mod engine;
 mod schedule;
 pub mod tcp;
 mod topology;
 pub mod traffic;
+pub mod wimax;
 
-pub use cell::Addressed;
+pub use cell::{Addressed, Cell};
 pub use engine::{AgentId, Engine, Envelope, Observer, RouteId};
 pub use topology::{ElementId, Hop, Place, Topology};
