@@ -54,4 +54,4 @@ pub use queue::{
 };
 pub use random::RandomStream;
 pub use statistics::{Count, Drops, Level, LinkStatistics, Meter};
-pub use trace::Trace;
+pub use trace::{Trace, TraceWalk};

@@ -2,6 +2,7 @@
 
 use seaway_link::{LinkStatistics, Node, Port};
 use seaway_units::{Bitrate, Timestamp};
+use std::fmt;
 
 /// A payload that says by which port it leaves a cell: a cell joins many places, a link only two.
 pub trait Addressed {
@@ -29,3 +30,26 @@ pub trait Cell<P>: Node<P> {
     /// What the medium could carry for a queue now, were it alone.
     fn rate(&self, queue: usize) -> Bitrate;
 }
+
+/// A cell that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellError {
+    /// The key, as the scenario writes it, with dots.
+    pub key: String,
+    /// What was found and what would be valid.
+    pub problem: String,
+}
+
+impl CellError {
+    pub(crate) fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { key: key.into(), problem: problem.into() }
+    }
+}
+
+impl fmt::Display for CellError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.key, self.problem)
+    }
+}
+
+impl std::error::Error for CellError {}

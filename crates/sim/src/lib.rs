@@ -5,6 +5,7 @@
 
 mod bearer;
 mod cell;
+pub mod cellular;
 mod engine;
 mod schedule;
 pub mod tcp;
@@ -12,6 +13,6 @@ mod topology;
 pub mod traffic;
 pub mod wimax;
 
-pub use cell::{Addressed, Cell};
+pub use cell::{Addressed, Cell, CellError};
 pub use engine::{AgentId, Engine, Envelope, Observer, RouteId};
 pub use topology::{ElementId, Hop, Place, Topology};

@@ -205,7 +205,11 @@ impl LinkConfig {
 }
 
 impl TraceConfig {
-    fn load(&self, read: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Trace, Error> {
+    /// Reads the file; `read` gives its text, or says why it cannot.
+    ///
+    /// # Errors
+    /// Names the line of the file, or what is wrong with it.
+    pub fn load(&self, read: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Trace, Error> {
         let text = load("trace.file", &self.file, read)?;
         Trace::parse(&text, self.series.as_deref(), self.repeats)
     }

@@ -4,7 +4,7 @@ mod rate;
 mod slots;
 
 pub(crate) use rate::{InService, RateServer};
-pub(crate) use slots::{Calendar, Opportunities, SlotServer};
+pub(crate) use slots::{Calendar, FULL_DATAGRAM, Opportunities, SlotServer};
 
 use crate::node::Packet;
 use seaway_units::{Bitrate, Timestamp};

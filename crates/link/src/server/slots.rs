@@ -10,7 +10,7 @@ const OPPORTUNITY: u64 = 1504;
 /// What Mahimahi's tunnel puts before every datagram.
 const TUNNEL_HEADER: u64 = 4;
 /// What one opportunity carries of a full datagram.
-const PAYLOAD: DataSize = DataSize::from_bytes(OPPORTUNITY - TUNNEL_HEADER);
+pub(crate) const FULL_DATAGRAM: DataSize = DataSize::from_bytes(OPPORTUNITY - TUNNEL_HEADER);
 
 /// Instants at which octets may leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Opportunities {
     }
 
     pub(crate) fn mean_rate(&self) -> Bitrate {
-        let size = PAYLOAD * self.millis.len() as u64;
+        let size = FULL_DATAGRAM * self.millis.len() as u64;
         size.over(TimeDelta::from_millis(self.period_millis() as i64)).unwrap_or_default()
     }
 

@@ -5,6 +5,9 @@ mod mahimahi;
 mod pattern;
 mod rows;
 mod table;
+mod walk;
+
+pub use walk::TraceWalk;
 
 use crate::capacity::Schedule;
 use crate::error::Error;

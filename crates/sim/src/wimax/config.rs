@@ -1,9 +1,9 @@
 //! What a WiMAX cell is made of.
 
 use super::frame::{Frame, Modulation};
+use crate::cell::CellError;
 use seaway_link::QueueConfig;
 use seaway_units::{Bitrate, Probability, TimeDelta};
-use std::fmt;
 
 /// A scheduling service of 802.16, in the order in which they are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -179,36 +179,13 @@ pub enum Downlink {
     Fixed(TimeDelta),
 }
 
-/// A cell that cannot be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    /// The key, as the scenario writes it.
-    pub key: String,
-    /// What was found and what would be valid.
-    pub problem: String,
-}
-
-impl ConfigError {
-    pub(crate) fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self { key: key.into(), problem: problem.into() }
-    }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.key, self.problem)
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
 impl WimaxConfig {
     /// Whether the parts fit together, the static grants aside.
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    pub(super) fn check(&self) -> Result<(), CellError> {
         let (up, down) = (self.frame.uplink_slots(), self.frame.downlink_slots());
         let most = usize::from(u16::MAX) - 1;
         let require = |key: &str, holds: bool, problem: String| {
-            if holds { Ok(()) } else { Err(ConfigError::new(key, problem)) }
+            if holds { Ok(()) } else { Err(CellError::new(key, problem)) }
         };
         let count = self.stations.len();
         require("station", (1..=most).contains(&count), format!("found {count}: expected 1 to {most}"))?;
@@ -248,18 +225,18 @@ impl WimaxConfig {
     ///
     /// # Errors
     /// Where it does not hold together.
-    pub(super) fn static_grants(&self) -> Result<Vec<u64>, ConfigError> {
+    pub(super) fn static_grants(&self) -> Result<Vec<u64>, CellError> {
         let Some(slots) = self.data_slots() else {
             let problem =
                 format!("expected fewer than the {} slots of the uplink", self.frame.uplink_slots());
-            return Err(ConfigError::new("control_slots", problem));
+            return Err(CellError::new("control_slots", problem));
         };
         let taken = self.stations.iter().map(|station| match station.share {
             Some(Share::Slots(slots)) => u64::from(slots),
             _ => 0,
         });
         let left = u64::from(slots).checked_sub(taken.sum()).ok_or_else(|| {
-            ConfigError::new("station", format!("`slots` in all: expected at most {slots}, the uplink's"))
+            CellError::new("station", format!("`slots` in all: expected at most {slots}, the uplink's"))
         })?;
         let sharers = self.stations.iter().filter(|station| station.share.is_none()).count() as u64;
         let equal = left.checked_div(sharers).unwrap_or_default();
@@ -276,7 +253,7 @@ impl WimaxConfig {
                 let problem = format!(
                     "`{name}` is granted {grant} B a frame: expected at least {least} B, a header and an octet"
                 );
-                Err(ConfigError::new("station", problem))
+                Err(CellError::new("station", problem))
             }
             None => Ok(grants),
         }

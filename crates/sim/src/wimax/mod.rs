@@ -15,13 +15,12 @@ mod station;
 mod tests;
 
 pub use config::{
-    ConfigError, Connection, Downlink, Grants, Headers, Order, Polling, Scheduler, Service, Share, Station,
-    WimaxConfig,
+    Connection, Downlink, Grants, Headers, Order, Polling, Scheduler, Service, Share, Station, WimaxConfig,
 };
 pub use frame::{Frame, Modulation};
 
 use crate::bearer::Bearer;
-use crate::cell::{Addressed, Cell};
+use crate::cell::{Addressed, Cell, CellError};
 use air::{Air, Channel};
 use bandwidth::{Bandwidth, Grant, Subscriber};
 use burst::Burst;
@@ -120,7 +119,7 @@ impl<P> Wimax<P> {
     ///
     /// # Errors
     /// Names the key of the scenario and what would be valid there.
-    pub fn new(config: WimaxConfig, seed: u64, name: &str) -> Result<Self, ConfigError> {
+    pub fn new(config: WimaxConfig, seed: u64, name: &str) -> Result<Self, CellError> {
         config.check()?;
         let granting = match config.grants {
             Grants::Static { .. } => Granting::Static(config.static_grants()?),
@@ -499,8 +498,8 @@ impl WimaxConfig {
     }
 }
 
-fn queue_error(place: &str) -> impl Fn(seaway_link::Error) -> ConfigError + '_ {
-    move |error| ConfigError::new(place, error.to_string())
+fn queue_error(place: &str) -> impl Fn(seaway_link::Error) -> CellError + '_ {
+    move |error| CellError::new(place, error.to_string())
 }
 
 fn uplink_queues<P>(
@@ -508,7 +507,7 @@ fn uplink_queues<P>(
     station: usize,
     seed: u64,
     name: &str,
-) -> Result<Vec<Bearer<P>>, ConfigError> {
+) -> Result<Vec<Bearer<P>>, CellError> {
     let Station { name: own, queue, modulation, .. } = &config.stations[station];
     let whole = u64::from(config.frame.uplink_slots()) * modulation.octets_per_slot();
     let nominal = Nominal { rate: config.frame.rate(whole), delay: config.frame.duration() };
@@ -524,7 +523,7 @@ fn downlink_queues<P>(
     station: usize,
     seed: u64,
     name: &str,
-) -> Result<Vec<Bearer<P>>, ConfigError> {
+) -> Result<Vec<Bearer<P>>, CellError> {
     let own = &config.stations[station].name;
     let rate = config.frame.rate(config.downlink_octets(station).max(1));
     let nominal = Nominal { rate, delay: config.frame.duration() };
