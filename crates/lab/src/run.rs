@@ -153,7 +153,7 @@ impl Sampler {
         for (subject, (_, element)) in self.links.iter().zip(&world.links) {
             let Some(link) = world.engine.link(*element) else { continue };
             self.series.push(now, *subject, "capacity", link.rate().as_bps_f64(), "bit/s");
-            self.series.push(now, *subject, "queue", link.queue().len() as f64, "packets");
+            self.series.push(now, *subject, "queue", link.waiting(now).0 as f64, "packets");
         }
     }
 }

@@ -1,19 +1,13 @@
 //! One direction of a link.
 
-use crate::bucket::{Shaper, TokenBucket};
-use crate::capacity::{Capacity, Outages, earlier};
 use crate::error::Error;
-use crate::jitter::Jitter;
-use crate::loss::Loss;
-use crate::node::{DropCause, Dropped, Node, Packet, Port};
-use crate::pipe::Pipe;
-use crate::plan::{CapacityPlan, LinkPlan, LossPlace};
-use crate::queue::{Nominal, Queue, Transmitter};
+use crate::foreseen::{Fate, Foreseen};
+use crate::node::{Dropped, Node, Packet, Port};
+use crate::plan::LinkPlan;
 use crate::random::RandomStream;
-use crate::server::{Calendar, Event, RateServer, Server, SlotServer};
-use crate::statistics::{Drops, Level, LinkStatistics, Meter};
+use crate::statistics::LinkStatistics;
+use crate::stepwise::Stepwise;
 use seaway_units::{Bitrate, DataSize, Timestamp};
-use std::collections::VecDeque;
 
 /// One direction of a link: a queue, a server that takes from it, and a pipe behind. A policer may stand before the
 /// queue, and a shaper behind it.
@@ -21,17 +15,30 @@ use std::collections::VecDeque;
 /// Packets come in at [`Link::IN`] and leave by [`Link::OUT`]. Everything happens at its own instant, however late
 /// the host calls: end of service comes before a change of rate, and both before an arrival at the same instant.
 /// Each packet's waiting time is added to [`Packet::waited`].
+///
+/// Where the queue is drop-tail, the rate constant and nothing overtakes, the fate of a packet is known when it
+/// comes: then a loss on the channel is told at once, with the later instant at which it falls.
 #[derive(Debug, Clone)]
-pub struct Link<P> {
-    policer: Option<TokenBucket>,
-    queue: Queue<P>,
-    shaper: Option<Shaper<P>>,
-    server: Server<P>,
-    pipe: Pipe<P>,
-    loss: Option<(Loss, LossPlace)>,
-    /// Dropped outside the queue and not yet read.
-    dropped: VecDeque<Dropped<P>>,
-    meter: Meter,
+pub struct Link<P>(Kind<P>);
+
+#[derive(Debug, Clone)]
+enum Kind<P> {
+    Foreseen(Foreseen<P>),
+    Stepwise(Box<Stepwise<P>>),
+}
+
+macro_rules! each {
+    ($self:expr, $link:ident => $call:expr) => {
+        match $self {
+            Kind::Foreseen($link) => $call,
+            Kind::Stepwise($link) => $call,
+        }
+    };
+}
+
+/// The random stream of a part of a link.
+pub(crate) fn stream(seed: u64, name: &str, part: &str) -> RandomStream {
+    RandomStream::new(seed, &format!("{name}/{part}"))
 }
 
 impl<P> Link<P> {
@@ -46,264 +53,169 @@ impl<P> Link<P> {
     /// # Errors
     /// Where the plan's queue does not hold together with its rate.
     pub fn new(plan: &LinkPlan, seed: u64, name: &str) -> Result<Self, Error> {
-        let stream = |part| RandomStream::new(seed, &format!("{name}/{part}"));
-        let outages = Outages::new(plan.outages.clone());
-        let server = match &plan.capacity {
-            CapacityPlan::Rates(schedule, in_service) => {
-                Server::Rate(RateServer::new(Capacity::new(schedule.clone(), outages), *in_service))
-            }
-            CapacityPlan::Opportunities(opportunities) => {
-                Server::Slots(SlotServer::new(Calendar::new(opportunities.clone(), outages)))
-            }
-        };
-        let jitter = plan.jitter.map(|model| Jitter::new(model, stream("jitter")));
-        let idle = Level { packets: 0, size: DataSize::ZERO, rate: Bitrate::ZERO, is_busy: false };
-        let nominal = Nominal { rate: plan.nominal, delay: plan.delay };
-        Ok(Self {
-            policer: plan.policer.map(TokenBucket::new),
-            shaper: plan.shaper.map(Shaper::new),
-            queue: Queue::new(&plan.queue, nominal, stream("queue"))?,
-            server,
-            pipe: Pipe::new(plan.delay, jitter),
-            loss: plan.loss.clone().map(|(model, place)| (Loss::new(model, stream("loss")), place)),
-            dropped: VecDeque::new(),
-            meter: Meter::new(Timestamp::ZERO, 0, idle),
-        })
+        // The general form checks the plan, whichever form is used.
+        let stepwise = Stepwise::new(plan, seed, name)?;
+        Ok(Self(match Foreseen::new(plan, stepwise.limit(), seed, name) {
+            Some(foreseen) => Kind::Foreseen(foreseen),
+            None => Kind::Stepwise(Box::new(stepwise)),
+        }))
     }
 
     /// Books and averages of the window that began with the link or with [`Link::restart_statistics`], up to `now`, to
     /// which the host has driven the link.
     pub fn statistics(&self, now: Timestamp) -> LinkStatistics {
-        let counts = self.queue.counts();
-        let drops = Drops { tail: counts.tail, early: counts.early, age: counts.age, ..Drops::default() };
-        self.meter_at(now).statistics(drops, counts.marks, self.inside())
-    }
-
-    /// The meter with the capacity that an idle link has not yet counted.
-    fn meter_at(&self, now: Timestamp) -> Meter {
-        let mut meter = self.meter.clone();
-        let mut level = self.level();
-        match &self.server {
-            Server::Rate(server) => {
-                let mut capacity = server.capacity.clone();
-                while let Some(at) = capacity.next_change().filter(|&at| at <= now) {
-                    meter.pass(at, level);
-                    capacity.change();
-                    level.rate = capacity.rate();
-                }
-            }
-            Server::Slots(server) => {
-                let mut calendar = server.calendar.clone();
-                while let Some(at) = calendar.next().filter(|&at| at <= now) {
-                    meter.offer(calendar.take(at).left(), DataSize::ZERO);
-                }
-            }
-        }
-        meter.pass(now, level);
-        meter
+        each!(&self.0, link => link.statistics(now))
     }
 
     /// Begins a new window at `now`, as at the end of a warm-up.
     pub fn restart_statistics(&mut self, now: Timestamp) {
-        self.advance(now);
-        self.queue.take_counts();
-        self.meter = Meter::new(now, self.inside(), self.level());
+        each!(&mut self.0, link => link.restart_statistics(now));
     }
 
     /// The present rate, zero in an outage; where a trace gives opportunities, their mean rate.
     pub fn rate(&self) -> Bitrate {
-        self.server.rate()
+        each!(&self.0, link => link.rate())
     }
 
-    /// The queue, for a look at its length.
-    pub fn queue(&self) -> &Queue<P> {
-        &self.queue
-    }
-
-    /// Packets waiting, in service, or flying.
-    pub fn inside(&self) -> u64 {
-        let at_server = [self.held(), self.server.packet()].into_iter().flatten().count();
-        (self.queue.len() + at_server + self.pipe.len()) as u64
-    }
-
-    /// The packet that waits for tokens.
-    fn held(&self) -> Option<&Packet<P>> {
-        self.shaper.as_ref().and_then(Shaper::held)
-    }
-
-    /// Packets and octets that wait, for the server or for tokens.
-    fn waiting(&self) -> (u64, DataSize) {
-        let (packets, size) = (self.queue.len() as u64, self.queue.size());
-        self.held().map_or((packets, size), |held| (packets + 1, size + held.size))
-    }
-
-    fn level(&self) -> Level {
-        let (packets, size) = self.waiting();
-        Level {
-            packets,
-            size,
-            rate: match &self.server {
-                Server::Rate(server) => server.rate(),
-                // Capacity comes in pieces, which are counted as they come.
-                Server::Slots(_) => Bitrate::ZERO,
-            },
-            is_busy: self.server.packet().is_some(),
+    /// Packets and octets that wait at `now`, to which the host has driven the link; the packet in service does not.
+    pub fn waiting(&self, now: Timestamp) -> (u64, DataSize) {
+        match &self.0 {
+            Kind::Foreseen(link) => link.waiting(now),
+            Kind::Stepwise(link) => link.waiting(),
         }
     }
 
-    /// Does all that is due up to `now`, each at its own instant.
-    fn advance(&mut self, now: Timestamp) {
-        while let Some((at, event)) = self.next_event().filter(|(at, _)| *at <= now) {
-            self.meter.pass(at, self.level());
-            match event {
-                Event::ServiceEnds => self.end_service(at),
-                Event::RateChanges => self.change_rate(at),
-                Event::TokensSuffice => self.start_service(at, true),
-                Event::Opportunity => self.take_opportunity(at),
-            }
-        }
-        self.meter.pass(now, self.level());
-    }
-
-    /// What happens next by itself.
-    fn next_event(&self) -> Option<(Timestamp, Event)> {
-        let server = self.server.next_event();
-        match &self.shaper {
-            Some(shaper) if self.server.is_free() => {
-                let tokens = shaper.due().map(|at| (at, Event::TokensSuffice));
-                [server, tokens].into_iter().flatten().min_by_key(|(at, _)| *at)
-            }
-            _ => server,
+    /// Packets waiting, in service, or flying at `now`, to which the host has driven the link.
+    pub fn inside(&self, now: Timestamp) -> u64 {
+        match &self.0 {
+            Kind::Foreseen(link) => link.inside(now),
+            Kind::Stepwise(link) => link.inside(),
         }
     }
 
-    /// What happens inside is done as of its own instant, however late: where it is certain that and when the packet
-    /// in service will arrive, the host is wanted no sooner.
-    fn host_wanted_at(&self, at: Timestamp, event: Event) -> Timestamp {
-        let is_lossless = !matches!(self.loss, Some((_, LossPlace::Exit)));
-        match self.pipe.constant_delay() {
-            Some(delay) if event == Event::ServiceEnds && is_lossless => at + delay,
-            _ => at,
+    /// True where the fate of a packet is known when it comes.
+    pub const fn foresees(&self) -> bool {
+        matches!(self.0, Kind::Foreseen(_))
+    }
+
+    /// A packet comes at `at`, which may lie ahead of the host's present as long as no other comes before it; what
+    /// becomes of it, waiting time and all. The host delivers it itself or hands it back to be [held](Self::hold).
+    /// `None`, and nothing happened: this link [foresees](Self::foresees) nothing.
+    pub fn foresee(&mut self, at: Timestamp, packet: &mut Packet<P>) -> Option<Fate> {
+        match &mut self.0 {
+            Kind::Foreseen(link) => Some(link.foresee(at, packet)),
+            Kind::Stepwise(_) => None,
         }
     }
 
-    fn end_service(&mut self, now: Timestamp) {
-        let Server::Rate(server) = &mut self.server else { return };
-        let Some((packet, rate)) = server.finish() else { return };
-        self.send(now, packet, rate);
-        self.start_service(now, false);
-    }
-
-    fn change_rate(&mut self, now: Timestamp) {
-        let Server::Rate(server) = &mut self.server else { return };
-        server.change(now);
-        self.start_service(now, true);
-    }
-
-    fn start_service(&mut self, now: Timestamp, was_idle: bool) {
-        let Server::Rate(server) = &mut self.server else { return };
-        if !server.is_free() {
-            return;
-        }
-        let packet = match &mut self.shaper {
-            None => self.queue.dequeue(now),
-            Some(shaper) => shaper.next(now, || self.queue.dequeue(now)),
-        };
-        if let Some(packet) = packet {
-            server.start(now, packet, was_idle);
+    /// Keeps a packet whose arrival was foreseen until then, as if it had been handled here. Packets are held in the
+    /// order in which they came.
+    pub fn hold(&mut self, arrival: Timestamp, packet: Packet<P>) {
+        if let Kind::Foreseen(link) = &mut self.0 {
+            link.hold(arrival, packet);
         }
     }
 
-    /// Sends as many packets, and pieces of them, as fit.
-    fn take_opportunity(&mut self, now: Timestamp) {
-        let Server::Slots(server) = &mut self.server else { return };
-        let mut opportunity = server.calendar.take(now);
-        let offered = opportunity.left();
-        while opportunity.is_open() {
-            let Server::Slots(server) = &mut self.server else { return };
-            if server.packet().is_none() {
-                match self.queue.dequeue(now) {
-                    Some(packet) => server.start(packet),
-                    None => break,
-                }
-            }
-            let rate = server.mean_rate();
-            if let Some(packet) = server.send(&mut opportunity) {
-                self.send(now, packet, rate);
-            }
+    /// The first packet that is [held](Self::hold) and when it arrives.
+    pub fn held(&self) -> Option<(Timestamp, &Packet<P>)> {
+        match &self.0 {
+            Kind::Foreseen(link) => link.held(),
+            Kind::Stepwise(_) => None,
         }
-        self.meter.offer(offered, offered - opportunity.left());
-    }
-
-    /// Sends a packet that has been served at `rate` on its way, unless the channel takes it.
-    fn send(&mut self, now: Timestamp, packet: Packet<P>, rate: Bitrate) {
-        if let Some(packet) = self.survivor(now, LossPlace::Exit, packet) {
-            self.pipe.push(now, packet, rate);
-        }
-    }
-
-    /// The packet, unless the channel takes it at this place.
-    fn survivor(&mut self, now: Timestamp, here: LossPlace, packet: Packet<P>) -> Option<Packet<P>> {
-        let Some((loss, place)) = &mut self.loss else { return Some(packet) };
-        if *place != here || !loss.takes(now) {
-            return Some(packet);
-        }
-        self.meter.lose();
-        self.dropped.push_back(Dropped { at: now, cause: DropCause::Channel, packet });
-        None
-    }
-
-    /// The packet, unless the policer has no token for it.
-    fn conforming(&mut self, now: Timestamp, packet: Packet<P>) -> Option<Packet<P>> {
-        let Some(policer) = &mut self.policer else { return Some(packet) };
-        if policer.take(now, packet.size) {
-            return Some(packet);
-        }
-        self.meter.police();
-        self.dropped.push_back(Dropped { at: now, cause: DropCause::Policer, packet });
-        None
-    }
-
-    fn forget_dropped(&mut self) {
-        self.dropped.clear();
-        self.queue.forget_dropped();
     }
 }
 
 impl<P: std::fmt::Debug + Send> Node<P> for Link<P> {
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>) {
         debug_assert_eq!(port, Self::IN);
-        self.forget_dropped();
-        self.advance(now);
-        self.meter.arrive(packet.size);
-        let Some(packet) = self.survivor(now, LossPlace::Entry, packet) else { return };
-        let Some(packet) = self.conforming(now, packet) else { return };
-        let in_service = self.server.packet().or(self.held()).map(|packet| packet.size);
-        self.queue.enqueue(now, packet, Transmitter { in_service, rate: self.server.rate() });
-        self.start_service(now, true);
-        let (packets, size) = self.waiting();
-        self.meter.peak(packets, size);
+        each!(&mut self.0, link => link.handle_packet(now, packet));
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        self.forget_dropped();
-        self.advance(now);
+        each!(&mut self.0, link => link.handle_timeout(now));
     }
 
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<P>)> {
-        let packet = self.pipe.pop(now)?;
-        self.meter.deliver(packet.size);
-        Some((Self::OUT, packet))
+        each!(&mut self.0, link => link.poll_packet(now)).map(|packet| (Self::OUT, packet))
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        let is_idle = self.server.packet().is_none() && self.waiting().0 == 0;
-        // An idle link takes its changes of rate and its opportunities when the next packet comes.
-        let event = if is_idle { None } else { self.next_event() };
-        earlier(event.map(|(at, event)| self.host_wanted_at(at, event)), self.pipe.next_arrival())
+        each!(&self.0, link => link.poll_timeout())
     }
 
     fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        self.queue.poll_dropped().or_else(|| self.dropped.pop_front())
+        each!(&mut self.0, link => link.poll_dropped())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LinkConfig;
+    use proptest::prelude::*;
+    use seaway_units::{Ecn, TimeDelta};
+
+    fn host(
+        mut link: Link<usize>,
+        sends: &[(i64, u64)],
+    ) -> (Vec<(Timestamp, Packet<usize>)>, Vec<Dropped<usize>>, String) {
+        let (mut delivered, mut dropped, mut books) = (Vec::new(), Vec::new(), String::new());
+        let mut now = Timestamp::ZERO;
+        for (index, &(gap, bytes)) in sends.iter().enumerate() {
+            now += TimeDelta::from_micros(gap);
+            while let Some(due) = link.poll_timeout().filter(|due| *due <= now) {
+                link.handle_timeout(due);
+                delivered
+                    .extend(std::iter::from_fn(|| link.poll_packet(due)).map(|(_, packet)| (due, packet)));
+                dropped.extend(std::iter::from_fn(|| link.poll_dropped()));
+            }
+            link.handle_packet(
+                now,
+                Link::<usize>::IN,
+                Packet::new(DataSize::from_bytes(bytes), Ecn::NotEct, index),
+            );
+            dropped.extend(std::iter::from_fn(|| link.poll_dropped()));
+            if index == sends.len() / 2 {
+                link.restart_statistics(now);
+            }
+        }
+        // When all is over the books must agree; on the way a loss is known earlier.
+        let end = now + TimeDelta::from_secs(3600);
+        while let Some(due) = link.poll_timeout() {
+            link.handle_timeout(due);
+            delivered.extend(std::iter::from_fn(|| link.poll_packet(due)).map(|(_, packet)| (due, packet)));
+            dropped.extend(std::iter::from_fn(|| link.poll_dropped()));
+        }
+        link.handle_timeout(end);
+        let mut statistics = link.statistics(end);
+        // What was inside at the restart and is lost later is known to be so already.
+        statistics.carried_in = 0;
+        statistics.drops.channel = 0;
+        books.push_str(&format!("{statistics:?}"));
+        dropped.sort_by_key(|dropped| (dropped.packet.payload, dropped.at));
+        (delivered, dropped, books)
+    }
+
+    proptest! {
+        /// Known beforehand or found out step by step: the same packets arrive at the same instants after the same
+        /// waiting, the same are dropped, and queue and server have been as long and as busy.
+        #[test]
+        fn foresight_is_what_happens(
+            extra in prop::sample::select(vec![
+                "", "loss = { kind = 'independent', rate = 0.2 }\n", "policer = { rate = '500 kbit/s', burst = '4 kB' }\n",
+                "loss = { kind = 'gilbert-elliott', mean = 0.1, burst = 3, per = 'ms' }\n",
+                "loss = { kind = 'independent', rate = 0.2, at = 'entry' }\n", "jitter = { kind = 'rfc8868', std = '5 ms' }\n",
+            ]),
+            queue in prop::sample::select(vec!["packets = 4", "packets_waiting = 3", "bytes = '4 kB'", "time = '9 ms'"]),
+            rate in prop::sample::select(vec!["2 Mbit/s", "1777773 bit/s"]),
+            sends in prop::collection::vec((0_i64..6000, 40_u64..1501), 1..80),
+        ) {
+            let text = format!("rate = '{rate}'\ndelay = '7 ms'\n{extra}queue = {{ kind = 'drop-tail', {queue} }}");
+            let plan = toml::from_str::<LinkConfig>(&text).unwrap().plan().unwrap();
+            let link = Link::new(&plan, 1, "link").unwrap();
+            prop_assert!(link.foresees());
+            let stepwise = Link(Kind::Stepwise(Box::new(Stepwise::new(&plan, 1, "link").unwrap())));
+            prop_assert_eq!(host(link, &sends), host(stepwise, &sends));
+        }
     }
 }

@@ -16,6 +16,11 @@ impl Count {
         self.packets += 1;
         self.size += size;
     }
+
+    /// What was added to `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self { packets: self.packets - before.packets, size: self.size.saturating_sub(before.size) }
+    }
 }
 
 /// A link's books and averages over the window from `since` to `until`.
@@ -71,6 +76,17 @@ impl Drops {
     /// Those for want of room, of time, or of tokens: no active queue management, and not the channel.
     pub const fn queue(&self) -> u64 {
         self.tail + self.age + self.policer
+    }
+
+    /// What was added to `before`.
+    pub(crate) const fn since(self, before: Self) -> Self {
+        Self {
+            tail: self.tail - before.tail,
+            early: self.early - before.early,
+            age: self.age - before.age,
+            policer: self.policer - before.policer,
+            channel: self.channel - before.channel,
+        }
     }
 
     /// All of them.

@@ -100,7 +100,7 @@ impl Relay {
     fn snapshot(&self, now: Timestamp) -> RelaySnapshot {
         let path = &self.sides[0].path;
         let capacity = path.iter().map(Link::rate).min().unwrap_or(Bitrate::MAX);
-        let waits = path.iter().map(|link| link.rate().time_to_send(link.queue().size()));
+        let waits = path.iter().map(|link| link.rate().time_to_send(link.waiting(self.last).1));
         RelaySnapshot { at: now, capacity, queue_delay: waits.sum(), links: self.statistics() }
     }
 

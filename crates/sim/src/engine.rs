@@ -3,7 +3,7 @@
 use crate::cell::Addressed;
 use crate::schedule::Schedule;
 use crate::topology::{ElementId, Hop, Place, Topology};
-use seaway_link::{Dropped, Link, Node, Packet, Port};
+use seaway_link::{Dropped, Fate, Link, Node, Packet, Port};
 use seaway_units::Timestamp;
 
 /// What a packet carries inside the simulator: its way, and the agents' own payload.
@@ -105,9 +105,12 @@ impl<P> Observer<P> for () {}
 
 /// A discrete-event simulator of nodes that exchange packets.
 ///
-/// Time is in integer nanoseconds. Events that fall on one instant are taken in the order in which they were
-/// set, so a run is a pure function of what was put in: the same on any platform. In the steady state nothing
-/// is allocated for a packet.
+/// Time is in integer nanoseconds. Events that fall on one instant are taken in the order of their elements and
+/// agents: elements first, each in the order they were added. So a run is a pure function of what was put in: the
+/// same on any platform, and the same in one piece or in many. In the steady state nothing is allocated for a packet.
+///
+/// A packet is taken ahead of time through links that [foresee](Link::foresees) its fate, as far as nobody else's
+/// packets can come between: a chain of such links is one event.
 ///
 /// `P` is what packets carry, opaque to everything here; `A` the agents (an enum keeps them free of indirect
 /// calls, `Box<dyn Node<P>>` keeps them open); `O` the observer.
@@ -119,10 +122,26 @@ pub struct Engine<P, A, O = ()> {
     routes: Vec<Route>,
     /// The route behind each port of each agent.
     ports: Vec<Vec<Option<RouteId>>>,
+    /// What comes before each element.
+    feeders: Vec<Feeders>,
     schedule: Schedule,
     observer: O,
     now: Timestamp,
+    /// How far the present run goes: nothing is taken ahead beyond it.
+    horizon: Timestamp,
+    /// Something was added or changed from outside since the last run.
+    is_changed: bool,
     events: u64,
+}
+
+/// Whose packets come into an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Feeders {
+    Nobody,
+    /// This element alone.
+    One(ElementId),
+    /// Agents, or several elements.
+    Many,
 }
 
 impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
@@ -134,9 +153,12 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             agents: Vec::new(),
             routes: Vec::new(),
             ports: Vec::new(),
+            feeders: Vec::new(),
             schedule: Schedule::default(),
             observer,
             now: Timestamp::ZERO,
+            horizon: Timestamp::ZERO,
+            is_changed: true,
             events: 0,
         }
     }
@@ -169,12 +191,15 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     }
 
     fn add_element(&mut self, element: Element<P>) -> ElementId {
+        self.is_changed = true;
         self.elements.push(element);
+        self.feeders.push(Feeders::Nobody);
         ElementId(self.elements.len() as u32 - 1)
     }
 
     /// Adds an agent. It is driven from the next [`run_until`](Self::run_until) on.
     pub fn add_agent(&mut self, agent: A) -> AgentId {
+        self.is_changed = true;
         self.agents.push(agent);
         self.ports.push(Vec::new());
         AgentId(self.agents.len() as u32 - 1)
@@ -184,6 +209,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     /// another place. `None` where no way leads there.
     pub fn connect(&mut self, from: (AgentId, Port, Place), to: (AgentId, Port, Place)) -> Option<RouteId> {
         let hops = self.topology.shortest(from.2, to.2)?;
+        self.note_feeders(&hops);
         self.routes.push(Route { hops, to: (to.0, to.1) });
         let route = RouteId(self.routes.len() as u32 - 1);
         let ports = &mut self.ports[from.0.0 as usize];
@@ -193,6 +219,19 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         }
         ports[port] = Some(route);
         Some(route)
+    }
+
+    fn note_feeders(&mut self, hops: &[Hop]) {
+        let mut before = None;
+        for hop in hops {
+            let feeders = &mut self.feeders[hop.element.0 as usize];
+            *feeders = match (*feeders, before) {
+                (Feeders::Nobody, Some(before)) => Feeders::One(before),
+                (Feeders::One(known), Some(before)) if known == before => *feeders,
+                _ => Feeders::Many,
+            };
+            before = Some(hop.element);
+        }
     }
 
     /// The elements along a route, in order.
@@ -210,6 +249,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
 
     /// The link behind `element`, to be changed between two runs; `None` for a cell.
     pub fn link_mut(&mut self, element: ElementId) -> Option<&mut Link<Envelope<P>>> {
+        self.is_changed = true;
         match &mut self.elements[element.0 as usize] {
             Element::Link(link) => Some(link),
             Element::Cell(_) => None,
@@ -223,6 +263,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
 
     /// An agent, to be changed between two runs.
     pub fn agent_mut(&mut self, id: AgentId) -> &mut A {
+        self.is_changed = true;
         &mut self.agents[id.0 as usize]
     }
 
@@ -241,15 +282,21 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         self.now
     }
 
-    /// Wake-ups and deliveries so far.
+    /// Wake-ups of agents, packets that came into an element and packets delivered so far.
     pub const fn events(&self) -> u64 {
         self.events
     }
 
     /// Lets everything happen up to and including `end`.
     pub fn run_until(&mut self, end: Timestamp) {
-        for node in 0..self.elements.len() + self.agents.len() {
-            self.settle(node as u32);
+        self.horizon = end;
+        for element in 0..self.elements.len() {
+            self.take_ahead(element);
+        }
+        if std::mem::take(&mut self.is_changed) {
+            for node in 0..self.elements.len() + self.agents.len() {
+                self.settle(node as u32);
+            }
         }
         while let Some((at, node)) = self.schedule.first() {
             if at > end {
@@ -257,15 +304,30 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             }
             debug_assert!(at >= self.now, "time ran back: {at} after {}", self.now);
             self.now = at.max(self.now);
-            self.events += 1;
             match self.element_or_agent(node) {
                 Ok(element) => self.elements[element].handle_timeout(self.now),
-                Err(agent) => self.agents[agent].handle_timeout(self.now),
+                Err(agent) => {
+                    self.events += 1;
+                    self.agents[agent].handle_timeout(self.now);
+                }
             }
             self.settle(node);
         }
         self.now = end.max(self.now);
         self.catch_up();
+    }
+
+    /// Carries on what a link has held since the last run and the present one may take ahead of time: before any
+    /// other packet is.
+    fn take_ahead(&mut self, element: usize) {
+        while let Element::Link(link) = &self.elements[element]
+            && let Some((arrival, packet)) = link.held().filter(|(arrival, _)| *arrival <= self.horizon)
+            && self.may_go_ahead(ElementId(element as u32), packet)
+            && let Element::Link(link) = &mut self.elements[element]
+            && let Some((_, packet)) = link.poll_packet(arrival)
+        {
+            self.forward(arrival, packet);
+        }
     }
 
     /// What happens inside elements without a packet leaving is done by now, for those who look.
@@ -297,7 +359,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             self.observer.on_dropped(ElementId(element as u32), &dropped);
         }
         while let Some(packet) = self.elements[element].poll_packet(self.now) {
-            self.forward(packet);
+            self.forward(self.now, packet);
         }
         self.elements[element].poll_timeout()
     }
@@ -310,27 +372,69 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             let sent = self.now;
             let packet = packet.map(|payload| Envelope { route, hop: 0, leave: Port(0), sent, payload });
             self.observer.on_sent(self.now, &packet);
-            self.forward(packet);
+            self.forward(self.now, packet);
         }
         self.agents[agent].poll_timeout()
     }
 
-    /// Takes a packet into the next element of its way, or to its agent at the end of it.
-    fn forward(&mut self, mut packet: Packet<Envelope<P>>) {
-        self.events += 1;
-        let route = &self.routes[packet.payload.route.0 as usize];
-        if let Some(&hop) = route.hops.get(usize::from(packet.payload.hop)) {
+    /// Takes a packet into the next element of its way, or to its agent at the end of it. `at` lies ahead of the
+    /// present only where the next element is fed by the one it comes from alone.
+    fn forward(&mut self, mut at: Timestamp, mut packet: Packet<Envelope<P>>) {
+        loop {
+            self.events += 1;
+            let route = &self.routes[packet.payload.route.0 as usize];
+            let index = usize::from(packet.payload.hop);
+            let Some(&hop) = route.hops.get(index) else { return self.deliver(route.to, packet) };
             packet.payload.hop += 1;
             packet.payload.leave = Port(hop.leave);
-            let element = hop.element.0;
-            self.elements[element as usize].handle_packet(self.now, Port(hop.enter), packet);
-            self.settle(element);
-        } else {
-            let (agent, port) = route.to;
-            self.observer.on_delivered(self.now, &packet);
-            let packet = packet.map(|envelope| envelope.payload);
-            self.agents[agent.0 as usize].handle_packet(self.now, port, packet);
-            self.settle(self.elements.len() as u32 + agent.0);
+            let element = hop.element.0 as usize;
+            let Element::Link(link) = &mut self.elements[element] else {
+                return self.enter(element, Port(hop.enter), packet);
+            };
+            match link.foresee(at, &mut packet) {
+                None => return self.enter(element, Port(hop.enter), packet),
+                Some(Fate::Dropped { at, cause }) => {
+                    return self.observer.on_dropped(hop.element, &Dropped { at, cause, packet });
+                }
+                Some(Fate::Arrives(arrival)) => {
+                    let is_first = link.held().is_none();
+                    if is_first && arrival <= self.horizon && self.may_go_ahead(hop.element, &packet) {
+                        at = arrival;
+                        continue;
+                    }
+                    let Element::Link(link) = &mut self.elements[element] else { return };
+                    link.hold(arrival, packet);
+                    if is_first {
+                        self.schedule.set(hop.element.0, Some(arrival));
+                    }
+                    return;
+                }
+            }
         }
+    }
+
+    /// True where what leaves link `from` is all that comes into link `to`, and `to` may have it ahead of time.
+    fn feeds_alone(&self, from: ElementId, to: ElementId) -> bool {
+        self.feeders[to.0 as usize] == Feeders::One(from)
+            && matches!(&self.elements[to.0 as usize], Element::Link(link) if link.foresees())
+    }
+
+    /// True where the next element on the way of a packet that leaves `from` may have it ahead of time.
+    fn may_go_ahead(&self, from: ElementId, packet: &Packet<Envelope<P>>) -> bool {
+        let route = &self.routes[packet.payload.route.0 as usize];
+        let next = route.hops.get(usize::from(packet.payload.hop));
+        next.is_some_and(|next| self.feeds_alone(from, next.element))
+    }
+
+    fn enter(&mut self, element: usize, port: Port, packet: Packet<Envelope<P>>) {
+        self.elements[element].handle_packet(self.now, port, packet);
+        self.settle(element as u32);
+    }
+
+    fn deliver(&mut self, (agent, port): (AgentId, Port), packet: Packet<Envelope<P>>) {
+        self.observer.on_delivered(self.now, &packet);
+        let packet = packet.map(|envelope| envelope.payload);
+        self.agents[agent.0 as usize].handle_packet(self.now, port, packet);
+        self.settle(self.elements.len() as u32 + agent.0);
     }
 }

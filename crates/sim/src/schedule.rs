@@ -4,27 +4,25 @@ use seaway_units::Timestamp;
 
 /// Wake-ups of a fixed set of nodes, each at most once.
 ///
-/// Two that fall on one instant come in the order in which they were set; a node that keeps its instant keeps
-/// its place. Setting costs O(log n) and, once every node has been set, no allocation.
+/// Two that fall on one instant come in the order of their numbers. Setting costs O(log n) and, once every node has
+/// been set, no allocation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schedule {
     heap: Vec<Entry>,
     /// Where each node stands in `heap`; `ABSENT` where it does not.
     places: Vec<u32>,
-    set: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     at: Timestamp,
-    order: u64,
     node: u32,
 }
 
 impl Entry {
     /// Both in one number, which compares without a branch.
     const fn key(&self) -> u128 {
-        (self.at.as_nanos() as u128) << 64 | self.order as u128
+        (self.at.as_nanos() as u128) << 32 | self.node as u128
     }
 }
 
@@ -47,25 +45,18 @@ impl Schedule {
         match (place, at) {
             (ABSENT, None) => {}
             (ABSENT, Some(at)) => {
-                let order = self.next_order();
-                self.heap.push(Entry { at, order, node });
+                self.heap.push(Entry { at, node });
                 self.rise(self.heap.len() - 1);
             }
             (place, None) => self.remove(place as usize),
             (place, Some(at)) => {
                 let place = place as usize;
                 if self.heap[place].at != at {
-                    let order = self.next_order();
-                    self.heap[place] = Entry { at, order, node };
+                    self.heap[place] = Entry { at, node };
                     self.settle(place);
                 }
             }
         }
-    }
-
-    fn next_order(&mut self) -> u64 {
-        self.set += 1;
-        self.set
     }
 
     fn remove(&mut self, place: usize) {
@@ -131,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_instants_come_in_the_order_set() {
+    fn equal_instants_come_in_the_order_of_nodes() {
         let mut schedule = Schedule::default();
         schedule.set(2, at(5));
         schedule.set(0, at(5));
@@ -142,23 +133,22 @@ mod tests {
             order.push(node);
             schedule.set(node, None);
         }
-        assert_eq!(order, [1, 2, 0]);
+        assert_eq!(order, [1, 0, 2]);
     }
 
     proptest! {
         #[test]
         fn behaves_as_an_ordered_map(steps in prop::collection::vec((0..20u32, prop::option::of(0..50u64)), 1..300)) {
             let mut schedule = Schedule::default();
-            let mut model: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
-            for (index, (node, nanos)) in steps.into_iter().enumerate() {
+            let mut model: BTreeMap<u32, u64> = BTreeMap::new();
+            for (node, nanos) in steps {
                 schedule.set(node, nanos.map(Timestamp::from_nanos));
                 match nanos {
                     None => { model.remove(&node); }
-                    Some(nanos) if model.get(&node).is_some_and(|known| known.0 == nanos) => {}
-                    Some(nanos) => { model.insert(node, (nanos, index)); }
+                    Some(nanos) => { model.insert(node, nanos); }
                 }
-                let expected = model.iter().min_by_key(|(_, key)| **key);
-                let expected = expected.map(|(node, key)| (Timestamp::from_nanos(key.0), *node));
+                let expected = model.iter().map(|(node, nanos)| (*nanos, *node)).min();
+                let expected = expected.map(|(nanos, node)| (Timestamp::from_nanos(nanos), node));
                 prop_assert_eq!(schedule.first(), expected);
             }
         }

@@ -138,7 +138,7 @@ proptest! {
         let talker = Talker::new(count, TimeDelta::from_micros(gap), size);
         let (mut world, _, links) = chain(talker, Bitrate::from_kbps(kbps), packets, loss);
         world.run_until(Timestamp::from_nanos(until * 1_000_000));
-        let inside: u64 = links.iter().map(|&id| world.link(id).unwrap().inside()).sum();
+        let inside: u64 = links.iter().map(|&id| world.link(id).unwrap().inside(world.now())).sum();
         let books = world.observer();
         prop_assert_eq!(books.sent, books.delivered + books.dropped + inside);
     }

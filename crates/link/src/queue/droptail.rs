@@ -18,6 +18,11 @@ impl<P> DropTail<P> {
         Self { fifo: Fifo::new(), limit, lifetime, drop_front }
     }
 
+    /// The limit, where that is all there is.
+    pub(super) const fn plain_limit(&self) -> Option<Limit> {
+        if self.drop_front || self.lifetime.is_some() { None } else { Some(self.limit) }
+    }
+
     pub(super) fn enqueue(
         &mut self,
         now: Timestamp,

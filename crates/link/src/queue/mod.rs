@@ -24,7 +24,7 @@ pub use config::{
 use crate::node::{DropCause, Dropped, Packet};
 use crate::random::RandomStream;
 use fifo::Waiting;
-use limit::Limit;
+pub(crate) use limit::Limit;
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
@@ -97,6 +97,14 @@ impl<P> Queue<P> {
     /// Where `config` does not hold together; see [`QueueConfig::check`].
     pub fn new(config: &QueueConfig, nominal: Nominal, random: RandomStream) -> Result<Self, crate::Error> {
         Ok(Self { discipline: config.discipline(nominal)?, ledger: Ledger::new(random) })
+    }
+
+    /// The limit of a drop-tail queue that refuses what comes and never what waits.
+    pub(crate) const fn plain_limit(&self) -> Option<Limit> {
+        match &self.discipline {
+            Discipline::DropTail(queue) => queue.plain_limit(),
+            _ => None,
+        }
     }
 
     /// Takes `packet`, marks it, or drops it; room may also be made by dropping another.

@@ -198,7 +198,7 @@ fn a_shaper_spaces_packets_by_its_tokens() {
     let mut host = Host::new(&format!("{shaper}queue = {{ kind = 'drop-tail', packets = 3 }}"));
     burst(&mut host, 4, 1500);
     assert_eq!(host.dropped.len(), 1);
-    assert_eq!(host.link.inside(), 3);
+    assert_eq!(host.link.inside(host.now), 3);
     host.finish();
     assert_eq!(host.delivery_nanos(), [1_000_000, 13_000_000, 25_000_000]);
     let waited: Vec<i64> = host.delivered.iter().map(|(_, packet)| packet.waited.as_millis()).collect();

@@ -130,7 +130,7 @@ fn red_realises_its_drop_rates() {
         while sent < 40_000 {
             millis += 1.0;
             host.run_until(at_millis(millis + 0.001));
-            while host.link.queue().len() < 45 {
+            while host.link.waiting(host.now).0 < 45 {
                 host.send(at_millis(millis + 0.001), 1000, Ecn::NotEct);
                 sent += 1;
             }

@@ -61,7 +61,7 @@ fn mahimahi_without_loop_ends() {
     send(&mut host, 0.0, 3, 1500);
     host.finish();
     assert_eq!(delivery_millis(&host), [5.0, 7.0]);
-    assert_eq!(host.link.inside(), 1);
+    assert_eq!(host.link.inside(host.now), 1);
 }
 
 #[test]

@@ -1,0 +1,322 @@
+//! A link whose future is known: a drop-tail queue, one rate for good, and a pipe that keeps the order.
+//!
+//! First in, first out at a constant rate: when a packet comes it is settled when its service begins and ends, and
+//! when it arrives. Nothing has to be woken in between.
+
+use crate::bucket::TokenBucket;
+use crate::jitter::{Jitter, JitterModel};
+use crate::link::stream;
+use crate::loss::Loss;
+use crate::node::{DropCause, Dropped, Packet};
+use crate::plan::{CapacityPlan, LinkPlan, LossPlace};
+use crate::queue::{Limit, Transmitter};
+use crate::statistics::{Count, Drops, LinkStatistics};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use std::collections::VecDeque;
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It leaves at the far end at this instant.
+    Arrives(Timestamp),
+    /// It goes no further.
+    Dropped {
+        /// When that happens.
+        at: Timestamp,
+        /// Why.
+        cause: DropCause,
+    },
+}
+
+/// A link that knows the fate of a packet when it comes.
+#[derive(Debug, Clone)]
+pub(crate) struct Foreseen<P> {
+    rate: Bitrate,
+    delay: TimeDelta,
+    limit: Limit,
+    policer: Option<TokenBucket>,
+    jitter: Option<Jitter>,
+    loss: Option<(Loss, LossPlace)>,
+    /// Those that have not left yet, and a few that have, in the order of their coming.
+    passages: VecDeque<Passage>,
+    /// How many of them had begun to be served at the last arrival, and the size of the others.
+    begun: usize,
+    waiting: DataSize,
+    /// When the last of them will have been sent.
+    free_at: Timestamp,
+    /// Work left undone because service ends on a whole nanosecond, in bit·ns/s: it goes to the next packet of the
+    /// same busy period.
+    remainder: u64,
+    /// Packets that are on their way and the instants of their arrival.
+    held: VecDeque<(Timestamp, Packet<P>)>,
+    dropped: VecDeque<Dropped<P>>,
+    /// Sums since the link was made, as if every passage were over; and what they stood at when the window began.
+    sums: Sums,
+    window: Window,
+}
+
+/// One packet's way through the link.
+#[derive(Debug, Clone, Copy)]
+struct Passage {
+    starts: Timestamp,
+    ends: Timestamp,
+    /// When it arrives, or is lost.
+    leaves: Timestamp,
+    size: DataSize,
+    is_lost: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    arrivals: Count,
+    delivered: Count,
+    drops: Drops,
+    packet_nanos: u128,
+    byte_nanos: u128,
+    busy_nanos: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    since: Timestamp,
+    before: Sums,
+    carried_in: u64,
+    max_packets: u64,
+    max_size: DataSize,
+}
+
+impl<P> Foreseen<P> {
+    /// The link that `plan` describes behind a queue of this `limit`; `None` where its future depends on what comes
+    /// later.
+    pub(crate) fn new(plan: &LinkPlan, limit: Option<Limit>, seed: u64, name: &str) -> Option<Self> {
+        let stream = |part| stream(seed, name, part);
+        let CapacityPlan::Rates(schedule, _) = &plan.capacity else { return None };
+        let keeps_order = !matches!(plan.jitter, Some(JitterModel::Reordering { .. }));
+        let is_constant =
+            schedule.steps.is_empty() && plan.outages.is_empty() && schedule.initial > Bitrate::ZERO;
+        if !(keeps_order && is_constant && plan.shaper.is_none()) {
+            return None;
+        }
+        let before = Sums::default();
+        let (since, max_size) = (Timestamp::ZERO, DataSize::ZERO);
+        Some(Self {
+            rate: schedule.initial,
+            delay: plan.delay,
+            limit: limit?,
+            policer: plan.policer.map(TokenBucket::new),
+            jitter: plan.jitter.map(|model| Jitter::new(model, stream("jitter"))),
+            loss: plan.loss.clone().map(|(model, place)| (Loss::new(model, stream("loss")), place)),
+            passages: VecDeque::new(),
+            begun: 0,
+            waiting: DataSize::ZERO,
+            free_at: Timestamp::ZERO,
+            remainder: 0,
+            held: VecDeque::new(),
+            dropped: VecDeque::new(),
+            sums: before,
+            window: Window { since, before, carried_in: 0, max_packets: 0, max_size },
+        })
+    }
+
+    pub(crate) const fn rate(&self) -> Bitrate {
+        self.rate
+    }
+
+    /// What becomes of a packet that comes at `now`; its waiting is written on it.
+    pub(crate) fn foresee(&mut self, now: Timestamp, packet: &mut Packet<P>) -> Fate {
+        self.pass(now);
+        let size = packet.size;
+        self.sums.arrivals.add(size);
+        if let Some(cause) = self.refusal(now, size) {
+            return Fate::Dropped { at: now, cause };
+        }
+        let is_busy = self.free_at > now;
+        let (starts, carried) = if is_busy { (self.free_at, self.remainder) } else { (now, 0) };
+        let ends = self.serve(starts, size, carried);
+        let waits = starts.since(now);
+        packet.waited += waits;
+        self.sums.book(waits, ends.since(starts), size);
+        let is_lost = self.loses(LossPlace::Exit, ends);
+        let leaves = if is_lost { ends } else { self.arrival(ends, size) };
+        self.passages.push_back(Passage { starts, ends, leaves, size, is_lost });
+        if is_busy {
+            self.waiting += size;
+            self.window.max_packets = self.window.max_packets.max((self.passages.len() - self.begun) as u64);
+            self.window.max_size = self.window.max_size.max(self.waiting);
+        } else {
+            self.begun += 1;
+        }
+        if is_lost {
+            self.sums.drops.channel += 1;
+            return Fate::Dropped { at: ends, cause: DropCause::Channel };
+        }
+        self.sums.delivered.add(size);
+        Fate::Arrives(leaves)
+    }
+
+    /// Notes who has begun to be served by `now`, and forgets who has left.
+    fn pass(&mut self, now: Timestamp) {
+        while let Some(passage) = self.passages.get(self.begun).filter(|passage| passage.starts <= now) {
+            self.waiting -= passage.size;
+            self.begun += 1;
+        }
+        while self.begun > 0 && self.passages.front().is_some_and(|passage| passage.leaves <= now) {
+            self.passages.pop_front();
+            self.begun -= 1;
+        }
+    }
+
+    /// Why a packet does not even join those that wait.
+    fn refusal(&mut self, now: Timestamp, size: DataSize) -> Option<DropCause> {
+        if self.loss.is_some() && self.loses(LossPlace::Entry, now) {
+            self.sums.drops.channel += 1;
+            return Some(DropCause::Channel);
+        }
+        if self.policer.as_mut().is_some_and(|policer| !policer.take(now, size)) {
+            self.sums.drops.policer += 1;
+            return Some(DropCause::Policer);
+        }
+        let newest = self.begun.checked_sub(1).and_then(|index| self.passages.get(index));
+        let in_service = newest.filter(|passage| passage.ends > now).map(|passage| passage.size);
+        let transmitter = Transmitter { in_service, rate: self.rate };
+        let packets = self.passages.len() - self.begun + 1;
+        if !self.limit.holds(packets, self.waiting + size, transmitter) {
+            self.sums.drops.tail += 1;
+            return Some(DropCause::Tail);
+        }
+        None
+    }
+
+    fn loses(&mut self, here: LossPlace, at: Timestamp) -> bool {
+        self.loss.as_mut().is_some_and(|(loss, place)| *place == here && loss.takes(at))
+    }
+
+    /// When service that begins at `starts` ends; the server is taken until then.
+    fn serve(&mut self, starts: Timestamp, size: DataSize, carried: u64) -> Timestamp {
+        let rate = self.rate.as_bps();
+        let work = u128::from(size.as_bits()) * 1_000_000_000 + u128::from(carried);
+        // The first branch is a plain machine division; it holds for packets below 2 GB.
+        let (nanos, remainder) = match u64::try_from(work) {
+            Ok(work) => (work / rate, work % rate),
+            Err(_) => {
+                let nanos = u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX);
+                (nanos, (work % u128::from(rate)) as u64)
+            }
+        };
+        self.remainder = remainder;
+        self.free_at = starts + TimeDelta::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
+        self.free_at
+    }
+
+    fn arrival(&mut self, sent: Timestamp, size: DataSize) -> Timestamp {
+        let unvaried = sent + self.delay;
+        match &mut self.jitter {
+            None => unvaried,
+            Some(jitter) => jitter.arrival(unvaried, self.rate.time_to_send(size).unwrap_or_default()),
+        }
+    }
+
+    pub(crate) fn hold(&mut self, arrival: Timestamp, packet: Packet<P>) {
+        debug_assert!(self.held.back().is_none_or(|(last, _)| *last <= arrival), "overtaken");
+        self.held.push_back((arrival, packet));
+    }
+
+    pub(crate) fn held(&self) -> Option<(Timestamp, &Packet<P>)> {
+        self.held.front().map(|(arrival, packet)| (*arrival, packet))
+    }
+
+    pub(crate) fn handle_packet(&mut self, now: Timestamp, mut packet: Packet<P>) {
+        self.dropped.clear();
+        match self.foresee(now, &mut packet) {
+            Fate::Arrives(arrival) => self.hold(arrival, packet),
+            Fate::Dropped { at, cause } => self.dropped.push_back(Dropped { at, cause, packet }),
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, _now: Timestamp) {
+        self.dropped.clear();
+    }
+
+    pub(crate) fn poll_packet(&mut self, now: Timestamp) -> Option<Packet<P>> {
+        if self.poll_timeout()? > now {
+            return None;
+        }
+        self.held.pop_front().map(|(_, packet)| packet)
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
+        self.held.front().map(|(arrival, _)| *arrival)
+    }
+
+    pub(crate) fn poll_dropped(&mut self) -> Option<Dropped<P>> {
+        self.dropped.pop_front()
+    }
+
+    /// Packets and octets that wait at `now`, which is no earlier than the last arrival.
+    pub(crate) fn waiting(&self, now: Timestamp) -> (u64, DataSize) {
+        let waiting = self.passages.iter().skip(self.begun).filter(|passage| passage.starts > now);
+        waiting.fold((0, DataSize::ZERO), |(packets, size), passage| (packets + 1, size + passage.size))
+    }
+
+    pub(crate) fn inside(&self, now: Timestamp) -> u64 {
+        let inside = |passage: &&Passage| passage.leaves > now && !passage.is_lost;
+        self.passages.iter().filter(inside).count() as u64
+    }
+
+    /// The sums up to `now`: what of each passage lies beyond is taken off.
+    fn sums(&self, now: Timestamp) -> Sums {
+        let mut sums = self.sums;
+        for passage in &self.passages {
+            let still_waits = passage.starts.since(now).as_nanos() as u128;
+            sums.packet_nanos -= still_waits;
+            sums.byte_nanos -= still_waits * u128::from(passage.size.as_bytes());
+            sums.busy_nanos -= passage.ends.since(passage.starts.max(now)).as_nanos() as u64;
+            if passage.leaves > now && !passage.is_lost {
+                sums.delivered.packets -= 1;
+                sums.delivered.size -= passage.size;
+            }
+        }
+        sums
+    }
+
+    pub(crate) fn restart_statistics(&mut self, now: Timestamp) {
+        let (max_packets, max_size) = self.waiting(now);
+        let before = self.sums(now);
+        self.window = Window { since: now, before, carried_in: self.inside(now), max_packets, max_size };
+    }
+
+    pub(crate) fn statistics(&self, now: Timestamp) -> LinkStatistics {
+        let Window { since, before, carried_in, max_packets, max_size } = self.window;
+        let until = now.max(since);
+        let sums = self.sums(until);
+        let span = until.since(since).as_nanos() as f64;
+        let mean = |integral: u128| if span > 0.0 { integral as f64 / span } else { 0.0 };
+        let rate = u128::from(self.rate.as_bps());
+        let used = u128::from(sums.busy_nanos - before.busy_nanos) * rate;
+        let offered = until.since(since).as_nanos() as u128 * rate;
+        LinkStatistics {
+            since,
+            until,
+            carried_in,
+            arrivals: sums.arrivals.since(before.arrivals),
+            delivered: sums.delivered.since(before.delivered),
+            drops: sums.drops.since(before.drops),
+            marks: 0,
+            inside: self.inside(until),
+            utilisation: if offered > 0 { used as f64 / offered as f64 } else { 0.0 },
+            waiting_mean: mean(sums.packet_nanos - before.packet_nanos),
+            waiting_max: max_packets,
+            waiting_bytes_mean: mean(sums.byte_nanos - before.byte_nanos),
+            waiting_bytes_max: max_size,
+        }
+    }
+}
+
+impl Sums {
+    fn book(&mut self, waits: TimeDelta, service: TimeDelta, size: DataSize) {
+        let waits = waits.as_nanos() as u128;
+        self.packet_nanos += waits;
+        self.byte_nanos += waits * u128::from(size.as_bytes());
+        self.busy_nanos += service.as_nanos() as u64;
+    }
+}
