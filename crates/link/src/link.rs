@@ -23,7 +23,7 @@ pub struct Link<P>(Kind<P>);
 
 #[derive(Debug, Clone)]
 enum Kind<P> {
-    Foreseen(Foreseen<P>),
+    Foreseen(Box<Foreseen<P>>),
     Stepwise(Box<Stepwise<P>>),
 }
 
@@ -56,7 +56,7 @@ impl<P> Link<P> {
         // The general form checks the plan, whichever form is used.
         let stepwise = Stepwise::new(plan, seed, name)?;
         Ok(Self(match Foreseen::new(plan, stepwise.limit(), seed, name) {
-            Some(foreseen) => Kind::Foreseen(foreseen),
+            Some(foreseen) => Kind::Foreseen(Box::new(foreseen)),
             None => Kind::Stepwise(Box::new(stepwise)),
         }))
     }
@@ -155,10 +155,9 @@ mod tests {
     use proptest::prelude::*;
     use seaway_units::{Ecn, TimeDelta};
 
-    fn host(
-        mut link: Link<usize>,
-        sends: &[(i64, u64)],
-    ) -> (Vec<(Timestamp, Packet<usize>)>, Vec<Dropped<usize>>, String) {
+    type Deliveries = Vec<(Timestamp, Packet<usize>)>;
+
+    fn host(mut link: Link<usize>, sends: &[(i64, u64)]) -> (Deliveries, Vec<Dropped<usize>>, String) {
         let (mut delivered, mut dropped, mut books) = (Vec::new(), Vec::new(), String::new());
         let mut now = Timestamp::ZERO;
         for (index, &(gap, bytes)) in sends.iter().enumerate() {

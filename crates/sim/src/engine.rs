@@ -56,7 +56,7 @@ struct Route {
 /// What carries packets between places.
 #[derive(Debug)]
 enum Element<P> {
-    Link(Box<Link<Envelope<P>>>),
+    Link(Link<Envelope<P>>),
     Cell(Box<dyn Node<Envelope<P>>>),
 }
 
@@ -170,7 +170,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
 
     /// Lays a one-way link.
     pub fn add_link(&mut self, from: Place, to: Place, link: Link<Envelope<P>>) -> ElementId {
-        let element = self.add_element(Element::Link(Box::new(link)));
+        let element = self.add_element(Element::Link(link));
         self.topology.join(from, Hop { element, enter: 0, leave: 1 }, to);
         element
     }

@@ -10,6 +10,7 @@ impl Connection {
     /// The timer ran out, if it did: silence for so long is taken for congestion.
     pub(crate) fn handle_timeout(&mut self, now: Timestamp) -> Option<Cause> {
         self.nofeedback_at().filter(|due| *due <= now)?;
+        self.forget_peer();
         let before = self.rate;
         match (self.rtt.get(), self.config.profile) {
             (None, _) if self.busy => self.halve(),

@@ -51,7 +51,7 @@ pub(crate) struct Connection {
     last_slot: Option<Slot>,
     meter: LaneReceiver,
     worth: Worth,
-    /// The last report came from the peer, not from our own meter.
+    /// Reports come from the peer, not from our own meter; until its silence has made the timer expire.
     told: bool,
 }
 
@@ -370,10 +370,16 @@ impl Connection {
 
     /// The peer's measurement, or our own from the fate of the packets.
     fn report(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<PeerReport> {
-        let told = feedback.peer.loss_event_rate.is_some() && feedback.peer.receive_rate.is_some();
-        self.told = told && self.config.loss == LossSide::Receiver;
-        if self.told {
-            return Some(feedback.peer);
+        if self.config.loss == LossSide::Receiver {
+            let told = feedback.peer.loss_event_rate.is_some() && feedback.peer.receive_rate.is_some();
+            if told {
+                self.told = true;
+                return Some(feedback.peer);
+            }
+            if self.told {
+                // Arrivals between two reports, or in the next datagram of one: no report of their own.
+                return None;
+            }
         }
         let rtt = self.rtt.get().map(TimeDelta::from_secs_f64).or(feedback.rtt);
         let mut last = None;
@@ -408,6 +414,11 @@ impl Connection {
     /// The sender is idle and as slow as silence makes it: the timer waits for the next packet.
     pub(crate) const fn stop_nofeedback(&mut self) {
         self.nofeedback_at = None;
+    }
+
+    /// The peer fell silent: whoever is heard next may be one that leaves the measurement to us.
+    pub(crate) const fn forget_peer(&mut self) {
+        self.told = false;
     }
 
     pub(crate) const fn nofeedback_at(&self) -> Option<Timestamp> {

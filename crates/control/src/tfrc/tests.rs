@@ -57,6 +57,35 @@ fn answered(config: Config) -> Tfrc {
     tfrc
 }
 
+/// A report that takes two datagrams: the second has arrivals alone, and is no report of silence.
+#[test]
+fn arrivals_without_a_report_change_nothing() {
+    let profile = Profile::Rfc3448;
+    let ns2: Box<dyn RateController> = Box::new(Ns2Tfrc::new(Config::new(profile, SETTING), 1));
+    let rfc: Box<dyn RateController> = Box::new(Tfrc::new(config(), 1));
+    for mut tfrc in [ns2, rfc] {
+        tfrc.on_sent(at(0), &packet(0, 1000));
+        let fate = Fate::Received { at: None, ecn: Ecn::NotEct };
+        let mut feed = |now: i64, peer| {
+            let packets = [PacketReport { packet: packet(now as u64, 1000), sent: at(now - 100), fate }];
+            let rtt = Some(TimeDelta::from_millis(100));
+            let feedback = Feedback { lane: Lane(0), rtt, packets: &packets, requested: &[], peer };
+            tfrc.on_feedback(at(now), &feedback);
+            tfrc.target().rate
+        };
+        let peer = PeerReport {
+            loss_event_rate: Probability::new(0.01),
+            receive_rate: Some(Bitrate::from_mbps(10)),
+            ..PeerReport::default()
+        };
+        for step in 1..20 {
+            feed(step * 100, peer);
+        }
+        let before = feed(2000, peer);
+        assert_eq!(feed(2001, PeerReport::default()), before);
+    }
+}
+
 /// RFC 5348 section 4.2.
 #[test]
 fn initial_rates() {

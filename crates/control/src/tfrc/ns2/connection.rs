@@ -163,6 +163,8 @@ impl Connection {
     }
 
     pub(super) fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<Cause> {
+        // Arrivals between two reports, or in the next datagram of one, are no report.
+        let receive_rate = feedback.peer.receive_rate?.as_bytes_per_second();
         let received = feedback.packets.iter().filter(|report| matches!(report.fate, Fate::Received { .. }));
         let newest = received.map(|report| report.sent.min(now)).max();
         if newest.is_some() && newest < self.newest {
@@ -173,7 +175,6 @@ impl Connection {
         let sample = feedback.rtt.and_then(plausible_rtt)?;
         self.round += 1;
         self.urgent = false;
-        let receive_rate = feedback.peer.receive_rate.map_or(0.0, Bitrate::as_bytes_per_second);
         self.cap = if self.round > 1 && receive_rate > 0.0 { 2.0 * receive_rate } else { 0.0 };
         self.timeout.update(sample);
         let rtt = self.rtt.update(sample);
