@@ -8,6 +8,20 @@ use crate::signal::LocalSignal;
 use seaway_units::Timestamp;
 use std::fmt;
 
+/// What a controller looks at beside the reports of its receiving half: nobody need collect the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// The fate of each packet ([`Feedback::packets`]); else that of the newest is enough.
+    pub fates: bool,
+    /// The sizes of frames and what waits of them ([`LocalSignal::Frame`], [`LocalSignal::Backlog`]).
+    pub frames: bool,
+}
+
+impl Needs {
+    /// Everything there is.
+    pub const ALL: Self = Self { fates: true, frames: true };
+}
+
 /// Decides how much the network may be given. Inputs first, then time, then answers.
 ///
 /// A controller counts its own flight: ask [`allowance`](Self::allowance) again after each
@@ -34,6 +48,10 @@ pub trait RateController: fmt::Debug + Send + Sync {
     }
     /// The next change that was not yet read, from a bounded log: unread ones are counted and dropped.
     fn poll_decision(&mut self) -> Option<Decision>;
+    /// What it must be told.
+    fn needs(&self) -> Needs {
+        Needs::ALL
+    }
     /// How many connections the flow has now, at least one.
     fn lanes(&self) -> u8 {
         1

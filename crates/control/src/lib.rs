@@ -40,7 +40,7 @@ pub mod vtp;
 pub mod window;
 
 pub use allowance::{Allowance, Probe, Target};
-pub use controller::RateController;
+pub use controller::{Needs, RateController};
 pub use decision::{Decision, DecisionLog, Gauge};
 pub use feedback::{BufferLevel, Congestion, Fate, Feedback, PacketReport, PeerReport};
 pub use feedback_source::{Arrival, FeedbackSource};

@@ -6,7 +6,7 @@
 
 use crate::allowance::{Allowance, Probe, Target};
 use crate::buffer_aware::{BufferAware, BufferReports};
-use crate::controller::RateController;
+use crate::controller::{Needs, RateController};
 use crate::ctfrc::{Ctfrc, CtfrcReceiver};
 use crate::decision::{Decision, Gauge};
 use crate::feedback::{BufferLevel, Feedback, PeerReport};
@@ -112,6 +112,14 @@ pub fn build(spec: &ControlSpec, setting: Setting) -> Result<(AnyController, Any
 pub fn check(spec: &ControlSpec) -> Result<(), SpecError> {
     let usual = Setting { packet: DataSize::from_bytes(1200), ecn: Ecn::NotEct };
     build(spec, usual).map(drop)
+}
+
+/// What the controller that `spec` names must be told.
+///
+/// # Errors
+/// As [`build`].
+pub fn needs(spec: &ControlSpec, setting: Setting) -> Result<Needs, SpecError> {
+    build(spec, setting).map(|(controller, _)| controller.needs())
 }
 
 /// The entry of that name, or advice.
@@ -322,6 +330,9 @@ impl RateController for AnyController {
     }
     fn poll_decision(&mut self) -> Option<Decision> {
         controller!(self, half => half.poll_decision())
+    }
+    fn needs(&self) -> Needs {
+        controller!(self, half => half.needs())
     }
     fn lanes(&self) -> u8 {
         controller!(self, half => half.lanes())

@@ -91,7 +91,9 @@ impl Announcement {
 }
 
 fn feedback_of(octet: u8) -> Option<FeedbackFormat> {
-    [FeedbackFormat::Native, FeedbackFormat::Ccfb, FeedbackFormat::Twcc].get(usize::from(octet)).copied()
+    [FeedbackFormat::Native, FeedbackFormat::Ccfb, FeedbackFormat::Twcc, FeedbackFormat::Computed]
+        .get(usize::from(octet))
+        .copied()
 }
 
 fn stripe_of(octet: u8) -> Option<Stripe> {

@@ -39,7 +39,11 @@ pub struct SenderConfig {
     pub queue: QueueLimits,
     /// Delay that network queues may have, as estimated from what is in flight, before encoders are told to
     /// give way; what may be sent stays the controller's. `None`: they have what the controller allows.
+    /// It needs the arrivals of packets: there is none where the feedback is [computed](FeedbackFormat::Computed).
     pub pushback: Option<TimeDelta>,
+    /// The source is never short: where no frame waits, a packet of filling leaves. For bulk data that nobody plays;
+    /// the controller is told of no frames.
+    pub endless: bool,
 }
 
 impl SenderConfig {
@@ -61,6 +65,7 @@ impl SenderConfig {
             repair: Some(RepairLimits::default()),
             queue: QueueLimits::default(),
             pushback: Some(TimeDelta::from_millis(150)),
+            endless: false,
         }
     }
 }
@@ -123,6 +128,22 @@ pub enum FeedbackFormat {
     Ccfb,
     /// Transport-wide congestion control, likewise.
     Twcc,
+    /// What the receiving half of the controller computed, alone, as in RFC 5348: for controllers that
+    /// [need](seaway_control::Needs) no more. The sender knows of the newest packet of each report that it arrived,
+    /// and counts no loss.
+    Computed,
+}
+
+impl FeedbackFormat {
+    /// True where arrivals are reported packet by packet.
+    pub(crate) const fn has_arrivals(self) -> bool {
+        !matches!(self, Self::Computed)
+    }
+
+    /// True where the receiver runs the receiving half of the controller for the sender.
+    pub(crate) const fn has_computed(self) -> bool {
+        matches!(self, Self::Native | Self::Computed)
+    }
 }
 
 /// What a sender does about requests for retransmission.

@@ -152,7 +152,7 @@ impl RtpPacket {
         HEADER_LEN + 4 + (control + frame + transport).next_multiple_of(4)
     }
 
-    fn wire_len(&self) -> usize {
+    pub(crate) fn wire_len(&self) -> usize {
         let Some(control) = self.control else {
             // Only a foreign packet: rare enough to be measured by writing it.
             let mut scratch = [0; LONGEST];

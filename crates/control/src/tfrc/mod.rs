@@ -27,7 +27,7 @@ pub(crate) use receiver::LaneReceiver;
 pub(crate) use sender::{Cause, Worth};
 
 use crate::allowance::{Allowance, Target};
-use crate::controller::RateController;
+use crate::controller::{Needs, RateController};
 use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::Feedback;
 use crate::packet::{Lane, SentPacket, Stamp};
@@ -178,6 +178,10 @@ impl RateController for Tfrc {
 
     fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { fates: self.all[0].config.loss == LossSide::Sender, frames: false }
     }
 
     fn lanes(&self) -> u8 {

@@ -110,6 +110,7 @@ impl Session {
                     self.append_arrivals(now, config.ssrc, outbox);
                     self.append_computed(now, config.ssrc, outbox);
                 }
+                FeedbackFormat::Computed => self.append_computed(now, config.ssrc, outbox),
             }
         }
         self.append_requests(now, config.ssrc, outbox, statistics);

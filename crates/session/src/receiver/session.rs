@@ -465,7 +465,8 @@ impl Session {
 
     /// A key frame is asked for while one is needed and none is on its way, ever more slowly.
     fn schedule_key_request(&mut self, now: Timestamp, index: usize) {
-        let heard_media = self.logs.iter().any(Option::is_some);
+        // Media sources have even numbers.
+        let heard_media = self.logs.iter().step_by(2).any(Option::is_some);
         let state = &mut self.streams[index];
         if state.assembly.needs_key() && heard_media || state.keys.forced {
             state.keys.due.get_or_insert(now);

@@ -31,7 +31,17 @@ pub(super) struct ActiveProbe {
 pub(super) enum Departure {
     Repair(PacketId),
     Media,
+    /// Of an endless source.
+    Filling,
     Padding,
+}
+
+/// When which packet may leave by which lane.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Planned {
+    pub(super) due: Timestamp,
+    lane: Lane,
+    departure: Departure,
 }
 
 impl Sender {
@@ -42,11 +52,13 @@ impl Sender {
         if let Some(&(_, id)) = repair {
             return Some((Departure::Repair(id), self.config.packet));
         }
-        self.queue.front(lane).map(|queued| (Departure::Media, queued.size))
+        let endless =
+            || (self.config.endless && !self.paused).then_some((Departure::Filling, self.config.packet));
+        self.queue.front(lane).map(|queued| (Departure::Media, queued.size)).or_else(endless)
     }
 
     /// When a lane's next packet is due and what it is; `None` where nothing waits or may leave.
-    pub(super) fn departure(&self, lane: Lane) -> Option<(Timestamp, Departure)> {
+    fn departure(&self, lane: Lane) -> Option<(Timestamp, Departure)> {
         let (departure, size) = self.content(lane)?;
         let allowance = self.controller.allowance(lane);
         if allowance.window.is_some_and(|window| size > window) {
@@ -55,38 +67,43 @@ impl Sender {
         Some((self.history.pacer(lane).due(allowance)?, departure))
     }
 
-    pub(super) fn next_departure(&mut self, now: Timestamp) -> Option<(Lane, Departure)> {
+    /// What leaves next, of all lanes: a probe before all else.
+    pub(super) fn work_out_departure(&self) -> Option<Planned> {
         if let Some(probe) = &self.probe {
-            if probe.pacer.due(probe.allowance)? > now {
-                return None;
-            }
+            let due = probe.pacer.due(probe.allowance)?;
             let busy = self.lanes().find_map(|lane| Some((lane, self.content(lane)?.0)));
-            return Some(busy.unwrap_or((Lane(0), Departure::Padding)));
+            let (lane, departure) = busy.unwrap_or((Lane(0), Departure::Padding));
+            return Some(Planned { due, lane, departure });
         }
-        let due = self.lanes().filter_map(|lane| self.departure(lane).map(|(due, what)| (due, lane, what)));
-        let (due, lane, what) = due.min_by_key(|(due, lane, _)| (*due, *lane))?;
-        (due <= now).then_some((lane, what))
+        let planned = |lane| self.departure(lane).map(|(due, departure)| Planned { due, lane, departure });
+        self.lanes().filter_map(planned).min_by_key(|planned| (planned.due, planned.lane))
     }
 
     pub(super) fn begin_probe(&mut self, now: Timestamp) {
-        if self.probe.is_none() && !self.paused {
-            self.probe = self.controller.poll_probe(now).map(|probe| ActiveProbe {
-                id: probe.id,
-                allowance: Allowance::paced(probe.rate),
-                size_left: probe.size,
-                packets_left: probe.packets,
-                pacer: Pacer::default(),
-            });
+        if self.probe.is_some() || self.paused {
+            return;
         }
+        let Some(probe) = self.controller.poll_probe(now) else { return };
+        self.plan = None;
+        self.probe = Some(ActiveProbe {
+            id: probe.id,
+            allowance: Allowance::paced(probe.rate),
+            size_left: probe.size,
+            packets_left: probe.packets,
+            pacer: Pacer::default(),
+        });
     }
 
-    pub(super) fn depart(&mut self, now: Timestamp, lane: Lane, departure: Departure) -> Option<Transmit> {
+    pub(super) fn depart(&mut self, now: Timestamp, planned: Planned) -> Option<Transmit> {
+        let Planned { lane, departure, .. } = planned;
+        self.plan = None;
         let (packet, source, content) = match departure {
             Departure::Repair(id) => self.repair_packet(lane, id)?,
             Departure::Media => {
                 let queued = self.queue.pop(lane)?;
                 self.media_packet(lane, queued)
             }
+            Departure::Filling => self.filling_packet(lane),
             Departure::Padding => self.padding_packet(lane),
         };
         Some(self.dispatch(now, lane, source, content, packet))
@@ -153,6 +170,17 @@ impl Sender {
         (packet, source, Content::Padding)
     }
 
+    /// A whole packet of what an endless source sends. On the wire it is padding: nobody puts it together.
+    fn filling_packet(&mut self, lane: Lane) -> (RtpPacket, SourceId, Content) {
+        let stream = StreamId(0);
+        let source = SourceId { stream, lane, repair: true };
+        let transport_wide = self.config.feedback == FeedbackFormat::Twcc;
+        let header = RtpPacket::header_len(self.tagged, false, transport_wide);
+        let payload = self.room().saturating_sub(header).max(1);
+        let packet = RtpPacket { payload: Payload::zeros(payload), ..self.blank(source) };
+        (packet, source, Content::Media(stream))
+    }
+
     /// Stamps a packet, notes its departure everywhere and gives it out.
     fn dispatch(
         &mut self,
@@ -171,18 +199,17 @@ impl Sender {
             rtt: self.round_trip.on_wire(),
             tag: None,
         });
-        let message = Message::Rtp(packet);
+        let endless = if self.config.endless { self.config.packet } else { DataSize::ZERO };
         let mut sent = SentPacket {
             id,
             lane,
             sequence,
-            size: self.size_of(&message),
+            size: self.size_of(packet.wire_len()),
             content,
             probe: self.probe.as_ref().map(|probe| probe.id),
-            backlog: self.queue.waiting() + self.config.packet * self.repairs.len() as u64,
+            backlog: self.queue.waiting() + self.config.packet * self.repairs.len() as u64 + endless,
         };
         let Stamp { ecn, tag } = self.controller.stamp(now, &sent);
-        let Message::Rtp(mut packet) = message else { unreachable!("made above") };
         if let Some(control) = &mut packet.control {
             control.tag = tag;
             self.tagged |= tag.is_some();
@@ -190,10 +217,9 @@ impl Sender {
         let written = Written { tag, ends_frame: packet.marker };
         let stored = matches!(content, Content::Media(_)) && self.config.repair.is_some();
         let stored = stored.then(|| Stored { packet: packet.clone(), repeats: 0 });
-        let message = Message::Rtp(packet);
-        sent.size = self.size_of(&message);
+        sent.size = self.size_of(packet.wire_len());
         self.note_departure(now, sent, source, written, stored);
-        Transmit { size: sent.size, ecn, lane, message }
+        Transmit { size: sent.size, ecn, lane, message: Message::Rtp(packet) }
     }
 
     fn note_departure(
@@ -237,7 +263,8 @@ impl Sender {
         }
     }
 
-    pub(super) fn size_of(&self, message: &Message) -> DataSize {
-        self.config.overhead + DataSize::from_bytes(message.wire_len() as u64)
+    /// The IP datagram of a UDP payload of so many octets.
+    pub(super) fn size_of(&self, payload: usize) -> DataSize {
+        self.config.overhead + DataSize::from_bytes(payload as u64)
     }
 }

@@ -3,7 +3,6 @@
 use super::Sender;
 use super::history::Outcome;
 use super::pushback::PathState;
-use crate::config::FeedbackFormat;
 use crate::counter::nearest;
 use crate::event::{KeyFrameCause, SenderEvent};
 use crate::message::{Message, Received};
@@ -137,6 +136,7 @@ impl Sender {
             self.statistics.refused.strangers += 1;
             return;
         };
+        self.plan = None;
         self.evidence.arrived = received.at.min(now);
         let mut feedback = false;
         for packet in rtcp::packets(octets) {
@@ -146,7 +146,7 @@ impl Sender {
             }
         }
         if feedback {
-            self.statistics.feedback.add(self.size_of(&received.message));
+            self.statistics.feedback.add(self.size_of(received.message.wire_len()));
             self.follow_pace(now);
             self.conclude(now);
         }
@@ -167,7 +167,7 @@ impl Sender {
                 false
             }),
             M::Tfrc(report) => self.about(now, report.sender_ssrc, report.media_ssrc).is_some_and(|source| {
-                self.on_echo(source.lane, report.echo, report.delay);
+                self.on_echo(now, source.lane, report.echo, report.delay);
                 let peer = &mut self.evidence.lane(source.lane).peer;
                 peer.loss_event_rate = Some(report.loss_event_rate);
                 peer.new_loss_event = report.new_loss;
@@ -190,7 +190,7 @@ impl Sender {
             }
             M::BufferAware(report) => {
                 self.about(now, report.sender_ssrc, report.media_ssrc).is_some_and(|source| {
-                    self.on_echo(source.lane, report.echo, report.delay);
+                    self.on_echo(now, source.lane, report.echo, report.delay);
                     let (held, capacity) = (report.held, report.capacity);
                     self.evidence.lane(source.lane).peer.buffer = Some(BufferLevel { held, capacity });
                     true
@@ -308,12 +308,17 @@ impl Sender {
     }
 
     /// The receiver echoes a send time and says how long it held the packet.
-    fn on_echo(&mut self, lane: Lane, echo: MicrosClock, delay: TimeDelta) {
+    fn on_echo(&mut self, now: Timestamp, lane: Lane, echo: MicrosClock, delay: TimeDelta) {
         let Some(id) = self.history.find_echo(lane, echo) else {
             self.statistics.refused.unmatched += 1;
             return;
         };
         let rtt = self.history.sent_at(id).map(|sent| self.evidence.arrived - sent - delay);
+        if !self.config.feedback.has_arrivals() {
+            // The echo is all that is told of any packet.
+            self.on_arrived(now, Some(id), None, Ecn::NotEct);
+            self.history.settle_before(lane, id);
+        }
         let evidence = self.evidence.lane(lane);
         evidence.peer.echoed = Some(id);
         evidence.echoed_rtt = rtt;
@@ -381,7 +386,7 @@ impl Sender {
         {
             self.evidence.lane(lane);
         }
-        if self.config.feedback != FeedbackFormat::Native {
+        if !self.config.feedback.has_computed() {
             self.run_receiving_half(&reports);
         }
         let mut lanes = std::mem::take(&mut self.evidence.lanes);

@@ -27,11 +27,15 @@ const CAPACITY: usize = 1 << 15;
 const MEMORY: TimeDelta = TimeDelta::from_secs(4);
 
 /// The departures of a flow: a ring by [`PacketId`], and for each lane and source which number was whose.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct History {
+    /// Arrivals are reported packet by packet: what is not reported is lost.
+    watches: bool,
     /// Id of the oldest record.
     first: u64,
     records: VecDeque<Record>,
+    /// What would be sent again of each; `None` where nothing ever is.
+    stored: Option<VecDeque<Option<Stored>>>,
     lanes: Vec<LaneLog>,
     sources: Vec<Option<Box<SequenceLog>>>,
     /// What is outstanding.
@@ -44,8 +48,6 @@ struct Record {
     sent: Timestamp,
     state: State,
     written: Written,
-    /// What would be sent again.
-    stored: Option<Stored>,
 }
 
 /// What stood on a packet for the receiving half, should that run here.
@@ -79,6 +81,8 @@ pub(super) struct LaneLog {
     received: [Option<u64>; LATER],
     /// When the highest of them was reported.
     reported_at: Timestamp,
+    /// Nothing will be told of what left before this one.
+    settled: PacketId,
     pub(super) pacer: Pacer,
 }
 
@@ -97,7 +101,8 @@ impl LaneLog {
     fn new() -> Self {
         let log = SequenceLog::starting_at(0);
         let reported_at = Timestamp::ZERO;
-        Self { log, cursor: 0, received: [None; LATER], reported_at, pacer: Pacer::default() }
+        let (settled, pacer) = (PacketId(0), Pacer::default());
+        Self { log, cursor: 0, received: [None; LATER], reported_at, settled, pacer }
     }
 
     fn on_received(&mut self, now: Timestamp, sequence: u64) {
@@ -113,6 +118,20 @@ impl LaneLog {
 }
 
 impl History {
+    /// Nothing left yet. `watches`: arrivals will be reported packet by packet; `stores`: packets may be asked for
+    /// again.
+    pub(super) fn new(watches: bool, stores: bool) -> Self {
+        Self {
+            watches,
+            first: 0,
+            records: VecDeque::new(),
+            stored: stores.then(VecDeque::new),
+            lanes: Vec::new(),
+            sources: Vec::new(),
+            flight: DataSize::ZERO,
+        }
+    }
+
     /// The id of the next departure.
     pub(super) fn next_id(&self) -> PacketId {
         PacketId(self.first + self.records.len() as u64)
@@ -170,26 +189,50 @@ impl History {
         self.lane(packet.lane).log.push(packet.id);
         self.source(source, 0).push(packet.id);
         self.flight += packet.size;
-        self.records.push_back(Record { packet, sent: now, state: State::Outstanding, written, stored });
+        self.records.push_back(Record { packet, sent: now, state: State::Outstanding, written });
+        if let Some(all) = &mut self.stored {
+            all.push_back(stored);
+        }
         forgotten
     }
 
     fn forget_oldest(&mut self) -> Option<PacketReport> {
+        let record = self.pop()?;
+        self.forget_numbers();
+        (record.state == State::Outstanding && self.watches).then(|| record.report(Fate::Lost))
+    }
+
+    fn pop(&mut self) -> Option<Record> {
         let record = self.records.pop_front()?;
         self.first += 1;
-        self.forget_numbers();
-        (record.state == State::Outstanding).then(|| {
+        if let Some(stored) = &mut self.stored {
+            stored.pop_front();
+        }
+        if record.state == State::Outstanding {
             self.flight -= record.packet.size;
-            record.report(Fate::Lost)
-        })
+        }
+        Some(record)
+    }
+
+    /// Nothing more will be told of what left by `lane` before `id`: what left before the last such packet of every
+    /// lane is forgotten, unless it may be asked for again.
+    pub(super) fn settle_before(&mut self, lane: Lane, id: PacketId) {
+        let settled = &mut self.lane(lane).settled;
+        *settled = (*settled).max(id);
+        let oldest = self.lanes.iter().map(|lane| lane.settled).min().unwrap_or_default();
+        if self.stored.is_none() {
+            while self.first < oldest.0 && self.pop().is_some() {}
+            self.forget_numbers();
+        }
     }
 
     /// Forgets what is resolved and old.
     pub(super) fn forget(&mut self, now: Timestamp) {
-        let stale = |record: &Record| record.state != State::Outstanding && now.since(record.sent) > MEMORY;
+        let watches = self.watches;
+        let is_open = |record: &Record| watches && record.state == State::Outstanding;
+        let stale = |record: &Record| !is_open(record) && now.since(record.sent) > MEMORY;
         while self.records.front().is_some_and(stale) {
-            self.records.pop_front();
-            self.first += 1;
+            self.pop();
         }
         self.forget_numbers();
     }
@@ -260,8 +303,10 @@ impl History {
 
     /// What of a departure could be sent again.
     pub(super) fn stored(&mut self, id: PacketId) -> Option<(Lane, Timestamp, &mut Stored)> {
-        let record = self.get_mut(id)?;
-        Some((record.packet.lane, record.sent, record.stored.as_mut()?))
+        let record = self.get(id)?;
+        let (lane, sent) = (record.packet.lane, record.sent);
+        let index = usize::try_from(id.0.checked_sub(self.first)?).ok()?;
+        Some((lane, sent, self.stored.as_mut()?.get_mut(index)?.as_mut()?))
     }
 
     /// The peer says that a packet arrived.
@@ -295,6 +340,9 @@ impl History {
         times: LossTimes,
         reports: &mut Vec<PacketReport>,
     ) {
+        if !self.watches {
+            return;
+        }
         for lane in &mut self.lanes {
             let [newest, .., certain] = lane.received;
             let reorder_over = lane.reported_at + times.reorder <= now;
@@ -328,6 +376,9 @@ impl History {
 
     /// When [`Self::detect_losses`] may find one where nothing is reported until then.
     pub(super) fn next_loss(&self, times: LossTimes) -> Option<Timestamp> {
+        if !self.watches {
+            return None;
+        }
         let of_lane = |lane: &LaneLog| {
             let sent = self.sent_at(lane.log.get(lane.cursor)?)?;
             let silence = sent + times.silence;
@@ -386,7 +437,7 @@ mod tests {
 
     #[test]
     fn three_later_packets_or_a_time() {
-        let mut history = History::default();
+        let mut history = History::new(true, true);
         for millis in 0..10 {
             send(&mut history, at(millis), 0);
         }
@@ -410,7 +461,7 @@ mod tests {
 
     #[test]
     fn lanes_do_not_overtake_one_another() {
-        let mut history = History::default();
+        let mut history = History::new(true, true);
         send(&mut history, at(0), 0);
         for millis in 1..6 {
             let id = send(&mut history, at(millis), 1);
@@ -421,7 +472,7 @@ mod tests {
 
     #[test]
     fn departures_are_found_by_every_number() {
-        let mut history = History::default();
+        let mut history = History::new(true, true);
         let ids: Vec<_> = (0..20).map(|millis| send(&mut history, at(millis * 3), 0)).collect();
         assert_eq!(history.find_rtp(SOURCE, 65_530), Some(ids[0]));
         assert_eq!(history.find_rtp(SOURCE, 3), Some(ids[9]));
@@ -436,7 +487,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut history = History::default();
+        let mut history = History::new(true, true);
         for _ in 0..CAPACITY {
             send(&mut history, at(0), 0);
         }
@@ -459,7 +510,7 @@ mod tests {
         fn every_packet_has_one_fate(
             steps in prop::collection::vec((0u8..4, 0u64..60, 0u64..40), 1..200),
         ) {
-            let mut history = History::default();
+            let mut history = History::new(true, true);
             let mut fates = std::collections::BTreeMap::new();
             let mut now = at(0);
             let mut reports = Vec::new();

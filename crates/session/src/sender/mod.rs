@@ -20,7 +20,7 @@ use crate::packetise;
 use crate::payload::Payload;
 use crate::source::SourceId;
 use crate::statistics::SenderStatistics;
-use departure::ActiveProbe;
+use departure::{ActiveProbe, Planned};
 use evidence::{Evidence, Peer};
 use history::{History, LossTimes};
 use pushback::Pushback;
@@ -58,6 +58,8 @@ pub struct Sender {
     history: History,
     repairs: VecDeque<(Lane, PacketId)>,
     probe: Option<ActiveProbe>,
+    /// What is due when, as of the last input; `None`: to be worked out.
+    plan: Option<Plan>,
     round_trip: RoundTrip,
     pushback: Pushback,
     peer: Peer,
@@ -71,6 +73,14 @@ pub struct Sender {
     events: Events<SenderEvent>,
     observer: Option<Box<dyn Observer>>,
     statistics: SenderStatistics,
+}
+
+/// What is due when. It changes with an input and with a departure, never by itself.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    /// What [`Sender::handle_timeout`] is wanted for.
+    timers: Option<Timestamp>,
+    departure: Option<Planned>,
 }
 
 /// When a stream last had a key frame, and whether it owes one.
@@ -129,11 +139,12 @@ impl Sender {
             shares: vec![Share::default(); streams],
             target: None,
             queue: SendQueue::new(config.queue, config.stripe, streams),
-            history: History::default(),
+            history: History::new(config.feedback.has_arrivals(), config.repair.is_some()),
             repairs: VecDeque::new(),
             probe: None,
+            plan: None,
             round_trip: RoundTrip::default(),
-            pushback: Pushback::new(config.pushback),
+            pushback: Pushback::new(config.pushback.filter(|_| config.feedback.has_arrivals())),
             peer: Peer::default(),
             evidence: Evidence::new(source),
             reports: Reports::new(now),
@@ -218,6 +229,7 @@ impl Sender {
     /// # Errors
     /// A stream that is not configured, or a frame that is not in its stream's format.
     pub fn handle_frame(&mut self, now: Timestamp, frame: &Frame) -> Result<(), Error> {
+        self.plan = None;
         let stream = frame.stream;
         let Some(config) = self.config.streams.get(usize::from(stream.0)) else {
             let (seen, limit) = (stream.0.into(), self.config.streams.len().saturating_sub(1) as u64);
@@ -257,6 +269,10 @@ impl Sender {
 
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
     pub fn handle_timeout(&mut self, now: Timestamp) {
+        if self.plan().timers.is_none_or(|due| now < due) {
+            return;
+        }
+        self.plan = None;
         if self.controller.poll_timeout().is_some_and(|due| due <= now) {
             self.controller.handle_timeout(now);
         }
@@ -279,6 +295,7 @@ impl Sender {
 
     /// The range of the rate changed.
     pub fn on_limits(&mut self, now: Timestamp, limits: Limits) {
+        self.plan = None;
         self.config.limits = limits;
         let Limits { min, start, max } = limits;
         self.controller.on_signal(now, LocalSignal::Limits { min, start, max });
@@ -311,6 +328,7 @@ impl Sender {
     /// # Errors
     /// A controller or an option that does not exist: nothing changes then.
     pub fn on_control(&mut self, now: Timestamp, control: ControlSpec) -> Result<(), SpecError> {
+        self.plan = None;
         let (controller, source) = registry::build(&control, setting(&self.config))?;
         self.tagged = writes_tags(&controller, now);
         self.config.control = control;
@@ -336,9 +354,11 @@ impl Sender {
         self.drop_stale(now);
         self.begin_probe(now);
         loop {
-            let (lane, departure) = self.next_departure(now)?;
+            let plan = self.plan();
+            self.plan = Some(plan);
+            let planned = plan.departure.filter(|planned| planned.due <= now)?;
             // Nothing departs where what was asked for is forgotten by now.
-            if let Some(transmit) = self.depart(now, lane, departure) {
+            if let Some(transmit) = self.depart(now, planned) {
                 return Some(transmit);
             }
         }
@@ -352,24 +372,25 @@ impl Sender {
     /// When the sender wants to be woken, by [`handle_timeout`](Self::handle_timeout) and then by
     /// [`poll_transmit`](Self::poll_transmit).
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let pacing = match &self.probe {
-            Some(probe) => probe.pacer.due(probe.allowance),
-            None => self.lanes().filter_map(|lane| Some(self.departure(lane)?.0)).min(),
-        };
-        [
-            self.controller.poll_timeout(),
-            self.policy.poll_timeout(),
-            self.history.next_loss(self.loss_times()),
-            self.queue.stale_at(),
-            self.reports.due(),
-            pacing,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        let plan = self.plan();
+        [plan.timers, plan.departure.map(|planned| planned.due), self.reports.due()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn plan(&self) -> Plan {
+        self.plan.unwrap_or_else(|| Plan { timers: self.timers(), departure: self.work_out_departure() })
+    }
+
+    fn timers(&self) -> Option<Timestamp> {
+        let (controller, policy) = (self.controller.poll_timeout(), self.policy.poll_timeout());
+        let loss = self.history.next_loss(self.loss_times());
+        [controller, policy, loss, self.queue.stale_at()].into_iter().flatten().min()
     }
 
     fn signal(&mut self, now: Timestamp, signal: LocalSignal) {
+        self.plan = None;
         self.controller.on_signal(now, signal);
         self.follow_controller(now);
     }
@@ -436,6 +457,7 @@ impl Sender {
         if dropped.frames == 0 {
             return;
         }
+        self.plan = None;
         self.statistics.frames.skipped += dropped.frames;
         self.statistics.frames.queued -= dropped.frames;
         self.events.push(SenderEvent::FramesDropped { frames: dropped.frames });
@@ -453,8 +475,12 @@ impl Sender {
     /// Octets of payload that fit the packet size, twice if it has to be repeated.
     pub fn payload_limit(&self) -> usize {
         let repair = if self.config.repair.is_some() { ORIGINAL_SEQUENCE } else { 0 };
-        let whole = self.config.packet.saturating_sub(self.config.overhead).as_bytes() as usize;
-        whole.saturating_sub(self.header_len() + repair).max(1)
+        self.room().saturating_sub(self.header_len() + repair).max(1)
+    }
+
+    /// Octets of a UDP payload that fit the packet size.
+    fn room(&self) -> usize {
+        self.config.packet.saturating_sub(self.config.overhead).as_bytes() as usize
     }
 
     fn loss_times(&self) -> LossTimes {

@@ -59,7 +59,7 @@ impl Sender {
             append(&mut octets, bye.buffer_len(), |buffer| bye.emit(buffer));
         }
         let message = Message::Rtcp(Bytes::from(octets));
-        let size = self.size_of(&message);
+        let size = self.size_of(message.wire_len());
         self.statistics.control.add(size);
         Some(Transmit { size, ecn: Ecn::NotEct, lane: Lane(0), message })
     }

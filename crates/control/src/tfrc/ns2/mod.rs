@@ -11,7 +11,7 @@ pub use receiver::Ns2Receiver;
 use super::config::{Config, Profile};
 use super::equation::{Equation, RetransmitTimeout};
 use crate::allowance::{Allowance, Target};
-use crate::controller::RateController;
+use crate::controller::{Needs, RateController};
 use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::Feedback;
 use crate::packet::{Lane, SentPacket, Stamp};
@@ -146,6 +146,10 @@ impl RateController for Ns2Tfrc {
 
     fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { fates: false, frames: false }
     }
 
     fn lanes(&self) -> u8 {
