@@ -180,6 +180,19 @@ fn a_full_queue_is_survived() {
     assert!(rtt > ms(200) && rtt < ms(300), "{rtt}");
 }
 
+/// The key frame that was asked for may be refused like any other.
+#[test]
+fn a_stream_goes_on_after_its_queue_overflowed() {
+    let policy = seaway_control::policy::build(&"pd(floor=1, buffer=1 s)".parse().unwrap()).unwrap();
+    let sender = Sender::new(Timestamp::ZERO, config("fixed(rate=400 kbit/s)"), policy).unwrap();
+    let mut run = Run::new(sender, receiver(Timestamp::ZERO), ideal(ms(20)), ideal(ms(20)));
+    run.until(at(30_000));
+    let skipped = run.sender.statistics().frames.skipped;
+    assert!(skipped > 20, "400 kbit/s do not carry 4 Mbit/s: {skipped} skipped");
+    let late = run.frames.iter().filter(|(shown, _)| *shown > at(25_000)).count();
+    assert!(late > 5, "{late} frames in the last five seconds");
+}
+
 #[test]
 fn a_controller_may_be_exchanged_while_it_runs() {
     let mut run = run("fixed(rate=2 Mbit/s)", ideal(ms(20)), ideal(ms(20)));

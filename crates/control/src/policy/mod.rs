@@ -10,7 +10,7 @@ use crate::allowance::Target;
 use crate::packet::StreamId;
 use crate::registry::{OptionInfo, Options, find_named};
 use crate::spec::{ControlSpec, SpecError};
-use seaway_units::{Bitrate, DataSize, Timestamp};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::fmt;
 
 /// Splits the target among encoders and their repair. Samples on its own timer.
@@ -27,6 +27,11 @@ pub trait TargetPolicy: fmt::Debug + Send + Sync {
     fn poll_timeout(&self) -> Option<Timestamp>;
     /// What `stream` may use now.
     fn share(&self, stream: StreamId) -> Share;
+    /// The send queue that the policy steers, in time of media at full rate. Where there is one nothing grows stale
+    /// in it, and what it cannot hold is refused. `None`: the queue is the session's own.
+    fn queue(&self) -> Option<TimeDelta> {
+        None
+    }
 }
 
 /// What one encoder could use.

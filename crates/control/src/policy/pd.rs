@@ -205,6 +205,10 @@ impl TargetPolicy for Pd {
         self.sample_at
     }
 
+    fn queue(&self) -> Option<TimeDelta> {
+        Some(self.config.buffer)
+    }
+
     fn share(&self, stream: StreamId) -> Share {
         self.split.share(stream)
     }

@@ -12,7 +12,7 @@ mod round_trip;
 
 use crate::announcement::Announcement;
 use crate::clock::MediaClock;
-use crate::config::{FeedbackFormat, Limits, SenderConfig};
+use crate::config::{FeedbackFormat, Limits, QueueLimits, SenderConfig, StreamConfig};
 use crate::event::{Events, KeyFrameCause, Observer, SenderEvent};
 use crate::frame::{Frame, FrameKind};
 use crate::message::{RtpPacket, Transmit};
@@ -124,13 +124,16 @@ impl Sender {
 
     fn build(
         now: Timestamp,
-        config: SenderConfig,
+        mut config: SenderConfig,
         controller: Box<dyn RateController>,
         source: AnyFeedbackSource,
         policy: Box<dyn TargetPolicy>,
         tagged: bool,
     ) -> Self {
         let streams = config.streams.len();
+        if let Some(time) = policy.queue() {
+            config.queue = steered_queue(&config, time);
+        }
         let mut sender = Self {
             clock: MediaClock { offset: config.timestamp_offset },
             controller,
@@ -243,6 +246,10 @@ impl Sender {
         let arriving = Arriving { stream, kind: frame.kind, timestamp };
         if self.payloads.is_empty() || !self.queue.admits(now, arriving) {
             self.statistics.frames.skipped += 1;
+            if frame.kind == FrameKind::Key {
+                // Refused as well: it has to be asked for once more.
+                self.keys[usize::from(stream.0)].wanted = false;
+            }
             self.want_key_where_needed(now, stream);
         } else {
             self.statistics.frames.queued += 1;
@@ -447,7 +454,7 @@ impl Sender {
     }
 
     fn want_key_where_needed(&mut self, now: Timestamp, stream: StreamId) {
-        if self.queue.needs_key(stream) {
+        if self.queue.needs_key(stream) && self.queue.has_room() {
             self.want_key(now, stream, KeyFrameCause::Dropped);
         }
     }
@@ -499,6 +506,17 @@ impl Sender {
         (0..self.controller.lanes().clamp(1, SourceId::LANES)).map(Lane)
     }
 }
+
+/// The queue of a policy that steers it: so much time of what the encoders could use in all.
+fn steered_queue(config: &SenderConfig, time: TimeDelta) -> QueueLimits {
+    let full = |stream: &StreamConfig| stream.max.min(config.limits.max).as_bps_f64();
+    let bits = config.streams.iter().map(full).sum::<f64>() * time.as_secs_f64();
+    let bytes = (bits / 8.0).min(MOST_STEERED) as u64;
+    QueueLimits { delay: None, size: DataSize::from_bytes(bytes) }
+}
+
+/// A steered queue holds no more octets, whatever the rates.
+const MOST_STEERED: f64 = 256e6;
 
 fn check(config: &SenderConfig) -> Result<(), SpecError> {
     let count = config.streams.len();

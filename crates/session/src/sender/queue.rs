@@ -126,6 +126,11 @@ impl SendQueue {
         admitted
     }
 
+    /// True where a frame would not be refused for want of room.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting < self.limits.size
+    }
+
     /// True where a stream can go on with a key frame only.
     pub(super) fn needs_key(&self, stream: StreamId) -> bool {
         self.streams.get(usize::from(stream.0)).is_some_and(|stream| stream.needs_key)
