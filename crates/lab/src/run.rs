@@ -11,7 +11,7 @@ use crate::source::LiveSource;
 use crate::summary::Summary;
 use seaway_control::Decision;
 use seaway_sim::AgentId;
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::ops::ControlFlow;
 
 /// What a run should keep.
@@ -163,8 +163,14 @@ fn take_media(series: &mut Series, now: Timestamp, subject: Subject, sender: &Me
     let controller = session.controller();
     let backlog = session.backlog().as_bytes_f64();
     series.push(now, subject, "target_rate", controller.target().rate.as_bps_f64(), "bit/s");
+    let encoder_rate = sender.encoder_rate();
+    if encoder_rate > Bitrate::ZERO {
+        series.push(now, subject, "encoder_rate", encoder_rate.as_bps_f64(), "bit/s");
+    }
     series.push(now, subject, "backlog", backlog, "B");
-    if let Some(rtt) = session.statistics().last_rtt {
+    let statistics = session.statistics();
+    series.push(now, subject, "frames_skipped", statistics.frames.skipped as f64, "frames");
+    if let Some(rtt) = statistics.last_rtt {
         series.push(now, subject, "rtt", rtt.as_millis_f64(), "ms");
     }
     controller

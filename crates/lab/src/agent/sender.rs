@@ -30,6 +30,8 @@ pub(crate) struct MediaSender {
     policy: ControlSpec,
     sender: Option<Sender>,
     feed: Feed,
+    /// What a model was last told to code.
+    encoder_rate: Bitrate,
     activity: Activity,
     is_on: bool,
     /// When the flow is next switched on or off.
@@ -113,6 +115,7 @@ impl MediaSender {
             policy,
             sender: None,
             feed,
+            encoder_rate: Bitrate::ZERO,
             is_on: false,
             change: activity.next_on(Timestamp::ZERO),
             activity,
@@ -161,6 +164,14 @@ impl MediaSender {
     /// Calls `with` on the samples of the round-trip time.
     pub(crate) fn with_round_trips<T>(&self, with: impl FnOnce(&Samples) -> T) -> T {
         with(&self.round_trips.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What the source codes: a model what it was last told, a live encoder its share of the wire.
+    pub(crate) fn encoder_rate(&self) -> Bitrate {
+        match (&self.feed, &self.sender) {
+            (Feed::Live(_), Some(sender)) => sender.share(StreamId(0)).media,
+            _ => self.encoder_rate,
+        }
     }
 
     /// Why rates changed; empty where that is not kept.
@@ -254,7 +265,9 @@ impl MediaSender {
             match event {
                 SenderEvent::Share { share, .. } => {
                     if let Feed::Model(source) = &mut self.feed {
-                        source.on_rate(now, coded_rate(share.media, source.interval(), sender, &self.config));
+                        let rate = coded_rate(share.media, source.interval(), sender, &self.config);
+                        self.encoder_rate = rate;
+                        source.on_rate(now, rate);
                     }
                 }
                 SenderEvent::KeyFrameWanted { .. } => match &mut self.feed {
@@ -292,13 +305,12 @@ fn statistics(sender: Option<&Sender>) -> SenderStatistics {
 /// The rate of coded octets that fills `wire` together with the headers of the packets it takes.
 fn coded_rate(wire: Bitrate, interval: TimeDelta, sender: &Sender, config: &SenderConfig) -> Bitrate {
     let frame = wire.size_in(interval);
-    let header = config.packet.saturating_sub(DataSize::from_bytes(sender.payload_limit() as u64));
+    let payload = DataSize::from_bytes(sender.payload_limit() as u64);
+    let header = config.packet.saturating_sub(payload);
     let packets = frame.as_bytes().div_ceil(config.packet.as_bytes().max(1));
-    frame
-        .saturating_sub(header * packets)
-        .max(DataSize::from_bytes(1))
-        .over(interval)
-        .unwrap_or(Bitrate::ZERO)
+    // The last packet may be so small that its header takes more than it carries.
+    let (whole, all) = (payload * packets.saturating_sub(1), frame.saturating_sub(header * packets));
+    whole.max(all).max(DataSize::from_bytes(1)).over(interval).unwrap_or(Bitrate::ZERO)
 }
 
 impl Node<Cargo> for MediaSender {

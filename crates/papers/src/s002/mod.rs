@@ -1,12 +1,16 @@
 //! S002: semi-reliable streaming in a TCP window, and dynamic rate shaping.
 
-use crate::experiment::Method::{NotYet, ShownBy};
+mod internet;
+mod pairs;
+mod readings;
+
+use crate::experiment::Method::{NotYet, Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Paper};
 
 pub(crate) const PAPER: Paper = Paper {
     id: "S002",
     title: "semi-reliable streaming in a TCP window, and dynamic rate shaping",
-    readings: &[],
+    readings: readings::READINGS,
     rows: ROWS,
 };
 
@@ -57,7 +61,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "they share the bandwidth",
         claim: "Jain at least 0.95",
-        method: NotYet("its runs"),
+        method: Run(pairs::tcp_pair),
     },
     Experiment {
         id: "S002-T1",
@@ -65,7 +69,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "292/342, 205/810, 112/129, 243/258 kbit/s",
         claim: "differences at most 20, 20 and 10 %; TCP below 0.35 of the link beside UDP",
-        method: NotYet("its runs"),
+        method: Run(pairs::table),
     },
     Experiment {
         id: "S002-F7",
@@ -73,7 +77,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "dips to about 180 in 10 s, then at most 15 below 200; occupancy at b_d",
         claim: "least in 165 … 195; after 60 s in 185 … 203; occupancy within 0.1 b_max of b_d",
-        method: NotYet("its runs"),
+        method: NotYet("the header of 10 octets in a session"),
     },
     Experiment {
         id: "S002-F8",
@@ -81,7 +85,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "rate and buffer vary; no overflow",
         claim: "no overflow on a trace of varying capacity",
-        method: NotYet("its runs"),
+        method: Run(internet::adaptation),
     },
     Experiment {
         id: "S002-F9",
@@ -89,6 +93,6 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "the latter overflows again and again from 120 s",
         claim: "at least 3 overflows without, none with adaptation",
-        method: NotYet("its runs"),
+        method: Run(internet::without_adaptation),
     },
 ];

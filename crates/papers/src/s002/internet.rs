@@ -1,0 +1,70 @@
+//! The path whose capacity varies, with and without adaptation.
+
+use crate::band::Band;
+use crate::bench::{Bench, Case, Failure};
+use crate::figure::{Curve, Figure};
+use crate::finding::{Check, Finding};
+use seaway_lab::Outcome;
+use std::collections::BTreeSet;
+
+/// The scenario, adapting or not.
+fn case(adapts: bool) -> Case {
+    let case = Case::new("s002-internet").with_series();
+    if adapts { case } else { case.set("flow.video.policy", "pd(floor=1)") }
+}
+
+/// A quantity of the flow over time.
+fn readings(outcome: &Outcome, name: &str) -> Vec<(f64, f64)> {
+    let readings =
+        outcome.series.readings().filter(|reading| reading.flow == "video" && reading.name == name);
+    readings.map(|reading| (reading.at.as_secs_f64(), reading.value)).collect()
+}
+
+/// Seconds in which the queue was full and refused frames.
+fn overflows(outcome: &Outcome) -> f64 {
+    let (mut seconds, mut refused) = (BTreeSet::new(), 0.0);
+    for (time, total) in readings(outcome, "frames_skipped") {
+        if total > refused {
+            seconds.insert(time as u64);
+        }
+        refused = total;
+    }
+    seconds.len() as f64
+}
+
+fn level(name: &str, outcome: &Outcome) -> Curve {
+    Curve::line(name, readings(outcome, "backlog").into_iter().map(|(time, level)| (time, level / 1e3)))
+}
+
+pub(super) fn adaptation(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let outcomes = bench.run(&[case(true)])?;
+    let counts: Vec<f64> = outcomes[0].iter().map(overflows).collect();
+    let first = &outcomes[0][0];
+    let kilobits = |points: Vec<(f64, f64)>| points.into_iter().map(|(time, rate)| (time, rate / 1e3));
+    let rate = Curve::line("the source's rate", kilobits(readings(first, "encoder_rate")));
+    let figures = vec![
+        Figure { title: "Rate".into(), x: "s", y: "kbit/s", curves: vec![rate] },
+        Figure { title: "Send queue".into(), x: "s", y: "kB", curves: vec![level("occupancy", first)] },
+    ];
+    Ok(Finding {
+        checks: vec![Check::seeds("overflows", "", &counts, Band::at_most(0.0)).printed(0.0)],
+        figures,
+        parameters: vec![("scenario", "s002-internet".into())],
+        remarks: Vec::new(),
+    })
+}
+
+pub(super) fn without_adaptation(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let outcomes = bench.run(&[case(true), case(false)])?;
+    let count = |index: usize| outcomes[index].iter().map(overflows).collect::<Vec<f64>>();
+    let curves = vec![level("adapting", &outcomes[0][0]), level("at 250 kbit/s", &outcomes[1][0])];
+    Ok(Finding {
+        checks: vec![
+            Check::seeds("overflows with adaptation", "", &count(0), Band::at_most(0.0)),
+            Check::seeds("overflows without", "", &count(1), Band::at_least(3.0)),
+        ],
+        figures: vec![Figure { title: "Send queue".into(), x: "s", y: "kB", curves }],
+        parameters: vec![("scenario", "s002-internet".into())],
+        remarks: Vec::new(),
+    })
+}

@@ -1,0 +1,97 @@
+//! Two flows between the same hosts.
+
+use crate::band::Band;
+use crate::bench::{Bench, Case, Failure};
+use crate::figure::{Curve, Figure};
+use crate::finding::{Check, Finding};
+use seaway_lab::Outcome;
+use seaway_quality::fairness::jain;
+
+/// A pair, what the paper printed for it in kbit/s, and its scenario.
+struct Pair {
+    scenario: &'static str,
+    names: &'static str,
+    printed: [f64; 2],
+}
+
+const PAIRS: [Pair; 4] = [
+    Pair { scenario: "s002-tcp-tcp", names: "TCP/TCP", printed: [292.0, 342.0] },
+    Pair { scenario: "s002-tcp-udp", names: "TCP/UDP", printed: [205.0, 810.0] },
+    Pair { scenario: "s002-tcp-window", names: "TCP/ours", printed: [112.0, 129.0] },
+    Pair { scenario: "s002-window-window", names: "ours/ours", printed: [243.0, 258.0] },
+];
+
+/// What both flows received, kbit/s, one pair a seed.
+fn rates(outcomes: &[Outcome]) -> Result<Vec<[f64; 2]>, Failure> {
+    let of = |outcome: &Outcome| {
+        let rate = |index: usize| outcome.summary.flows.get(index).and_then(|flow| flow.received_bps);
+        Some([rate(0)? / 1e3, rate(1)? / 1e3])
+    };
+    outcomes.iter().map(|outcome| of(outcome).ok_or(Failure::Absent("received_bps"))).collect()
+}
+
+fn difference([first, second]: &[f64; 2]) -> f64 {
+    (second - first).abs() / first
+}
+
+pub(super) fn table(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let outcomes = bench.run(&PAIRS.map(|pair| Case::new(pair.scenario)))?;
+    let mut finding = Finding::default();
+    for (pair, outcomes) in PAIRS.iter().zip(&outcomes) {
+        let rates = rates(outcomes)?;
+        finding.checks.push(sharing(pair, &rates));
+        for (index, place) in ["first", "second"].iter().enumerate() {
+            let values: Vec<f64> = rates.iter().map(|rates| rates[index]).collect();
+            let what = format!("{}, {place}", pair.names);
+            let check = Check::seeds(what, "kbit/s", &values, Band::at_least(0.0));
+            finding.checks.push(check.printed(pair.printed[index]).reported());
+        }
+        let loss = |outcome: &Outcome| outcome.summary.flows.first()?.loss_ratio;
+        let losses: Option<Vec<f64>> = outcomes.iter().map(loss).collect();
+        let losses = losses.ok_or(Failure::Absent("loss_ratio"))?;
+        let what = format!("{}, loss of the first", pair.names);
+        finding.checks.push(Check::seeds(what, "", &losses, Band::within(0.008, 0.023)).reported());
+    }
+    finding.parameters = vec![("scenarios", PAIRS.map(|pair| pair.scenario).join(", "))];
+    Ok(finding)
+}
+
+/// Differences for those that should share; TCP's part beside what does not.
+fn sharing(pair: &Pair, rates: &[[f64; 2]]) -> Check {
+    let differences: Vec<f64> = rates.iter().map(difference).collect();
+    let difference = |most: f64| {
+        let what = format!("{}, difference", pair.names);
+        let [first, second] = pair.printed;
+        Check::seeds(what, "", &differences, Band::at_most(most)).printed((second - first).abs() / first)
+    };
+    match pair.names {
+        "TCP/UDP" => {
+            let parts: Vec<f64> = rates.iter().map(|[tcp, udp]| tcp / (tcp + udp)).collect();
+            let [tcp, udp] = pair.printed;
+            Check::seeds("TCP/UDP, TCP's part", "", &parts, Band::at_most(0.35)).printed(tcp / (tcp + udp))
+        }
+        "ours/ours" => difference(0.1),
+        _ => difference(0.2),
+    }
+}
+
+pub(super) fn tcp_pair(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let outcomes = bench.run(&[Case::new("s002-tcp-tcp").with_series()])?;
+    let rates = rates(&outcomes[0])?;
+    let index: Vec<f64> = rates.iter().filter_map(|rates| jain(rates)).collect();
+    let curves = ["first", "second"].map(|flow| {
+        let points = outcomes[0][0]
+            .series
+            .readings()
+            .filter(|reading| reading.flow == flow && reading.name == "received_rate");
+        let points: Vec<(f64, f64)> =
+            points.map(|reading| (reading.at.as_secs_f64(), reading.value / 1e3)).collect();
+        Curve::line(flow, points)
+    });
+    Ok(Finding {
+        checks: vec![Check::seeds("Jain's index", "", &index, Band::at_least(0.95))],
+        figures: vec![Figure { title: "Two TCP flows".into(), x: "s", y: "kbit/s", curves: curves.to_vec() }],
+        parameters: vec![("scenario", "s002-tcp-tcp".into())],
+        remarks: Vec::new(),
+    })
+}

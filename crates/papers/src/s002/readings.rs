@@ -1,0 +1,42 @@
+//! How S002 is read.
+
+use crate::reading::Reading;
+
+pub(super) const READINGS: &[Reading] = &[
+    Reading {
+        subject: "the network of table 1",
+        taken: "a link of the pair's sum, 80 ms, 15 packets, 0.5 % random loss beside its own",
+        literal: "",
+        reason: "the paper gives rates alone; losses then lie in its 0.8 to 2.3 %",
+    },
+    Reading {
+        subject: "UDP's rate in table 1",
+        taken: "1 Mbit/s",
+        literal: "",
+        reason: "810 kbit/s arrived; the sent rate is not printed",
+    },
+    Reading {
+        subject: "packets",
+        taken: "512 B of payload, 552 B of IP, for all protocols",
+        literal: "",
+        reason: "the paper's largest payload; TCP must take the same steps to be comparable",
+    },
+    Reading {
+        subject: "the network of figures 8 and 9",
+        taken: "600 kbit/s before 120 s, then steps of ten seconds with a mean of 180 kbit/s of media, 160 ms",
+        literal: "",
+        reason: "available were about 180 kbit/s after 120 s; the curve itself is not printed in numbers",
+    },
+    Reading {
+        subject: "an overflow",
+        taken: "a second in which the send queue was full and refused frames",
+        literal: "",
+        reason: "each interrupts playback",
+    },
+    Reading {
+        subject: "the stream without adaptation in figure 9",
+        taken: "the same window and queue, the source always at its full rate",
+        literal: "",
+        reason: "only the source differs in the figure",
+    },
+];
