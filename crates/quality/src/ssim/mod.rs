@@ -4,7 +4,7 @@ mod blocks;
 mod gaussian;
 
 pub use blocks::ssim;
-pub use gaussian::{ms_ssim, ssim_gaussian};
+pub use gaussian::{Gaussian, gaussian, ms_ssim, ssim_gaussian};
 
 /// `(K L)²` with `K₁ = 0.01` and `L = 255`.
 const C1: f64 = 0.01 * 0.01 * 255.0 * 255.0;
