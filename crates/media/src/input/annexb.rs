@@ -105,6 +105,10 @@ impl SampleReader for ByteStream {
         Ok(Some(Sample { time }))
     }
 
+    fn has_times(&self) -> bool {
+        false
+    }
+
     fn rewind(&mut self) -> Result<(), Error> {
         self.file.seek(SeekFrom::Start(0)).map_err(Error::io("input"))?;
         self.buffer.clear();

@@ -14,6 +14,11 @@ pub(super) trait SampleReader: Send {
     /// Puts the next sample into `data`, in place of what is there; `None` at the end.
     fn next_sample(&mut self, data: &mut Vec<u8>) -> Result<Option<Sample>, Error>;
 
+    /// False where samples are numbered, because the stream knows no times.
+    fn has_times(&self) -> bool {
+        true
+    }
+
     /// Begins again with the first sample.
     fn rewind(&mut self) -> Result<(), Error>;
 }
@@ -71,6 +76,7 @@ pub(super) struct CodedSource {
     decoded: VecDeque<Picture>,
     ended: bool,
     shown: u64,
+    undecodable: u64,
     format: PictureFormat,
     pool: PicturePool,
 }
@@ -92,6 +98,7 @@ impl CodedSource {
             decoded: VecDeque::new(),
             ended: false,
             shown: 0,
+            undecodable: 0,
             format,
             pool: PicturePool::new(PictureSize::SMALLEST),
         };
@@ -129,7 +136,10 @@ impl CodedSource {
                 append_from_lengths(&self.sample, length_size, &mut self.stream);
             }
         }
-        let Ok(inspection) = self.inspector.inspect(&self.stream) else { return };
+        let Ok(inspection) = self.inspector.inspect(&self.stream) else {
+            self.undecodable += 1;
+            return;
+        };
         self.waiting.insert(sample.time);
         let later = DecodeOptions::new().flush_after_decode(Flush::NoFlush);
         match self.decoder.decode_with_options(inspection.stream, later) {
@@ -139,6 +149,7 @@ impl CodedSource {
             }
             Ok(None) => {}
             Err(_) => {
+                self.undecodable += 1;
                 self.waiting.remove(&sample.time);
             }
         }
@@ -194,13 +205,21 @@ impl PictureSource for CodedSource {
         self.inspector = Inspector::new();
         self.waiting.clear();
         self.decoded.clear();
-        (self.configured, self.ended, self.shown) = (false, false, 0);
+        (self.configured, self.ended, self.shown, self.undecodable) = (false, false, 0, 0);
         Ok(())
     }
 
     fn is_approximate(&self) -> bool {
         // Whether there are B pictures, only decoding them all would tell.
         true
+    }
+
+    fn has_times(&self) -> bool {
+        self.track.reader.has_times()
+    }
+
+    fn undecodable(&self) -> u64 {
+        self.undecodable
     }
 
     fn left_out(&self) -> &[String] {

@@ -13,6 +13,9 @@ pub(super) struct FfmpegSource {
     name: String,
     pictures: Y4mSource,
     process: Process,
+    has_times: bool,
+    /// The file ends within a picture.
+    is_cut: bool,
 }
 
 impl FfmpegSource {
@@ -25,12 +28,21 @@ impl FfmpegSource {
                 if words.contains(&Word::Text) {
                     return Err(Error::Ffmpeg(format!("{name} is text, not video")));
                 }
+                let is_cut = words.contains(&Word::Cut);
                 let left_out = words.into_iter().filter_map(Word::track_left_out).collect();
-                Ok(Self { name: name.into(), pictures: pictures.with_left_out(left_out), process })
+                let pictures = pictures.with_left_out(left_out);
+                Ok(Self { name: name.into(), pictures, process, has_times: true, is_cut })
             }
             // It wrote no picture: what it said is why.
             Err(_) => Err(Error::Ffmpeg(format!("ffmpeg cannot read {name}: {}", process.last_words()))),
         }
+    }
+}
+
+impl FfmpegSource {
+    /// The same pictures, of an input that knows no times.
+    pub(super) fn with_times(self, has_times: bool) -> Self {
+        Self { has_times, ..self }
     }
 }
 
@@ -40,15 +52,26 @@ impl PictureSource for FfmpegSource {
     }
 
     fn next_picture(&mut self) -> Result<Option<Picture>, Error> {
-        self.pictures.next_picture()
+        let picture = self.pictures.next_picture()?;
+        if picture.is_none() {
+            self.process.last_words();
+            if self.is_cut || self.process.words().contains(&Word::Cut) {
+                return Err(Error::Ffmpeg(format!("{} is cut: it ends within a picture", self.name)));
+            }
+        }
+        Ok(picture)
     }
 
     fn rewind(&mut self) -> Result<(), Error> {
         if is_live(&self.name) {
             return Err(Error::Unsupported(format!("{} is live and cannot be repeated", self.name)));
         }
-        *self = Self::open(&self.name)?;
+        *self = Self::open(&self.name)?.with_times(self.has_times);
         Ok(())
+    }
+
+    fn has_times(&self) -> bool {
+        self.has_times
     }
 
     fn left_out(&self) -> &[String] {
@@ -83,6 +106,9 @@ fn arguments(name: &str) -> Vec<String> {
     // A name is a file unless it is an address: never an option, never another protocol of FFmpeg's.
     let input = if name.contains("://") { name.to_owned() } else { format!("file:{name}") };
     let input = if name.starts_with("/dev/video") { name.to_owned() } else { input };
+    // FFmpeg itself fills a gap in a constant rate with the picture behind it; a viewer sees the one before.
+    let hold: &[&str] = if is_live(name) { &[] } else { &["-vf", "fps=source_fps"] };
+    let hold = hold.iter().map(|&word| word.to_owned());
     let output = [
         "-map",
         "0:v:0",
@@ -96,7 +122,13 @@ fn arguments(name: &str) -> Vec<String> {
         "-1",
         "pipe:1",
     ];
-    arguments.into_iter().map(str::to_owned).chain([input]).chain(output.map(str::to_owned)).collect()
+    arguments
+        .into_iter()
+        .map(str::to_owned)
+        .chain([input])
+        .chain(hold)
+        .chain(output.map(str::to_owned))
+        .collect()
 }
 
 /// What FFmpeg says of an input that matters here.
@@ -106,12 +138,16 @@ enum Word {
     LeftOut(String),
     /// It would paint text as pictures.
     Text,
+    /// The file ends before its last sample does.
+    Cut,
 }
 
 impl Word {
     fn of_line(line: &str) -> Option<Self> {
         if line.starts_with("Input #0, tty,") {
             Some(Self::Text)
+        } else if line.ends_with("partial file") || line.ends_with("File ended prematurely") {
+            Some(Self::Cut)
         } else {
             track_left_out(line).map(Self::LeftOut)
         }
@@ -120,7 +156,7 @@ impl Word {
     fn track_left_out(self) -> Option<String> {
         match self {
             Self::LeftOut(track) => Some(track),
-            Self::Text => None,
+            Self::Text | Self::Cut => None,
         }
     }
 }

@@ -41,6 +41,16 @@ pub trait PictureSource: fmt::Debug + Send {
         false
     }
 
+    /// False where times are counted and not read: a picture that is missing leaves no gap.
+    fn has_times(&self) -> bool {
+        true
+    }
+
+    /// Coded pictures so far that could not be decoded.
+    fn undecodable(&self) -> u64 {
+        0
+    }
+
     /// Tracks of the input that are not shown, each named for a person, for example `audio track 2 (mp4a)`.
     fn left_out(&self) -> &[String] {
         &[]

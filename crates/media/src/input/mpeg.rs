@@ -141,6 +141,10 @@ impl PictureSource for MpegSource {
         Ok(picture.map(|picture| picture.with_identity(id, time)))
     }
 
+    fn has_times(&self) -> bool {
+        false
+    }
+
     fn rewind(&mut self) -> Result<(), Error> {
         self.file.seek(SeekFrom::Start(0)).map_err(Error::io("input"))?;
         (self.streams, self.ended, self.next, self.first) = (Streams::new(), false, 0, None);

@@ -102,7 +102,7 @@ pub fn open_reference(name: &str) -> Result<Box<dyn PictureSource>, Error> {
         return Ok(source);
     }
     match ffmpeg::FfmpegSource::open(name) {
-        Ok(exact) => Ok(Box::new(exact)),
+        Ok(exact) => Ok(Box::new(exact.with_times(source.has_times()))),
         Err(_) => Ok(source),
     }
 }

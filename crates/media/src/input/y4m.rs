@@ -171,6 +171,10 @@ impl PictureSource for Y4mSource {
         Ok(Some(buffer.finish(id, time)))
     }
 
+    fn has_times(&self) -> bool {
+        false
+    }
+
     fn rewind(&mut self) -> Result<(), Error> {
         let Input::File(file) = &mut self.input else {
             return Err(Error::Unsupported(format!("{} is a pipe and cannot be repeated", self.name)));
