@@ -36,6 +36,11 @@ impl Progress {
         self.0.tick();
     }
 
+    /// A count of pictures.
+    pub(crate) fn of_pictures() -> Self {
+        Self::with(None, "{pos} pictures")
+    }
+
     fn with(total: Option<u64>, what: &str) -> Self {
         let target = if std::io::stderr().is_terminal() {
             ProgressDrawTarget::stderr_with_hz(10)
@@ -61,6 +66,11 @@ impl Progress {
     /// So many more bytes were read.
     pub(crate) fn read(&self, bytes: usize) {
         self.0.inc(bytes as u64);
+    }
+
+    /// One more picture is done.
+    pub(crate) fn next_picture(&self) {
+        self.0.inc(1);
     }
 
     /// Takes the bar away.

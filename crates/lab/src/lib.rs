@@ -23,6 +23,7 @@ mod record;
 mod report;
 mod run;
 pub mod scenario;
+pub mod score;
 mod series;
 mod source;
 pub mod summary;

@@ -4,6 +4,7 @@ mod demo;
 mod list;
 mod recv;
 mod reproduce;
+mod score;
 mod send;
 mod shape;
 mod sim;
@@ -36,6 +37,8 @@ enum Command {
     Recv(recv::Arguments),
     /// Makes the tables and figures of the papers again
     Reproduce(reproduce::Arguments),
+    /// Scores a received clip against the one that was sent
+    Score(score::Arguments),
     /// Sends a clip or a camera live to another host
     Send(send::Arguments),
     /// Lowers the rate of coded MPEG-1 and MPEG-2 video
@@ -52,6 +55,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Command::List(arguments) => list::run(&arguments),
         Command::Recv(arguments) => recv::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Score(arguments) => score::run(&arguments),
         Command::Send(arguments) => send::run(&arguments),
         Command::Shape(arguments) => shape::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),

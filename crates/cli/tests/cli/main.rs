@@ -2,6 +2,7 @@
 
 mod list;
 mod reproduce;
+mod score;
 mod shape;
 mod sim;
 mod util;
