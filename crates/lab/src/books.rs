@@ -74,9 +74,37 @@ fn flow() -> impl Strategy<Value = String> {
         .prop_map(|(kind, times, count)| format!("{kind}{times}count = {count}\n"))
 }
 
+/// A cell behind the chain of links, whose base is the chain's last node: its keys, and the list of its stations.
+fn cell() -> impl Strategy<Value = Option<(&'static str, String)>> {
+    let wimax = (
+        prop_oneof![
+            Just("rate = \"2 Mbit/s\"\n"),
+            Just("modulation = \"16-qam-1/2\"\norder = \"cyclic\"\n"),
+            Just("symbols = [14, 33]\npacking = true\ncrc = true\nvisit = 2\n"),
+            Just("grants = \"dynamic\"\n"),
+            Just("grants = \"dynamic\"\npolling = { nrtps = \"100 ms\", map_relevance = 1 }\n"),
+        ],
+        prop_oneof![Just(""), Just("downlink = \"shared\"\n"), Just("downlink = { fixed = \"6 ms\" }\n")],
+        prop_oneof![Just(0.0), Just(0.002)],
+    )
+        .prop_map(|(grants, downlink, loss)| ("wimax", format!("{grants}{downlink}slot_loss = {loss}\n")));
+    let cellular = (
+        prop_oneof![Just(""), Just("background = { intensity = 7.0 }\n")],
+        prop_oneof![Just(""), Just("harq = { error = 0.3, attempts = 2, residual = \"lost\" }\n")],
+        prop_oneof![Just(""), Just("queue = { kind = \"codel\" }\n"), Just("queue = { packets = 20 }\n")],
+        500..20_000u32,
+    )
+        .prop_map(|(background, harq, queue, rate)| {
+            let rate = format!("downlink = \"{rate} kbit/s\"\nuplink = \"{rate} kbit/s\"\n");
+            ("cellular", format!("{rate}speed = \"30 km/h\"\n{background}{harq}{queue}"))
+        });
+    prop_oneof![Just(None), wimax.prop_map(Some), cellular.prop_map(Some)]
+}
+
 fn scenario() -> impl Strategy<Value = String> {
     let flows = prop::collection::vec((flow(), any::<bool>()), 1..4);
-    (prop::collection::vec(link(), 1..4), flows, any::<u32>()).prop_map(|(links, flows, seed)| {
+    let links = prop::collection::vec(link(), 1..4);
+    (links, cell(), flows, any::<u32>()).prop_map(|(links, cell, flows, seed)| {
         let mut text =
             format!("schema = 1\nname = \"random\"\nduration = \"3 s\"\nwarmup = \"0.5 s\"\nseed = {seed}\n");
         let last = links.len();
@@ -84,9 +112,23 @@ fn scenario() -> impl Strategy<Value = String> {
             let ends = format!("name = \"l{index}\"\nfrom = \"n{index}\"\nto = \"n{}\"", index + 1);
             let _ = write!(text, "[[link]]\n{ends}\n{link}");
         }
+        if let Some((kind, keys)) = &cell {
+            let stations = if *kind == "wimax" { "station" } else { "user" };
+            let names = "[{ name = \"s0\" }, { name = \"s1\" }]";
+            let _ = write!(text, "[[{kind}]]\nname = \"cell\"\nbase = {{ name = \"n{last}\" }}\n");
+            let _ = write!(text, "{stations} = {names}\n{keys}");
+        }
         for (index, (flow, against)) in flows.iter().enumerate() {
-            let (from, to) = if *against { (last, 0) } else { (0, last) };
-            let _ = write!(text, "[[flow]]\nname = \"f{index}\"\nfrom = \"n{from}\"\nto = \"n{to}\"\n{flow}");
+            let far = if cell.is_some() { format!("s{}", index % 2) } else { format!("n{last}") };
+            let (from, to) = if *against { (far.as_str(), "n0") } else { ("n0", far.as_str()) };
+            let service = match &cell {
+                Some(("wimax", _)) => ["", "service = \"rtps\"\n", "service = \"nrtps\"\n"][index % 3],
+                _ => "",
+            };
+            let _ = write!(
+                text,
+                "[[flow]]\nname = \"f{index}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{service}{flow}"
+            );
         }
         text
     })
@@ -98,9 +140,8 @@ fn check_books(scenario: &Scenario) -> Result<(), TestCaseError> {
     let end = Timestamp::ZERO + scenario.duration;
     world.engine.run_until(end);
     let mut inside = 0;
-    for (name, element) in &world.links {
-        let link = world.engine.link(*element).expect("every element is a link");
-        let books = link.statistics(end);
+    for (name, carrier) in &world.links {
+        let books = world.statistics(*carrier).expect("it is there");
         prop_assert_eq!(
             books.arrivals.packets,
             books.delivered.packets + books.drops.total() + books.inside,

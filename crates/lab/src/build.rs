@@ -8,24 +8,27 @@ use crate::agent::{
 use crate::cargo::Cargo;
 use crate::connection;
 use crate::endpoint;
+use crate::network;
 use crate::record::{Recorder, Tag};
 use crate::run::Options;
-use crate::scenario::{Direction, Flow, FlowKind, MediaFlow, Scenario, Source, TcpFlow};
+use crate::scenario::{self, CellKind, Direction, Flow, FlowKind, MediaFlow, Scenario, Source, TcpFlow};
 use crate::source::{self, Feed, LiveSource};
 use crate::video::{Camera, PacketCost, SharedClip};
-use seaway_link::{Link, RandomStream};
+use seaway_link::{Link, LinkStatistics, RandomStream};
 use seaway_session::SenderConfig;
+use seaway_sim::cellular::Cellular;
 use seaway_sim::traffic::TcpSource;
-use seaway_sim::{AgentId, ElementId, Engine};
-use seaway_units::Timestamp;
+use seaway_sim::wimax::Wimax;
+use seaway_sim::{AgentId, Cell, CellError, ElementId, Engine, Envelope, Place};
+use seaway_units::{Bitrate, Timestamp};
 use std::sync::mpsc;
 
 /// A scenario set up in the simulator, at time zero.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) engine: Engine<Cargo, Agent, Recorder>,
-    /// In the order of [`link_names`].
-    pub(crate) links: Vec<(String, ElementId)>,
+    /// Links and the queues of cells, in the order of [`link_names`].
+    pub(crate) links: Vec<(String, Carrier)>,
     /// Sender and receiver of each flow.
     pub(crate) ends: Vec<(AgentId, AgentId)>,
 }
@@ -58,6 +61,9 @@ impl World {
                 world.lay(&back_name(&link.name), [&link.to, &link.from], backward, seed)?;
             }
         }
+        for cell in &scenario.cells {
+            world.put_up(cell, seed)?;
+        }
         for (index, (flow, activity)) in scenario.flows.iter().zip(activities).enumerate() {
             let plan = FlowPlan { index, flow, activity, window: windows[index], seed, options };
             world.add_flow(plan)?;
@@ -77,8 +83,45 @@ impl World {
         let topology = self.engine.topology();
         let (from, to) = (topology.place(from), topology.place(to));
         let element = self.engine.add_link(from, to, link);
-        self.links.push((name.to_owned(), element));
+        self.links.push((name.to_owned(), Carrier::Link(element)));
         Ok(())
+    }
+
+    fn put_up(&mut self, cell: &scenario::Cell, seed: u64) -> Result<(), BuildError> {
+        let refused = |error: CellError| BuildError(format!("cell {}: {error}", cell.name));
+        let (name, topology) = (&cell.name, self.engine.topology());
+        let places: Vec<Place> = cell.nodes().map(|node| topology.place(node)).collect();
+        let medium: Box<dyn Cell<Envelope<Cargo>>> = match &cell.kind {
+            CellKind::Wimax(config) => Box::new(Wimax::new((**config).clone(), seed, name).map_err(refused)?),
+            CellKind::Cellular(config) => Box::new(Cellular::new(config, seed, name).map_err(refused)?),
+        };
+        let element = self.engine.add_cell(&places, &network::pairs(cell), medium);
+        let queues = cell.queue_names().into_iter().enumerate();
+        self.links.extend(queues.map(|(queue, name)| (name, Carrier::Queue { element, queue })));
+        Ok(())
+    }
+
+    /// What a carrier's books say now.
+    pub(crate) fn statistics(&self, carrier: Carrier) -> Option<LinkStatistics> {
+        let now = self.engine.now();
+        match carrier {
+            Carrier::Link(element) => Some(self.engine.link(element)?.statistics(now)),
+            Carrier::Queue { element, queue } => Some(self.engine.cell(element)?.statistics(queue, now)),
+        }
+    }
+
+    /// Capacity and packets that wait.
+    pub(crate) fn level(&self, carrier: Carrier) -> Option<(Bitrate, u64)> {
+        match carrier {
+            Carrier::Link(element) => {
+                let link = self.engine.link(element)?;
+                Some((link.rate(), link.waiting(self.engine.now()).0))
+            }
+            Carrier::Queue { element, queue } => {
+                let cell = self.engine.cell(element)?;
+                Some((cell.rate(queue), cell.waiting(queue)))
+            }
+        }
     }
 
     fn add_flow(&mut self, plan: FlowPlan<'_>) -> Result<(), BuildError> {
@@ -100,6 +143,21 @@ impl World {
         self.engine.connect(receiving, sending).ok_or_else(no_way)?;
         self.ends.push((sender, receiver));
         Ok(())
+    }
+}
+
+/// What has books of its own: a link, or a queue of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Link(ElementId),
+    Queue { element: ElementId, queue: usize },
+}
+
+impl Carrier {
+    pub(crate) const fn element(self) -> ElementId {
+        match self {
+            Self::Link(element) | Self::Queue { element, .. } => element,
+        }
     }
 }
 
@@ -174,7 +232,8 @@ impl FlowPlan<'_> {
     }
 }
 
-/// The names of the links in the summary: a link that goes both ways is two, the way back `name/back`.
+/// The names of the links in the summary: a link that goes both ways is two, the way back `name/back`; a cell is as
+/// many as it has queues.
 pub(crate) fn link_names(scenario: &Scenario) -> Vec<String> {
     let mut names = Vec::new();
     for link in &scenario.links {
@@ -183,6 +242,7 @@ pub(crate) fn link_names(scenario: &Scenario) -> Vec<String> {
             names.push(back_name(&link.name));
         }
     }
+    names.extend(scenario.cells.iter().flat_map(scenario::Cell::queue_names));
     names
 }
 

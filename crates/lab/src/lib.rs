@@ -17,6 +17,7 @@ mod ensemble;
 mod expectation;
 pub mod library;
 pub mod metrics;
+mod network;
 mod path;
 pub mod plot;
 mod record;

@@ -1,9 +1,9 @@
 //! The links of a flow, for a relay that hosts them in real time.
 
 use crate::build::{BuildError, back_name};
-use crate::scenario::{Direction, Flow, Scenario};
+use crate::network::{Network, Way};
+use crate::scenario::{Flow, Scenario};
 use seaway_link::Link;
-use seaway_sim::Topology;
 
 /// The links that a flow's packets cross, in order.
 #[derive(Debug)]
@@ -20,31 +20,34 @@ impl<P> Path<P> {
     /// # Errors
     /// No way there or back, or a link that cannot be set up.
     pub fn of(scenario: &Scenario, flow: &Flow) -> Result<Self, BuildError> {
-        let mut topology = Topology::default();
-        let mut links: Vec<(String, &Direction)> = Vec::new();
-        for link in &scenario.links {
-            let (from, to) = (topology.place(&link.from), topology.place(&link.to));
-            topology.join(from, links.len(), to);
-            links.push((link.name.clone(), &link.forward));
-            if let Some(backward) = &link.backward {
-                topology.join(to, links.len(), from);
-                links.push((back_name(&link.name), backward));
-            }
-        }
-        let (from, to) = (topology.place(&flow.from), topology.place(&flow.to));
-        let way = |from, to| -> Result<Vec<(String, Link<P>)>, BuildError> {
-            let way = topology
-                .shortest(from, to)
+        let network = Network::new(&scenario.links, &scenario.cells);
+        let way = |from: &str, to: &str| -> Result<Vec<(String, Link<P>)>, BuildError> {
+            let way = network
+                .way(from, to)
                 .ok_or_else(|| BuildError::new(format!("flow {}: no way there and back", flow.name)))?;
-            way.into_iter().map(|index| named_link(&links[index], scenario.seed)).collect()
+            way.into_iter().map(|way| link(scenario, flow, way)).collect()
         };
-        Ok(Self { forth: way(from, to)?, back: way(to, from)? })
+        Ok(Self { forth: way(&flow.from, &flow.to)?, back: way(&flow.to, &flow.from)? })
     }
 }
 
-fn named_link<P>(link: &(String, &Direction), seed: u64) -> Result<(String, Link<P>), BuildError> {
-    let (name, direction) = link;
+fn link<P>(scenario: &Scenario, flow: &Flow, way: Way) -> Result<(String, Link<P>), BuildError> {
+    let (name, direction) = match way {
+        Way::Link { link, is_back: false } => {
+            let link = &scenario.links[link];
+            (link.name.clone(), Some(&link.forward))
+        }
+        Way::Link { link, is_back: true } => {
+            let link = &scenario.links[link];
+            (back_name(&link.name), link.backward.as_ref())
+        }
+        Way::Cell { cell, .. } => (scenario.cells[cell].name.clone(), None),
+    };
+    let no_link = || {
+        BuildError::new(format!("flow {}: its way crosses the cell {name}, here are links alone", flow.name))
+    };
+    let direction = direction.ok_or_else(no_link)?;
     let refused = |error: seaway_link::Error| BuildError::new(format!("link {name}: {error}"));
-    let link = Link::new(&direction.plan, seed, name).map_err(refused)?;
-    Ok((name.clone(), link))
+    let link = Link::new(&direction.plan, scenario.seed, &name).map_err(refused)?;
+    Ok((name, link))
 }

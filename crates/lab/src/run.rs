@@ -111,9 +111,14 @@ fn step(now: Timestamp) -> TimeDelta {
 }
 
 fn restart_statistics(world: &mut World, now: Timestamp) {
-    for (_, element) in &world.links {
-        if let Some(link) = world.engine.link_mut(*element) {
+    // A cell is as many carriers as it has queues.
+    let mut elements: Vec<_> = world.links.iter().map(|(_, carrier)| carrier.element()).collect();
+    elements.dedup();
+    for element in elements {
+        if let Some(link) = world.engine.link_mut(element) {
             link.restart_statistics(now);
+        } else if let Some(cell) = world.engine.cell_mut(element) {
+            cell.restart_statistics(now);
         }
     }
 }
@@ -150,10 +155,10 @@ impl Sampler {
                 _ => {}
             }
         }
-        for (subject, (_, element)) in self.links.iter().zip(&world.links) {
-            let Some(link) = world.engine.link(*element) else { continue };
-            self.series.push(now, *subject, "capacity", link.rate().as_bps_f64(), "bit/s");
-            self.series.push(now, *subject, "queue", link.waiting(now).0 as f64, "packets");
+        for (subject, (_, carrier)) in self.links.iter().zip(&world.links) {
+            let Some((rate, waiting)) = world.level(*carrier) else { continue };
+            self.series.push(now, *subject, "capacity", rate.as_bps_f64(), "bit/s");
+            self.series.push(now, *subject, "queue", waiting as f64, "packets");
         }
     }
 }

@@ -41,7 +41,8 @@ pub struct CellError {
 }
 
 impl CellError {
-    pub(crate) fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
+    /// `key` as the scenario writes it, `problem` what was found and what would be valid.
+    pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { key: key.into(), problem: problem.into() }
     }
 }

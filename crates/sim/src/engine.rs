@@ -1,6 +1,6 @@
 //! The event loop: elements, agents and the packets between them.
 
-use crate::cell::Addressed;
+use crate::cell::{Addressed, Cell};
 use crate::schedule::Schedule;
 use crate::topology::{ElementId, Hop, Place, Topology};
 use seaway_link::{Dropped, Fate, Link, Node, Packet, Port};
@@ -57,7 +57,7 @@ struct Route {
 #[derive(Debug)]
 enum Element<P> {
     Link(Link<Envelope<P>>),
-    Cell(Box<dyn Node<Envelope<P>>>),
+    Cell(Box<dyn Cell<Envelope<P>>>),
 }
 
 macro_rules! each {
@@ -180,7 +180,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         &mut self,
         places: &[Place],
         pairs: &[(Port, Port)],
-        cell: Box<dyn Node<Envelope<P>>>,
+        cell: Box<dyn Cell<Envelope<P>>>,
     ) -> ElementId {
         let element = self.add_element(Element::Cell(cell));
         for &(enter, leave) in pairs {
@@ -253,6 +253,23 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         match &mut self.elements[element.0 as usize] {
             Element::Link(link) => Some(link),
             Element::Cell(_) => None,
+        }
+    }
+
+    /// The cell behind `element`; `None` for a link.
+    pub fn cell(&self, element: ElementId) -> Option<&dyn Cell<Envelope<P>>> {
+        match &self.elements[element.0 as usize] {
+            Element::Link(_) => None,
+            Element::Cell(cell) => Some(cell.as_ref()),
+        }
+    }
+
+    /// The cell behind `element`, to be changed between two runs; `None` for a link.
+    pub fn cell_mut(&mut self, element: ElementId) -> Option<&mut dyn Cell<Envelope<P>>> {
+        self.is_changed = true;
+        match &mut self.elements[element.0 as usize] {
+            Element::Link(_) => None,
+            Element::Cell(cell) => Some(cell.as_mut()),
         }
     }
 

@@ -4,7 +4,7 @@ mod media;
 mod tcp;
 
 use crate::agent::Agent;
-use crate::build::World;
+use crate::build::{Carrier, World};
 use crate::record::{BIN, FlowRecord, Samples};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::summary::{
@@ -48,7 +48,7 @@ pub(crate) fn summary(scenario: &Scenario, world: &World) -> Summary {
         expect: Vec::new(),
         fairness: fairness(&flows),
         flows,
-        links: world.links.iter().filter_map(|(name, element)| link_summary(world, name, *element)).collect(),
+        links: world.links.iter().filter_map(|(name, carrier)| link_summary(world, name, *carrier)).collect(),
     };
     summary.expect = crate::expectation::evaluate(scenario, &summary);
     summary
@@ -131,8 +131,8 @@ fn fairness(flows: &[FlowSummary]) -> Option<Fairness> {
     Some(Fairness { jain: jain(&rates)?, over })
 }
 
-fn link_summary(world: &World, name: &str, element: seaway_sim::ElementId) -> Option<LinkSummary> {
-    let statistics = world.engine.link(element)?.statistics(world.engine.now());
+fn link_summary(world: &World, name: &str, carrier: Carrier) -> Option<LinkSummary> {
+    let statistics = world.statistics(carrier)?;
     Some(LinkSummary {
         name: name.to_owned(),
         utilisation: statistics.utilisation,

@@ -1,12 +1,13 @@
 //! What the parts of a scenario must be to one another.
 
 use crate::metrics;
+use crate::network::Network;
 use crate::scenario::document::{Document, Step, at};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::{Flow, FlowKind, Start};
 use crate::scenario::media::{MediaFlow, Source};
 use crate::scenario::tcp::{TcpFlow, TransferSize};
-use crate::scenario::{Expect, Scenario};
+use crate::scenario::{Cell, Expect, Link, Scenario};
 use seaway_control::policy;
 use seaway_control::registry::{self, nearest};
 use seaway_sim::tcp::HEADERS;
@@ -20,18 +21,18 @@ pub(crate) fn check(
     tables: &[usize],
 ) -> Result<(), ScenarioError> {
     times(document, scenario)?;
-    links(document, scenario)?;
     let mut names = BTreeSet::new();
-    let ways = Ways::new(scenario);
+    let network = Network::new(&scenario.links, &scenario.cells);
+    let nodes: Vec<&str> = network.nodes().collect();
     for (flow, &table) in scenario.flows.iter().zip(tables) {
         let place = Place { document, base: ["flow".into(), table.into()] };
         place.name("flow", &flow.name, !names.insert(flow.name.as_str()))?;
         if flow.name.contains('#') && !flow.name.ends_with("#1") {
             continue;
         }
-        place.node("from", &flow.from, &ways.nodes)?;
-        place.node("to", &flow.to, &ways.nodes)?;
-        route(&place, flow, &ways)?;
+        place.node("from", &flow.from, &nodes)?;
+        place.node("to", &flow.to, &nodes)?;
+        route(&place, flow, &network)?;
         span(&place, flow, scenario.duration)?;
         match &flow.kind {
             FlowKind::Media(media) => media_flow(&place, media)?,
@@ -44,7 +45,7 @@ pub(crate) fn check(
     }
     for (index, attach) in scenario.attach.iter().enumerate() {
         let place = Place { document, base: ["attach".into(), index.into()] };
-        place.node("node", &attach.node, &ways.nodes)?;
+        place.node("node", &attach.node, &nodes)?;
         place.require("tun", attach.outlet().is_some(), "expected either `tun` or `udp`")?;
     }
     for (index, expect) in scenario.expect.iter().enumerate() {
@@ -68,15 +69,34 @@ fn times(document: &Document<'_>, scenario: &Scenario) -> Result<(), ScenarioErr
     Ok(())
 }
 
-fn links(document: &Document<'_>, scenario: &Scenario) -> Result<(), ScenarioError> {
+/// Whether links, cells and their nodes can be told apart.
+pub(crate) fn names(
+    document: &Document<'_>,
+    links: &[Link],
+    cells: &[(usize, Cell)],
+) -> Result<(), ScenarioError> {
+    const NAME: &str = "expected a name without blanks, dots, slashes and #";
     let mut names = BTreeSet::new();
-    for (index, link) in scenario.links.iter().enumerate() {
+    for (index, link) in links.iter().enumerate() {
         let place = Place { document, base: ["link".into(), index.into()] };
         place.name("link", &link.name, !names.insert(link.name.as_str()))?;
         for (key, node) in [("from", &link.from), ("to", &link.to)] {
-            place.require(key, is_name(node), "expected a name without blanks, dots, slashes and #")?;
+            place.require(key, is_name(node), NAME)?;
         }
         place.require("to", link.from != link.to, "a link ends at another node than it begins at")?;
+    }
+    for (index, cell) in cells {
+        let place = Place { document, base: [cell.kind.list().into(), (*index).into()] };
+        place.name("link or cell", &cell.name, !names.insert(cell.name.as_str()))?;
+        let mut nodes = BTreeSet::new();
+        for node in cell.nodes() {
+            place.require("name", is_name(node), &format!("`{node}` among its nodes: {NAME}"))?;
+            place.require(
+                "name",
+                nodes.insert(node),
+                &format!("there are two nodes named `{node}` in it"),
+            )?;
+        }
     }
     Ok(())
 }
@@ -128,51 +148,18 @@ impl Place<'_> {
             return Ok(());
         }
         let advice = if nodes.is_empty() {
-            "there is no [[link]]".to_owned()
+            "there is no [[link]] and no cell".to_owned()
         } else {
             nearest(name, nodes.iter().copied())
         };
-        Err(self.error(key, format!("no link ends at a node `{name}`; {advice}")))
+        Err(self.error(key, format!("no link or cell has a node `{name}`; {advice}")))
     }
 }
 
-/// Which node leads to which.
-struct Ways<'s> {
-    nodes: Vec<&'s str>,
-    next: Vec<Vec<usize>>,
-}
-
-impl<'s> Ways<'s> {
-    fn new(scenario: &'s Scenario) -> Self {
-        let nodes = scenario.nodes();
-        let mut next = vec![Vec::new(); nodes.len()];
-        let index = |name: &str| nodes.iter().position(|node| *node == name).unwrap_or_default();
-        for link in &scenario.links {
-            let (from, to) = (index(&link.from), index(&link.to));
-            next[from].push(to);
-            if link.backward.is_some() {
-                next[to].push(from);
-            }
-        }
-        Self { nodes, next }
-    }
-
-    fn lead(&self, from: &str, to: &str) -> bool {
-        let index = |name: &str| self.nodes.iter().position(|node| *node == name);
-        let (Some(from), Some(to)) = (index(from), index(to)) else { return false };
-        let mut reached = BTreeSet::from([from]);
-        let mut frontier = vec![from];
-        while let Some(here) = frontier.pop() {
-            frontier.extend(self.next[here].iter().filter(|&&next| reached.insert(next)));
-        }
-        reached.contains(&to)
-    }
-}
-
-fn route(place: &Place<'_>, flow: &Flow, ways: &Ways<'_>) -> Result<(), ScenarioError> {
+fn route(place: &Place<'_>, flow: &Flow, network: &Network) -> Result<(), ScenarioError> {
     place.require("to", flow.from != flow.to, "a flow ends at another node than it begins at")?;
     for (from, to, why) in [(&flow.from, &flow.to, "data"), (&flow.to, &flow.from, "feedback")] {
-        if !ways.lead(from, to) {
+        if network.way(from, to).is_none() {
             let hint = "a link goes both ways with `both = true`";
             let message = format!("no way for {why} from `{from}` to `{to}`; {hint}");
             return Err(place.error("to", message));

@@ -164,6 +164,31 @@ pub(crate) fn split<'a>(value: Value<'a>, keys: &[&str]) -> (Value<'a>, Value<'a
     (Spanned::new(span.clone(), DeValue::Table(taken)), Spanned::new(span, DeValue::Table(rest)))
 }
 
+/// Writes `kind = "drop-tail"` into every `queue` inside that names no kind.
+pub(crate) fn with_queue_kinds(mut value: Value<'_>) -> Value<'_> {
+    add_queue_kinds(&mut value);
+    value
+}
+
+fn add_queue_kinds(value: &mut Value<'_>) {
+    match value.get_mut() {
+        DeValue::Array(items) => items.iter_mut().for_each(add_queue_kinds),
+        DeValue::Table(table) => {
+            for (key, inner) in table.iter_mut() {
+                let span = inner.span();
+                match inner.get_mut() {
+                    DeValue::Table(queue) if key.get_ref() == "queue" => {
+                        let kind = Spanned::new(span.clone(), DeValue::String("drop-tail".into()));
+                        queue.entry(Spanned::new(span, "kind".into())).or_insert(kind);
+                    }
+                    _ => add_queue_kinds(inner),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 /// The message of the deserialiser in the words of a scenario.
 fn reworded(message: &str, others: &[&str]) -> String {
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();

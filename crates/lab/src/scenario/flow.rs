@@ -6,6 +6,7 @@ use crate::scenario::media::MediaFlow;
 use crate::scenario::tcp::TcpFlow;
 use crate::scenario::udp::UdpFlow;
 use seaway_control::registry::nearest;
+use seaway_sim::wimax::Service;
 use seaway_units::TimeDelta;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
@@ -25,6 +26,8 @@ pub struct Flow {
     pub stop: Option<TimeDelta>,
     /// Spans of silence in the midst of it, `[from, to)`, in order.
     pub pause: Vec<(TimeDelta, TimeDelta)>,
+    /// By which service it crosses the air of a WiMAX cell; absent: best effort.
+    pub service: Option<Service>,
     /// What it carries and how.
     pub kind: FlowKind,
 }
@@ -120,9 +123,11 @@ struct Common {
     pause: Vec<(TimeDelta, TimeDelta)>,
     #[serde(default = "one")]
     count: u32,
+    #[serde(default, deserialize_with = "crate::scenario::cell::service")]
+    service: Option<Service>,
 }
 
-const COMMON: &[&str] = &["name", "kind", "from", "to", "start", "stop", "pause", "count"];
+const COMMON: &[&str] = &["name", "kind", "from", "to", "start", "stop", "pause", "count", "service"];
 const KINDS: &[&str] = &["media", "tcp", "udp"];
 /// More than any paper asks for; a run of them still fits into memory.
 const MOST: u32 = 100_000;
@@ -178,6 +183,7 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
         start: common.start,
         stop: common.stop,
         pause: common.pause,
+        service: common.service,
         kind,
     };
     Ok((flow, common.count))

@@ -5,6 +5,7 @@
 //! flow without a way there or back are errors that name the line and what would be valid.
 
 mod attach;
+mod cell;
 mod check;
 mod document;
 mod error;
@@ -17,6 +18,7 @@ mod tcp;
 mod udp;
 
 pub use attach::{Attach, Outlet};
+pub use cell::{Cell, CellKind};
 pub use error::{Place, ScenarioError};
 pub use expect::{Bound, Expect};
 pub use flow::{Flow, FlowKind, Start};
@@ -29,6 +31,7 @@ pub use overrides::Override;
 pub use tcp::{TcpAlgorithm, TcpFlow, TransferSize};
 pub use udp::UdpFlow;
 
+use crate::network::Network;
 use document::{Document, at};
 use seaway_units::TimeDelta;
 use serde::Deserialize;
@@ -64,8 +67,10 @@ pub struct Scenario {
     pub warmup: TimeDelta,
     /// Where all randomness comes from.
     pub seed: u64,
-    /// The network.
+    /// The network's links.
     pub links: Vec<Link>,
+    /// The network's cells: first all of one kind, then of the next.
+    pub cells: Vec<Cell>,
     /// What uses it; `count` is written out.
     pub flows: Vec<Flow>,
     /// Where an emulator's nodes meet the outside.
@@ -102,9 +107,9 @@ fn first_seed() -> u64 {
 }
 
 /// The lists a scenario may have.
-const TABLES: &[&str] = &["link", "flow", "attach", "expect"];
+const TABLES: &[&str] = &["link", "wimax", "cellular", "flow", "attach", "expect"];
 /// The lists the format knows and this version does not.
-const LATER: &[&str] = &["wlan", "wimax"];
+const LATER: &[&str] = &["wlan"];
 
 impl Scenario {
     /// The version of the format.
@@ -118,7 +123,9 @@ impl Scenario {
         let document = Document::parse(text, overrides)?;
         for key in LATER {
             if document.has(key) {
-                let message = format!("[[{key}]] cells are not available in this version; there is: link");
+                let message = format!(
+                    "[[{key}]] cells are not available in this version; there are: link, wimax, cellular"
+                );
                 return Err(document.error_at(at![*key], message));
             }
         }
@@ -128,13 +135,18 @@ impl Scenario {
             return Err(document.error_at(at!["schema"], message));
         }
         let flows = flow::read(&document)?;
+        let links = link::read(&document)?;
+        let mut cells = cell::read(&document)?;
+        check::names(&document, &links, &cells)?;
+        cell::connect(&document, &mut cells, &links, &flows)?;
         let scenario = Self {
             name: header.name,
             about: header.about,
             duration: header.duration,
             warmup: header.warmup.0,
             seed: header.seed,
-            links: link::read(&document)?,
+            links,
+            cells: cells.into_iter().map(|(_, cell)| cell).collect(),
             flows: flows.iter().map(|(_, flow)| flow.clone()).collect(),
             attach: document.read_all("attach")?,
             expect: document.read_all("expect")?,
@@ -144,15 +156,9 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The names of all nodes, each once, in the order they are written.
-    pub fn nodes(&self) -> Vec<&str> {
-        let mut nodes = Vec::new();
-        for name in self.links.iter().flat_map(|link| [link.from.as_str(), link.to.as_str()]) {
-            if !nodes.contains(&name) {
-                nodes.push(name);
-            }
-        }
-        nodes
+    /// The names of all nodes, each once, in the order they are written: those of links, then those of cells.
+    pub fn nodes(&self) -> Vec<String> {
+        Network::new(&self.links, &self.cells).nodes().map(str::to_owned).collect()
     }
 }
 

@@ -99,7 +99,7 @@ fn mistakes_are_named_with_their_place() {
         (
             "to = \"client\"\nstart",
             "to = \"cleint\"\nstart",
-            "no link ends at a node `cleint`; did you mean client?",
+            "no link or cell has a node `cleint`; did you mean client?",
         ),
         ("name = \"bottleneck\"", "name = \"access\"", "test.toml:16:8: there are two links named `access`"),
         ("name = \"bottleneck\"", "name = \"a b\"", "test.toml:16:8: `name`: expected a name without blanks"),

@@ -1,6 +1,6 @@
 //! What a user could be sent in a TTI were the cell its own.
 
-use seaway_link::{RandomStream, Trace, TraceWalk};
+use seaway_link::{Nominal, RandomStream, Trace, TraceWalk};
 use seaway_units::{Bitrate, Decibels, TimeDelta, Timestamp};
 use std::f64::consts::TAU;
 
@@ -37,6 +37,26 @@ pub struct Fading {
 }
 
 impl Radio {
+    /// What limits of a queue in time refer to.
+    pub(super) fn nominal(&self) -> Nominal {
+        Nominal { rate: self.mean_rate(), delay: TTI }
+    }
+
+    /// What would be valid where it is not.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (least, most) = (Bitrate::from_kbps(1), Bitrate::from_mbps(100_000));
+        let mean = self.mean_rate();
+        if !(least..=most).contains(&mean) {
+            return Err(format!("found {mean} in the mean: expected {least} to {most}"));
+        }
+        match self {
+            Self::Fading(fading) if !(-30.0..=60.0).contains(&fading.snr.get()) => {
+                Err(format!("found a signal to noise ratio of {}: expected -30 dB to 60 dB", fading.snr))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Over a long time.
     pub fn mean_rate(&self) -> Bitrate {
         match self {

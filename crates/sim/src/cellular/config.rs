@@ -75,7 +75,10 @@ pub struct Background {
 
 impl CellularConfig {
     /// Whether the parts fit together.
-    pub(super) fn check(&self) -> Result<(), CellError> {
+    ///
+    /// # Errors
+    /// Names the key of the scenario and what would be valid there.
+    pub fn check(&self) -> Result<(), CellError> {
         let most = usize::from(u16::MAX) - 1;
         let count = self.users.len();
         let Harq { error, round_trip, attempts, .. } = self.harq;
@@ -98,6 +101,15 @@ impl CellularConfig {
         }
         let averages = self.averaging >= TimeDelta::from_millis(1);
         require("averaging", averages, format!("found {}: expected at least 1 ms", self.averaging))?;
+        for (index, user) in self.users.iter().enumerate() {
+            for (key, radio, queue, queue_key) in [
+                ("downlink", &user.downlink, &self.base_queue, "base.queue".to_owned()),
+                ("uplink", &user.uplink, &user.queue, format!("user.{index}.queue")),
+            ] {
+                radio.check().map_err(|problem| CellError::new(format!("user.{index}.{key}"), problem))?;
+                queue.check(radio.nominal()).map_err(|error| CellError::new(queue_key, error.to_string()))?;
+            }
+        }
         let others = arrivals * stay.as_secs_f64();
         let bearable = (0.0..=1000.0).contains(&others);
         require("background", bearable, format!("{others} others in the mean: expected at most 1000"))

@@ -29,7 +29,7 @@ use crate::bearer::Bearer;
 use crate::cell::{Addressed, Cell, CellError};
 use background::Others;
 use channel::Channel;
-use seaway_link::{Dropped, LinkStatistics, Node, Nominal, Packet, Port, QueueConfig, RandomStream};
+use seaway_link::{Dropped, LinkStatistics, Node, Packet, Port, RandomStream};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use side::Side;
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ impl<P> Cellular<P> {
                     DOWN => (&user.downlink, &config.base_queue, "base.queue"),
                     _ => (&user.uplink, &user.queue, "user.queue"),
                 };
-                let queue = bearer(radio, queue, stream(&format!("{}/queue", user.name)));
+                let queue = Bearer::new(queue, radio.nominal(), stream(&format!("{}/queue", user.name)));
                 let queue = queue.map_err(|error| CellError::new(key, error.to_string()))?;
                 Ok((queue, Channel::new(radio, stream(&format!("{}/channel", user.name)))))
             };
@@ -92,14 +92,6 @@ impl<P> Cellular<P> {
     fn side(&self, queue: usize) -> (&Side<P>, usize) {
         (if queue.is_multiple_of(2) { &self.up } else { &self.down }, queue / 2)
     }
-}
-
-fn bearer<P>(
-    radio: &Radio,
-    queue: &QueueConfig,
-    stream: RandomStream,
-) -> Result<Bearer<P>, seaway_link::Error> {
-    Bearer::new(queue, Nominal { rate: radio.mean_rate(), delay: TimeDelta::from_millis(1) }, stream)
 }
 
 impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Cellular<P> {

@@ -1,7 +1,7 @@
 //! Laws the cell must obey, whatever its constants.
 
 use super::*;
-use seaway_link::{DropTailConfig, Trace};
+use seaway_link::{DropTailConfig, QueueConfig, Trace};
 use seaway_units::{DataSize, Decibels, Ecn, Probability};
 
 #[derive(Debug, Clone, Copy)]
@@ -276,7 +276,7 @@ fn cells_that_cannot_be_are_refused() {
         (refusal(|config| config.background.arrivals = 1e9), "`background`:"),
         (
             refusal(|config| config.users[0].queue = QueueConfig::DropTail(DropTailConfig::packets(0))),
-            "`user.queue`:",
+            "`user.0.queue`:",
         ),
     ] {
         assert!(refusal.contains(expected), "{refusal}");

@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, Modulation};
 use crate::cell::CellError;
-use seaway_link::QueueConfig;
+use seaway_link::{Nominal, QueueConfig};
 use seaway_units::{Bitrate, Probability, TimeDelta};
 
 /// A scheduling service of 802.16, in the order in which they are served.
@@ -180,8 +180,11 @@ pub enum Downlink {
 }
 
 impl WimaxConfig {
-    /// Whether the parts fit together, the static grants aside.
-    pub(super) fn check(&self) -> Result<(), CellError> {
+    /// Whether the parts fit together.
+    ///
+    /// # Errors
+    /// Names the key of the scenario and what would be valid there.
+    pub fn check(&self) -> Result<(), CellError> {
         let (up, down) = (self.frame.uplink_slots(), self.frame.downlink_slots());
         let most = usize::from(u16::MAX) - 1;
         let require = |key: &str, holds: bool, problem: String| {
@@ -199,12 +202,38 @@ impl WimaxConfig {
             require("contention", (1..=most).contains(&chances), problem)?;
         }
         for open in self.connections.iter().filter(|open| open.is_uplink && open.service == Service::Ugs) {
-            let station = &self.stations[open.station];
-            let problem =
-                format!("`{}` has no `ugs` rate for what it sends with service = \"ugs\"", station.name);
-            require("station", station.ugs > Bitrate::ZERO, problem)?;
+            let is_reserved = self.stations[open.station].ugs > Bitrate::ZERO;
+            let problem = "expected a rate in `ugs` for what is sent with service = \"ugs\"";
+            require(&format!("station.{}", open.station), is_reserved, problem.to_owned())?;
         }
-        Ok(())
+        for (index, station) in self.stations.iter().enumerate() {
+            let refused =
+                |key: String| move |error: seaway_link::Error| CellError::new(key, error.to_string());
+            station.queue.check(self.nominal_up(index)).map_err(refused(format!("station.{index}.queue")))?;
+            self.base_queue.check(self.nominal_down(index)).map_err(refused("base.queue".to_owned()))?;
+        }
+        match self.grants {
+            Grants::Static { .. } => self.static_grants().map(drop),
+            Grants::Dynamic(_) => Ok(()),
+        }
+    }
+
+    /// What limits of an uplink queue in time refer to: the whole uplink.
+    pub(super) fn nominal_up(&self, station: usize) -> Nominal {
+        let modulation = self.stations[station].modulation;
+        let octets = u64::from(self.frame.uplink_slots()) * modulation.octets_per_slot();
+        Nominal { rate: self.frame.rate(octets), delay: self.frame.duration() }
+    }
+
+    /// What limits of a downlink queue in time refer to: the whole downlink.
+    pub(super) fn nominal_down(&self, station: usize) -> Nominal {
+        let octets = self.downlink_octets(station).max(1);
+        Nominal { rate: self.frame.rate(octets), delay: self.frame.duration() }
+    }
+
+    /// Octets of data that the downlink carries in a frame, all for this station.
+    pub(super) fn downlink_octets(&self, station: usize) -> u64 {
+        self.downlink_data_slots() * self.stations[station].modulation.octets_per_slot()
     }
 
     /// Slots of the uplink that carry data in a static cell.
@@ -247,13 +276,11 @@ impl WimaxConfig {
         };
         let grants: Vec<u64> = self.stations.iter().map(grant).collect();
         let least = self.headers.overhead() + 1;
-        match self.stations.iter().zip(&grants).find(|(_, grant)| **grant < least) {
-            Some((station, grant)) => {
-                let name = &station.name;
-                let problem = format!(
-                    "`{name}` is granted {grant} B a frame: expected at least {least} B, a header and an octet"
-                );
-                Err(CellError::new("station", problem))
+        match grants.iter().enumerate().find(|(_, grant)| **grant < least) {
+            Some((index, grant)) => {
+                let problem =
+                    format!("granted {grant} B a frame: expected at least {least} B, a header and an octet");
+                Err(CellError::new(format!("station.{index}"), problem))
             }
             None => Ok(grants),
         }

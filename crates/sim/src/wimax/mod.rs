@@ -25,9 +25,7 @@ use air::{Air, Channel};
 use bandwidth::{Bandwidth, Grant, Subscriber};
 use burst::Burst;
 use config::PIGGYBACK;
-use seaway_link::{
-    DropTailConfig, Dropped, LinkStatistics, Node, Nominal, Packet, Port, QueueConfig, RandomStream,
-};
+use seaway_link::{DropTailConfig, Dropped, LinkStatistics, Node, Packet, Port, QueueConfig, RandomStream};
 use seaway_units::{Bitrate, Timestamp};
 use station::{Uplink, drain};
 use std::collections::{BTreeMap, VecDeque};
@@ -492,10 +490,6 @@ impl WimaxConfig {
     fn reserved(&self, station: usize) -> u64 {
         self.frame.octets(self.stations[station].ugs)
     }
-
-    fn downlink_octets(&self, station: usize) -> u64 {
-        self.downlink_data_slots() * self.stations[station].modulation.octets_per_slot()
-    }
 }
 
 fn queue_error(place: &str) -> impl Fn(seaway_link::Error) -> CellError + '_ {
@@ -508,9 +502,8 @@ fn uplink_queues<P>(
     seed: u64,
     name: &str,
 ) -> Result<Vec<Bearer<P>>, CellError> {
-    let Station { name: own, queue, modulation, .. } = &config.stations[station];
-    let whole = u64::from(config.frame.uplink_slots()) * modulation.octets_per_slot();
-    let nominal = Nominal { rate: config.frame.rate(whole), delay: config.frame.duration() };
+    let Station { name: own, queue, .. } = &config.stations[station];
+    let nominal = config.nominal_up(station);
     let make = |(service, _): (&str, Service)| {
         let stream = RandomStream::new(seed, &format!("{name}/{own}/up/{service}"));
         Bearer::new(queue, nominal, stream).map_err(queue_error("station.queue"))
@@ -525,8 +518,7 @@ fn downlink_queues<P>(
     name: &str,
 ) -> Result<Vec<Bearer<P>>, CellError> {
     let own = &config.stations[station].name;
-    let rate = config.frame.rate(config.downlink_octets(station).max(1));
-    let nominal = Nominal { rate, delay: config.frame.duration() };
+    let nominal = config.nominal_down(station);
     let unbounded = QueueConfig::DropTail(DropTailConfig::packets(UNBOUNDED));
     let make = |index: usize| {
         let queue = if index == CONTROL { &unbounded } else { &config.base_queue };

@@ -409,10 +409,7 @@ fn section_11_edges() {
     let mut config = s003();
     config.stations[1].share = Some(Share::Slots(0));
     let error = Wimax::<Load>::new(config, 1, "cell").unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "`station`: `ss2` is granted 0 B a frame: expected at least 9 B, a header and an octet"
-    );
+    assert_eq!(error, "`station.1`: granted 0 B a frame: expected at least 9 B, a header and an octet");
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! Which way packets take through links and cells, before any is built.
+
+use crate::scenario::{Cell, Link};
+use seaway_link::Port;
+use seaway_sim::Topology;
+
+/// The nodes of a scenario and the ways between them, in the order in which the simulator joins them: it takes the
+/// same of several shortest ways.
+#[derive(Debug)]
+pub(crate) struct Network {
+    topology: Topology<Way>,
+}
+
+/// A step from a node to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Over a link of the scenario.
+    Link { link: usize, is_back: bool },
+    /// Through the air of a cell of the scenario, in by one of its ports and out by another.
+    Cell { cell: usize, enter: Port, leave: Port },
+}
+
+impl Network {
+    pub(crate) fn new(links: &[Link], cells: &[Cell]) -> Self {
+        let mut topology = Topology::default();
+        for (index, link) in links.iter().enumerate() {
+            let (from, to) = (topology.place(&link.from), topology.place(&link.to));
+            topology.join(from, Way::Link { link: index, is_back: false }, to);
+            if link.backward.is_some() {
+                topology.join(to, Way::Link { link: index, is_back: true }, from);
+            }
+        }
+        for (index, cell) in cells.iter().enumerate() {
+            let places: Vec<_> = cell.nodes().map(|node| topology.place(node)).collect();
+            for (enter, leave) in pairs(cell) {
+                let way = Way::Cell { cell: index, enter, leave };
+                topology.join(places[usize::from(enter.0)], way, places[usize::from(leave.0)]);
+            }
+        }
+        Self { topology }
+    }
+
+    /// The names of all nodes, each once.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.topology.names()
+    }
+
+    /// The steps from one node to another; `None` where no way leads there.
+    pub(crate) fn way(&self, from: &str, to: &str) -> Option<Vec<Way>> {
+        self.topology.shortest(self.topology.find(from)?, self.topology.find(to)?)
+    }
+}
+
+/// Which ports of a cell reach which: the base each station, and each the base.
+pub(crate) fn pairs(cell: &Cell) -> Vec<(Port, Port)> {
+    let ports = (1..=cell.stations.len()).map(|port| Port(u16::try_from(port).unwrap_or(u16::MAX)));
+    ports.flat_map(|port| [(port, Port(0)), (Port(0), port)]).collect()
+}
