@@ -101,11 +101,10 @@ fn read_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -> Res
         reader.skip(residual_bits);
     }
     delta += 1;
-    let range = 32 << residual_bits;
-    let low = -(range / 2);
+    // Values lie in a range of 32 << residual_bits around 0: so many bits, sign extended.
+    let unused = 27 - residual_bits;
     let sum = i32::from(predictor) + if negative { -delta } else { delta };
-    // The sum lies less than one range outside of the legal values, unless the predictor already did.
-    Ok(((sum - low).rem_euclid(range) + low) as i16)
+    Ok((sum << unused >> unused) as i16)
 }
 
 fn read_dmvector(reader: &mut BitReader<'_>) -> i8 {

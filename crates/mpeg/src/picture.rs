@@ -3,19 +3,54 @@
 
 use crate::header::PictureContext;
 use crate::tables::macroblock as mb;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
-/// One run-level code of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Code {
+/// One run-level code of a block. One word, so that the reader fills it by one addition: from bit 8 up 8 bits of
+/// position, 16 of end, 16 of level, 8 of length, 7 of index; the others have no meaning.
+#[derive(Debug, Clone, Copy)]
+pub struct Code(pub(crate) u64);
+
+impl Code {
+    pub(crate) const POSITION: u32 = 8;
+    pub(crate) const END: u32 = 16;
+    pub(crate) const LEVEL: u32 = 32;
+    pub(crate) const BITS: u32 = 48;
+    pub(crate) const INDEX: u32 = 56;
+
+    /// A code that stands in no stream: without length and end.
+    pub(crate) fn new(level: i16, position: u8) -> Self {
+        Self(u64::from(level as u16) << Self::LEVEL | u64::from(position) << Self::POSITION)
+    }
+
     /// Quantised level, never 0.
-    pub level: i16,
+    #[inline]
+    pub fn level(self) -> i16 {
+        (self.0 >> Self::LEVEL) as i16
+    }
+
     /// Place of the coefficient in the scan, 0 to 63.
-    pub position: u8,
+    #[inline]
+    pub fn position(self) -> u8 {
+        (self.0 >> Self::POSITION) as u8
+    }
+
     /// Length in bits, sign included.
-    pub bits: u8,
+    #[inline]
+    pub fn bits(self) -> u8 {
+        (self.0 >> Self::BITS) as u8
+    }
+
+    /// Its place among the codes of its block, from 0.
+    #[inline]
+    pub fn index(self) -> usize {
+        (self.0 >> Self::INDEX) as usize & 0x7f
+    }
+
     /// Bits of the block's codes up to the end of this one.
-    pub end: u16,
+    #[inline]
+    pub fn end(self) -> u16 {
+        (self.0 >> Self::END) as u16
+    }
 }
 
 /// One coded block.
@@ -100,6 +135,8 @@ pub struct Macroblock {
     pub quantiser: u8,
     /// Number of coded blocks.
     pub blocks: u8,
+    /// How many of them, the first, are of luminance.
+    pub luma_blocks: u8,
     /// `motion_vertical_field_select[r][s]` as bit `2r + s`.
     pub field_select: u8,
     /// `dmvector`
@@ -185,7 +222,52 @@ pub struct Picture {
     /// Coded blocks of all macroblocks.
     pub blocks: Vec<Block>,
     /// Codes of all blocks.
-    pub codes: Vec<Code>,
+    pub codes: Codes,
+}
+
+/// Codes one behind the other. There is room behind them at all times, so that a block is read in place.
+#[derive(Debug, Clone, Default)]
+pub struct Codes {
+    memory: Vec<Code>,
+    length: usize,
+}
+
+impl Codes {
+    /// More than the codes of a block: what is read ahead, and a mask in place of a bounds check.
+    pub(crate) const ROOM: usize = 128;
+
+    /// Where the next codes go.
+    #[inline]
+    pub(crate) fn room(&mut self) -> &mut [Code; Self::ROOM] {
+        if self.memory.len() < self.length + Self::ROOM {
+            self.grow();
+        }
+        self.memory[self.length..].first_chunk_mut().expect("room was made")
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.memory.resize(2 * self.memory.len() + Self::ROOM, Code::new(0, 0));
+    }
+
+    /// Takes in the first `count` codes of what was put into the room.
+    #[inline]
+    pub(crate) fn take(&mut self, count: usize) {
+        self.length += count;
+        debug_assert!(self.length <= self.memory.len());
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+}
+
+impl Deref for Codes {
+    type Target = [Code];
+
+    fn deref(&self) -> &[Code] {
+        &self.memory[..self.length]
+    }
 }
 
 impl Picture {
@@ -194,13 +276,24 @@ impl Picture {
         self.slices.clear();
         self.macroblocks.clear();
         self.blocks.clear();
-        self.codes.clear();
+        self.codes.truncate(0);
     }
 
     /// The codes of a block.
     #[inline]
     pub fn codes_of(&self, block: &Block) -> &[Code] {
         &self.codes[block.codes()]
+    }
+
+    /// The codes of a macroblock, of its luminance blocks and of its chrominance blocks.
+    #[inline]
+    pub(crate) fn codes_in(&self, macroblock: &Macroblock) -> [&[Code]; 2] {
+        let blocks = self.blocks_of(macroblock);
+        let [Some(first), Some(last)] = [blocks.first(), blocks.last()] else { return [&[]; 2] };
+        let codes = &self.codes[first.codes().start..last.codes().end];
+        let chroma = blocks.get(usize::from(macroblock.luma_blocks));
+        let (luma, chroma) = codes.split_at(chroma.map_or(codes.len(), |block| (block.first - first.first) as usize));
+        [luma, chroma]
     }
 
     /// The blocks of a macroblock.
@@ -213,7 +306,7 @@ impl Picture {
 /// Bits of the first `count` of a block's codes.
 #[inline]
 pub(crate) fn bits_of_first(codes: &[Code], count: usize) -> u32 {
-    count.checked_sub(1).map_or(0, |last| u32::from(codes[last].end))
+    count.checked_sub(1).map_or(0, |last| u32::from(codes[last].end()))
 }
 
 /// The codes of the non-intra or intra table in use.

@@ -3,9 +3,9 @@
 use crate::bits::BitReader;
 use crate::header::{PictureContext, PictureKind};
 use crate::motion::Predictors;
-use crate::picture::{Block, Code, Damage, Macroblock, MotionType, Picture, Slice, Vectors, coefficients};
+use crate::picture::{Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice, Vectors, coefficients};
 use crate::tables::macroblock as mb;
-use crate::vlc::{self, CodeKind, Coefficients, Lookup};
+use crate::vlc::{self, CodeKind, Coefficients, Lookup, RunLevel, Step};
 use std::ops::Range;
 
 impl Picture {
@@ -47,8 +47,6 @@ struct SliceReader<'a> {
     predictors: Predictors,
     /// `dc_dct_pred` of Y, Cb and Cr.
     dc: [i16; 3],
-    /// The codes of the block in the making.
-    block: [Code; 64],
     /// `macroblock_type` by picture type.
     types: &'static Lookup<64>,
 }
@@ -65,7 +63,6 @@ impl<'a> SliceReader<'a> {
             end_address: 0,
             predictors: Predictors::default(),
             dc: [0; 3],
-            block: [Code { level: 0, position: 0, bits: 0, end: 0 }; 64],
             types: match context.kind() {
                 PictureKind::I => &vlc::TYPE_I,
                 PictureKind::P => &vlc::TYPE_P,
@@ -158,6 +155,7 @@ impl<'a> SliceReader<'a> {
             field_dct,
             quantiser: self.quantiser,
             blocks: 0,
+            luma_blocks: 0,
             field_select: 0,
             dmvector: [0; 2],
             stuffing,
@@ -259,22 +257,31 @@ impl<'a> SliceReader<'a> {
         if pattern == 0 { Err(Damage::Code) } else { Ok(pattern) }
     }
 
+    /// By itself it has registers enough for the reader.
+    #[inline(never)]
     fn read_blocks(&mut self, picture: &mut Picture, macroblock: &mut Macroblock) -> Result<(), Damage> {
         let intra = macroblock.is_intra();
         let pattern = self.read_pattern(macroblock.flags)?;
-        let count = self.context.chroma.blocks() as u8;
         let table = coefficients(self.context, intra);
-        for index in (0..count).filter(|&index| pattern >> (count - 1 - index) & 1 != 0) {
-            let dc = if intra { self.read_dc(index)? } else { 0 };
-            let start = self.reader.position() as u32;
-            let first = picture.codes.len();
-            if self.context.kind() != PictureKind::D {
-                self.read_codes(&mut picture.codes, table, intra)?;
-            }
-            let count = (picture.codes.len() - first) as u8;
-            picture.blocks.push(Block { start, first: first as u32, count, index, intra, dc });
-            macroblock.blocks += 1;
+        // A reader of our own lives in registers.
+        let mut reader = self.reader.clone();
+        let mut left = pattern << (16 - self.context.chroma.blocks());
+        macroblock.blocks = left.count_ones() as u8;
+        macroblock.luma_blocks = (left >> 12).count_ones() as u8;
+        while left != 0 {
+            let index = left.leading_zeros() as u8;
+            left &= !(1 << 15 >> index);
+            let dc = if intra { self.read_dc(&mut reader, index)? } else { 0 };
+            let start = reader.position() as u32;
+            let first = picture.codes.len() as u32;
+            let count = match self.context.kind() {
+                PictureKind::D => 0,
+                _ => read_codes(&mut reader, picture.codes.room(), table, intra, self.context.mpeg2)?,
+            };
+            picture.codes.take(count);
+            picture.blocks.push(Block { start, first, count: count as u8, index, intra, dc });
         }
+        self.reader = reader;
         if !intra {
             self.reset_dc();
         }
@@ -284,17 +291,17 @@ impl<'a> SliceReader<'a> {
         Ok(())
     }
 
-    fn read_dc(&mut self, index: u8) -> Result<i16, Damage> {
-        self.reader.refill();
+    fn read_dc(&mut self, reader: &mut BitReader<'_>, index: u8) -> Result<i16, Damage> {
+        reader.refill();
         let component = if index < 4 { 0 } else { 1 + usize::from(index & 1) };
         let size = match component {
-            0 => vlc::DC_SIZE_LUMA.read(&mut self.reader),
-            _ => vlc::DC_SIZE_CHROMA.read(&mut self.reader),
+            0 => vlc::DC_SIZE_LUMA.read(reader),
+            _ => vlc::DC_SIZE_CHROMA.read(reader),
         };
         let size = u32::from(size.ok_or(Damage::Code)?);
         if size > 0 {
-            let bits = self.reader.peek(size) as i32;
-            self.reader.skip(size);
+            let bits = reader.peek(size) as i32;
+            reader.skip(size);
             let difference = if bits >> (size - 1) == 0 { bits + 1 - (1 << size) } else { bits };
             let top = (256 << self.context.coding.intra_dc_precision) - 1;
             let dc = i32::from(self.dc[component]) + difference;
@@ -305,53 +312,84 @@ impl<'a> SliceReader<'a> {
         }
         Ok(self.dc[component])
     }
+}
 
-    /// Reads run-level codes and the end of block. By itself it has registers enough for the reader.
-    #[inline(never)]
-    fn read_codes(&mut self, codes: &mut Vec<Code>, table: &Coefficients, intra: bool) -> Result<(), Damage> {
-        // A reader of our own lives in registers.
-        let mut reader = self.reader.clone();
-        let mut position = u32::from(intra);
-        let mut end = 0;
-        let mut lookup = if intra { table } else { &vlc::TABLE_ZERO_FIRST };
-        let block = &mut self.block;
-        let mut count = 0;
-        loop {
-            reader.refill();
-            let entry = lookup.peek(&reader);
-            lookup = table;
-            let (level, bits) = match entry.kind() {
-                CodeKind::Coefficient => {
-                    position += entry.run();
-                    (entry.level(), entry.bits())
-                }
-                CodeKind::EndOfBlock => {
-                    reader.skip(entry.bits());
-                    self.reader = reader;
-                    codes.extend_from_slice(&block[..count]);
-                    return Ok(());
-                }
-                CodeKind::Escape => {
-                    let (run, level, bits) = read_escape(reader.peek(28), self.context.mpeg2)?;
-                    position += run;
-                    (level, bits)
-                }
-                CodeKind::Invalid => return Err(Damage::Code),
-            };
-            if position > 63 {
-                return Err(Damage::Coefficients);
+/// Reads run-level codes and the end of block; returns how many there are in the room.
+#[inline(always)]
+fn read_codes(
+    reader: &mut BitReader<'_>,
+    room: &mut [Code; Codes::ROOM],
+    table: &Coefficients,
+    intra: bool,
+    mpeg2: bool,
+) -> Result<usize, Damage> {
+    let mut lookup = if intra { table } else { &vlc::TABLE_ZERO_FIRST };
+    let mut place = Place::new(intra);
+    let mut count = 0;
+    loop {
+        reader.refill();
+        let step = lookup.peek_step(reader);
+        room[count % Codes::ROOM] = place.code(step.fields());
+        if step.is_plain() {
+            reader.skip(step.skip());
+            place.pass(step.fields())?;
+        } else if step.ends() {
+            reader.skip(step.skip());
+            if step.has_code() {
+                place.pass(step.fields())?;
+                count += 1;
             }
+            return Ok(count);
+        } else {
+            let (level, run, bits) = read_other(lookup.peek(reader), reader, mpeg2)?;
+            let fields = Step::word(level, run, bits);
+            room[count % Codes::ROOM] = place.code(fields);
             reader.skip(bits);
-            end += bits;
-            block[count & 63] = Code { level, position: position as u8, bits: bits as u8, end: end as u16 };
-            count += 1;
-            position += 1;
+            place.pass(fields)?;
         }
+        count += 1;
+        lookup = table;
     }
 }
 
-/// Run, level and length of an escape, from 28 bits (13818-2, table B.16; 11172-2, table 2-B.5g).
-fn read_escape(word: u32, mpeg2: bool) -> Result<(u32, i16, u32), Damage> {
+/// Where in a block the next code begins: its index, and the position and the end that it counts from, as fields of a
+/// [`Code`].
+#[derive(Debug, Clone, Copy)]
+struct Place(u64);
+
+impl Place {
+    const FIELDS: u64 = 0xff << Code::POSITION | 0xffff << Code::END | 0x7f << Code::INDEX;
+
+    fn new(intra: bool) -> Self {
+        Self(u64::from(intra) << Code::POSITION)
+    }
+
+    /// The code here with these fields, counted from its own start.
+    #[inline]
+    fn code(self, fields: u64) -> Code {
+        Code(self.0.wrapping_add(fields))
+    }
+
+    /// Goes behind the code.
+    #[inline]
+    fn pass(&mut self, fields: u64) -> Result<(), Damage> {
+        self.0 = (self.0.wrapping_add(fields) & Self::FIELDS) + (1 << Code::POSITION | 1 << Code::INDEX);
+        if self.0 >> Code::POSITION & 0xff > 64 { Err(Damage::Coefficients) } else { Ok(()) }
+    }
+}
+
+/// Level, run and length of a code that the lookup of steps does not have.
+#[inline]
+fn read_other(entry: RunLevel, reader: &BitReader<'_>, mpeg2: bool) -> Result<(i16, u32, u32), Damage> {
+    match entry.kind() {
+        CodeKind::Coefficient => Ok((entry.level(), entry.run(), entry.bits())),
+        CodeKind::Escape => read_escape(reader.peek(28), mpeg2),
+        CodeKind::EndOfBlock | CodeKind::Invalid => Err(Damage::Code),
+    }
+}
+
+/// Level, run and length of an escape, from 28 bits (13818-2, table B.16; 11172-2, table 2-B.5g).
+fn read_escape(word: u32, mpeg2: bool) -> Result<(i16, u32, u32), Damage> {
     let run = word >> 16 & 63;
     let (level, bits) = if mpeg2 {
         (((word >> 4 & 0xfff) << 4) as i16 >> 4, 24)
@@ -362,5 +400,5 @@ fn read_escape(word: u32, mpeg2: bool) -> Result<(u32, i16, u32), Damage> {
             (high, _) => (i16::from(high as u8 as i8), 20),
         }
     };
-    if level == 0 || level == -2048 { Err(Damage::Code) } else { Ok((run, level, bits)) }
+    if level == 0 || level == -2048 { Err(Damage::Code) } else { Ok((level, run, bits)) }
 }

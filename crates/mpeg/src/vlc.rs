@@ -2,6 +2,7 @@
 #![cfg_attr(not(test), allow(dead_code))]
 
 use crate::bits::{BitReader, BitWriter};
+use crate::picture::Code;
 use crate::tables::coefficients as table;
 use crate::tables::macroblock as mb;
 
@@ -127,22 +128,96 @@ const LONG: u32 = 11;
 const LEADING: u32 = 6;
 const ESCAPE_LEVEL: usize = 41;
 
+/// What the next bits hold, as far as they tell: a code, the end of block, or both. A word to be added to the place
+/// reached in the block: fields as in [`Code`]; below them the bits to skip and what it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step(u64);
+
+impl Step {
+    /// Bits that are looked at.
+    const WIDTH: u32 = 11;
+    /// Not a code alone.
+    const SPECIAL: u64 = 1 << 63;
+    const CODE: u64 = 1 << 6;
+    const ENDS: u64 = 1 << 7;
+    /// An escape, a longer code, or none at all.
+    const OTHER: Self = Self(Self::SPECIAL);
+
+    /// The code at the start of `bits` by one table, and its end by the other.
+    const fn new(bits: u32, first: &Coefficients, behind: &Coefficients) -> Self {
+        let code = first.at(bits << (LEADING + LONG - Self::WIDTH));
+        if code.bits() > Self::WIDTH {
+            return Self::OTHER;
+        }
+        let end = behind.at((bits << code.bits() & ((1 << Self::WIDTH) - 1)) << (LEADING + LONG - Self::WIDTH));
+        let ends = matches!(end.kind(), CodeKind::EndOfBlock) && code.bits() + end.bits() <= Self::WIDTH;
+        match code.kind() {
+            CodeKind::EndOfBlock => Self(Self::SPECIAL | Self::ENDS | code.bits() as u64),
+            CodeKind::Coefficient if ends => {
+                let skip = (code.bits() + end.bits()) as u64;
+                Self(Self::SPECIAL | Self::CODE | Self::ENDS | skip | Self::word(code.level(), code.run(), code.bits()))
+            }
+            CodeKind::Coefficient => {
+                let skip = code.bits() as u64;
+                Self(Self::CODE | skip | Self::word(code.level(), code.run(), code.bits()))
+            }
+            CodeKind::Escape | CodeKind::Invalid => Self::OTHER,
+        }
+    }
+
+    /// Fields of a code, to be added to the place where it begins.
+    pub(crate) const fn word(level: i16, run: u32, bits: u32) -> u64 {
+        let bits = bits as u64;
+        (level as u16 as u64) << Code::LEVEL | (run as u64) << Code::POSITION | bits << Code::BITS | bits << Code::END
+    }
+
+    /// Fields of its code.
+    #[inline]
+    pub(crate) const fn fields(self) -> u64 {
+        self.0
+    }
+
+    /// True where it is a code and no end.
+    #[inline]
+    pub(crate) const fn is_plain(self) -> bool {
+        (self.0 as i64) >= 0
+    }
+
+    #[inline]
+    pub(crate) const fn has_code(self) -> bool {
+        self.0 & Self::CODE != 0
+    }
+
+    #[inline]
+    pub(crate) const fn ends(self) -> bool {
+        self.0 & Self::ENDS != 0
+    }
+
+    /// Bits of all that it is.
+    #[inline]
+    pub(crate) const fn skip(self) -> u32 {
+        self.0 as u32 & 0x3f
+    }
+}
+
 /// Decodes and encodes run-level codes of table B.14 or B.15 (with B.16, the escapes).
 #[derive(Debug)]
 pub(crate) struct Coefficients {
     short: [RunLevel; 1 << SHORT],
     long: [RunLevel; 1 << LONG],
+    steps: [Step; 1 << Step::WIDTH],
     encode: [[(u16, u8); ESCAPE_LEVEL]; 32],
     end_of_block: (u16, u8),
 }
 
 /// Table B.14.
-pub(crate) static TABLE_ZERO: Coefficients = ZERO;
+pub(crate) static TABLE_ZERO: Coefficients = ZERO.with_steps(&ZERO);
 const ZERO: Coefficients = Coefficients::new(&table::ZERO, table::END_OF_BLOCK_ZERO);
 /// Table B.14 for the first code of a non-intra block: `1s` is (0, 1), and no block ends here.
-pub(crate) static TABLE_ZERO_FIRST: Coefficients = ZERO.for_first_code();
+pub(crate) static TABLE_ZERO_FIRST: Coefficients = ZERO.for_first_code().with_steps(&ZERO);
 /// Table B.15.
-pub(crate) static TABLE_ONE: Coefficients = Coefficients::new(&table::ONE, table::END_OF_BLOCK_ONE);
+pub(crate) static TABLE_ONE: Coefficients = ONE.with_steps(&ONE);
+const ONE: Coefficients = Coefficients::new(&table::ONE, table::END_OF_BLOCK_ONE);
 
 impl Coefficients {
     const fn new(own: &[table::Entry], end_of_block: &str) -> Self {
@@ -150,6 +225,7 @@ impl Coefficients {
         let mut built = Self {
             short: [none; 1 << SHORT],
             long: [none; 1 << LONG],
+            steps: [Step::OTHER; 1 << Step::WIDTH],
             encode: [[(0, 0); ESCAPE_LEVEL]; 32],
             end_of_block: parse_code(end_of_block),
         };
@@ -158,10 +234,8 @@ impl Coefficients {
         built.with_entries(own).with_entries(&table::COMMON)
     }
 
-    const fn for_first_code(&self) -> Self {
-        let built =
-            Self { short: self.short, long: self.long, encode: self.encode, end_of_block: self.end_of_block };
-        built
+    const fn for_first_code(self) -> Self {
+        self
             .with_code(0b10, RunLevel::new(CodeKind::Coefficient, 0, 1, 2))
             .with_code(0b11, RunLevel::new(CodeKind::Coefficient, 0, -1, 2))
     }
@@ -203,10 +277,29 @@ impl Coefficients {
         self
     }
 
+    /// Fills the lookup of steps; what is behind the first code is as in `behind`.
+    const fn with_steps(mut self, behind: &Self) -> Self {
+        let mut bits = 0;
+        while bits < 1 << Step::WIDTH {
+            self.steps[bits] = Step::new(bits as u32, &self, behind);
+            bits += 1;
+        }
+        self
+    }
+
+    /// What stands at the reader's place, of at least 11 available bits; it is not skipped.
+    #[inline]
+    pub(crate) fn peek_step(&self, reader: &BitReader<'_>) -> Step {
+        self.steps[reader.peek(Step::WIDTH) as usize]
+    }
+
     /// The code at the reader's place, of at least 17 available bits; it is not skipped.
     #[inline]
     pub(crate) fn peek(&self, reader: &BitReader<'_>) -> RunLevel {
-        let bits = reader.peek(LEADING + LONG);
+        self.at(reader.peek(LEADING + LONG))
+    }
+
+    const fn at(&self, bits: u32) -> RunLevel {
         if bits >> LONG != 0 {
             self.short[(bits >> (LEADING + LONG - SHORT)) as usize]
         } else {

@@ -17,8 +17,8 @@ pub(crate) fn dequantise(
     let matrix = context.matrices.of(intra, block.is_chroma());
     let scan = context.scan();
     for code in codes {
-        let position = usize::from(scan[usize::from(code.position)]);
-        let level = i32::from(code.level);
+        let position = usize::from(scan[usize::from(code.position())]);
+        let level = i32::from(code.level());
         let doubled = 2 * level + if intra { 0 } else { level.signum() };
         let mut value = doubled * i32::from(matrix[position]) * scale / 32;
         if !context.mpeg2 && value & 1 == 0 {

@@ -168,8 +168,8 @@ impl Slopes {
                 for block in work.picture.blocks_of(macroblock) {
                     let codes = work.picture.codes_of(block);
                     for (code, energy) in codes.iter().zip(recoder.energies(macroblock, block, codes)) {
-                        let length = f32::from(code.bits);
-                        bits[usize::from(bin_of(energy * importance / length))] += u64::from(code.bits);
+                        let length = f32::from(code.bits());
+                        bits[usize::from(bin_of(energy * importance / length))] += u64::from(code.bits());
                     }
                 }
             }

@@ -30,6 +30,13 @@ impl Account {
         }
     }
 
+    /// Takes note of a picture and returns its budget, carry-over left out.
+    pub(crate) fn open(&mut self, target: Target, bits: u64, seconds: f64) -> f64 {
+        self.set_target(target);
+        self.observe(bits, seconds);
+        self.allow(bits, seconds)
+    }
+
     /// Takes note of a picture of `bits` that lasts `seconds`.
     pub(crate) fn observe(&mut self, bits: u64, seconds: f64) {
         self.recent.push_back((bits as f64, seconds));

@@ -107,7 +107,7 @@ fn fill(
     dequantise(context, macroblock, block, codes, &mut coefficients);
     let scan = context.scan();
     for (worth, code) in worth.iter_mut().zip(codes) {
-        let position = usize::from(scan[usize::from(code.position)]);
+        let position = usize::from(scan[usize::from(code.position())]);
         let value = coefficients[position] as f32;
         let error = there.map_or(0.0, |there| there[position]);
         *worth = value * value - 2.0 * error * value;

@@ -2,7 +2,7 @@
 
 use super::config::Cluster;
 use super::energy::Energy;
-use crate::picture::{Macroblock, Picture};
+use crate::picture::{Code, Macroblock, Picture};
 
 /// Slopes are sorted into bins on a logarithmic scale, this many to the octave.
 pub(crate) const BINS_PER_OCTAVE: i32 = 32;
@@ -12,7 +12,7 @@ pub(crate) const BINS: usize = 1024;
 const LOWEST_OCTAVE: i32 = -8;
 
 /// A step on a cluster's hull: for `bits` more it keeps `breakpoint` codes a block.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Segment {
     pub(crate) bits: u32,
     /// Bin of its slope; never rises along a cluster.
@@ -28,12 +28,37 @@ pub(crate) struct Curves {
     pub(crate) segments: Vec<Segment>,
     /// For each cluster, one past its last segment.
     pub(crate) ends: Vec<u32>,
+    /// For each cluster, the breakpoint below its first segment.
+    pub(crate) bases: Vec<u8>,
     /// Bits of all codes that can be dropped.
     pub(crate) total_bits: u64,
     /// Worth of all codes that can be dropped.
     pub(crate) total_worth: f32,
+    /// Bits and worth of what lies below the clusters' first segments.
+    pub(crate) base_bits: u64,
+    pub(crate) base_worth: f32,
+    /// Bits of all segments.
+    segment_bits: u64,
+    /// Segments so far.
+    filled: usize,
     /// The hull in the making.
     stack: Vec<Stretch>,
+}
+
+/// How many slopes a part of the curves is cut at.
+pub(crate) const SLOPES: usize = 4;
+/// The slopes, falling.
+pub(crate) type Slopes = [f32; SLOPES];
+
+/// Which part of the curves is wanted.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Extent {
+    /// All of all.
+    Whole,
+    /// What lies between these slopes, in segments from each to the next. What is steeper stays, what is flatter goes.
+    Slopes(Slopes),
+    /// The whole curves of one macroblock in so many.
+    Sample(usize),
 }
 
 /// A stretch of a cluster's curve.
@@ -62,8 +87,8 @@ pub(crate) enum Worth<'a> {
 
 /// Bits and worth of the codes that each breakpoint adds, over the blocks of a cluster.
 struct Steps {
-    bits: [u32; 65],
-    worth: [f32; 65],
+    bits: [u32; 129],
+    worth: [f32; 129],
     /// One past the highest breakpoint that adds anything.
     end: usize,
 }
@@ -73,49 +98,128 @@ impl Curves {
     #[cfg(test)]
     pub(crate) fn of(segments: Vec<Segment>) -> Self {
         let ends = vec![segments.len() as u32];
-        Self { segments, ends, ..Self::default() }
+        Self { segments, ends, bases: vec![0], ..Self::default() }
+    }
+
+    /// True where a threshold for so many bits beyond the smallest breakpoints lies within the extent.
+    pub(crate) fn reach(&self, bits: u64) -> bool {
+        let reached = self.base_bits + self.segment_bits;
+        self.base_bits <= bits && (bits < reached || reached == self.total_bits)
     }
 
     /// Fills the curves for a picture. With `smallest` 0, blocks other than intra may lose all codes.
-    pub(crate) fn build(&mut self, picture: &Picture, cluster: Cluster, smallest: u8, worth: &Worth<'_>) {
+    pub(crate) fn build(
+        &mut self,
+        picture: &Picture,
+        cluster: Cluster,
+        smallest: u8,
+        worth: &Worth<'_>,
+        extent: &Extent,
+    ) {
         self.segments.clear();
         self.ends.clear();
-        self.total_bits = 0;
-        self.total_worth = 0.0;
-        let mut steps = Steps { bits: [0; 65], worth: [0.0; 65], end: 0 };
-        let mut open = false;
-        for_each_block(picture, cluster, |first, _, macroblock, index| {
-            if first && std::mem::replace(&mut open, true) {
-                self.close(&mut steps, matches!(worth, Worth::Share(_)));
-            }
-            steps.add(picture, macroblock, index, smallest, worth);
-        });
-        if open {
-            self.close(&mut steps, matches!(worth, Worth::Share(_)));
+        self.bases.clear();
+        (self.total_bits, self.base_bits, self.segment_bits) = (0, 0, 0);
+        (self.total_worth, self.base_worth) = (0.0, 0.0);
+        let smallest = usize::from(smallest);
+        self.filled = 0;
+        if let Extent::Slopes(_) = extent {
+            // A step adds a segment at most, and there is a step for each code.
+            self.segments.resize(picture.codes.len() + SLOPES, Segment::default());
         }
+        let every = if let Extent::Sample(every) = extent { *every } else { 1 };
+        let mut steps = Steps { bits: [0; 129], worth: [0.0; 129], end: 0 };
+        let mut in_cluster = 0;
+        for slice in picture.slices.iter().filter(|slice| slice.damage.is_none()) {
+            for macroblock in picture.macroblocks[slice.macroblocks.clone()].iter().step_by(every) {
+                match cluster {
+                    _ if macroblock.blocks == 0 => {}
+                    Cluster::Block => {
+                        for block in picture.blocks_of(macroblock) {
+                            steps.add(picture.codes_of(block), block.first, block.is_chroma(), macroblock, worth);
+                            steps.add_ends(1, macroblock, smallest);
+                            self.close(&mut steps, smallest, worth, extent);
+                        }
+                    }
+                    Cluster::Macroblocks(size) => {
+                        let first = picture.blocks[macroblock.first_block as usize].first;
+                        let [luma, chroma] = picture.codes_in(macroblock);
+                        steps.add(luma, first, false, macroblock, worth);
+                        steps.add(chroma, first + luma.len() as u32, true, macroblock, worth);
+                        steps.add_ends(macroblock.blocks, macroblock, smallest);
+                        in_cluster += 1;
+                        if in_cluster == size.get() {
+                            self.close(&mut steps, smallest, worth, extent);
+                            in_cluster = 0;
+                        }
+                    }
+                }
+            }
+        }
+        if in_cluster > 0 {
+            self.close(&mut steps, smallest, worth, extent);
+        }
+        self.segments.truncate(self.filled);
     }
 
     /// Ends a cluster.
-    fn close(&mut self, steps: &mut Steps, share: bool) {
-        if share {
-            self.push_shares(steps);
-        } else {
-            self.push_hull(steps);
+    fn close(&mut self, steps: &mut Steps, smallest: usize, worth: &Worth<'_>, extent: &Extent) {
+        match (worth, extent) {
+            (Worth::Share(_), _) => self.push_shares(steps, smallest),
+            (_, Extent::Slopes(slopes)) => self.push_chords(steps, smallest, slopes),
+            _ => self.push_hull(steps, smallest),
         }
-        self.ends.push(self.segments.len() as u32);
-        steps.end = 0;
+        self.ends.push(self.filled as u32);
+        steps.clear();
     }
 
-    fn push_hull(&mut self, steps: &mut Steps) {
+    /// Segments between the best breakpoints for each of the slopes. Without a branch that depends on the curve, for
+    /// none could be foreseen.
+    #[inline]
+    fn push_chords(&mut self, steps: &mut Steps, smallest: usize, slopes: &Slopes) {
+        let (mut bits, mut worth) = (0, 0.0);
+        let mut gains = [0.0; SLOPES];
+        let mut best = [smallest as u32; SLOPES];
+        for step in smallest..steps.end.min(64) {
+            bits += steps.bits[step];
+            worth += steps.worth[step];
+            (steps.bits[step], steps.worth[step]) = (bits, worth);
+            for ((gain, best), slope) in gains.iter_mut().zip(&mut best).zip(slopes) {
+                let next = worth - slope * bits as f32;
+                *best = if next > *gain { step as u32 + 1 } else { *best };
+                *gain = if next > *gain { next } else { *gain };
+            }
+        }
+        let sums = best.map(|breakpoint| steps.sums_up_to(breakpoint as usize, smallest));
+        self.bases.push(best[0] as u8);
+        self.total_bits += u64::from(bits);
+        self.total_worth += worth;
+        self.base_bits += u64::from(sums[0].0);
+        self.base_worth += sums[0].1;
+        self.segment_bits += u64::from(sums[SLOPES - 1].0 - sums[0].0);
+        // All are put down, and counted if there is anything to them.
+        let Some(room) = self.segments[self.filled..].first_chunk_mut::<SLOPES>() else { return };
+        let mut count = 0;
+        for i in 1..SLOPES {
+            let (bits, worth) = (sums[i].0.wrapping_sub(sums[i - 1].0), sums[i].1 - sums[i - 1].1);
+            let bin = bin_of(worth / bits as i32 as f32);
+            room[count % SLOPES] = Segment { bits, bin, breakpoint: best[i] as u8, worth };
+            count += usize::from(best[i] > best[i - 1]);
+        }
+        self.filled += count;
+    }
+
+    fn push_hull(&mut self, steps: &Steps, smallest: usize) {
+        self.bases.push(smallest as u8);
         let stack = &mut self.stack;
         stack.clear();
-        for step in 0..steps.end {
-            let (bits, worth) = steps.take(step);
-            let mut next = Stretch { bits, worth, breakpoint: step as u8 + 1 };
+        for step in smallest..steps.end {
+            let mut next = Stretch { bits: steps.bits[step], worth: steps.worth[step], breakpoint: step as u8 + 1 };
             if next.bits == 0 {
                 continue;
             }
             self.total_bits += u64::from(next.bits);
+            self.segment_bits += u64::from(next.bits);
             self.total_worth += next.worth;
             // What is steeper than the stretch before it is taken together with it.
             while let Some(before) = stack.last().filter(|before| !before.is_steeper_than(&next)) {
@@ -131,15 +235,18 @@ impl Curves {
             breakpoint,
             worth,
         }));
+        self.filled = self.segments.len();
     }
 
     /// A breakpoint is taken once the share reaches what it takes of the cluster's bits.
-    fn push_shares(&mut self, steps: &mut Steps) {
-        let total: u32 = steps.bits[..steps.end].iter().sum();
+    fn push_shares(&mut self, steps: &Steps, smallest: usize) {
+        self.bases.push(smallest as u8);
+        let total: u32 = steps.bits.iter().take(steps.end).skip(smallest).sum();
         self.total_bits += u64::from(total);
+        self.segment_bits += u64::from(total);
         let mut sum = 0;
-        for step in 0..steps.end {
-            let (bits, worth) = steps.take(step);
+        for step in smallest..steps.end {
+            let (bits, worth) = (steps.bits[step], steps.worth[step]);
             if bits == 0 {
                 continue;
             }
@@ -149,55 +256,59 @@ impl Curves {
             self.total_worth += worth;
             self.segments.push(Segment { bits, bin, breakpoint: step as u8 + 1, worth });
         }
+        self.filled = self.segments.len();
     }
 }
 
 impl Steps {
-    /// Empties a step.
     #[inline]
-    fn take(&mut self, step: usize) -> (u32, f32) {
-        (std::mem::take(&mut self.bits[step]), std::mem::take(&mut self.worth[step]))
+    fn clear(&mut self) {
+        // A loop over a few numbers, where filling would be a call.
+        for step in 0..self.end.min(self.bits.len()) {
+            (self.bits[step], self.worth[step]) = (0, 0.0);
+        }
+        self.end = 0;
     }
 
+    /// Bits and worth below a breakpoint, once the steps hold sums.
     #[inline]
-    fn add(
-        &mut self,
-        picture: &Picture,
-        macroblock: &Macroblock,
-        index: usize,
-        smallest: u8,
-        worth: &Worth<'_>,
-    ) {
-        let block = &picture.blocks[index];
+    fn sums_up_to(&self, breakpoint: usize, smallest: usize) -> (u32, f32) {
+        let last = breakpoint.wrapping_sub(1) & 0x7f;
+        if breakpoint > smallest { (self.bits[last], self.worth[last]) } else { (0, 0.0) }
+    }
+
+    /// Adds codes of a macroblock, all of luminance or all of chrominance, that begin with code `first` of the picture.
+    #[inline]
+    fn add(&mut self, codes: &[Code], first: u32, chroma: bool, macroblock: &Macroblock, worth: &Worth<'_>) {
         // The DC of an intra block counts as its first code; it always stays.
-        let first_step = usize::from(block.intra);
-        let fixed = usize::from(smallest).saturating_sub(first_step);
-        let codes = picture.codes_of(block);
-        if codes.len() <= fixed {
-            return;
-        }
-        let steps = first_step + fixed..first_step + codes.len();
-        self.end = self.end.max(steps.end);
-        let sums = self.bits[steps.clone()].iter_mut().zip(&mut self.worth[steps]).zip(&codes[fixed..]);
+        let first_step = usize::from(macroblock.is_intra());
         match worth {
             Worth::Energy(energy) | Worth::Share(energy) => {
-                let energy = energy.of_block(block.intra, block.is_chroma(), macroblock.quantiser);
-                for ((bits, worth), code) in sums {
-                    *bits += u32::from(code.bits);
-                    *worth += energy.of(code.position, code.level);
+                let energy = energy.of_block(macroblock.is_intra(), chroma, macroblock.quantiser);
+                for code in codes {
+                    self.add_code(first_step, *code, energy.of(code.position(), code.level()));
                 }
             }
             Worth::Given(given) => {
-                let given = &given[block.codes()][fixed..];
-                for (((bits, worth), code), given) in sums.zip(given) {
-                    *bits += u32::from(code.bits);
-                    *worth += given;
+                for (code, &worth) in codes.iter().zip(&given[first as usize..]) {
+                    self.add_code(first_step, *code, worth);
                 }
             }
         }
-        if fixed == 0 && !block.intra {
-            // Without its codes the block has no end either.
-            self.bits[0] += 2;
+    }
+
+    #[inline]
+    fn add_code(&mut self, first_step: usize, code: Code, worth: f32) {
+        let step = code.index() + first_step;
+        self.bits[step] += u32::from(code.bits());
+        self.worth[step] += worth;
+        self.end = self.end.max(step + 1);
+    }
+
+    /// Without their codes blocks have no end either.
+    fn add_ends(&mut self, blocks: u8, macroblock: &Macroblock, smallest: usize) {
+        if smallest == 0 && !macroblock.is_intra() {
+            self.bits[0] += 2 * u32::from(blocks);
         }
     }
 }

@@ -207,8 +207,8 @@ impl Recoder {
         let offset = i32::from(!intra);
         let scale = self.scales[usize::from(macroblock.quantiser)];
         codes.iter().map(move |code| {
-            let value = (2 * i32::from(code.level).abs() + offset) as f32 * scale;
-            value * value * weights[usize::from(code.position & 63)]
+            let value = (2 * i32::from(code.level()).abs() + offset) as f32 * scale;
+            value * value * weights[usize::from(code.position() & 63)]
         })
     }
 
@@ -314,10 +314,10 @@ impl Terms<'_> {
         // Codes of which nothing is certain; gathered without a branch, for none could be foreseen.
         let mut open = 0u64;
         for (i, code) in codes.iter().take(64).enumerate() {
-            let weight = self.weights[usize::from(code.position & 63)] * scale;
-            let magnitude = f32::from(code.level).abs();
+            let weight = self.weights[usize::from(code.position() & 63)] * scale;
+            let magnitude = f32::from(code.level()).abs();
             let doubled = 2.0 * magnitude + offset;
-            let bits = f32::from(code.bits);
+            let bits = f32::from(code.bits());
             let gain = doubled * doubled * weight;
             path.gain[i] = gain;
             total += gain;
@@ -375,7 +375,7 @@ impl Path {
     #[inline]
     fn walk(&mut self, codes: &[Code], terms: &Terms<'_>, sight: &Sight) {
         let before = sight.first.checked_sub(1);
-        let start = before.map_or(if terms.intra { 0 } else { -1 }, |before| codes[before].position as i8);
+        let start = before.map_or(if terms.intra { 0 } else { -1 }, |before| codes[before].position() as i8);
         self.position[sight.first] = start;
         self.cost[sight.first] = 0.0;
         self.bits[sight.first] = 0.0;
@@ -384,23 +384,23 @@ impl Path {
         self.open_count = 1;
         let offset = terms.offset();
         for (i, code) in codes.iter().enumerate().take(sight.last).skip(sight.first) {
-            let magnitude = i32::from(code.level).abs();
+            let magnitude = i32::from(code.level()).abs();
             let mut best = Step { cost: f32::INFINITY, before: 0, level: 0, bits: 0.0 };
             if terms.same_scale {
-                self.offer(&mut best, code.position, magnitude, self.gain[i], terms);
+                self.offer(&mut best, code.position(), magnitude, self.gain[i], terms);
                 if magnitude > 1 {
                     let step = terms.from * terms.from / terms.lambda * 4.0;
-                    let loss = step * terms.weights[usize::from(code.position & 63)];
-                    self.offer(&mut best, code.position, magnitude - 1, self.gain[i] - loss, terms);
+                    let loss = step * terms.weights[usize::from(code.position() & 63)];
+                    self.offer(&mut best, code.position(), magnitude - 1, self.gain[i] - loss, terms);
                 }
             } else {
                 // The nearest level of the new scale, and the one below it.
                 let value = (2.0 * magnitude as f32 + offset) * terms.from;
                 let nearest = (((value / terms.to - offset) * 0.5 + 0.5) as i32).max(1);
-                let weight = terms.weights[usize::from(code.position & 63)] / terms.lambda;
+                let weight = terms.weights[usize::from(code.position() & 63)] / terms.lambda;
                 for level in (nearest - 1).max(1)..=nearest {
                     let error = value - (2.0 * level as f32 + offset) * terms.to;
-                    self.offer(&mut best, code.position, level, self.gain[i] - error * error * weight, terms);
+                    self.offer(&mut best, code.position(), level, self.gain[i] - error * error * weight, terms);
                 }
             }
             self.open_state(i, code, &best, best.level == magnitude);
@@ -430,8 +430,8 @@ impl Path {
         self.cost[state] = step.cost;
         self.bits[state] = self.bits[before] + step.bits;
         self.plain[state] = self.plain[before] & (before == i) & same_level;
-        self.position[state] = code.position as i8;
-        self.level[state] = if code.level < 0 { -step.level } else { step.level } as i16;
+        self.position[state] = code.position() as i8;
+        self.level[state] = if code.level() < 0 { -step.level } else { step.level } as i16;
         self.before[state] = step.before;
         // Longer runs cost no less: a state that is dearer than a later one is never the better start.
         while self.open_count > 0 && self.cost[usize::from(self.open[self.open_count - 1])] >= step.cost {
@@ -456,8 +456,8 @@ impl Path {
         }
         let (mut cost, state, mut rest_bits) = best;
         if let Some(code) = rest.first() {
-            cost -= f32::from(code.bits);
-            rest_bits += (bits_of_first(codes, sight.end) - u32::from(code.end)) as f32;
+            cost -= f32::from(code.bits());
+            rest_bits += (bits_of_first(codes, sight.end) - u32::from(code.end())) as f32;
         }
         cost -= sight.worth;
         let block_bits = terms.end_bits + BLOCK_OVERHEAD;
@@ -482,8 +482,8 @@ impl Path {
     }
 
     fn bits_behind(&self, state: u8, code: &Code, terms: &Terms<'_>) -> f32 {
-        let run = i32::from(code.position) - i32::from(self.position[usize::from(state)]) - 1;
-        terms.length(code.position, run, i32::from(code.level).abs())
+        let run = i32::from(code.position()) - i32::from(self.position[usize::from(state)]) - 1;
+        terms.length(code.position(), run, i32::from(code.level()).abs())
     }
 
     /// Enters the codes before the search, those it chose, and those behind it.
@@ -499,11 +499,8 @@ impl Path {
         let rest = &codes[sight.last..sight.end];
         let first = out.codes.len() as u32;
         out.codes.extend_from_slice(&codes[..sight.first]);
-        out.codes.extend(chain[..length].iter().rev().map(|&state| Code {
-            level: self.level[usize::from(state)],
-            position: self.position[usize::from(state)] as u8,
-            bits: 0,
-            end: 0,
+        out.codes.extend(chain[..length].iter().rev().map(|&state| {
+            Code::new(self.level[usize::from(state)], self.position[usize::from(state)] as u8)
         }));
         out.codes.extend_from_slice(rest);
         let count = sight.first + length + rest.len();

@@ -1,7 +1,10 @@
 //! One slope for all clusters: the Lagrangian optimum of S002 (equations 4 to 8), by a histogram of slopes in
 //! place of the bisection.
 
-use super::curve::{BINS, Curves};
+use super::curve::{BINS, Curves, SLOPES, Slopes, slope_of};
+
+/// Bins to either side of a threshold that was guessed.
+const AROUND: usize = 15;
 
 /// Bits by bin of slope, over one picture or several.
 #[derive(Debug, Clone)]
@@ -19,6 +22,14 @@ pub(crate) struct Threshold {
 impl Histogram {
     pub(crate) fn new() -> Self {
         Self { bits: vec![0; BINS] }
+    }
+
+    /// Slopes around the threshold that spends `bits`, where only a sample of the picture was added: wide enough for
+    /// the threshold of the whole picture to be among them, as a rule.
+    pub(crate) fn surroundings(&self, bits: u64) -> Slopes {
+        let Threshold { bin, .. } = self.threshold(bits);
+        let (low, high) = (bin.saturating_sub(AROUND).max(1), (bin + AROUND).min(BINS - 1));
+        std::array::from_fn(|i| slope_of(high - i * (high - low) / (SLOPES - 1)) as f32)
     }
 
     /// Adds a picture's segments, its slopes multiplied by `shift` bins.

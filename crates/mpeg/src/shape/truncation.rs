@@ -2,35 +2,67 @@
 
 use super::budget::Account;
 use super::causal::Causal;
-use super::config::{Config, Method, Target};
-use super::curve::{BINS_PER_OCTAVE, Worth, slope_of};
+use super::config::{Cluster, Config, Method, Target};
+use super::curve::{BINS_PER_OCTAVE, Extent, Worth, slope_of};
 use super::energy::Energy;
 use super::parallel;
 use super::select::Histogram;
 use super::shaper::leave_alone;
 use super::work::Work;
 use crate::header::PictureKind;
+use std::num::NonZeroU16;
 
 /// The smallest breakpoint at first, and where the budget is below what that leaves: blocks may go as a whole.
 const FLOORS: [u8; 2] = [1, 0];
 
 /// Builds the curves of a picture, by its own error alone or by shares.
-fn build_curves(config: &Config, work: &mut Work, smallest: u8) {
+fn build_curves(config: &Config, work: &mut Work, smallest: u8, extent: &Extent) {
     let Some(context) = work.context.as_ref().filter(|_| work.is_shapeable()) else { return };
     let energy = Energy::new(context);
     let worth = match config.method {
         Method::RateBased => Worth::Share(&energy),
         _ => Worth::Energy(&energy),
     };
-    work.curves.build(&work.picture, config.cluster, smallest, &worth);
+    work.curves.build(&work.picture, config.cluster, smallest, &worth, extent);
+}
+
+/// One macroblock in so many tells where the slope will lie.
+const SAMPLING: usize = 16;
+
+/// Builds the part of the curves where the slope is going to lie with `allowed` bits (the pruning of S002, 2.2).
+fn build_pruned(config: &Config, work: &mut Work, allowed: f64) {
+    let small = config.cluster == Cluster::Block || config.cluster == Cluster::Macroblocks(NonZeroU16::MIN);
+    if config.method == Method::RateBased || !small {
+        return build_curves(config, work, FLOORS[0], &Extent::Whole);
+    }
+    build_curves(config, work, FLOORS[0], &Extent::Sample(SAMPLING));
+    let mut histogram = Histogram::new();
+    histogram.add(&work.curves, 0);
+    let dropped = (work.bits_in() as f64 - allowed) / SAMPLING as f64;
+    let bits = work.curves.total_bits.saturating_sub(dropped.max(0.0) as u64);
+    build_curves(config, work, FLOORS[0], &Extent::Slopes(histogram.surroundings(bits)));
 }
 
 /// `memoryless` and `rate-based`: each picture by itself (S002, 2.2 and 2.3).
 pub(super) fn by_picture(config: &Config, account: &mut Account, works: &mut [Work], targets: &[Target]) {
-    parallel::for_each(config.threads, works, |work| build_curves(config, work, FLOORS[0]));
+    // What each is going to be allowed, but for what is carried over.
+    let mut ahead = account.clone();
+    for (work, &target) in works.iter_mut().zip(targets) {
+        work.report.budget = ahead.open(target, work.bits_in(), work.seconds) as i64;
+    }
+    parallel::for_each(config.threads, works, |work| {
+        let allowed = work.report.budget as f64;
+        if allowed < work.bits_in() as f64 {
+            build_pruned(config, work, allowed);
+        } else {
+            build_curves(config, work, FLOORS[0], &Extent::Whole);
+        }
+    });
     for (work, &target) in works.iter_mut().zip(targets) {
         decide_one(account, work, target, |work, budget| {
-            truncate_to(config, work, budget, |work, smallest| build_curves(config, work, smallest))
+            truncate_to(config, work, budget, |work, smallest| {
+                build_curves(config, work, smallest, &Extent::Whole);
+            })
         });
     }
     parallel::for_each(config.threads, works, Work::write_truncated);
@@ -47,7 +79,7 @@ pub(super) fn causally(
     for (work, &target) in works.iter_mut().zip(targets) {
         let worth = causal.worth(work);
         let build = |work: &mut Work, smallest| {
-            work.curves.build(&work.picture, config.cluster, smallest, &Worth::Given(&worth));
+            work.curves.build(&work.picture, config.cluster, smallest, &Worth::Given(&worth), &Extent::Whole);
         };
         build(work, FLOORS[0]);
         decide_one(account, work, target, |work, budget| truncate_to(config, work, budget, build));
@@ -63,9 +95,7 @@ pub(super) fn decide_one(
     target: Target,
     decide: impl FnOnce(&mut Work, f64) -> u64,
 ) {
-    account.set_target(target);
-    account.observe(work.bits_in(), work.seconds);
-    let allowed = account.allow(work.bits_in(), work.seconds);
+    let allowed = account.open(target, work.bits_in(), work.seconds);
     let budget = allowed + account.carry();
     work.report.budget = budget as i64;
     let spent = if leave_alone(work, budget) { work.bits_in() } else { decide(work, budget) };
@@ -81,9 +111,13 @@ fn truncate_to(config: &Config, work: &mut Work, budget: f64, build: impl Fn(&mu
         build(work, smallest);
         needed = work.bits_needed();
     }
+    let spendable = (budget - needed as f64).max(0.0) as u64;
+    if !work.curves.reach(spendable) {
+        build(work, smallest);
+    }
     let mut histogram = Histogram::new();
     histogram.add(&work.curves, 0);
-    let mut threshold = histogram.threshold((budget - needed as f64).max(0.0) as u64);
+    let mut threshold = histogram.threshold(spendable.saturating_sub(work.curves.base_bits));
     work.report.lambda = slope_of(threshold.bin);
     work.report.at_floor = needed as f64 > budget;
     work.truncate(config.cluster, smallest, &mut threshold, 0)
@@ -124,7 +158,7 @@ fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
     let mut smallest = FLOORS[0];
     for floor in FLOORS {
         smallest = floor;
-        parallel::for_each(config.threads, works, |work| build_curves(config, work, smallest));
+        parallel::for_each(config.threads, works, |work| build_curves(config, work, smallest, &Extent::Whole));
         needed = works.iter().map(Work::bits_needed).sum();
         if needed as f64 <= budget {
             break;

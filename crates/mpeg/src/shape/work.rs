@@ -120,22 +120,22 @@ impl Work {
         self.cuts.clear();
         self.cuts.resize(picture.blocks.len() + 1, 0);
         let (cuts, mut cut_count) = (&mut self.cuts, 0);
-        let mut clusters = curves.ends.iter();
+        let mut clusters = curves.ends.iter().zip(&curves.bases);
         let mut next = 0;
         let mut breakpoint = smallest;
-        let (mut lost_codes, mut lost_blocks, mut kept_worth) = (0, 0, 0.0);
+        let (mut lost_codes, mut lost_blocks, mut kept_worth) = (0, 0, curves.base_worth);
         for_each_block(picture, cluster, |first, slice, _, index| {
             if first {
-                let end = clusters.next().map_or(next, |&end| end as usize);
-                breakpoint = smallest;
-                for segment in &curves.segments[next..end] {
+                let (&end, &base) = clusters.next().unwrap_or((&0, &smallest));
+                breakpoint = base;
+                for segment in curves.segments.get(next..end as usize).unwrap_or_default() {
                     if !threshold.takes(shifted(segment.bin, shift), segment.bits) {
                         break;
                     }
                     breakpoint = segment.breakpoint;
                     kept_worth += segment.worth;
                 }
-                next = end;
+                next = end as usize;
             }
             let block = &picture.blocks[index];
             let kept = breakpoint.saturating_sub(u8::from(block.intra)).min(block.count);

@@ -262,14 +262,14 @@ impl<C: Content> Rewriter<'_, C> {
 fn write_codes(writer: &mut BitWriter, table: &Coefficients, codes: &[Code], intra: bool, mpeg2: bool) {
     let mut next = u32::from(intra);
     for code in codes {
-        let run = u32::from(code.position) - next;
-        let level = i32::from(code.level);
+        let run = u32::from(code.position()) - next;
+        let level = i32::from(code.level());
         if next == 0 && run == 0 && level.abs() == 1 {
             writer.put(2 + u32::from(level < 0), 2);
         } else if !table.write(writer, run, level) {
             write_escape(writer, run, level, mpeg2);
         }
-        next = u32::from(code.position) + 1;
+        next = u32::from(code.position()) + 1;
     }
 }
 
