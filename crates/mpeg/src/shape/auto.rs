@@ -12,15 +12,17 @@ use super::truncation::allow_window;
 use super::work::Work;
 
 /// How close to the budget a window must come, as a share of it; the rest is carried over.
-const TOLERANCE: f64 = 0.025;
+const TOLERANCE: f64 = 0.04;
 /// The same where nothing follows to carry it to.
 const LAST_TOLERANCE: f64 = 0.0004;
+/// So much above its budget a window has reached its floor.
+const FLOOR_EXCESS: f64 = 0.1;
 /// How often the last window is written, at most, to come that close.
 const LAST_ATTEMPTS: usize = 4;
 /// Rounds of adjusting lambda, at most.
 const ROUNDS: usize = 8;
 /// One macroblock in so many is looked at for the slopes.
-const SAMPLING: usize = 4;
+const SAMPLING: usize = 8;
 
 /// Above this share of the input coarser scales do not pay: dropping and lowering levels do as well.
 const REQUANTISES_BELOW: f64 = 0.75;
@@ -85,7 +87,7 @@ impl Auto {
             }
             aim = budget - (written - expected);
         }
-        let at_floor = written > budget * (1.0 + 4.0 * TOLERANCE);
+        let at_floor = written > budget * (1.0 + FLOOR_EXCESS);
         works.iter_mut().for_each(|work| work.report.at_floor = at_floor);
     }
 

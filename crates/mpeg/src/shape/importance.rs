@@ -152,6 +152,8 @@ fn coded(context: &PictureContext, macroblock: &Macroblock, importance: f32, s: 
     let in_lines = context.is_field() || macroblock.motion != MotionType::Frame;
     let both = macroblock.has(FORWARD | BACKWARD) || macroblock.motion == MotionType::DualPrime;
     let averaged = if both { AVERAGED } else { 1.0 };
+    // Where there is one vector, both are it.
+    let (share, vectors) = if vectors[0] == vectors[1] { (1.0, &vectors[..1]) } else { (0.5, &vectors[..]) };
     for vector in vectors {
         let halves = (vector.x & 1 != 0, vector.y & 1 != 0);
         let kept = match halves {
@@ -159,7 +161,7 @@ fn coded(context: &PictureContext, macroblock: &Macroblock, importance: f32, s: 
             (true, true) => HALF_SAMPLE * HALF_SAMPLE,
             _ => HALF_SAMPLE,
         };
-        let amount = 0.5 * importance * averaged * kept / count as f32;
+        let amount = share * importance * averaged * kept / count as f32;
         let down = i32::from(vector.y) * if in_lines { 2 } else { 1 };
         for i in 0..count {
             grid.spread(32 * column as i32 + i32::from(vector.x), 32 * (row + i) as i32 + down, amount);

@@ -42,8 +42,13 @@ impl Lengths {
 struct Choice {
     /// First of its codes in [`Recoded::codes`]; unused where the block keeps codes of the input.
     first: u32,
+    /// At most so many; all there are where the block keeps what it has.
     count: u8,
     is_new: bool,
+}
+
+impl Choice {
+    const ALL: Self = Self { first: 0, count: u8::MAX, is_new: false };
 }
 
 /// New content of a picture.
@@ -58,8 +63,8 @@ pub(crate) struct Recoded {
     pub(crate) saved_bits: f64,
     /// Squared error added.
     pub(crate) distortion: f64,
-    /// Codes and blocks that are left.
-    pub(crate) left: [u64; 2],
+    /// Codes and blocks that are gone.
+    pub(crate) lost: [u64; 2],
 }
 
 impl Content for Recoded {
@@ -82,27 +87,30 @@ impl Content for Recoded {
 }
 
 impl Recoded {
-    pub(crate) fn clear(&mut self) {
+    /// Begins anew, for so many blocks.
+    pub(crate) fn clear(&mut self, blocks: usize) {
         self.codes.clear();
         self.choices.clear();
+        self.choices.resize(blocks, Choice::ALL);
         self.quantisers.clear();
         self.unchanged.clear();
         self.saved_bits = 0.0;
         self.distortion = 0.0;
-        self.left = [0; 2];
+        self.lost = [0; 2];
     }
 
-    /// The next block keeps all its codes.
-    fn keep(&mut self, count: usize) {
-        self.choices.push(Choice { first: 0, count: count as u8, is_new: false });
-        self.left[0] += count as u64;
-        self.left[1] += 1;
+    /// A block keeps its first `count` codes, and loses so many.
+    fn keep(&mut self, block: usize, count: usize, lost: usize) {
+        self.choices[block] = Choice { first: 0, count: count as u8, is_new: false };
+        self.lost[0] += lost as u64;
     }
 
-    /// The next block loses all its codes, and `energy` with them.
-    fn drop_block(&mut self, energy: f32, bits: f32) {
+    /// A block loses all its codes, and `energy` with them.
+    fn drop_block(&mut self, block: usize, codes: usize, energy: f32, bits: f32) {
         self.saved_bits += f64::from(bits);
-        self.choices.push(Choice { first: 0, count: 0, is_new: false });
+        self.choices[block] = Choice { first: 0, count: 0, is_new: false };
+        self.lost[0] += codes as u64;
+        self.lost[1] += 1;
         self.distortion += f64::from(energy);
     }
 
@@ -110,7 +118,8 @@ impl Recoded {
     /// bit, after division by the macroblock's importance.
     pub(crate) fn push(
         &mut self,
-        recoder: &mut Recoder,
+        recoder: &Recoder,
+        path: &mut Path,
         picture: &Picture,
         macroblock: &Macroblock,
         quantiser: u8,
@@ -119,11 +128,13 @@ impl Recoded {
         self.quantisers.push(quantiser);
         let mut unchanged = quantiser == macroblock.quantiser;
         if unchanged && recoder.every_code_pays(macroblock, lambda) {
-            picture.blocks_of(macroblock).iter().for_each(|block| self.keep(usize::from(block.count)));
             return self.unchanged.push(true);
         }
-        for block in picture.blocks_of(macroblock) {
-            unchanged &= recoder.choose(self, picture, macroblock, block, quantiser, lambda);
+        let terms = [false, true].map(|chroma| recoder.terms(macroblock, chroma, quantiser, lambda));
+        for index in macroblock.block_range() {
+            let block = &picture.blocks[index];
+            let terms = &terms[usize::from(block.is_chroma())];
+            unchanged &= path.choose(self, index, picture.codes_of(block), terms);
         }
         self.unchanged.push(unchanged);
     }
@@ -138,7 +149,6 @@ pub(crate) struct Recoder {
     intra_vlc_format: bool,
     /// The smallest weight in intra and in non-intra blocks.
     smallest: [f32; 2],
-    path: Path,
 }
 
 /// A way to a code.
@@ -151,11 +161,9 @@ struct Step {
 
 /// The states of the shortest path: one a code, and the start.
 #[derive(Debug, Clone)]
-struct Path {
+pub(crate) struct Path {
     /// What each code gains, in bits.
     gain: [f32; 64],
-    /// What the first so many codes gain.
-    gained: [f32; 65],
     cost: [f32; 65],
     /// Bits on the way to a state, from the start of the search.
     bits: [f32; 65],
@@ -190,7 +198,6 @@ impl Recoder {
             weights,
             scales: context.quantiser_scales().map(f32::from),
             intra_vlc_format: context.coding.intra_vlc_format,
-            path: Path::default(),
         }
     }
 
@@ -222,36 +229,23 @@ impl Recoder {
         level * level * step >= LONGEST * lambda && 4.0 * step >= LONGEST * LOWERING_SAVES * lambda
     }
 
-    /// Chooses for one block; true where all codes stay.
-    fn choose(
-        &mut self,
-        out: &mut Recoded,
-        picture: &Picture,
-        macroblock: &Macroblock,
-        block: &Block,
-        quantiser: u8,
-        lambda: f32,
-    ) -> bool {
-        let codes = picture.codes_of(block);
-        let intra = block.intra;
+    /// What choices in a macroblock depend on.
+    #[inline]
+    fn terms(&self, macroblock: &Macroblock, chroma: bool, quantiser: u8, lambda: f32) -> Terms<'_> {
+        let intra = macroblock.is_intra();
         let one = intra && self.intra_vlc_format;
-        let terms = Terms {
-            weights: &self.weights[usize::from(!intra) + 2 * usize::from(block.is_chroma())],
-            from: self.scales[usize::from(macroblock.quantiser)],
+        let from = self.scales[usize::from(macroblock.quantiser)];
+        Terms {
+            weights: &self.weights[usize::from(!intra) + 2 * usize::from(chroma)],
+            from,
             to: self.scales[usize::from(quantiser)],
+            scale: from * from / lambda,
             same_scale: quantiser == macroblock.quantiser,
             intra,
             lambda,
             lengths: if one { &ONE } else { &ZERO },
             end_bits: if one { 4.0 } else { 2.0 },
-        };
-        let sight = terms.look(codes, &mut self.path);
-        if terms.same_scale && sight.first == codes.len() && sight.worth >= terms.block_bits() {
-            out.keep(codes.len());
-            return true;
         }
-        self.path.walk(codes, &terms, &sight);
-        self.path.finish(out, codes, &terms, &sight)
     }
 }
 
@@ -262,6 +256,8 @@ struct Terms<'a> {
     /// Quantiser scales, old and new.
     from: f32,
     to: f32,
+    /// The old one squared, over lambda.
+    scale: f32,
     same_scale: bool,
     intra: bool,
     lambda: f32,
@@ -283,6 +279,8 @@ struct Sight {
     total: f32,
     /// Bits of all codes.
     bits: f32,
+    /// Codes of which nothing is certain, by bit.
+    open: u64,
 }
 
 /// The share of its bits that lowering a level by one saves at most; a bound that holds for all but a handful of
@@ -308,7 +306,7 @@ impl Terms<'_> {
     /// Finds what is certain. Leaving codes out saves their own bits at most, for longer runs cost no less.
     #[inline]
     fn look(&self, codes: &[Code], path: &mut Path) -> Sight {
-        let scale = self.from * self.from / self.lambda;
+        let scale = self.scale;
         let offset = self.offset();
         let mut total = 0.0;
         // Codes of which nothing is certain; gathered without a branch, for none could be foreseen.
@@ -321,21 +319,22 @@ impl Terms<'_> {
             let gain = doubled * doubled * weight;
             path.gain[i] = gain;
             total += gain;
-            path.gained[i + 1] = total;
             // Lowering a level errs by one step, which is two half levels.
             let stays = (gain >= bits) & ((magnitude < 2.0) | (4.0 * weight >= bits * LOWERING_SAVES));
             open |= u64::from(!stays) << i;
         }
         let count = codes.len();
         let all_bits = bits_of_first(codes, count) as f32;
-        let mut sight = Sight { first: 0, last: count, end: count, worth: 0.0, total, bits: all_bits };
+        let mut sight = Sight { first: 0, last: count, end: count, worth: 0.0, total, bits: all_bits, open };
         if !self.same_scale {
+            sight.open = u64::MAX;
             return sight;
         }
         sight.first = (open.trailing_zeros() as usize).min(count);
         sight.last = if open == 0 { count } else { 64 - open.leading_zeros() as usize };
-        let net = |count: usize| path.gained[count] - bits_of_first(codes, count) as f32;
-        sight.worth = total - all_bits - net(sight.last) + net(sight.first);
+        let searched = sight.first..sight.last.max(sight.first);
+        let bits = bits_of_first(codes, searched.end) - bits_of_first(codes, searched.start);
+        sight.worth = total - all_bits + bits as f32 - path.gain[searched].iter().sum::<f32>();
         if sight.last == count {
             while sight.end > sight.first && path.gain[sight.end - 1] < SHORTEST {
                 sight.end -= 1;
@@ -357,7 +356,6 @@ impl Default for Path {
     fn default() -> Self {
         Self {
             gain: [0.0; 64],
-            gained: [0.0; 65],
             cost: [0.0; 65],
             bits: [0.0; 65],
             plain: [false; 65],
@@ -371,6 +369,17 @@ impl Default for Path {
 }
 
 impl Path {
+    /// Chooses for one block; true where all codes stay.
+    #[inline]
+    fn choose(&mut self, out: &mut Recoded, block: usize, codes: &[Code], terms: &Terms<'_>) -> bool {
+        let sight = terms.look(codes, self);
+        if terms.same_scale && sight.first == codes.len() && sight.worth >= terms.block_bits() {
+            return true;
+        }
+        self.walk(codes, terms, &sight);
+        self.finish(out, block, codes, terms, &sight)
+    }
+
     /// Walks through the codes of which nothing is certain, and the one behind them.
     #[inline]
     fn walk(&mut self, codes: &[Code], terms: &Terms<'_>, sight: &Sight) {
@@ -386,10 +395,18 @@ impl Path {
         for (i, code) in codes.iter().enumerate().take(sight.last).skip(sight.first) {
             let magnitude = i32::from(code.level()).abs();
             let mut best = Step { cost: f32::INFINITY, before: 0, level: 0, bits: 0.0 };
+            if sight.open >> i & 1 == 0 {
+                // It stays as it is, so that all goes on from here.
+                self.offer(&mut best, code.position(), magnitude, self.gain[i], terms);
+                self.open_state(i, code, &best, true);
+                self.open[0] = i as u8 + 1;
+                self.open_count = 1;
+                continue;
+            }
             if terms.same_scale {
                 self.offer(&mut best, code.position(), magnitude, self.gain[i], terms);
                 if magnitude > 1 {
-                    let step = terms.from * terms.from / terms.lambda * 4.0;
+                    let step = terms.scale * 4.0;
                     let loss = step * terms.weights[usize::from(code.position() & 63)];
                     self.offer(&mut best, code.position(), magnitude - 1, self.gain[i] - loss, terms);
                 }
@@ -403,7 +420,9 @@ impl Path {
                     self.offer(&mut best, code.position(), level, self.gain[i] - error * error * weight, terms);
                 }
             }
-            self.open_state(i, code, &best, best.level == magnitude);
+            if best.cost <= self.cost[usize::from(self.open[0])] + RUN_SAVES {
+                self.open_state(i, code, &best, best.level == magnitude);
+            }
         }
     }
 
@@ -424,9 +443,6 @@ impl Path {
     #[inline]
     fn open_state(&mut self, i: usize, code: &Code, step: &Step, same_level: bool) {
         let (state, before) = (i + 1, usize::from(step.before));
-        if step.cost > self.cost[usize::from(self.open[0])] + RUN_SAVES {
-            return;
-        }
         self.cost[state] = step.cost;
         self.bits[state] = self.bits[before] + step.bits;
         self.plain[state] = self.plain[before] & (before == i) & same_level;
@@ -443,7 +459,7 @@ impl Path {
 
     /// Chooses the last state, and puts down what was chosen; true where all codes stay.
     #[inline]
-    fn finish(&mut self, out: &mut Recoded, codes: &[Code], terms: &Terms<'_>, sight: &Sight) -> bool {
+    fn finish(&mut self, out: &mut Recoded, block: usize, codes: &[Code], terms: &Terms<'_>, sight: &Sight) -> bool {
         let rest = &codes[sight.last..sight.end];
         let mut best = (f32::INFINITY, 0, 0.0);
         for &state in &self.open[..self.open_count] {
@@ -464,7 +480,7 @@ impl Path {
         let chosen = usize::from(state);
         let empty = chosen == 0 && rest.is_empty();
         if !terms.intra && (empty || cost + block_bits >= 0.0) {
-            out.drop_block(sight.total * terms.lambda, sight.bits + block_bits);
+            out.drop_block(block, codes.len(), sight.total * terms.lambda, sight.bits + block_bits);
             return codes.is_empty();
         }
         let bits = bits_of_first(codes, sight.first) as f32 + self.bits[chosen] + rest_bits;
@@ -474,10 +490,10 @@ impl Path {
         let contiguous = rest.is_empty() || chosen == sight.last;
         if self.plain[chosen] && contiguous && terms.same_scale {
             let count = chosen + rest.len();
-            out.keep(count);
+            out.keep(block, count, codes.len() - count);
             return count == codes.len();
         }
-        self.put_down(out, codes, sight, state);
+        self.put_down(out, block, codes, sight, state);
         false
     }
 
@@ -487,7 +503,7 @@ impl Path {
     }
 
     /// Enters the codes before the search, those it chose, and those behind it.
-    fn put_down(&self, out: &mut Recoded, codes: &[Code], sight: &Sight, last: u8) {
+    fn put_down(&self, out: &mut Recoded, block: usize, codes: &[Code], sight: &Sight, last: u8) {
         let mut chain = [0u8; 64];
         let mut length = 0;
         let mut state = last;
@@ -504,8 +520,7 @@ impl Path {
         }));
         out.codes.extend_from_slice(rest);
         let count = sight.first + length + rest.len();
-        out.choices.push(Choice { first, count: count as u8, is_new: true });
-        out.left[0] += count as u64;
-        out.left[1] += 1;
+        out.choices[block] = Choice { first, count: count as u8, is_new: true };
+        out.lost[0] += (codes.len() - count) as u64;
     }
 }

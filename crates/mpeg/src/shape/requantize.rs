@@ -60,6 +60,9 @@ fn requantise_to(work: &mut Work, budget: f64) -> u64 {
 /// The code whose scale is `factor` times that of `code`, or the one below it: between two scales, rows of
 /// macroblocks are shared out so that the mean is right.
 pub(super) fn coarser(context: &PictureContext, code: u8, factor: f64, row: u32) -> u8 {
+    if factor <= 1.0 {
+        return code;
+    }
     let scales = context.quantiser_scales();
     let wanted = f64::from(scales[usize::from(code)]) * factor;
     let above = (code..32).find(|&code| f64::from(scales[usize::from(code)]) >= wanted).unwrap_or(31);

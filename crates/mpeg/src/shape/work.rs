@@ -2,7 +2,7 @@
 
 use super::config::Cluster;
 use super::curve::{Curves, for_each_block};
-use super::recode::{Recoded, Recoder};
+use super::recode::{Path, Recoded, Recoder};
 use super::report::{LeftAlone, PictureReport};
 use super::requantize::coarser;
 use super::select::{Threshold, shifted};
@@ -205,13 +205,13 @@ impl Work {
             return;
         };
         let (picture, recoded) = (&self.picture, &mut self.recoded);
-        let mut recoder = Recoder::new(context);
-        recoded.clear();
+        let (recoder, mut path) = (Recoder::new(context), Path::default());
+        recoded.clear(picture.blocks.len());
         for (macroblock, importance) in picture.macroblocks.iter().zip(&self.importance) {
             let lambda = lambda * dither(macroblock.address + u32::from(context.header.temporal_reference));
             let row = macroblock.address / context.columns as u32;
             let quantiser = coarser(context, macroblock.quantiser, self.factor, row);
-            recoded.push(&mut recoder, picture, macroblock, quantiser, lambda / importance);
+            recoded.push(&recoder, &mut path, picture, macroblock, quantiser, lambda / importance);
         }
         self.report.lambda = f64::from(lambda);
         self.report.quantiser_factor = self.factor;
@@ -224,19 +224,19 @@ impl Work {
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return;
         };
-        let mut recoder = Recoder::new(context);
+        let (recoder, mut path) = (Recoder::new(context), Path::default());
         let mut best = (f64::INFINITY, 1.0);
         for factor in FACTORS {
             let mut cost = 0.0;
             let trial = &mut self.trial;
-            trial.clear();
+            trial.clear(self.picture.blocks.len());
             for (macroblock, &importance) in
                 self.picture.macroblocks.iter().zip(&self.importance).step_by(SAMPLING)
             {
                 let row = macroblock.address / context.columns as u32;
                 let quantiser = coarser(context, macroblock.quantiser, factor, row);
                 let (bits, distortion) = (trial.saved_bits, trial.distortion);
-                trial.push(&mut recoder, &self.picture, macroblock, quantiser, lambda / importance);
+                trial.push(&recoder, &mut path, &self.picture, macroblock, quantiser, lambda / importance);
                 cost += f64::from(importance) * (trial.distortion - distortion)
                     - f64::from(lambda) * (trial.saved_bits - bits);
             }
@@ -262,8 +262,10 @@ impl Work {
             return self.copy();
         };
         self.writer.clear();
-        self.report.codes = [self.picture.codes.len() as u64, self.recoded.left[0]];
-        self.report.blocks = [self.picture.blocks.len() as u64, self.recoded.left[1]];
+        let [codes, blocks] = [self.picture.codes.len() as u64, self.picture.blocks.len() as u64];
+        let lost = self.recoded.lost;
+        self.report.codes = [codes, codes - lost[0]];
+        self.report.blocks = [blocks, blocks - lost[1]];
         let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
         let (picture, recoded, data) = (&self.picture, &self.recoded, &self.unit.data);
         write_unit(&mut self.writer, &self.unit, &picture.slices, declare, |writer, i| {

@@ -10,7 +10,7 @@ use crate::vlc::{self, Coefficients};
 /// What becomes of a block's codes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Codes<'a> {
-    /// The first so many stay, bit for bit.
+    /// The first so many stay, bit for bit; all of them where there are no more.
     First(usize),
     /// These replace them; their `bits` and `end` are not looked at.
     New(&'a [Code]),
@@ -245,7 +245,7 @@ impl<C: Content> Rewriter<'_, C> {
             match self.content.codes(index) {
                 Codes::First(0) if !intra => {}
                 Codes::First(count) => {
-                    self.writer.copy(self.bytes, start, start + bits(count));
+                    self.writer.copy(self.bytes, start, start + bits(count.min(codes.len())));
                     table.write_end_of_block(self.writer);
                 }
                 Codes::New([]) if !intra => {}
