@@ -292,7 +292,8 @@ impl Picture {
         let [Some(first), Some(last)] = [blocks.first(), blocks.last()] else { return [&[]; 2] };
         let codes = &self.codes[first.codes().start..last.codes().end];
         let chroma = blocks.get(usize::from(macroblock.luma_blocks));
-        let (luma, chroma) = codes.split_at(chroma.map_or(codes.len(), |block| (block.first - first.first) as usize));
+        let (luma, chroma) =
+            codes.split_at(chroma.map_or(codes.len(), |block| (block.first - first.first) as usize));
         [luma, chroma]
     }
 

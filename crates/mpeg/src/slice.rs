@@ -3,7 +3,9 @@
 use crate::bits::BitReader;
 use crate::header::{PictureContext, PictureKind};
 use crate::motion::Predictors;
-use crate::picture::{Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice, Vectors, coefficients};
+use crate::picture::{
+    Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice, Vectors, coefficients,
+};
 use crate::tables::macroblock as mb;
 use crate::vlc::{self, CodeKind, Coefficients, Lookup, RunLevel, Step};
 use std::ops::Range;

@@ -149,13 +149,20 @@ impl Step {
         if code.bits() > Self::WIDTH {
             return Self::OTHER;
         }
-        let end = behind.at((bits << code.bits() & ((1 << Self::WIDTH) - 1)) << (LEADING + LONG - Self::WIDTH));
+        let end =
+            behind.at((bits << code.bits() & ((1 << Self::WIDTH) - 1)) << (LEADING + LONG - Self::WIDTH));
         let ends = matches!(end.kind(), CodeKind::EndOfBlock) && code.bits() + end.bits() <= Self::WIDTH;
         match code.kind() {
             CodeKind::EndOfBlock => Self(Self::SPECIAL | Self::ENDS | code.bits() as u64),
             CodeKind::Coefficient if ends => {
                 let skip = (code.bits() + end.bits()) as u64;
-                Self(Self::SPECIAL | Self::CODE | Self::ENDS | skip | Self::word(code.level(), code.run(), code.bits()))
+                Self(
+                    Self::SPECIAL
+                        | Self::CODE
+                        | Self::ENDS
+                        | skip
+                        | Self::word(code.level(), code.run(), code.bits()),
+                )
             }
             CodeKind::Coefficient => {
                 let skip = code.bits() as u64;
@@ -168,7 +175,10 @@ impl Step {
     /// Fields of a code, to be added to the place where it begins.
     pub(crate) const fn word(level: i16, run: u32, bits: u32) -> u64 {
         let bits = bits as u64;
-        (level as u16 as u64) << Code::LEVEL | (run as u64) << Code::POSITION | bits << Code::BITS | bits << Code::END
+        (level as u16 as u64) << Code::LEVEL
+            | (run as u64) << Code::POSITION
+            | bits << Code::BITS
+            | bits << Code::END
     }
 
     /// Fields of its code.
@@ -235,8 +245,7 @@ impl Coefficients {
     }
 
     const fn for_first_code(self) -> Self {
-        self
-            .with_code(0b10, RunLevel::new(CodeKind::Coefficient, 0, 1, 2))
+        self.with_code(0b10, RunLevel::new(CodeKind::Coefficient, 0, 1, 2))
             .with_code(0b11, RunLevel::new(CodeKind::Coefficient, 0, -1, 2))
     }
 

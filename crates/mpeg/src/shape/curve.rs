@@ -136,7 +136,13 @@ impl Curves {
                     _ if macroblock.blocks == 0 => {}
                     Cluster::Block => {
                         for block in picture.blocks_of(macroblock) {
-                            steps.add(picture.codes_of(block), block.first, block.is_chroma(), macroblock, worth);
+                            steps.add(
+                                picture.codes_of(block),
+                                block.first,
+                                block.is_chroma(),
+                                macroblock,
+                                worth,
+                            );
                             steps.add_ends(1, macroblock, smallest);
                             self.close(&mut steps, smallest, worth, extent);
                         }
@@ -214,7 +220,8 @@ impl Curves {
         let stack = &mut self.stack;
         stack.clear();
         for step in smallest..steps.end {
-            let mut next = Stretch { bits: steps.bits[step], worth: steps.worth[step], breakpoint: step as u8 + 1 };
+            let mut next =
+                Stretch { bits: steps.bits[step], worth: steps.worth[step], breakpoint: step as u8 + 1 };
             if next.bits == 0 {
                 continue;
             }

@@ -417,7 +417,13 @@ impl Path {
                 let weight = terms.weights[usize::from(code.position() & 63)] / terms.lambda;
                 for level in (nearest - 1).max(1)..=nearest {
                     let error = value - (2.0 * level as f32 + offset) * terms.to;
-                    self.offer(&mut best, code.position(), level, self.gain[i] - error * error * weight, terms);
+                    self.offer(
+                        &mut best,
+                        code.position(),
+                        level,
+                        self.gain[i] - error * error * weight,
+                        terms,
+                    );
                 }
             }
             if best.cost <= self.cost[usize::from(self.open[0])] + RUN_SAVES {
@@ -459,7 +465,14 @@ impl Path {
 
     /// Chooses the last state, and puts down what was chosen; true where all codes stay.
     #[inline]
-    fn finish(&mut self, out: &mut Recoded, block: usize, codes: &[Code], terms: &Terms<'_>, sight: &Sight) -> bool {
+    fn finish(
+        &mut self,
+        out: &mut Recoded,
+        block: usize,
+        codes: &[Code],
+        terms: &Terms<'_>,
+        sight: &Sight,
+    ) -> bool {
         let rest = &codes[sight.last..sight.end];
         let mut best = (f32::INFINITY, 0, 0.0);
         for &state in &self.open[..self.open_count] {

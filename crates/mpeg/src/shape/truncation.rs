@@ -158,7 +158,9 @@ fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
     let mut smallest = FLOORS[0];
     for floor in FLOORS {
         smallest = floor;
-        parallel::for_each(config.threads, works, |work| build_curves(config, work, smallest, &Extent::Whole));
+        parallel::for_each(config.threads, works, |work| {
+            build_curves(config, work, smallest, &Extent::Whole)
+        });
         needed = works.iter().map(Work::bits_needed).sum();
         if needed as f64 <= budget {
             break;
