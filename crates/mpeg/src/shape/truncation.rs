@@ -159,7 +159,7 @@ fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
     for floor in FLOORS {
         smallest = floor;
         parallel::for_each(config.threads, works, |work| {
-            build_curves(config, work, smallest, &Extent::Whole)
+            build_curves(config, work, smallest, &Extent::Whole);
         });
         needed = works.iter().map(Work::bits_needed).sum();
         if needed as f64 <= budget {
