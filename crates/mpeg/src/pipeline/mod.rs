@@ -78,7 +78,7 @@ impl Pipeline {
     /// As [`Remuxer::push`] and [`Remuxer::replace`].
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.remuxer.push(bytes)?;
-        self.shape()
+        self.shape(false)
     }
 
     /// Nothing follows.
@@ -88,7 +88,7 @@ impl Pipeline {
     /// the same, as far as it could be read.
     pub fn finish(&mut self) -> Result<(), Error> {
         let result = self.remuxer.finish();
-        self.shape()?;
+        self.shape(true)?;
         self.shaper.finish();
         self.collect()?;
         result
@@ -109,9 +109,14 @@ impl Pipeline {
         Report { totals: self.totals.clone(), container: self.remuxer.report() }
     }
 
-    /// Gives the shaper what the container has.
-    fn shape(&mut self) -> Result<(), Error> {
-        while let Some(CodedPicture { index, unit, pts, .. }) = self.remuxer.poll_picture() {
+    /// Gives the shaper what the container has; at the end that is all.
+    fn shape(&mut self, ends: bool) -> Result<(), Error> {
+        let mut picture = self.remuxer.poll_picture();
+        while let Some(CodedPicture { index, unit, pts, .. }) = picture {
+            picture = self.remuxer.poll_picture();
+            if ends && picture.is_none() {
+                self.shaper.announce_end();
+            }
             let begin = self.shaper.elapsed();
             let target = self.schedule.at(begin);
             self.shaper.set_target(target);

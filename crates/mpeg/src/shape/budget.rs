@@ -1,10 +1,29 @@
 //! How many bits each picture may have (S002, 2.2 and 2.3), under a target that may change at any picture.
 
 use super::config::Target;
+use crate::header::PictureKind;
 use std::collections::VecDeque;
 
 /// Pictures over which the rate of the input is measured, and a deviation is made up for.
 const HORIZON: usize = 30;
+
+/// How deep each kind of picture is cut, beside the mean cut: errors in B pictures are seen once, those in I and P
+/// pictures in all that is predicted from them (`specs/rate_shaping.md`, 4).
+fn depth(kind: Option<PictureKind>) -> f64 {
+    match kind {
+        Some(PictureKind::I) => 0.3,
+        Some(PictureKind::P) => 0.7,
+        Some(PictureKind::B) => 2.0,
+        _ => 1.0,
+    }
+}
+
+/// No picture is asked for a larger cut than this share of it while others can give more.
+const DEEPEST: f64 = 0.7;
+/// The share of all bits that may be put off ...
+const PUT_OFF: f64 = 0.003;
+/// ... beside what the smallest of so many pictures can give.
+const ABSORBING: usize = 4;
 
 /// Keeps the books: budgets in proportion to the input, unused bits carried over.
 #[derive(Debug, Clone)]
@@ -14,13 +33,33 @@ pub(crate) struct Account {
     carry: f64,
     /// Bits and seconds of the newest pictures, the rate of the input.
     recent: VecDeque<(f64, f64)>,
+    /// The cuts of the same pictures had each been as deep as its kind's.
+    depths: VecDeque<f64>,
+    /// Bits that should have been cut and were not yet.
+    put_off: f64,
+    /// Bits of all pictures.
+    whole: f64,
+    /// How much of what was put off before the newest group of pictures each picture makes up for.
+    made_up: f64,
+    /// Pictures in this group so far.
+    in_group: usize,
     /// For a target in bit/s: bits that the target has promised beyond the budgets given.
     promised: f64,
 }
 
 impl Account {
     pub(crate) fn new(target: Target) -> Self {
-        Self { target, carry: 0.0, recent: VecDeque::new(), promised: 0.0 }
+        Self {
+            target,
+            carry: 0.0,
+            recent: VecDeque::new(),
+            depths: VecDeque::new(),
+            put_off: 0.0,
+            whole: 0.0,
+            made_up: 0.0,
+            in_group: 0,
+            promised: 0.0,
+        }
     }
 
     pub(crate) fn set_target(&mut self, target: Target) {
@@ -30,11 +69,54 @@ impl Account {
         }
     }
 
-    /// Takes note of a picture and returns its budget, carry-over left out.
-    pub(crate) fn open(&mut self, target: Target, bits: u64, seconds: f64) -> f64 {
+    /// Takes note of a picture and returns its budget, carry-over left out: what the target allows, with cuts shared
+    /// out by kind. The `last` one settles what is still put off.
+    pub(crate) fn open(&mut self, target: Target, picture: &Opening) -> f64 {
         self.set_target(target);
-        self.observe(bits, seconds);
-        self.allow(bits, seconds)
+        self.observe(picture.bits, picture.seconds);
+        let bits = picture.bits as f64;
+        let due = bits - self.allow(picture.bits, picture.seconds);
+        let wanted = self.share_out(picture.kind, bits, due) + self.make_up(picture.kind);
+        // Nothing is cut ahead of time: the last picture can make up for too little, not for too much.
+        let most = due + self.put_off;
+        let least = (most - self.may_put_off(bits)).clamp(0.0, most.max(0.0));
+        let cut = if picture.last { most } else { wanted.min(most).max(least) };
+        let cut = cut.clamp(0.0, bits);
+        self.put_off += due - cut;
+        bits - cut
+    }
+
+    /// The cut of a picture, where `due` is the mean one.
+    fn share_out(&mut self, kind: Option<PictureKind>, bits: f64, due: f64) -> f64 {
+        self.depths.push_back(depth(kind) * bits);
+        if self.depths.len() > HORIZON {
+            self.depths.pop_front();
+        }
+        let whole: f64 = self.recent.iter().map(|&(bits, _)| bits).sum();
+        let mean = self.depths.iter().sum::<f64>() / whole.max(1.0);
+        // Where all must give much, there is less to share out.
+        let deepest = depth(Some(PictureKind::B)) / mean.max(1e-9);
+        let share = due / bits.max(1.0);
+        let spread = ((DEEPEST / share.max(1e-9) - 1.0) / (deepest - 1.0).max(1e-9)).clamp(0.0, 1.0);
+        due * (1.0 + (depth(kind) / mean.max(1e-9) - 1.0) * spread)
+    }
+
+    /// What an I picture is spared the others of its group give; only what a whole group leaves is made up for, by
+    /// the next.
+    fn make_up(&mut self, kind: Option<PictureKind>) -> f64 {
+        if kind == Some(PictureKind::I) || self.in_group >= HORIZON {
+            self.made_up = self.put_off / self.in_group.max(1) as f64;
+            self.in_group = 0;
+        }
+        self.in_group += 1;
+        self.made_up
+    }
+
+    /// A little of all that came, and what the smallest of the last pictures could give, were it the last.
+    fn may_put_off(&mut self, bits: f64) -> f64 {
+        self.whole += bits;
+        let newest = self.recent.iter().rev().take(ABSORBING).map(|&(bits, _)| bits);
+        PUT_OFF * self.whole + DEEPEST / 2.0 * newest.fold(f64::INFINITY, f64::min)
     }
 
     /// Takes note of a picture of `bits` that lasts `seconds`.
@@ -75,6 +157,15 @@ impl Account {
     }
 }
 
+/// A picture that asks for its budget.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opening {
+    pub(crate) kind: Option<PictureKind>,
+    pub(crate) bits: u64,
+    pub(crate) seconds: f64,
+    pub(crate) last: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +182,29 @@ mod tests {
         }
         let rate = total / (1000.0 * 0.04);
         assert!((rate / 2e6 - 1.0).abs() < 0.01, "{rate}");
+    }
+
+    #[test]
+    fn cuts_by_kind_add_up_to_the_target() {
+        for ratio in [0.95, 0.8, 0.5, 0.2] {
+            let mut account = Account::new(Target::Ratio(ratio));
+            let (mut whole, mut allowed) = (0.0, 0.0);
+            for i in 0..100u64 {
+                let (kind, bits) = match i {
+                    _ if i % 15 == 0 => (PictureKind::I, 400_000),
+                    _ if i % 3 == 0 => (PictureKind::P, 200_000),
+                    _ => (PictureKind::B, 60_000),
+                };
+                let picture = Opening { kind: Some(kind), bits, seconds: 0.04, last: i == 99 };
+                let budget = account.open(Target::Ratio(ratio), &picture);
+                (whole, allowed) = (whole + bits as f64, allowed + budget);
+                assert!((allowed - ratio * whole).abs() < 400_000.0, "{ratio}: {i}");
+                if i > 60 && kind == PictureKind::I {
+                    assert!(budget / bits as f64 >= ratio, "{ratio}: {budget}");
+                }
+            }
+            assert!((allowed / whole / ratio - 1.0).abs() < 0.001, "{ratio}: {}", allowed / whole);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `requantize`: coarser quantiser scales, every level rounded to the nearest, open loop.
 
-use super::budget::Account;
+use super::budget::{Account, Opening};
 use super::config::{Config, Target};
 use super::parallel;
 use super::truncation::decide_one;
@@ -19,7 +19,9 @@ const ROUNDING_ONLY: f32 = 1e-2;
 /// Shapes each picture by itself.
 pub(super) fn by_picture(config: &Config, account: &mut Account, works: &mut [Work], targets: &[Target]) {
     for (work, &target) in works.iter_mut().zip(targets) {
-        decide_one(account, work, target, requantise_to);
+        // Coarser scales spare no kind of picture.
+        let opening = Opening { kind: None, ..work.opening() };
+        decide_one(account, work, target, &opening, requantise_to);
     }
     parallel::for_each(config.threads, works, |work| {
         if !work.is_shapeable() {

@@ -43,7 +43,8 @@ pub struct Shaper {
     queue: Vec<(Work, Target)>,
     spare: Vec<Work>,
     ready: VecDeque<Shaped>,
-    finished: bool,
+    /// The unit pushed next is the last.
+    ends: bool,
     /// How long the units taken are shown, in seconds.
     elapsed: f64,
     /// True once anything was asked to be changed: from then on headers are declared anew.
@@ -66,7 +67,7 @@ impl Shaper {
             queue: Vec::new(),
             spare: Vec::new(),
             ready: VecDeque::new(),
-            finished: false,
+            ends: false,
             elapsed: 0.0,
         }
     }
@@ -103,6 +104,7 @@ impl Shaper {
         self.elapsed += work.seconds;
         work.closed_group = self.state.group().is_some_and(|group| group.closed);
         work.declare_variable = self.declares;
+        work.last = self.ends;
         if self.begins_window(&work) {
             self.decide();
         }
@@ -112,11 +114,24 @@ impl Shaper {
         }
     }
 
+    /// Says that the unit pushed next is the last, so that the budgets come out even with it.
+    pub fn announce_end(&mut self) {
+        self.ends = true;
+    }
+
     /// Says that the stream has ended.
     pub fn finish(&mut self) {
         self.splitter.finish();
-        self.finished = true;
-        self.collect();
+        let mut unit = self.splitter.pull();
+        while let Some(next) = unit {
+            unit = self.splitter.pull();
+            self.ends = unit.is_none();
+            self.push_unit(next);
+        }
+        self.ends = true;
+        if let Some((last, _)) = self.queue.last_mut() {
+            last.last = true;
+        }
         self.decide();
     }
 
@@ -161,6 +176,7 @@ impl Shaper {
     /// Decides and writes everything in the queue.
     fn decide(&mut self) {
         let (mut works, targets): (Vec<_>, Vec<_>) = std::mem::take(&mut self.queue).into_iter().unzip();
+        let ends = self.ends && works.last().is_none_or(|work| work.last);
         parallel::for_each(self.config.threads, &mut works, Work::parse);
         match self.config.method {
             Method::Memoryless | Method::RateBased => {
@@ -177,7 +193,7 @@ impl Shaper {
                 truncation::by_window(&self.config, &mut self.account, &mut works, &targets);
             }
             Method::Auto => {
-                self.auto.shape(&self.config, &mut self.account, &mut works, &targets, self.finished);
+                self.auto.shape(&self.config, &mut self.account, &mut works, &targets, ends);
             }
         }
         for work in &mut works {

@@ -1,6 +1,6 @@
 //! Truncation: curves of each picture, one slope for a picture or for a window.
 
-use super::budget::Account;
+use super::budget::{Account, Opening};
 use super::causal::Causal;
 use super::config::{Cluster, Config, Method, Target};
 use super::curve::{BINS_PER_OCTAVE, Extent, Worth, slope_of};
@@ -48,7 +48,7 @@ pub(super) fn by_picture(config: &Config, account: &mut Account, works: &mut [Wo
     // What each is going to be allowed, but for what is carried over.
     let mut ahead = account.clone();
     for (work, &target) in works.iter_mut().zip(targets) {
-        work.report.budget = ahead.open(target, work.bits_in(), work.seconds) as i64;
+        work.report.budget = ahead.open(target, &work.opening()) as i64;
     }
     parallel::for_each(config.threads, works, |work| {
         let allowed = work.report.budget as f64;
@@ -59,7 +59,8 @@ pub(super) fn by_picture(config: &Config, account: &mut Account, works: &mut [Wo
         }
     });
     for (work, &target) in works.iter_mut().zip(targets) {
-        decide_one(account, work, target, |work, budget| {
+        let opening = work.opening();
+        decide_one(account, work, target, &opening, |work, budget| {
             truncate_to(config, work, budget, |work, smallest| {
                 build_curves(config, work, smallest, &Extent::Whole);
             })
@@ -82,7 +83,8 @@ pub(super) fn causally(
             work.curves.build(&work.picture, config.cluster, smallest, &Worth::Given(&worth), &Extent::Whole);
         };
         build(work, FLOORS[0]);
-        decide_one(account, work, target, |work, budget| truncate_to(config, work, budget, build));
+        let opening = work.opening();
+        decide_one(account, work, target, &opening, |work, budget| truncate_to(config, work, budget, build));
         work.write_truncated();
         causal.follow(work);
     }
@@ -93,9 +95,10 @@ pub(super) fn decide_one(
     account: &mut Account,
     work: &mut Work,
     target: Target,
+    opening: &Opening,
     decide: impl FnOnce(&mut Work, f64) -> u64,
 ) {
-    let allowed = account.open(target, work.bits_in(), work.seconds);
+    let allowed = account.open(target, opening);
     let budget = allowed + account.carry();
     work.report.budget = budget as i64;
     let spent = if leave_alone(work, budget) { work.bits_in() } else { decide(work, budget) };
@@ -179,11 +182,11 @@ fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
     }
 }
 
-/// Weights I:P:B = 4:2:1 of distortion, in bins of slope.
+/// Weights I:P:B = 8:3:1 of distortion, in bins of slope.
 fn drift_shift(work: &Work) -> i32 {
     match work.report.kind {
-        Some(PictureKind::I) => 2 * BINS_PER_OCTAVE,
-        Some(PictureKind::P) => BINS_PER_OCTAVE,
+        Some(PictureKind::I) => 3 * BINS_PER_OCTAVE,
+        Some(PictureKind::P) => 51 * BINS_PER_OCTAVE / 32,
         _ => 0,
     }
 }

@@ -1,5 +1,6 @@
 //! A picture on its way through a shaper.
 
+use super::budget::Opening;
 use super::config::Cluster;
 use super::curve::{Curves, for_each_block};
 use super::recode::{Path, Recoded, Recoder};
@@ -44,6 +45,8 @@ pub(crate) struct Work {
     /// Its group needs nothing from before.
     pub(crate) closed_group: bool,
     pub(crate) declare_variable: bool,
+    /// Nothing follows.
+    pub(crate) last: bool,
     pub(crate) report: PictureReport,
 }
 
@@ -91,6 +94,11 @@ impl Work {
     /// Size of the unit.
     pub(crate) fn bits_in(&self) -> u64 {
         self.unit.data.len() as u64 * 8
+    }
+
+    /// What its budget depends on.
+    pub(crate) fn opening(&self) -> Opening {
+        Opening { kind: self.report.kind, bits: self.bits_in(), seconds: self.seconds, last: self.last }
     }
 
     /// True where its slices may be changed.
