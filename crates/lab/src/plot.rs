@@ -1,8 +1,9 @@
-//! The time series as a picture: one panel a quantity, one time axis for all.
+//! The time series as a picture: one panel a quantity, one time axis for all, and why rates changed below them.
 
 use crate::series::{Reading, Series};
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use seaway_control::Decision;
 use std::collections::BTreeMap;
 
 /// A line of a panel: its label, whose it is, and its points.
@@ -53,35 +54,45 @@ pub const COLOURS: [RGBColor; 7] = [
 /// More lines than this in a panel show nothing any more.
 const MOST_LINES: usize = 14;
 /// Points of a line; beyond that, neighbours are averaged.
-const MOST_POINTS: usize = 600;
+const MOST_POINTS: usize = 300;
+/// Causes in the panel of decisions, the most frequent; and into how many spans of time they fall.
+const MOST_CAUSES: usize = 10;
+const SPANS: usize = 250;
 const WIDTH: u32 = 1000;
 const HEIGHT: u32 = 240;
 /// Room for the legend at the right.
 const LEGEND: i32 = 190;
 
-/// Draws the series as an SVG document. Quantities that were not read, or never above zero, have no panel.
+/// Draws the series and the decisions of each flow as an SVG document. Quantities that were not read, or never above
+/// zero, have no panel.
 ///
 /// # Errors
 /// What the drawing library has to say; there is no I/O.
-pub fn svg(series: &Series, title: &str) -> Result<String, String> {
+pub fn svg(series: &Series, decisions: &[(String, Vec<Decision>)], title: &str) -> Result<String, String> {
     let panels: Vec<(&Panel, Vec<Line<'_>>)> = PANELS
         .iter()
         .map(|panel| (panel, lines(series, panel)))
         .filter(|(_, lines)| !lines.is_empty())
         .collect();
+    let causes = causes(decisions);
     let colours = colours(&panels);
     let end = series.readings().last().map_or(1.0, |reading| reading.at.as_secs_f64());
     let mut document = String::new();
     {
-        let height = HEIGHT * panels.len().max(1) as u32 + 30;
+        let count = panels.len() + usize::from(!causes.is_empty());
+        let height = HEIGHT * count.max(1) as u32 + 30;
         let root = SVGBackend::with_string(&mut document, (WIDTH, height)).into_drawing_area();
         let failed = |error: DrawingAreaErrorKind<_>| error.to_string();
         root.fill(&WHITE).map_err(failed)?;
         let rest = root.titled(title, ("sans-serif", 18)).map_err(failed)?;
-        for (area, (panel, lines)) in rest.split_evenly((panels.len().max(1), 1)).iter().zip(&panels) {
+        let areas = rest.split_evenly((count.max(1), 1));
+        for (area, (panel, lines)) in areas.iter().zip(&panels) {
             let (left, right) = area.split_horizontally(WIDTH as i32 - LEGEND);
             draw(&left, panel, lines, &colours, end).map_err(failed)?;
             legend(&right, lines, &colours).map_err(failed)?;
+        }
+        if let (Some(area), false) = (areas.last(), causes.is_empty()) {
+            draw_causes(area, &causes, &colours, end).map_err(failed)?;
         }
         root.present().map_err(failed)?;
     }
@@ -110,6 +121,32 @@ fn lines<'s>(series: &'s Series, panel: &Panel) -> Vec<Line<'s>> {
     let top = top(panel, &lines);
     lines.retain(|line| line.points.iter().any(|point| point.1 <= top));
     lines
+}
+
+/// A rule that changed a flow's rate, and when it did.
+struct Cause<'s> {
+    subject: &'s str,
+    rule: &'static str,
+    at: Vec<f64>,
+}
+
+/// The most frequent causes, in order of their first time.
+fn causes(decisions: &[(String, Vec<Decision>)]) -> Vec<Cause<'_>> {
+    let mut causes: Vec<Cause<'_>> = Vec::new();
+    for (subject, Decision { at, cause, .. }) in
+        decisions.iter().flat_map(|(subject, all)| all.iter().map(move |decision| (subject, decision)))
+    {
+        let at = at.as_secs_f64();
+        match causes.iter_mut().find(|known| known.subject == subject && known.rule == *cause) {
+            Some(known) => known.at.push(at),
+            None => causes.push(Cause { subject, rule: cause, at: vec![at] }),
+        }
+    }
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.at.len()));
+    causes.truncate(MOST_CAUSES);
+    let first = |cause: &Cause<'_>| cause.at.first().copied().unwrap_or_default();
+    causes.sort_by(|one, other| first(one).total_cmp(&first(other)));
+    causes
 }
 
 /// The mean of neighbours, so that no more than [`MOST_POINTS`] are left.
@@ -162,6 +199,52 @@ fn draw<DB: DrawingBackend>(
     Ok(())
 }
 
+/// A row for each cause: a bar where it changed the rate, its name at the right.
+fn draw_causes<DB: DrawingBackend>(
+    area: &DrawingArea<DB, Shift>,
+    causes: &[Cause<'_>],
+    colours: &BTreeMap<&str, RGBColor>,
+    end: f64,
+) -> Drawn<DB> {
+    let (left, right) = area.split_horizontally(WIDTH as i32 - LEGEND);
+    let rows = causes.len() as f64;
+    let mut chart = ChartBuilder::on(&left)
+        .caption("Why the rate changed", ("sans-serif", 14))
+        .margin(6)
+        .x_label_area_size(26)
+        .y_label_area_size(56)
+        .build_cartesian_2d(0.0..end, 0.0..rows)?;
+    let mesh = &mut chart.configure_mesh();
+    mesh.disable_y_mesh().disable_y_axis().light_line_style(TRANSPARENT).x_desc("s");
+    mesh.label_style(("sans-serif", 11)).draw()?;
+    let several = causes.iter().any(|cause| cause.subject != causes[0].subject);
+    for (row, cause) in causes.iter().enumerate() {
+        let colour = colours.get(cause.subject).copied().unwrap_or(BLACK);
+        let y = rows - row as f64;
+        let bar = |(from, to)| Rectangle::new([(from, y - 0.2), (to, y - 0.8)], colour.filled());
+        chart.draw_series(bars(&cause.at, end).into_iter().map(bar))?;
+        let label =
+            if several { format!("{}: {}", cause.subject, cause.rule) } else { cause.rule.to_owned() };
+        let middle = chart.backend_coord(&(0.0, y - 0.5)).1 - right.get_pixel_range().1.start;
+        right.draw(&Text::new(label, (4, middle - 6), ("sans-serif", 11)))?;
+    }
+    Ok(())
+}
+
+/// The spans of time in which something happened, neighbours as one.
+fn bars(at: &[f64], end: f64) -> Vec<(f64, f64)> {
+    let width = end / SPANS as f64;
+    let mut bars: Vec<(f64, f64)> = Vec::new();
+    for at in at {
+        let from = (at / width).floor() * width;
+        match bars.last_mut() {
+            Some((_, to)) if from < *to + width / 2.0 => *to = to.max(from + width),
+            _ => bars.push((from, from + width)),
+        }
+    }
+    bars
+}
+
 fn legend<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     lines: &[Line<'_>],
@@ -199,6 +282,11 @@ mod tests {
     use seaway_units::Timestamp;
 
     #[test]
+    fn neighbouring_decisions_are_one_bar() {
+        assert_eq!(bars(&[0.1, 0.3, 1.1, 7.0], 250.0), [(0.0, 2.0), (7.0, 8.0)]);
+    }
+
+    #[test]
     fn a_panel_for_each_quantity_that_was_read() {
         let mut series = Series::default();
         let [flow, link] = ["video", "bottleneck"].map(|name| series.subject(name));
@@ -208,13 +296,27 @@ mod tests {
             series.push(at, link, "capacity", 2e6, "bit/s");
             series.push(at, link, "queue", 0.0, "packets");
         }
-        let document = svg(&series, "a title").unwrap();
+        let decision = |second: u64, cause| Decision {
+            at: Timestamp::from_nanos(second * 1_000_000_000),
+            cause,
+            signal: seaway_control::Gauge::new("loss_event_rate", 0.01, ""),
+            threshold: 0.0,
+            before: seaway_units::Bitrate::from_mbps(2),
+            after: seaway_units::Bitrate::from_mbps(1),
+            phase: "congestion avoidance",
+        };
+        let mut decided: Vec<_> = (0..1999).map(|second| decision(second, "equation")).collect();
+        decided.push(decision(1999, "loss event"));
+        let decisions = vec![("video".to_owned(), decided)];
+        let document = svg(&series, &decisions, "a title").unwrap();
         assert!(document.starts_with("<svg") && document.trim_end().ends_with("</svg>"));
-        for expected in ["a title", "Rate received", "video", "bottleneck (capacity)"] {
+        for expected in
+            ["a title", "Rate received", "video", "bottleneck (capacity)", "Why the rate", "loss event"]
+        {
             assert!(document.contains(expected), "{expected}");
         }
         assert!(!document.contains("Queue of each link"), "a panel of nothing but zeros");
         assert!(document.len() < 100_000, "{} octets", document.len());
-        assert!(svg(&Series::default(), "nothing").unwrap().contains("nothing"));
+        assert!(svg(&Series::default(), &[], "nothing").unwrap().contains("nothing"));
     }
 }

@@ -73,6 +73,73 @@ fn a_window_controller_is_clocked_by_what_comes_back() {
     assert_eq!(sent.late, 0);
 }
 
+/// Sends at a constant rate and looks at the buffer levels that come back.
+#[derive(Debug, Default)]
+struct Listener {
+    heard: u64,
+    levels: u64,
+    highest: DataSize,
+}
+
+impl RateController for Listener {
+    fn on_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}
+    fn on_feedback(&mut self, _now: Timestamp, feedback: &Feedback<'_>) {
+        self.heard += 1;
+        if let Some(level) = feedback.peer.buffer {
+            assert_eq!(level.capacity, DataSize::from_bytes(100_000));
+            self.levels += 1;
+            self.highest = self.highest.max(level.held);
+        }
+    }
+    fn handle_timeout(&mut self, _now: Timestamp) {}
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        None
+    }
+    fn poll_decision(&mut self) -> Option<Decision> {
+        None
+    }
+    fn allowance(&self, _lane: Lane) -> Allowance {
+        Allowance::paced(Bitrate::from_kbps(500))
+    }
+    fn target(&self) -> Target {
+        Target { rate: Bitrate::from_kbps(500), channel_loss: Probability::ZERO }
+    }
+    fn phase(&self) -> &'static str {
+        "listening"
+    }
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        visit(Gauge::new("heard", self.heard as f64, ""));
+        visit(Gauge::new("levels", self.levels as f64, ""));
+        visit(Gauge::new("highest", self.highest.as_bytes_f64(), "B"));
+    }
+}
+
+/// Every native report tells the level, whatever the receiving half computes; RFC 8888 alone has no place for it.
+#[test]
+fn every_native_report_tells_the_level() {
+    for control in ["fixed", "tfrc", "nada", "scream", "gcc", "window", "buffer-type1"] {
+        for feedback in [FeedbackFormat::Native, FeedbackFormat::Ccfb] {
+            let config = SenderConfig { feedback, ..config(control) };
+            let controller = Box::new(Listener::default());
+            let sender =
+                Sender::with_controller(Timestamp::ZERO, config, controller, Box::new(Direct::new()))
+                    .unwrap();
+            let receiver = byte_receiver(100_000, Bitrate::from_kbps(300));
+            let mut run = Run::new(sender, receiver, ideal(ms(20)), ideal(ms(20)));
+            run.until(at(3_000));
+            let mut seen = Vec::new();
+            run.sender.controller().inspect(&mut |gauge| seen.push(gauge.value));
+            let [heard, levels, highest] = seen[..] else { panic!("{seen:?}") };
+            if feedback == FeedbackFormat::Native {
+                assert!(heard > 20.0 && levels >= heard - 2.0, "{control}: {levels} of {heard}");
+                assert!(highest > 20_000.0, "{control}: {highest} B");
+            } else {
+                assert_eq!(levels, 0.0, "{control}");
+            }
+        }
+    }
+}
+
 /// Sends at a constant rate and probes once.
 #[derive(Debug)]
 struct Prober {

@@ -7,7 +7,7 @@ use crate::counter::Unwrap;
 use crate::source::SourceId;
 use crate::statistics::ReceiverStatistics;
 use bytes::Bytes;
-use seaway_control::{FeedbackSource, Lane, PeerReport, StreamId};
+use seaway_control::{BufferLevel, FeedbackSource, Lane, PeerReport, StreamId};
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb;
 use seaway_wire::rtcp::twcc::TwccWriter;
@@ -192,12 +192,13 @@ impl Session {
     /// What the receiving half computed, a report a lane.
     fn append_computed(&mut self, now: Timestamp, sender_ssrc: u32, outbox: &mut Outbox) {
         let due = std::mem::take(&mut outbox.due);
+        let level = self.buffer_level();
         for (lane, peer) in &due {
             let Some(state) = self.lanes.get(usize::from(lane.0)) else { continue };
             let Some(echo) = state.echo else { continue };
             let first = SourceId { stream: StreamId(0), lane: *lane, repair: false };
             let about = About { sender_ssrc, media_ssrc: first.ssrc(self.announcement.session), echo, now };
-            about.append(peer, state, outbox);
+            about.append(peer, level, state, outbox);
         }
         outbox.due = due;
     }
@@ -266,7 +267,14 @@ struct About {
 }
 
 impl About {
-    fn append(&self, peer: &PeerReport, state: &LaneState, outbox: &mut Outbox) {
+    /// `present` is the level of the buffer, which is told whatever the receiving half looks at.
+    fn append(
+        &self,
+        peer: &PeerReport,
+        present: Option<BufferLevel>,
+        state: &LaneState,
+        outbox: &mut Outbox,
+    ) {
         let Self { sender_ssrc, media_ssrc, .. } = *self;
         let computed = peer.loss_event_rate.is_some() || peer.receive_rate.is_some();
         if let Some(congestion) = peer.congestion {
@@ -292,9 +300,8 @@ impl About {
             };
             outbox.append(report.buffer_len(), |buffer| report.emit(buffer));
         }
-        let Some(level) = peer.buffer else { return };
-        let (held, capacity) = (level.held, level.capacity);
-        if computed || peer.congestion.is_some() {
+        let Some(BufferLevel { held, capacity }) = peer.buffer.or(present) else { return };
+        if computed || peer.congestion.is_some() || peer.buffer.is_none() {
             let report = BufferLevelReport { sender_ssrc, media_ssrc, held, capacity };
             outbox.append(report.buffer_len(), |buffer| report.emit(buffer));
         } else {

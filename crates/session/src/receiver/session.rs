@@ -18,7 +18,7 @@ use crate::message::{ControlData, RtpPacket, payload_type};
 use crate::source::SourceId;
 use crate::statistics::ReceiverStatistics;
 use seaway_control::registry::{self, AnyFeedbackSource, Setting};
-use seaway_control::{Arrival, FeedbackSource, SpecError, StreamId};
+use seaway_control::{Arrival, BufferLevel, FeedbackSource, SpecError, StreamId};
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::NtpShort;
 use seaway_wire::rtcp::SenderReport;
@@ -130,6 +130,11 @@ impl Session {
             next_report: now + REPORT_INTERVAL,
             announcement,
         })
+    }
+
+    /// What the buffer of bytes holds, where there is one.
+    pub(super) fn buffer_level(&self) -> Option<BufferLevel> {
+        self.buffer.as_ref().map(ByteBuffer::level)
     }
 
     /// Fills in what is a state rather than a count.
