@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian package ns2) and writes docs/results.
 
-.PHONY: demo test tools page lint wasm unit bench fuzz validate validate
+.PHONY: demo test tools page lint wasm unit bench fuzz validate plots
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality
@@ -61,3 +61,8 @@ validate: tools page
 	python3 validation/live/bars.py
 	python3 validation/ns2/tcp.py
 	python3 validation/ns2/speed.py
+
+# The pictures in docs/controllers.
+plots:
+	cargo build --release --locked --bin seaway
+	docs/images/controllers/make.sh

@@ -34,6 +34,9 @@ pub struct Arrival {
 pub trait FeedbackSource: fmt::Debug + Send + Sync {
     /// A packet arrived.
     fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival);
+    /// Explicit loss notification (RFC 3135 section 5.3.2): a link on the way says that the channel lost this packet,
+    /// before a later one arrives. Only a simulator has such links.
+    fn on_channel_loss(&mut self, _lost: &Arrival) {}
     /// The receiver's buffer changed.
     fn on_buffer(&mut self, _now: Timestamp, _level: BufferLevel) {}
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.

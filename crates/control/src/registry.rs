@@ -355,6 +355,9 @@ impl FeedbackSource for AnyFeedbackSource {
     fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
         source!(self, half => half.on_arrival(now, arrival));
     }
+    fn on_channel_loss(&mut self, lost: &Arrival) {
+        source!(self, half => half.on_channel_loss(lost));
+    }
     fn on_buffer(&mut self, now: Timestamp, level: BufferLevel) {
         source!(self, half => half.on_buffer(now, level));
     }

@@ -44,7 +44,8 @@ pub struct Vtp {
     /// The last step of growth.
     grown_at: Option<Timestamp>,
     reduced_at: Option<Timestamp>,
-    hold_until: Option<Timestamp>,
+    /// Round-trip times until it grows again.
+    hold: f64,
     feedback_every: TimeDelta,
     silence_at: Option<Timestamp>,
     busy: bool,
@@ -108,7 +109,7 @@ impl Vtp {
             verdicts: Verdicts::new(config.discriminate),
             grown_at: None,
             reduced_at: None,
-            hold_until: None,
+            hold: 0.0,
             feedback_every: TimeDelta::ZERO,
             silence_at: None,
             busy: false,
@@ -167,7 +168,7 @@ impl Vtp {
         let achieved = self.achieved.get().unwrap_or(0.0);
         let by = (window - (achieved * rtt).max(window / 2.0)).max(1.0);
         self.reduced_at = Some(now);
-        self.hold_until = Some(now + TimeDelta::from_secs_f64(hold(window, by) * rtt));
+        self.hold = hold(window, by);
         let signal = Gauge::new("achieved_rate", achieved * self.config.packet * 8.0, "bit/s");
         self.change(now, "congestion loss", signal, self.allowed().as_bps_f64(), |this| {
             this.rate = Some((window - by) / rtt);
@@ -179,10 +180,10 @@ impl Vtp {
     fn grow(&mut self, now: Timestamp, before: f64, after: f64) {
         let since = self.grown_at.map_or(0.0, |at| now.since(at).as_secs_f64()).min(LONGEST_STEP);
         self.grown_at = Some(now);
-        if self.hold_until.is_some_and(|until| until > now) {
+        if self.hold > 0.0 {
+            self.hold -= since / after;
             return;
         }
-        self.hold_until = None;
         let rate = (self.packet_rate() * before + since / after) / after;
         self.change(now, "a packet each round-trip time", Gauge::new("rtt", after, "s"), before, |this| {
             this.rate = Some(rate);
@@ -281,7 +282,7 @@ impl RateController for Vtp {
     }
 
     fn phase(&self) -> &'static str {
-        if self.hold_until.is_some() { "hold" } else { "increase" }
+        if self.hold > 0.0 { "hold" } else { "increase" }
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {

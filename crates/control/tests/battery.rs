@@ -11,6 +11,8 @@ const VARIANTS: &[&str] = &[
     "tfrc(profile=ns2)",
     "tfrc(profile=rfc3448, discriminate=zbs)",
     "tfrc(count=3, loss=sender)",
+    "multfrc(discriminate=oracle)",
+    "ctfrc(discriminate=oracle)",
     "tfrc(equation=simple, segment=per-packet)",
     "tfrc(sp=on, t_rto=coarse)",
     "multfrc(form=iimd, loss=sender)",

@@ -29,6 +29,7 @@ fn testbed(spec: &str) -> Run {
 #[test]
 fn type_1_does_not_overflow_and_type_2_does() {
     let overflowed = |spec| testbed(spec).measure(TimeDelta::from_secs(60)).overflowed;
+    assert_eq!(overflowed("buffer-type1"), 0, "S000's section 4.4 to the letter");
     let (first, second) = (overflowed("buffer-type1(gamma=adverse)"), overflowed("buffer-type2"));
     assert!(first <= 2, "type I refused {first}");
     assert!(second >= 3, "type II refused {second}");

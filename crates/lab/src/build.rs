@@ -9,11 +9,12 @@ use crate::cargo::Cargo;
 use crate::connection;
 use crate::endpoint;
 use crate::network;
-use crate::record::{Recorder, Tag};
+use crate::record::{Notices, Recorder, Tag};
 use crate::run::Options;
 use crate::scenario::{self, CellKind, Direction, Flow, FlowKind, MediaFlow, Scenario, Source, TcpFlow};
 use crate::source::{self, Feed, LiveSource};
 use crate::video::{Camera, PacketCost, SharedClip};
+use seaway_control::ControlSpec;
 use seaway_link::{Link, LinkStatistics, RandomStream};
 use seaway_session::SenderConfig;
 use seaway_sim::cellular::Cellular;
@@ -127,7 +128,13 @@ impl World {
     fn add_flow(&mut self, plan: FlowPlan<'_>) -> Result<(), BuildError> {
         let flow = plan.flow;
         let (sender, receiver) = match &flow.kind {
-            FlowKind::Media(media) => plan.media(media)?,
+            FlowKind::Media(media) => {
+                let notices = hears_of_losses(&media.control).then(Notices::default);
+                if let Some(notices) = &notices {
+                    self.engine.observer_mut().notify(plan.index, notices.clone());
+                }
+                plan.media(media, notices)?
+            }
             FlowKind::Udp(udp) => {
                 let source = UdpSource::new(plan.there(), *udp, plan.activity);
                 (Agent::UdpSource(source), Agent::UdpSink(UdpSink))
@@ -161,6 +168,11 @@ impl Carrier {
     }
 }
 
+/// Whether the controller discriminates losses by explicit notification.
+fn hears_of_losses(control: &ControlSpec) -> bool {
+    control.options.iter().any(|(key, value)| key == "discriminate" && value == "oracle")
+}
+
 /// What is known of a flow before its ends are made.
 struct FlowPlan<'s> {
     index: usize,
@@ -189,14 +201,14 @@ impl FlowPlan<'_> {
         (Agent::TcpSender(Box::new(sender)), Agent::TcpReceiver(Box::new(receiver)))
     }
 
-    fn media(self, media: &MediaFlow) -> Result<(Agent, Agent), BuildError> {
+    fn media(self, media: &MediaFlow, notices: Option<Notices>) -> Result<(Agent, Agent), BuildError> {
         let config = endpoint::sender(self.index, media);
         let announcement = MediaSender::announcement(&config, &media.policy)
             .map_err(|error| BuildError(format!("flow {}: {error}", self.flow.name)))?;
         let carriage = self.options.carriage;
         let (feed, viewer) = self.feed(media, &config)?;
         let receiver = endpoint::receiver(media, announcement);
-        let receiver = MediaReceiver::new(self.back(), carriage, receiver, self.window, viewer);
+        let receiver = MediaReceiver::new(self.back(), carriage, receiver, self.window, viewer, notices);
         let sender = MediaSender::new(MediaSenderParts {
             tag: self.there(),
             carriage,

@@ -2,8 +2,10 @@
 
 use crate::cargo::Cargo;
 use seaway_link::{DropCause, Dropped, Packet};
+use seaway_session::Message;
 use seaway_sim::{ElementId, Envelope, Observer};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
+use std::sync::{Arc, Mutex};
 
 /// The width of the bins in which rates are recorded.
 pub(crate) const BIN: TimeDelta = TimeDelta::from_millis(100);
@@ -32,6 +34,26 @@ pub(crate) struct Recorder {
     pub(crate) flows: Vec<FlowRecord>,
     /// Packets that were sent and neither arrived nor were dropped yet.
     on_their_way: u64,
+    /// Where the flows that are told of the channel's losses hear of them.
+    notices: Vec<(usize, Notices)>,
+}
+
+/// What the channel lost of a flow since its receiver last looked: explicit loss notification, which the simulator alone
+/// can give.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Notices(Arc<Mutex<Vec<Message>>>);
+
+impl Notices {
+    /// The losses so far, once.
+    pub(crate) fn take(&self) -> Vec<Message> {
+        self.0.lock().map_or_else(|_| Vec::new(), |mut lost| std::mem::take(&mut *lost))
+    }
+
+    fn push(&self, lost: Message) {
+        if let Ok(mut all) = self.0.lock() {
+            all.push(lost);
+        }
+    }
 }
 
 /// What is recorded of a flow.
@@ -115,7 +137,12 @@ impl Recorder {
             back: None,
             bins: vec![Bin::default(); bins],
         };
-        Self { flows: windows.iter().map(record).collect(), on_their_way: 0 }
+        Self { flows: windows.iter().map(record).collect(), on_their_way: 0, notices: Vec::new() }
+    }
+
+    /// Tells `notices` what the channel loses of a flow.
+    pub(crate) fn notify(&mut self, flow: usize, notices: Notices) {
+        self.notices.push((flow, notices));
     }
 }
 
@@ -188,6 +215,12 @@ impl Observer<Cargo> for Recorder {
             return;
         }
         flow.bin(dropped.at).lost += 1;
+        if let (DropCause::Channel | DropCause::Mac, Some((_, notices))) =
+            (dropped.cause, self.notices.iter().find(|(index, _)| *index == tag.flow))
+            && let Some(message) = dropped.packet.payload.payload().clone().unload()
+        {
+            notices.push(message);
+        }
         if !flow.measures(dropped.at) {
             return;
         }

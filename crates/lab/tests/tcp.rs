@@ -135,39 +135,65 @@ fn a_paused_application_sends_nothing() {
     assert_eq!(flow.measured_s, 100.0);
 }
 
-#[test]
-fn tcp_and_tfrc_share_a_link() {
-    let flows = r#"
+/// Rates in Mbit/s of `count` media flows under `control` and of as many TCPs beside them.
+fn shared(control: &str, algorithm: &str, packet: &str, count: usize, set: &[&str]) -> (f64, f64, Summary) {
+    let flows = format!(
+        r#"
 [[flow]]
 name = "media"
 kind = "media"
-control = "tfrc"
+control = "{control}"
 from = "a"
 to = "b"
-packet = "1000 B"
-source = { kind = "saturated" }
-count = 4
-start = { uniform = ["0 s", "5 s"] }
+packet = "{packet}"
+source = {{ kind = "saturated" }}
+count = {count}
+start = {{ uniform = ["0 s", "5 s"] }}
 
 [[flow]]
 name = "tcp"
 kind = "tcp"
-algorithm = "sack"
+algorithm = "{algorithm}"
 from = "a"
 to = "b"
-packet = "1000 B"
+packet = "{packet}"
 min_rto = "200 ms"
 initial_window = 2
-count = 4
-start = { uniform = ["0 s", "5 s"] }
-"#;
-    let summary = summary(flows, &["link.bottleneck.queue={ kind = \"red\" }"]);
+count = {count}
+start = {{ uniform = ["0 s", "5 s"] }}
+"#
+    );
+    let summary = summary(&flows, set);
     let of = |kind: &str| {
         let flows = summary.flows.iter().filter(|flow| flow.kind == kind);
         flows.filter_map(|flow| flow.received_bps).sum::<f64>() / 1e6
     };
-    let (media, tcp) = (of("media"), of("tcp"));
+    (of("media"), of("tcp"), summary)
+}
+
+const RED: &str = "link.bottleneck.queue={ kind = \"red\" }";
+
+#[test]
+fn tcp_and_tfrc_share_a_link() {
+    let (media, tcp, summary) = shared("tfrc", "sack", "1000 B", 4, &[RED]);
     assert!(media + tcp > 9.8, "media {media}, tcp {tcp}");
     assert!((0.5..2.0).contains(&(media / tcp)), "media {media}, tcp {tcp}");
     assert!(summary.fairness.as_ref().expect("eight flows").jain > 0.8, "{:?}", summary.fairness);
+}
+
+/// multfrc.md section 10: a CTFRC that is worth one connection is a TFRC; UTFRC is one in the long run.
+#[test]
+fn relatives_of_tfrc_share_a_link() {
+    for control in ["ctfrc(max=1)", "multfrc(max=1)", "utfrc", "multfrc(form=weighted, n=1)"] {
+        let (media, tcp, _) = shared(control, "sack", "1000 B", 1, &[RED, "link.bottleneck.rate=2 Mbit/s"]);
+        assert!((0.5..2.0).contains(&(media / tcp)), "{control}: media {media}, tcp {tcp}");
+    }
+}
+
+/// window_semireliable.md section 10: beside a Reno with segments of the same size the difference is a fifth at most.
+#[test]
+fn the_window_is_a_tcp() {
+    let path = ["link.bottleneck.rate=1 Mbit/s", "link.back.rate=1 Mbit/s", RED];
+    let (media, tcp, _) = shared("window(smss=552 B)", "reno", "552 B", 1, &path);
+    assert!(((media - tcp) / tcp).abs() <= 0.2, "window {media}, tcp {tcp}");
 }

@@ -434,6 +434,19 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
         let ecn = match fate {
             Channel::Lose => {
                 self.counters.lost += 1;
+                let SentPacket { lane, sequence, size, .. } = packet;
+                let sent = RemoteTimestamp::from_nanos(self.now.as_nanos());
+                let (ecn, tag, ends_frame) = (stamp.ecn, stamp.tag, false);
+                self.source.on_channel_loss(&Arrival {
+                    lane,
+                    sequence,
+                    size,
+                    ecn,
+                    tag,
+                    sent,
+                    rtt,
+                    ends_frame,
+                });
                 return;
             }
             Channel::Mark if stamp.ecn.is_capable() => Ecn::Ce,

@@ -22,11 +22,15 @@ impl CtfrcReceiver {
     }
 
     /// The virtual number in full: the nearest to the highest so far that ends in these 16 bits.
-    fn unwrap(&mut self, number: u16) -> u64 {
-        let highest = *self.highest.get_or_insert(u64::from(number));
+    fn peek(&self, number: u16) -> u64 {
+        let highest = self.highest.unwrap_or(u64::from(number));
         let ahead = i64::from(number.wrapping_sub(highest as u16) as i16);
-        let sequence = highest.saturating_add_signed(ahead);
-        self.highest = Some(highest.max(sequence));
+        highest.saturating_add_signed(ahead)
+    }
+
+    fn unwrap(&mut self, number: u16) -> u64 {
+        let sequence = self.peek(number);
+        self.highest = self.highest.max(Some(sequence));
         sequence
     }
 }
@@ -42,6 +46,13 @@ impl FeedbackSource for CtfrcReceiver {
                 self.lane.on_arrival(now, &Arrival { sequence, ..*arrival });
             }
             None => self.lane.on_outsider(now, arrival),
+        }
+    }
+
+    fn on_channel_loss(&mut self, lost: &Arrival) {
+        if let (Some(number), Some(_)) = (lost.tag, self.highest) {
+            let sequence = self.peek(number);
+            self.lane.on_channel_loss(sequence);
         }
     }
 

@@ -37,6 +37,12 @@ impl FeedbackSource for MultfrcReceiver {
         lane.on_arrival(now, arrival);
     }
 
+    fn on_channel_loss(&mut self, lost: &Arrival) {
+        if let Some((_, lane)) = self.lanes.get_mut(usize::from(lost.lane.0)) {
+            lane.on_channel_loss(lost.sequence);
+        }
+    }
+
     fn handle_timeout(&mut self, now: Timestamp) {
         for (_, lane) in &mut self.lanes {
             lane.handle_timeout(now);

@@ -22,6 +22,8 @@ pub enum Scheme {
     Zbs,
     /// Trend: on the channel while the trip time mostly does not rise.
     Trend,
+    /// Oracle: on the channel where explicit loss notification says so, the upper bound for every scheme.
+    Oracle,
 }
 
 impl Scheme {
@@ -40,6 +42,7 @@ impl FromStr for Scheme {
             "zigzag" => Ok(Self::ZigZag),
             "zbs" => Ok(Self::Zbs),
             "trend" => Ok(Self::Trend),
+            "oracle" => Ok(Self::Oracle),
             _ => Err("no such scheme"),
         }
     }
@@ -53,6 +56,8 @@ const ZIGZAG_GAIN: f64 = 1.0 / 32.0;
 const TREND_GAIN: f64 = 1.0 / 30.0;
 /// Trend's threshold.
 const RISING: f64 = 0.4;
+/// Notified losses that are remembered, and more than the packets of a gap that is judged.
+const NOTICES: usize = 32;
 /// What a slot takes off the mean of slots in ZBS.
 const ZBS_KEEP: f64 = 0.875;
 
@@ -72,6 +77,9 @@ pub struct LossDiscriminator {
     deviation: f64,
     mean_slot: f64,
     rising: f64,
+    /// Numbers that the channel is known to have lost, the oldest overwritten.
+    notices: [u64; NOTICES],
+    next_notice: usize,
 }
 
 impl LossDiscriminator {
@@ -89,7 +97,15 @@ impl LossDiscriminator {
             deviation: 0.0,
             mean_slot: 0.0,
             rising: 0.0,
+            notices: [u64::MAX; NOTICES],
+            next_notice: 0,
         }
+    }
+
+    /// A link says that the channel lost packet `sequence`.
+    pub fn on_notice(&mut self, sequence: u64) {
+        self.notices[self.next_notice] = sequence;
+        self.next_notice = (self.next_notice + 1) % NOTICES;
     }
 
     /// Packet `sequence` arrived at `now`, having left at `sent` on the sender's clock. Answers whether what is
@@ -115,7 +131,14 @@ impl LossDiscriminator {
         self.deviation += 2.0 * ZIGZAG_GAIN * ((trip - self.mean).abs() - self.deviation);
         self.rising += TREND_GAIN * (f64::from(u8::from(trip > former_trip)) - self.rising);
         self.observe(now.as_secs_f64(), sequence, trip);
+        if self.scheme == Scheme::Oracle {
+            return missing > 0 && self.all_noticed(newest + 1..sequence);
+        }
         missing > 0 && self.on_channel(self.scheme, missing as f64, interval, trip)
+    }
+
+    fn all_noticed(&self, mut gap: std::ops::Range<u64>) -> bool {
+        gap.end - gap.start <= NOTICES as u64 && gap.all(|lost| self.notices.contains(&lost))
     }
 
     fn observe(&mut self, now: f64, sequence: u64, trip: f64) {
@@ -142,6 +165,7 @@ impl LossDiscriminator {
             Scheme::ZigZag => trip < self.mean - self.deviation * zigzag_deviations(missing),
             Scheme::Zbs => self.on_channel(self.choose(trip), missing, interval, trip),
             Scheme::Trend => self.rising <= RISING,
+            Scheme::Oracle => false,
         }
     }
 
@@ -280,6 +304,19 @@ mod tests {
             arrive(&mut discriminator, (rises, 1000.0 + 20.0 * rises as f64, 10.0 + rises as f64));
             assert_eq!(discriminator.on_channel(Scheme::Trend, 1.0, 0.0, 0.0), rises < 16, "{rises}");
         }
+    }
+
+    /// Explicit loss notification: a gap is the channel's where each of its packets was notified.
+    #[test]
+    fn oracle_believes_what_it_is_told() {
+        let mut discriminator = LossDiscriminator::new(Scheme::Oracle);
+        arrive(&mut discriminator, (0, 1000.0, 50.0));
+        discriminator.on_notice(1);
+        assert!(arrive(&mut discriminator, (2, 1020.0, 50.0)));
+        assert!(!arrive(&mut discriminator, (4, 1040.0, 50.0)), "nobody spoke of 3");
+        discriminator.on_notice(6);
+        assert!(!arrive(&mut discriminator, (7, 1070.0, 50.0)), "5 was lost to congestion");
+        assert!(!arrive(&mut discriminator, (1_000_000, 1080.0, 50.0)), "an outage is no channel loss");
     }
 
     #[test]

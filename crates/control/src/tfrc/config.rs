@@ -127,8 +127,8 @@ pub(crate) const CONNECTION_OPTIONS: [OptionInfo; 11] = [
     OptionInfo {
         name: "discriminate",
         default: "off",
-        range: "off, biaz, mbiaz, spike, vtp, zigzag, zbs or trend",
-        about: "leave out losses that this scheme takes for the channel's",
+        range: "off, biaz, mbiaz, spike, vtp, zigzag, zbs, trend or oracle",
+        about: "leave out losses that this scheme takes for the channel's; the oracle is told by the simulator's links",
     },
     OptionInfo {
         name: "credit",

@@ -30,6 +30,12 @@ impl FeedbackSource for TfrcReceiver {
         }
     }
 
+    fn on_channel_loss(&mut self, lost: &Arrival) {
+        if let Some(lane) = self.lanes.get_mut(usize::from(lost.lane.0)) {
+            lane.on_channel_loss(lost.sequence);
+        }
+    }
+
     fn handle_timeout(&mut self, now: Timestamp) {
         for lane in &mut self.lanes {
             lane.handle_timeout(now);
@@ -114,6 +120,13 @@ impl LaneReceiver {
             best: 0.0,
             ce_packets: 0,
             pending: None,
+        }
+    }
+
+    /// A link says that the channel lost packet `sequence`.
+    pub(crate) fn on_channel_loss(&mut self, sequence: u64) {
+        if let Some(scheme) = &mut self.discriminator {
+            scheme.on_notice(sequence);
         }
     }
 

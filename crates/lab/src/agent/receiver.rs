@@ -3,7 +3,7 @@
 use crate::agent::PORT;
 use crate::agent::viewer::Viewer;
 use crate::cargo::{Cargo, Carriage};
-use crate::record::{Samples, Tag};
+use crate::record::{Notices, Samples, Tag};
 use crate::window::Window;
 use seaway_link::{Node, Packet, Port};
 use seaway_session::{Received, Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
@@ -21,6 +21,8 @@ pub(crate) struct MediaReceiver {
     viewer: Option<Box<Viewer>>,
     /// From capture to display.
     delays: Samples,
+    /// What the channel lost, where the controller is told.
+    notices: Option<Notices>,
 }
 
 impl MediaReceiver {
@@ -30,9 +32,10 @@ impl MediaReceiver {
         config: ReceiverConfig,
         window: (Timestamp, Timestamp),
         viewer: Option<Box<Viewer>>,
+        notices: Option<Notices>,
     ) -> Self {
         let (receiver, delays) = (None, Samples::default());
-        Self { tag, carriage, config, receiver, window: Window::new(window), viewer, delays }
+        Self { tag, carriage, config, receiver, window: Window::new(window), viewer, delays, notices }
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.
@@ -95,6 +98,9 @@ impl Node<Cargo> for MediaReceiver {
         if let Some(message) = packet.payload.unload() {
             let config = &self.config;
             let receiver = self.receiver.get_or_insert_with(|| Receiver::new(now, config.clone()));
+            for lost in self.notices.iter().flat_map(Notices::take) {
+                receiver.on_channel_loss(&lost);
+            }
             receiver.handle_message(now, Received { at: now, ecn, message });
         }
         self.after_input(now);

@@ -99,6 +99,14 @@ impl Receiver {
         self.advance(now);
     }
 
+    /// Explicit loss notification: a link says that the channel lost this message, before a later one is handled. Only a
+    /// simulator has such links.
+    pub fn on_channel_loss(&mut self, lost: &Message) {
+        if let (Some(session), Message::Rtp(packet)) = (&mut self.session, lost) {
+            session.on_channel_loss(packet);
+        }
+    }
+
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         self.advance(now);

@@ -248,6 +248,26 @@ impl Session {
         }
     }
 
+    /// The channel lost this packet, as a link says.
+    pub(super) fn on_channel_loss(&mut self, packet: &RtpPacket) {
+        let source = SourceId::of(packet.ssrc, self.announcement.session);
+        let (Some(source), Some(control)) = (source, packet.control) else { return };
+        // Before the first arrival of a lane nothing is missing.
+        let state = self.lanes.get(usize::from(source.lane.0));
+        let Some(unwrap) = state.and_then(|lane| lane.sequence) else { return };
+        let lost = Arrival {
+            lane: source.lane,
+            sequence: unwrap.peek(control.sequence_number),
+            size: DataSize::ZERO,
+            ecn: Ecn::NotEct,
+            tag: control.tag,
+            sent: RemoteTimestamp::from_nanos(0),
+            rtt: None,
+            ends_frame: packet.marker,
+        };
+        self.source.on_channel_loss(&lost);
+    }
+
     fn log(&mut self, source: SourceId, number: u16) -> &mut ArrivalLog {
         let index = source.index();
         if self.logs.len() <= index {
