@@ -11,6 +11,8 @@
 //!               controller <- matching <-| Message |<- reports (pace: the receiving half)
 //! ```
 //!
+//! Beside the pair, [`window`] is S002's transport on a wire of its own.
+//!
 //! Everything from the network is hostile: it is checked, bounded and counted in [`Refused`], and never a panic.
 //! Every rate and size counts IP datagrams.
 
@@ -27,6 +29,7 @@ mod receiver;
 mod sender;
 mod source;
 mod statistics;
+pub mod window;
 
 pub use announcement::Announcement;
 pub use clock::MediaClock;

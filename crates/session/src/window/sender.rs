@@ -1,0 +1,353 @@
+//! The sending half: FIFO, window, and what comes back.
+
+use super::{MOST_OUT, Numbers};
+use bytes::Bytes;
+use seaway_control::window::{Window, WindowConfig};
+use seaway_control::{
+    Content, Fate, Feedback, Lane, PacketId, PacketReport, PeerReport, RateController, SentPacket, StreamId,
+};
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use seaway_wire::window::{Acknowledgement, Answer, DataHeader};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Later packets that make one lost.
+const LATER: u8 = 3;
+
+/// What a [`WindowSender`] is told once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WindowSenderConfig {
+    /// The window; its segment is a whole datagram.
+    pub window: WindowConfig,
+    /// Octets of the IP and UDP headers.
+    pub overhead: DataSize,
+    /// What the FIFO holds at most (`b_max`); a frame that does not fit is refused.
+    pub queue: DataSize,
+    /// The first sequence number.
+    pub first: u16,
+}
+
+impl WindowSenderConfig {
+    /// S002's segments of 512 octets over IPv4.
+    pub fn new(queue: DataSize) -> Self {
+        let overhead = crate::OVERHEAD_IPV4;
+        let segment = overhead + DataSize::from_bytes((DataHeader::LEN + DataHeader::MAX_PAYLOAD) as u64);
+        let setting = seaway_control::Setting { packet: segment, ecn: Ecn::NotEct };
+        Self { window: WindowConfig::new(setting), overhead, queue, first: 0 }
+    }
+}
+
+/// What a [`WindowSender`] did since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WindowSenderStatistics {
+    /// Datagrams that left, repairs among them.
+    pub sent: u64,
+    /// Those that were sent again because the client asked.
+    pub repaired: u64,
+    /// Frames that the FIFO had no room for.
+    pub refused_frames: u64,
+    /// Packets that were called lost.
+    pub lost: u64,
+    /// Answers that made no sense.
+    pub malformed: u64,
+}
+
+/// Sends frames as the window lets. Nothing is sent again unless the client asks.
+#[derive(Debug)]
+pub struct WindowSender {
+    config: WindowSenderConfig,
+    window: Window,
+    queue: VecDeque<Piece>,
+    queued: DataSize,
+    /// Numbers to send again, before the FIFO's head.
+    repairs: VecDeque<u64>,
+    numbers: Numbers,
+    /// The next new number; `None` before the first.
+    next: u64,
+    departures: u64,
+    out: BTreeMap<u64, Outstanding>,
+    given_up: u16,
+    /// Smoothed, for the header.
+    rtt: Option<TimeDelta>,
+    reports: Vec<PacketReport>,
+    statistics: WindowSenderStatistics,
+}
+
+#[derive(Debug, Clone)]
+struct Piece {
+    presentation_ms: u32,
+    payload: Bytes,
+}
+
+#[derive(Debug)]
+struct Outstanding {
+    piece: Piece,
+    packet: SentPacket,
+    sent: Timestamp,
+    /// It was sent more than once: no sample of the round-trip time (Karn).
+    repeated: bool,
+    state: State,
+    /// Packets that left later and were named.
+    later: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Out,
+    Lost,
+    Named,
+}
+
+impl WindowSender {
+    /// Nothing sent yet.
+    pub fn new(config: WindowSenderConfig) -> Self {
+        let numbers = Numbers::new(config.first.into());
+        Self {
+            window: Window::new(config.window),
+            queue: VecDeque::new(),
+            queued: DataSize::ZERO,
+            repairs: VecDeque::new(),
+            next: numbers.highest(),
+            numbers,
+            departures: 0,
+            out: BTreeMap::new(),
+            given_up: 0,
+            rtt: None,
+            reports: Vec::new(),
+            statistics: WindowSenderStatistics::default(),
+            config,
+        }
+    }
+
+    /// What it did since the start.
+    pub const fn statistics(&self) -> WindowSenderStatistics {
+        self.statistics
+    }
+
+    /// What waits in the FIFO, headers left out: what the PD policy looks at.
+    pub const fn occupancy(&self) -> DataSize {
+        self.queued
+    }
+
+    /// The window, to look inside.
+    pub const fn controller(&self) -> &Window {
+        &self.window
+    }
+
+    /// An encoder gave a frame to be shown at `presentation`. False where the FIFO has no room for it.
+    pub fn on_frame(&mut self, presentation: TimeDelta, data: &Bytes) -> bool {
+        let size = DataSize::from_bytes(data.len() as u64);
+        if self.queued + size > self.config.queue {
+            self.statistics.refused_frames += 1;
+            return false;
+        }
+        // Modulo 2^32, as the header counts.
+        let presentation_ms = presentation.as_millis() as u32;
+        for start in (0..data.len()).step_by(DataHeader::MAX_PAYLOAD) {
+            let end = data.len().min(start + DataHeader::MAX_PAYLOAD);
+            self.queue.push_back(Piece { presentation_ms, payload: data.slice(start..end) });
+        }
+        self.queued += size;
+        true
+    }
+
+    /// A datagram came from the client.
+    pub fn handle_answer(&mut self, now: Timestamp, datagram: &[u8]) {
+        match Answer::parse(datagram) {
+            Ok(Answer::Acknowledgement(acknowledgement)) => self.on_acknowledgement(now, acknowledgement),
+            Ok(Answer::RetransmissionRequest(sequences)) => self.on_request(now, sequences.iter()),
+            Err(_) => self.statistics.malformed += 1,
+        }
+    }
+
+    /// The instant named by [`poll_timeout`](Self::poll_timeout) has come. What was out is given up; nothing is sent again.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        self.window.handle_timeout(now);
+    }
+
+    /// When the sender wants to be woken.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        self.window.poll_timeout()
+    }
+
+    /// Appends the octets of the datagram that leaves now to `buffer`, and gives its size on the wire.
+    pub fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<DataSize> {
+        while self.repairs.front().is_some_and(|number| !self.is_wanted(*number)) {
+            self.repairs.pop_front();
+        }
+        let repair = self.repairs.front().copied();
+        let piece = match repair {
+            Some(number) => self.out.get(&number)?.piece.clone(),
+            None => self.queue.front().filter(|_| self.out.len() < MOST_OUT as usize)?.clone(),
+        };
+        let len = DataHeader::LEN + piece.payload.len();
+        let size = self.config.overhead + DataSize::from_bytes(len as u64);
+        if self.window.allowance(Lane(0)).window.is_some_and(|window| size > window) {
+            return None;
+        }
+        let number = match repair {
+            Some(number) => {
+                self.repairs.pop_front();
+                self.statistics.repaired += 1;
+                number
+            }
+            None => {
+                self.queue.pop_front();
+                self.queued = self.queued.saturating_sub(DataSize::from_bytes(piece.payload.len() as u64));
+                let number = self.next;
+                self.next += 1;
+                self.numbers.next(number as u16 as u32);
+                number
+            }
+        };
+        let header = DataHeader {
+            sequence_number: number as u16,
+            presentation_ms: piece.presentation_ms,
+            rtt: self.rtt,
+        };
+        let start = buffer.len();
+        buffer.resize(start + DataHeader::LEN, 0);
+        header.emit(&mut buffer[start..]).ok()?;
+        buffer.extend_from_slice(&piece.payload);
+        self.depart(now, number, piece, size, repair.is_some());
+        Some(size)
+    }
+
+    fn depart(&mut self, now: Timestamp, number: u64, piece: Piece, size: DataSize, repeated: bool) {
+        let stream = StreamId(0);
+        let packet = SentPacket {
+            id: PacketId(self.departures),
+            lane: Lane(0),
+            sequence: self.departures,
+            size,
+            content: if repeated { Content::Retransmission(stream) } else { Content::Media(stream) },
+            probe: None,
+            backlog: self.queued,
+        };
+        self.departures += 1;
+        self.statistics.sent += 1;
+        self.window.on_sent(now, &packet);
+        let record = Outstanding { piece, packet, sent: now, repeated, state: State::Out, later: 0 };
+        self.out.insert(number, record);
+    }
+
+    /// Whether a repair of `number` would still be news.
+    fn is_wanted(&self, number: u64) -> bool {
+        self.out.get(&number).is_some_and(|record| record.state != State::Named)
+    }
+
+    fn on_acknowledgement(&mut self, now: Timestamp, acknowledgement: Acknowledgement) {
+        let packet = self.numbers.peek(acknowledgement.packet.into());
+        let cumulative = self.numbers.peek(acknowledgement.cumulative.into());
+        if packet >= self.next || cumulative >= self.next {
+            // About packets that were never sent.
+            self.statistics.malformed += 1;
+            return;
+        }
+        let record = self.out.get(&packet);
+        let sample = record.filter(|record| !record.repeated && record.state != State::Named);
+        let rtt = sample.map(|record| now - record.sent);
+        if let Some(rtt) = rtt {
+            self.rtt = Some(self.rtt.map_or(rtt, |known| known + (rtt - known) / 8));
+        }
+        self.name(packet);
+        for ahead in (1..=32).filter(|ahead| acknowledgement.bitmap >> (32 - ahead) & 1 == 1) {
+            self.name(cumulative + ahead);
+        }
+        self.pass(cumulative, acknowledgement.given_up);
+        self.count_later();
+        self.report(now, rtt, &[]);
+        while self.out.first_key_value().is_some_and(|(number, _)| *number <= cumulative) {
+            self.out.pop_first();
+        }
+    }
+
+    /// The client has `number`.
+    fn name(&mut self, number: u64) {
+        let Some(record) = self.out.get_mut(&number).filter(|record| record.state != State::Named) else {
+            return;
+        };
+        let fate = match record.state {
+            State::Lost => Fate::Late { at: None },
+            _ => Fate::Received { at: None, ecn: Ecn::NotEct },
+        };
+        record.state = State::Named;
+        self.reports.push(PacketReport { packet: record.packet, sent: record.sent, fate });
+    }
+
+    /// All up to `cumulative` came or was given up. Of those that no answer named, the earliest are the given up ones.
+    fn pass(&mut self, cumulative: u64, given_up: u16) {
+        let news = given_up.wrapping_sub(self.given_up);
+        // An answer that was overtaken counts fewer.
+        let mut gone = if news <= u16::MAX / 2 { news } else { 0 };
+        if news <= u16::MAX / 2 {
+            self.given_up = given_up;
+        }
+        let passed: Vec<u64> = self.out.range(..=cumulative).map(|(number, _)| *number).collect();
+        for number in passed {
+            let Some(record) = self.out.get_mut(&number).filter(|record| record.state != State::Named) else {
+                continue;
+            };
+            if gone == 0 {
+                self.name(number);
+            } else {
+                gone -= 1;
+                Self::lose(record, &mut self.reports, &mut self.statistics);
+            }
+        }
+    }
+
+    fn lose(
+        record: &mut Outstanding,
+        reports: &mut Vec<PacketReport>,
+        statistics: &mut WindowSenderStatistics,
+    ) {
+        if record.state == State::Out {
+            record.state = State::Lost;
+            statistics.lost += 1;
+            reports.push(PacketReport { packet: record.packet, sent: record.sent, fate: Fate::Lost });
+        }
+    }
+
+    /// Three packets that left later were named: the packet is lost, whether the client asks for it or not.
+    fn count_later(&mut self) {
+        let named: Vec<PacketId> = self
+            .reports
+            .iter()
+            .filter(|report| matches!(report.fate, Fate::Received { .. }))
+            .map(|report| report.packet.id)
+            .collect();
+        for record in self.out.values_mut().filter(|record| record.state == State::Out) {
+            let later = named.iter().filter(|id| **id > record.packet.id).count();
+            record.later = record.later.saturating_add(later.min(LATER.into()) as u8);
+            if record.later >= LATER {
+                Self::lose(record, &mut self.reports, &mut self.statistics);
+            }
+        }
+    }
+
+    fn on_request(&mut self, now: Timestamp, sequences: impl Iterator<Item = u16>) {
+        let mut requested = Vec::new();
+        for sequence in sequences {
+            let number = self.numbers.peek(sequence.into());
+            let Some(record) = self.out.get_mut(&number).filter(|record| record.state != State::Named) else {
+                continue;
+            };
+            if self.repairs.contains(&number) {
+                continue;
+            }
+            requested.push(record.packet.id);
+            Self::lose(record, &mut self.reports, &mut self.statistics);
+            self.repairs.push_back(number);
+        }
+        self.report(now, None, &requested);
+    }
+
+    fn report(&mut self, now: Timestamp, rtt: Option<TimeDelta>, requested: &[PacketId]) {
+        let mut packets = std::mem::take(&mut self.reports);
+        packets.sort_unstable_by_key(|report| report.packet.id);
+        let peer = PeerReport::default();
+        self.window.on_feedback(now, &Feedback { lane: Lane(0), rtt, packets: &packets, requested, peer });
+        packets.clear();
+        self.reports = packets;
+    }
+}
