@@ -52,7 +52,7 @@ impl World {
             })
             .collect();
         let mut world = Self {
-            engine: Engine::new(Recorder::new(&windows, scenario.duration)),
+            engine: Engine::new(Recorder::new(&windows, scenario.duration, options.series)),
             links: Vec::new(),
             ends: Vec::new(),
         };

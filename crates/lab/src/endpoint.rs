@@ -1,6 +1,8 @@
 //! From the keys of a media flow to the configuration of its two endpoints.
 
 use crate::scenario::{self, MediaFlow, Source};
+use seaway_control::Needs;
+use seaway_control::registry::{self, Setting};
 use seaway_session::{
     Announcement, ByteBufferConfig, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig,
     RepairLimits, RepairRequests, SenderConfig, SourceId, Stripe,
@@ -35,7 +37,10 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
         None if is_saturated => Stripe::Packet,
         None => Stripe::default(),
     };
+    let needs = needs(media, &config);
     config.feedback = match media.feedback.format {
+        // A live encoder is held back by what is in flight, which only arrivals tell.
+        scenario::FeedbackFormat::Native if !needs.fates && !is_live => FeedbackFormat::Computed,
         scenario::FeedbackFormat::Native => FeedbackFormat::Native,
         scenario::FeedbackFormat::Ccfb => FeedbackFormat::Ccfb,
         scenario::FeedbackFormat::Twcc => FeedbackFormat::Twcc,
@@ -43,10 +48,19 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
     config.repair = repairs(media).then(RepairLimits::default);
     // A model of an encoder is there to show the controller and the policy as their documents describe them.
     config.pushback = config.pushback.filter(|_| is_live);
+    // Frames have to be made where somebody asks for their packets again or fills a buffer with them.
+    let plays = repairs(media) || media.receiver.is_some_and(|receiver| receiver.buffer.is_some());
+    config.endless = is_saturated && !needs.frames && !plays;
     if is_saturated {
         config.queue = QueueLimits { delay: None, ..QueueLimits::default() };
     }
     config
+}
+
+/// What the controller must be told; all there is of one that cannot be built, which is found out elsewhere.
+fn needs(media: &MediaFlow, config: &SenderConfig) -> Needs {
+    let setting = Setting { packet: config.packet, ecn: config.ecn };
+    registry::needs(&media.control, setting).unwrap_or(Needs::ALL)
 }
 
 /// The receiver that hears this announcement.

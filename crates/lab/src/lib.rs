@@ -23,6 +23,7 @@ pub mod plot;
 mod record;
 mod report;
 mod run;
+mod samples;
 pub mod scenario;
 pub mod score;
 mod series;

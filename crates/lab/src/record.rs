@@ -1,14 +1,17 @@
 //! What is written down of every packet while a run goes on.
 
 use crate::cargo::Cargo;
+use crate::samples::Samples;
 use seaway_link::{DropCause, Dropped, Packet};
 use seaway_session::Message;
 use seaway_sim::{ElementId, Envelope, Observer};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 use std::sync::{Arc, Mutex};
 
-/// The width of the bins in which rates are recorded.
+/// The width of the bins in which rates are recorded for time series.
 pub(crate) const BIN: TimeDelta = TimeDelta::from_millis(100);
+/// So many of them make one by which the variation of a rate is judged: without a series, rates are recorded in these.
+pub(crate) const WIDE: u64 = 5;
 
 /// Which flow a packet belongs to and which way it goes, as [`Packet::flow`] carries it. The two ways are two flows
 /// to a fair queue.
@@ -69,19 +72,21 @@ pub(crate) struct FlowRecord {
     pub(crate) queue_delay: Samples,
     /// The delay of the newest packet that came back.
     back: Option<TimeDelta>,
-    /// Every [`BIN`] since the start of the run.
+    /// Since the start of the run.
     pub(crate) bins: Vec<Bin>,
+    /// Nanoseconds of each of them.
+    width: u64,
 }
 
-/// What happened in a [`BIN`].
+/// What happened in a bin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Bin {
     /// Octets.
-    pub(crate) sent: u64,
+    pub(crate) sent: u32,
     /// Octets.
-    pub(crate) received: u64,
+    pub(crate) received: u32,
     /// Packets.
-    pub(crate) lost: u64,
+    pub(crate) lost: u32,
 }
 
 /// Packets and their octets.
@@ -98,33 +103,11 @@ impl Count {
     }
 }
 
-/// Spans of time: each in microseconds, their sum exact.
-#[derive(Debug, Default)]
-pub(crate) struct Samples {
-    pub(crate) micros: Vec<u32>,
-    nanos: i128,
-}
-
-impl Samples {
-    pub(crate) fn add(&mut self, span: TimeDelta) {
-        self.nanos += i128::from(span.as_nanos());
-        self.micros.push(u32::try_from(span.as_micros()).unwrap_or(if span.is_negative() {
-            0
-        } else {
-            u32::MAX
-        }));
-    }
-
-    /// Their mean in milliseconds.
-    pub(crate) fn mean_ms(&self) -> f64 {
-        self.nanos as f64 / 1e6 / self.micros.len() as f64
-    }
-}
-
 impl Recorder {
-    /// A record for each of the windows, one a flow.
-    pub(crate) fn new(windows: &[(Timestamp, Timestamp)], duration: TimeDelta) -> Self {
-        let bins = (duration.as_nanos() / BIN.as_nanos() + 1) as usize;
+    /// A record for each of the windows, one a flow; with bins as narrow as time `series` want them.
+    pub(crate) fn new(windows: &[(Timestamp, Timestamp)], duration: TimeDelta, series: bool) -> Self {
+        let width = BIN.as_nanos() as u64 * if series { 1 } else { WIDE };
+        let bins = (duration.as_nanos() as u64 / width + 1) as usize;
         let record = |&window: &(Timestamp, Timestamp)| FlowRecord {
             window,
             sent: Count::default(),
@@ -136,6 +119,7 @@ impl Recorder {
             queue_delay: Samples::default(),
             back: None,
             bins: vec![Bin::default(); bins],
+            width,
         };
         Self { flows: windows.iter().map(record).collect(), on_their_way: 0, notices: Vec::new() }
     }
@@ -164,8 +148,13 @@ impl FlowRecord {
         (self.window.0.min(end), self.window.1.min(end))
     }
 
+    /// Bins that make one of [`WIDE`].
+    pub(crate) const fn bins_per_wide(&self) -> usize {
+        (WIDE * BIN.as_nanos() as u64 / self.width) as usize
+    }
+
     fn bin(&mut self, now: Timestamp) -> &mut Bin {
-        let index = (now.as_nanos() / BIN.as_nanos() as u64) as usize;
+        let index = (now.as_nanos() / self.width) as usize;
         let last = self.bins.len() - 1;
         &mut self.bins[index.min(last)]
     }
@@ -182,7 +171,7 @@ impl Observer<Cargo> for Recorder {
             }
             return;
         }
-        flow.bin(now).sent += packet.size.as_bytes();
+        flow.bin(now).sent += packet.size.as_bytes() as u32;
         if flow.measures(now) {
             flow.sent.add(packet.size);
         }
@@ -197,7 +186,7 @@ impl Observer<Cargo> for Recorder {
             flow.back = Some(delay);
             return;
         }
-        flow.bin(now).received += packet.size.as_bytes();
+        flow.bin(now).received += packet.size.as_bytes() as u32;
         if flow.measures(now) {
             flow.received.add(packet.size);
             flow.queue_delay.add(packet.waited);
@@ -217,9 +206,8 @@ impl Observer<Cargo> for Recorder {
         flow.bin(dropped.at).lost += 1;
         if let (DropCause::Channel | DropCause::Mac, Some((_, notices))) =
             (dropped.cause, self.notices.iter().find(|(index, _)| *index == tag.flow))
-            && let Some(message) = dropped.packet.payload.payload().clone().unload()
         {
-            notices.push(message);
+            dropped.packet.payload.payload().clone().unload(|message| notices.push(std::mem::take(message)));
         }
         if !flow.measures(dropped.at) {
             return;

@@ -134,12 +134,13 @@ impl<P> Foreseen<P> {
         let (starts, carried) = if is_busy { (self.free_at, self.remainder) } else { (now, 0) };
         let ends = self.serve(starts, size, carried);
         let waits = starts.since(now);
-        packet.waited += waits;
-        self.sums.book(waits, ends.since(starts), size);
+        self.sums.busy_nanos += ends.since(starts).as_nanos() as u64;
         let is_lost = self.loses(LossPlace::Exit, ends);
         let leaves = if is_lost { ends } else { self.arrival(ends, size) };
         self.passages.push_back(Passage { starts, ends, leaves, size, is_lost });
         if is_busy {
+            packet.waited += waits;
+            self.sums.wait(waits, size);
             self.waiting += size;
             self.window.max_packets = self.window.max_packets.max((self.passages.len() - self.begun) as u64);
             self.window.max_size = self.window.max_size.max(self.waiting);
@@ -194,11 +195,12 @@ impl<P> Foreseen<P> {
     /// When service that begins at `starts` ends; the server is taken until then.
     fn serve(&mut self, starts: Timestamp, size: DataSize, carried: u64) -> Timestamp {
         let rate = self.rate.as_bps();
-        let work = u128::from(size.as_bits()) * 1_000_000_000 + u128::from(carried);
         // The first branch is a plain machine division; it holds for packets below 2 GB.
-        let (nanos, remainder) = match u64::try_from(work) {
-            Ok(work) => (work / rate, work % rate),
-            Err(_) => {
+        let work = size.as_bits().checked_mul(1_000_000_000).and_then(|work| work.checked_add(carried));
+        let (nanos, remainder) = match work {
+            Some(work) => (work / rate, work % rate),
+            None => {
+                let work = u128::from(size.as_bits()) * 1_000_000_000 + u128::from(carried);
                 let nanos = u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX);
                 (nanos, (work % u128::from(rate)) as u64)
             }
@@ -313,10 +315,9 @@ impl<P> Foreseen<P> {
 }
 
 impl Sums {
-    fn book(&mut self, waits: TimeDelta, service: TimeDelta, size: DataSize) {
+    fn wait(&mut self, waits: TimeDelta, size: DataSize) {
         let waits = waits.as_nanos() as u128;
         self.packet_nanos += waits;
         self.byte_nanos += waits * u128::from(size.as_bytes());
-        self.busy_nanos += service.as_nanos() as u64;
     }
 }

@@ -20,6 +20,14 @@ impl MediaClock {
     }
 }
 
+/// The earlier of two instants of which either may be absent.
+pub(crate) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 /// Whole ticks since the clock's origin.
 pub(crate) fn ticks(at: Timestamp) -> u64 {
     let (whole, rest) = (at.as_nanos() / NANOS_PER_100_MICROS, at.as_nanos() % NANOS_PER_100_MICROS);

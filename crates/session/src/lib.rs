@@ -36,7 +36,7 @@ pub use clock::MediaClock;
 pub use config::*;
 pub use event::{KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
 pub use frame::{Frame, FrameData, FrameKind, ReceivedFrame};
-pub use message::{ControlData, Message, Received, RtpPacket, Transmit, payload_type};
+pub use message::{ControlData, Departing, Message, Received, RtpPacket, Transmit, payload_type};
 pub use payload::Payload;
 pub use receiver::{BufferStatistics, Receiver};
 pub use sender::Sender;

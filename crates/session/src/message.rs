@@ -21,6 +21,17 @@ pub struct Transmit {
     pub message: Message,
 }
 
+/// A packet that leaves at the instant it was polled, but for its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departing {
+    /// The whole IP datagram, headers included.
+    pub size: DataSize,
+    /// The codepoint of its IP header.
+    pub ecn: Ecn,
+    /// The connection it leaves by; a driver with several sockets may use it.
+    pub lane: Lane,
+}
+
 /// A packet that came.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Received {
@@ -42,7 +53,25 @@ pub enum Message {
     Rtcp(Bytes),
 }
 
+impl Default for Message {
+    /// Nothing: to be written to.
+    fn default() -> Self {
+        Self::Rtcp(Bytes::new())
+    }
+}
+
 impl Message {
+    /// The RTP packet, whatever stands in it; a new one where the message was another.
+    pub(crate) fn rtp_mut(&mut self) -> &mut RtpPacket {
+        if matches!(self, Self::Rtcp(_)) {
+            *self = Self::Rtp(RtpPacket::default());
+        }
+        match self {
+            Self::Rtp(packet) => packet,
+            Self::Rtcp(_) => unreachable!("made above"),
+        }
+    }
+
     /// Octets of the UDP payload.
     pub fn wire_len(&self) -> usize {
         match self {
@@ -74,7 +103,7 @@ impl Message {
 }
 
 /// An RTP packet (RFC 3550 section 5.1) with the header extensions of this project.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RtpPacket {
     /// Set on the last packet of a frame.
     pub marker: bool,

@@ -33,6 +33,14 @@ impl Payload {
         Self { body: Body::Zeros(u32::try_from(len).unwrap_or(u32::MAX)), ..Self::default() }
     }
 
+    /// Makes it a payload without content, as [`Self::zeros`] does.
+    pub(crate) fn set_zeros(&mut self, len: u32) {
+        match &mut self.body {
+            Body::Zeros(zeros) if self.head_len == 0 => *zeros = len,
+            _ => *self = Self { body: Body::Zeros(len), ..Self::default() },
+        }
+    }
+
     /// Octets in all.
     pub fn len(&self) -> usize {
         usize::from(self.head_len) + self.body.len()

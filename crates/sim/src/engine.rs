@@ -49,8 +49,15 @@ pub struct RouteId(u32);
 
 #[derive(Debug)]
 struct Route {
-    hops: Vec<Hop>,
+    legs: Vec<Leg>,
     to: (AgentId, Port),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Leg {
+    hop: Hop,
+    /// The next element may have a packet before it leaves this one: see [`Engine::feeds_alone`].
+    goes_ahead: bool,
 }
 
 /// What carries packets between places.
@@ -210,7 +217,9 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     pub fn connect(&mut self, from: (AgentId, Port, Place), to: (AgentId, Port, Place)) -> Option<RouteId> {
         let hops = self.topology.shortest(from.2, to.2)?;
         self.note_feeders(&hops);
-        self.routes.push(Route { hops, to: (to.0, to.1) });
+        let legs = hops.into_iter().map(|hop| Leg { hop, goes_ahead: false }).collect();
+        self.routes.push(Route { legs, to: (to.0, to.1) });
+        self.is_changed = true;
         let route = RouteId(self.routes.len() as u32 - 1);
         let ports = &mut self.ports[from.0.0 as usize];
         let port = usize::from(from.1.0);
@@ -236,7 +245,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
 
     /// The elements along a route, in order.
     pub fn elements_of(&self, route: RouteId) -> impl Iterator<Item = ElementId> {
-        self.routes[route.0 as usize].hops.iter().map(|hop| hop.element)
+        self.routes[route.0 as usize].legs.iter().map(|leg| leg.hop.element)
     }
 
     /// The link behind `element`; `None` for a cell.
@@ -307,10 +316,14 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     /// Lets everything happen up to and including `end`.
     pub fn run_until(&mut self, end: Timestamp) {
         self.horizon = end;
+        let is_changed = std::mem::take(&mut self.is_changed);
+        if is_changed {
+            self.look_ahead();
+        }
         for element in 0..self.elements.len() {
             self.take_ahead(element);
         }
-        if std::mem::take(&mut self.is_changed) {
+        if is_changed {
             for node in 0..self.elements.len() + self.agents.len() {
                 self.settle(node as u32);
             }
@@ -339,7 +352,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     fn take_ahead(&mut self, element: usize) {
         while let Element::Link(link) = &self.elements[element]
             && let Some((arrival, packet)) = link.held().filter(|(arrival, _)| *arrival <= self.horizon)
-            && self.may_go_ahead(ElementId(element as u32), packet)
+            && self.may_go_ahead(packet)
             && let Element::Link(link) = &mut self.elements[element]
             && let Some((_, packet)) = link.poll_packet(arrival)
         {
@@ -397,35 +410,54 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     /// Takes a packet into the next element of its way, or to its agent at the end of it. `at` lies ahead of the
     /// present only where the next element is fed by the one it comes from alone.
     fn forward(&mut self, mut at: Timestamp, mut packet: Packet<Envelope<P>>) {
+        let route = &self.routes[packet.payload.route.0 as usize];
+        let mut index = usize::from(packet.payload.hop);
         loop {
             self.events += 1;
-            let route = &self.routes[packet.payload.route.0 as usize];
-            let index = usize::from(packet.payload.hop);
-            let Some(&hop) = route.hops.get(index) else { return self.deliver(route.to, packet) };
-            packet.payload.hop += 1;
-            packet.payload.leave = Port(hop.leave);
-            let element = hop.element.0 as usize;
-            let Element::Link(link) = &mut self.elements[element] else {
-                return self.enter(element, Port(hop.enter), packet);
+            let Some(&Leg { hop, goes_ahead }) = route.legs.get(index) else {
+                let to = route.to;
+                return self.deliver(to, packet);
             };
-            match link.foresee(at, &mut packet) {
-                None => return self.enter(element, Port(hop.enter), packet),
-                Some(Fate::Dropped { at, cause }) => {
-                    return self.observer.on_dropped(hop.element, &Dropped { at, cause, packet });
-                }
-                Some(Fate::Arrives(arrival)) => {
+            index += 1;
+            let fate = match &mut self.elements[hop.element.0 as usize] {
+                Element::Link(link) => link.foresee(at, &mut packet),
+                Element::Cell(_) => None,
+            };
+            match (fate, &mut self.elements[hop.element.0 as usize]) {
+                (Some(Fate::Arrives(arrival)), Element::Link(link)) => {
                     let is_first = link.held().is_none();
-                    if is_first && arrival <= self.horizon && self.may_go_ahead(hop.element, &packet) {
+                    if goes_ahead && is_first && arrival <= self.horizon {
                         at = arrival;
                         continue;
                     }
-                    let Element::Link(link) = &mut self.elements[element] else { return };
+                    packet.payload.hop = index as u16;
                     link.hold(arrival, packet);
                     if is_first {
                         self.schedule.set(hop.element.0, Some(arrival));
                     }
                     return;
                 }
+                (Some(Fate::Dropped { at, cause }), _) => {
+                    return self.observer.on_dropped(hop.element, &Dropped { at, cause, packet });
+                }
+                _ => {
+                    packet.payload.hop = index as u16;
+                    packet.payload.leave = Port(hop.leave);
+                    return self.enter(hop.element.0 as usize, Port(hop.enter), packet);
+                }
+            }
+        }
+    }
+
+    /// Finds out where packets may be taken ahead.
+    fn look_ahead(&mut self) {
+        for index in 0..self.routes.len() {
+            for leg in 0..self.routes[index].legs.len() {
+                let legs = &self.routes[index].legs;
+                let next = legs.get(leg + 1);
+                let goes_ahead =
+                    next.is_some_and(|next| self.feeds_alone(legs[leg].hop.element, next.hop.element));
+                self.routes[index].legs[leg].goes_ahead = goes_ahead;
             }
         }
     }
@@ -436,11 +468,11 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             && matches!(&self.elements[to.0 as usize], Element::Link(link) if link.foresees())
     }
 
-    /// True where the next element on the way of a packet that leaves `from` may have it ahead of time.
-    fn may_go_ahead(&self, from: ElementId, packet: &Packet<Envelope<P>>) -> bool {
-        let route = &self.routes[packet.payload.route.0 as usize];
-        let next = route.hops.get(usize::from(packet.payload.hop));
-        next.is_some_and(|next| self.feeds_alone(from, next.element))
+    /// True where the next element on the way of a packet that leaves an element may have it ahead of time.
+    fn may_go_ahead(&self, packet: &Packet<Envelope<P>>) -> bool {
+        let Envelope { route, hop, .. } = &packet.payload;
+        let left = usize::from(*hop).checked_sub(1);
+        left.is_some_and(|left| self.routes[route.0 as usize].legs[left].goes_ahead)
     }
 
     fn enter(&mut self, element: usize, port: Port, packet: Packet<Envelope<P>>) {

@@ -13,16 +13,21 @@ pub(crate) struct Schedule {
     places: Vec<u32>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    at: Timestamp,
-    node: u32,
-}
+/// An instant and a node in one number, which compares without a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
 
 impl Entry {
-    /// Both in one number, which compares without a branch.
-    const fn key(&self) -> u128 {
-        (self.at.as_nanos() as u128) << 32 | self.node as u128
+    const fn new(at: Timestamp, node: u32) -> Self {
+        Self((at.as_nanos() as u128) << 32 | node as u128)
+    }
+
+    const fn at(self) -> Timestamp {
+        Timestamp::from_nanos((self.0 >> 32) as u64)
+    }
+
+    const fn node(self) -> u32 {
+        self.0 as u32
     }
 }
 
@@ -33,7 +38,7 @@ const ARITY: usize = 4;
 impl Schedule {
     /// The earliest wake-up and its node.
     pub(crate) fn first(&self) -> Option<(Timestamp, u32)> {
-        self.heap.first().map(|entry| (entry.at, entry.node))
+        self.heap.first().map(|entry| (entry.at(), entry.node()))
     }
 
     /// Sets, moves or (with `None`) cancels the wake-up of `node`.
@@ -45,48 +50,44 @@ impl Schedule {
         match (place, at) {
             (ABSENT, None) => {}
             (ABSENT, Some(at)) => {
-                self.heap.push(Entry { at, node });
+                self.heap.push(Entry::new(at, node));
                 self.rise(self.heap.len() - 1);
             }
             (place, None) => self.remove(place as usize),
-            (place, Some(at)) => {
-                let place = place as usize;
-                if self.heap[place].at != at {
-                    self.heap[place] = Entry { at, node };
-                    self.settle(place);
-                }
-            }
+            (place, Some(at)) => self.replace(place as usize, Entry::new(at, node)),
         }
     }
 
     fn remove(&mut self, place: usize) {
-        let removed = self.heap.swap_remove(place);
-        self.places[removed.node as usize] = ABSENT;
+        self.places[self.heap[place].node() as usize] = ABSENT;
+        let Some(last) = self.heap.pop() else { return };
         if place < self.heap.len() {
-            self.settle(place);
+            self.replace(place, last);
         }
     }
 
-    fn settle(&mut self, place: usize) {
-        let risen = self.rise(place);
-        if risen == place {
+    /// Puts `entry` in the place of another and moves it to where it belongs.
+    fn replace(&mut self, place: usize, entry: Entry) {
+        let before = std::mem::replace(&mut self.heap[place], entry);
+        if entry < before {
+            self.rise(place);
+        } else if entry > before {
             self.sink(place);
         }
     }
 
-    /// Moves the entry at `place` towards the root; answers where it ends.
-    fn rise(&mut self, mut place: usize) -> usize {
+    /// Moves the entry at `place` towards the root.
+    fn rise(&mut self, mut place: usize) {
         let entry = self.heap[place];
         while place > 0 {
             let parent = (place - 1) / ARITY;
-            if self.heap[parent].key() <= entry.key() {
+            if self.heap[parent] <= entry {
                 break;
             }
             self.put(place, self.heap[parent]);
             place = parent;
         }
         self.put(place, entry);
-        place
     }
 
     /// Moves the entry at `place` towards the leaves.
@@ -94,20 +95,25 @@ impl Schedule {
         let entry = self.heap[place];
         loop {
             let first = place * ARITY + 1;
-            let children = first..self.heap.len().min(first + ARITY);
-            let Some(least) = children.min_by_key(|&child| self.heap[child].key()) else { break };
-            if self.heap[least].key() >= entry.key() {
+            let Some(children) = self.heap.get(first..self.heap.len().min(first + ARITY)) else { break };
+            let (mut least, mut next) = (entry, place);
+            for (offset, child) in children.iter().enumerate() {
+                if *child < least {
+                    (least, next) = (*child, first + offset);
+                }
+            }
+            if next == place {
                 break;
             }
-            self.put(place, self.heap[least]);
-            place = least;
+            self.put(place, least);
+            place = next;
         }
         self.put(place, entry);
     }
 
     fn put(&mut self, place: usize, entry: Entry) {
         self.heap[place] = entry;
-        self.places[entry.node as usize] = place as u32;
+        self.places[entry.node() as usize] = place as u32;
     }
 }
 

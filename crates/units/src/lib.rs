@@ -23,6 +23,7 @@ mod decibels;
 mod ecn;
 mod probability;
 mod rate;
+mod round;
 mod size;
 mod text;
 mod time;

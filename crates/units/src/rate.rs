@@ -43,7 +43,7 @@ impl Bitrate {
 
     /// A rate in bit/s, rounded to the nearest; below zero and not-a-number become zero.
     pub fn from_bps_f64(bps: f64) -> Self {
-        Self(bps.round() as u64)
+        Self(crate::round::to_u64(bps))
     }
 
     /// A rate in octets per second, as the TFRC family counts.

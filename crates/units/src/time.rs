@@ -93,7 +93,7 @@ impl TimeDelta {
 
     /// A span of `secs` seconds, rounded to the nearest nanosecond; not-a-number becomes zero.
     pub fn from_secs_f64(secs: f64) -> Self {
-        Self((secs * 1e9).round() as i64)
+        Self(crate::round::to_i64(secs * 1e9))
     }
 
     /// Nanoseconds.
@@ -133,7 +133,7 @@ impl TimeDelta {
 
     /// This span times `factor`, rounded to the nearest nanosecond.
     pub fn mul_f64(self, factor: f64) -> Self {
-        Self((self.0 as f64 * factor).round() as i64)
+        Self(crate::round::to_i64(self.0 as f64 * factor))
     }
 
     /// This span as a multiple of `unit`; infinite or not-a-number where `unit` is zero.

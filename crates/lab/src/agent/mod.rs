@@ -30,6 +30,14 @@ pub(crate) enum Agent {
 /// The port of every agent.
 pub(crate) const PORT: Port = Port(0);
 
+/// The earlier of two instants of which either may be absent.
+fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 macro_rules! each {
     ($self:ident, $agent:ident => $call:expr) => {
         match $self {

@@ -3,10 +3,11 @@
 use crate::agent::PORT;
 use crate::agent::viewer::Viewer;
 use crate::cargo::{Cargo, Carriage};
-use crate::record::{Notices, Samples, Tag};
+use crate::record::{Notices, Tag};
+use crate::samples::Samples;
 use crate::window::Window;
 use seaway_link::{Node, Packet, Port};
-use seaway_session::{Received, Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
+use seaway_session::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
 use seaway_units::{TimeDelta, Timestamp};
 
 /// The receiving end of a media flow. The session begins with the first packet.
@@ -95,14 +96,14 @@ impl Node<Cargo> for MediaReceiver {
     fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
         let ecn = packet.ecn;
-        if let Some(message) = packet.payload.unload() {
-            let config = &self.config;
-            let receiver = self.receiver.get_or_insert_with(|| Receiver::new(now, config.clone()));
-            for lost in self.notices.iter().flat_map(Notices::take) {
+        let (config, session, notices) = (&self.config, &mut self.receiver, &self.notices);
+        packet.payload.unload(|message| {
+            let receiver = session.get_or_insert_with(|| Receiver::new(now, config.clone()));
+            for lost in notices.iter().flat_map(Notices::take) {
                 receiver.on_channel_loss(&lost);
             }
-            receiver.handle_message(now, Received { at: now, ecn, message });
-        }
+            receiver.handle_message_in(now, now, ecn, message);
+        });
         self.after_input(now);
     }
 
@@ -116,7 +117,8 @@ impl Node<Cargo> for MediaReceiver {
 
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         let transmit = self.receiver.as_mut()?.poll_transmit(now)?;
-        let packet = Packet::new(transmit.size, transmit.ecn, self.carriage.load(transmit.message));
+        let packet =
+            Packet::new(transmit.size, transmit.ecn, self.carriage.load(&mut Box::new(transmit.message)));
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
 

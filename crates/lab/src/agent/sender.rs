@@ -1,17 +1,18 @@
 //! The sending end of a media flow: a source of frames, or a camera, and a session's sender.
 
 use crate::activity::Activity;
-use crate::agent::PORT;
+use crate::agent::{PORT, earlier};
 use crate::cargo::{Cargo, Carriage};
-use crate::record::{Samples, Tag};
+use crate::record::Tag;
+use crate::samples::Samples;
 use crate::source::{Feed, LiveSource};
 use crate::window::Window;
 use seaway_control::policy;
 use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
 use seaway_link::{Node, Packet, Port};
 use seaway_session::{
-    Announcement, Frame, FrameData, FrameKind, Observer, Received, Sender, SenderConfig, SenderEvent,
-    SenderStatistics,
+    Announcement, Departing, Frame, FrameData, FrameKind, Message, Observer, Received, Sender, SenderConfig,
+    SenderEvent, SenderStatistics,
 };
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +30,8 @@ pub(crate) struct MediaSender {
     config: SenderConfig,
     policy: ControlSpec,
     sender: Option<Sender>,
+    /// What the next packet is written into.
+    blank: Box<Message>,
     feed: Feed,
     /// What a model was last told to code.
     encoder_rate: Bitrate,
@@ -46,30 +49,48 @@ pub(crate) struct MediaSender {
     decisions: Option<Vec<Decision>>,
 }
 
-/// Connections inside the flow, over time.
-#[derive(Debug, Default)]
-pub(crate) struct Lanes {
-    pub(crate) max: u8,
+/// Connections inside the flow, over the time in which it is measured.
+#[derive(Debug)]
+struct Lanes {
+    window: (Timestamp, Timestamp),
     now: u8,
     since: Timestamp,
-    integral: f64,
-    span: f64,
+    max: u8,
+    /// In lane-nanoseconds.
+    integral: u128,
+    span: u64,
 }
 
 impl Lanes {
-    fn note(&mut self, at: Timestamp, lanes: u8, measured: bool) {
-        if measured {
-            let span = at.since(self.since).as_secs_f64();
-            self.integral += f64::from(self.now) * span;
-            self.span += span;
-            self.max = self.max.max(lanes);
-        }
-        (self.now, self.since) = (lanes, at);
+    const fn new(window: (Timestamp, Timestamp)) -> Self {
+        Self { window, now: 0, since: Timestamp::ZERO, max: 0, integral: 0, span: 0 }
     }
 
-    /// Mean over the time that was measured.
-    pub(crate) fn mean(&self) -> f64 {
-        if self.span > 0.0 { self.integral / self.span } else { f64::from(self.now) }
+    fn note(&mut self, at: Timestamp, lanes: u8) {
+        if lanes != self.now {
+            self.pass(at);
+            self.now = lanes;
+        }
+    }
+
+    /// The present number has held since the last change.
+    fn pass(&mut self, at: Timestamp) {
+        let span = at.min(self.window.1).since(self.since.max(self.window.0)).as_nanos() as u64;
+        if span > 0 && self.now > 0 {
+            self.max = self.max.max(self.now);
+            self.integral += u128::from(self.now) * u128::from(span);
+            self.span += span;
+        }
+        self.since = at;
+    }
+
+    /// Mean and maximum up to `end`.
+    fn mean_and_max(&self, end: Timestamp) -> (f64, u8) {
+        let mut whole = Self { ..*self };
+        whole.pass(end);
+        let mean =
+            if whole.span > 0 { whole.integral as f64 / whole.span as f64 } else { f64::from(self.now) };
+        (mean, whole.max)
     }
 }
 
@@ -114,6 +135,7 @@ impl MediaSender {
             config,
             policy,
             sender: None,
+            blank: Box::default(),
             feed,
             encoder_rate: Bitrate::ZERO,
             is_on: false,
@@ -122,7 +144,7 @@ impl MediaSender {
             next_frame: None,
             last_capture: None,
             window: Window::new(window),
-            lanes: Lanes::default(),
+            lanes: Lanes::new(window),
             round_trips: Arc::new(Mutex::new(Samples::default())),
             decisions: keep_decisions.then(Vec::new),
         }
@@ -157,8 +179,9 @@ impl MediaSender {
         }
     }
 
-    pub(crate) fn lanes(&self) -> &Lanes {
-        &self.lanes
+    /// Mean and maximum of its connections while it is measured, up to `end`.
+    pub(crate) fn lanes(&self, end: Timestamp) -> (f64, u8) {
+        self.lanes.mean_and_max(end)
     }
 
     /// Calls `with` on the samples of the round-trip time.
@@ -241,6 +264,9 @@ impl MediaSender {
         let (true, Feed::Saturated, Some(sender)) = (self.is_on, &self.feed, &mut self.sender) else {
             return;
         };
+        if self.config.endless {
+            return;
+        }
         while sender.backlog() < self.config.packet * AHEAD {
             let captured = self.last_capture.map_or(now, |last| now.max(last + TICK));
             self.last_capture = Some(captured);
@@ -285,7 +311,7 @@ impl MediaSender {
                 | SenderEvent::PeerLeft { .. } => {}
             }
         }
-        self.lanes.note(now, sender.controller().lanes(), self.window.is_open(now));
+        self.lanes.note(now, sender.controller().lanes());
     }
 
     fn before_input(&mut self, now: Timestamp) {
@@ -317,10 +343,10 @@ impl Node<Cargo> for MediaSender {
     fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
         let ecn = packet.ecn;
-        if let Some(sender) = &mut self.sender
-            && let Some(message) = packet.payload.unload()
-        {
-            sender.handle_message(now, &Received { at: now, ecn, message });
+        if let Some(sender) = &mut self.sender {
+            packet.payload.unload(|message| {
+                sender.handle_message(now, &Received { at: now, ecn, message: std::mem::take(message) });
+            });
         }
         self.after_input(now);
     }
@@ -337,15 +363,16 @@ impl Node<Cargo> for MediaSender {
 
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         self.saturate(now);
-        let transmit = self.sender.as_mut()?.poll_transmit(now)?;
+        let departing = self.sender.as_mut()?.poll_transmit_into(now, &mut self.blank)?;
         self.after_input(now);
-        let packet = Packet::new(transmit.size, transmit.ecn, self.carriage.load(transmit.message));
-        Some((PORT, Packet { flow: self.tag.number(), ..packet }))
+        let payload = self.carriage.load(&mut self.blank);
+        let Departing { size, ecn, .. } = departing;
+        Some((PORT, Packet { size, ecn, flow: self.tag.number(), waited: TimeDelta::ZERO, payload }))
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
         let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
         let live = self.live().and_then(LiveSource::due);
-        [self.change, self.next_frame, live, sender].into_iter().flatten().min()
+        earlier(earlier(self.change, self.next_frame), earlier(live, sender))
     }
 }

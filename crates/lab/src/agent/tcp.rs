@@ -1,12 +1,13 @@
 //! The two ends of a TCP flow.
 
 use crate::activity::Activity;
-use crate::agent::PORT;
+use crate::agent::{PORT, earlier};
 use crate::cargo::Cargo;
-use crate::record::{Samples, Tag};
+use crate::record::Tag;
+use crate::samples::Samples;
 use crate::window::Window;
 use seaway_link::{Node, Packet, Port};
-use seaway_sim::tcp::{Receiver, ReceiverConfig, ReceiverStatistics, SenderStatistics};
+use seaway_sim::tcp::{Receiver, ReceiverConfig, ReceiverStatistics, Segment, SenderStatistics};
 use seaway_sim::traffic::{TcpSource, TransferStatistics};
 use seaway_units::{TimeDelta, Timestamp};
 
@@ -77,6 +78,12 @@ impl TcpSender {
     }
 }
 
+/// The packet with its segment; `None` where it carries none.
+fn segment(packet: Packet<Cargo>) -> Option<Packet<Segment>> {
+    let Packet { size, ecn, flow, waited, payload } = packet;
+    Some(Packet { size, ecn, flow, waited, payload: payload.segment()? })
+}
+
 fn counters(source: &TcpSource) -> TcpCounters {
     TcpCounters { sender: source.statistics(), transfers: source.transferred() }
 }
@@ -84,7 +91,7 @@ fn counters(source: &TcpSource) -> TcpCounters {
 impl Node<Cargo> for TcpSender {
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
-        if let Some(packet) = packet.payload.segment().map(|segment| packet.map(|_| segment)) {
+        if let Some(packet) = segment(packet) {
             self.source.handle_packet(now, port, packet);
         }
         if let Some(sample) = self.source.take_round_trip()
@@ -102,12 +109,12 @@ impl Node<Cargo> for TcpSender {
 
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         let (_, packet) = self.source.poll_packet(now)?;
-        let packet = packet.map(Cargo::Segment);
+        let packet = packet.map(Cargo::of_segment);
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        [self.change, self.source.poll_timeout()].into_iter().flatten().min()
+        earlier(self.change, self.source.poll_timeout())
     }
 }
 
@@ -138,7 +145,7 @@ impl TcpReceiver {
 impl Node<Cargo> for TcpReceiver {
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
-        if let Some(packet) = packet.payload.segment().map(|segment| packet.map(|_| segment)) {
+        if let Some(packet) = segment(packet) {
             self.receiver.handle_packet(now, port, packet);
         }
     }
@@ -150,7 +157,7 @@ impl Node<Cargo> for TcpReceiver {
 
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         let (_, packet) = self.receiver.poll_packet(now)?;
-        Some((PORT, Packet { flow: self.tag.number(), ..packet.map(Cargo::Segment) }))
+        Some((PORT, Packet { flow: self.tag.number(), ..packet.map(Cargo::of_segment) }))
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {

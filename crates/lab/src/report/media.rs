@@ -1,7 +1,7 @@
 //! What the two ends of a media flow add to its summary.
 
-use super::spread;
 use crate::agent::{MediaReceiver, MediaSender, Seen};
+use crate::samples::Samples;
 use crate::scenario::{MediaFlow, Source};
 use crate::source::LiveSource;
 use crate::summary::{Buffer, Encoder, FlowSummary, Frames, Freezes, MeanMax, Psnr, TimeIn};
@@ -39,10 +39,10 @@ pub(super) fn complete(
 
     summary.loss_event_rate = sender.session().and_then(loss_event_rate);
     summary.decisions = Some(measured.sent(|sender| sender.decisions));
-    summary.rtt_ms = sender.with_round_trips(spread);
-    let lanes = sender.lanes();
-    if lanes.max > 1 {
-        summary.lanes = Some(MeanMax { mean: lanes.mean(), max: f64::from(lanes.max) });
+    summary.rtt_ms = sender.with_round_trips(Samples::spread);
+    let (mean, max) = sender.lanes(end);
+    if max > 1 {
+        summary.lanes = Some(MeanMax { mean, max: f64::from(max) });
     }
     if repairs {
         summary.repair_bps = per_second(measured.sent(|sender| sender.repair.size.as_bytes()));
@@ -58,7 +58,7 @@ pub(super) fn complete(
             lost: measured.received(|receiver| receiver.frames.lost),
             skipped: measured.sent(|sender| sender.frames.skipped),
         });
-        summary.delay_ms = spread(receiver.delays());
+        summary.delay_ms = receiver.delays().spread();
         let frozen = |receiver: &ReceiverStatistics| receiver.freezes.total;
         summary.freezes = Some(Freezes {
             count: measured.received(|receiver| receiver.freezes.count),

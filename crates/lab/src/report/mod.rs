@@ -5,13 +5,10 @@ mod tcp;
 
 use crate::agent::Agent;
 use crate::build::{Carrier, World};
-use crate::record::{BIN, FlowRecord, Samples};
+use crate::record::{BIN, FlowRecord, WIDE};
 use crate::scenario::{Flow, FlowKind, Scenario};
-use crate::summary::{
-    Fairness, FlowSummary, LinkDrops, LinkSummary, MeanMax, Packets, RateCov, Spread, Summary,
-};
+use crate::summary::{Fairness, FlowSummary, LinkDrops, LinkSummary, MeanMax, Packets, RateCov, Summary};
 use seaway_quality::fairness::jain;
-use seaway_quality::statistics::Distribution;
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// The summary of a run that has come to its end, or to where it was broken off.
@@ -85,27 +82,23 @@ fn flow_summary(flow: &Flow, record: &FlowRecord, end: Timestamp) -> FlowSummary
             FlowKind::Udp(_) => None,
             _ => per_second(record.feedback.size),
         },
-        path_rtt_ms: spread(&record.path_rtt),
-        queue_delay_ms: spread(&record.queue_delay),
+        path_rtt_ms: record.path_rtt.spread(),
+        queue_delay_ms: record.queue_delay.spread(),
         rate_cov: rate_cov(record, from, to),
         ..FlowSummary::default()
     }
 }
 
-pub(super) fn spread(samples: &Samples) -> Option<Spread> {
-    let mut millis: Vec<f64> = samples.micros.iter().map(|&micros| f64::from(micros) / 1e3).collect();
-    let Distribution { p50, p95, p99, max, .. } = Distribution::of(&mut millis)?;
-    Some(Spread { mean: samples.mean_ms(), p50, p95, p99, max })
-}
-
 /// Over the 0.5 s bins that lie wholly within the window.
 fn rate_cov(record: &FlowRecord, from: Timestamp, to: Timestamp) -> Option<RateCov> {
-    const WIDE: usize = 5;
-    let bin = BIN.as_nanos() as u64 * WIDE as u64;
+    let bin = BIN.as_nanos() as u64 * WIDE;
+    let wide = record.bins_per_wide();
     let (first, last) = (from.as_nanos().div_ceil(bin) as usize, (to.as_nanos() / bin) as usize);
-    let bins = record.bins.get(first * WIDE..last.max(first) * WIDE)?;
-    let cov = |octets: fn(&crate::record::Bin) -> u64| {
-        let sums = bins.chunks_exact(WIDE).map(|wide| wide.iter().map(octets).sum::<u64>() as f64);
+    let bins = record.bins.get(first * wide..last.max(first) * wide)?;
+    let cov = |octets: fn(&crate::record::Bin) -> u32| {
+        let sums = bins
+            .chunks_exact(wide)
+            .map(|wide| wide.iter().map(|bin| u64::from(octets(bin))).sum::<u64>() as f64);
         coefficient_of_variation(&sums.collect::<Vec<_>>())
     };
     let cov = RateCov { sent: cov(|bin| bin.sent), received: cov(|bin| bin.received) };

@@ -152,6 +152,11 @@ impl Assembly {
         }
     }
 
+    /// True where nothing is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
     /// Coded octets that are held.
     pub(super) fn held(&self) -> DataSize {
         self.held

@@ -99,6 +99,9 @@ impl Session {
         while let Some(report) = self.source.poll_report(now) {
             outbox.due.push(report);
         }
+        if outbox.due.is_empty() && !self.has_requests(now) {
+            return;
+        }
         if self.take_report_turn(now) {
             self.append_receiver_report(now, config.ssrc, outbox);
         }

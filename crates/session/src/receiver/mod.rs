@@ -82,18 +82,24 @@ impl Receiver {
     }
 
     /// A message came. Whatever makes no sense is counted and otherwise ignored.
-    pub fn handle_message(&mut self, now: Timestamp, received: Received) {
-        let at = received.at.min(now);
-        let size = self.config.overhead + DataSize::from_bytes(received.message.wire_len() as u64);
-        match received.message {
-            Message::Rtcp(octets) => self.handle_reports(at, &octets),
+    pub fn handle_message(&mut self, now: Timestamp, mut received: Received) {
+        self.handle_message_in(now, received.at, received.ecn, &mut received.message);
+    }
+
+    /// A message came at `at`: as [`handle_message`](Self::handle_message), save that the message stays the caller's,
+    /// its payload taken out.
+    pub fn handle_message_in(&mut self, now: Timestamp, at: Timestamp, ecn: Ecn, message: &mut Message) {
+        let at = at.min(now);
+        let size = self.config.overhead + DataSize::from_bytes(message.wire_len() as u64);
+        match message {
+            Message::Rtcp(octets) => self.handle_reports(at, octets),
             Message::Rtp(packet) => {
                 let Some(session) = &mut self.session else {
                     self.statistics.refused.strangers += 1;
                     return;
                 };
                 let observer = self.observer.as_deref_mut();
-                session.handle_packet(at, received.ecn, size, packet, &mut self.statistics, observer);
+                session.handle_packet(at, ecn, size, packet, &mut self.statistics, observer);
             }
         }
         self.advance(now);

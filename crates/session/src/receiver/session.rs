@@ -9,7 +9,7 @@ use super::playout::PlayoutClock;
 use super::playout_bounds;
 use super::repair::Missing;
 use crate::announcement::Announcement;
-use crate::clock::ClockMapping;
+use crate::clock::{ClockMapping, earlier};
 use crate::config::{Playout, ReceiverConfig};
 use crate::counter::Unwrap;
 use crate::event::{Events, Observer, ReceiverEvent};
@@ -194,7 +194,7 @@ impl Session {
         at: Timestamp,
         ecn: Ecn,
         size: DataSize,
-        packet: RtpPacket,
+        packet: &mut RtpPacket,
         statistics: &mut ReceiverStatistics,
         observer: Option<&mut (dyn Observer + 'static)>,
     ) {
@@ -345,7 +345,7 @@ impl Session {
         &mut self,
         at: Timestamp,
         source: SourceId,
-        mut packet: RtpPacket,
+        packet: &mut RtpPacket,
         statistics: &mut ReceiverStatistics,
     ) {
         let Some(original) = packet.payload.peek().map(u16::from_be_bytes) else {
@@ -375,7 +375,7 @@ impl Session {
         &mut self,
         at: Timestamp,
         stream: StreamId,
-        packet: RtpPacket,
+        packet: &mut RtpPacket,
         statistics: &mut ReceiverStatistics,
     ) -> bool {
         let Some(marking) = packet.marking else {
@@ -386,7 +386,7 @@ impl Session {
             buffer.insert(self.present, DataSize::from_bytes(packet.payload.len() as u64));
         }
         let state = &mut self.streams[usize::from(stream.0)];
-        match state.assembly.insert(at, packet.timestamp, marking, packet.payload) {
+        match state.assembly.insert(at, packet.timestamp, marking, std::mem::take(&mut packet.payload)) {
             Placed::Held { completed } => {
                 if completed {
                     state.clock.on_complete(at, packet.timestamp);
@@ -428,7 +428,9 @@ impl Session {
         self.missing.poll(now, self.rtt, |source, sequence| asked.push((source, sequence)));
         for index in 0..self.streams.len() {
             let stream = StreamId(index as u8);
-            while self.next_release(index).is_some_and(|due| due <= now) {
+            while !self.streams[index].assembly.is_empty()
+                && self.next_release(index).is_some_and(|due| due <= now)
+            {
                 let state = &mut self.streams[index];
                 match state.assembly.release(&state.clock) {
                     Some(Release::Frame(frame)) => {
@@ -519,11 +521,22 @@ impl Session {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
-        let releases = (0..self.streams.len()).filter_map(|index| self.next_release(index)).min();
-        let keys = self.streams.iter().filter_map(|stream| stream.keys.due).min();
-        let repair = self.missing.poll_timeout(self.rtt);
         let report = self.logs.iter().any(Option::is_some).then_some(self.next_report);
-        [self.source.poll_timeout(), releases, keys, repair, report].into_iter().flatten().min()
+        let mut due = earlier(self.source.poll_timeout(), report);
+        due = earlier(due, self.missing.poll_timeout(self.rtt));
+        for (index, stream) in self.streams.iter().enumerate() {
+            due = earlier(due, stream.keys.due);
+            if !stream.assembly.is_empty() {
+                due = earlier(due, self.next_release(index));
+            }
+        }
+        due
+    }
+
+    /// True where a report or a request is due, the controller's own apart.
+    pub(super) fn has_requests(&self, now: Timestamp) -> bool {
+        let wants_key = |stream: &StreamState| stream.keys.due.is_some_and(|due| due <= now);
+        self.next_report <= now || !self.asked.is_empty() || self.streams.iter().any(wants_key)
     }
 
     /// The receiver report is due, and when it will be next.

@@ -6,7 +6,7 @@ use super::pacer::Pacer;
 use super::queue::Queued;
 use crate::config::FeedbackFormat;
 use crate::frame::FrameKind;
-use crate::message::{ControlData, Message, RtpPacket, Transmit, payload_type};
+use crate::message::{ControlData, Departing, Message, RtpPacket, payload_type};
 use crate::payload::Payload;
 use crate::source::SourceId;
 use seaway_control::{
@@ -75,8 +75,15 @@ impl Sender {
             let (lane, departure) = busy.unwrap_or((Lane(0), Departure::Padding));
             return Some(Planned { due, lane, departure });
         }
-        let planned = |lane| self.departure(lane).map(|(due, departure)| Planned { due, lane, departure });
-        self.lanes().filter_map(planned).min_by_key(|planned| (planned.due, planned.lane))
+        let mut first: Option<Planned> = None;
+        for lane in self.lanes() {
+            if let Some((due, departure)) = self.departure(lane)
+                && first.as_ref().is_none_or(|first| due < first.due)
+            {
+                first = Some(Planned { due, lane, departure });
+            }
+        }
+        first
     }
 
     pub(super) fn begin_probe(&mut self, now: Timestamp) {
@@ -84,7 +91,7 @@ impl Sender {
             return;
         }
         let Some(probe) = self.controller.poll_probe(now) else { return };
-        self.plan = None;
+        self.plan.is_valid = false;
         self.probe = Some(ActiveProbe {
             id: probe.id,
             allowance: Allowance::paced(probe.rate),
@@ -94,19 +101,29 @@ impl Sender {
         });
     }
 
-    pub(super) fn depart(&mut self, now: Timestamp, planned: Planned) -> Option<Transmit> {
+    /// Writes what was planned; `None` where it is there no more.
+    pub(super) fn depart(
+        &mut self,
+        now: Timestamp,
+        planned: Planned,
+        message: &mut Message,
+    ) -> Option<Departing> {
         let Planned { lane, departure, .. } = planned;
-        self.plan = None;
+        self.plan.is_valid = false;
         let (packet, source, content) = match departure {
             Departure::Repair(id) => self.repair_packet(lane, id)?,
             Departure::Media => {
                 let queued = self.queue.pop(lane)?;
                 self.media_packet(lane, queued)
             }
-            Departure::Filling => self.filling_packet(lane),
+            Departure::Filling => {
+                let (source, content) = self.fill(lane, message.rtp_mut());
+                return Some(self.dispatch(now, lane, source, content, message.rtp_mut()));
+            }
             Departure::Padding => self.padding_packet(lane),
         };
-        Some(self.dispatch(now, lane, source, content, packet))
+        *message = Message::Rtp(packet);
+        Some(self.dispatch(now, lane, source, content, message.rtp_mut()))
     }
 
     fn blank(&mut self, source: SourceId) -> RtpPacket {
@@ -171,14 +188,22 @@ impl Sender {
     }
 
     /// A whole packet of what an endless source sends. On the wire it is padding: nobody puts it together.
-    fn filling_packet(&mut self, lane: Lane) -> (RtpPacket, SourceId, Content) {
+    fn fill(&mut self, lane: Lane, packet: &mut RtpPacket) -> (SourceId, Content) {
         let stream = StreamId(0);
         let source = SourceId { stream, lane, repair: true };
         let transport_wide = self.config.feedback == FeedbackFormat::Twcc;
         let header = RtpPacket::header_len(self.tagged, false, transport_wide);
         let payload = self.room().saturating_sub(header).max(1);
-        let packet = RtpPacket { payload: Payload::zeros(payload), ..self.blank(source) };
-        (packet, source, Content::Media(stream))
+        let sequence = self.history.next_in_source(source, self.config.initial_sequence);
+        // Field by field, in the memory of an older one: this is the hot path of bulk data.
+        packet.marker = false;
+        packet.payload_type = payload_type::PADDING;
+        packet.sequence_number = sequence as u16;
+        packet.timestamp = 0;
+        packet.ssrc = source.ssrc(self.config.session);
+        packet.marking = None;
+        packet.payload.set_zeros(u32::try_from(payload).unwrap_or(u32::MAX));
+        (source, Content::Media(stream))
     }
 
     /// Stamps a packet, notes its departure everywhere and gives it out.
@@ -188,8 +213,8 @@ impl Sender {
         lane: Lane,
         source: SourceId,
         content: Content,
-        mut packet: RtpPacket,
-    ) -> Transmit {
+        packet: &mut RtpPacket,
+    ) -> Departing {
         let sequence = self.history.next_in_lane(lane);
         let id = self.history.next_id();
         packet.transport_sequence = (self.config.feedback == FeedbackFormat::Twcc).then_some(id.0 as u16);
@@ -219,7 +244,7 @@ impl Sender {
         let stored = stored.then(|| Stored { packet: packet.clone(), repeats: 0 });
         sent.size = self.size_of(packet.wire_len());
         self.note_departure(now, sent, source, written, stored);
-        Transmit { size: sent.size, ecn, lane, message: Message::Rtp(packet) }
+        Departing { size: sent.size, ecn, lane }
     }
 
     fn note_departure(

@@ -136,7 +136,7 @@ impl Sender {
             self.statistics.refused.strangers += 1;
             return;
         };
-        self.plan = None;
+        self.plan.is_valid = false;
         self.evidence.arrived = received.at.min(now);
         let mut feedback = false;
         for packet in rtcp::packets(octets) {

@@ -11,11 +11,11 @@ mod reports;
 mod round_trip;
 
 use crate::announcement::Announcement;
-use crate::clock::MediaClock;
+use crate::clock::{MediaClock, earlier};
 use crate::config::{FeedbackFormat, Limits, QueueLimits, SenderConfig, StreamConfig};
 use crate::event::{Events, KeyFrameCause, Observer, SenderEvent};
 use crate::frame::{Frame, FrameKind};
-use crate::message::{RtpPacket, Transmit};
+use crate::message::{Departing, Message, RtpPacket, Transmit};
 use crate::packetise;
 use crate::payload::Payload;
 use crate::source::SourceId;
@@ -58,8 +58,8 @@ pub struct Sender {
     history: History,
     repairs: VecDeque<(Lane, PacketId)>,
     probe: Option<ActiveProbe>,
-    /// What is due when, as of the last input; `None`: to be worked out.
-    plan: Option<Plan>,
+    /// What is due when, where that was worked out since the last input or departure.
+    plan: Plan,
     round_trip: RoundTrip,
     pushback: Pushback,
     peer: Peer,
@@ -76,8 +76,9 @@ pub struct Sender {
 }
 
 /// What is due when. It changes with an input and with a departure, never by itself.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Plan {
+    is_valid: bool,
     /// What [`Sender::handle_timeout`] is wanted for.
     timers: Option<Timestamp>,
     departure: Option<Planned>,
@@ -145,7 +146,7 @@ impl Sender {
             history: History::new(config.feedback.has_arrivals(), config.repair.is_some()),
             repairs: VecDeque::new(),
             probe: None,
-            plan: None,
+            plan: Plan::default(),
             round_trip: RoundTrip::default(),
             pushback: Pushback::new(config.pushback.filter(|_| config.feedback.has_arrivals())),
             peer: Peer::default(),
@@ -232,7 +233,7 @@ impl Sender {
     /// # Errors
     /// A stream that is not configured, or a frame that is not in its stream's format.
     pub fn handle_frame(&mut self, now: Timestamp, frame: &Frame) -> Result<(), Error> {
-        self.plan = None;
+        self.plan.is_valid = false;
         let stream = frame.stream;
         let Some(config) = self.config.streams.get(usize::from(stream.0)) else {
             let (seen, limit) = (stream.0.into(), self.config.streams.len().saturating_sub(1) as u64);
@@ -276,10 +277,11 @@ impl Sender {
 
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
     pub fn handle_timeout(&mut self, now: Timestamp) {
-        if self.plan().timers.is_none_or(|due| now < due) {
+        self.work_out_plan();
+        if self.plan.timers.is_none_or(|due| now < due) {
             return;
         }
-        self.plan = None;
+        self.plan.is_valid = false;
         if self.controller.poll_timeout().is_some_and(|due| due <= now) {
             self.controller.handle_timeout(now);
         }
@@ -302,7 +304,7 @@ impl Sender {
 
     /// The range of the rate changed.
     pub fn on_limits(&mut self, now: Timestamp, limits: Limits) {
-        self.plan = None;
+        self.plan.is_valid = false;
         self.config.limits = limits;
         let Limits { min, start, max } = limits;
         self.controller.on_signal(now, LocalSignal::Limits { min, start, max });
@@ -335,7 +337,7 @@ impl Sender {
     /// # Errors
     /// A controller or an option that does not exist: nothing changes then.
     pub fn on_control(&mut self, now: Timestamp, control: ControlSpec) -> Result<(), SpecError> {
-        self.plan = None;
+        self.plan.is_valid = false;
         let (controller, source) = registry::build(&control, setting(&self.config))?;
         self.tagged = writes_tags(&controller, now);
         self.config.control = control;
@@ -355,18 +357,22 @@ impl Sender {
 
     /// The packet that leaves now.
     pub fn poll_transmit(&mut self, now: Timestamp) -> Option<Transmit> {
-        if let Some(transmit) = self.poll_report(now) {
-            return Some(transmit);
+        let mut message = Message::default();
+        let Departing { size, ecn, lane } = self.poll_transmit_into(now, &mut message)?;
+        Some(Transmit { size, ecn, lane, message })
+    }
+
+    /// The packet that leaves now, its content written over an older message.
+    pub fn poll_transmit_into(&mut self, now: Timestamp, message: &mut Message) -> Option<Departing> {
+        if self.reports.is_due(now) {
+            return Some(self.report(now, message));
         }
-        self.drop_stale(now);
-        self.begin_probe(now);
         loop {
-            let plan = self.plan();
-            self.plan = Some(plan);
-            let planned = plan.departure.filter(|planned| planned.due <= now)?;
+            self.settle(now);
+            let planned = self.plan.departure.filter(|planned| planned.due <= now)?;
             // Nothing departs where what was asked for is forgotten by now.
-            if let Some(transmit) = self.depart(now, planned) {
-                return Some(transmit);
+            if let Some(departing) = self.depart(now, planned, message) {
+                return Some(departing);
             }
         }
     }
@@ -379,25 +385,42 @@ impl Sender {
     /// When the sender wants to be woken, by [`handle_timeout`](Self::handle_timeout) and then by
     /// [`poll_transmit`](Self::poll_transmit).
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let plan = self.plan();
-        [plan.timers, plan.departure.map(|planned| planned.due), self.reports.due()]
-            .into_iter()
-            .flatten()
-            .min()
+        let (timers, departure) = match &self.plan {
+            Plan { is_valid: true, timers, departure } => {
+                (*timers, departure.as_ref().map(|planned| planned.due))
+            }
+            _ => (self.timers(), self.work_out_departure().map(|planned| planned.due)),
+        };
+        earlier(earlier(timers, departure), self.reports.due())
     }
 
-    fn plan(&self) -> Plan {
-        self.plan.unwrap_or_else(|| Plan { timers: self.timers(), departure: self.work_out_departure() })
+    /// Works out what is due when, after what is too old is dropped and what the controller wants to probe is begun.
+    fn settle(&mut self, now: Timestamp) {
+        if self.plan.is_valid && self.plan.timers.is_none_or(|due| now < due) {
+            return;
+        }
+        self.drop_stale(now);
+        self.begin_probe(now);
+        self.work_out_plan();
+    }
+
+    fn work_out_plan(&mut self) {
+        if !self.plan.is_valid {
+            self.plan.timers = self.timers();
+            self.plan.departure = self.work_out_departure();
+            self.plan.is_valid = true;
+        }
     }
 
     fn timers(&self) -> Option<Timestamp> {
         let (controller, policy) = (self.controller.poll_timeout(), self.policy.poll_timeout());
-        let loss = self.history.next_loss(self.loss_times());
-        [controller, policy, loss, self.queue.stale_at()].into_iter().flatten().min()
+        let loss =
+            self.config.feedback.has_arrivals().then(|| self.history.next_loss(self.loss_times())).flatten();
+        earlier(earlier(controller, policy), earlier(loss, self.queue.stale_at()))
     }
 
     fn signal(&mut self, now: Timestamp, signal: LocalSignal) {
-        self.plan = None;
+        self.plan.is_valid = false;
         self.controller.on_signal(now, signal);
         self.follow_controller(now);
     }
@@ -464,7 +487,7 @@ impl Sender {
         if dropped.frames == 0 {
             return;
         }
-        self.plan = None;
+        self.plan.is_valid = false;
         self.statistics.frames.skipped += dropped.frames;
         self.statistics.frames.queued -= dropped.frames;
         self.events.push(SenderEvent::FramesDropped { frames: dropped.frames });

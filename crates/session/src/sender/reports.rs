@@ -1,7 +1,7 @@
 //! Sender reports, announcements and the goodbye: when they are due and what they say.
 
 use super::Sender;
-use crate::message::{Message, Transmit};
+use crate::message::{Departing, Message};
 use crate::source::SourceId;
 use bytes::Bytes;
 use seaway_control::{Lane, StreamId};
@@ -30,6 +30,10 @@ impl Reports {
         self.due
     }
 
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+
     /// Something changed that the receiver must know.
     pub(super) fn announce_at(&mut self, now: Timestamp) {
         self.due = self.due.map(|due| due.min(now));
@@ -44,10 +48,7 @@ impl Reports {
 
 impl Sender {
     /// The report that is due: sender report and announcement in one compound packet.
-    pub(super) fn poll_report(&mut self, now: Timestamp) -> Option<Transmit> {
-        if self.reports.due? > now {
-            return None;
-        }
+    pub(super) fn report(&mut self, now: Timestamp, message: &mut Message) -> Departing {
         let interval = if self.peer.is_present() { INTERVAL } else { UNANSWERED_INTERVAL };
         self.reports.due = (!self.reports.closing).then_some(now + interval);
         let mut octets = Vec::with_capacity(256);
@@ -58,10 +59,10 @@ impl Sender {
             let bye = Bye { ssrcs: List::from(&ssrcs[..]), reason: &[] };
             append(&mut octets, bye.buffer_len(), |buffer| bye.emit(buffer));
         }
-        let message = Message::Rtcp(Bytes::from(octets));
+        *message = Message::Rtcp(Bytes::from(octets));
         let size = self.size_of(message.wire_len());
         self.statistics.control.add(size);
-        Some(Transmit { size, ecn: Ecn::NotEct, lane: Lane(0), message })
+        Departing { size, ecn: Ecn::NotEct, lane: Lane(0) }
     }
 
     /// Counts of the whole session under the name of its first source.

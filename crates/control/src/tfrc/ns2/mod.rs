@@ -161,7 +161,8 @@ impl RateController for Ns2Tfrc {
         let allowed = self.allowed();
         let pace =
             if self.limits.max == Bitrate::ZERO { Bitrate::ZERO } else { allowed.max(self.limits.min) };
-        let factor = if allowed > Bitrate::ZERO { pace.as_bps_f64() / allowed.as_bps_f64() } else { 1.0 };
+        let is_scaled = pace != allowed && allowed > Bitrate::ZERO;
+        let factor = if is_scaled { pace.as_bps_f64() / allowed.as_bps_f64() } else { 1.0 };
         let lane = self.lanes.get(usize::from(lane.0));
         lane.map_or(Allowance::paced(Bitrate::ZERO), |lane| Allowance::paced(lane.pace(factor)))
     }

@@ -1,0 +1,137 @@
+//! Spans of time, counted in bounded memory.
+
+use crate::summary::Spread;
+use seaway_units::TimeDelta;
+
+/// So many samples are kept as they are.
+const EXACT: usize = 1024;
+/// Leading bits that are kept of each beyond: it is known to 1 part in 1024 or better, below 2 ms to a microsecond.
+const BITS: u32 = 11;
+/// Neighbouring values that are counted in one piece of memory.
+const PAGE: usize = 128;
+
+/// Samples of a span of time: their mean and maximum exactly, their percentiles as long as there are few of them
+/// exactly to a microsecond and then to 0.05 %.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    exact: Vec<u32>,
+    /// By leading bits; a page is there where something was counted in it.
+    pages: Vec<Option<Box<[u32; PAGE]>>>,
+    count: u64,
+    nanos: i128,
+    max: u32,
+}
+
+impl Samples {
+    /// Counts a span; a negative one as zero.
+    pub(crate) fn add(&mut self, span: TimeDelta) {
+        self.count += 1;
+        self.nanos += i128::from(span.as_nanos());
+        let micros = u32::try_from(span.as_micros().max(0)).unwrap_or(u32::MAX);
+        self.max = self.max.max(micros);
+        if self.pages.is_empty() {
+            self.exact.push(micros);
+            if self.exact.len() == EXACT {
+                let exact = std::mem::take(&mut self.exact);
+                exact.into_iter().for_each(|micros| self.tally(micros));
+            }
+        } else {
+            self.tally(micros);
+        }
+    }
+
+    fn tally(&mut self, micros: u32) {
+        let place = place_of(micros);
+        if self.pages.is_empty() {
+            self.pages.resize_with(place_of(u32::MAX) / PAGE + 1, || None);
+        }
+        let page = self.pages[place / PAGE].get_or_insert_with(|| Box::new([0; PAGE]));
+        page[place % PAGE] += 1;
+    }
+
+    /// What a summary says of them; `None` where there are none.
+    pub(crate) fn spread(&self) -> Option<Spread> {
+        if self.count == 0 {
+            return None;
+        }
+        let [p50, p95, p99] = self.percentiles([50, 95, 99]);
+        let (mean, max) = (self.nanos as f64 / 1e6 / self.count as f64, f64::from(self.max) / 1e3);
+        Some(Spread { mean, p50, p95, p99, max })
+    }
+
+    /// The values in milliseconds that so many in 100, ascending, do not exceed: by the nearest rank.
+    fn percentiles<const N: usize>(&self, percents: [u64; N]) -> [f64; N] {
+        let mut sorted = self.exact.clone();
+        sorted.sort_unstable();
+        let exact = sorted.into_iter().map(|micros| (f64::from(micros), 1));
+        let pages = self.pages.iter().enumerate().filter_map(|(index, page)| Some((index, page.as_ref()?)));
+        let tallied = pages.flat_map(|(index, page)| {
+            let value = move |offset| middle_of(index * PAGE + offset).min(f64::from(self.max));
+            page.iter().enumerate().map(move |(offset, count)| (value(offset), u64::from(*count)))
+        });
+        let mut values = exact.chain(tallied);
+        let (mut passed, mut value) = (0, 0.0);
+        percents.map(|percent| {
+            let rank = (percent * self.count).div_ceil(100).max(1);
+            while passed < rank
+                && let Some((next, count)) = values.next()
+            {
+                passed += count;
+                value = next;
+            }
+            value / 1e3
+        })
+    }
+}
+
+/// Where a value is counted: as a number with [`BITS`] bits of mantissa.
+const fn place_of(micros: u32) -> usize {
+    let shift = (u32::BITS - micros.leading_zeros()).saturating_sub(BITS);
+    ((shift as usize) << (BITS - 1)) + (micros >> shift) as usize
+}
+
+/// The middle of the values that are counted there.
+fn middle_of(place: usize) -> f64 {
+    let shift = (place >> (BITS - 1)).saturating_sub(1);
+    let mantissa = place - (shift << (BITS - 1));
+    (mantissa as f64 + 0.5) * (1u64 << shift) as f64 - 0.5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use seaway_quality::statistics::Distribution;
+
+    #[test]
+    fn every_value_has_its_place() {
+        for micros in
+            (0..100_000).chain((17..32).flat_map(|bit| (1 << bit) - 3..=(1 << bit) + 3)).chain([u32::MAX])
+        {
+            let error = (middle_of(place_of(micros)) - f64::from(micros)).abs();
+            assert!(error <= f64::from(micros) / 2048.0, "{micros}: {error}");
+            assert!(place_of(micros) <= place_of(micros.saturating_add(1)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_those_of_the_values(
+            few in prop::collection::vec(0..3_000_000u32, 1..50),
+            times in prop::sample::select(vec![1, 40]),
+        ) {
+            let mut samples = Samples::default();
+            let mut millis = Vec::new();
+            for micros in few.iter().flat_map(|micros| std::iter::repeat_n(*micros, times)) {
+                samples.add(TimeDelta::from_micros(micros.into()));
+                millis.push(f64::from(micros) / 1e3);
+            }
+            let expected = Distribution::of(&mut millis).unwrap();
+            let found = samples.spread().unwrap();
+            let near = |a: f64, b: f64| (a - b).abs() <= 5e-4 * b + 1e-9;
+            prop_assert!(near(found.p50, expected.p50) && near(found.p95, expected.p95) && near(found.p99, expected.p99));
+            prop_assert_eq!(found.max, expected.max);
+            prop_assert!((found.mean - expected.mean).abs() < 1e-6);
+        }
+    }
+}
