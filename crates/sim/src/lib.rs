@@ -12,6 +12,7 @@ pub mod tcp;
 mod topology;
 pub mod traffic;
 pub mod wimax;
+pub mod wlan;
 
 pub use cell::{Addressed, Cell, CellError};
 pub use engine::{AgentId, Engine, Envelope, Observer, RouteId};

@@ -1,0 +1,649 @@
+//! The cell as a node: packets in, packets out, and the events between (sheet `wlan`, 4).
+
+use crate::cell::{Addressed, Cell, CellError};
+use crate::wlan::adapt::Adaptation;
+use crate::wlan::agenda::{Agenda, Event};
+use crate::wlan::backoff::Backoff;
+use crate::wlan::config::{AccessCategory, Position, RateChoice, WlanConfig};
+use crate::wlan::exchange::Exchange;
+use crate::wlan::medium::{DeviceId, Frame, Medium, ModeId, PpduId};
+use crate::wlan::mode::{Mode, Nanos, octets};
+use crate::wlan::queue::{Discarded, Lane, MacQueue};
+use crate::wlan::station::Association;
+use crate::wlan::statistics::{AirMeter, AirStatistics, LaneMeter};
+use crate::wlan::timing::{Access, NOTICE, Timing, lowest_mode};
+use seaway_link::{DropCause, Dropped, LinkStatistics, Node, Packet, Port, RandomStream};
+use seaway_units::{Bitrate, Timestamp};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// One 802.11 cell: an access point, its stations and the air between them. Port 0 is the access point's, port *i* the
+/// *i*-th station's.
+///
+/// It is the model of ns-3.37 with one event where something begins or ends in the air. Left out: power save,
+/// fragmentation, A-MSDU, multi-user frames, the exchange that sets up block acknowledgement (it is set up from the
+/// start), frames of association (a station is associated while it hears beacons) and propagation delay.
+#[derive(Debug)]
+pub struct Wlan<P> {
+    pub(crate) config: WlanConfig,
+    pub(crate) timing: Timing,
+    pub(crate) medium: Medium,
+    pub(crate) modes: Modes,
+    pub(crate) devices: Vec<Device>,
+    pub(crate) contenders: Vec<Contender<P>>,
+    /// When each contender may send; `Nanos::MAX`: not now.
+    dues: Vec<Nanos>,
+    pub(crate) agenda: Agenda,
+    pub(crate) association: Association,
+    pub(crate) air: AirMeter,
+    /// Two a station: what goes down to it, what comes up from it.
+    meters: Vec<LaneMeter>,
+    pub(crate) out: VecDeque<(Port, Packet<P>)>,
+    dropped: VecDeque<Dropped<P>>,
+    /// Octets of the subframes of the PPDU that is being built.
+    pub(crate) sizes: Vec<u32>,
+    /// Packets on their way to [`Wlan::deliver`].
+    pub(crate) ready: Vec<Packet<P>>,
+    /// Contention categories that are in use, highest first.
+    categories: Vec<AccessCategory>,
+    pub(crate) now: Nanos,
+}
+
+/// Which of the medium's modes are for what.
+#[derive(Debug, Clone)]
+pub(crate) struct Modes {
+    /// Of beacons.
+    pub(crate) lowest: ModeId,
+    /// Of RTS frames.
+    pub(crate) control: ModeId,
+    /// Of the answer to each mode.
+    pub(crate) response: Vec<ModeId>,
+    /// Those that data may take.
+    pub(crate) data: Range<ModeId>,
+}
+
+/// An access point or a station.
+#[derive(Debug)]
+pub(crate) struct Device {
+    /// Its queues, highest priority first; the access point's first is that of beacons.
+    pub(crate) contenders: Range<usize>,
+    pub(crate) luck: RandomStream,
+    pub(crate) tx_end: Nanos,
+    pub(crate) rx_end: Nanos,
+    pub(crate) rx_failed: bool,
+    pub(crate) busy_end: Nanos,
+    pub(crate) nav: Nanos,
+    pub(crate) timeout_end: Nanos,
+    pub(crate) exchange: Option<Exchange>,
+    pub(crate) reply: Option<Reply>,
+    /// It has got something of the A-MPDU that it follows.
+    pub(crate) got: bool,
+}
+
+/// What a device answers SIFS later.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reply {
+    pub(crate) to: DeviceId,
+    pub(crate) frame: Frame,
+    pub(crate) mode: ModeId,
+    /// Until when the exchange it belongs to lasts; zero: with the reply.
+    pub(crate) reserved: Nanos,
+}
+
+/// One queue of one device, and its contention.
+#[derive(Debug)]
+pub(crate) struct Contender<P> {
+    pub(crate) device: DeviceId,
+    pub(crate) backoff: Backoff,
+    pub(crate) queue: MacQueue<P>,
+    /// Failures in a row (3.7, rule 2), of short frames and of long ones.
+    pub(crate) short_failures: u32,
+    pub(crate) long_failures: u32,
+    /// A beacon waits; of the access point's first contender.
+    pub(crate) beacon: bool,
+}
+
+impl<P> Contender<P> {
+    fn has_work(&self) -> bool {
+        self.beacon || self.queue.has_work()
+    }
+}
+
+impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
+    /// The cell called `name`. Each device draws from the stream `name/device` of the run's `seed`.
+    ///
+    /// # Errors
+    /// As [`WlanConfig::check`].
+    pub fn new(config: WlanConfig, seed: u64, name: &str) -> Result<Self, CellError> {
+        config.check()?;
+        let timing = Timing::new(config.standard, config.band);
+        let (modes, list) = Modes::of(&config)?;
+        let places: Vec<Position> =
+            std::iter::once(&config.ap).chain(&config.stations).map(|(_, at)| *at).collect();
+        let medium = Medium::new(&config, &places, list);
+        let mut categories: Vec<AccessCategory> =
+            config.categories.iter().map(|&(_, category)| category).collect();
+        categories.push(AccessCategory::BestEffort);
+        categories.sort_unstable();
+        categories.dedup();
+        if !config.standard.is_qos() {
+            categories = vec![AccessCategory::BestEffort];
+        }
+        let names: Vec<String> =
+            std::iter::once(&config.ap).chain(&config.stations).map(|(name, _)| name.clone()).collect();
+        let association = Association::new(&medium, modes.lowest, places.len());
+        let mut cell = Self {
+            timing,
+            medium,
+            modes,
+            devices: Vec::new(),
+            contenders: Vec::new(),
+            dues: Vec::new(),
+            agenda: Agenda::default(),
+            association,
+            air: AirMeter::default(),
+            meters: vec![LaneMeter::default(); 2 * (places.len() - 1)],
+            out: VecDeque::new(),
+            dropped: VecDeque::new(),
+            sizes: Vec::with_capacity(64),
+            ready: Vec::new(),
+            categories,
+            now: 0,
+            config,
+        };
+        for (device, device_name) in names.iter().enumerate() {
+            cell.add_device(device, RandomStream::new(seed, &format!("{name}/{device_name}")));
+        }
+        let interval = cell.config.beacon_interval.as_nanos() as f64;
+        let first = cell.devices[0].luck.uniform_between(0.0, interval) as Nanos;
+        cell.agenda.put(first, Event::Beacon);
+        for device in 0..cell.devices.len() {
+            cell.resume(device);
+        }
+        Ok(cell)
+    }
+
+    fn add_device(&mut self, device: DeviceId, luck: RandomStream) {
+        let first = self.contenders.len();
+        if device == 0 {
+            self.add_contender(device, Access::BEACON);
+        }
+        for category in self.categories.clone() {
+            self.add_contender(device, Access::data(self.config.standard, category));
+        }
+        self.devices.push(Device {
+            contenders: first..self.contenders.len(),
+            luck,
+            tx_end: 0,
+            rx_end: 0,
+            rx_failed: false,
+            busy_end: 0,
+            nav: 0,
+            timeout_end: 0,
+            exchange: None,
+            reply: None,
+            got: false,
+        });
+    }
+
+    fn add_contender(&mut self, device: DeviceId, access: Access) {
+        let config = &self.config;
+        let lifetime = config.queue_time.map_or(Nanos::MAX, |time| time.as_nanos() as Nanos);
+        let mut queue = MacQueue::new(config.queue_packets, lifetime, config.schedule);
+        let peers = match device {
+            0 if access == Access::BEACON => 0..0,
+            0 => 1..self.config.stations.len() + 1,
+            _ => 0..1,
+        };
+        for peer in peers {
+            let adaptation = Adaptation::Fixed(self.modes.constant(&self.config, &self.medium, device, peer));
+            queue.lanes.push(Lane::new(peer, adaptation));
+        }
+        let backoff = Backoff::new(access, &self.timing);
+        self.contenders.push(Contender {
+            device,
+            backoff,
+            queue,
+            short_failures: 0,
+            long_failures: 0,
+            beacon: false,
+        });
+        self.dues.push(Nanos::MAX);
+    }
+
+    /// What happened in the air since the last restart.
+    pub fn air(&self) -> AirStatistics {
+        self.air.statistics(self.now)
+    }
+
+    /// Does all that is due up to `now`, each at its own instant.
+    fn advance(&mut self, now: Nanos) {
+        loop {
+            let (due, contender) = self.next_access();
+            let next = self.agenda.next();
+            if next.min(due) > now {
+                break;
+            }
+            if next <= due {
+                let Some((at, event)) = self.agenda.take() else { break };
+                self.now = at;
+                self.handle(event);
+            } else {
+                self.now = due;
+                self.access(contender);
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn next_access(&self) -> (Nanos, usize) {
+        let mut best = (Nanos::MAX, 0);
+        for (contender, &due) in self.dues.iter().enumerate() {
+            if due < best.0 {
+                best = (due, contender);
+            }
+        }
+        best
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::End(ppdu) => self.end(ppdu),
+            Event::Subframe(ppdu, index) => self.subframe(ppdu, index),
+            Event::Reply(device) => self.answer(device),
+            Event::Continue(device) => self.carry_on(device),
+            Event::Timeout(device) => self.miss(device),
+            Event::Unreserve(device, made) => self.unreserve(device, made),
+            Event::Beacon => self.beacon_is_due(),
+        }
+    }
+
+    /// Puts a PPDU of the subframes in `self.sizes` on the air. `reserved` says, given its end, until when bystanders
+    /// keep quiet.
+    pub(crate) fn transmit(
+        &mut self,
+        (sender, to, frame, mode): (DeviceId, Option<DeviceId>, Frame, ModeId),
+        reserved: impl Fn(Nanos) -> Nanos,
+    ) -> Nanos {
+        let octets: u64 = self.sizes.iter().map(|&size| u64::from(size)).sum();
+        let now = self.now;
+        let end = now + self.duration(mode, octets);
+        let sizes = std::mem::take(&mut self.sizes);
+        let (contenders, dues, devices) = (&mut self.contenders, &mut self.dues, &self.devices);
+        let reserved = reserved(end);
+        let ppdu = self.medium.begin(now, (sender, to, frame, mode), (end, reserved), &sizes, |device| {
+            let noticed = now + NOTICE;
+            for index in devices[device].contenders.clone() {
+                // What is due before it notices is sent all the same, and collides.
+                if dues[index] >= noticed {
+                    contenders[index].backoff.freeze(noticed);
+                    dues[index] = Nanos::MAX;
+                }
+            }
+        });
+        for index in devices[sender].contenders.clone() {
+            contenders[index].backoff.freeze(now);
+            dues[index] = Nanos::MAX;
+        }
+        self.sizes = sizes;
+        self.devices[sender].rx_failed = false;
+        self.agenda.put(end, Event::End(ppdu));
+        if self.sizes.len() > 1 {
+            let first = self.medium.subframe_end(self.medium.ppdu(ppdu), 0);
+            self.agenda.put(first, Event::Subframe(ppdu, 0));
+        }
+        self.air.sends(now, end);
+        end
+    }
+
+    pub(crate) fn duration(&self, mode: ModeId, octets: u64) -> Nanos {
+        let mode = &self.medium.modes[usize::from(mode)];
+        mode.duration(octets) + if mode.streams > 0 { mode.extension(self.config.band) } else { 0 }
+    }
+
+    /// A subframe that is not the last has ended.
+    fn subframe(&mut self, ppdu: PpduId, index: u16) {
+        let now = self.now;
+        let place = usize::from(index);
+        let Some(to) = self.medium.ppdu(ppdu).to else { return };
+        if self.medium.locked(to, now) == Some(ppdu) {
+            let device = &mut self.devices[to];
+            if index == 0 {
+                device.got = false;
+            }
+            if self.medium.gets(to, ppdu, place, &mut device.luck) {
+                device.got = true;
+                self.arrive(ppdu, place);
+            }
+        }
+        let sent = self.medium.ppdu(ppdu);
+        if place + 2 < sent.subframes() {
+            let next = self.medium.subframe_end(sent, place + 1);
+            self.agenda.put(next, Event::Subframe(ppdu, index + 1));
+        }
+    }
+
+    /// A PPDU ends: whoever follows it makes something of it, and the medium may be free.
+    fn end(&mut self, ppdu: PpduId) {
+        let now = self.now;
+        let sent = self.medium.ppdu(ppdu);
+        let (sender, to, frame, reserved) = (sent.sender, sent.to, sent.frame, sent.reserved);
+        let subframes = sent.subframes();
+        let mut heard_by = None;
+        for device in 0..self.devices.len() {
+            if device == sender || self.medium.locked(device, now) != Some(ppdu) {
+                continue;
+            }
+            let ok = if to == Some(device) && subframes > 1 {
+                let state = &mut self.devices[device];
+                let last = self.medium.gets(device, ppdu, subframes - 1, &mut state.luck);
+                state.got |= last;
+                let got = state.got;
+                if last {
+                    self.arrive(ppdu, subframes - 1);
+                }
+                got
+            } else {
+                self.medium.gets_any(device, ppdu, &mut self.devices[device].luck)
+            };
+            let state = &mut self.devices[device];
+            state.rx_end = now;
+            state.rx_failed = !ok;
+            if frame == Frame::Beacon {
+                self.association.hears(device, ok);
+            } else if ok && to == Some(device) {
+                heard_by = Some(device);
+            } else if ok && reserved > state.nav {
+                state.nav = reserved;
+                if frame == Frame::Rts {
+                    self.expect_use(device);
+                }
+            }
+        }
+        self.close(ppdu, sender);
+        if let Some(device) = heard_by {
+            if subframes == 1 && matches!(frame, Frame::Data { .. }) {
+                self.arrive(ppdu, 0);
+            }
+            self.understood(device, ppdu);
+        }
+        self.sent(sender, frame);
+        self.release();
+    }
+
+    /// Takes a PPDU off the air.
+    fn close(&mut self, ppdu: PpduId, sender: DeviceId) {
+        let now = self.now;
+        for (device, state) in self.devices.iter_mut().enumerate() {
+            if self.medium.is_busy(device) {
+                // Moved on as long as it stays busy.
+                state.busy_end = now;
+            }
+        }
+        self.medium.end(ppdu);
+        self.devices[sender].tx_end = now;
+    }
+
+    /// Lets those count again for whom the medium is free now.
+    fn release(&mut self) {
+        for device in 0..self.devices.len() {
+            if self.devices[device].busy_end == self.now && !self.medium.is_busy(device) {
+                self.resume(device);
+            }
+        }
+    }
+
+    /// Counting may go on for the queues of a device whose medium is free.
+    pub(crate) fn resume(&mut self, device: DeviceId) {
+        let state = &self.devices[device];
+        let eifs = if state.rx_failed { self.timing.eifs } else { 0 };
+        let last =
+            (state.rx_end + eifs).max(state.tx_end).max(state.busy_end).max(state.nav).max(state.timeout_end);
+        for index in state.contenders.clone() {
+            self.contenders[index].backoff.resume(last + self.timing.sifs);
+            self.refresh(index);
+        }
+    }
+
+    /// Notes anew when a contender may send.
+    pub(crate) fn refresh(&mut self, index: usize) {
+        let contender = &self.contenders[index];
+        let due = if contender.has_work() { contender.backoff.due() } else { None };
+        self.dues[index] = due.unwrap_or(Nanos::MAX);
+    }
+
+    /// Other queues of a device whose turn it is at the same instant lose to the first (3.2, rule 8).
+    pub(crate) fn losers(&self, winner: usize) -> Range<usize> {
+        winner + 1..self.devices[self.contenders[winner].device].contenders.end
+    }
+
+    pub(crate) fn is_due(&self, index: usize) -> bool {
+        self.dues[index] <= self.now
+    }
+
+    /// The books of what one device sends another.
+    pub(crate) fn meter(&mut self, from: DeviceId, to: DeviceId) -> &mut LaneMeter {
+        &mut self.meters[lane_number(from, to)]
+    }
+
+    /// A packet goes into a queue of `device`, for `to`.
+    pub(crate) fn enqueue(&mut self, device: DeviceId, to: DeviceId, packet: Packet<P>) {
+        self.meter(device, to).arrive(packet.size);
+        if !self.association.carries(device, to) {
+            self.meter(device, to).lose();
+            self.drop(DropCause::Mac, packet);
+            return;
+        }
+        let index = self.contender_of(device, packet.flow);
+        let had_work = self.dues[index] < Nanos::MAX
+            || self.contenders[index].has_work()
+            || self.is_engaged(device, index);
+        if self.contenders[index].queue.is_full() {
+            self.expire(index);
+        }
+        let contender = &mut self.contenders[index];
+        if contender.queue.is_full() {
+            self.meter(device, to).drop_full();
+            self.drop(DropCause::Tail, packet);
+            return;
+        }
+        let octets = octets::mpdu(packet.size.as_bytes() as u32, self.config.standard.is_qos());
+        let lane = if device == 0 { to - 1 } else { 0 };
+        contender.queue.push(lane, self.now, octets, packet);
+        let now = self.now;
+        self.meter(device, to).push(now, octets);
+        if !had_work {
+            self.request(index);
+        }
+    }
+
+    fn contender_of(&self, device: DeviceId, flow: u32) -> usize {
+        let known = self.config.categories.iter().find(|&&(known, _)| known == flow);
+        let category = known.map_or(AccessCategory::BestEffort, |&(_, category)| category);
+        let place = self.categories.iter().position(|&known| known == category).unwrap_or(0);
+        self.devices[device].contenders.start + usize::from(device == 0) + place
+    }
+
+    /// The contender has an exchange under way.
+    fn is_engaged(&self, device: DeviceId, index: usize) -> bool {
+        self.devices[device].exchange.as_ref().is_some_and(|exchange| exchange.contender == index)
+    }
+
+    /// An idle queue wants to send.
+    fn request(&mut self, index: usize) {
+        let contender = &mut self.contenders[index];
+        let device = &mut self.devices[contender.device];
+        contender.backoff.request(self.now, device.nav > self.now, &mut device.luck);
+        self.refresh(index);
+    }
+
+    /// Gives up what is too old.
+    pub(crate) fn expire(&mut self, index: usize) {
+        while let Some((lane, discarded)) = self.contenders[index].queue.expire(self.now) {
+            self.discard(index, lane, discarded);
+        }
+    }
+
+    /// What left a queue without an acknowledgement (3.7, rule 4).
+    pub(crate) fn discard(&mut self, index: usize, lane: usize, discarded: Discarded<P>) {
+        let contender = &mut self.contenders[index];
+        if discarded.was_sent && contender.backoff.access.is_qos {
+            contender.queue.request(lane, false, false);
+        }
+        let (device, to, now) = (contender.device, contender.queue.lanes[lane].to, self.now);
+        let meter = self.meter(device, to);
+        meter.pop(now, 1, u64::from(discarded.octets));
+        let Some(packet) = discarded.packet else { return };
+        if discarded.was_sent {
+            meter.lose();
+            self.drop(DropCause::Mac, packet);
+        } else {
+            meter.drop_old();
+            self.drop(DropCause::Age, packet);
+        }
+    }
+
+    fn drop(&mut self, cause: DropCause, packet: Packet<P>) {
+        self.dropped.push_back(Dropped { at: Timestamp::from_nanos(self.now), cause, packet });
+    }
+
+    /// A packet has come from one device to another: to its end, or to the access point on its way to another station.
+    pub(crate) fn deliver(&mut self, from: DeviceId, device: DeviceId, packet: Packet<P>) {
+        self.meter(from, device).deliver(packet.size);
+        let port = packet.payload.leave_by();
+        if device == 0 && port.0 != 0 {
+            self.enqueue(0, usize::from(port.0), packet);
+            return;
+        }
+        self.out.push_back((port, packet));
+    }
+
+    fn beacon_is_due(&mut self) {
+        let interval = self.config.beacon_interval.as_nanos() as Nanos;
+        self.agenda.put(self.now + interval, Event::Beacon);
+        if !std::mem::replace(&mut self.contenders[0].beacon, true) {
+            self.request(0);
+        }
+    }
+}
+
+impl Modes {
+    /// The modes of a cell, and the list of the medium.
+    fn of(config: &WlanConfig) -> Result<(Self, Vec<Mode>), CellError> {
+        let mut list = match config.choice {
+            RateChoice::Constant => vec![config.data_mode()?],
+            RateChoice::Ideal | RateChoice::Minstrel => config.all_modes(),
+        };
+        let data = 0..list.len() as ModeId;
+        let place = |list: &mut Vec<Mode>, mode: Mode| {
+            let known = list.iter().position(|&known| known == mode);
+            known.unwrap_or_else(|| {
+                list.push(mode);
+                list.len() - 1
+            }) as ModeId
+        };
+        let lowest = place(&mut list, lowest_mode(config.band));
+        let answers: Vec<Mode> = list.iter().map(|mode| mode.response(config.short_preamble)).collect();
+        let mut response: Vec<ModeId> = answers.iter().map(|answer| place(&mut list, *answer)).collect();
+        // What answers is not answered.
+        response.resize(list.len(), lowest);
+        let control = match config.standard {
+            crate::wlan::Standard::B => lowest,
+            _ => place(&mut list, Mode::legacy(6_000_000)?),
+        };
+        let answer = list[usize::from(control)].response(config.short_preamble);
+        let answer = place(&mut list, answer);
+        response.resize(list.len(), lowest);
+        response[usize::from(control)] = answer;
+        Ok((Self { lowest, control, response, data }, list))
+    }
+
+    /// The mode of data from one device to another without adaptation by trial (5).
+    fn constant(&self, config: &WlanConfig, medium: &Medium, from: DeviceId, to: DeviceId) -> ModeId {
+        /// One frame of 1500 octets in a thousand is lost.
+        const BOUND: f64 = 1e-3;
+        match config.choice {
+            RateChoice::Constant | RateChoice::Minstrel => self.data.start,
+            RateChoice::Ideal => {
+                let good = |mode: &ModeId| medium.frame_error(from, to, *mode, 1_500.0) <= BOUND;
+                self.data.clone().rev().find(good).unwrap_or(self.data.start)
+            }
+        }
+    }
+}
+
+impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wlan<P> {
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>) {
+        self.dropped.clear();
+        self.advance(now.as_nanos());
+        let device = usize::from(port.0);
+        let to = packet.payload.leave_by();
+        debug_assert!(device < self.devices.len() && usize::from(to.0) < self.devices.len());
+        // Stations reach each other through the access point.
+        let next = if device == 0 { usize::from(to.0) } else { 0 };
+        self.enqueue(device, next, packet);
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.dropped.clear();
+        self.advance(now.as_nanos());
+    }
+
+    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<P>)> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        let next = self.agenda.next().min(self.next_access().0);
+        (next < Nanos::MAX).then(|| Timestamp::from_nanos(next))
+    }
+
+    fn poll_dropped(&mut self) -> Option<Dropped<P>> {
+        self.dropped.pop_front()
+    }
+}
+
+impl<P: Addressed + std::fmt::Debug + Send> Cell<P> for Wlan<P> {
+    fn queue_names(&self) -> Vec<String> {
+        self.config.queue_names()
+    }
+
+    fn statistics(&self, queue: usize, now: Timestamp) -> LinkStatistics {
+        self.meters[queue].statistics(now.as_nanos().max(self.now), self.inside(queue))
+    }
+
+    fn restart_statistics(&mut self, now: Timestamp) {
+        self.advance(now.as_nanos());
+        for queue in 0..self.meters.len() {
+            let inside = self.inside(queue);
+            self.meters[queue].restart(self.now, inside);
+        }
+        self.air.restart(self.now);
+    }
+
+    fn waiting(&self, queue: usize) -> u64 {
+        self.meters[queue].waiting()
+    }
+
+    fn rate(&self, _queue: usize) -> Bitrate {
+        let data = &self.medium.modes[usize::from(self.modes.data.start)..usize::from(self.modes.data.end)];
+        Bitrate::from_bps(data.last().map_or(0, |mode| mode.rate))
+    }
+}
+
+impl<P> Wlan<P> {
+    /// Packets of a queue that have neither arrived nor been dropped: waiting, in the air, or with a receiver that waits
+    /// for an earlier one.
+    fn inside(&self, queue: usize) -> u64 {
+        let lanes = self.contenders.iter().flat_map(|contender| {
+            let lanes = contender.queue.lanes.iter();
+            lanes.filter(move |lane| lane_number(contender.device, lane.to) == queue)
+        });
+        lanes.map(|lane| lane.owned() + lane.peer.len() as u64).sum()
+    }
+}
+
+/// The number of the queue between two devices, as [`WlanConfig::queue_names`] counts them.
+const fn lane_number(from: DeviceId, to: DeviceId) -> usize {
+    if from == 0 { 2 * (to - 1) } else { 2 * (from - 1) + 1 }
+}

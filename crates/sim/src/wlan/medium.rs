@@ -1,0 +1,590 @@
+//! The air: who hears whom how well, what is being sent, and what a receiver makes of it (sheet `wlan`, 2.4 to 2.6).
+
+use crate::wlan::config::WlanConfig;
+use crate::wlan::mode::{MICRO, Mode, Nanos};
+use crate::wlan::timing::NOTICE;
+use crate::wlan::{ErrorModel, Position};
+use seaway_link::RandomStream;
+
+/// The place of a device: the access point is the first.
+pub(crate) type DeviceId = usize;
+/// A PPDU in the air.
+pub(crate) type PpduId = u16;
+/// A mode of the cell.
+pub(crate) type ModeId = u16;
+
+/// A transmission.
+#[derive(Debug, Clone)]
+pub(crate) struct Ppdu {
+    pub(crate) sender: DeviceId,
+    /// Whom it is for; `None`: for all.
+    pub(crate) to: Option<DeviceId>,
+    pub(crate) frame: Frame,
+    pub(crate) mode: ModeId,
+    pub(crate) start: Nanos,
+    pub(crate) end: Nanos,
+    /// Until when a bystander that understands it keeps quiet.
+    pub(crate) reserved: Nanos,
+    /// Octets up to the end of each subframe.
+    ends: Vec<u32>,
+    /// No other PPDU was in the air so far.
+    clean: bool,
+    state: PpduState,
+}
+
+impl Ppdu {
+    pub(crate) fn subframes(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn octets(&self, index: usize) -> u32 {
+        self.ends[index] - if index == 0 { 0 } else { self.ends[index - 1] }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PpduState {
+    Free,
+    InTheAir,
+    /// Over, but something it overlapped is not.
+    Remembered,
+}
+
+/// What a PPDU is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Frame {
+    Beacon,
+    Rts,
+    Cts,
+    /// `lane` of the sender's contender: which of its queues.
+    Data {
+        contender: u16,
+        lane: u16,
+    },
+    /// A request for block acknowledgement.
+    Request {
+        contender: u16,
+        lane: u16,
+    },
+    /// Acknowledges one frame.
+    Ack,
+    /// Answers an A-MPDU or a request.
+    BlockAck,
+}
+
+/// What a receiver is doing.
+#[derive(Debug, Clone, Default)]
+struct Receiver {
+    /// The sum of all signals, in mW.
+    level: f64,
+    signals: u32,
+    sends: bool,
+    /// The PPDU it follows.
+    locked: Option<PpduId>,
+    /// Whether the header of that was understood, once known.
+    header: Option<bool>,
+    /// The strongest signal of the window that opened then.
+    window: Option<(Nanos, PpduId)>,
+}
+
+/// The air of a cell.
+#[derive(Debug, Clone)]
+pub(crate) struct Medium {
+    devices: usize,
+    pub(crate) modes: Vec<Mode>,
+    error: ErrorModel,
+    antennas: f64,
+    detects: bool,
+    noise_per_mhz: f64,
+    /// Received power in mW, sender by receiver.
+    powers: Vec<f64>,
+    /// [`Clean`] by sender, receiver and mode.
+    links: Vec<Clean>,
+    receivers: Vec<Receiver>,
+    ppdus: Vec<Ppdu>,
+    in_the_air: u32,
+    /// Above this sum a medium is busy, in mW.
+    busy_above: f64,
+    /// Below this a signal does not exist, in mW.
+    audible: f64,
+}
+
+/// What a link does to a mode while nobody else sends.
+#[derive(Debug, Clone, Copy)]
+struct Clean {
+    snr: f64,
+    /// See [`ErrorModel::log_success`], streams included.
+    octet: f64,
+    /// How likely the header is understood.
+    header: f64,
+}
+
+/// −82 dBm: a preamble below is not noticed, and the medium counts as free.
+const NOTICED: f64 = -82.0;
+/// −101 dBm over 20 MHz: what is below does not exist.
+const SENSITIVITY: f64 = -101.0;
+/// 4 dB: a preamble nearer to the noise is not noticed.
+const PREAMBLE_SNR: f64 = 2.511_886_431_509_58;
+/// 8 dB: above, headers are free of error.
+const HEADER_SNR: f64 = 6.309_573_444_801_933;
+/// Bits of the header.
+const HEADER_BITS: f64 = 24.0 + 48.0;
+/// Less likely losses are not drawn.
+const CERTAIN: f64 = -1e-12;
+
+fn milliwatts(dbm: f64) -> f64 {
+    libm::pow(10.0, dbm / 10.0)
+}
+
+impl Medium {
+    /// The air between devices at `places`; `modes` are those that are used in the cell.
+    pub(crate) fn new(config: &WlanConfig, places: &[Position], modes: Vec<Mode>) -> Self {
+        let devices = places.len();
+        let mut powers = vec![0.0; devices * devices];
+        for (from, a) in places.iter().enumerate() {
+            for (to, b) in places.iter().enumerate() {
+                let distance = a.distance(*b).max(1.0);
+                let loss = config.loss_at_1m + 10.0 * config.exponent * libm::log10(distance);
+                powers[from * devices + to] = milliwatts(config.power - loss);
+            }
+        }
+        let widened = |dbm: f64| milliwatts(dbm + 10.0 * libm::log10(f64::from(config.width.max(20)) / 20.0));
+        let audible = widened(SENSITIVITY);
+        let mut medium = Self {
+            devices,
+            modes,
+            error: config.error,
+            antennas: f64::from(config.antennas),
+            detects: config.preamble_detection,
+            noise_per_mhz: 1.3803e-23 * 290.0 * 1e6 * 1e3 * milliwatts(config.noise_figure),
+            powers,
+            links: Vec::new(),
+            receivers: vec![Receiver::default(); devices],
+            ppdus: Vec::new(),
+            in_the_air: 0,
+            busy_above: if config.preamble_detection { milliwatts(NOTICED) } else { audible },
+            audible,
+        };
+        medium.links = medium.clean_links();
+        medium
+    }
+
+    fn clean_links(&self) -> Vec<Clean> {
+        let mut links = Vec::with_capacity(self.powers.len() * self.modes.len());
+        for power in &self.powers {
+            for mode in &self.modes {
+                let snr = power / self.noise(mode);
+                let octet = self.octet(mode, snr);
+                links.push(Clean { snr, octet, header: self.header(snr) });
+            }
+        }
+        links
+    }
+
+    fn noise(&self, mode: &Mode) -> f64 {
+        self.noise_per_mhz * f64::from(mode.width)
+    }
+
+    fn power(&self, from: DeviceId, to: DeviceId) -> f64 {
+        self.powers[from * self.devices + to]
+    }
+
+    fn octet(&self, mode: &Mode, snr: f64) -> f64 {
+        let streams = f64::from(mode.streams);
+        self.error.log_success(mode, snr * self.antennas / streams) * 8.0 / streams
+    }
+
+    fn header(&self, snr: f64) -> f64 {
+        if snr > HEADER_SNR {
+            return 1.0;
+        }
+        let lowest = Mode::legacy(6_000_000).expect("a rate of 802.11a");
+        libm::exp(self.error.log_success(&lowest, snr * self.antennas) * HEADER_BITS)
+    }
+
+    fn clean(&self, from: DeviceId, to: DeviceId, mode: ModeId) -> Clean {
+        self.links[(from * self.devices + to) * self.modes.len() + usize::from(mode)]
+    }
+
+    /// The ratio of a link in `mode`, linear, while nobody else sends.
+    pub(crate) fn snr(&self, from: DeviceId, to: DeviceId, mode: ModeId) -> f64 {
+        self.clean(from, to, mode).snr
+    }
+
+    /// The probability that a frame of `octets` is lost while nobody else sends.
+    pub(crate) fn frame_error(&self, from: DeviceId, to: DeviceId, mode: ModeId, octets: f64) -> f64 {
+        -libm::expm1(self.clean(from, to, mode).octet * octets)
+    }
+
+    /// Whether `to` notices what `from` sends in `mode` while nobody else does.
+    pub(crate) fn notices(&self, from: DeviceId, to: DeviceId, mode: ModeId) -> bool {
+        let power = self.power(from, to);
+        power >= self.audible
+            && (!self.detects || (power >= self.busy_above && self.snr(from, to, mode) >= PREAMBLE_SNR))
+    }
+
+    /// The medium is busy for `device`: it sends, or hears enough.
+    pub(crate) fn is_busy(&self, device: DeviceId) -> bool {
+        let receiver = &self.receivers[device];
+        receiver.sends || receiver.level >= self.busy_above
+    }
+
+    pub(crate) fn sends(&self, device: DeviceId) -> bool {
+        self.receivers[device].sends
+    }
+
+    pub(crate) fn ppdu(&self, id: PpduId) -> &Ppdu {
+        &self.ppdus[usize::from(id)]
+    }
+
+    /// The PPDU that `device` follows at `now`.
+    pub(crate) fn locked(&mut self, device: DeviceId, now: Nanos) -> Option<PpduId> {
+        self.resolve(device, now);
+        self.receivers[device].locked
+    }
+
+    /// Whether `device` follows some PPDU or is about to.
+    pub(crate) fn listens(&self, device: DeviceId) -> bool {
+        let receiver = &self.receivers[device];
+        receiver.locked.is_some() || receiver.window.is_some()
+    }
+
+    /// A PPDU goes on the air. `sizes` are the octets of its subframes. Every device for which the medium becomes busy by
+    /// it is told to `busy`.
+    pub(crate) fn begin(
+        &mut self,
+        start: Nanos,
+        ppdu: (DeviceId, Option<DeviceId>, Frame, ModeId),
+        (end, reserved): (Nanos, Nanos),
+        sizes: &[u32],
+        mut busy: impl FnMut(DeviceId),
+    ) -> PpduId {
+        let (sender, to, frame, mode) = ppdu;
+        let id = self.vacant();
+        let clean = self.in_the_air == 0;
+        if !clean {
+            for other in &mut self.ppdus {
+                if other.state == PpduState::InTheAir {
+                    other.clean = false;
+                }
+            }
+        }
+        let slot = &mut self.ppdus[usize::from(id)];
+        let mut ends = std::mem::take(&mut slot.ends);
+        ends.clear();
+        ends.extend(sizes.iter().scan(0, |sum, size| {
+            *sum += size;
+            Some(*sum)
+        }));
+        let state = PpduState::InTheAir;
+        *slot = Ppdu { sender, to, frame, mode, start, end, reserved, ends, clean, state };
+        self.in_the_air += 1;
+        for device in 0..self.devices {
+            if device == sender {
+                let receiver = &mut self.receivers[device];
+                receiver.sends = true;
+                receiver.locked = None;
+                receiver.window = None;
+                continue;
+            }
+            let was_busy = self.is_busy(device);
+            self.add(start, device, id);
+            if !was_busy && self.is_busy(device) {
+                busy(device);
+            }
+        }
+        id
+    }
+
+    fn vacant(&mut self) -> PpduId {
+        if let Some(free) = self.ppdus.iter().position(|ppdu| ppdu.state == PpduState::Free) {
+            return free as PpduId;
+        }
+        self.ppdus.push(Ppdu {
+            sender: 0,
+            to: None,
+            frame: Frame::Beacon,
+            mode: 0,
+            start: 0,
+            end: 0,
+            reserved: 0,
+            ends: Vec::with_capacity(64),
+            clean: true,
+            state: PpduState::Free,
+        });
+        (self.ppdus.len() - 1) as PpduId
+    }
+
+    fn add(&mut self, now: Nanos, device: DeviceId, id: PpduId) {
+        let power = self.power(self.ppdus[usize::from(id)].sender, device);
+        if power < self.audible {
+            return;
+        }
+        self.resolve(device, now);
+        let strongest = match self.receivers[device].window {
+            Some((_, other)) => power > self.power(self.ppdus[usize::from(other)].sender, device),
+            None => true,
+        };
+        let receiver = &mut self.receivers[device];
+        receiver.level += power;
+        receiver.signals += 1;
+        if receiver.sends || receiver.locked.is_some() {
+            return;
+        }
+        match &mut receiver.window {
+            Some((_, candidate)) if strongest => *candidate = id,
+            Some(_) => {}
+            None => receiver.window = Some((now, id)),
+        }
+    }
+
+    /// Whether the strongest signal of a window that has closed is followed (2.6, rule 2).
+    fn resolve(&mut self, device: DeviceId, now: Nanos) {
+        let Some((opened, candidate)) = self.receivers[device].window else { return };
+        if now < opened + NOTICE {
+            return;
+        }
+        let ppdu = &self.ppdus[usize::from(candidate)];
+        let power = self.power(ppdu.sender, device);
+        let noise = self.noise(&self.modes[usize::from(ppdu.mode)]);
+        let receiver = &mut self.receivers[device];
+        let others = (receiver.level - power).max(0.0);
+        let noticed = !self.detects || (power >= self.busy_above && power / (noise + others) >= PREAMBLE_SNR);
+        receiver.window = None;
+        receiver.locked = noticed.then_some(candidate);
+        receiver.header = None;
+    }
+
+    /// A PPDU has ended; before, [`Medium::verdict`] may be asked about it.
+    pub(crate) fn end(&mut self, id: PpduId) {
+        let ppdu = &mut self.ppdus[usize::from(id)];
+        ppdu.state = PpduState::Remembered;
+        let sender = ppdu.sender;
+        self.receivers[sender].sends = false;
+        self.in_the_air -= 1;
+        for device in (0..self.devices).filter(|&device| device != sender) {
+            let power = self.power(sender, device);
+            if power < self.audible {
+                continue;
+            }
+            let receiver = &mut self.receivers[device];
+            receiver.signals -= 1;
+            // Sums of differences drift; silence is silence.
+            receiver.level = if receiver.signals == 0 { 0.0 } else { receiver.level - power };
+            if receiver.locked == Some(id) {
+                receiver.locked = None;
+            }
+            if receiver.window.is_some_and(|(_, candidate)| candidate == id) {
+                receiver.window = None;
+            }
+        }
+        self.forget();
+    }
+
+    /// Frees what overlaps nothing that is still in the air.
+    fn forget(&mut self) {
+        let on_air = |ppdu: &&Ppdu| ppdu.state == PpduState::InTheAir;
+        let earliest = self.ppdus.iter().filter(on_air).map(|ppdu| ppdu.start).min().unwrap_or(Nanos::MAX);
+        for ppdu in &mut self.ppdus {
+            if ppdu.state == PpduState::Remembered && ppdu.end <= earliest {
+                ppdu.state = PpduState::Free;
+            }
+        }
+    }
+
+    /// Whether `device`, which follows PPDU `id`, gets its subframe number `index`.
+    pub(crate) fn gets(
+        &mut self,
+        device: DeviceId,
+        id: PpduId,
+        index: usize,
+        luck: &mut RandomStream,
+    ) -> bool {
+        self.header_ok(device, id, luck) && {
+            let log = self.log_success(device, id, index);
+            log > CERTAIN || luck.uniform() < libm::exp(log)
+        }
+    }
+
+    /// Whether `device`, which follows PPDU `id`, gets anything of it.
+    pub(crate) fn gets_any(&mut self, device: DeviceId, id: PpduId, luck: &mut RandomStream) -> bool {
+        if !self.header_ok(device, id, luck) {
+            return false;
+        }
+        let mut none = 1.0;
+        for index in 0..self.ppdus[usize::from(id)].subframes() {
+            let log = self.log_success(device, id, index);
+            if log > CERTAIN {
+                return true;
+            }
+            none *= -libm::expm1(log);
+            if none < -CERTAIN {
+                return true;
+            }
+        }
+        luck.uniform() >= none
+    }
+
+    fn header_ok(&mut self, device: DeviceId, id: PpduId, luck: &mut RandomStream) -> bool {
+        if let Some(known) = self.receivers[device].header {
+            return known;
+        }
+        let ppdu = &self.ppdus[usize::from(id)];
+        let success = if ppdu.clean {
+            self.clean(ppdu.sender, device, ppdu.mode).header
+        } else {
+            let (start, end) = (ppdu.start, ppdu.start + self.modes[usize::from(ppdu.mode)].preamble);
+            let worst = self.pieces(device, id, start, end).map(|(_, snr)| snr).fold(f64::INFINITY, f64::min);
+            self.header(worst)
+        };
+        let ok = success >= 1.0 || luck.uniform() < success;
+        self.receivers[device].header = Some(ok);
+        ok
+    }
+
+    fn log_success(&self, device: DeviceId, id: PpduId, index: usize) -> f64 {
+        let ppdu = &self.ppdus[usize::from(id)];
+        // The service field counts with the first subframe.
+        let octets = f64::from(ppdu.octets(index)) + if index == 0 { 22.0 / 8.0 } else { 0.0 };
+        if ppdu.clean {
+            return self.clean(ppdu.sender, device, ppdu.mode).octet * octets;
+        }
+        let mode = &self.modes[usize::from(ppdu.mode)];
+        let (from, to) = self.span(ppdu, index);
+        let whole = (to - from).max(1) as f64;
+        self.pieces(device, id, from, to)
+            .map(|(length, snr)| self.octet(mode, snr) * octets * length as f64 / whole)
+            .sum()
+    }
+
+    /// From when to when a subframe is in the air (3.8.1).
+    fn span(&self, ppdu: &Ppdu, index: usize) -> (Nanos, Nanos) {
+        let from = if index == 0 {
+            ppdu.start + self.modes[usize::from(ppdu.mode)].preamble
+        } else {
+            self.subframe_end(ppdu, index - 1)
+        };
+        (from.min(ppdu.end), self.subframe_end(ppdu, index))
+    }
+
+    /// When a subframe has arrived: the last one with the PPDU.
+    pub(crate) fn subframe_end(&self, ppdu: &Ppdu, index: usize) -> Nanos {
+        if index + 1 >= ppdu.subframes() {
+            return ppdu.end;
+        }
+        let mode = &self.modes[usize::from(ppdu.mode)];
+        let bits = 22 + 8 * u64::from(ppdu.ends[index]);
+        (ppdu.start + mode.preamble + (bits * 1_000_000 * MICRO).div_ceil(mode.rate)).min(ppdu.end)
+    }
+
+    /// The pieces of [`from`, `to`) in which the same PPDUs are heard beside PPDU `id`: length and ratio.
+    fn pieces(
+        &self,
+        device: DeviceId,
+        id: PpduId,
+        from: Nanos,
+        to: Nanos,
+    ) -> impl Iterator<Item = (Nanos, f64)> {
+        let ppdu = &self.ppdus[usize::from(id)];
+        let signal = self.power(ppdu.sender, device);
+        let noise = self.noise(&self.modes[usize::from(ppdu.mode)]);
+        let others = move || {
+            self.ppdus.iter().enumerate().filter_map(move |(other, ppdu)| {
+                let power = self.power(ppdu.sender, device);
+                let counts = ppdu.state != PpduState::Free
+                    && other != usize::from(id)
+                    && ppdu.sender != device
+                    && power >= self.audible;
+                counts.then_some((ppdu.start, ppdu.end, power))
+            })
+        };
+        let mut here = from;
+        std::iter::from_fn(move || {
+            if here >= to {
+                return None;
+            }
+            let edges = others().flat_map(|(start, end, _)| [start, end]);
+            let next = edges.filter(|&edge| edge > here).min().unwrap_or(to).min(to);
+            let interference: f64 = others()
+                .filter(|&(start, end, _)| start <= here && here < end)
+                .map(|(.., power)| power)
+                .sum();
+            let length = next - here;
+            here = next;
+            Some((length, signal / (noise + interference)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wlan::Standard;
+
+    fn medium(width: u16, places: &[f64]) -> Medium {
+        let config = WlanConfig { width, ..WlanConfig::new(Standard::Ac) };
+        let places: Vec<Position> = places.iter().map(|&x| Position { x, y: 0.0 }).collect();
+        Medium::new(&config, &places, vec![Mode::vht(4, width, true, 1).unwrap()])
+    }
+
+    /// wlan 8, check 2.
+    #[test]
+    fn worked_ratio() {
+        let snr = medium(80, &[0.0, 36.4]).snr(0, 1, 0);
+        let decibels = 10.0 * libm::log10(snr);
+        assert!((decibels - 10.455).abs() < 5e-4, "{decibels}");
+    }
+
+    /// wlan 2.6, rule 2: nothing passes 51.455 m; 47.4 m at 160 MHz.
+    #[test]
+    fn reach_of_the_preamble() {
+        for (width, reach) in [(20, 51.455), (80, 51.455), (160, 47.4)] {
+            let medium = medium(width, &[0.0, reach - 0.1, reach + 0.1]);
+            assert!(medium.notices(0, 1, 0) && !medium.notices(0, 2, 0), "{width} MHz");
+        }
+    }
+
+    fn data(sender: DeviceId, to: DeviceId) -> (DeviceId, Option<DeviceId>, Frame, ModeId) {
+        (sender, Some(to), Frame::Data { contender: 0, lane: 0 }, 0)
+    }
+
+    /// wlan 2.6: equal powers lose everything; the stronger of two is followed; one that comes later is interference.
+    #[test]
+    fn capture_takes_the_strongest_of_the_window() {
+        let mut luck = RandomStream::new(1, "luck");
+        let end = 1_000_000;
+        for (places, second, expected) in [
+            ([0.0, 5.0, -5.0], 0, None),
+            ([0.0, 5.0, -20.0], 1_000, Some(0)),
+            ([0.0, 20.0, -5.0], 3_999, Some(1)),
+            ([0.0, 20.0, -5.0], 4_000, Some(0)),
+        ] {
+            let mut medium = medium(20, &places);
+            let first = medium.begin(0, data(1, 0), (end, end), &[1000], |_| {});
+            let other = medium.begin(second, data(2, 0), (end, end), &[1000], |_| {});
+            let followed = medium.locked(0, 10_000).map(|id| if id == first { 0 } else { 1 });
+            assert_eq!(followed, expected, "{places:?}");
+            assert!(medium.is_busy(0));
+            if followed.is_some() && second < 4_000 {
+                let id = medium.locked(0, 10_000).unwrap();
+                assert!(medium.gets(0, id, 0, &mut luck), "18 dB are enough");
+            }
+            medium.end(first);
+            medium.end(other);
+            assert!(!medium.is_busy(0) && medium.in_the_air == 0);
+        }
+    }
+
+    /// wlan 3.8.1.
+    #[test]
+    fn subframes_end_one_after_the_other() {
+        let mut medium = medium(20, &[0.0, 5.0]);
+        let mode = medium.modes[0];
+        let end = mode.duration(1544 + 1542);
+        let id = medium.begin(0, data(0, 1), (end, end), &[1544, 1542], |_| {});
+        let first = medium.subframe_end(medium.ppdu(id), 0);
+        let expected = mode.preamble as f64 + (22.0 + 8.0 * 1544.0) / mode.rate as f64 * 1e9;
+        assert!((first as f64 - expected).abs() <= 1.0, "{first} {expected}");
+        assert_eq!(medium.subframe_end(medium.ppdu(id), 1), end);
+    }
+}

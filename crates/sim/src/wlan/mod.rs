@@ -1,0 +1,32 @@
+//! One 802.11 cell (a, b, g, n, ac), made to behave as ns-3.37's; sheet `wlan`.
+//!
+//! | part | holds |
+//! | --- | --- |
+//! | `mode` | modulation and coding, durations, sizes of frames |
+//! | `errors` | how likely a frame survives |
+//! | `medium` | who hears whom, what is in the air, what a receiver makes of it |
+//! | `timing`, `backoff` | waits, windows, counting |
+//! | `queue`, `reorder` | the two ends of block acknowledgement |
+//! | `exchange` | what devices do with the medium once they have it |
+//! | `cell` | the node: events, packets in and out |
+
+mod adapt;
+mod agenda;
+mod backoff;
+mod cell;
+mod config;
+mod errors;
+mod exchange;
+mod medium;
+mod mode;
+mod queue;
+mod reorder;
+mod station;
+mod statistics;
+mod timing;
+
+pub use cell::Wlan;
+pub use config::{AccessCategory, Position, RateChoice, Schedule, WlanConfig};
+pub use errors::ErrorModel;
+pub use mode::{Band, CodeRate, Format, Mode, Standard};
+pub use statistics::AirStatistics;

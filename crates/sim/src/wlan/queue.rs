@@ -1,0 +1,256 @@
+//! Packets that wait for the medium, and those that were sent and not acknowledged (sheet `wlan`, 3.3 to 3.7).
+
+use crate::wlan::adapt::Adaptation;
+use crate::wlan::config::Schedule;
+use crate::wlan::medium::DeviceId;
+use crate::wlan::mode::Nanos;
+use crate::wlan::reorder::{Reorder, SEQUENCES, WINDOW, distance};
+use seaway_link::Packet;
+use std::collections::VecDeque;
+
+/// A packet in a queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Mpdu<P> {
+    /// Absent once the peer has it: then only its acknowledgement is missing.
+    pub(crate) packet: Option<Packet<P>>,
+    /// Octets of the MPDU.
+    pub(crate) octets: u32,
+    /// When it came.
+    pub(crate) since: Nanos,
+    /// Given when it is first sent.
+    pub(crate) sequence: Option<u16>,
+}
+
+/// What one device sends another in one access category, and what the peer holds of it.
+#[derive(Debug)]
+pub(crate) struct Lane<P> {
+    pub(crate) to: DeviceId,
+    mpdus: VecDeque<Mpdu<P>>,
+    /// The first so many are in the air, or were and nothing is known of them.
+    in_flight: usize,
+    next_sequence: u16,
+    pub(crate) peer: Reorder<Packet<P>>,
+    pub(crate) adaptation: Adaptation,
+}
+
+/// What became of an MPDU that left its queue without an acknowledgement.
+#[derive(Debug)]
+pub(crate) struct Discarded<P> {
+    /// Absent where the peer has it.
+    pub(crate) packet: Option<Packet<P>>,
+    pub(crate) octets: u32,
+    pub(crate) was_sent: bool,
+}
+
+impl<P> Lane<P> {
+    pub(crate) fn new(to: DeviceId, adaptation: Adaptation) -> Self {
+        Self {
+            to,
+            mpdus: VecDeque::new(),
+            in_flight: 0,
+            next_sequence: 0,
+            peer: Reorder::default(),
+            adaptation,
+        }
+    }
+
+    /// The start of the originator's window (WinO).
+    pub(crate) fn window_start(&self) -> u16 {
+        self.mpdus.front().and_then(|mpdu| mpdu.sequence).unwrap_or(self.next_sequence)
+    }
+
+    pub(crate) const fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.mpdus.len() - self.in_flight
+    }
+
+    /// Packets here: those that the peer has not got.
+    pub(crate) fn owned(&self) -> u64 {
+        self.mpdus.iter().filter(|mpdu| mpdu.packet.is_some()).count() as u64
+    }
+
+    /// When the oldest that waits has come.
+    fn head(&self) -> Option<Nanos> {
+        self.mpdus.get(self.in_flight).map(|mpdu| mpdu.since)
+    }
+
+    /// Octets of the MPDUs that may go next, in order: those inside the window.
+    pub(crate) fn sendable(&self) -> impl Iterator<Item = u32> {
+        let start = self.window_start();
+        let mut fresh = self.next_sequence;
+        self.mpdus.iter().skip(self.in_flight).map_while(move |mpdu| {
+            let sequence = mpdu.sequence.unwrap_or_else(|| {
+                let given = fresh;
+                fresh = (fresh + 1) % SEQUENCES;
+                given
+            });
+            (distance(start, sequence) < WINDOW).then_some(mpdu.octets)
+        })
+    }
+
+    /// The first `count` that wait go into the air; none may be there.
+    pub(crate) fn launch(&mut self, count: usize) {
+        debug_assert_eq!(self.in_flight, 0);
+        for mpdu in self.mpdus.iter_mut().take(count) {
+            if mpdu.sequence.is_none() {
+                mpdu.sequence = Some(self.next_sequence);
+                self.next_sequence = (self.next_sequence + 1) % SEQUENCES;
+            }
+        }
+        self.in_flight = count;
+    }
+
+    /// The MPDU that is number `index` in the air.
+    pub(crate) fn flying(&mut self, index: usize) -> Option<&mut Mpdu<P>> {
+        (index < self.in_flight).then(|| &mut self.mpdus[index])
+    }
+
+    /// Takes out, of those in the air, all that the peer has; the others wait again. How many it had, and octets.
+    fn acknowledge(&mut self) -> (usize, u64) {
+        let in_flight = std::mem::take(&mut self.in_flight);
+        let (mut acknowledged, mut octets) = (0, 0);
+        // Kept ones move up over the gaps, then the front is cut off.
+        for index in (0..in_flight).rev() {
+            if self.mpdus[index].packet.is_none() {
+                acknowledged += 1;
+                octets += u64::from(self.mpdus[index].octets);
+            } else if acknowledged > 0 {
+                self.mpdus.swap(index, index + acknowledged);
+            }
+        }
+        self.mpdus.drain(..acknowledged);
+        (acknowledged, octets)
+    }
+
+    /// Those in the air wait again.
+    pub(crate) const fn recall(&mut self) {
+        self.in_flight = 0;
+    }
+
+    /// Gives up the oldest.
+    fn pop(&mut self, index: usize) -> Option<Discarded<P>> {
+        let mpdu = self.mpdus.remove(index)?;
+        self.in_flight -= usize::from(index < self.in_flight);
+        Some(Discarded { packet: mpdu.packet, octets: mpdu.octets, was_sent: mpdu.sequence.is_some() })
+    }
+}
+
+/// The queue of one device and access category: a lane for each peer and one limit for all.
+#[derive(Debug)]
+pub(crate) struct MacQueue<P> {
+    pub(crate) lanes: Vec<Lane<P>>,
+    /// Requests for block acknowledgement that are to be sent, by lane.
+    requests: VecDeque<Request>,
+    limit: usize,
+    lifetime: Nanos,
+    schedule: Schedule,
+    last: usize,
+    held: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Request {
+    lane: usize,
+    /// Of no use where nothing follows.
+    only_with_data: bool,
+}
+
+impl<P> MacQueue<P> {
+    /// `lifetime` is how old a packet may become; `Nanos::MAX`: any age.
+    pub(crate) fn new(limit: usize, lifetime: Nanos, schedule: Schedule) -> Self {
+        let (lanes, requests) = (Vec::new(), VecDeque::new());
+        Self { lanes, requests, limit, lifetime, schedule, last: 0, held: 0 }
+    }
+
+    pub(crate) const fn is_full(&self) -> bool {
+        self.held >= self.limit
+    }
+
+    /// Whether it wants to send anything.
+    pub(crate) fn has_work(&self) -> bool {
+        self.requests.iter().any(|request| !request.only_with_data)
+            || self.held > 0 && self.lanes.iter().any(|lane| lane.waiting() > 0)
+    }
+
+    pub(crate) fn push(&mut self, lane: usize, now: Nanos, octets: u32, packet: Packet<P>) {
+        let mpdu = Mpdu { packet: Some(packet), octets, since: now, sequence: None };
+        self.lanes[lane].mpdus.push_back(mpdu);
+        self.held += 1;
+    }
+
+    /// Whose turn it is among those with something that waits.
+    pub(crate) fn choose(&mut self) -> Option<usize> {
+        let lane = match self.schedule {
+            Schedule::OldestHead => {
+                let heads = self.lanes.iter().enumerate();
+                let heads = heads.filter_map(|(index, lane)| Some((lane.head()?, index)));
+                heads.min().map(|(_, index)| index)
+            }
+            Schedule::RoundRobin => {
+                let lanes = self.lanes.len();
+                let order = (1..=lanes).map(|step| (self.last + step) % lanes);
+                order.into_iter().find(|&index| self.lanes[index].waiting() > 0)
+            }
+        }?;
+        self.last = lane;
+        Some(lane)
+    }
+
+    /// Notes a request for block acknowledgement; a lane has at most one, the newest.
+    pub(crate) fn request(&mut self, lane: usize, only_with_data: bool, first: bool) {
+        self.requests.retain(|request| request.lane != lane);
+        let request = Request { lane, only_with_data };
+        if first {
+            self.requests.push_front(request);
+        } else {
+            self.requests.push_back(request);
+        }
+    }
+
+    /// The next request to be sent.
+    pub(crate) fn take_request(&mut self) -> Option<usize> {
+        let useful = |request: &Request| !request.only_with_data || self.lanes[request.lane].waiting() > 0;
+        let index = self.requests.iter().position(useful)?;
+        self.requests.remove(index).map(|request| request.lane)
+    }
+
+    pub(crate) fn has_request(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// What the peer has of those in the air leaves the queue; how many it had, and octets.
+    pub(crate) fn acknowledge(&mut self, lane: usize) -> (usize, u64) {
+        let (acknowledged, octets) = self.lanes[lane].acknowledge();
+        self.held -= acknowledged;
+        (acknowledged, octets)
+    }
+
+    /// Gives up the oldest of a lane.
+    pub(crate) fn discard_first(&mut self, lane: usize) -> Option<Discarded<P>> {
+        let discarded = self.lanes[lane].pop(0)?;
+        self.held -= 1;
+        Some(discarded)
+    }
+
+    /// The next one that waits and is too old at `now` leaves the queue, with its lane.
+    pub(crate) fn expire(&mut self, now: Nanos) -> Option<(usize, Discarded<P>)> {
+        let limit = now.checked_sub(self.lifetime)?;
+        let lane = self.lanes.iter().position(|lane| lane.head().is_some_and(|since| since < limit))?;
+        let first = self.lanes[lane].in_flight;
+        let discarded = self.lanes[lane].pop(first)?;
+        self.held -= 1;
+        Some((lane, discarded))
+    }
+
+    /// The same for what is in the air on one lane.
+    pub(crate) fn expire_flying(&mut self, lane: usize, now: Nanos) -> Option<Discarded<P>> {
+        let limit = now.checked_sub(self.lifetime)?;
+        let flying = self.lanes[lane].in_flight > 0;
+        let first = self.lanes[lane].mpdus.front().filter(|_| flying)?;
+        (first.since < limit).then_some(())?;
+        self.discard_first(lane)
+    }
+}

@@ -1,0 +1,58 @@
+//! Which stations belong to the cell (sheet `wlan`, 3.10).
+
+use crate::wlan::medium::{DeviceId, Medium, ModeId};
+
+/// Who is associated. A station that misses ten beacons in a row is not any more, until it hears one again; the access
+/// point does not notice.
+#[derive(Debug, Clone)]
+pub(crate) struct Association {
+    states: Vec<State>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct State {
+    /// The access point has known it.
+    known: bool,
+    associated: bool,
+    missed: u32,
+}
+
+/// Beacons that a station may miss.
+const MISSES: u32 = 10;
+/// Octets of a beacon, about.
+const BEACON: f64 = 163.0;
+
+impl Association {
+    /// At the start those belong that hear beacons.
+    pub(crate) fn new(medium: &Medium, lowest: ModeId, devices: usize) -> Self {
+        let hears = |device: DeviceId| {
+            medium.notices(0, device, lowest) && medium.frame_error(0, device, lowest, BEACON) < 0.5
+        };
+        let state = |device: DeviceId| {
+            let associated = device == 0 || hears(device);
+            State { known: associated, associated, missed: 0 }
+        };
+        Self { states: (0..devices).map(state).collect() }
+    }
+
+    /// Whether a packet from one device to another has a way.
+    pub(crate) fn carries(&self, from: DeviceId, to: DeviceId) -> bool {
+        if from == 0 { self.states[to].known } else { self.states[from].associated }
+    }
+
+    /// A beacon goes out: whoever does not hear it has missed one more.
+    pub(crate) fn beacon(&mut self) {
+        for state in self.states.iter_mut().skip(1) {
+            state.missed += 1;
+            if state.missed > MISSES {
+                state.associated = false;
+            }
+        }
+    }
+
+    pub(crate) fn hears(&mut self, device: DeviceId, ok: bool) {
+        if ok {
+            self.states[device] = State { known: true, associated: true, missed: 0 };
+        }
+    }
+}

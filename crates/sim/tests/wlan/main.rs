@@ -1,0 +1,8 @@
+//! The cell against section 9 of sheet `wlan`. What compares with ns-3 itself stands under `validation/ns3`.
+
+mod bench;
+mod contention;
+mod order;
+mod range;
+mod retries;
+mod saturation;

@@ -1,0 +1,180 @@
+use crate::bench::{Arrival, Bench, Load, Source, ac, circle};
+use proptest::prelude::*;
+use seaway_link::{Node, Packet, Port};
+use seaway_sim::Cell;
+use seaway_sim::wlan::{Position, Standard, WlanConfig};
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
+
+/// wlan 9.11: one packet every 20 ms waits for the slot grid, at most one slot, and is sent.
+#[test]
+fn an_idle_cell_costs_a_slot_and_the_transmission() {
+    let mut stations = ac(4, 20, &[5.0]).stations;
+    stations.truncate(1);
+    let old = WlanConfig { stations, ..WlanConfig::new(Standard::A) };
+    for (config, least, most) in [(ac(4, 20, &[5.0]), 1, 9_000), (old, 34_000, 34_000)] {
+        let mode = config.data_mode().unwrap();
+        let octets = if config.standard.is_qos() { 1000 + 28 + 38 + 4 } else { 1000 + 28 + 36 };
+        let duration = mode.duration(octets);
+        let source = Source {
+            interval: TimeDelta::from_micros(20_003),
+            ..Source::new(1, 0, 1000, Bitrate::from_mbps(1))
+        };
+        let mut bench = Bench::new(config, 1, vec![source]);
+        bench.run(TimeDelta::from_secs(4));
+        let mut waits: Vec<i64> = bench.tallies[0]
+            .delay_ms
+            .iter()
+            .map(|delay| (delay * 1e6).round() as i64 - duration as i64)
+            .collect();
+        waits.sort_unstable();
+        assert_eq!(bench.tallies[0].received, bench.tallies[0].offered);
+        // A beacon is in the way of two in a hundred.
+        let inside = waits.iter().filter(|wait| (least..=most).contains(*wait)).count();
+        assert!(waits[0] >= least && inside as f64 > 0.95 * waits.len() as f64, "{waits:?}");
+    }
+}
+
+fn push(bench: &mut Bench, number: u64, octets: u64) {
+    let load = Load { to: Port(0), source: 0, number, sent: Timestamp::ZERO };
+    let packet = Packet::new(DataSize::from_bytes(octets), Ecn::NotEct, load);
+    bench.cell.handle_packet(Timestamp::ZERO, Port(1), packet);
+}
+
+/// wlan 3.8.1 and 9.11: each frame of an A-MPDU is delivered at its own end.
+#[test]
+fn frames_of_an_aggregate_arrive_one_by_one() {
+    let config = ac(4, 20, &[5.0]);
+    let mode = config.data_mode().unwrap();
+    let source = Source { start: TimeDelta::from_secs(9), ..Source::new(1, 0, 1472, Bitrate::from_mbps(1)) };
+    let mut bench = Bench::new(config, 1, vec![source]);
+    bench.keep = true;
+    (0..8).for_each(|number| push(&mut bench, number, 1500));
+    bench.run(TimeDelta::from_millis(50));
+    let at: Vec<u64> = bench.arrivals.iter().map(|arrival| arrival.at.as_nanos()).collect();
+    assert_eq!(at.len(), 8);
+    let step = 8.0 * 1544.0 / mode.rate as f64 * 1e9;
+    for pair in at.windows(2).take(6) {
+        assert!(((pair[1] - pair[0]) as f64 - step).abs() < 2.0, "{at:?}");
+    }
+}
+
+fn strictly_in_order(arrivals: &[Arrival], sources: usize) {
+    for source in 0..sources {
+        let numbers: Vec<u64> = arrivals
+            .iter()
+            .filter(|arrival| arrival.load.source == source)
+            .map(|arrival| arrival.load.number)
+            .collect();
+        assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "out of order or twice");
+    }
+}
+
+/// wlan 9.10: at 48 m most frames of an A-MPDU are lost, and answers too where stations are hidden.
+#[test]
+fn lost_frames_come_later_in_order_and_once() {
+    let mut config = ac(4, 20, &[48.0, 47.0]);
+    config.stations[1].1 = Position { x: -47.0, y: 0.0 };
+    let sources = [1, 2].map(|from| Source::new(from, 0, 1472, Bitrate::from_mbps(20)));
+    let mut bench = Bench::new(config, 3, sources.to_vec());
+    bench.keep = true;
+    bench.run(TimeDelta::from_secs(5));
+    assert!(bench.air().acknowledged * 3 < bench.air().attempts * 2);
+    assert!(bench.arrivals.len() > 1000);
+    strictly_in_order(&bench.arrivals, 2);
+}
+
+fn check_books(bench: &Bench, now: Timestamp) {
+    let mut inside = 0;
+    for queue in 0..bench.cell.queue_names().len() {
+        let books = bench.cell.statistics(queue, now);
+        let out = books.delivered.packets + books.drops.total() + books.inside;
+        assert_eq!(books.carried_in + books.arrivals.packets, out, "queue {queue}");
+        inside += books.inside;
+    }
+    let sum = |of: fn(&crate::bench::Tally) -> u64| bench.tallies.iter().map(of).sum::<u64>();
+    let gone = sum(|tally| tally.received) + sum(|tally| tally.tail + tally.age + tally.mac);
+    assert_eq!(sum(|tally| tally.offered), gone + inside);
+    let air = bench.air();
+    assert!(air.air_nanos <= air.nanos);
+}
+
+/// wlan 9.13.
+#[test]
+fn the_same_seed_gives_the_same_packets() {
+    let run = |seed, reversed: bool| {
+        let mut sources: Vec<Source> =
+            (1..=3).map(|from| Source::new(from, 0, 1000, Bitrate::from_mbps(9))).collect();
+        if reversed {
+            sources.reverse();
+        }
+        let mut bench = Bench::new(circle(ac(4, 20, &[]), 3, 46.0), seed, sources);
+        bench.keep = true;
+        bench.run(TimeDelta::from_secs(1));
+        bench.arrivals
+    };
+    assert_eq!(run(1, false), run(1, false));
+    assert_ne!(run(1, false), run(2, false));
+    assert_eq!(run(1, false).len(), run(1, true).len());
+}
+
+fn some_cell() -> impl Strategy<Value = WlanConfig> {
+    let standard = prop_oneof![
+        Just(Standard::B),
+        Just(Standard::A),
+        Just(Standard::G),
+        Just(Standard::N),
+        Just(Standard::Ac)
+    ];
+    let places = prop::collection::vec((-60.0..60.0f64, -60.0..60.0f64), 1..5);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (standard, places, flags, 1..600usize, prop::sample::select(vec![0, 2_000, 65_535]), 0..8u8).prop_map(
+        |(standard, places, (short_guard, detects, rts, round), queue_packets, aggregate, mcs)| {
+            let stations = places
+                .into_iter()
+                .enumerate()
+                .map(|(index, (x, y))| (format!("sta{index}"), Position { x, y }))
+                .collect();
+            WlanConfig {
+                stations,
+                short_guard,
+                mcs,
+                queue_packets,
+                aggregate,
+                preamble_detection: detects,
+                rts_threshold: if rts { 500 } else { 65_535 },
+                schedule: if round {
+                    seaway_sim::wlan::Schedule::RoundRobin
+                } else {
+                    seaway_sim::wlan::Schedule::OldestHead
+                },
+                ..WlanConfig::new(standard)
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// wlan 9.12: nothing is lost without being counted, nothing overtakes, whatever the cell.
+    #[test]
+    fn random_cells_keep_the_books(
+        config in some_cell(),
+        flows in prop::collection::vec((0..5u16, 0..5u16, 100..1400u64, 1..20u64), 1..5),
+        seed in any::<u64>(),
+    ) {
+        let devices = config.stations.len() as u16 + 1;
+        let sources: Vec<Source> = flows
+            .into_iter()
+            .map(|(from, to, payload, mbps)| (from % devices, to % devices, payload, mbps))
+            .filter(|(from, to, ..)| from != to)
+            .map(|(from, to, payload, mbps)| Source::new(from, to, payload, Bitrate::from_mbps(mbps)))
+            .collect();
+        let count = sources.len();
+        let mut bench = Bench::new(config, seed, sources);
+        bench.keep = true;
+        bench.run(TimeDelta::from_millis(700));
+        check_books(&bench, Timestamp::ZERO + TimeDelta::from_millis(700));
+        strictly_in_order(&bench.arrivals, count);
+    }
+}

@@ -1,0 +1,155 @@
+// One 802.11 cell in ns-3, UDP up or down, one line of results a run. Built and called by wlan.py.
+#include "ns3/applications-module.h"
+#include "ns3/core-module.h"
+#include "ns3/internet-module.h"
+#include "ns3/mobility-module.h"
+#include "ns3/network-module.h"
+#include "ns3/traffic-control-module.h"
+#include "ns3/wifi-module.h"
+#include "ns3/yans-wifi-helper.h"
+#include <cmath>
+#include <cstdio>
+#include <sstream>
+#include <sys/resource.h>
+
+using namespace ns3;
+
+static uint64_t g_acked, g_sent;
+static double g_warm;
+static std::vector<uint64_t> g_got, g_bytes;
+static std::vector<double> g_delay;
+
+static bool Counts() { return Simulator::Now().GetSeconds() >= g_warm; }
+static void Acked(Ptr<const WifiMpdu> m) { if (Counts() && m->GetHeader().IsData()) g_acked++; }
+static void Sent(WifiConstPsduMap psdus, WifiTxVector, double)
+{
+    for (auto& psdu : psdus)
+        if (Counts() && psdu.second->GetHeader(0).IsData()) g_sent += psdu.second->GetNMpdus();
+}
+static void Received(uint32_t flow, Ptr<const Packet> p, const Address&)
+{
+    if (!Counts()) return;
+    g_got[flow]++;
+    g_bytes[flow] += p->GetSize();
+}
+
+static double Cpu()
+{
+    rusage u; getrusage(RUSAGE_SELF, &u);
+    return u.ru_utime.tv_sec + u.ru_utime.tv_usec * 1e-6 + u.ru_stime.tv_sec + u.ru_stime.tv_usec * 1e-6;
+}
+
+int main(int argc, char** argv)
+{
+    std::string standard = "ac", places = "5,0", error = "yans", direction = "up", rates = "1";
+    uint32_t mcs = 4, width = 20, payload = 1472, aggregate = 65535, seed = 1, rts = 65535;
+    bool shortGuard = true, detect = true, life = true;
+    double seconds = 3, warm = 1;
+    CommandLine cmd;
+    cmd.AddValue("standard", "", standard); cmd.AddValue("places", "x,y;x,y", places);
+    cmd.AddValue("error", "", error); cmd.AddValue("direction", "", direction);
+    cmd.AddValue("rates", "Mbit/s of payload, one or one a station", rates);
+    cmd.AddValue("mcs", "", mcs); cmd.AddValue("width", "", width); cmd.AddValue("payload", "", payload);
+    cmd.AddValue("aggregate", "", aggregate); cmd.AddValue("seed", "", seed); cmd.AddValue("rts", "", rts);
+    cmd.AddValue("short", "", shortGuard); cmd.AddValue("detect", "", detect); cmd.AddValue("life", "", life);
+    cmd.AddValue("seconds", "measured", seconds); cmd.AddValue("warm", "", warm);
+    cmd.Parse(argc, argv);
+    g_warm = warm;
+    RngSeedManager::SetRun(seed);
+
+    std::vector<Vector> at;
+    std::stringstream list(places);
+    for (std::string place; std::getline(list, place, ';');) {
+        double x, y; std::sscanf(place.c_str(), "%lf,%lf", &x, &y); at.push_back(Vector(x, y, 0));
+    }
+    std::vector<double> rate;
+    std::stringstream rateList(rates);
+    for (std::string r; std::getline(rateList, r, ',');) rate.push_back(std::stod(r));
+    uint32_t n = at.size();
+    g_got.resize(n); g_bytes.resize(n);
+
+    if (!life) Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(1e6)));
+    Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(rts));
+    NodeContainer ap, stations;
+    ap.Create(1); stations.Create(n);
+    YansWifiChannelHelper channel = YansWifiChannelHelper::Default();
+    YansWifiPhyHelper phy;
+    phy.SetChannel(channel.Create());
+    phy.SetErrorRateModel(error == "yans" ? "ns3::YansErrorRateModel" : "ns3::NistErrorRateModel");
+    if (!detect) phy.DisablePreambleDetectionModel();
+    WifiHelper wifi;
+    std::string data, control = "OfdmRate6Mbps", band = "BAND_5GHZ";
+    if (standard == "ac") { wifi.SetStandard(WIFI_STANDARD_80211ac); data = "VhtMcs" + std::to_string(mcs); }
+    else if (standard == "n") { wifi.SetStandard(WIFI_STANDARD_80211n); data = "HtMcs" + std::to_string(mcs); }
+    else if (standard == "n2") { wifi.SetStandard(WIFI_STANDARD_80211n); data = "HtMcs" + std::to_string(mcs); band = "BAND_2_4GHZ"; control = "ErpOfdmRate6Mbps"; }
+    else if (standard == "g") { wifi.SetStandard(WIFI_STANDARD_80211g); data = "ErpOfdmRate" + std::to_string(mcs) + "Mbps"; band = "BAND_2_4GHZ"; control = "ErpOfdmRate6Mbps"; }
+    else if (standard == "a") { wifi.SetStandard(WIFI_STANDARD_80211a); data = "OfdmRate" + std::to_string(mcs) + "Mbps"; }
+    else { wifi.SetStandard(WIFI_STANDARD_80211b); data = "DsssRate11Mbps"; band = "BAND_2_4GHZ"; control = "DsssRate1Mbps"; }
+    if (standard != "b")
+        phy.Set("ChannelSettings", StringValue("{0, " + std::to_string(width) + ", " + band + ", 0}"));
+    if (standard == "n2" || standard == "n") { phy.Set("Antennas", UintegerValue(mcs / 8 + 1)); phy.Set("MaxSupportedTxSpatialStreams", UintegerValue(mcs / 8 + 1)); phy.Set("MaxSupportedRxSpatialStreams", UintegerValue(mcs / 8 + 1)); }
+    if (standard == "b") data = mcs == 1 ? "DsssRate1Mbps" : mcs == 2 ? "DsssRate2Mbps" : mcs == 5 ? "DsssRate5_5Mbps" : "DsssRate11Mbps";
+    wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue(data), "ControlMode", StringValue(control));
+    WifiMacHelper mac;
+    Ssid ssid("test0");
+    mac.SetType("ns3::StaWifiMac", "Ssid", SsidValue(ssid), "ActiveProbing", BooleanValue(false));
+    NetDeviceContainer staDevices = wifi.Install(phy, mac, stations);
+    mac.SetType("ns3::ApWifiMac", "Ssid", SsidValue(ssid));
+    NetDeviceContainer apDevice = wifi.Install(phy, mac, ap);
+    NetDeviceContainer all(staDevices, apDevice);
+    for (uint32_t i = 0; i < all.GetN(); i++) {
+        Ptr<WifiNetDevice> device = DynamicCast<WifiNetDevice>(all.Get(i));
+        if (device->GetHtConfiguration()) device->GetHtConfiguration()->SetShortGuardIntervalSupported(shortGuard);
+        if (standard == "ac" || standard == "n" || standard == "n2")
+            device->GetMac()->SetAttribute("BE_MaxAmpduSize", UintegerValue(aggregate));
+        Ptr<WifiMac> m = device->GetMac();
+        m->TraceConnectWithoutContext("AckedMpdu", MakeCallback(&Acked));
+        device->GetPhy()->TraceConnectWithoutContext("PhyTxPsduBegin", MakeCallback(&Sent));
+    }
+    wifi.AssignStreams(all, 100);
+
+    MobilityHelper mobility;
+    Ptr<ListPositionAllocator> allocator = CreateObject<ListPositionAllocator>();
+    allocator->Add(Vector(0, 0, 0));
+    for (auto& place : at) allocator->Add(place);
+    mobility.SetPositionAllocator(allocator);
+    mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");
+    mobility.Install(ap); mobility.Install(stations);
+
+    InternetStackHelper stack;
+    stack.Install(ap); stack.Install(stations);
+    Ipv4AddressHelper address;
+    address.SetBase("10.0.0.0", "255.255.252.0");
+    Ipv4InterfaceContainer interfaces = address.Assign(all);
+    TrafficControlHelper tc;
+    tc.Uninstall(all);
+
+    double end = warm + seconds;
+    NeighborCacheHelper neighbours;
+    neighbours.PopulateNeighborCache();
+    for (uint32_t i = 0; i < n; i++) {
+        bool up = direction == "up";
+        Ptr<Node> from = up ? stations.Get(i) : ap.Get(0), to = up ? ap.Get(0) : stations.Get(i);
+        Ipv4Address target = interfaces.GetAddress(up ? n : i);
+        double mbps = rate[i < rate.size() ? i : rate.size() - 1];
+        UdpClientHelper client(target, 9000 + i);
+        client.SetAttribute("MaxPackets", UintegerValue(4000000000u));
+        client.SetAttribute("Interval", TimeValue(Seconds(payload * 8 / (mbps * 1e6))));
+        client.SetAttribute("PacketSize", UintegerValue(payload));
+        ApplicationContainer source = client.Install(from);
+        source.Start(Seconds(0.5 + 0.0007 * i)); source.Stop(Seconds(end));
+        PacketSinkHelper sink("ns3::UdpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), 9000 + i));
+        ApplicationContainer sinks = sink.Install(to);
+        sinks.Start(Seconds(0));
+        sinks.Get(0)->TraceConnectWithoutContext("Rx", MakeBoundCallback(&Received, i));
+    }
+    Simulator::Stop(Seconds(end));
+    double before = Cpu();
+    Simulator::Run();
+    double cpu = Cpu() - before;
+    std::printf("{\"goodput\": [");
+    for (uint32_t i = 0; i < n; i++) std::printf("%s%.5f", i ? ", " : "", g_bytes[i] * 8e-6 / seconds);
+    std::printf("], \"loss\": %.5f, \"cpu_s\": %.4f, \"events\": %llu}\n", g_sent ? 1.0 - double(g_acked) / g_sent : 0.0, cpu,
+                (unsigned long long)Simulator::GetEventCount());
+    Simulator::Destroy();
+}
