@@ -98,7 +98,22 @@ fn cell() -> impl Strategy<Value = Option<(&'static str, String)>> {
             let rate = format!("downlink = \"{rate} kbit/s\"\nuplink = \"{rate} kbit/s\"\n");
             ("cellular", format!("{rate}speed = \"30 km/h\"\n{background}{harq}{queue}"))
         });
-    prop_oneof![Just(None), wimax.prop_map(Some), cellular.prop_map(Some)]
+    let wlan = (
+        prop_oneof![
+            Just("standard = \"802.11b\"\n"),
+            Just("standard = \"802.11g\"\nrate = \"24 Mbit/s\"\n"),
+            Just("standard = \"802.11n\"\nmcs = 11\nrts = \"500 B\"\n"),
+            Just("standard = \"802.11ac\"\nmcs = 4\nguard = \"short\"\nerror = \"nist\"\n"),
+            Just("standard = \"802.11ac\"\nmcs = \"ideal\"\nwidth = \"80 MHz\"\n"),
+            Just("standard = \"802.11ac\"\nmcs = 4\npreamble_detection = false\n"),
+        ],
+        (1..60u32, 1..60u32),
+    )
+        .prop_map(|(keys, (a, b))| {
+            let stations = format!("[{{ name = \"s0\", at = [\"{a} m\", \"0 m\"] }}, {{ name = \"s1\", at = [\"0 m\", \"-{b} m\"] }}]");
+            ("wlan", format!("{keys}station = {stations}\n"))
+        });
+    prop_oneof![Just(None), wimax.prop_map(Some), cellular.prop_map(Some), wlan.prop_map(Some)]
 }
 
 fn scenario() -> impl Strategy<Value = String> {
@@ -113,10 +128,14 @@ fn scenario() -> impl Strategy<Value = String> {
             let _ = write!(text, "[[link]]\n{ends}\n{link}");
         }
         if let Some((kind, keys)) = &cell {
-            let stations = if *kind == "wimax" { "station" } else { "user" };
             let names = "[{ name = \"s0\" }, { name = \"s1\" }]";
-            let _ = write!(text, "[[{kind}]]\nname = \"cell\"\nbase = {{ name = \"n{last}\" }}\n");
-            let _ = write!(text, "{stations} = {names}\n{keys}");
+            let (base, stations) = match *kind {
+                "wimax" => ("base", format!("station = {names}\n")),
+                "cellular" => ("base", format!("user = {names}\n")),
+                _ => ("ap", String::new()),
+            };
+            let _ = write!(text, "[[{kind}]]\nname = \"cell\"\n{base} = {{ name = \"n{last}\" }}\n");
+            let _ = write!(text, "{stations}{keys}");
         }
         for (index, (flow, against)) in flows.iter().enumerate() {
             let far = if cell.is_some() { format!("s{}", index % 2) } else { format!("n{last}") };

@@ -20,6 +20,7 @@ use seaway_session::SenderConfig;
 use seaway_sim::cellular::Cellular;
 use seaway_sim::traffic::TcpSource;
 use seaway_sim::wimax::Wimax;
+use seaway_sim::wlan::Wlan;
 use seaway_sim::{AgentId, Cell, CellError, ElementId, Engine, Envelope, Place};
 use seaway_units::{Bitrate, Timestamp};
 use std::sync::mpsc;
@@ -95,6 +96,7 @@ impl World {
         let medium: Box<dyn Cell<Envelope<Cargo>>> = match &cell.kind {
             CellKind::Wimax(config) => Box::new(Wimax::new((**config).clone(), seed, name).map_err(refused)?),
             CellKind::Cellular(config) => Box::new(Cellular::new(config, seed, name).map_err(refused)?),
+            CellKind::Wlan(config) => Box::new(Wlan::new((**config).clone(), seed, name).map_err(refused)?),
         };
         let element = self.engine.add_cell(&places, &network::pairs(cell), medium);
         let queues = cell.queue_names().into_iter().enumerate();

@@ -62,11 +62,6 @@ impl<'a> Document<'a> {
         (self.text.read)(name)
     }
 
-    /// Whether a top-level key was written.
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.root.contains_key(key)
-    }
-
     /// Reads each of the tables under a top-level key as a `T`.
     pub(crate) fn read_all<T: DeserializeOwned>(&self, key: &str) -> Result<Vec<T>, ScenarioError> {
         self.tables(key)?.into_iter().map(|table| self.read(table, &[])).collect()

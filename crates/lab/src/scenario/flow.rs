@@ -7,6 +7,7 @@ use crate::scenario::tcp::TcpFlow;
 use crate::scenario::udp::UdpFlow;
 use seaway_control::registry::nearest;
 use seaway_sim::wimax::Service;
+use seaway_sim::wlan::AccessCategory;
 use seaway_units::TimeDelta;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
@@ -28,6 +29,8 @@ pub struct Flow {
     pub pause: Vec<(TimeDelta, TimeDelta)>,
     /// By which service it crosses the air of a WiMAX cell; absent: best effort.
     pub service: Option<Service>,
+    /// By which access category it crosses the air of an 802.11 cell; absent: best effort.
+    pub access: Option<AccessCategory>,
     /// What it carries and how.
     pub kind: FlowKind,
 }
@@ -125,9 +128,12 @@ struct Common {
     count: u32,
     #[serde(default, deserialize_with = "crate::scenario::cell::service")]
     service: Option<Service>,
+    #[serde(default, deserialize_with = "crate::scenario::cell::access")]
+    access: Option<AccessCategory>,
 }
 
-const COMMON: &[&str] = &["name", "kind", "from", "to", "start", "stop", "pause", "count", "service"];
+const COMMON: &[&str] =
+    &["name", "kind", "from", "to", "start", "stop", "pause", "count", "service", "access"];
 const KINDS: &[&str] = &["media", "tcp", "udp"];
 /// More than any paper asks for; a run of them still fits into memory.
 const MOST: u32 = 100_000;
@@ -184,6 +190,7 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
         stop: common.stop,
         pause: common.pause,
         service: common.service,
+        access: common.access,
         kind,
     };
     Ok((flow, common.count))

@@ -107,10 +107,7 @@ fn first_seed() -> u64 {
 }
 
 /// The lists a scenario may have.
-const TABLES: &[&str] = &["link", "wimax", "cellular", "flow", "attach", "expect"];
-/// The lists the format knows and this version does not.
-const LATER: &[&str] = &["wlan"];
-
+const TABLES: &[&str] = &["link", "wimax", "cellular", "wlan", "flow", "attach", "expect"];
 impl Scenario {
     /// The version of the format.
     pub const SCHEMA: u32 = 1;
@@ -121,14 +118,6 @@ impl Scenario {
     /// The first mistake: where it is, what was found and what would be valid.
     pub fn parse(text: Text<'_>, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let document = Document::parse(text, overrides)?;
-        for key in LATER {
-            if document.has(key) {
-                let message = format!(
-                    "[[{key}]] cells are not available in this version; there are: link, wimax, cellular"
-                );
-                return Err(document.error_at(at![*key], message));
-            }
-        }
         let header: Header = document.header(TABLES)?;
         if header.schema != Self::SCHEMA {
             let message = format!("`schema` is {}: expected {}", header.schema, Self::SCHEMA);

@@ -152,11 +152,7 @@ fn mistakes_are_named_with_their_place() {
         ("received_bps", "recieved_bps", "unknown metric `recieved_bps`; did you mean received_bps?"),
         ("video#2.", "video#3.", "there is no flow named `video#3`; did you mean video#1 or video#2?"),
         ("min = \"0.9 Mbit/s\"", "min = 0.9", "test.toml:49:7: 0.9 has no unit: `received_bps` is in bit/s"),
-        (
-            "[[expect]]",
-            "[[wlan]]\nname = \"cell\"\n[[expect]]",
-            "[[wlan]] cells are not available in this version",
-        ),
+        ("[[expect]]", "[[wlna]]\nname = \"cell\"\n[[expect]]", "unknown key `wlna`; did you mean wlan?"),
         ("[[link]]\nname = \"access\"", "[link]\nname = \"access\"", "test.toml:"),
     ] {
         assert!(GOOD.contains(found), "{found:?} is not in the scenario");
@@ -193,4 +189,79 @@ fn a_flow_needs_a_way_back() {
     let one_way = GOOD.replacen("both = true\nrate = \"100", "rate = \"100", 1);
     let error = parse(&one_way, &[]).unwrap_err();
     assert!(error.contains("no way for feedback from `client` to `server`"), "{error}");
+}
+
+/// An 802.11 cell behind a router, and what is wrong with it where it is changed.
+const WLAN: &str = r#"schema = 1
+name = "wlan"
+duration = "1 s"
+[[link]]
+name = "access"
+from = "server"
+to = "ap"
+both = true
+rate = "100 Mbit/s"
+queue = { kind = "drop-tail", packets = 100 }
+[[wlan]]
+name = "cell"
+standard = "802.11ac"
+width = "20 MHz"
+mcs = 4
+guard = "short"
+error = "yans"
+path_loss = { exponent = 3.0, at_1m = "46.6777 dB" }
+preamble_detection = true
+retries = 7
+ap = { name = "ap", at = ["0 m", "0 m"], queue = { packets = 500, time = "500 ms" } }
+station = [{ name = "sta0", at = ["60 m", "0 m"] }, { name = "sta1", at = ["30 m", "0 m"] }]
+[[flow]]
+name = "down"
+kind = "udp"
+from = "server"
+to = "sta1"
+rate = "1 Mbit/s"
+access = "vi"
+[[flow]]
+name = "between"
+kind = "udp"
+from = "sta0"
+to = "sta1"
+rate = "1 Mbit/s"
+"#;
+
+#[test]
+fn an_802_11_cell_is_read_as_the_format_says() {
+    let scenario = Scenario::parse(Text::alone("wlan.toml", WLAN), &[]).unwrap();
+    assert_eq!(scenario.nodes(), ["server", "ap", "sta0", "sta1"]);
+    let CellKind::Wlan(config) = &scenario.cells[0].kind else { panic!("another kind") };
+    assert_eq!((config.mcs, config.width, config.short_guard, config.queue_packets), (4, 20, true, 500));
+    assert_eq!(config.stations[0].1.x, 60.0);
+    assert_eq!(config.categories.len(), 2);
+    let planned = WLAN
+        .replace("station = [{ name = \"sta0\", at = [\"60 m\", \"0 m\"] }, { name = \"sta1\", at = [\"30 m\", \"0 m\"] }]", "plan = { kind = \"grid\", count = 5, spacing = \"30 m\" }");
+    let scenario = Scenario::parse(Text::alone("wlan.toml", &planned), &[]).unwrap();
+    assert_eq!(scenario.cells[0].stations.len(), 5);
+}
+
+#[test]
+fn mistakes_in_an_802_11_cell_are_named_with_their_place() {
+    for (from, to, expected) in [
+        ("802.11ac", "802.11ax", "wlan.toml:13:12: unknown value `802.11ax`; "),
+        ("mcs = 4", "msc = 4", "wlan.toml:15:1: unknown key `msc`; did you mean mcs?"),
+        ("mcs = 4", "mcs = 9", "wlan.toml:15:7: `mcs`: 802.11ac has no MCS 9 at 20 MHz"),
+        ("mcs = 4", "mcs = \"best\"", "wlan.toml:15:7: \"best\": expected an index"),
+        ("mcs = 4", "rate = \"11 Mbit/s\"", "wlan.toml:15:8: `rate`: applies only to 802.11a, b and g"),
+        ("width = \"20 MHz\"", "width = \"30 MHz\"", "wlan.toml:14:9: `width`: 802.11n has 20"),
+        ("width = \"20 MHz\"", "width = 20", "wlan.toml:14:9: "),
+        ("\"60 m\"", "\"60\"", "\"60\": expected a length such as \"30 m\""),
+        ("retries = 7", "retries = 0", "wlan.toml:20:11: `retries`: expected 1 to 255"),
+        ("to = \"sta1\"", "to = \"sta3\"", "no link or cell has a node `sta3`; did you mean sta"),
+        ("name = \"sta1\"", "name = \"sta0\"", "sta0"),
+        ("802.11ac\"", "802.11g\"", "applies only to 802.11n and ac"),
+        ("access = \"vi\"", "access = \"video\"", "unknown value `video`"),
+    ] {
+        let text = WLAN.replacen(from, to, 1);
+        let error = Scenario::parse(Text::alone("wlan.toml", &text), &[]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{to}: {error}");
+    }
 }

@@ -507,15 +507,10 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.dropped.push_back(Dropped { at: Timestamp::from_nanos(self.now), cause, packet });
     }
 
-    /// A packet has come from one device to another: to its end, or to the access point on its way to another station.
-    pub(crate) fn deliver(&mut self, from: DeviceId, device: DeviceId, packet: Packet<P>) {
-        self.meter(from, device).deliver(packet.size);
-        let port = packet.payload.leave_by();
-        if device == 0 && port.0 != 0 {
-            self.enqueue(0, usize::from(port.0), packet);
-            return;
-        }
-        self.out.push_back((port, packet));
+    /// A packet has come from one device to another.
+    pub(crate) fn deliver(&mut self, from: DeviceId, to: DeviceId, packet: Packet<P>) {
+        self.meter(from, to).deliver(packet.size);
+        self.out.push_back((packet.payload.leave_by(), packet));
     }
 
     fn beacon_is_due(&mut self) {
@@ -578,10 +573,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wlan<P> {
         self.advance(now.as_nanos());
         let device = usize::from(port.0);
         let to = packet.payload.leave_by();
-        debug_assert!(device < self.devices.len() && usize::from(to.0) < self.devices.len());
-        // Stations reach each other through the access point.
-        let next = if device == 0 { usize::from(to.0) } else { 0 };
-        self.enqueue(device, next, packet);
+        debug_assert!((device == 0) != (to.0 == 0), "stations reach each other by way of the access point");
+        self.enqueue(device, usize::from(to.0), packet);
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {

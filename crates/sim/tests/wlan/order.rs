@@ -167,7 +167,7 @@ proptest! {
         let sources: Vec<Source> = flows
             .into_iter()
             .map(|(from, to, payload, mbps)| (from % devices, to % devices, payload, mbps))
-            .filter(|(from, to, ..)| from != to)
+            .filter(|(from, to, ..)| (*from == 0) != (*to == 0))
             .map(|(from, to, payload, mbps)| Source::new(from, to, payload, Bitrate::from_mbps(mbps)))
             .collect();
         let count = sources.len();

@@ -3,8 +3,10 @@
 
 mod cellular;
 mod wimax;
+mod wlan;
 
 pub(super) use wimax::service;
+pub(super) use wlan::access;
 
 use crate::scenario::document::{Document, Step};
 use crate::scenario::error::ScenarioError;
@@ -13,6 +15,7 @@ use seaway_link::{DropTailConfig, QueueConfig};
 use seaway_sim::CellError;
 use seaway_sim::cellular::CellularConfig;
 use seaway_sim::wimax::WimaxConfig;
+use seaway_sim::wlan::WlanConfig;
 use seaway_units::TimeDelta;
 use serde::Deserialize;
 
@@ -36,6 +39,8 @@ pub enum CellKind {
     Wimax(Box<WimaxConfig>),
     /// One cell of a cellular network.
     Cellular(Box<CellularConfig>),
+    /// 802.11, one access point.
+    Wlan(Box<WlanConfig>),
 }
 
 impl CellKind {
@@ -44,6 +49,7 @@ impl CellKind {
         match self {
             Self::Wimax(_) => "wimax",
             Self::Cellular(_) => "cellular",
+            Self::Wlan(_) => "wlan",
         }
     }
 }
@@ -59,6 +65,7 @@ impl Cell {
         let queues = match &self.kind {
             CellKind::Wimax(config) => config.queue_names(),
             CellKind::Cellular(config) => config.queue_names(),
+            CellKind::Wlan(config) => config.queue_names(),
         };
         queues.into_iter().map(|queue| format!("{}/{queue}", self.name)).collect()
     }
@@ -68,6 +75,7 @@ impl Cell {
 pub(crate) fn read(document: &Document<'_>) -> Result<Vec<(usize, Cell)>, ScenarioError> {
     let mut cells = wimax::read(document)?;
     cells.extend(cellular::read(document)?);
+    cells.extend(wlan::read(document)?);
     Ok(cells)
 }
 
@@ -81,10 +89,12 @@ pub(crate) fn connect(
     let known: Vec<Cell> = cells.iter().map(|(_, cell)| cell.clone()).collect();
     let network = crate::network::Network::new(links, &known);
     wimax::connect(document, &network, cells, flows)?;
+    wlan::connect(document, &network, cells, flows)?;
     for (index, cell) in cells {
         let checked = match &cell.kind {
             CellKind::Wimax(config) => config.check(),
             CellKind::Cellular(config) => config.check(),
+            CellKind::Wlan(config) => config.check(),
         };
         let list = cell.kind.list();
         checked.map_err(|error| refusal(document, list, *index, &error))?;
