@@ -101,14 +101,24 @@ impl<'a> BitReader<'a> {
 }
 
 /// Appends bits to bytes. Keep it and [`BitWriter::clear`] it: the memory is used again.
+// Whole words are stored at the place reached, of which the last bytes are yet to come: so nothing depends on how many
+// bits wait.
 #[derive(Debug, Clone, Default)]
 pub struct BitWriter {
-    bytes: Vec<u8>,
+    /// What was written, and memory for more.
+    memory: Vec<u8>,
+    /// Whole bytes written.
+    length: usize,
+    /// The bits behind them, at the top; zeros below.
     buffer: u64,
+    /// How many these are, 0 to 7.
     filled: u32,
 }
 
 impl BitWriter {
+    /// The most that are put at once.
+    const LONGEST: u32 = 56;
+
     /// An empty writer.
     pub fn new() -> Self {
         Self::default()
@@ -117,88 +127,94 @@ impl BitWriter {
     /// Appends the lowest `count` bits of `value`, 0 to 32; the bits above must be zero.
     #[inline]
     pub fn put(&mut self, value: u32, count: u32) {
-        debug_assert!(count <= 32 && u64::from(value) >> count == 0);
-        self.buffer = (self.buffer << count) | u64::from(value);
-        self.filled += count;
-        if self.filled >= 32 {
-            self.filled -= 32;
-            self.bytes.extend_from_slice(&((self.buffer >> self.filled) as u32).to_be_bytes());
+        debug_assert!(count <= 32);
+        self.put_long(u64::from(value), count);
+    }
+
+    #[inline]
+    fn put_long(&mut self, value: u64, count: u32) {
+        debug_assert!(count <= Self::LONGEST && value >> count == 0);
+        let total = self.filled + count;
+        // In two steps, for a shift by 64 is none.
+        let word = self.buffer | (value << 1) << (63 - total);
+        match self.memory.get_mut(self.length..).and_then(<[u8]>::first_chunk_mut) {
+            Some(place) => *place = word.to_be_bytes(),
+            None => self.grow(word),
         }
+        self.length += total as usize / 8;
+        self.buffer = word << (total & !7);
+        self.filled = total & 7;
+    }
+
+    #[cold]
+    fn grow(&mut self, word: u64) {
+        self.memory.resize(2 * self.length + 4096, 0);
+        self.memory[self.length..][..8].copy_from_slice(&word.to_be_bytes());
     }
 
     /// Appends the bits `from..to` of `source`; what lies past its end reads as zero.
+    #[inline]
     pub fn copy(&mut self, source: &[u8], from: usize, to: usize) {
+        const STEP: usize = BitWriter::LONGEST as usize;
         let mut position = from;
-        while position + 64 <= to {
-            let word = word_at(source, position);
-            // The bits that wait come first; as many of the word's last bits then wait.
-            let waiting = (u128::from(self.buffer) << 64 | u128::from(word)) >> self.filled;
-            self.bytes.extend_from_slice(&(waiting as u64).to_be_bytes());
-            self.buffer = word;
-            position += 64;
+        while position + STEP <= to {
+            self.put_long(word_at(source, position) >> (64 - STEP), STEP as u32);
+            position += STEP;
         }
-        let rest = (to.max(position) - position) as u32;
-        if rest > 32 {
-            self.put((word_at(source, position) >> 32) as u32, 32);
-            position += 32;
-        }
-        let rest = rest % 32 + if rest == 32 { 32 } else { 0 };
-        if rest > 0 {
-            self.put((word_at(source, position) >> (64 - rest)) as u32, rest);
-        }
+        let rest = to.max(position) - position;
+        self.put_long(word_at(source, position) >> 1 >> (63 - rest), rest as u32);
     }
 
     /// Fills the last byte with zero bits.
     pub fn align(&mut self) {
-        self.put(0, self.bit_length().wrapping_neg() as u32 & 7);
-        while self.filled > 0 {
-            self.filled -= 8;
-            self.bytes.push((self.buffer >> self.filled) as u8);
-        }
+        self.put(0, self.filled.wrapping_neg() & 7);
     }
 
     /// Aligns, then appends whole bytes.
     pub fn append(&mut self, bytes: &[u8]) {
         self.align();
-        self.bytes.extend_from_slice(bytes);
+        self.memory.truncate(self.length);
+        self.memory.extend_from_slice(bytes);
+        self.length += bytes.len();
     }
 
     /// Bits written so far.
     pub fn bit_length(&self) -> usize {
-        self.bytes.len() * 8 + self.filled as usize
+        self.length * 8 + self.filled as usize
     }
 
     /// The whole bytes written so far; all of them once aligned.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.memory[..self.length]
     }
 
     /// Forgets everything but the memory.
     pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.filled = 0;
+        (self.length, self.buffer, self.filled) = (0, 0, 0);
     }
 
     /// Aligns and hands out the bytes.
     pub fn finish(mut self) -> Vec<u8> {
         self.align();
-        self.bytes
+        self.memory.truncate(self.length);
+        self.memory
     }
 }
 
-/// The 64 bits of `source` from bit `position` on.
+/// The bits of `source` from bit `position` on; 57 at least, and zeros below.
 #[inline]
 fn word_at(source: &[u8], position: usize) -> u64 {
     let byte = position / 8;
-    let shift = position % 8;
-    let (word, next) = match source.get(byte..).and_then(<[u8]>::first_chunk::<9>) {
-        Some(&[ref word @ .., next]) => (u64::from_be_bytes(*word), next),
-        None => {
-            let at = |i: usize| source.get(byte + i).copied().unwrap_or(0);
-            ((0..8).fold(0, |word, i| word << 8 | u64::from(at(i))), at(8))
-        }
+    let word = match source.get(byte..).and_then(<[u8]>::first_chunk) {
+        Some(word) => u64::from_be_bytes(*word),
+        None => word_at_end(source, byte),
     };
-    word << shift | u64::from(next) >> (8 - shift)
+    word << (position % 8)
+}
+
+#[cold]
+fn word_at_end(source: &[u8], byte: usize) -> u64 {
+    (0..8).fold(0, |word, i| word << 8 | u64::from(source.get(byte + i).copied().unwrap_or(0)))
 }
 
 #[cfg(test)]

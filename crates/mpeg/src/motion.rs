@@ -68,6 +68,8 @@ fn read_vector(
     let halved = !context.is_field() && motion != MotionType::Frame;
     let full_pel = context.header.full_pel[s];
 
+    // Two components and their dmvectors take 42 bits at most.
+    reader.refill();
     let x = read_component(reader, f_code[0], predictor.x)?;
     if motion == MotionType::DualPrime {
         dmvector[0] = read_dmvector(reader);
@@ -81,10 +83,10 @@ fn read_vector(
     Ok((becomes, if full_pel { Vector { x: x << 1, y: y << 1 } } else { Vector { x, y } }))
 }
 
-/// One component: `motion_code`, `motion_residual`, and the wrap into the range of `f_code`.
-#[inline]
+/// One component: `motion_code`, `motion_residual`, and the wrap into the range of `f_code`; 19 bits at most, which must
+/// be available.
+#[inline(always)]
 fn read_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -> Result<i16, Damage> {
-    reader.refill();
     let magnitude = i32::from(vlc::MOTION.read(reader).ok_or(Damage::Code)?);
     if magnitude == 0 {
         return Ok(predictor);

@@ -25,11 +25,13 @@ pub(crate) struct Segment {
 /// The hulls of all clusters of a picture, each from its smallest breakpoint upwards.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Curves {
-    pub(crate) segments: Vec<Segment>,
+    segments: Vec<Segment>,
     /// For each cluster, one past its last segment.
     pub(crate) ends: Vec<u32>,
     /// For each cluster, the breakpoint below its first segment.
     pub(crate) bases: Vec<u8>,
+    /// For each cluster, the breakpoint that keeps all.
+    pub(crate) tops: Vec<u8>,
     /// Bits of all codes that can be dropped.
     pub(crate) total_bits: u64,
     /// Worth of all codes that can be dropped.
@@ -39,7 +41,7 @@ pub(crate) struct Curves {
     pub(crate) base_worth: f32,
     /// Bits of all segments.
     segment_bits: u64,
-    /// Segments so far.
+    /// Segments there are; what lies behind them is memory for more.
     filled: usize,
     /// The hull in the making.
     stack: Vec<Stretch>,
@@ -98,7 +100,12 @@ impl Curves {
     #[cfg(test)]
     pub(crate) fn of(segments: Vec<Segment>) -> Self {
         let ends = vec![segments.len() as u32];
-        Self { segments, ends, bases: vec![0], ..Self::default() }
+        Self { filled: segments.len(), segments, ends, bases: vec![0], ..Self::default() }
+    }
+
+    /// The segments of all clusters.
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments[..self.filled]
     }
 
     /// True where a threshold for so many bits beyond the smallest breakpoints lies within the extent.
@@ -116,16 +123,16 @@ impl Curves {
         worth: &Worth<'_>,
         extent: &Extent,
     ) {
-        self.segments.clear();
         self.ends.clear();
         self.bases.clear();
+        self.tops.clear();
         (self.total_bits, self.base_bits, self.segment_bits) = (0, 0, 0);
         (self.total_worth, self.base_worth) = (0.0, 0.0);
         let smallest = usize::from(smallest);
         self.filled = 0;
         if let Extent::Slopes(_) = extent {
-            // A step adds a segment at most, and there is a step for each code.
-            self.segments.resize(picture.codes.len() + SLOPES, Segment::default());
+            let needed = picture.blocks.len() * (SLOPES - 1) + SLOPES;
+            self.segments.resize(needed.max(self.segments.len()), Segment::default());
         }
         let every = if let Extent::Sample(every) = extent { *every } else { 1 };
         let mut steps = Steps { bits: [0; 129], worth: [0.0; 129], end: 0 };
@@ -165,7 +172,6 @@ impl Curves {
         if in_cluster > 0 {
             self.close(&mut steps, smallest, worth, extent);
         }
-        self.segments.truncate(self.filled);
     }
 
     /// Ends a cluster.
@@ -176,6 +182,7 @@ impl Curves {
             _ => self.push_hull(steps, smallest),
         }
         self.ends.push(self.filled as u32);
+        self.tops.push(steps.end as u8);
         steps.clear();
     }
 
@@ -236,13 +243,15 @@ impl Curves {
             }
             stack.push(next);
         }
-        self.segments.extend(stack.iter().map(|&Stretch { bits, worth, breakpoint }| Segment {
-            bits,
-            bin: bin_of(worth / bits as f32),
-            breakpoint,
-            worth,
-        }));
-        self.filled = self.segments.len();
+        let end = self.filled + stack.len();
+        if self.segments.len() < end {
+            self.segments.resize(2 * end, Segment::default());
+        }
+        let segments = &mut self.segments[self.filled..end];
+        for (segment, &Stretch { bits, worth, breakpoint }) in segments.iter_mut().zip(stack.iter()) {
+            *segment = Segment { bits, bin: bin_of(worth / bits as f32), breakpoint, worth };
+        }
+        self.filled = end;
     }
 
     /// A breakpoint is taken once the share reaches what it takes of the cluster's bits.
@@ -261,9 +270,13 @@ impl Curves {
             let share = u64::from(sum) * (BINS as u64 - 2) / u64::from(total);
             let bin = (BINS as u64 - 1 - share) as u16;
             self.total_worth += worth;
-            self.segments.push(Segment { bits, bin, breakpoint: step as u8 + 1, worth });
+            let segment = Segment { bits, bin, breakpoint: step as u8 + 1, worth };
+            match self.segments.get_mut(self.filled) {
+                Some(place) => *place = segment,
+                None => self.segments.push(segment),
+            }
+            self.filled += 1;
         }
-        self.filled = self.segments.len();
     }
 }
 

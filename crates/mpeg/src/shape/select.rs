@@ -34,7 +34,7 @@ impl Histogram {
 
     /// Adds a picture's segments, its slopes multiplied by `shift` bins.
     pub(crate) fn add(&mut self, curves: &Curves, shift: i32) {
-        for segment in &curves.segments {
+        for segment in curves.segments() {
             self.bits[shifted(segment.bin, shift)] += u64::from(segment.bits);
         }
     }

@@ -128,15 +128,15 @@ impl Work {
         self.cuts.clear();
         self.cuts.resize(picture.blocks.len() + 1, 0);
         let (cuts, mut cut_count) = (&mut self.cuts, 0);
-        let mut clusters = curves.ends.iter().zip(&curves.bases);
+        let mut clusters = curves.ends.iter().zip(curves.bases.iter().zip(&curves.tops));
         let mut next = 0;
-        let mut breakpoint = smallest;
+        let (mut breakpoint, mut whole) = (smallest, false);
         let (mut lost_codes, mut lost_blocks, mut kept_worth) = (0, 0, curves.base_worth);
         for_each_block(picture, cluster, |first, slice, _, index| {
             if first {
-                let (&end, &base) = clusters.next().unwrap_or((&0, &smallest));
+                let (&end, (&base, &top)) = clusters.next().unwrap_or((&0, (&smallest, &0)));
                 breakpoint = base;
-                for segment in curves.segments.get(next..end as usize).unwrap_or_default() {
+                for segment in curves.segments().get(next..end as usize).unwrap_or_default() {
                     if !threshold.takes(shifted(segment.bin, shift), segment.bits) {
                         break;
                     }
@@ -144,8 +144,13 @@ impl Work {
                     kept_worth += segment.worth;
                 }
                 next = end as usize;
+                whole = breakpoint >= top;
             }
             let block = &picture.blocks[index];
+            if whole {
+                keep[index] = block.count;
+                return;
+            }
             let kept = breakpoint.saturating_sub(u8::from(block.intra)).min(block.count);
             keep[index] = kept;
             cuts[cut_count] = index as u32;
