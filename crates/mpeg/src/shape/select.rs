@@ -89,7 +89,7 @@ mod tests {
         let mut threshold = histogram.threshold(16);
         assert_eq!(threshold, Threshold { bin: 600, allowance: 6 });
         let taken: Vec<_> =
-            curves.segments.iter().map(|s| threshold.takes(usize::from(s.bin), s.bits)).collect();
+            curves.segments().iter().map(|s| threshold.takes(usize::from(s.bin), s.bits)).collect();
         assert_eq!(taken, [true, true, false, false]);
     }
 }
