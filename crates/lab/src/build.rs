@@ -3,7 +3,7 @@
 use crate::activity::Activity;
 use crate::agent::{
     Agent, MediaReceiver, MediaSender, MediaSenderParts, PORT, TcpReceiver, TcpSender, UdpSink, UdpSource,
-    Viewer,
+    Viewer, WindowSink, WindowSource,
 };
 use crate::cargo::Cargo;
 use crate::connection;
@@ -142,6 +142,11 @@ impl World {
                 (Agent::UdpSource(source), Agent::UdpSink(UdpSink))
             }
             FlowKind::Tcp(tcp) => plan.tcp(tcp),
+            FlowKind::Window(window) => {
+                let sink = WindowSink::new(plan.back(), *window, plan.window);
+                let source = WindowSource::new(plan.there(), *window, plan.activity, plan.window);
+                (Agent::WindowSource(Box::new(source)), Agent::WindowSink(Box::new(sink)))
+            }
         };
         let (sender, receiver) = (self.engine.add_agent(sender), self.engine.add_agent(receiver));
         let topology = self.engine.topology();

@@ -82,7 +82,7 @@ pub struct Fairness {
 pub struct FlowSummary {
     /// Its name.
     pub name: String,
-    /// `media`, `tcp` or `udp`.
+    /// `media`, `tcp`, `udp` or `window`.
     pub kind: &'static str,
     /// The controller, or TCP's algorithm.
     #[serde(skip_serializing_if = "Option::is_none")]

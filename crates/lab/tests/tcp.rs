@@ -197,3 +197,38 @@ fn the_window_is_a_tcp() {
     let (media, tcp, _) = shared("window(smss=552 B)", "reno", "552 B", 1, &path);
     assert!(((media - tcp) / tcp).abs() <= 0.2, "window {media}, tcp {tcp}");
 }
+
+/// S002's transport whole, beside a Reno with segments of its size: within a fifth of each other, and most of what is
+/// shown was repaired where it was lost.
+#[test]
+fn the_window_on_its_own_wire_is_a_tcp() {
+    let flows = r#"
+[[flow]]
+name = "window"
+kind = "window"
+from = "a"
+to = "b"
+rate = "2 Mbit/s"
+buffer = "8 s"
+fifo = "1 s"
+
+[[flow]]
+name = "tcp"
+kind = "tcp"
+algorithm = "reno"
+from = "a"
+to = "b"
+packet = "550 B"
+initial_window = 2
+"#;
+    let path = ["link.bottleneck.rate=1 Mbit/s", "link.back.rate=1 Mbit/s", RED];
+    let summary = summary(flows, &path);
+    let rate = |index: usize| summary.flows[index].received_bps.expect("measured") / 1e6;
+    let (window, tcp) = (rate(0), rate(1));
+    assert!(window + tcp > 0.95, "window {window}, tcp {tcp}");
+    assert!(((window - tcp) / tcp).abs() <= 0.2, "window {window}, tcp {tcp}");
+    let flow = &summary.flows[0];
+    let frames = flow.frames.expect("it has frames");
+    assert!(frames.displayed > 700 && frames.lost * 10 < frames.displayed, "{frames:?}");
+    assert!(flow.packets.repaired.expect("counted") > 0, "{:?}", flow.packets);
+}

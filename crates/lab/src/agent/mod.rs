@@ -5,12 +5,14 @@ mod sender;
 mod tcp;
 mod udp;
 mod viewer;
+mod window;
 
 pub(crate) use receiver::MediaReceiver;
 pub(crate) use sender::{MediaSender, MediaSenderParts};
 pub(crate) use tcp::{TcpReceiver, TcpSender};
 pub(crate) use udp::{UdpSink, UdpSource};
 pub(crate) use viewer::{Seen, Viewer};
+pub(crate) use window::{WindowSink, WindowSource};
 
 use crate::cargo::Cargo;
 use seaway_link::{Node, Packet, Port};
@@ -25,6 +27,8 @@ pub(crate) enum Agent {
     TcpReceiver(Box<TcpReceiver>),
     UdpSource(UdpSource),
     UdpSink(UdpSink),
+    WindowSource(Box<WindowSource>),
+    WindowSink(Box<WindowSink>),
 }
 
 /// The port of every agent.
@@ -47,6 +51,8 @@ macro_rules! each {
             Agent::TcpReceiver($agent) => $call,
             Agent::UdpSource($agent) => $call,
             Agent::UdpSink($agent) => $call,
+            Agent::WindowSource($agent) => $call,
+            Agent::WindowSink($agent) => $call,
         }
     };
 }

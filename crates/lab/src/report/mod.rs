@@ -2,6 +2,7 @@
 
 mod media;
 mod tcp;
+mod window;
 
 use crate::agent::Agent;
 use crate::build::{Carrier, World};
@@ -28,6 +29,9 @@ pub(crate) fn summary(scenario: &Scenario, world: &World) -> Summary {
                 }
                 (FlowKind::Tcp(tcp), Agent::TcpSender(sender), Agent::TcpReceiver(receiver)) => {
                     tcp::complete(&mut summary, tcp, sender, receiver);
+                }
+                (FlowKind::Window(_), Agent::WindowSource(source), Agent::WindowSink(sink)) => {
+                    window::complete(&mut summary, source, sink);
                 }
                 _ => {}
             }
@@ -64,6 +68,7 @@ fn flow_summary(flow: &Flow, record: &FlowRecord, end: Timestamp) -> FlowSummary
         control: match &flow.kind {
             FlowKind::Media(media) => Some(media.control.to_string()),
             FlowKind::Tcp(tcp) => Some(tcp.algorithm.to_string()),
+            FlowKind::Window(_) => Some("window".to_owned()),
             FlowKind::Udp(_) => None,
         },
         measured_s: span.as_secs_f64(),

@@ -41,6 +41,14 @@ pub(crate) fn check(
                 place.packet(udp.packet)?;
                 place.require("rate", udp.rate > Bitrate::ZERO, "expected a rate above zero")?;
             }
+            FlowKind::Window(window) => {
+                place.require("rate", window.rate > Bitrate::ZERO, "expected a rate above zero")?;
+                place.require("fps", (1.0..=240.0).contains(&window.fps), "expected 1 to 240")?;
+                let spans = TimeDelta::ZERO..=TimeDelta::from_secs(60);
+                place.require("buffer", spans.contains(&window.buffer), "expected at most 60 s")?;
+                let fifo = TimeDelta::from_millis(100)..=TimeDelta::from_secs(600);
+                place.require("fifo", fifo.contains(&window.fifo), "expected 100 ms to 600 s")?;
+            }
         }
     }
     for (index, attach) in scenario.attach.iter().enumerate() {

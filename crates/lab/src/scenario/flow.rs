@@ -5,6 +5,7 @@ use crate::scenario::error::ScenarioError;
 use crate::scenario::media::MediaFlow;
 use crate::scenario::tcp::TcpFlow;
 use crate::scenario::udp::UdpFlow;
+use crate::scenario::window::WindowFlow;
 use seaway_control::registry::nearest;
 use seaway_sim::wimax::Service;
 use seaway_sim::wlan::AccessCategory;
@@ -44,6 +45,8 @@ pub enum FlowKind {
     Tcp(TcpFlow),
     /// Datagrams without control.
     Udp(UdpFlow),
+    /// Video over S002's transport on its own wire.
+    Window(WindowFlow),
 }
 
 impl FlowKind {
@@ -53,6 +56,7 @@ impl FlowKind {
             Self::Media(_) => "media",
             Self::Tcp(_) => "tcp",
             Self::Udp(_) => "udp",
+            Self::Window(_) => "window",
         }
     }
 }
@@ -134,7 +138,7 @@ struct Common {
 
 const COMMON: &[&str] =
     &["name", "kind", "from", "to", "start", "stop", "pause", "count", "service", "access"];
-const KINDS: &[&str] = &["media", "tcp", "udp"];
+const KINDS: &[&str] = &["media", "tcp", "udp", "window"];
 /// More than any paper asks for; a run of them still fits into memory.
 const MOST: u32 = 100_000;
 
@@ -173,6 +177,7 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
         Some("media") => FlowKind::Media(Box::new(document.read(rest, COMMON)?)),
         Some("tcp") => FlowKind::Tcp(document.read(rest, COMMON)?),
         Some("udp") => FlowKind::Udp(document.read(rest, COMMON)?),
+        Some("window") => FlowKind::Window(document.read(rest, COMMON)?),
         Some(other) => {
             let advice = nearest(other, KINDS.iter().copied());
             return refuse("kind", format!("unknown kind of flow `{other}`; {advice}"));

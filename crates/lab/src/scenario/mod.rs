@@ -16,6 +16,7 @@ mod media;
 mod overrides;
 mod tcp;
 mod udp;
+mod window;
 
 pub use attach::{Attach, Outlet};
 pub use cell::{Cell, CellKind};
@@ -30,6 +31,7 @@ pub use media::{
 pub use overrides::Override;
 pub use tcp::{TcpAlgorithm, TcpFlow, TransferSize};
 pub use udp::UdpFlow;
+pub use window::WindowFlow;
 
 use crate::network::Network;
 use document::{Document, at};

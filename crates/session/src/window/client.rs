@@ -61,6 +61,8 @@ pub struct ClientStatistics {
     pub given_up: u64,
     /// Frames given out whole.
     pub shown: u64,
+    /// Their octets.
+    pub octets: u64,
     /// Frames of which something was missing when they were due: dropped whole.
     pub concealed: u64,
     /// Datagrams that made no sense.
@@ -346,6 +348,7 @@ impl WindowClient {
         self.consumed = Some(rest.last().map_or(next - 1, |last| *last));
         if begins && ends && rest.is_empty() && self.frames.len() < WAITING {
             self.statistics.shown += 1;
+            self.statistics.octets += data.len() as u64;
             self.frames.push_back(ClientFrame { presentation_ms: presentation as u32, data: data.into() });
         } else {
             self.statistics.concealed += 1;
