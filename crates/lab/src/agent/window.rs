@@ -93,7 +93,7 @@ impl Node<Cargo> for WindowSource {
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         self.buffer.clear();
         let size = self.sender.poll_datagram(now, &mut self.buffer)?;
-        let cargo = Cargo::Octets(Bytes::copy_from_slice(&self.buffer));
+        let cargo = Cargo::Octets(Box::new(Bytes::copy_from_slice(&self.buffer)));
         Some((PORT, Packet { flow: self.tag.number(), ..Packet::new(size, Ecn::NotEct, cargo) }))
     }
 
@@ -145,7 +145,7 @@ impl Node<Cargo> for WindowSink {
     fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         let answer = self.client.poll_answer()?;
         let size = OVERHEAD_IPV4 + DataSize::from_bytes(answer.len() as u64);
-        let packet = Packet::new(size, Ecn::NotEct, Cargo::Octets(answer));
+        let packet = Packet::new(size, Ecn::NotEct, Cargo::Octets(Box::new(answer)));
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
 
