@@ -6,10 +6,12 @@ mod obedience;
 mod openh264;
 mod options;
 mod rate;
+mod steady;
 
 pub use self::ladder::{Ladder, LadderEncoder, LadderRule};
 pub use self::obedience::{Obedience, ObedienceReport, ObedienceWindow};
 pub use self::openh264::{LiveEncoder, LiveEncoderConfig};
+pub use self::steady::SteadyEncoder;
 
 use crate::{Error, FrameId, Picture, PictureSize};
 use seaway_units::{Bitrate, DataSize, TimeDelta};

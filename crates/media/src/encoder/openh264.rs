@@ -48,18 +48,7 @@ impl LiveEncoder {
     /// # Errors
     /// Where the library cannot be set up.
     pub fn new(config: LiveEncoderConfig) -> Result<Self, Error> {
-        let setup = codec::EncoderConfig::new()
-            .usage_type(codec::UsageType::CameraVideoRealTime)
-            .rate_control_mode(codec::RateControlMode::Off)
-            .max_frame_rate(codec::FrameRate::from_hz(config.frame_rate.hz() as f32))
-            .qp(codec::QpRange::new(*Self::QUANTISERS.start(), *Self::QUANTISERS.end()))
-            // Key frames are asked for by receivers; on a scene change they would only add to the burst.
-            .scene_change_detect(false)
-            .intra_frame_period(codec::IntraFramePeriod::from_num_frames(0))
-            .skip_frames(false)
-            .num_threads(1);
-        let library = openh264::OpenH264API::from_source();
-        let codec = codec::Encoder::with_api_config(library, setup).map_err(Error::codec("set-up"))?;
+        let codec = codec(config.frame_rate)?;
         let control = RateControl::new(config.frame_rate.interval(), config.start, Self::QUANTISERS);
         Ok(Self { codec, config, control, meter: ActivityMeter::default(), size: None, key_frame: false })
     }
@@ -159,8 +148,25 @@ impl std::fmt::Debug for LiveEncoder {
     }
 }
 
+/// The codec: one thread, its own rate control off, key frames only where they are asked for.
+pub(super) fn codec(frame_rate: FrameRate) -> Result<codec::Encoder, Error> {
+    let quantisers = LiveEncoder::QUANTISERS;
+    let setup = codec::EncoderConfig::new()
+        .usage_type(codec::UsageType::CameraVideoRealTime)
+        .rate_control_mode(codec::RateControlMode::Off)
+        .max_frame_rate(codec::FrameRate::from_hz(frame_rate.hz() as f32))
+        .qp(codec::QpRange::new(*quantisers.start(), *quantisers.end()))
+        // Key frames are asked for by receivers; on a scene change they would only add to the burst.
+        .scene_change_detect(false)
+        .intra_frame_period(codec::IntraFramePeriod::from_num_frames(0))
+        .skip_frames(false)
+        .num_threads(1);
+    let library = openh264::OpenH264API::from_source();
+    codec::Encoder::with_api_config(library, setup).map_err(Error::codec("set-up"))
+}
+
 /// A picture as the codec wants to see it.
-struct Source<'a>(&'a Picture);
+pub(super) struct Source<'a>(pub(super) &'a Picture);
 
 impl YUVSource for Source<'_> {
     fn dimensions(&self) -> (usize, usize) {

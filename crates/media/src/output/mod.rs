@@ -3,7 +3,7 @@
 mod mp4;
 mod y4m;
 
-pub use mp4::Mp4Writer;
+pub use mp4::{Mp4Film, Mp4Writer};
 pub use y4m::Y4mWriter;
 
 use crate::Error;

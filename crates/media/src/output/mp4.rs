@@ -58,10 +58,7 @@ impl<W: Write> Mp4Writer<W> {
             self.write_fragment(time)?;
         }
         let before = self.data.len();
-        for unit in nal_units(access_unit) {
-            self.data.extend((unit.len() as u32).to_be_bytes());
-            self.data.extend_from_slice(unit);
-        }
+        append_with_lengths(access_unit, &mut self.data);
         self.pending.push(Sample { time, size: (self.data.len() - before) as u32, key });
         Ok(())
     }
@@ -81,18 +78,10 @@ impl<W: Write> Mp4Writer<W> {
     }
 
     fn write_header(&mut self, access_unit: &[u8], size: PictureSize) -> Result<(), Error> {
-        let set = |kind| nal_units(access_unit).find(|unit| NalType::of(unit) == Some(kind));
-        let sets = set(NalType::SequenceParameters).zip(set(NalType::PictureParameters));
-        let (sequence, picture) =
-            sets.filter(|(sequence, _)| sequence.len() > 3).ok_or(Error::Malformed {
-                container: "H.264",
-                at: "the first key frame".into(),
-                found: "none".into(),
-                expected: "parameter sets",
-            })?;
+        let (sequence, picture) = parameter_sets(access_unit)?;
         let mut header = Vec::new();
         boxed(&mut header, b"ftyp", |out| out.extend_from_slice(b"isom\0\0\x02\0isomiso6mp41"));
-        movie(&mut header, size, sequence, picture);
+        movie(&mut header, size, sequence, picture, None);
         self.out.write_all(&header).map_err(Error::io("output"))
     }
 
@@ -109,6 +98,129 @@ impl<W: Write> Mp4Writer<W> {
         self.pending.clear();
         self.data.clear();
         written.map_err(Error::io("output"))
+    }
+}
+
+/// A whole MP4 file in memory, its index before the pictures: every player plays it and jumps in it. The size of the
+/// pictures stays the same.
+#[derive(Debug)]
+pub struct Mp4Film {
+    size: PictureSize,
+    samples: Vec<Sample>,
+    data: Vec<u8>,
+    /// The parameter sets of the first key frame.
+    sets: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Mp4Film {
+    /// A film of pictures of this size.
+    pub fn new(size: PictureSize) -> Self {
+        Self { size, samples: Vec::new(), data: Vec::new(), sets: None }
+    }
+
+    /// Appends an access unit (Annex B), shown from `time` on, which grows. The first is a key frame.
+    ///
+    /// # Errors
+    /// Where the first has no parameter sets, or the film grows beyond 4 GB.
+    pub fn push(&mut self, access_unit: &[u8], time: TimeDelta, key: bool) -> Result<(), Error> {
+        if self.sets.is_none() {
+            let (sequence, picture) = parameter_sets(access_unit)?;
+            self.sets = Some((sequence.to_vec(), picture.to_vec()));
+        }
+        let before = self.data.len();
+        append_with_lengths(access_unit, &mut self.data);
+        if u32::try_from(self.data.len() + (1 << 20)).is_err() {
+            return Err(Error::Unsupported("a film of more than 4 GB".into()));
+        }
+        self.samples.push(Sample { time, size: (self.data.len() - before) as u32, key });
+        Ok(())
+    }
+
+    /// The file; its last picture stays until `end`.
+    ///
+    /// # Errors
+    /// Where nothing was appended.
+    pub fn finish(self, end: TimeDelta) -> Result<Vec<u8>, Error> {
+        let Some((sequence, picture)) = &self.sets else {
+            return Err(Error::Unsupported("a film without a picture".into()));
+        };
+        let layout = |offset| {
+            let mut header = Vec::new();
+            boxed(&mut header, b"ftyp", |out| out.extend_from_slice(b"isom\0\0\x02\0isomiso2avc1mp41"));
+            let index = Index { samples: &self.samples, end, offset };
+            movie(&mut header, self.size, sequence, picture, Some(&index));
+            header
+        };
+        // Lengths do not depend on the offset.
+        let mut file = layout(layout(0).len() as u32 + 8);
+        boxed(&mut file, b"mdat", |out| out.extend_from_slice(&self.data));
+        Ok(file)
+    }
+}
+
+/// Where the samples of a film lie and when they are shown.
+struct Index<'a> {
+    samples: &'a [Sample],
+    end: TimeDelta,
+    offset: u32,
+}
+
+impl Index<'_> {
+    fn duration(&self) -> u32 {
+        units(self.end).clamp(0, i64::from(u32::MAX)) as u32
+    }
+
+    /// The tables of `stbl`: durations, jump targets, samples of the one chunk, sizes, and where it lies.
+    fn tables(&self, out: &mut Vec<u8>) {
+        let starts = self.samples.iter().map(|sample| units(sample.time));
+        let ends = starts.clone().skip(1).chain([units(self.end)]);
+        let durations =
+            starts.zip(ends).map(|(start, end)| (end - start).clamp(1, i64::from(u32::MAX)) as u32);
+        let mut runs: Vec<[u32; 2]> = Vec::new();
+        for duration in durations {
+            match runs.last_mut() {
+                Some([count, last]) if *last == duration => *count += 1,
+                _ => runs.push([1, duration]),
+            }
+        }
+        let numbered = self.samples.iter().zip(1_u32..);
+        let keys: Vec<u32> = numbered.filter(|(sample, _)| sample.key).map(|(_, number)| number).collect();
+        let sizes: Vec<u32> = self.samples.iter().map(|sample| sample.size).collect();
+        let count = self.samples.len() as u32;
+        full(out, b"stts", 0, 0, |out| {
+            words(out, &[runs.len() as u32]);
+            words(out, runs.as_flattened());
+        });
+        full(out, b"stss", 0, 0, |out| {
+            words(out, &[keys.len() as u32]);
+            words(out, &keys);
+        });
+        full(out, b"stsc", 0, 0, |out| words(out, &[1, 1, count, 1]));
+        full(out, b"stsz", 0, 0, |out| {
+            words(out, &[0, count]);
+            words(out, &sizes);
+        });
+        full(out, b"stco", 0, 0, |out| words(out, &[1, self.offset]));
+    }
+}
+
+/// The first sequence and picture parameter sets of a key frame.
+fn parameter_sets(access_unit: &[u8]) -> Result<(&[u8], &[u8]), Error> {
+    let set = |kind| nal_units(access_unit).find(|unit| NalType::of(unit) == Some(kind));
+    let sets = set(NalType::SequenceParameters).zip(set(NalType::PictureParameters));
+    sets.filter(|(sequence, _)| sequence.len() > 3).ok_or(Error::Malformed {
+        container: "H.264",
+        at: "the first key frame".into(),
+        found: "none".into(),
+        expected: "parameter sets",
+    })
+}
+
+/// The access unit as a sample: each unit behind its length.
+fn append_with_lengths(access_unit: &[u8], data: &mut Vec<u8>) {
+    for unit in nal_units(access_unit) {
+        data.extend((unit.len() as u32).to_be_bytes());
+        data.extend_from_slice(unit);
     }
 }
 
@@ -141,32 +253,37 @@ fn words(out: &mut Vec<u8>, words: &[u32]) {
 /// The unit matrix of `mvhd` and `tkhd`.
 const MATRIX: [u32; 9] = [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000];
 
-fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8]) {
+/// Without an index the samples are in fragments.
+fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], index: Option<&Index<'_>>) {
+    let duration = index.map_or(0, Index::duration);
     boxed(out, b"moov", |out| {
         full(out, b"mvhd", 0, 0, |out| {
             // Times unknown, rate and volume one.
-            words(out, &[0, 0, TIMESCALE as u32, 0, 0x1_0000, 0x0100_0000, 0, 0]);
+            words(out, &[0, 0, TIMESCALE as u32, duration, 0x1_0000, 0x0100_0000, 0, 0]);
             words(out, &MATRIX);
             words(out, &[0, 0, 0, 0, 0, 0, 2]);
         });
         boxed(out, b"trak", |out| {
             // Enabled, in the movie, in the preview.
             full(out, b"tkhd", 0, 7, |out| {
-                words(out, &[0, 0, 1, 0, 0, 0, 0, 0, 0]);
+                words(out, &[0, 0, 1, 0, duration, 0, 0, 0, 0]);
                 words(out, &MATRIX);
                 words(out, &[size.width() << 16, size.height() << 16]);
             });
-            boxed(out, b"mdia", |out| media(out, size, sequence, picture));
+            boxed(out, b"mdia", |out| media(out, size, sequence, picture, index));
         });
-        boxed(out, b"mvex", |out| {
-            full(out, b"trex", 0, 0, |out| words(out, &[1, 1, 0, 0, 0]));
-        });
+        if index.is_none() {
+            boxed(out, b"mvex", |out| {
+                full(out, b"trex", 0, 0, |out| words(out, &[1, 1, 0, 0, 0]));
+            });
+        }
     });
 }
 
-fn media(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8]) {
+fn media(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], index: Option<&Index<'_>>) {
+    let duration = index.map_or(0, Index::duration);
     // Language "und".
-    full(out, b"mdhd", 0, 0, |out| words(out, &[0, 0, TIMESCALE as u32, 0, 0x55C4_0000]));
+    full(out, b"mdhd", 0, 0, |out| words(out, &[0, 0, TIMESCALE as u32, duration, 0x55C4_0000]));
     full(out, b"hdlr", 0, 0, |out| {
         words(out, &[0]);
         out.extend_from_slice(b"vide\0\0\0\0\0\0\0\0\0\0\0\0Video\0");
@@ -185,6 +302,9 @@ fn media(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8]) 
                 words(out, &[1]);
                 boxed(out, b"avc3", |out| sample_entry(out, size, sequence, picture));
             });
+            if let Some(index) = index {
+                return index.tables(out);
+            }
             // Empty: the samples are in the fragments.
             for table in [b"stts", b"stsc", b"stco"] {
                 full(out, table, 0, 0, |out| words(out, &[0]));

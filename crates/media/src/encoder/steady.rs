@@ -1,0 +1,88 @@
+//! OpenH264 at one quantiser: pictures of one quality, whatever they cost.
+
+use super::EncodedFrame;
+use super::openh264::{Source, codec};
+use super::options;
+use crate::{Error, FrameRate, Picture, PictureSize};
+use seaway_units::Bitrate;
+
+/// H.264 constrained baseline at a constant quantiser, for recordings and for tables of sizes.
+pub struct SteadyEncoder {
+    codec: openh264::encoder::Encoder,
+    quantiser: u8,
+    size: Option<PictureSize>,
+}
+
+impl SteadyEncoder {
+    /// An encoder that has coded nothing; the size comes with each picture. `quantiser` is 10 to 51, the coarser the
+    /// higher.
+    ///
+    /// # Errors
+    /// Where the library cannot be set up.
+    pub fn new(frame_rate: FrameRate, quantiser: u8) -> Result<Self, Error> {
+        Ok(Self { codec: codec(frame_rate)?, quantiser, size: None })
+    }
+
+    /// Codes one picture; `key` where it is to be decodable without any other, as the first and those of a new
+    /// size always are.
+    ///
+    /// # Errors
+    /// Where the library refuses the picture.
+    pub fn encode(&mut self, picture: &Picture, key: bool) -> Result<EncodedFrame, Error> {
+        let is_new = self.size.replace(picture.size()) != Some(picture.size());
+        if is_new {
+            // The codec takes a quantiser only once it knows the size: this attempt is thrown away.
+            self.run(picture)?;
+            options::set_quantiser(&mut self.codec, self.quantiser)?;
+        }
+        let key = key || is_new;
+        if key {
+            self.codec.force_intra_frame();
+        }
+        let data = self.run(picture)?;
+        Ok(EncodedFrame {
+            data,
+            id: picture.id(),
+            time: picture.time(),
+            key,
+            quantiser: self.quantiser,
+            target: Bitrate::ZERO,
+            size: picture.size(),
+        })
+    }
+
+    fn run(&mut self, picture: &Picture) -> Result<Vec<u8>, Error> {
+        let millis = u64::try_from(picture.time().as_millis()).unwrap_or(0);
+        let time = openh264::Timestamp::from_millis(millis);
+        let stream = self.codec.encode_at(&Source(picture), time).map_err(Error::codec("encode"))?;
+        Ok(stream.to_vec())
+    }
+}
+
+impl std::fmt::Debug for SteadyEncoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SteadyEncoder").field("quantiser", &self.quantiser).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::{PictureSource, Synthetic};
+
+    #[test]
+    fn a_picture_that_stays_costs_next_to_nothing() {
+        let mut source = Synthetic::from_specification("320x180@25").unwrap();
+        let mut encoder = SteadyEncoder::new(FrameRate::USUAL, 30).unwrap();
+        let picture = source.next_picture().unwrap().unwrap();
+        let sizes: Vec<_> = (0..4)
+            .map(|index| {
+                let picture = picture.with_identity(picture.id(), FrameRate::USUAL.time_of(index));
+                let frame = encoder.encode(&picture, index == 2).unwrap();
+                (frame.key, frame.data.len())
+            })
+            .collect();
+        assert_eq!(sizes.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [true, false, true, false]);
+        assert!(sizes[3].1 * 20 < sizes[2].1, "{sizes:?}");
+    }
+}
