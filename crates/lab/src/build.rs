@@ -13,7 +13,7 @@ use crate::record::{Notices, Recorder, Tag};
 use crate::run::Options;
 use crate::scenario::{self, CellKind, Direction, Flow, FlowKind, MediaFlow, Scenario, Source, TcpFlow};
 use crate::source::{self, Feed, LiveSource};
-use crate::video::{Camera, PacketCost, SharedClip};
+use crate::video::{Camera, PacketCost, SharedClip, Tape};
 use seaway_control::ControlSpec;
 use seaway_link::{Link, LinkStatistics, RandomStream};
 use seaway_session::SenderConfig;
@@ -235,14 +235,17 @@ impl FlowPlan<'_> {
         media: &MediaFlow,
         config: &SenderConfig,
     ) -> Result<(Feed, Option<Box<Viewer>>), BuildError> {
-        if let Source::Clip { encoder, .. } = &media.source {
+        if let Source::Clip { encoder, file } = &media.source {
             let failed = |error| BuildError(format!("flow {}: {error}", self.flow.name));
             let cost = PacketCost::new(config.packet, config.overhead);
-            let clip = Box::new(SharedClip::bundled().map_err(failed)?);
+            let clip = Box::new(SharedClip::open(file.as_deref()).map_err(failed)?);
             let camera =
                 Camera::new(clip, config.limits.start, encoder.latency, cost, true).map_err(failed)?;
             let (captured, captures) = mpsc::channel();
-            let viewer = Viewer::new(captures, self.window).map_err(failed)?;
+            let mut viewer = Viewer::new(captures, self.window).map_err(failed)?;
+            if let Some(film) = self.options.film.filter(|film| film.flow == self.index) {
+                viewer = viewer.filmed(Tape::new(film.tape).map_err(failed)?);
+            }
             let live = LiveSource::new(camera, captured, self.window.0);
             return Ok((Feed::Live(Box::new(live)), Some(Box::new(viewer))));
         }

@@ -34,15 +34,21 @@ impl Ensemble {
     pub fn of(runs: Vec<Summary>) -> Self {
         let documents: Vec<Value> =
             runs.iter().map(|run| serde_json::to_value(run).unwrap_or_default()).collect();
-        let all: Vec<&Value> = documents.iter().collect();
-        let combined = |part| combine(&all, part).unwrap_or_default();
-        Self { schema: Summary::SCHEMA, mean: combined(Part::Mean), ci95: combined(Part::Interval), runs }
+        let (mean, ci95) = combined(&documents);
+        Self { schema: Summary::SCHEMA, mean, ci95, runs }
     }
 
     /// True unless an expectation was missed in any run.
     pub fn holds(&self) -> bool {
         self.runs.iter().all(Summary::holds)
     }
+}
+
+/// The mean of these documents and half the width of its interval, each shaped as they are.
+pub(crate) fn combined(documents: &[Value]) -> (Value, Value) {
+    let all: Vec<&Value> = documents.iter().collect();
+    let part = |part| combine(&all, part).unwrap_or_default();
+    (part(Part::Mean), part(Part::Interval))
 }
 
 /// What stands in one place of all documents, made one. `None` where nothing can be said.

@@ -9,6 +9,7 @@ use crate::scenario::{Flow, Scenario};
 use crate::series::{Series, Subject};
 use crate::source::LiveSource;
 use crate::summary::Summary;
+use crate::video::{PictureScore, TapeConfig};
 use seaway_control::Decision;
 use seaway_sim::AgentId;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
@@ -21,6 +22,26 @@ pub struct Options {
     pub series: bool,
     /// How messages travel.
     pub carriage: Carriage,
+    /// Film what is seen of one flow, which has pictures.
+    pub film: Option<Filming>,
+}
+
+/// What is filmed and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Filming {
+    /// The place of the flow among those of the scenario.
+    pub flow: usize,
+    /// What the film is like.
+    pub tape: TapeConfig,
+}
+
+/// What was seen of a flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Film {
+    /// What stood on the screen over virtual time, as MP4.
+    pub mp4: Vec<u8>,
+    /// The score of every picture, in the order of capture.
+    pub scores: Vec<PictureScore>,
 }
 
 /// What came of a run.
@@ -32,6 +53,8 @@ pub struct Outcome {
     pub series: Series,
     /// Why rates changed, flow by flow; empty unless asked for.
     pub decisions: Vec<(String, Vec<Decision>)>,
+    /// What was seen, where that was filmed.
+    pub film: Option<Film>,
     /// True where it was broken off: the summary is about the part before.
     pub interrupted: bool,
 }
@@ -74,7 +97,21 @@ pub fn run(
     check_media(scenario, &world)?;
     let summary = report::summary(scenario, &world);
     let series = sampler.map(|sampler| sampler.series).unwrap_or_default();
-    Ok(Outcome { summary, series, decisions: decisions(scenario, &world), interrupted })
+    let film = take_film(&mut world, options)?;
+    Ok(Outcome { film, summary, series, decisions: decisions(scenario, &world), interrupted })
+}
+
+fn take_film(world: &mut World, options: Options) -> Result<Option<Film>, BuildError> {
+    let Some(receiver) = options.film.and_then(|film| world.ends.get(film.flow)).map(|ends| ends.1) else {
+        return Ok(None);
+    };
+    let end = world.engine.now();
+    let film = match world.engine.agent_mut(receiver) {
+        Agent::MediaReceiver(receiver) => receiver.viewer_mut().map(|viewer| viewer.take_film(end)),
+        _ => None,
+    };
+    let film = film.transpose().map_err(|error| BuildError::new(format!("film: {error}")))?.flatten();
+    Ok(film.map(|(mp4, scores)| Film { mp4, scores }))
 }
 
 /// Without its codec a flow's numbers would be about something else.
@@ -153,6 +190,11 @@ impl Sampler {
                 Agent::MediaSender(sender) => take_media(&mut self.series, now, *subject, sender),
                 Agent::TcpSender(sender) => take_tcp(&mut self.series, now, *subject, sender),
                 _ => {}
+            }
+            if let Agent::MediaReceiver(receiver) = world.engine.agent(ends.1)
+                && let Some(held) = receiver.held()
+            {
+                self.series.push(now, *subject, "receiver_buffer", held.as_bytes_f64(), "B");
             }
         }
         for (subject, (_, carrier)) in self.links.iter().zip(&world.links) {

@@ -8,7 +8,7 @@ use crate::samples::Samples;
 use crate::window::Window;
 use seaway_link::{Node, Packet, Port};
 use seaway_session::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// The receiving end of a media flow. The session begins with the first packet.
 #[derive(Debug)]
@@ -52,6 +52,16 @@ impl MediaReceiver {
     /// Who watches, where frames have content.
     pub(crate) fn viewer(&self) -> Option<&Viewer> {
         self.viewer.as_deref()
+    }
+
+    /// Who watches, to take the film from.
+    pub(crate) fn viewer_mut(&mut self) -> Option<&mut Viewer> {
+        self.viewer.as_deref_mut()
+    }
+
+    /// What the receiver holds; `None` before the first packet.
+    pub(crate) fn held(&self) -> Option<DataSize> {
+        self.receiver.as_ref().map(|receiver| receiver.statistics().held)
     }
 
     fn before_input(&mut self, now: Timestamp) {

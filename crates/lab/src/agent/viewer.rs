@@ -1,6 +1,6 @@
 //! Who watches what a receiver gives out: decoded, scored, its freezes counted.
 
-use crate::video::{Captured, PictureScore, Screen, Shown};
+use crate::video::{Captured, PictureScore, Screen, Shown, Tape};
 use seaway_media::Error;
 use seaway_quality::freeze::FreezeDetector;
 use seaway_session::{ReceivedFrame, ReceiverEvent};
@@ -20,7 +20,16 @@ pub(crate) struct Viewer {
     window: (Timestamp, Timestamp),
     freezes: FreezeDetector,
     seen: Seen,
+    /// `None`: not filmed.
+    film: Option<Film>,
     failure: Option<Error>,
+}
+
+/// What is kept of the screen where it is filmed.
+#[derive(Debug)]
+struct Film {
+    tape: Tape,
+    scores: Vec<PictureScore>,
 }
 
 /// What was seen while the flow was measured.
@@ -66,8 +75,26 @@ impl Viewer {
             window,
             freezes: FreezeDetector::default(),
             seen: Seen::default(),
+            film: None,
             failure: None,
         })
+    }
+
+    /// Films the screen and keeps the score of every picture.
+    pub(crate) fn filmed(self, tape: Tape) -> Self {
+        Self { film: Some(Film { tape, scores: Vec::new() }), ..self }
+    }
+
+    /// The film up to `end` and the scores, in the order of capture; `None` where it was not filmed.
+    ///
+    /// # Errors
+    /// The encoder of the film fails.
+    pub(crate) fn take_film(
+        &mut self,
+        end: Timestamp,
+    ) -> Result<Option<(Vec<u8>, Vec<PictureScore>)>, Error> {
+        let Some(Film { tape, scores }) = self.film.take() else { return Ok(None) };
+        Ok(Some((tape.finish(end)?, scores)))
     }
 
     /// What was seen while the flow was measured, up to `end`: a picture that stands still by then counts as far as
@@ -107,8 +134,11 @@ impl Viewer {
     /// Scores what was captured so long ago that it will not be shown.
     pub(crate) fn score_missing(&mut self, now: Timestamp) {
         self.take_captured();
-        let (measured, seen) = (self.is_measured(now), &mut self.seen);
-        self.screen.score_older(now, GIVEN_UP, |score| seen.add_score(measured, score));
+        let (measured, seen, film) = (self.is_measured(now), &mut self.seen, &mut self.film);
+        self.screen.score_older(now, GIVEN_UP, |score| {
+            seen.add_score(measured, score);
+            film.iter_mut().for_each(|film| film.scores.push(score));
+        });
     }
 
     fn take_captured(&mut self) {
@@ -117,11 +147,16 @@ impl Viewer {
 
     fn show(&mut self, now: Timestamp, frame: &ReceivedFrame) -> Result<Watched, Error> {
         self.take_captured();
-        let (measured, seen) = (self.is_measured(now), &mut self.seen);
-        let shown =
-            self.screen.show(frame.timestamp, &frame.data, |score| seen.add_score(measured, score))?;
+        let (measured, seen, film) = (self.is_measured(now), &mut self.seen, &mut self.film);
+        let shown = self.screen.show(frame.timestamp, &frame.data, |score| {
+            seen.add_score(measured, score);
+            film.iter_mut().for_each(|film| film.scores.push(score));
+        })?;
         Ok(match shown {
-            Shown::Picture { .. } => {
+            Shown::Picture { picture, .. } => {
+                if let Some(film) = &mut self.film {
+                    film.tape.show(now, &picture)?;
+                }
                 let freeze = self.freezes.on_picture(now);
                 if measured {
                     seen.displayed += 1;

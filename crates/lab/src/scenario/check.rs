@@ -254,7 +254,6 @@ fn not_yet(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {
         ("weight", media.weight.is_some()),
         ("feedback.interval", media.feedback.interval.is_some()),
         ("feedback.size", media.feedback.size.is_some()),
-        ("source.file", matches!(media.source, Source::Clip { file: Some(_), .. })),
     ];
     match asked.into_iter().find(|&(_, is_asked)| is_asked) {
         Some((key, _)) => Err(place.error(key, format!("`{key}` is not available in this version"))),

@@ -142,11 +142,6 @@ fn mistakes_are_named_with_their_place() {
             "{ kind = \"clip\", encoder = { latency = \"2 s\" } } #",
             "`source.encoder.latency`: expected 0 s to 1 s",
         ),
-        (
-            "{ kind = \"frames\"",
-            "{ kind = \"clip\", file = \"bbb.mp4\" } #",
-            "`source.file` is not available in this version",
-        ),
         ("count = 2", "count = 0", "test.toml:39:9: `count` is 0: expected 1 to 100000"),
         ("size = \"50 kB\"", "size = \"0 B\"", "`size`: expected a size above zero"),
         ("received_bps", "recieved_bps", "unknown metric `recieved_bps`; did you mean received_bps?"),

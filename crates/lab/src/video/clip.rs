@@ -1,7 +1,8 @@
 //! A clip whose pictures are decoded once and shown to many runs.
 
-use seaway_media::input::{PictureFormat, PictureSource, bundled_clip};
+use seaway_media::input::{PictureFormat, PictureSource, bundled_clip, open_reference};
 use seaway_media::{Error, Picture};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A decoded clip.
@@ -11,8 +12,11 @@ struct Clip {
     pictures: Vec<Picture>,
 }
 
-/// The bundled clip, as long as a run uses it.
-static BUNDLED: Mutex<Weak<Clip>> = Mutex::new(Weak::new());
+/// Clips that runs use, by the name of the file; the bundled one has none.
+static CLIPS: Mutex<BTreeMap<Option<String>, Weak<Clip>>> = Mutex::new(BTreeMap::new());
+
+/// A decoded clip may take this much memory.
+const MOST: usize = 1 << 30;
 
 /// A source of the pictures of a clip. Clones of its pictures share their memory.
 #[derive(Debug)]
@@ -22,15 +26,19 @@ pub(crate) struct SharedClip {
 }
 
 impl SharedClip {
-    /// The clip that comes with the library.
+    /// The clip in a file, or the one that comes with the library.
     ///
     /// # Errors
-    /// The codec cannot be set up.
-    pub(crate) fn bundled() -> Result<Self, Error> {
-        let mut shared = BUNDLED.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The file cannot be read, holds no picture or more than a gigabyte of them.
+    pub(crate) fn open(file: Option<&str>) -> Result<Self, Error> {
+        let mut clips = CLIPS.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = clips.entry(file.map(str::to_owned)).or_default();
         let clip = match shared.upgrade() {
             Some(clip) => clip,
-            None => Arc::new(Clip::decode(bundled_clip()?.as_mut())?),
+            None => {
+                let mut source = file.map_or_else(bundled_clip, open_reference)?;
+                Arc::new(Clip::decode(source.as_mut())?)
+            }
         };
         *shared = Arc::downgrade(&clip);
         Ok(Self { clip, next: 0 })
@@ -40,8 +48,20 @@ impl SharedClip {
 impl Clip {
     fn decode(source: &mut dyn PictureSource) -> Result<Self, Error> {
         let mut pictures = Vec::new();
+        let format = source.format();
+        let each = format.size.pixels() as usize * 3 / 2;
         while let Some(picture) = source.next_picture()? {
+            if (pictures.len() + 1) * each > MOST {
+                let longest = MOST / each;
+                return Err(Error::Unsupported(format!(
+                    "a clip of more than {longest} pictures of {}: cut or scale it",
+                    format.size
+                )));
+            }
             pictures.push(picture);
+        }
+        if pictures.is_empty() {
+            return Err(Error::Unsupported("a clip without a picture".into()));
         }
         Ok(Self { format: source.format(), pictures })
     }
@@ -70,8 +90,8 @@ mod tests {
 
     #[test]
     fn two_sources_share_one_clip_and_begin_again() {
-        let mut one = SharedClip::bundled().unwrap();
-        let other = SharedClip::bundled().unwrap();
+        let mut one = SharedClip::open(None).unwrap();
+        let other = SharedClip::open(None).unwrap();
         assert!(Arc::ptr_eq(&one.clip, &other.clip));
         let mut count = 0;
         while one.next_picture().unwrap().is_some() {

@@ -7,8 +7,10 @@ mod budget;
 mod camera;
 mod clip;
 mod screen;
+mod tape;
 
 pub use budget::PacketCost;
 pub use camera::{Camera, Order, Shot};
 pub(crate) use clip::SharedClip;
 pub use screen::{Captured, PictureScore, Screen, Shown};
+pub use tape::{Tape, TapeConfig};

@@ -42,6 +42,8 @@ pub enum Shown {
 pub struct PictureScore {
     /// Its identity on the wire.
     pub timestamp: u32,
+    /// When it was captured.
+    pub at: Timestamp,
     /// Luma PSNR of what was on the screen in its place.
     pub psnr: Decibels,
     /// Whether it was itself on the screen; otherwise an older picture was.
@@ -172,7 +174,7 @@ impl Screen {
         let (reference, shown) = (plane(&captured.picture), plane(shown));
         let Ok(error) = mean_squared_error(&reference, &shown) else { return };
         let psnr = self.sequence.push(error);
-        score(PictureScore { timestamp: captured.timestamp, psnr, displayed });
+        score(PictureScore { timestamp: captured.timestamp, at: captured.at, psnr, displayed });
     }
 }
 

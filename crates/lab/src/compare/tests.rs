@@ -1,0 +1,94 @@
+use super::*;
+use crate::scenario::Scenario;
+use crate::{Options, library, run};
+use seaway_control::ControlSpec;
+use seaway_media::input::{PictureSource, Synthetic};
+use seaway_media::output::Y4mWriter;
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+
+fn contest(controls: &[&str], seeds: u16) -> Contest {
+    let scenario = Scenario {
+        duration: seaway_units::TimeDelta::from_secs(2),
+        ..library::find("squeeze").unwrap().parse(&[]).unwrap()
+    };
+    let controls = controls.iter().map(|control| control.parse::<ControlSpec>().unwrap()).collect();
+    Contest::new(scenario, None, controls, Some(clip()), seeds).unwrap()
+}
+
+/// Two seconds of the synthetic scene, small, so that coding it takes no time.
+fn clip() -> &'static str {
+    static CLIP: LazyLock<(tempfile::TempPath, String)> = LazyLock::new(|| {
+        let file = tempfile::Builder::new().suffix(".y4m").tempfile().unwrap();
+        let mut source = Synthetic::from_specification("192x108@25").unwrap();
+        let mut writer = Y4mWriter::new(file.as_file(), source.format().frame_rate);
+        for _ in 0..50 {
+            writer.write(&source.next_picture().unwrap().unwrap()).unwrap();
+        }
+        writer.finish().unwrap();
+        let path = file.into_temp_path();
+        let name = path.to_str().unwrap().to_owned();
+        (path, name)
+    });
+    &CLIP.1
+}
+
+fn compare(contest: &Contest) -> Comparison {
+    let take = |control: &ControlSpec, number: u16| {
+        let film = (number == 0).then(|| contest.filming());
+        let options = Options { series: number == 0, film, ..Options::default() };
+        let outcome = run(&contest.scenario(control, number), options, &mut |_| ControlFlow::Continue(()));
+        Take::of(&outcome.unwrap(), contest.flow())
+    };
+    let takes = |control| (0..contest.seeds()).map(|number| take(control, number)).collect();
+    contest.finish(contest.controls().iter().map(takes).collect()).unwrap()
+}
+
+#[test]
+fn a_page_holds_everything() {
+    let comparison = compare(&contest(&["tfrc", "fixed(rate=1 Mbit/s)"], 2));
+    let page = comparison.page("seaway compare squeeze");
+    assert!(page.len() < 3_000_000, "{} octets", page.len());
+    assert!(!page.contains("{{") && !page.contains("http"), "nothing is loaded");
+    let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["controls"][1]["name"], "fixed(rate=1 Mbit/s)");
+    for control in data["controls"].as_array().unwrap() {
+        assert_eq!(control["lines"]["received_rate"].as_array().unwrap().len(), 20);
+        assert_eq!(control["lines"]["queue"].as_array().unwrap().len(), 20);
+        let scored = control["psnr"]["db"].as_array().unwrap();
+        assert!(scored.len() > 30 && scored.iter().all(|psnr| psnr.as_f64().unwrap() > 15.0), "{scored:?}");
+    }
+    assert!(!data["controls"][0]["decisions"].as_array().unwrap().is_empty());
+    assert_eq!(data["capacity"][0], 4e6);
+    assert_eq!(data["table"][0]["cells"].as_array().unwrap().len(), 2);
+    assert!(data["table"][0]["cells"][0]["ci95"].is_number());
+    // The same again, from memory.
+    let remembered: Vec<Vec<Take>> = comparison
+        .contenders
+        .iter()
+        .map(|contender| {
+            let texts = contender.takes.iter().map(|take| serde_json::to_string(take).unwrap());
+            texts.map(|text| serde_json::from_str(&text).unwrap()).collect()
+        })
+        .collect();
+    let again = contest(&["tfrc", "fixed(rate=1 Mbit/s)"], 2).finish(remembered).unwrap();
+    assert!(again.page("seaway compare squeeze") == page, "the same bytes");
+    let mut tables = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+    comparison.write_series(&mut tables[0]).unwrap();
+    comparison.write_table(&mut tables[1]).unwrap();
+    comparison.write_causes(&mut tables[2]).unwrap();
+    comparison.write_json(&mut tables[3]).unwrap();
+    assert!(tables[0].len() > 5_000 && tables[1].len() > 500 && tables[2].len() > 100);
+    let document: Value = serde_json::from_slice(&tables[3]).unwrap();
+    assert_eq!(document["controls"][0]["runs"].as_array().unwrap().len(), 2);
+    assert!(document["controls"][0]["ci95"]["flows"][0]["psnr_db"]["value"].is_number());
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let scenario = library::find("squeeze").unwrap().parse(&[]).unwrap();
+    let refuse = |flow, clip| Contest::new(scenario.clone(), flow, Vec::new(), clip, 1).unwrap_err();
+    assert_eq!(refuse(Some("other"), None), "no media flow is called other; there are: video");
+    assert!(refuse(None, Some("nowhere.mp4")).contains("nowhere.mp4"));
+}
