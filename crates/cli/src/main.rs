@@ -1,5 +1,6 @@
 //! `seaway`: live video over rough networks, and the lab in which rate controllers are compared.
 
+mod cache;
 mod commands;
 mod interrupt;
 mod live;

@@ -2,7 +2,7 @@
 
 use crate::commands::Failure;
 use seaway_lab::library::{self, Entry};
-use seaway_lab::scenario::{Override, Scenario, Text};
+use seaway_lab::scenario::{Flow, FlowKind, Override, Scenario, Source as FrameSource, Text};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +54,19 @@ impl Source {
             Files::Library(entry) => entry.read(name),
         };
         let text = Text { file: &self.name, text: &self.text, read: &read };
-        Scenario::parse(text, overrides).map_err(|error| Failure::input(&error))
+        let mut scenario = Scenario::parse(text, overrides).map_err(|error| Failure::input(&error))?;
+        if let Files::Folder(folder) = &self.files {
+            scenario.flows.iter_mut().for_each(|flow| find_clip(flow, folder));
+        }
+        Ok(scenario)
+    }
+}
+
+/// Clips are relative to the scenario, as every file is.
+fn find_clip(flow: &mut Flow, folder: &Path) {
+    if let FlowKind::Media(media) = &mut flow.kind
+        && let FrameSource::Clip { file: Some(file), .. } = &mut media.source
+    {
+        *file = folder.join(&*file).to_string_lossy().into_owned();
     }
 }

@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod compare;
 mod demo;
 mod list;
 mod recv;
@@ -29,6 +30,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed while running, 2 wrong us
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Runs several controllers over the same network with the same video; makes a page of it
+    Compare(compare::Arguments),
     /// Sends a clip live through a rough network and shows it: sender, link and receiver in one process
     Demo(demo::Arguments),
     /// Shows what there is
@@ -51,6 +54,7 @@ enum Command {
 /// threshold was missed.
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let outcome = match arguments.command {
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Recv(arguments) => recv::run(&arguments),

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/browser");
+pub(crate) const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/browser");
 
 /// The page as it is served.
 fn index(address: &str) -> String {
@@ -19,7 +19,7 @@ fn index(address: &str) -> String {
 }
 
 /// True once the driver of the browser is there.
-fn install() -> bool {
+pub(crate) fn install() -> bool {
     if Path::new(SCRIPTS).join("node_modules/playwright-core").exists() {
         return true;
     }

@@ -1,6 +1,7 @@
 //! The live commands as a user meets them: real processes, real sockets.
 
 mod browser;
+mod compare;
 mod endings;
 mod hostile;
 mod namespaces;
