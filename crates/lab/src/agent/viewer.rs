@@ -32,6 +32,9 @@ struct Film {
     scores: Vec<PictureScore>,
 }
 
+/// A film (MP4) and the scores of its pictures, in the order of capture.
+pub(crate) type Footage = (Vec<u8>, Vec<PictureScore>);
+
 /// What was seen while the flow was measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Seen {
@@ -89,10 +92,7 @@ impl Viewer {
     ///
     /// # Errors
     /// The encoder of the film fails.
-    pub(crate) fn take_film(
-        &mut self,
-        end: Timestamp,
-    ) -> Result<Option<(Vec<u8>, Vec<PictureScore>)>, Error> {
+    pub(crate) fn take_film(&mut self, end: Timestamp) -> Result<Option<Footage>, Error> {
         let Some(Film { tape, scores }) = self.film.take() else { return Ok(None) };
         Ok(Some((tape.finish(end)?, scores)))
     }

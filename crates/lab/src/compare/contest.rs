@@ -212,7 +212,7 @@ fn film_size(
     let pixels = FILMS * 8.0 / BITS_PER_PIXEL / pictures.max(1.0);
     let shape = f64::from(clip.width()) / f64::from(clip.height());
     let fits = |rows: &u32| *rows <= clip.height() && f64::from(*rows) * f64::from(*rows) * shape <= pixels;
-    let rows = ROWS.into_iter().filter(fits).next_back().unwrap_or(ROWS[0].min(clip.height()));
+    let rows = ROWS.into_iter().rfind(fits).unwrap_or(ROWS[0].min(clip.height()));
     let width = (f64::from(rows) * shape / 2.0).round() as u32 * 2;
     PictureSize::new(width.max(16), rows)
 }

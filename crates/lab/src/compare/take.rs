@@ -143,7 +143,7 @@ fn causes(decisions: &[Decision]) -> Vec<Cause> {
         let tenth = |cause: &Cause| (cause.at * 10.0).floor();
         match causes.last_mut().filter(|last| tenth(last) == tenth(&cause)) {
             Some(last) if change(last.before, last.after) >= change(cause.before, cause.after) => {
-                last.more += 1
+                last.more += 1;
             }
             Some(last) => *last = Cause { more: last.more + 1, ..cause },
             None => causes.push(cause),
@@ -173,8 +173,8 @@ fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }
-    let places = 4 - value.abs().log10().floor() as i32;
-    let scale = 10_f64.powi(places.clamp(-300, 300));
+    let places = 4.0 - libm::floor(libm::log10(value.abs()));
+    let scale = libm::pow(10.0, places.clamp(-300.0, 300.0));
     (value * scale).round() / scale
 }
 
