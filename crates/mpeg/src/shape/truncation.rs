@@ -120,10 +120,13 @@ fn truncate_to(config: &Config, work: &mut Work, budget: f64, build: impl Fn(&mu
     }
     let mut histogram = Histogram::new();
     histogram.add(&work.curves, 0);
-    let mut threshold = histogram.threshold(spendable.saturating_sub(work.curves.base_bits));
-    work.report.lambda = slope_of(threshold.bin);
     work.report.at_floor = needed as f64 > budget;
-    work.truncate(config.cluster, smallest, &mut threshold, 0)
+    come_close(budget, smallest, |aim| {
+        let spendable = (aim - needed as f64).max(0.0) as u64;
+        let mut threshold = histogram.threshold(spendable.saturating_sub(work.curves.base_bits));
+        work.report.lambda = slope_of(threshold.bin);
+        work.truncate(config.cluster, smallest, &mut threshold, 0)
+    })
 }
 
 /// `window`: one slope for all of `works`, distortion weighed by how much is predicted from a picture.
@@ -173,13 +176,41 @@ fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
     for work in works.iter().filter(|work| work.is_shapeable()) {
         histogram.add(&work.curves, drift_shift(work));
     }
-    let mut threshold = histogram.threshold((budget - needed as f64).max(0.0) as u64);
-    for work in works.iter_mut().filter(|work| work.is_shapeable()) {
-        let shift = drift_shift(work);
-        work.report.lambda = slope_of(threshold.bin);
-        work.report.at_floor = needed as f64 > budget;
-        work.truncate(config.cluster, smallest, &mut threshold, shift);
+    come_close(budget, smallest, |aim| {
+        let mut threshold = histogram.threshold((aim - needed as f64).max(0.0) as u64);
+        let mut spent = 0;
+        for work in works.iter_mut() {
+            if !work.is_shapeable() {
+                spent += work.bits_in();
+                continue;
+            }
+            let shift = drift_shift(work);
+            work.report.lambda = slope_of(threshold.bin);
+            work.report.at_floor = needed as f64 > budget;
+            spent += work.truncate(config.cluster, smallest, &mut threshold, shift);
+        }
+        spent
+    });
+}
+
+/// How often bits are shared out, at most, where what blocks save that go as a whole is known only afterwards.
+const ATTEMPTS: usize = 4;
+/// How close to the budget, as a share of it, is close enough.
+const TOLERANCE: f64 = 0.0002;
+
+/// Calls `share_out` with what to aim at until what it spends is the budget, nearly; returns what it spent last.
+fn come_close(budget: f64, smallest: u8, mut share_out: impl FnMut(f64) -> u64) -> u64 {
+    let mut aim = budget;
+    let mut spent = share_out(aim);
+    for _ in 1..ATTEMPTS {
+        let left = budget - spent as f64;
+        if smallest > 0 || left.abs() < TOLERANCE * budget {
+            break;
+        }
+        aim += left;
+        spent = share_out(aim);
     }
+    spent
 }
 
 /// Weights I:P:B = 8:3:1 of distortion, in bins of slope.

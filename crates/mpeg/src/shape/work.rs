@@ -115,6 +115,7 @@ impl Work {
         threshold: &mut Threshold,
         shift: i32,
     ) -> u64 {
+        self.written = false;
         let (curves, keep, picture) = (&self.curves, &mut self.keep, &self.picture);
         let dropped = &mut self.dropped;
         keep.clear();
