@@ -71,7 +71,8 @@ fn shaped(stream: &[u8], method: Method, ratio: f64) -> (Vec<u8>, bool) {
 
 /// The mean squared difference.
 fn error(a: &[u8], b: &[u8]) -> f64 {
-    a.iter().zip(b).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2)).sum::<f64>() / a.len() as f64
+    let sum: u64 = a.iter().zip(b).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
+    sum as f64 / a.len() as f64
 }
 
 #[test]

@@ -56,38 +56,49 @@ fn pass(x: &[Lanes; 8], shift: u32) -> [Lanes; 8] {
 
 /// Forward transform of differences, in raster order, to the scale of the coefficients of a stream.
 pub(crate) fn forward(block: &[f32; 64]) -> [f32; 64] {
-    let rows = transform_rows(block);
-    transpose_f32(&transform_rows(&transpose_f32(&rows)))
+    transpose_f32(&transform_columns(&transpose_f32(&transform_columns(block))))
 }
 
 fn transpose_f32(block: &[f32; 64]) -> [f32; 64] {
     std::array::from_fn(|i| block[8 * (i % 8) + i / 8])
 }
 
-/// One dimension by its definition (13818-2, annex A); the same constants as the inverse.
-fn transform_rows(block: &[f32; 64]) -> [f32; 64] {
-    const COSINES: [i32; 8] = [2048, W1, W2, W3, 2048, W5, W6, W7];
-    std::array::from_fn(|i| {
-        let (row, frequency) = (i / 8, i % 8);
-        let sum: f32 = (0..8)
-            .map(|x| {
-                // cos((2x + 1) u pi / 16), folded into the first quarter.
-                let angle = (2 * x + 1) * frequency % 32;
-                let folded = if angle > 16 { 32 - angle } else { angle };
-                let cosine = match folded {
-                    0..8 => COSINES[folded],
-                    8 => 0,
-                    _ => -COSINES[16 - folded],
-                };
-                // Entry 0 stands for the constant of frequency 0, which is smaller by the square root of two.
-                let scale =
-                    if frequency > 0 && matches!(folded, 0 | 16) { std::f32::consts::SQRT_2 } else { 1.0 };
-                block[8 * row + x] * cosine as f32 * scale
-            })
-            .sum();
-        sum / (2048.0 * 2.0 * std::f32::consts::SQRT_2)
-    })
+/// One dimension by its definition (13818-2, annex A), eight columns side by side.
+fn transform_columns(block: &[f32; 64]) -> [f32; 64] {
+    let mut out = [0.0; 64];
+    for (row, basis) in out.chunks_exact_mut(8).zip(&BASIS) {
+        for (line, factor) in block.chunks_exact(8).zip(basis) {
+            for (sum, sample) in row.iter_mut().zip(line) {
+                *sum += factor * sample;
+            }
+        }
+    }
+    out
 }
+
+/// By frequency and place; the same constants as the inverse.
+const BASIS: [[f32; 8]; 8] = {
+    const COSINES: [i32; 8] = [2048, W1, W2, W3, 2048, W5, W6, W7];
+    let mut basis = [[0.0; 8]; 8];
+    let mut i = 0;
+    while i < 64 {
+        let (frequency, x) = (i / 8, i % 8);
+        // cos((2x + 1) u pi / 16), folded into the first quarter.
+        let angle = (2 * x + 1) * frequency % 32;
+        let folded = if angle > 16 { 32 - angle } else { angle };
+        let cosine = match folded {
+            0..8 => COSINES[folded],
+            8 => 0,
+            _ => -COSINES[16 - folded],
+        };
+        // Entry 0 stands for the constant of frequency 0, which is smaller by the square root of two.
+        let at_end = frequency > 0 && (folded == 0 || folded == 16);
+        let scale = if at_end { std::f32::consts::SQRT_2 } else { 1.0 };
+        basis[frequency][x] = cosine as f32 * scale / (2048.0 * 2.0 * std::f32::consts::SQRT_2);
+        i += 1;
+    }
+    basis
+};
 
 #[cfg(test)]
 mod tests {

@@ -78,7 +78,7 @@ pub(super) fn causally(
     targets: &[Target],
 ) {
     for (work, &target) in works.iter_mut().zip(targets) {
-        let worth = causal.worth(work);
+        let worth = causal.worth(work, config.threads);
         let build = |work: &mut Work, smallest| {
             work.curves.build(&work.picture, config.cluster, smallest, &Worth::Given(&worth), &Extent::Whole);
         };
@@ -86,7 +86,7 @@ pub(super) fn causally(
         let opening = work.opening();
         decide_one(account, work, target, &opening, |work, budget| truncate_to(config, work, budget, build));
         work.write_truncated();
-        causal.follow(work);
+        causal.follow(work, config.threads);
     }
 }
 
