@@ -121,7 +121,9 @@ fn truncate_to(config: &Config, work: &mut Work, budget: f64, build: impl Fn(&mu
     let mut histogram = Histogram::new();
     histogram.add(&work.curves, 0);
     work.report.at_floor = needed as f64 > budget;
-    come_close(budget, smallest, |aim| {
+    // Only the last picture has no later one to make up for it.
+    let at_once = smallest > 0 || !work.last;
+    come_close(budget, at_once, |aim| {
         let spendable = (aim - needed as f64).max(0.0) as u64;
         let mut threshold = histogram.threshold(spendable.saturating_sub(work.curves.base_bits));
         work.report.lambda = slope_of(threshold.bin);
@@ -176,7 +178,7 @@ fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
     for work in works.iter().filter(|work| work.is_shapeable()) {
         histogram.add(&work.curves, drift_shift(work));
     }
-    come_close(budget, smallest, |aim| {
+    come_close(budget, smallest > 0, |aim| {
         let mut threshold = histogram.threshold((aim - needed as f64).max(0.0) as u64);
         let mut spent = 0;
         for work in works.iter_mut() {
@@ -198,13 +200,14 @@ const ATTEMPTS: usize = 4;
 /// How close to the budget, as a share of it, is close enough.
 const TOLERANCE: f64 = 0.0002;
 
-/// Calls `share_out` with what to aim at until what it spends is the budget, nearly; returns what it spent last.
-fn come_close(budget: f64, smallest: u8, mut share_out: impl FnMut(f64) -> u64) -> u64 {
+/// Calls `share_out` with what to aim at, once or until what it spends is the budget, nearly; returns what it spent
+/// last.
+fn come_close(budget: f64, at_once: bool, mut share_out: impl FnMut(f64) -> u64) -> u64 {
     let mut aim = budget;
     let mut spent = share_out(aim);
     for _ in 1..ATTEMPTS {
         let left = budget - spent as f64;
-        if smallest > 0 || left.abs() < TOLERANCE * budget {
+        if at_once || left.abs() < TOLERANCE * budget {
             break;
         }
         aim += left;
