@@ -41,8 +41,9 @@ pub struct SenderConfig {
     /// give way; what may be sent stays the controller's. `None`: they have what the controller allows.
     /// It needs the arrivals of packets: there is none where the feedback is [computed](FeedbackFormat::Computed).
     pub pushback: Option<TimeDelta>,
-    /// The source is never short: where no frame waits, a packet of filling leaves. For bulk data that nobody plays;
-    /// the controller is told of no frames.
+    /// The source is never short: where no frame waits, a packet of filling leaves. For bulk data that nobody plays:
+    /// the controller is told of no frames, and no sender reports leave, since there is no media clock to tell of. The
+    /// receiver must know the announcement beforehand.
     pub endless: bool,
 }
 

@@ -521,7 +521,7 @@ impl Session {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
-        let report = self.logs.iter().any(Option::is_some).then_some(self.next_report);
+        let report = self.answers_reports().then_some(self.next_report);
         let mut due = earlier(self.source.poll_timeout(), report);
         due = earlier(due, self.missing.poll_timeout(self.rtt));
         for (index, stream) in self.streams.iter().enumerate() {
@@ -533,15 +533,22 @@ impl Session {
         due
     }
 
+    /// Receiver reports answer those of a sender: one that sends none hears none.
+    fn answers_reports(&self) -> bool {
+        self.last_report.is_some() && self.logs.iter().any(Option::is_some)
+    }
+
     /// True where a report or a request is due, the controller's own apart.
     pub(super) fn has_requests(&self, now: Timestamp) -> bool {
         let wants_key = |stream: &StreamState| stream.keys.due.is_some_and(|due| due <= now);
-        self.next_report <= now || !self.asked.is_empty() || self.streams.iter().any(wants_key)
+        self.next_report <= now && self.answers_reports()
+            || !self.asked.is_empty()
+            || self.streams.iter().any(wants_key)
     }
 
     /// The receiver report is due, and when it will be next.
     pub(super) fn take_report_turn(&mut self, now: Timestamp) -> bool {
-        let due = self.next_report <= now && self.logs.iter().any(Option::is_some);
+        let due = self.next_report <= now && self.answers_reports();
         if due {
             self.next_report = now + REPORT_INTERVAL;
         }

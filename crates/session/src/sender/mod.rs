@@ -151,7 +151,7 @@ impl Sender {
             pushback: Pushback::new(config.pushback.filter(|_| config.feedback.has_arrivals())),
             peer: Peer::default(),
             evidence: Evidence::new(source),
-            reports: Reports::new(now),
+            reports: Reports::new(now, config.endless),
             keys: vec![KeyState::default(); streams],
             tagged,
             paused: false,

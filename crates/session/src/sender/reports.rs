@@ -22,8 +22,9 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    pub(super) fn new(now: Timestamp) -> Self {
-        Self { due: Some(now), closing: false }
+    /// The first is due `now`; of a `silent` sender only the goodbye.
+    pub(super) fn new(now: Timestamp, silent: bool) -> Self {
+        Self { due: (!silent).then_some(now), closing: false }
     }
 
     pub(super) fn due(&self) -> Option<Timestamp> {
@@ -41,7 +42,7 @@ impl Reports {
 
     /// One last report, with a goodbye.
     pub(super) fn close(&mut self, now: Timestamp) {
-        self.announce_at(now);
+        self.due = Some(now);
         self.closing = true;
     }
 }

@@ -202,11 +202,13 @@ impl Sender {
         }
     }
 
-    /// The timer runs on from an acknowledgement of new data (RFC 6298 section 5.3).
+    /// The timer runs on from an acknowledgement of new data (RFC 6298 section 5.3), and from a fast retransmission: its
+    /// acknowledgement takes a round trip from there, as Linux and ns-2 have it. A timer that ran on from before the
+    /// duplicates would expire first wherever the least timeout is little more than the round trip.
     fn after_ack(&mut self, now: Timestamp, newly: u64, outcome: Outcome) {
         self.statistics.recoveries += u64::from(outcome == Outcome::Entered);
         let keeps_timer = matches!(outcome, Outcome::Recovering { keeps_timer: true });
-        if newly == 0 || keeps_timer {
+        if (newly == 0 || keeps_timer) && outcome != Outcome::Entered {
             return;
         }
         if self.track.flight() == 0 {
