@@ -114,6 +114,38 @@ pub fn check(spec: &ControlSpec) -> Result<(), SpecError> {
     build(spec, usual).map(drop)
 }
 
+/// The controllers that know how to be worth so many flows: the option they have for it, and the option without which
+/// it means nothing.
+const WEIGHTS: &[(&str, &str, Option<(&str, &str)>)] =
+    &[("nada", "prio", None), ("multfrc", "n", Some(("form", "weighted")))];
+
+/// The controller that `spec` names with this weight against others of its kind (RFC 8867 section 6.1). A weight of 1
+/// is what every controller has.
+///
+/// # Errors
+/// A controller that has no weight, one that is given it twice, or a weight out of its range.
+pub fn weighted(spec: &ControlSpec, weight: f64) -> Result<ControlSpec, SpecError> {
+    if weight == 1.0 {
+        return Ok(spec.clone());
+    }
+    let has = |key: &str, value: &str| spec.options.iter().any(|(k, v)| k == key && v == value);
+    let known = WEIGHTS
+        .iter()
+        .find(|(name, _, needs)| *name == spec.name && needs.is_none_or(|(key, value)| has(key, value)));
+    let Some((_, option, _)) = known else {
+        let problem = "has no weight; there are: nada, multfrc(form=weighted)";
+        return Err(SpecError::new(&spec.to_string(), problem));
+    };
+    if spec.options.iter().any(|(key, _)| key == option) {
+        let problem = format!("names its weight already: `{option}`");
+        return Err(SpecError::new(&spec.to_string(), problem));
+    }
+    let mut spec = spec.clone();
+    spec.options.push(((*option).to_owned(), weight.to_string()));
+    check(&spec)?;
+    Ok(spec)
+}
+
 /// What the controller that `spec` names must be told.
 ///
 /// # Errors

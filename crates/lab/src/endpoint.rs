@@ -51,7 +51,8 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
     // Frames have to be made where somebody asks for their packets again or fills a buffer with them.
     let plays = repairs(media) || media.receiver.is_some_and(|receiver| receiver.buffer.is_some());
     config.endless = is_saturated && !needs.frames && !plays;
-    if is_saturated {
+    // A stored clip waits for the network as long as it must.
+    if is_saturated || matches!(media.source, Source::Stored { .. }) {
         config.queue = QueueLimits { delay: None, ..QueueLimits::default() };
     }
     config

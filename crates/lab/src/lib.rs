@@ -40,5 +40,6 @@ pub use ensemble::Ensemble;
 pub use path::Path;
 pub use run::{Film, Filming, Options, Outcome, run};
 pub use series::{Reading, Series};
+pub use source::FrameLadder;
 pub use summary::Summary;
 pub use sweep::sweep;

@@ -220,7 +220,7 @@ impl MediaSender {
         self.is_on = self.activity.is_on(now);
         match &mut self.feed {
             Feed::Saturated => {}
-            Feed::Model(_) => self.next_frame = self.is_on.then_some(now),
+            Feed::Model(source) => self.next_frame = (self.is_on && !source.is_over()).then_some(now),
             Feed::Live(live) => live.switch(now, self.is_on),
         }
         match &mut self.sender {
@@ -245,7 +245,7 @@ impl MediaSender {
                 continue;
             }
             let frame = source.frame(due);
-            self.next_frame = Some(due + frame.interval);
+            self.next_frame = (!source.is_over()).then_some(due + frame.interval);
             let frame = Frame {
                 stream: StreamId(0),
                 captured: due,

@@ -251,7 +251,6 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
 /// what is not applied must not look as if it were.
 fn not_yet(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {
     let asked = [
-        ("weight", media.weight.is_some()),
         ("feedback.interval", media.feedback.interval.is_some()),
         ("feedback.size", media.feedback.size.is_some()),
     ];
@@ -265,12 +264,18 @@ fn source(place: &Place<'_>, source: &Source) -> Result<(), ScenarioError> {
     let fps = |fps: f64| place.require("source.fps", (0.1..=1000.0).contains(&fps), "expected 0.1 to 1000");
     match *source {
         Source::Saturated => Ok(()),
+        Source::Stored { fps: frames, group, .. } => {
+            place.require("source.group", group > 0, "expected at least 1")?;
+            fps(frames)
+        }
         Source::Cbr { rate, fps: frames } => {
             place.require("source.rate", rate > Bitrate::ZERO, "expected a rate above zero")?;
             fps(frames)
         }
-        Source::Frames { model, fps: frames, key_interval, key_ratio } => {
-            use crate::scenario::FrameModel::Periodic;
+        Source::Frames { model, fps: frames, key_interval, key_ratio, ref file, .. } => {
+            use crate::scenario::FrameModel::{Periodic, Trace};
+            let expected = "applies only to model = \"trace\"";
+            place.require("source.file", model == Trace || file.is_none(), expected)?;
             let given = key_interval.is_some() || key_ratio.is_some();
             let expected = "`key_interval` and `key_ratio` apply only to model = \"periodic\"";
             place.require("source", model == Periodic || !given, expected)?;

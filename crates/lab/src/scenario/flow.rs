@@ -1,6 +1,6 @@
 //! `[[flow]]`: what every flow has, and which kind it is.
 
-use crate::scenario::document::{Document, Value, at, split};
+use crate::scenario::document::{Document, Step, Value, at, split};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::media::MediaFlow;
 use crate::scenario::tcp::TcpFlow;
@@ -34,6 +34,17 @@ pub struct Flow {
     pub access: Option<AccessCategory>,
     /// What it carries and how.
     pub kind: FlowKind,
+}
+
+impl Flow {
+    /// The copy with this number, counted from zero, of so many.
+    fn copy(&self, name: &str, index: usize, count: usize) -> Self {
+        let kind = match &self.kind {
+            FlowKind::Media(media) => FlowKind::Media(Box::new(media.copy(index, count))),
+            other => other.clone(),
+        };
+        Self { name: format!("{name}#{}", index + 1), kind, ..self.clone() }
+    }
 }
 
 /// The kinds of flow.
@@ -162,8 +173,7 @@ pub(crate) fn read(document: &Document<'_>) -> Result<Vec<(usize, Flow)>, Scenar
         if count == 1 {
             flows.push((index, Flow { name, ..flow }));
         } else {
-            let copies = (1..=count).map(|i| (index, Flow { name: format!("{name}#{i}"), ..flow.clone() }));
-            flows.extend(copies);
+            flows.extend((0..count as usize).map(|i| (index, flow.copy(&name, i, count as usize))));
         }
     }
     Ok(flows)
@@ -172,20 +182,36 @@ pub(crate) fn read(document: &Document<'_>) -> Result<Vec<(usize, Flow)>, Scenar
 fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(Flow, u32), ScenarioError> {
     let (common, rest) = split(table, COMMON);
     let common: Common = document.read(common, &[])?;
-    let refuse = |key: &str, message: String| Err(document.error_at(at!["flow", index, key], message));
+    let refuse_at = |keys: &[&str], message: String| {
+        let keys = keys.iter().map(|key| Step::Key(key));
+        let path: Vec<Step<'_>> = at!["flow", index].iter().copied().chain(keys).collect();
+        document.error_at(&path, message)
+    };
+    let refuse = |key: &str, message: String| refuse_at(&[key], message);
     let kind = match common.kind.as_deref() {
-        Some("media") => FlowKind::Media(Box::new(document.read(rest, COMMON)?)),
+        Some("media") => {
+            let mut media: Box<MediaFlow> = Box::new(document.read(rest, COMMON)?);
+            let file = &|name: &str| document.read_file(name);
+            media.load(file).map_err(|problem| refuse_at(&["source", "file"], problem))?;
+            media.apply_weight().map_err(|problem| refuse_at(&["weight"], problem))?;
+            FlowKind::Media(media)
+        }
         Some("tcp") => FlowKind::Tcp(document.read(rest, COMMON)?),
         Some("udp") => FlowKind::Udp(document.read(rest, COMMON)?),
         Some("window") => FlowKind::Window(document.read(rest, COMMON)?),
         Some(other) => {
             let advice = nearest(other, KINDS.iter().copied());
-            return refuse("kind", format!("unknown kind of flow `{other}`; {advice}"));
+            return Err(refuse("kind", format!("unknown kind of flow `{other}`; {advice}")));
         }
-        None => return refuse("kind", format!("the key `kind` is missing; there are: {}", KINDS.join(", "))),
+        None => {
+            return Err(refuse(
+                "kind",
+                format!("the key `kind` is missing; there are: {}", KINDS.join(", ")),
+            ));
+        }
     };
     if common.count == 0 || common.count > MOST {
-        return refuse("count", format!("`count` is {}: expected 1 to {MOST}", common.count));
+        return Err(refuse("count", format!("`count` is {}: expected 1 to {MOST}", common.count)));
     }
     let flow = Flow {
         name: common.name.unwrap_or_default(),

@@ -1,9 +1,11 @@
 //! `kind = "media"`: video under a rate controller.
 
-use seaway_control::ControlSpec;
+use crate::source::{FrameLadder, Stored};
+use seaway_control::{ControlSpec, registry};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use std::sync::Arc;
 
 /// The keys of a media flow.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -49,6 +51,46 @@ fn direct() -> ControlSpec {
 fn control_spec<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ControlSpec, D::Error> {
     let spec: ControlSpec = String::deserialize(deserializer)?.parse().map_err(D::Error::custom)?;
     Ok(spec)
+}
+
+impl MediaFlow {
+    /// Gives the controller the flow's weight, as the option that it has for it.
+    pub(crate) fn apply_weight(&mut self) -> Result<(), String> {
+        let Some(weight) = self.weight else { return Ok(()) };
+        self.control = registry::weighted(&self.control, weight).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    /// Reads the file of the source, if it has one; gives the text of a file, or says why not.
+    pub(crate) fn load(&mut self, read: &dyn Fn(&str) -> Result<String, String>) -> Result<(), String> {
+        let of = |name: &str, problem: String| format!("{name}: {problem}");
+        match &mut self.source {
+            Source::Frames { model: FrameModel::Trace, file, ladder, .. } => {
+                let read = match file {
+                    Some(name) => read(name)
+                        .and_then(|text| FrameLadder::parse(&text))
+                        .map_err(|problem| of(name, problem))?,
+                    None => FrameLadder::bundled()?,
+                };
+                *ladder = Some(Arc::new(read));
+            }
+            Source::Stored { file, frames, .. } => {
+                *frames =
+                    read(file).and_then(|text| Stored::parse(&text)).map_err(|problem| of(file, problem))?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The copy with this number, of so many.
+    pub(crate) fn copy(&self, index: usize, count: usize) -> Self {
+        let mut copy = self.clone();
+        if let Source::Stored { interleave: true, part, .. } = &mut copy.source {
+            *part = (index, count);
+        }
+        copy
+    }
 }
 
 /// The range of a controller and its first rate.
@@ -129,6 +171,30 @@ pub enum Source {
         key_interval: Option<TimeDelta>,
         /// `periodic`: size of a key frame over that of another.
         key_ratio: Option<f64>,
+        /// `trace`: the ladder of frame sizes; absent: the one that comes with the library.
+        file: Option<String>,
+        /// What is in the file.
+        #[serde(skip)]
+        ladder: Option<Arc<FrameLadder>>,
+    },
+    /// Frames of a clip that was coded once, whatever the controller says; over at its end.
+    Stored {
+        /// Sizes in octets, one a line.
+        file: String,
+        /// Frames per second.
+        fps: f64,
+        /// Frames of a group of pictures, which begins with a key frame.
+        group: u32,
+        /// Of the flows that `count` makes, each plays its part: the first the first group, the second the second, and
+        /// so on in turn.
+        #[serde(default)]
+        interleave: bool,
+        /// What is in the file.
+        #[serde(skip)]
+        frames: Arc<[u32]>,
+        /// Of so many flows, which this is.
+        #[serde(skip, default = "whole")]
+        part: (usize, usize),
     },
     /// Pictures of a clip in a loop, coded live; what arrives is decoded and scored.
     Clip {
@@ -172,6 +238,11 @@ pub enum EncoderKind {
     Openh264,
 }
 
+/// The only one of one.
+fn whole() -> (usize, usize) {
+    (0, 1)
+}
+
 fn thirty() -> f64 {
     30.0
 }
@@ -185,6 +256,8 @@ pub enum FrameModel {
     Statistical,
     /// Key frames at an interval or on request, all other frames of one size, the mean as asked.
     Periodic,
+    /// RFC 8593 section 5.2: recorded frames of an encoder at a ladder of rates.
+    Trace,
 }
 
 /// What the receiver reports.

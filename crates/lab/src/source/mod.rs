@@ -3,12 +3,17 @@
 mod constant;
 mod live;
 mod periodic;
+mod recorded;
 mod statistical;
+mod stored;
 
 pub(crate) use live::LiveSource;
+pub use recorded::FrameLadder;
+pub(crate) use stored::Stored;
 
 use constant::Constant;
 use periodic::Periodic;
+use recorded::Recorded;
 use seaway_link::RandomStream;
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -38,6 +43,10 @@ pub(crate) trait FrameSource: fmt::Debug + Send {
     fn on_rate(&mut self, now: Timestamp, rate: Bitrate);
     /// The next frame is to be a key frame.
     fn on_key_frame_wanted(&mut self);
+    /// True where no frame will follow.
+    fn is_over(&self) -> bool {
+        false
+    }
     /// The frame that is captured at `now`.
     fn frame(&mut self, now: Timestamp) -> ModelFrame;
 }
@@ -55,14 +64,21 @@ pub(crate) enum Feed {
 
 /// The model that a scenario names; `None` where it names none.
 pub(crate) fn model(source: &Source, stream: RandomStream) -> Option<Box<dyn FrameSource>> {
-    match *source {
+    match source {
         Source::Saturated | Source::Clip { .. } => None,
-        Source::Cbr { rate, fps } => Some(Box::new(Constant::new(rate, fps))),
-        Source::Frames { model: FrameModel::Statistical, fps, .. } => {
-            Some(Box::new(Statistical::new(fps, stream)))
+        Source::Cbr { rate, fps } => Some(Box::new(Constant::new(*rate, *fps))),
+        Source::Stored { fps, group, frames, part, .. } => {
+            Some(Box::new(Stored::new(frames.clone(), *fps, *group as usize, *part)))
         }
-        Source::Frames { model: FrameModel::Periodic, fps, key_interval, key_ratio } => {
-            Some(Box::new(Periodic::new(fps, key_interval, key_ratio.unwrap_or(Periodic::KEY_RATIO))))
+        Source::Frames { model: FrameModel::Statistical, fps, .. } => {
+            Some(Box::new(Statistical::new(*fps, stream)))
+        }
+        Source::Frames { model: FrameModel::Trace, fps, ladder, .. } => ladder
+            .as_ref()
+            .map(|ladder| Box::new(Recorded::new(ladder.clone(), *fps)) as Box<dyn FrameSource>),
+        Source::Frames { model: FrameModel::Periodic, fps, key_interval, key_ratio, .. } => {
+            let ratio = key_ratio.unwrap_or(Periodic::KEY_RATIO);
+            Some(Box::new(Periodic::new(*fps, *key_interval, ratio)))
         }
     }
 }

@@ -1,0 +1,134 @@
+//! Flows' sources and weights.
+
+use seaway_lab::scenario::{Override, Scenario, Text};
+use seaway_lab::summary::Summary;
+use seaway_lab::{Options, library, run};
+use seaway_units::TimeDelta;
+use std::ops::ControlFlow;
+
+fn simulate(scenario: &Scenario) -> Summary {
+    run(scenario, Options::default(), &mut |_| ControlFlow::Continue(())).unwrap().summary
+}
+
+fn flow(keys: &str) -> Result<Scenario, String> {
+    let text = format!(
+        r#"
+schema = 1
+name = "sources"
+duration = "60 s"
+warmup = "20 s"
+[[link]]
+name = "link"
+from = "a"
+to = "b"
+both = true
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = {{ kind = "drop-tail", time = "200 ms" }}
+[[flow]]
+name = "video"
+kind = "media"
+from = "a"
+to = "b"
+{keys}
+"#
+    );
+    let read = |name: &str| match name {
+        "two.csv" => {
+            let rows = (0..40).map(|n| format!("{n},{},{}\n", 2000 + n, 4000 + n));
+            Ok(format!("20 fps,320 kbit/s,640 kbit/s\n{}", rows.collect::<String>()))
+        }
+        "clip.frames" => Ok("1000\n".repeat(300)),
+        _ => Err("there is none".to_owned()),
+    };
+    Scenario::parse(Text { file: "t", text: &text, read: &read }, &[]).map_err(|error| error.to_string())
+}
+
+#[test]
+fn recorded_frames_follow_the_rate() {
+    for (file, fps) in [("", 25), ("file = \"two.csv\", ", 20), ("", 50)] {
+        for rate in [300, 700, 2000] {
+            let source = format!("source = {{ kind = \"frames\", model = \"trace\", {file}fps = {fps} }}");
+            let scenario = flow(&format!("control = \"fixed(rate={rate} kbit/s)\"\n{source}")).unwrap();
+            let video = &simulate(&scenario).flows[0];
+            let sent = video.sent_bps.unwrap() / 1e3;
+            let frames = video.frames.unwrap();
+            assert!((0.75..1.1).contains(&(sent / f64::from(rate))), "{sent} for {rate} with {source}");
+            assert!(frames.displayed as f64 > 0.9 * 40.0 * f64::from(fps), "{frames:?} with {source}");
+        }
+    }
+}
+
+#[test]
+fn a_stored_clip_is_played_once_and_dealt_out() {
+    let source =
+        "source = { kind = \"stored\", file = \"clip.frames\", fps = 10, group = 30, interleave = true }";
+    for (count, first) in [(1, 300), (3, 120)] {
+        // 300 frames in ten groups; the first of three players has four of them.
+        let keys = format!("control = \"tfrc\"\n{source}\ncount = {count}\nrate = {{ max = \"4 Mbit/s\" }}");
+        let scenario = flow(&keys).unwrap();
+        let summary = simulate(&Scenario { warmup: TimeDelta::ZERO, ..scenario });
+        let captured = summary.flows.iter().filter_map(|flow| flow.frames).map(|frames| frames.captured);
+        assert_eq!(captured.clone().sum::<u64>(), 300);
+        assert_eq!(captured.max(), Some(first));
+    }
+}
+
+/// RFC 8867 section 6.1: the first of three NADA flows has twice the weight of the others.
+#[test]
+fn a_weight_of_two_is_about_twice_the_rate() {
+    let changes: [Override; 1] = ["warmup=60 s".parse().unwrap()];
+    let summary = simulate(&library::find("rfc8867-6.1").unwrap().parse(&changes).unwrap());
+    let rates: Vec<f64> = (1..=3)
+        .map(|index| {
+            let name = format!("video-{index}");
+            summary.flows.iter().find(|flow| flow.name == name).unwrap().received_bps.unwrap() / 1e3
+        })
+        .collect();
+    println!("{rates:.0?}");
+    assert_eq!(summary.flows[0].control.as_deref(), Some("nada(prio=2)"));
+    let others = (rates[1] + rates[2]) / 2.0;
+    assert!((1.4..2.4).contains(&(rates[0] / others)), "{rates:.0?}");
+}
+
+#[test]
+fn what_does_not_apply_is_refused() {
+    let frames = "source = { kind = \"frames\" }";
+    for (keys, expected) in [
+        (
+            format!("control = \"tfrc\"\nweight = 2.0\n{frames}"),
+            "t:20:10: \"tfrc\": has no weight; there are: nada",
+        ),
+        (format!("control = \"nada(prio=3)\"\nweight = 2.0\n{frames}"), "names its weight already: `prio`"),
+        (format!("control = \"nada\"\nweight = -1.0\n{frames}"), "prio"),
+        (format!("control = \"multfrc\"\nweight = 2.0\n{frames}"), "has no weight"),
+        (
+            "control = \"tfrc\"\nsource = { kind = \"frames\", file = \"two.csv\" }".into(),
+            "`source.file`: applies only to model = \"trace\"",
+        ),
+        (
+            "control = \"tfrc\"\nsource = { kind = \"frames\", model = \"trace\", file = \"x\" }".into(),
+            "x: there is none",
+        ),
+        (
+            "control = \"tfrc\"\nsource = { kind = \"frames\", model = \"trace\", file = \"clip.frames\" }"
+                .into(),
+            "clip.frames: line 1: found \"1000\", expected a heading",
+        ),
+        (
+            "control = \"tfrc\"\nsource = { kind = \"stored\", file = \"two.csv\", fps = 10, group = 3 }"
+                .into(),
+            "two.csv: line 1: found",
+        ),
+        (
+            "control = \"tfrc\"\nsource = { kind = \"stored\", file = \"clip.frames\", fps = 10, group = 0 }"
+                .into(),
+            "`source.group`: expected at least 1",
+        ),
+    ] {
+        let error = flow(&keys).expect_err(&keys);
+        assert!(error.contains(expected), "{keys}:\n  {error}\n  wanted {expected}");
+    }
+    assert!(flow(&format!("control = \"tfrc\"\nweight = 1.0\n{frames}")).is_ok());
+    assert!(flow(&format!("control = \"multfrc(form=weighted)\"\nweight = 3\n{frames}")).is_ok());
+}
