@@ -114,10 +114,19 @@ pub fn check(spec: &ControlSpec) -> Result<(), SpecError> {
     build(spec, usual).map(drop)
 }
 
-/// The controllers that know how to be worth so many flows: the option they have for it, and the option without which
-/// it means nothing.
-const WEIGHTS: &[(&str, &str, Option<(&str, &str)>)] =
-    &[("nada", "prio", None), ("multfrc", "n", Some(("form", "weighted")))];
+/// How a controller is told to be worth so many flows.
+struct Weight {
+    control: &'static str,
+    /// The option that takes the number.
+    option: &'static str,
+    /// The option and its value without which the number means nothing.
+    needs: Option<(&'static str, &'static str)>,
+}
+
+const WEIGHTS: [Weight; 2] = [
+    Weight { control: "nada", option: "prio", needs: None },
+    Weight { control: "multfrc", option: "n", needs: Some(("form", "weighted")) },
+];
 
 /// The controller that `spec` names with this weight against others of its kind (RFC 8867 section 6.1). A weight of 1
 /// is what every controller has.
@@ -131,8 +140,8 @@ pub fn weighted(spec: &ControlSpec, weight: f64) -> Result<ControlSpec, SpecErro
     let has = |key: &str, value: &str| spec.options.iter().any(|(k, v)| k == key && v == value);
     let known = WEIGHTS
         .iter()
-        .find(|(name, _, needs)| *name == spec.name && needs.is_none_or(|(key, value)| has(key, value)));
-    let Some((_, option, _)) = known else {
+        .find(|known| known.control == spec.name && known.needs.is_none_or(|(key, value)| has(key, value)));
+    let Some(Weight { option, .. }) = known else {
         let problem = "has no weight; there are: nada, multfrc(form=weighted)";
         return Err(SpecError::new(&spec.to_string(), problem));
     };

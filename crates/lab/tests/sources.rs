@@ -85,7 +85,6 @@ fn a_weight_of_two_is_about_twice_the_rate() {
             summary.flows.iter().find(|flow| flow.name == name).unwrap().received_bps.unwrap() / 1e3
         })
         .collect();
-    println!("{rates:.0?}");
     assert_eq!(summary.flows[0].control.as_deref(), Some("nada(prio=2)"));
     let others = (rates[1] + rates[2]) / 2.0;
     assert!((1.4..2.4).contains(&(rates[0] / others)), "{rates:.0?}");

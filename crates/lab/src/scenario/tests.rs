@@ -1,4 +1,6 @@
 use super::*;
+use crate::library;
+use proptest::prelude::*;
 use seaway_units::{Bitrate, DataSize};
 
 const GOOD: &str = r#"schema = 1
@@ -258,5 +260,43 @@ fn mistakes_in_an_802_11_cell_are_named_with_their_place() {
         let text = WLAN.replacen(from, to, 1);
         let error = Scenario::parse(Text::alone("wlan.toml", &text), &[]).unwrap_err().to_string();
         assert!(error.contains(expected), "{to}: {error}");
+    }
+}
+
+/// What may stand in a scenario where something else stood.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z_ ={}\\[\\]\",.0-9-]{0,12}",
+        Just("-1".to_owned()),
+        Just("99999999999999999999".to_owned()),
+        Just("\"1e308 Mbit/s\"".to_owned()),
+        Just("\"-3 s\"".to_owned()),
+        Just("nan".to_owned()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// A scenario of the library with a piece replaced is valid, or refused with its place.
+    #[test]
+    fn edited_scenarios_are_valid_or_refused(
+        entry in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        length in 0..12_usize,
+        piece in piece(),
+    ) {
+        let entries = library::entries();
+        let entry = entries[entry.index(entries.len())];
+        let mut starts: Vec<usize> = entry.text.char_indices().map(|(at, _)| at).collect();
+        starts.push(entry.text.len());
+        let from = at.index(starts.len());
+        let to = (from + length).min(starts.len() - 1);
+        let text = format!("{}{piece}{}", &entry.text[..starts[from]], &entry.text[starts[to]..]);
+        let read = |name: &str| entry.read(name);
+        match Scenario::parse(Text { file: "edited", text: &text, read: &read }, &[]) {
+            Ok(scenario) => prop_assert!(scenario.warmup < scenario.duration),
+            Err(error) => prop_assert!(error.to_string().starts_with("edited"), "{}", error),
+        }
     }
 }
