@@ -1,9 +1,9 @@
 //! `[[cellular]]`: one cell of a cellular network.
 
-use super::{Base, Cell, CellKind, refusal, time};
+use super::{Base, Cell, CellKind, refusal};
 use crate::scenario::document::{Document, with_queue_kinds};
 use crate::scenario::error::ScenarioError;
-use seaway_link::{QueueConfig, TraceConfig};
+use seaway_link::{DropTailConfig, QueueConfig, TraceConfig};
 use seaway_sim::CellError;
 use seaway_sim::cellular::{Background, CellularConfig, Fading, Harq, Radio, Residual, User};
 use seaway_units::{Bitrate, Decibels, Probability, TimeDelta};
@@ -182,7 +182,7 @@ pub(super) fn read(document: &Document<'_>) -> Result<Vec<(usize, Cell)>, Scenar
 impl Text {
     fn cell(self, document: &Document<'_>) -> Result<Cell, CellError> {
         let config = CellularConfig {
-            base_queue: self.base.queue.clone().or(self.queue.clone()).unwrap_or_else(rfc_8867_queue),
+            base_queue: self.base.queue.clone().or(self.queue.clone()).unwrap_or_else(discard_timer),
             users: self.users(document)?,
             harq: self.harq()?,
             averaging: self.averaging,
@@ -219,7 +219,7 @@ impl Text {
             };
             let downlink = radio("downlink", &user.downlink, self.downlink)?;
             let uplink = radio("uplink", &user.uplink, self.uplink)?;
-            let queue = user.queue.clone().or(self.queue.clone()).unwrap_or_else(rfc_8867_queue);
+            let queue = user.queue.clone().or(self.queue.clone()).unwrap_or_else(discard_timer);
             Ok(User { name: user.name.clone(), downlink, uplink, queue })
         };
         self.user.iter().enumerate().map(user).collect()
@@ -264,7 +264,11 @@ impl Text {
     }
 }
 
-/// RFC 8867 section 4: 300 ms at the mean rate of the channel.
-fn rfc_8867_queue() -> QueueConfig {
-    time(TimeDelta::from_millis(300))
+/// What has waited for 300 ms is dropped: RFC 8867 section 4's queue whatever the share of the user, as the discard
+/// timer of a radio bearer does it.
+fn discard_timer() -> QueueConfig {
+    QueueConfig::DropTail(DropTailConfig {
+        sojourn: Some(TimeDelta::from_millis(300)),
+        ..DropTailConfig::default()
+    })
 }

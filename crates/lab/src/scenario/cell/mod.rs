@@ -16,7 +16,6 @@ use seaway_sim::CellError;
 use seaway_sim::cellular::CellularConfig;
 use seaway_sim::wimax::WimaxConfig;
 use seaway_sim::wlan::WlanConfig;
-use seaway_units::TimeDelta;
 use serde::Deserialize;
 
 /// A cell as a scenario writes it.
@@ -112,10 +111,6 @@ struct Base {
 
 fn packets(count: u64) -> QueueConfig {
     QueueConfig::DropTail(DropTailConfig::packets(count))
-}
-
-fn time(span: TimeDelta) -> QueueConfig {
-    QueueConfig::DropTail(DropTailConfig::time(span))
 }
 
 /// What is wrong with cell `index` of `list`, at the key it names.
