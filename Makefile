@@ -60,7 +60,9 @@ validate: tools page
 	cargo build --release --locked --bin seaway
 	python3 validation/live/bars.py
 	python3 validation/ns2/tcp.py
+	python3 validation/ns2/tfrc.py
 	python3 validation/ns2/speed.py
+	python3 validation/scale.py
 
 # The pictures in docs/controllers.
 plots:
