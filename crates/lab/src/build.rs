@@ -15,14 +15,15 @@ use crate::scenario::{self, CellKind, Direction, Flow, FlowKind, MediaFlow, Scen
 use crate::source::{self, Feed, LiveSource};
 use crate::video::{Camera, PacketCost, SharedClip, Tape};
 use seaway_control::ControlSpec;
-use seaway_link::{Link, LinkStatistics, RandomStream};
+use seaway_link::{Link, LinkStatistics, Node, RandomStream};
 use seaway_session::SenderConfig;
 use seaway_sim::cellular::Cellular;
 use seaway_sim::traffic::TcpSource;
 use seaway_sim::wimax::Wimax;
 use seaway_sim::wlan::Wlan;
-use seaway_sim::{AgentId, Cell, CellError, ElementId, Engine, Envelope, Place};
+use seaway_sim::{AgentId, Cell, CellError, ElementId, Engine, Envelope, Observer, Place};
 use seaway_units::{Bitrate, Timestamp};
+use std::fmt::Debug;
 use std::sync::mpsc;
 
 /// A scenario set up in the simulator, at time zero.
@@ -57,15 +58,7 @@ impl World {
             links: Vec::new(),
             ends: Vec::new(),
         };
-        for link in &scenario.links {
-            world.lay(&link.name, [&link.from, &link.to], &link.forward, seed)?;
-            if let Some(backward) = &link.backward {
-                world.lay(&back_name(&link.name), [&link.to, &link.from], backward, seed)?;
-            }
-        }
-        for cell in &scenario.cells {
-            world.put_up(cell, seed)?;
-        }
+        world.links = lay_network(&mut world.engine, scenario)?;
         for (index, (flow, activity)) in scenario.flows.iter().zip(activities).enumerate() {
             let plan = FlowPlan { index, flow, activity, window: windows[index], seed, options };
             world.add_flow(plan)?;
@@ -73,44 +66,9 @@ impl World {
         Ok(world)
     }
 
-    fn lay(
-        &mut self,
-        name: &str,
-        [from, to]: [&str; 2],
-        direction: &Direction,
-        seed: u64,
-    ) -> Result<(), BuildError> {
-        let refused = |error: seaway_link::Error| BuildError(format!("link {name}: {error}"));
-        let link = Link::new(&direction.plan, seed, name).map_err(refused)?;
-        let topology = self.engine.topology();
-        let (from, to) = (topology.place(from), topology.place(to));
-        let element = self.engine.add_link(from, to, link);
-        self.links.push((name.to_owned(), Carrier::Link(element)));
-        Ok(())
-    }
-
-    fn put_up(&mut self, cell: &scenario::Cell, seed: u64) -> Result<(), BuildError> {
-        let refused = |error: CellError| BuildError(format!("cell {}: {error}", cell.name));
-        let (name, topology) = (&cell.name, self.engine.topology());
-        let places: Vec<Place> = cell.nodes().map(|node| topology.place(node)).collect();
-        let medium: Box<dyn Cell<Envelope<Cargo>>> = match &cell.kind {
-            CellKind::Wimax(config) => Box::new(Wimax::new((**config).clone(), seed, name).map_err(refused)?),
-            CellKind::Cellular(config) => Box::new(Cellular::new(config, seed, name).map_err(refused)?),
-            CellKind::Wlan(config) => Box::new(Wlan::new((**config).clone(), seed, name).map_err(refused)?),
-        };
-        let element = self.engine.add_cell(&places, &network::pairs(cell), medium);
-        let queues = cell.queue_names().into_iter().enumerate();
-        self.links.extend(queues.map(|(queue, name)| (name, Carrier::Queue { element, queue })));
-        Ok(())
-    }
-
     /// What a carrier's books say now.
     pub(crate) fn statistics(&self, carrier: Carrier) -> Option<LinkStatistics> {
-        let now = self.engine.now();
-        match carrier {
-            Carrier::Link(element) => Some(self.engine.link(element)?.statistics(now)),
-            Carrier::Queue { element, queue } => Some(self.engine.cell(element)?.statistics(queue, now)),
-        }
+        carrier.statistics(&self.engine)
     }
 
     /// Capacity and packets that wait.
@@ -173,6 +131,61 @@ impl Carrier {
             Self::Link(element) | Self::Queue { element, .. } => element,
         }
     }
+
+    /// What its books say now.
+    pub(crate) fn statistics<P: Debug + Send, A: Node<P>, O: Observer<P>>(
+        self,
+        engine: &Engine<P, A, O>,
+    ) -> Option<LinkStatistics> {
+        match self {
+            Self::Link(element) => Some(engine.link(element)?.statistics(engine.now())),
+            Self::Queue { element, queue } => Some(engine.cell(element)?.statistics(queue, engine.now())),
+        }
+    }
+}
+
+/// Lays the links and puts up the cells of `scenario`; gives what has books, in the order of [`link_names`].
+pub(crate) fn lay_network<P: Debug + Send + 'static, A: Node<P>, O: Observer<P>>(
+    engine: &mut Engine<P, A, O>,
+    scenario: &Scenario,
+) -> Result<Vec<(String, Carrier)>, BuildError> {
+    let mut carriers = Vec::new();
+    let mut lay = |name: &str, [from, to]: [&str; 2], direction: &Direction| {
+        let refused = |error: seaway_link::Error| BuildError(format!("link {name}: {error}"));
+        let link = Link::new(&direction.plan, scenario.seed, name).map_err(refused)?;
+        let topology = engine.topology();
+        let (from, to) = (topology.place(from), topology.place(to));
+        carriers.push((name.to_owned(), Carrier::Link(engine.add_link(from, to, link))));
+        Ok(())
+    };
+    for link in &scenario.links {
+        lay(&link.name, [&link.from, &link.to], &link.forward)?;
+        if let Some(backward) = &link.backward {
+            lay(&back_name(&link.name), [&link.to, &link.from], backward)?;
+        }
+    }
+    for cell in &scenario.cells {
+        carriers.extend(put_up(engine, cell, scenario.seed)?);
+    }
+    Ok(carriers)
+}
+
+fn put_up<P: Debug + Send + 'static, A: Node<P>, O: Observer<P>>(
+    engine: &mut Engine<P, A, O>,
+    cell: &scenario::Cell,
+    seed: u64,
+) -> Result<impl Iterator<Item = (String, Carrier)> + use<P, A, O>, BuildError> {
+    let refused = |error: CellError| BuildError(format!("cell {}: {error}", cell.name));
+    let (name, topology) = (&cell.name, engine.topology());
+    let places: Vec<Place> = cell.nodes().map(|node| topology.place(node)).collect();
+    let medium: Box<dyn Cell<Envelope<P>>> = match &cell.kind {
+        CellKind::Wimax(config) => Box::new(Wimax::new((**config).clone(), seed, name).map_err(refused)?),
+        CellKind::Cellular(config) => Box::new(Cellular::new(config, seed, name).map_err(refused)?),
+        CellKind::Wlan(config) => Box::new(Wlan::new((**config).clone(), seed, name).map_err(refused)?),
+    };
+    let element = engine.add_cell(&places, &network::pairs(cell), medium);
+    let queues = cell.queue_names().into_iter().enumerate();
+    Ok(queues.map(move |(queue, name)| (name, Carrier::Queue { element, queue })))
 }
 
 /// Whether the controller discriminates losses by explicit notification.

@@ -16,21 +16,21 @@ pub(crate) fn parts(flow: &TcpFlow) -> (SenderConfig, Transfers, ReceiverConfig)
         TcpAlgorithm::Sack => (LossRecovery::Sack, Congestion::Reno),
         TcpAlgorithm::Cubic => (LossRecovery::Sack, Congestion::Cubic),
         TcpAlgorithm::Dctcp => (LossRecovery::Sack, Congestion::Dctcp),
+        TcpAlgorithm::Prague => (LossRecovery::Sack, Congestion::Prague),
     };
-    let is_dctcp = congestion == Congestion::Dctcp;
     let sender = SenderConfig {
         recovery,
         congestion,
         packet: flow.packet,
         initial_window: flow.initial_window,
         min_rto: flow.min_rto,
-        ecn: flow.ecn || is_dctcp,
+        ecn: flow.ecn || congestion.is_scalable(),
         handshake: flow.handshake,
     };
     let receiver = ReceiverConfig {
         delayed_ack: flow.delayed_ack.then_some(DELAYED_ACK),
         sack: recovery == LossRecovery::Sack,
-        echo: if is_dctcp { EcnEcho::Exact } else { EcnEcho::Latched },
+        echo: if congestion.is_scalable() { EcnEcho::Exact } else { EcnEcho::Latched },
     };
     (sender, transfers(flow), receiver)
 }

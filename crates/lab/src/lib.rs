@@ -13,6 +13,7 @@ mod cargo;
 pub mod compare;
 mod connection;
 pub mod decisions;
+mod emulation;
 mod endpoint;
 mod ensemble;
 mod expectation;
@@ -36,6 +37,7 @@ mod window;
 
 pub use build::BuildError;
 pub use cargo::Carriage;
+pub use emulation::Emulation;
 pub use ensemble::Ensemble;
 pub use path::Path;
 pub use run::{Film, Filming, Options, Outcome, run};

@@ -1,11 +1,13 @@
 //! The media thread: sockets and sans-I/O machines, driven by the wall clock.
 
 use crate::clock::Clock;
+use crate::interface::Interface;
 use crate::lateness::Lateness;
-use crate::socket::{Incoming, Socket};
+use crate::socket::Incoming;
 use crate::wait::wait;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
+use std::any::Any;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -13,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-/// A machine with sockets. The driving contract is that of crate `control`; the machine's sockets are counted
+/// A machine with sockets or devices. The driving contract is that of crate `control`; the machine's sockets are counted
 /// from 0 as they were given to [`Reactor::add`].
-pub trait Machine: Send {
+pub trait Machine: Send + Any {
     /// A datagram came in.
     fn handle_datagram(&mut self, now: Timestamp, socket: usize, datagram: &Incoming<'_>);
     /// Somebody rang: there may be mail from another thread.
@@ -54,6 +56,16 @@ pub struct Observed {
     pub data: Vec<u8>,
 }
 
+/// A machine after the reactor's run.
+pub struct Retired {
+    /// The machine.
+    pub machine: Box<dyn Machine>,
+    /// How late it was woken.
+    pub lateness: Lateness,
+    /// What the kernel did not take, interface by interface.
+    pub unsent: Vec<u64>,
+}
+
 /// Wakes a [`Reactor`] from another thread.
 #[derive(Debug, Clone)]
 pub struct Bell {
@@ -86,7 +98,7 @@ pub struct Reactor {
 
 struct Driven {
     machine: Box<dyn Machine>,
-    sockets: Vec<Socket>,
+    sockets: Vec<Interface>,
     /// Where each socket is.
     local: Vec<SocketAddr>,
     lateness: Lateness,
@@ -112,8 +124,9 @@ impl Reactor {
     ///
     /// # Errors
     /// A socket that does not know where it is.
-    pub fn add(&mut self, machine: Box<dyn Machine>, sockets: Vec<Socket>) -> io::Result<()> {
-        let local = sockets.iter().map(Socket::local_address).collect::<io::Result<_>>()?;
+    pub fn add<I: Into<Interface>>(&mut self, machine: Box<dyn Machine>, sockets: Vec<I>) -> io::Result<()> {
+        let sockets: Vec<Interface> = sockets.into_iter().map(Into::into).collect();
+        let local = sockets.iter().map(Interface::local_address).collect::<io::Result<_>>()?;
         self.machines.push(Driven { machine, sockets, local, lateness: Lateness::new() });
         Ok(())
     }
@@ -123,12 +136,11 @@ impl Reactor {
         self.tap = Some(tap);
     }
 
-    /// Drives everything until [`Bell::stop`] or until `end`; gives back the machines, each with how late it was
-    /// woken.
+    /// Drives everything until [`Bell::stop`] or until `end`; gives back the machines.
     ///
     /// # Errors
     /// The kernel's, from waiting.
-    pub fn run(mut self, end: Option<Timestamp>) -> io::Result<Vec<(Box<dyn Machine>, Lateness)>> {
+    pub fn run(mut self, end: Option<Timestamp>) -> io::Result<Vec<Retired>> {
         loop {
             let now = self.clock.now();
             if self.bell.stop.load(Ordering::Acquire) || end.is_some_and(|end| end <= now) {
@@ -143,7 +155,7 @@ impl Reactor {
                 driven.read(&self.clock, has_mail, &mut self.buffer, self.tap.as_ref());
             }
         }
-        Ok(self.machines.into_iter().map(|driven| (driven.machine, driven.lateness)).collect())
+        Ok(self.machines.into_iter().map(Driven::retire).collect())
     }
 
     fn sleep(&self, end: Option<Timestamp>) -> io::Result<()> {
@@ -160,6 +172,11 @@ impl Reactor {
 type Tap<'a> = Option<&'a mpsc::SyncSender<Observed>>;
 
 impl Driven {
+    fn retire(self) -> Retired {
+        let unsent = self.sockets.iter().map(Interface::unsent).collect();
+        Retired { machine: self.machine, lateness: self.lateness, unsent }
+    }
+
     /// Does what is due.
     fn wake(&mut self, clock: &Clock, buffer: &mut Vec<u8>, tap: Tap<'_>) {
         let now = clock.now();

@@ -1,5 +1,6 @@
 //! The emulated link: a UDP relay that hosts crate `link` in real time.
 
+use crate::emulator::udp_overhead;
 use crate::endpoint::next_tick;
 use crate::reactor::{Machine, Outgoing};
 use crate::socket::Incoming;
@@ -73,7 +74,7 @@ impl Relay {
         mail: mpsc::Receiver<RelayMail>,
         news: mpsc::Sender<RelaySnapshot>,
     ) -> Self {
-        let overhead = DataSize::from_bytes(if far.is_ipv4() { 28 } else { 48 });
+        let overhead = udp_overhead(far);
         let side = |peer, path| Side { peer, path, strangers: 0 };
         let sides = [side(None, forth), side(Some(far), back)];
         let last = Timestamp::ZERO;

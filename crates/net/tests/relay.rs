@@ -36,7 +36,7 @@ fn start(far: SocketAddr, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) -
     let mut reactor = Reactor::new(Clock::start()).unwrap();
     let bell = reactor.bell();
     reactor.add(Box::new(relay(far, forth, back)), sockets).unwrap();
-    let thread = std::thread::spawn(move || reactor.run(None).unwrap().remove(0).0);
+    let thread = std::thread::spawn(move || reactor.run(None).unwrap().remove(0).machine);
     Running { near, bell, thread }
 }
 

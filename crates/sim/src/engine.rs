@@ -313,6 +313,11 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         self.events
     }
 
+    /// When something happens next; `None` where only an input can change anything.
+    pub fn next_event(&self) -> Option<Timestamp> {
+        self.schedule.first().map(|(at, _)| at)
+    }
+
     /// Lets everything happen up to and including `end`.
     pub fn run_until(&mut self, end: Timestamp) {
         self.horizon = end;

@@ -2,6 +2,7 @@
 
 mod compare;
 mod demo;
+mod emulate;
 mod list;
 mod recv;
 mod reproduce;
@@ -34,6 +35,8 @@ enum Command {
     Compare(compare::Arguments),
     /// Sends a clip live through a rough network and shows it: sender, link and receiver in one process
     Demo(demo::Arguments),
+    /// Runs the network of a scenario in real time, between UDP sockets or TUN devices
+    Emulate(emulate::Arguments),
     /// Shows what there is
     List(list::Arguments),
     /// Receives what `send` sends
@@ -56,6 +59,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let outcome = match arguments.command {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Emulate(arguments) => emulate::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Recv(arguments) => recv::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
@@ -69,6 +73,9 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Err(failure) => failure.report(),
     }
 }
+
+/// The exit code of a run that missed a threshold.
+const MISSED: u8 = 3;
 
 /// How a live session is watched and when it ends.
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 mod table;
 
-use super::Failure;
+use super::{Failure, MISSED};
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
@@ -41,9 +41,6 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
-
-/// The exit code of a run that missed a threshold.
-const MISSED: u8 = 3;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let source = Source::read(&arguments.scenario)?;

@@ -3,7 +3,9 @@
 use crate::commands::Failure;
 use crate::live::note;
 use crate::stream::Sink;
-use seaway_net::{Bell, Capture, Clock, Lateness, Machine, Observed, Reactor, Socket, make_real_time};
+use seaway_net::{
+    Bell, Capture, Clock, Interface, Lateness, Machine, Observed, Reactor, Retired, Socket, make_real_time,
+};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -20,13 +22,10 @@ pub(crate) struct MediaSetup {
     capture: Option<JoinHandle<Result<(), Failure>>>,
 }
 
-/// The machines of a reactor that has ended, each with how late it was woken.
-type Ended = Vec<(Box<dyn Machine>, Lateness)>;
-
 /// The thread that drives the sockets.
 pub(crate) struct MediaThread {
     bell: Bell,
-    thread: JoinHandle<std::io::Result<Ended>>,
+    thread: JoinHandle<std::io::Result<Vec<Retired>>>,
     capture: Option<JoinHandle<Result<(), Failure>>>,
 }
 
@@ -49,7 +48,7 @@ impl MediaSetup {
     pub(crate) fn add(
         &mut self,
         machine: impl Machine + 'static,
-        sockets: Vec<Socket>,
+        sockets: Vec<impl Into<Interface>>,
     ) -> Result<(), Failure> {
         self.reactor.add(Box::new(machine), sockets).map_err(|error| Failure::running(&error))
     }
@@ -85,16 +84,20 @@ impl MediaSetup {
 impl MediaThread {
     /// Ends it; tells how late it was woken. Whoever waits for news of its machines finds the channel closed.
     pub(crate) fn finish(self) -> Result<Lateness, Failure> {
+        let mut lateness = Lateness::new();
+        self.retire()?.iter().for_each(|retired| lateness.add(&retired.lateness));
+        Ok(lateness)
+    }
+
+    /// Ends it; gives its machines back.
+    pub(crate) fn retire(self) -> Result<Vec<Retired>, Failure> {
         self.bell.stop();
         let broken = |_| Failure::running(&"the media thread broke off");
         let machines = self.thread.join().map_err(broken)?.map_err(|error| Failure::running(&error))?;
-        let mut lateness = Lateness::new();
-        machines.iter().for_each(|(_, late)| lateness.add(late));
-        drop(machines);
         if let Some(capture) = self.capture {
             capture.join().map_err(|_| Failure::running(&"the capture's thread broke off"))??;
         }
-        Ok(lateness)
+        Ok(machines)
     }
 }
 

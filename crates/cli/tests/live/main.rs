@@ -2,6 +2,7 @@
 
 mod browser;
 mod compare;
+mod emulate;
 mod endings;
 mod hostile;
 mod namespaces;

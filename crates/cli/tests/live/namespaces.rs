@@ -73,12 +73,12 @@ impl Drop for Hosts {
 }
 
 /// Runs `ip`; `None` where it refuses.
-fn ip(arguments: &str) -> Option<()> {
+pub(crate) fn ip(arguments: &str) -> Option<()> {
     let output = Command::new("ip").args(arguments.split(' ')).output().ok()?;
     output.status.success().then_some(())
 }
 
-fn within(host: &str, program: &str, folder: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn within(host: &str, program: &str, folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", host, program]).args(arguments).current_dir(folder);
     command

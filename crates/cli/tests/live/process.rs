@@ -119,6 +119,29 @@ impl Live {
         }
     }
 
+    /// Waits until a note says `what`; false where it ends without.
+    pub(crate) fn is_told(&mut self, what: &str) -> bool {
+        while !self.notes.contains(what) {
+            match self.said.recv_timeout(PATIENCE) {
+                Ok(Line::Note(line)) => {
+                    self.notes.push_str(&line);
+                    self.notes.push('\n');
+                }
+                Ok(Line::Output(line)) => {
+                    self.output.push_str(&line);
+                    self.output.push('\n');
+                }
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Waits until a note says `what`.
+    pub(crate) fn wait_for_note(&mut self, what: &str) {
+        assert!(self.is_told(what), "nobody said {what}: {}", self.notes);
+    }
+
     fn tail(&self) -> &str {
         &self.output[self.output.floor_char_boundary(self.output.len().saturating_sub(2000))..]
     }

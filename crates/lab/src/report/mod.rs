@@ -5,10 +5,11 @@ mod tcp;
 mod window;
 
 use crate::agent::Agent;
-use crate::build::{Carrier, World};
+use crate::build::World;
 use crate::record::{BIN, FlowRecord, WIDE};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::summary::{Fairness, FlowSummary, LinkDrops, LinkSummary, MeanMax, Packets, RateCov, Summary};
+use seaway_link::LinkStatistics;
 use seaway_quality::fairness::jain;
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
@@ -49,7 +50,11 @@ pub(crate) fn summary(scenario: &Scenario, world: &World) -> Summary {
         expect: Vec::new(),
         fairness: fairness(&flows),
         flows,
-        links: world.links.iter().filter_map(|(name, carrier)| link_summary(world, name, *carrier)).collect(),
+        links: world
+            .links
+            .iter()
+            .filter_map(|(name, carrier)| Some(link_summary(name, &world.statistics(*carrier)?)))
+            .collect(),
     };
     summary.expect = crate::expectation::evaluate(scenario, &summary);
     summary
@@ -129,9 +134,9 @@ fn fairness(flows: &[FlowSummary]) -> Option<Fairness> {
     Some(Fairness { jain: jain(&rates)?, over })
 }
 
-fn link_summary(world: &World, name: &str, carrier: Carrier) -> Option<LinkSummary> {
-    let statistics = world.statistics(carrier)?;
-    Some(LinkSummary {
+/// The numbers of a link or of a queue of a cell.
+pub(crate) fn link_summary(name: &str, statistics: &LinkStatistics) -> LinkSummary {
+    LinkSummary {
         name: name.to_owned(),
         utilisation: statistics.utilisation,
         drops: LinkDrops {
@@ -141,5 +146,5 @@ fn link_summary(world: &World, name: &str, carrier: Carrier) -> Option<LinkSumma
         },
         marks: statistics.marks,
         queue: MeanMax { mean: statistics.waiting_mean, max: statistics.waiting_max as f64 },
-    })
+    }
 }

@@ -13,6 +13,8 @@ pub struct Attach {
     pub tun: Option<String>,
     /// The address of a UDP socket.
     pub udp: Option<SocketAddr>,
+    /// The program behind the socket; absent: whoever speaks first.
+    pub peer: Option<SocketAddr>,
 }
 
 /// How packets come in and go out.
@@ -20,8 +22,8 @@ pub struct Attach {
 pub enum Outlet<'a> {
     /// A TUN device of this name.
     Tun(&'a str),
-    /// A UDP socket at this address.
-    Udp(SocketAddr),
+    /// A UDP socket at this address, and the program behind it where it is given.
+    Udp(SocketAddr, Option<SocketAddr>),
 }
 
 impl Attach {
@@ -29,7 +31,7 @@ impl Attach {
     pub fn outlet(&self) -> Option<Outlet<'_>> {
         match (&self.tun, self.udp) {
             (Some(tun), None) => Some(Outlet::Tun(tun)),
-            (None, Some(address)) => Some(Outlet::Udp(address)),
+            (None, Some(address)) => Some(Outlet::Udp(address, self.peer)),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::{Flow, FlowKind, Start};
 use crate::scenario::media::{MediaFlow, Source};
 use crate::scenario::tcp::{TcpFlow, TransferSize};
-use crate::scenario::{Cell, Expect, Link, Scenario};
+use crate::scenario::{Cell, Expect, Link, Outlet, Scenario};
 use seaway_control::policy;
 use seaway_control::registry::{self, nearest};
 use seaway_sim::tcp::HEADERS;
@@ -51,13 +51,43 @@ pub(crate) fn check(
             }
         }
     }
-    for (index, attach) in scenario.attach.iter().enumerate() {
-        let place = Place { document, base: ["attach".into(), index.into()] };
-        place.node("node", &attach.node, &nodes)?;
-        place.require("tun", attach.outlet().is_some(), "expected either `tun` or `udp`")?;
-    }
+    attachments(document, scenario, &nodes)?;
     for (index, expect) in scenario.expect.iter().enumerate() {
         expectation(&Place { document, base: ["expect".into(), index.into()] }, expect, scenario)?;
+    }
+    Ok(())
+}
+
+fn attachments(document: &Document<'_>, scenario: &Scenario, nodes: &[&str]) -> Result<(), ScenarioError> {
+    let mut taken = Vec::new();
+    for (index, attach) in scenario.attach.iter().enumerate() {
+        let place = Place { document, base: ["attach".into(), index.into()] };
+        place.node("node", &attach.node, nodes)?;
+        let outlet = attach.outlet();
+        place.require("tun", outlet.is_some(), "expected either `tun` or `udp`")?;
+        place.require("peer", attach.peer.is_none() || attach.udp.is_some(), "applies only beside `udp`")?;
+        if let Some(name) = &attach.tun {
+            let is_device = is_name(name) && name.len() <= DEVICE_NAME && name.is_ascii();
+            place.require("tun", is_device, "expected the name of a device: 1 to 15 letters and digits")?;
+        }
+        let key = if attach.tun.is_some() { "tun" } else { "udp" };
+        let place_of = |outlet: Option<Outlet<'_>>| match outlet {
+            Some(Outlet::Udp(address, _)) if address.port() > 0 => Some(address.to_string()),
+            Some(Outlet::Tun(name)) => Some(name.to_owned()),
+            _ => None,
+        };
+        if let Some(name) = place_of(outlet) {
+            place.require(key, !taken.contains(&name), "another [[attach]] has it already")?;
+            taken.push(name);
+        }
+        let first = scenario.attach[0].outlet();
+        let is_alike = matches!(first, Some(Outlet::Tun(_))) == attach.tun.is_some();
+        place.require(key, is_alike, "a network is attached by `tun` alone or by `udp` alone")?;
+        place.require(
+            key,
+            attach.udp.is_none() || index < 2,
+            "by `udp` there are two [[attach]], no more",
+        )?;
     }
     Ok(())
 }
@@ -76,6 +106,9 @@ fn times(document: &Document<'_>, scenario: &Scenario) -> Result<(), ScenarioErr
     }
     Ok(())
 }
+
+/// The longest name of a network interface (`IFNAMSIZ` less the end).
+const DEVICE_NAME: usize = 15;
 
 /// Whether links, cells and their nodes can be told apart.
 pub(crate) fn names(

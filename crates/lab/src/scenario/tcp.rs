@@ -23,7 +23,7 @@ pub struct TcpFlow {
     /// The receiver answers every second segment.
     #[serde(default)]
     pub delayed_ack: bool,
-    /// Data is capable of ECN (RFC 3168). Under `dctcp` it always is.
+    /// Data is capable of ECN (RFC 3168). Under `dctcp` and `prague` it always is.
     #[serde(default)]
     pub ecn: bool,
     /// A connection begins with SYN and SYN-ACK.
@@ -65,6 +65,8 @@ pub enum TcpAlgorithm {
     Cubic,
     /// RFC 8257 over SACK, with ECT(1).
     Dctcp,
+    /// RFC 9331 over SACK, with ECT(1).
+    Prague,
 }
 
 impl fmt::Display for TcpAlgorithm {
@@ -75,6 +77,7 @@ impl fmt::Display for TcpAlgorithm {
             Self::Sack => "sack",
             Self::Cubic => "cubic",
             Self::Dctcp => "dctcp",
+            Self::Prague => "prague",
         })
     }
 }

@@ -156,3 +156,46 @@ fn dctcp_keeps_a_queue_short_that_marks_by_a_step() {
     let waiting = link.statistics(Timestamp::from_nanos(25_000_000_000)).waiting_mean * 1040.0 * 8.0 / 50e6;
     assert!(waiting < 0.002, "{waiting}");
 }
+
+/// The path of RFC 9332's evaluation: 40 Mbit/s, a base round trip of 10 ms, the queue's own constants.
+fn dual_queue() -> Setting {
+    Setting {
+        round_trip: TimeDelta::from_millis(10),
+        rate: Bitrate::from_mbps(40),
+        queue: QueueConfig::DualPi2(DualPi2Config::default()),
+        ..Setting::default()
+    }
+}
+
+fn prague() -> SenderConfig {
+    SenderConfig { ecn: true, congestion: Congestion::Prague, ..config(LossRecovery::Sack) }
+}
+
+#[test]
+fn prague_alone_keeps_the_queue_near_a_millisecond() {
+    let mut path = Path::new(&dual_queue(), vec![Connection::endless(prague())]);
+    let mbps = path.goodputs(5.0, 35.0)[0] / 1e6 * 1.04;
+    assert!(mbps > 0.95 * 40.0, "{mbps}");
+    let statistics = path.world.link(path.bottleneck).expect("a link").statistics(path.world.now());
+    let waiting = statistics.waiting_mean * 1040.0 * 8.0 / 40e6;
+    assert!((0.0001..0.0015).contains(&waiting), "{waiting}");
+    assert_eq!((statistics.drops.total(), path.sender(0).statistics().resent), (0, 0));
+}
+
+#[test]
+fn prague_and_cubic_share_a_dual_queue() {
+    let cubic = SenderConfig { ecn: true, congestion: Congestion::Cubic, ..config(LossRecovery::Sack) };
+    let connections = vec![Connection::endless(prague()), Connection::endless(cubic)];
+    let rates = Path::new(&dual_queue(), connections).goodputs(10.0, 70.0);
+    assert!((0.5..2.0).contains(&(rates[0] / rates[1])), "{rates:?}");
+    assert!(rates.iter().sum::<f64>() * 1.04 > 0.95 * 40e6, "{rates:?}");
+}
+
+/// Base round trips of 5 and 20 ms: without the bound the ratio would be about four.
+#[test]
+fn prague_depends_little_on_the_round_trip() {
+    let setting = Setting { round_trip: TimeDelta::from_millis(5), ..dual_queue() };
+    let far = Connection { detour: TimeDelta::from_millis(15), ..Connection::endless(prague()) };
+    let rates = Path::new(&setting, vec![Connection::endless(prague()), far]).goodputs(10.0, 70.0);
+    assert!((0.5..2.0).contains(&(rates[0] / rates[1])), "{rates:?}");
+}

@@ -210,9 +210,9 @@ impl Path {
         source.resume(Timestamp::ZERO);
         let receiver = Box::new(Receiver::new(ReceiverConfig {
             sack: connection.config.recovery == LossRecovery::Sack,
-            echo: match connection.config.congestion {
-                seaway_sim::tcp::Congestion::Dctcp => EcnEcho::Exact,
-                _ => EcnEcho::Latched,
+            echo: match connection.config.congestion.is_scalable() {
+                true => EcnEcho::Exact,
+                false => EcnEcho::Latched,
             },
             delayed_ack: connection.delayed_ack.then_some(TimeDelta::from_millis(200)),
         }));

@@ -1,7 +1,7 @@
 //! DCTCP: the window falls by the part of it that was marked (RFC 8257 section 3.3).
 
 use super::reno::{HALF, Reno};
-use super::{Acked, Cause, WindowAdjustment};
+use super::{Acked, Cause, Echo, WindowAdjustment};
 use crate::tcp::track::MIN_THRESHOLD;
 
 /// Weight `g` of the newest window in the estimate (section 4.2).
@@ -35,7 +35,8 @@ impl WindowAdjustment for Dctcp {
         if cause == Cause::Mark { (cwnd * (1.0 - self.alpha / 2.0)).max(MIN_THRESHOLD) } else { threshold }
     }
 
-    fn on_echo(&mut self, next: u64, segments: u64, is_marked: bool, sent: u64) {
+    fn on_echo(&mut self, echo: Echo) {
+        let Echo { next, segments, is_marked, sent, .. } = echo;
         self.acked += segments;
         self.marked += if is_marked { segments } else { 0 };
         if next <= self.window_end {
@@ -52,13 +53,16 @@ impl WindowAdjustment for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seaway_units::{TimeDelta, Timestamp};
 
     #[test]
     fn the_estimate_has_the_worked_values() {
         let mut dctcp = Dctcp::default();
         assert_eq!(dctcp.reduce(20.0, 20.0, Cause::Mark), 10.0);
         for window in 1..=16 {
-            dctcp.on_echo(10 * window, 10, false, 10 * window);
+            let (now, srtt) = (Timestamp::ZERO, TimeDelta::ZERO);
+            let edge = 10 * window;
+            dctcp.on_echo(Echo { now, next: edge, segments: 10, is_marked: false, sent: edge, srtt });
         }
         assert!((dctcp.alpha - 0.3561).abs() < 5e-5, "{}", dctcp.alpha);
         assert_eq!(dctcp.reduce(20.0, 20.0, Cause::Loss), 10.0);

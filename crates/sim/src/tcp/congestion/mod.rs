@@ -2,10 +2,12 @@
 
 mod cubic;
 mod dctcp;
+mod prague;
 mod reno;
 
 use cubic::Cubic;
 use dctcp::Dctcp;
+use prague::Prague;
 use reno::Reno;
 use seaway_units::{TimeDelta, Timestamp};
 
@@ -21,6 +23,20 @@ pub enum Congestion {
     Cubic,
     /// RFC 8257: answers marks in proportion to how many there are.
     Dctcp,
+    /// The same with a bounded dependence on the round trip, for queues of L4S (RFC 9331).
+    Prague,
+}
+
+impl Congestion {
+    /// Whether marks are answered in proportion to how many there are: data is ECT(1), and each mark is echoed.
+    pub const fn is_scalable(self) -> bool {
+        matches!(self, Self::Dctcp | Self::Prague)
+    }
+
+    /// Whether data leaves at the rate of the window, not in bursts (RFC 9331 section 4.3, item 6).
+    pub(super) const fn is_paced(self) -> bool {
+        matches!(self, Self::Prague)
+    }
 }
 
 /// An acknowledgement of new data outside recovery.
@@ -29,6 +45,20 @@ pub(super) struct Acked {
     pub(super) now: Timestamp,
     /// Segments newly acknowledged.
     pub(super) segments: u64,
+    pub(super) srtt: TimeDelta,
+}
+
+/// What any acknowledgement says of marks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Echo {
+    pub(super) now: Timestamp,
+    /// Up to which segment it acknowledges.
+    pub(super) next: u64,
+    /// How many it covers.
+    pub(super) segments: u64,
+    pub(super) is_marked: bool,
+    /// One above the highest segment sent.
+    pub(super) sent: u64,
     pub(super) srtt: TimeDelta,
 }
 
@@ -48,9 +78,8 @@ pub(super) trait WindowAdjustment {
     /// The slow start threshold after congestion, with `flight` segments on their way.
     fn reduce(&mut self, cwnd: f64, flight: f64, cause: Cause) -> f64;
 
-    /// Hears of every acknowledgement: up to which segment, how many it covers, and whether it echoes a mark.
-    /// `sent` is one above the highest segment sent.
-    fn on_echo(&mut self, _next: u64, _segments: u64, _is_marked: bool, _sent: u64) {}
+    /// Hears of every acknowledgement.
+    fn on_echo(&mut self, _echo: Echo) {}
 }
 
 /// The built-in rules, without an indirect call.
@@ -59,6 +88,7 @@ pub(super) enum Adjustment {
     Reno(Reno),
     Cubic(Cubic),
     Dctcp(Dctcp),
+    Prague(Prague),
 }
 
 impl Adjustment {
@@ -68,6 +98,7 @@ impl Adjustment {
             Congestion::RenoAbe => Self::Reno(Reno::new(reno::ABE)),
             Congestion::Cubic => Self::Cubic(Cubic::default()),
             Congestion::Dctcp => Self::Dctcp(Dctcp::default()),
+            Congestion::Prague => Self::Prague(Prague::default()),
         }
     }
 }
@@ -78,6 +109,7 @@ macro_rules! each {
             Adjustment::Reno($rules) => $call,
             Adjustment::Cubic($rules) => $call,
             Adjustment::Dctcp($rules) => $call,
+            Adjustment::Prague($rules) => $call,
         }
     };
 }
@@ -91,7 +123,7 @@ impl WindowAdjustment for Adjustment {
         each!(self, rules => rules.reduce(cwnd, flight, cause))
     }
 
-    fn on_echo(&mut self, next: u64, segments: u64, is_marked: bool, sent: u64) {
-        each!(self, rules => rules.on_echo(next, segments, is_marked, sent));
+    fn on_echo(&mut self, echo: Echo) {
+        each!(self, rules => rules.on_echo(echo));
     }
 }

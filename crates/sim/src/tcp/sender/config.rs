@@ -18,7 +18,7 @@ pub struct SenderConfig {
     pub initial_window: Option<u32>,
     /// The lowest retransmission timeout.
     pub min_rto: TimeDelta,
-    /// Data is marked ECT(0) (RFC 3168), or ECT(1) under DCTCP.
+    /// Data is marked ECT(0) (RFC 3168), or ECT(1) under DCTCP and Prague.
     pub ecn: bool,
     /// A connection begins with SYN and SYN-ACK.
     pub handshake: bool,

@@ -4,7 +4,7 @@ mod config;
 
 pub use config::{SenderConfig, SenderStatistics};
 
-use super::congestion::{Acked, Adjustment, Cause, Congestion, WindowAdjustment};
+use super::congestion::{Acked, Adjustment, Cause, Echo, WindowAdjustment};
 use super::recovery::{Ack, Outcome, Recovery};
 use super::rto::{LazyTimer, RetransmissionTimeout};
 use super::segment::{HEADERS, SackBlocks, Segment, SegmentKind};
@@ -37,6 +37,10 @@ pub struct Sender {
     /// One above what was on its way when the window was last reduced for a mark.
     reduced_to: Option<u64>,
     owes_cwr: bool,
+    /// Before this nothing leaves, where sending is paced.
+    next_departure: Option<Timestamp>,
+    /// Asked for data before that.
+    is_held: bool,
     round_trip: Option<TimeDelta>,
     statistics: SenderStatistics,
 }
@@ -72,6 +76,8 @@ impl Sender {
             timed_out: None,
             reduced_to: None,
             owes_cwr: false,
+            next_departure: None,
+            is_held: false,
             round_trip: None,
             statistics: SenderStatistics::default(),
         }
@@ -177,7 +183,7 @@ impl Sender {
         }
         let is_reduced = self.reduced_to.is_some_and(|to| self.track.una < to);
         if self.config.ecn {
-            self.on_echo(newly, echo);
+            self.on_echo(now, newly, echo);
         }
         let ack = Ack { newly, sacked, is_reduced };
         let outcome = self.recovery.on_ack(ack, &mut self.track, &mut self.adjustment);
@@ -230,12 +236,20 @@ impl Sender {
     }
 
     /// Reduces the window for a mark, once for what is on its way (RFC 3168 section 6.1.2).
-    fn on_echo(&mut self, newly: u64, echo: bool) {
+    fn on_echo(&mut self, now: Timestamp, newly: u64, is_marked: bool) {
+        let srtt = self.rto.smoothed().unwrap_or_default();
         let track = &mut self.track;
-        self.adjustment.on_echo(track.una, newly, echo, track.high);
+        self.adjustment.on_echo(Echo {
+            now,
+            next: track.una,
+            segments: newly,
+            is_marked,
+            sent: track.high,
+            srtt,
+        });
         // The acknowledgement of the very last of it may still carry the echo.
         let is_done = self.reduced_to.is_some_and(|to| track.una <= to);
-        if !echo || is_done || self.recovery.is_active() {
+        if !is_marked || is_done || self.recovery.is_active() {
             return;
         }
         let flight = track.flight() + newly;
@@ -278,6 +292,10 @@ impl Sender {
         if self.phase != Phase::Open {
             return None;
         }
+        self.is_held = self.next_departure.is_some_and(|at| now < at);
+        if self.is_held {
+            return None;
+        }
         self.restart_after_idle(now);
         let highest = self.track.high;
         let number = self.recovery.next_segment(&mut self.track)?;
@@ -286,11 +304,11 @@ impl Sender {
         let is_last = number + 1 == self.track.end;
         let length = if is_last { self.last_length } else { self.config.payload().as_bytes() as u32 };
         let cwr = is_new && std::mem::take(&mut self.owes_cwr);
-        let ecn = match (self.config.ecn && is_new, self.config.congestion) {
+        let ecn = match (self.config.ecn && is_new, self.config.congestion.is_scalable()) {
             // Section 6.1.5: what is sent again is not marked capable.
             (false, _) => Ecn::NotEct,
-            (true, Congestion::Dctcp) => Ecn::Ect1,
-            (true, _) => Ecn::Ect0,
+            (true, true) => Ecn::Ect1,
+            (true, false) => Ecn::Ect0,
         };
         Some((SegmentKind::Data { number, length, is_last, cwr }, ecn))
     }
@@ -306,6 +324,9 @@ impl Sender {
     fn note_sent(&mut self, now: Timestamp, number: u64, is_new: bool) {
         self.statistics.segments += 1;
         self.last_sent = Some(now);
+        if self.config.congestion.is_paced() {
+            self.pace(now);
+        }
         if is_new {
             self.timed = self.timed.or(Some((number, now)));
         } else {
@@ -316,6 +337,19 @@ impl Sender {
         if !self.timer.is_running() {
             self.timer.set(now + self.rto.get());
         }
+    }
+}
+
+impl Sender {
+    /// The window spread over the round trip; twice as fast in slow start, where the window doubles in it.
+    fn pace(&mut self, now: Timestamp) {
+        /// What a wake-up may send at once (RFC 9331 section 4.3, item 6).
+        const BURST: TimeDelta = TimeDelta::from_micros(250);
+        let Some(srtt) = self.rto.smoothed() else { return };
+        let haste = if self.track.in_slow_start() { 2.0 } else { 1.0 };
+        let gap = srtt.mul_f64(1.0 / (haste * self.track.cwnd));
+        let due = self.next_departure.map_or(now, |due| due.max(now - BURST));
+        self.next_departure = Some(due + gap);
     }
 }
 
@@ -353,6 +387,7 @@ impl Node<Segment> for Sender {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.timer.wake_up()
+        let departure = self.next_departure.filter(|_| self.is_held && self.phase == Phase::Open);
+        self.timer.wake_up().into_iter().chain(departure).min()
     }
 }

@@ -1,0 +1,274 @@
+//! `seaway emulate`: the network of a scenario in real time.
+
+use super::{Failure, MISSED};
+use crate::interrupt;
+use crate::live::media::{MediaSetup, bind};
+use crate::live::{STEP, note};
+use crate::scenario::Source;
+use seaway_lab::Emulation;
+use seaway_lab::scenario::{Attach, Override, Scenario};
+use seaway_lab::summary::LinkSummary;
+use seaway_net::{Bell, Clock, Counts, Emulator, EmulatorMail, Interface, Lateness, Outlet, Retired, Tun};
+use seaway_units::{TimeDelta, Timestamp};
+use serde::Serialize;
+use std::any::Any;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+use std::sync::mpsc::{self, channel};
+use std::time::Duration;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A scenario with two `attach` or more: a file, `-` for standard input, or a name of `seaway list scenarios`
+    scenario: String,
+    /// End after this long, such as '30s'; in place of the scenario's own
+    #[arg(long, value_name = "TIME")]
+    duration: Option<TimeDelta>,
+    /// End with 3 where more than one wake-up in a hundred was later than this
+    #[arg(long, value_name = "TIME", default_value_t = Lateness::BOUND)]
+    bound: TimeDelta,
+    /// Print the report as one JSON document on stdout
+    #[arg(long)]
+    json: bool,
+    /// Where the links' randomness comes from; in place of the scenario's own
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Change the scenario, such as link.bottleneck.rate='2 Mbit/s' or attach.client.tun=seaway1
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<Override>,
+}
+
+/// How long what is inside may take to leave at the end.
+const DRAIN: Duration = Duration::from_secs(2);
+
+type Network = Emulator<Emulation<Vec<u8>>>;
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let scenario = read(arguments)?;
+    let network = Emulation::new(&scenario).map_err(|error| Failure::input(&error))?;
+    let (outlets, interfaces) = open_all(&scenario.attach)?;
+    interrupt::install()?;
+    let clock = Clock::start();
+    let (mail, box_of_mail) = channel();
+    let mut media = MediaSetup::new(clock)?;
+    media.add(Emulator::new(clock.now(), network, &outlets, box_of_mail), interfaces)?;
+    let bell = media.bell();
+    let media = media.start()?;
+    tell_where(&scenario);
+    let end = clock.now() + scenario.duration;
+    while clock.now() < end && !interrupt::asked() {
+        clock.sleep_until(end.min(clock.now() + STEP));
+    }
+    drain(&mail, &bell);
+    let report = Report::of(&scenario, arguments.bound, media.retire()?)?;
+    report.print(arguments.json).map_err(|error| Failure::output(&error))?;
+    Ok(if report.lateness.held { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
+}
+
+fn read(arguments: &Arguments) -> Result<Scenario, Failure> {
+    let mut scenario = Source::read(&arguments.scenario)?.parse(&arguments.overrides)?;
+    scenario.seed = arguments.seed.unwrap_or(scenario.seed);
+    scenario.duration = arguments.duration.unwrap_or(scenario.duration);
+    for (option, value) in [("--duration", scenario.duration), ("--bound", arguments.bound)] {
+        if value <= TimeDelta::ZERO {
+            return Err(Failure::input(&format!("{option} is {value}: expected a time above zero")));
+        }
+    }
+    if !scenario.flows.is_empty() {
+        note("the scenario's flows are left to real programs");
+    }
+    Ok(scenario)
+}
+
+fn open_all(attach: &[Attach]) -> Result<(Vec<Outlet>, Vec<Interface>), Failure> {
+    let opened: Result<Vec<_>, Failure> = attach.iter().map(open).collect();
+    Ok(opened?.into_iter().unzip())
+}
+
+fn open(attach: &Attach) -> Result<(Outlet, Interface), Failure> {
+    use seaway_lab::scenario::Outlet::{Tun as Device, Udp};
+    match attach.outlet() {
+        Some(Device(name)) => match Tun::open(name) {
+            Ok(tun) => Ok((Outlet::Tun, tun.into())),
+            Err(error) => Err(Failure::input(&format!("tun {name}: {}", explained(&error)))),
+        },
+        Some(Udp(address, peer)) => Ok((Outlet::Udp { peer }, bind(address)?.into())),
+        None => Err(Failure::input(&format!("attach: {} has neither `tun` nor `udp`", attach.node))),
+    }
+}
+
+/// Why there is no device, and what helps.
+fn explained(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => format!("{error}; a TUN device takes root, `udp` takes no right"),
+        ErrorKind::ResourceBusy => format!("{error}: the name is in use"),
+        ErrorKind::NotFound => format!("/dev/net/tun: {error}; `udp` needs no device"),
+        _ => error.to_string(),
+    }
+}
+
+fn tell_where(scenario: &Scenario) {
+    for Attach { node, tun, udp, .. } in &scenario.attach {
+        match (tun, udp) {
+            (Some(tun), _) => note(&format!("{node} is at tun {tun}")),
+            (_, Some(udp)) => note(&format!("{node} is at udp {udp}")),
+            _ => {}
+        }
+    }
+}
+
+/// Lets what is inside leave, for as long as [`DRAIN`].
+fn drain(mail: &mpsc::Sender<EmulatorMail>, bell: &Bell) {
+    let (drained, waiting) = channel();
+    if mail.send(EmulatorMail::Drain(drained)).is_ok() {
+        bell.ring();
+        let _ = waiting.recv_timeout(DRAIN);
+    }
+}
+
+/// What a run was.
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: u32,
+    seaway: &'static str,
+    scenario: String,
+    seed: u64,
+    emulated_s: f64,
+    lateness: LatenessReport,
+    attach: Vec<AttachReport>,
+    links: Vec<LinkSummary>,
+    /// Packets still inside at the end.
+    inside: u64,
+}
+
+/// How late the emulator was woken.
+#[derive(Debug, Serialize)]
+struct LatenessReport {
+    wakes: u64,
+    p50_ms: f64,
+    p99_ms: f64,
+    max_ms: f64,
+    bound_ms: f64,
+    /// False where `p99_ms` is above the bound: the run says more of this machine than of the network.
+    held: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct AttachReport {
+    node: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tun: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    udp: Option<String>,
+    /// From outside.
+    entered: Traffic,
+    /// To the outside.
+    left: Traffic,
+    /// Packets from strangers, multicast, or from here to here.
+    refused: u64,
+    /// Packets for a program that has not spoken yet.
+    unclaimed: u64,
+    /// Packets that the kernel did not take.
+    unsent: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Traffic {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Report {
+    fn of(scenario: &Scenario, bound: TimeDelta, retired: Vec<Retired>) -> Result<Self, Failure> {
+        let lost = || Failure::running(&"the media thread lost its network");
+        let Retired { machine, lateness, unsent } = retired.into_iter().next().ok_or_else(lost)?;
+        let machine: Box<dyn Any> = machine;
+        let network = machine.downcast::<Network>().map_err(|_| lost())?;
+        let attach = scenario.attach.iter().zip(network.counts()).zip(unsent);
+        Ok(Self {
+            schema: 1,
+            seaway: env!("CARGO_PKG_VERSION"),
+            scenario: scenario.name.clone(),
+            seed: scenario.seed,
+            emulated_s: network.now().since(Timestamp::ZERO).as_secs_f64(),
+            lateness: LatenessReport::of(&lateness, bound),
+            attach: attach
+                .map(|((attach, counts), unsent)| AttachReport::of(attach, counts, unsent))
+                .collect(),
+            links: network.network().links(),
+            inside: network.inside(),
+        })
+    }
+
+    fn print(&self, json: bool) -> std::io::Result<()> {
+        let mut out = std::io::stdout().lock();
+        if json {
+            serde_json::to_writer_pretty(&mut out, self)?;
+            return writeln!(out);
+        }
+        let Self { scenario, seed, emulated_s, lateness, .. } = self;
+        writeln!(out, "{scenario}, seed {seed}: {emulated_s:.1} s in real time")?;
+        writeln!(out, "late by {lateness}")?;
+        for AttachReport { node, entered, left, refused, unclaimed, unsent, .. } in &self.attach {
+            write!(out, "{node}: {} packets in, {} out", entered.packets, left.packets)?;
+            let rest = [(refused, "refused"), (unclaimed, "for nobody"), (unsent, "not taken by the kernel")];
+            for (count, what) in rest.into_iter().filter(|(count, _)| **count > 0) {
+                write!(out, ", {count} {what}")?;
+            }
+            writeln!(out)?;
+        }
+        for LinkSummary { name, utilisation, drops, marks, queue, .. } in &self.links {
+            let lost = format!("{} / {} / {}", drops.queue, drops.aqm, drops.channel);
+            let used = utilisation * 100.0;
+            writeln!(
+                out,
+                "{name}: {used:.1} % used, dropped {lost} (full / managed / channel), {marks} marked, \
+                 queue {:.1} packets, at most {}",
+                queue.mean, queue.max
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl LatenessReport {
+    fn of(lateness: &Lateness, bound: TimeDelta) -> Self {
+        let p99 = lateness.percentile(0.99);
+        Self {
+            wakes: lateness.count(),
+            p50_ms: lateness.percentile(0.5).as_millis_f64(),
+            p99_ms: p99.as_millis_f64(),
+            max_ms: lateness.max().as_millis_f64(),
+            bound_ms: bound.as_millis_f64(),
+            held: p99 <= bound,
+        }
+    }
+}
+
+impl std::fmt::Display for LatenessReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { wakes, p50_ms, p99_ms, max_ms, bound_ms, held } = self;
+        write!(f, "p50 {p50_ms:.3} ms, p99 {p99_ms:.3} ms, at most {max_ms:.3} ms in {wakes} wake-ups; ")?;
+        write!(
+            f,
+            "the bound of {bound_ms} ms at p99 was {}",
+            if *held { "held" } else { "missed: the run is void" }
+        )
+    }
+}
+
+impl AttachReport {
+    fn of(attach: &Attach, counts: Counts, unsent: u64) -> Self {
+        let Counts { entered, entered_size, left, left_size, refused, unclaimed } = counts;
+        Self {
+            node: attach.node.clone(),
+            tun: attach.tun.clone(),
+            udp: attach.udp.map(|address| address.to_string()),
+            entered: Traffic { packets: entered, bytes: entered_size.as_bytes() },
+            left: Traffic { packets: left, bytes: left_size.as_bytes() },
+            refused,
+            unclaimed,
+            unsent,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The network of a scenario without its flows: what an emulator hosts in real time.
+
+use crate::build::{BuildError, Carrier, lay_network};
+use crate::report::link_summary;
+use crate::scenario::Scenario;
+use crate::summary::LinkSummary;
+use seaway_link::{Dropped, Node, Packet, Port};
+use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer};
+use seaway_units::Timestamp;
+use std::collections::VecDeque;
+use std::fmt::Debug;
+
+/// The links and cells of a scenario as one node. Its port *i* is the *i*-th `[[attach]]` of the scenario; a packet carries the port
+/// it leaves by beside what it carries otherwise.
+///
+/// It is the simulator, driven by its host's clock: the same links draw the same random numbers.
+#[derive(Debug)]
+pub struct Emulation<P> {
+    engine: Engine<P, Gate<P>, Losses<P>>,
+    gates: Vec<AgentId>,
+    links: Vec<(String, Carrier)>,
+    /// Gates with packets that leave, in order.
+    leaving: VecDeque<usize>,
+}
+
+impl<P: Clone + Debug + Send + 'static> Emulation<P> {
+    /// The network of `scenario`, at time zero.
+    ///
+    /// # Errors
+    /// Fewer than two attachments, no way between two of them, or a link that cannot be set up.
+    pub fn new(scenario: &Scenario) -> Result<Self, BuildError> {
+        if scenario.attach.len() < 2 {
+            let message =
+                "an emulated network needs two [[attach]] or more, each with a `node` and `tun` or `udp`";
+            return Err(BuildError::new(message.to_owned()));
+        }
+        let mut engine = Engine::new(Losses(VecDeque::new()));
+        let links = lay_network(&mut engine, scenario)?;
+        let gates: Vec<AgentId> = scenario.attach.iter().map(|_| engine.add_agent(Gate::default())).collect();
+        let mut emulation = Self { engine, gates, links, leaving: VecDeque::new() };
+        for from in 0..scenario.attach.len() {
+            for to in (0..scenario.attach.len()).filter(|&to| to != from) {
+                emulation.join(scenario, from, to)?;
+            }
+        }
+        Ok(emulation)
+    }
+
+    /// Port `to` of gate `from` leads to the gate `to`.
+    fn join(&mut self, scenario: &Scenario, from: usize, to: usize) -> Result<(), BuildError> {
+        let [here, there] = [from, to].map(|gate| scenario.attach[gate].node.as_str());
+        let topology = self.engine.topology();
+        let (start, end) = (topology.place(here), topology.place(there));
+        let sending = (self.gates[from], Port(to as u16), start);
+        let receiving = (self.gates[to], Port(from as u16), end);
+        let no_way = || BuildError::new(format!("attach: no way from `{here}` to `{there}`"));
+        self.engine.connect(sending, receiving).map(|_| ()).ok_or_else(no_way)
+    }
+
+    /// The numbers of the links up to now.
+    pub fn links(&self) -> Vec<LinkSummary> {
+        let summary = |(name, carrier): &(String, Carrier)| {
+            Some(link_summary(name, &carrier.statistics(&self.engine)?))
+        };
+        self.links.iter().filter_map(summary).collect()
+    }
+
+    /// Lets everything happen up to `now`.
+    fn run(&mut self, now: Timestamp) {
+        self.engine.run_until(now);
+        for (index, gate) in self.gates.iter().enumerate() {
+            if self.engine.agent(*gate).arrived > 0 {
+                let arrived = std::mem::take(&mut self.engine.agent_mut(*gate).arrived);
+                self.leaving.extend(std::iter::repeat_n(index, arrived));
+            }
+        }
+    }
+}
+
+impl<P: Clone + Debug + Send + 'static> Node<(Port, P)> for Emulation<P> {
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<(Port, P)>) {
+        // What was due before comes first.
+        self.run(now);
+        let to = packet.payload.0;
+        let Some(&gate) = self.gates.get(usize::from(port.0)) else { return };
+        self.engine.agent_mut(gate).entering.push_back((to, packet.map(|(_, payload)| payload)));
+        self.run(now);
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.run(now);
+    }
+
+    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<(Port, P)>)> {
+        let gate = self.leaving.pop_front()?;
+        let port = Port(gate as u16);
+        let packet = self.engine.agent_mut(self.gates[gate]).leaving.pop_front()?;
+        Some((port, packet.map(|payload| (port, payload))))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.engine.next_event()
+    }
+
+    fn poll_dropped(&mut self) -> Option<Dropped<(Port, P)>> {
+        let Dropped { at, cause, packet } = self.engine.observer_mut().0.pop_front()?;
+        Some(Dropped { at, cause, packet: packet.map(|payload| (Port(0), payload)) })
+    }
+}
+
+/// Packets that went no further.
+#[derive(Debug)]
+struct Losses<P>(VecDeque<Dropped<P>>);
+
+impl<P: Clone> Observer<P> for Losses<P> {
+    fn on_dropped(&mut self, _element: ElementId, dropped: &Dropped<Envelope<P>>) {
+        let Dropped { at, cause, packet: Packet { size, ecn, flow, waited, payload } } = dropped;
+        let packet = Packet {
+            size: *size,
+            ecn: *ecn,
+            flow: *flow,
+            waited: *waited,
+            payload: payload.payload().clone(),
+        };
+        self.0.push_back(Dropped { at: *at, cause: *cause, packet });
+    }
+}
+
+/// Where packets come in and go out.
+#[derive(Debug)]
+struct Gate<P> {
+    entering: VecDeque<(Port, Packet<P>)>,
+    leaving: VecDeque<Packet<P>>,
+    /// Those among `leaving` that nobody was told of.
+    arrived: usize,
+}
+
+impl<P> Default for Gate<P> {
+    fn default() -> Self {
+        Self { entering: VecDeque::new(), leaving: VecDeque::new(), arrived: 0 }
+    }
+}
+
+impl<P: Debug + Send> Node<P> for Gate<P> {
+    fn handle_packet(&mut self, _now: Timestamp, _port: Port, packet: Packet<P>) {
+        self.leaving.push_back(packet);
+        self.arrived += 1;
+    }
+
+    fn handle_timeout(&mut self, _now: Timestamp) {}
+
+    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<P>)> {
+        self.entering.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Text;
+    use seaway_units::{DataSize, Ecn, TimeDelta};
+
+    const DUMBBELL: &str = r#"
+        schema = 1
+        name = "dumbbell"
+        duration = "10 s"
+        link = [
+            { name = "near", from = "a", to = "r", both = true, rate = "100 Mbit/s", delay = "5 ms", queue = { kind = "drop-tail", packets = 9 } },
+            { name = "far", from = "r", to = "b", both = true, rate = "1 Mbit/s", delay = "10 ms", queue = { kind = "drop-tail", packets = 2 } },
+            { name = "side", from = "r", to = "c", rate = "1 Mbit/s", queue = { kind = "drop-tail", packets = 9 } },
+        ]
+    "#;
+
+    fn emulation(attach: &str) -> Result<Emulation<u8>, BuildError> {
+        let text = format!("{DUMBBELL}{attach}");
+        Emulation::new(&Scenario::parse(Text::alone("t", &text), &[]).unwrap())
+    }
+
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::ZERO + TimeDelta::from_micros(micros)
+    }
+
+    #[test]
+    fn packets_take_the_links_between_their_nodes() {
+        let mut network =
+            emulation("attach = [{ node = \"a\", tun = \"t0\" }, { node = \"b\", tun = \"t1\" }]").unwrap();
+        // 1000 B take 80 us on the near link and 8 ms on the far one, whose queue has room for one behind it.
+        for number in 0..4 {
+            let packet = Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, (Port(1), number));
+            network.handle_packet(at(0), Port(0), packet);
+        }
+        let mut seen = Vec::new();
+        let mut lost = 0;
+        while let Some(due) = network.poll_timeout().filter(|&due| due < at(1_000_000)) {
+            network.handle_timeout(due);
+            while let Some((port, packet)) = network.poll_packet(due) {
+                seen.push((port, packet.payload.1, due));
+            }
+            lost += std::iter::from_fn(|| network.poll_dropped()).count();
+        }
+        assert_eq!(seen, [(Port(1), 0, at(23_080)), (Port(1), 1, at(31_080))]);
+        assert_eq!(lost, 2);
+        let far = network.links().into_iter().find(|link| link.name == "far").unwrap();
+        assert_eq!((far.drops.queue, far.marks), (2, 0));
+    }
+
+    #[test]
+    fn a_network_without_a_way_back_is_refused() {
+        let refusal = |attach| emulation(attach).unwrap_err().to_string();
+        let one_way = refusal("attach = [{ node = \"a\", tun = \"t0\" }, { node = \"c\", tun = \"t1\" }]");
+        assert_eq!(one_way, "attach: no way from `c` to `a`");
+        assert!(refusal("").contains("needs two [[attach]]"));
+    }
+}

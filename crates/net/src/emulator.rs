@@ -1,0 +1,271 @@
+//! The emulated network: any [`Node`] in real time, between UDP sockets or between TUN devices.
+
+use crate::ip::{self, IpHeader};
+use crate::reactor::{Machine, Outgoing};
+use crate::socket::Incoming;
+use seaway_link::{Node, Packet, Port};
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::mpsc;
+
+/// What an emulated network carries: the port it leaves by, and its octets.
+pub type Frame = (Port, Vec<u8>);
+
+/// Where the network meets the outside. Outlet *i* is port *i* of the network and interface *i* of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlet {
+    /// A UDP socket. What comes out goes to `peer`, which is learnt from the first datagram where it is not given. There
+    /// are two of them: what comes in at one leaves by the other.
+    Udp {
+        /// The program behind it.
+        peer: Option<SocketAddr>,
+    },
+    /// A TUN device. A packet goes to where its destination was last seen as a source; to all others before that.
+    Tun,
+}
+
+/// What passed an outlet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Packets from outside.
+    pub entered: u64,
+    /// Their size as IP packets.
+    pub entered_size: DataSize,
+    /// Packets to the outside.
+    pub left: u64,
+    /// Their size as IP packets.
+    pub left_size: DataSize,
+    /// Packets refused: from somebody else than the peer, multicast, or from here to here.
+    pub refused: u64,
+    /// Packets that came out before anybody had spoken here.
+    pub unclaimed: u64,
+}
+
+/// Mail for an emulator.
+#[derive(Debug, Clone)]
+pub enum EmulatorMail {
+    /// Nothing more comes in. Once all has left, the channel hears of it.
+    Drain(mpsc::Sender<()>),
+}
+
+/// Hosts a network in real time.
+#[derive(Debug)]
+pub struct Emulator<N> {
+    network: N,
+    outlets: Vec<(Outlet, Counts)>,
+    /// By which port an address is reached.
+    addresses: BTreeMap<IpAddr, Port>,
+    /// When the network began: its steps and outages are counted from there.
+    began: Timestamp,
+    /// The network's present. Time must not run back, and interfaces are read one after the other.
+    last: Timestamp,
+    /// Packets inside.
+    inside: u64,
+    /// Wakes it where nothing else does, so that a machine that is late shows.
+    next_beat: Timestamp,
+    /// Empty buffers to use again.
+    spare: Vec<Vec<u8>>,
+    mail: mpsc::Receiver<EmulatorMail>,
+    draining: Option<mpsc::Sender<()>>,
+}
+
+impl<N: Node<Frame>> Emulator<N> {
+    /// How often lateness is looked at where nothing is due.
+    const BEAT: TimeDelta = TimeDelta::from_millis(10);
+    /// More addresses than this are forgotten and learnt anew.
+    const MOST_ADDRESSES: usize = 4096;
+    /// Buffers kept for the next packets.
+    const MOST_SPARE: usize = 4096;
+
+    /// `network` between `outlets`; its time begins at `now`.
+    pub fn new(now: Timestamp, network: N, outlets: &[Outlet], mail: mpsc::Receiver<EmulatorMail>) -> Self {
+        Self {
+            network,
+            outlets: outlets.iter().map(|&outlet| (outlet, Counts::default())).collect(),
+            addresses: BTreeMap::new(),
+            began: now,
+            last: Timestamp::ZERO,
+            inside: 0,
+            next_beat: now,
+            spare: Vec::new(),
+            mail,
+            draining: None,
+        }
+    }
+
+    /// The network.
+    pub const fn network(&self) -> &N {
+        &self.network
+    }
+
+    /// The network's present.
+    pub const fn now(&self) -> Timestamp {
+        self.last
+    }
+
+    /// What passed each outlet.
+    pub fn counts(&self) -> impl Iterator<Item = Counts> {
+        self.outlets.iter().map(|(_, counts)| *counts)
+    }
+
+    /// Packets that are inside.
+    pub const fn inside(&self) -> u64 {
+        self.inside
+    }
+
+    fn advance(&mut self, now: Timestamp) -> Timestamp {
+        self.last = self.last.max(Timestamp::ZERO + now.since(self.began));
+        self.last
+    }
+
+    /// Where a datagram from the program behind a socket goes, its size and flow; `None` from anybody else.
+    fn route_datagram(&mut self, here: usize, datagram: &Incoming<'_>) -> Option<(usize, DataSize, u32)> {
+        let (Outlet::Udp { peer }, _) = &mut self.outlets[here] else { return None };
+        let is_peer = *peer.get_or_insert(datagram.from) == datagram.from;
+        let size = DataSize::of(datagram.data) + udp_overhead(datagram.from);
+        is_peer.then_some((1 - here, size, 0))
+    }
+
+    /// Where an IP packet goes; every other outlet where nobody knows.
+    fn route_packet(&mut self, here: usize, header: &IpHeader) -> Vec<usize> {
+        if self.addresses.len() >= Self::MOST_ADDRESSES {
+            self.addresses.clear();
+        }
+        if !header.source.is_unspecified() {
+            self.addresses.insert(header.source, Port(here as u16));
+        }
+        let is_many =
+            header.destination.is_multicast() || header.destination == IpAddr::V4(Ipv4Addr::BROADCAST);
+        match self.addresses.get(&header.destination) {
+            _ if is_many => Vec::new(),
+            Some(port) => Some(usize::from(port.0)).filter(|&there| there != here).into_iter().collect(),
+            None => (0..self.outlets.len()).filter(|&there| there != here).collect(),
+        }
+    }
+
+    fn take_in(
+        &mut self,
+        at: Timestamp,
+        way: (usize, usize),
+        size: DataSize,
+        ecn: Ecn,
+        flow: u32,
+        data: &[u8],
+    ) {
+        let (here, there) = way;
+        let mut octets = self.spare.pop().unwrap_or_default();
+        octets.clear();
+        octets.extend_from_slice(data);
+        let packet = Packet { flow, ..Packet::new(size, ecn, (Port(there as u16), octets)) };
+        self.inside += 1;
+        self.network.handle_packet(at, Port(here as u16), packet);
+        self.forget_dropped();
+    }
+
+    fn forget_dropped(&mut self) {
+        while let Some(dropped) = self.network.poll_dropped() {
+            self.inside = self.inside.saturating_sub(1);
+            self.keep(dropped.packet.payload.1);
+        }
+    }
+
+    fn keep(&mut self, buffer: Vec<u8>) {
+        if self.spare.len() < Self::MOST_SPARE {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// Tells whoever waits for it that nothing is left inside.
+    fn report_drained(&mut self) {
+        if self.inside == 0
+            && let Some(waiting) = self.draining.take()
+        {
+            // Nobody waiting is no error.
+            let _ = waiting.send(());
+        }
+    }
+}
+
+impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
+    fn handle_datagram(&mut self, _now: Timestamp, here: usize, datagram: &Incoming<'_>) {
+        let at = self.advance(datagram.at);
+        if self.draining.is_some() || here >= self.outlets.len() {
+            return;
+        }
+        let ways = match self.outlets[here].0 {
+            Outlet::Udp { .. } => self.route_datagram(here, datagram).into_iter().collect(),
+            Outlet::Tun => IpHeader::parse(datagram.data).map_or(Vec::new(), |header| {
+                let size = DataSize::of(datagram.data);
+                let ways = self.route_packet(here, &header);
+                ways.into_iter().map(|there| (there, size, header.flow)).collect()
+            }),
+        };
+        let counts = &mut self.outlets[here].1;
+        match ways.first() {
+            Some(&(_, size, _)) => {
+                counts.entered += 1;
+                counts.entered_size += size;
+            }
+            None => counts.refused += 1,
+        }
+        for (there, size, flow) in ways {
+            self.take_in(at, (here, there), size, datagram.ecn, flow, datagram.data);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        let at = self.advance(now);
+        self.network.handle_timeout(at);
+        self.forget_dropped();
+        if self.next_beat <= now {
+            self.next_beat = now + Self::BEAT;
+        }
+    }
+
+    fn handle_mail(&mut self, _now: Timestamp) {
+        while let Ok(EmulatorMail::Drain(waiting)) = self.mail.try_recv() {
+            self.draining = Some(waiting);
+        }
+        self.report_drained();
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        let began = self.began - Timestamp::ZERO;
+        let network = self.network.poll_timeout().map(|due| due + began);
+        network.into_iter().chain([self.next_beat]).min()
+    }
+
+    fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let at = self.advance(now);
+        while let Some((port, packet)) = self.network.poll_packet(at) {
+            self.inside = self.inside.saturating_sub(1);
+            let here = usize::from(port.0);
+            let (outlet, counts) = &mut self.outlets[here];
+            let to = match *outlet {
+                Outlet::Udp { peer } => peer,
+                Outlet::Tun => Some((Ipv4Addr::UNSPECIFIED, 0).into()),
+            };
+            let Some(to) = to else {
+                counts.unclaimed += 1;
+                self.keep(packet.payload.1);
+                continue;
+            };
+            counts.left += 1;
+            counts.left_size += packet.size;
+            buffer.extend_from_slice(&packet.payload.1);
+            if *outlet == Outlet::Tun {
+                ip::set_ecn(buffer, packet.ecn);
+            }
+            self.keep(packet.payload.1);
+            return Some(Outgoing { socket: here, to, ecn: packet.ecn });
+        }
+        self.report_drained();
+        None
+    }
+}
+
+/// IP and UDP headers, which links count and sockets do not show.
+pub(crate) const fn udp_overhead(peer: SocketAddr) -> DataSize {
+    DataSize::from_bytes(if peer.is_ipv4() { 28 } else { 48 })
+}

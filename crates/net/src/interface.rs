@@ -1,0 +1,73 @@
+//! What a machine speaks through: a UDP socket or a TUN device.
+
+use crate::clock::Clock;
+use crate::socket::{Incoming, Socket};
+use crate::tun::Tun;
+use seaway_units::Ecn;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// One of a machine's ways out.
+#[derive(Debug)]
+pub enum Interface {
+    /// Datagrams.
+    Udp(Socket),
+    /// IP packets.
+    Tun(Tun),
+}
+
+impl Interface {
+    /// Where it is; a device has no address of its own.
+    pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Udp(socket) => socket.local_address(),
+            Self::Tun(_) => Ok((Ipv4Addr::UNSPECIFIED, 0).into()),
+        }
+    }
+
+    /// Sends now. An IP packet has its destination and its codepoint in itself.
+    pub(crate) fn send(&mut self, to: SocketAddr, ecn: Ecn, data: &[u8]) {
+        match self {
+            Self::Udp(socket) => socket.send(to, ecn, data),
+            Self::Tun(tun) => tun.send(data),
+        }
+    }
+
+    /// What the kernel did not take.
+    pub(crate) const fn unsent(&self) -> u64 {
+        match self {
+            Self::Udp(socket) => socket.unsent(),
+            Self::Tun(tun) => tun.unsent(),
+        }
+    }
+
+    /// Reads one batch of what has arrived; false where nothing had.
+    pub(crate) fn receive(&mut self, clock: &Clock, take: impl FnMut(Incoming<'_>)) -> bool {
+        match self {
+            Self::Udp(socket) => socket.receive(clock, take),
+            Self::Tun(tun) => tun.receive(clock, take),
+        }
+    }
+}
+
+impl From<Socket> for Interface {
+    fn from(socket: Socket) -> Self {
+        Self::Udp(socket)
+    }
+}
+
+impl From<Tun> for Interface {
+    fn from(tun: Tun) -> Self {
+        Self::Tun(tun)
+    }
+}
+
+impl AsFd for Interface {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Udp(socket) => socket.as_fd(),
+            Self::Tun(tun) => tun.as_fd(),
+        }
+    }
+}
