@@ -21,7 +21,7 @@ use seaway_sim::cellular::Cellular;
 use seaway_sim::traffic::TcpSource;
 use seaway_sim::wimax::Wimax;
 use seaway_sim::wlan::Wlan;
-use seaway_sim::{AgentId, Cell, CellError, ElementId, Engine, Envelope, Observer, Place};
+use seaway_sim::{AgentId, Cell, CellError, ElementId, Engine, Envelope, Observer, Place, RouteId};
 use seaway_units::{Bitrate, Timestamp};
 use std::fmt::Debug;
 use std::sync::mpsc;
@@ -34,6 +34,8 @@ pub(crate) struct World {
     pub(crate) links: Vec<(String, Carrier)>,
     /// Sender and receiver of each flow.
     pub(crate) ends: Vec<(AgentId, AgentId)>,
+    /// The way of each flow's data.
+    pub(crate) ways: Vec<RouteId>,
 }
 
 impl World {
@@ -57,6 +59,7 @@ impl World {
             engine: Engine::new(Recorder::new(&windows, scenario.duration, options.series)),
             links: Vec::new(),
             ends: Vec::new(),
+            ways: Vec::new(),
         };
         world.links = lay_network(&mut world.engine, scenario)?;
         for (index, (flow, activity)) in scenario.flows.iter().zip(activities).enumerate() {
@@ -111,7 +114,7 @@ impl World {
         let (from, to) = (topology.place(&flow.from), topology.place(&flow.to));
         let (sending, receiving) = ((sender, PORT, from), (receiver, PORT, to));
         let no_way = || BuildError(format!("flow {}: no way there and back", flow.name));
-        self.engine.connect(sending, receiving).ok_or_else(no_way)?;
+        self.ways.push(self.engine.connect(sending, receiving).ok_or_else(no_way)?);
         self.engine.connect(receiving, sending).ok_or_else(no_way)?;
         self.ends.push((sender, receiver));
         Ok(())
@@ -228,7 +231,9 @@ impl FlowPlan<'_> {
         let carriage = self.options.carriage;
         let (feed, viewer) = self.feed(media, &config)?;
         let receiver = endpoint::receiver(media, announcement);
-        let receiver = MediaReceiver::new(self.back(), carriage, receiver, self.window, viewer, notices);
+        let size = media.feedback.size;
+        let receiver =
+            MediaReceiver::new(self.back(), carriage, size, receiver, self.window, viewer, notices);
         let sender = MediaSender::new(MediaSenderParts {
             tag: self.there(),
             carriage,

@@ -9,6 +9,7 @@ mod agent;
 #[cfg(test)]
 mod books;
 mod build;
+mod capture;
 mod cargo;
 pub mod compare;
 mod connection;
@@ -40,7 +41,7 @@ pub use cargo::Carriage;
 pub use emulation::Emulation;
 pub use ensemble::Ensemble;
 pub use path::Path;
-pub use run::{Film, Filming, Options, Outcome, run};
+pub use run::{Film, Filming, Options, Outcome, run, run_captured};
 pub use series::{Reading, Series};
 pub use source::FrameLadder;
 pub use summary::Summary;

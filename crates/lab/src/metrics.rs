@@ -77,6 +77,12 @@ pub const METRICS: &[Metric] = &[
     metric(Scope::Flow, "loss_event_rate", "", "the controller's loss event rate at the end (RFC 5348)"),
     metric(Scope::Flow, "feedback_bps", "bit/s", "IP bits of feedback received by the sender"),
     metric(Scope::Flow, "repair_bps", "bit/s", "IP bits of retransmission sent"),
+    metric(
+        Scope::Flow,
+        "convergence_s",
+        "s",
+        "from its start until its rate in 1 s bins keeps within a tenth of its fair share for 5 s",
+    ),
     group(Scope::Flow, "lanes", &["mean", "max"], "", "connections inside the flow"),
     metric(Scope::Flow, "decisions", "", "rate changes with a cause"),
     group(Scope::Flow, "rtt_ms", SPREAD, "ms", "round-trip time as the sender measured it"),

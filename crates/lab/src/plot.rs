@@ -32,7 +32,7 @@ const PANELS: &[Panel] = &[
     Panel { title: "Queue of each link", unit: "packets", scale: 1.0, names: &["queue"] },
     Panel { title: "Round-trip time", unit: "ms", scale: 1.0, names: &["rtt"] },
     Panel { title: "Packets lost in 0.1 s", unit: "packets", scale: 1.0, names: &["lost"] },
-    Panel { title: "Receiver's buffer", unit: "kB", scale: 1e-3, names: &["buffer"] },
+    Panel { title: "Receiver's buffer", unit: "kB", scale: 1e-3, names: &["receiver_buffer"] },
     Panel { title: "PSNR of what was on the screen", unit: "dB", scale: 1.0, names: &["psnr"] },
     Panel { title: "SSIM", unit: "", scale: 1.0, names: &["ssim"] },
     Panel { title: "MS-SSIM", unit: "", scale: 1.0, names: &["ms_ssim"] },

@@ -1,5 +1,6 @@
 //! What is written down of every packet while a run goes on.
 
+use crate::capture::Capture;
 use crate::cargo::Cargo;
 use crate::samples::Samples;
 use seaway_link::{DropCause, Dropped, Packet};
@@ -37,6 +38,8 @@ pub(crate) struct Recorder {
     pub(crate) flows: Vec<FlowRecord>,
     /// Packets that were sent and neither arrived nor were dropped yet.
     on_their_way: u64,
+    /// Where packets are written down as they are.
+    pub(crate) capture: Option<Capture>,
     /// Where the flows that are told of the channel's losses hear of them.
     notices: Vec<(usize, Notices)>,
 }
@@ -75,7 +78,7 @@ pub(crate) struct FlowRecord {
     /// Since the start of the run.
     pub(crate) bins: Vec<Bin>,
     /// Nanoseconds of each of them.
-    width: u64,
+    pub(crate) width: u64,
 }
 
 /// What happened in a bin.
@@ -121,7 +124,12 @@ impl Recorder {
             bins: vec![Bin::default(); bins],
             width,
         };
-        Self { flows: windows.iter().map(record).collect(), on_their_way: 0, notices: Vec::new() }
+        Self {
+            flows: windows.iter().map(record).collect(),
+            on_their_way: 0,
+            notices: Vec::new(),
+            capture: None,
+        }
     }
 
     /// Tells `notices` what the channel loses of a flow.
@@ -171,6 +179,9 @@ impl Observer<Cargo> for Recorder {
             }
             return;
         }
+        if let Some(capture) = &mut self.capture {
+            capture.note(now, tag, packet);
+        }
         flow.bin(now).sent += packet.size.as_bytes() as u32;
         if flow.measures(now) {
             flow.sent.add(packet.size);
@@ -184,6 +195,9 @@ impl Observer<Cargo> for Recorder {
         let delay = now - packet.payload.sent();
         if tag.is_back {
             flow.back = Some(delay);
+            if let Some(capture) = &mut self.capture {
+                capture.note(now, tag, packet);
+            }
             return;
         }
         flow.bin(now).received += packet.size.as_bytes() as u32;

@@ -2,9 +2,10 @@
 
 use crate::agent::{Agent, MediaSender, TcpSender, Viewer};
 use crate::build::{BuildError, World};
+use crate::capture::Capture;
 use crate::cargo::Carriage;
 use crate::record::BIN;
-use crate::report;
+use crate::report::{self, Capacities};
 use crate::scenario::{Flow, Scenario};
 use crate::series::{Series, Subject};
 use crate::source::LiveSource;
@@ -13,6 +14,7 @@ use crate::video::{PictureScore, TapeConfig};
 use seaway_control::Decision;
 use seaway_sim::AgentId;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 /// What a run should keep.
@@ -69,7 +71,32 @@ pub fn run(
     options: Options,
     progress: &mut dyn FnMut(TimeDelta) -> ControlFlow<()>,
 ) -> Result<Outcome, BuildError> {
+    run_world(scenario, options, World::new(scenario, options)?, progress)
+}
+
+/// As [`run`]; in addition each packet that passes a sending host goes to `capture` as a capture file.
+///
+/// # Errors
+/// As [`run`], or where `capture` refuses.
+pub fn run_captured(
+    scenario: &Scenario,
+    options: Options,
+    capture: Box<dyn Write + Send>,
+    progress: &mut dyn FnMut(TimeDelta) -> ControlFlow<()>,
+) -> Result<Outcome, BuildError> {
     let mut world = World::new(scenario, options)?;
+    let refused = |error: io::Error| BuildError::new(format!("capture: {error}"));
+    world.engine.observer_mut().capture = Some(Capture::new(capture, scenario).map_err(refused)?);
+    run_world(scenario, options, world, progress)
+}
+
+fn run_world(
+    scenario: &Scenario,
+    options: Options,
+    mut world: World,
+    progress: &mut dyn FnMut(TimeDelta) -> ControlFlow<()>,
+) -> Result<Outcome, BuildError> {
+    let mut capacities = Capacities::new(&world);
     let mut sampler = options.series.then(|| Sampler::new(scenario, &world));
     let warm = Timestamp::ZERO + scenario.warmup;
     let end = Timestamp::ZERO + scenario.duration;
@@ -84,6 +111,7 @@ pub fn run(
         if next == warm {
             restart_statistics(&mut world, warm);
         }
+        capacities.look(&world);
         if let Some(sampler) = &mut sampler
             && next.as_nanos().is_multiple_of(BIN.as_nanos() as u64)
         {
@@ -95,7 +123,10 @@ pub fn run(
         }
     }
     check_media(scenario, &world)?;
-    let summary = report::summary(scenario, &world);
+    if let Some(capture) = world.engine.observer_mut().capture.take() {
+        capture.finish().map_err(|error| BuildError::new(format!("capture: {error}")))?;
+    }
+    let summary = report::summary(scenario, &world, &capacities);
     let series = sampler.map(|sampler| sampler.series).unwrap_or_default();
     let film = take_film(&mut world, options)?;
     Ok(Outcome { film, summary, series, decisions: decisions(scenario, &world), interrupted })

@@ -115,6 +115,9 @@ pub struct FlowSummary {
     /// IP bits of retransmission a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair_bps: Option<f64>,
+    /// From its start until its rate keeps within a tenth of its fair share for 5 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convergence_s: Option<f64>,
     /// Connections inside the flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lanes: Option<MeanMax>,

@@ -3,8 +3,8 @@
 use crate::reactor::Observed;
 use pcap_file::DataLink;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
+use seaway_wire::ip::append_udp;
 use std::io::{self, Write};
-use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Writes what a [`Reactor`](crate::Reactor) sent and received, each datagram behind an IP and a UDP header.
@@ -30,7 +30,8 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// Where the output refuses.
     pub fn write(&mut self, observed: &Observed) -> io::Result<()> {
-        let packet = ip_packet(observed.from, observed.to, observed.ecn.bits(), &observed.data);
+        let mut packet = Vec::with_capacity(48 + observed.data.len());
+        append_udp(&mut packet, observed.from, observed.to, observed.ecn, &observed.data);
         let at = self.epoch + Duration::from_nanos(observed.at.as_nanos());
         let length = packet.len() as u32;
         self.writer.write_packet(&PcapPacket::new(at, length, &packet)).map_err(io::Error::other)?;
@@ -43,43 +44,6 @@ impl<W: Write> Capture<W> {
     /// Where the output refuses.
     pub fn finish(self) -> io::Result<()> {
         self.writer.into_writer().flush()
-    }
-}
-
-/// An IP packet with a UDP datagram; checksums are left zero, as of a sender that offloads them.
-fn ip_packet(from: SocketAddr, to: SocketAddr, ecn: u8, data: &[u8]) -> Vec<u8> {
-    const UDP: u8 = 17;
-    const HOPS: u8 = 64;
-    let udp_length = (8 + data.len()) as u16;
-    let mut packet = Vec::with_capacity(48 + data.len());
-    match (from.ip(), to.ip()) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            packet.extend([0x45, ecn]);
-            packet.extend((20 + udp_length).to_be_bytes());
-            packet.extend([0, 0, 0x40, 0, HOPS, UDP, 0, 0]);
-            packet.extend(source.octets());
-            packet.extend(destination.octets());
-        }
-        (source, destination) => {
-            packet.extend([0x60 | ecn >> 4, ecn << 4, 0, 0]);
-            packet.extend(udp_length.to_be_bytes());
-            packet.extend([UDP, HOPS]);
-            packet.extend(as_v6(source));
-            packet.extend(as_v6(destination));
-        }
-    }
-    packet.extend(from.port().to_be_bytes());
-    packet.extend(to.port().to_be_bytes());
-    packet.extend(udp_length.to_be_bytes());
-    packet.extend([0, 0]);
-    packet.extend(data);
-    packet
-}
-
-fn as_v6(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
-        IpAddr::V6(address) => address.octets(),
     }
 }
 

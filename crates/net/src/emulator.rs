@@ -1,10 +1,10 @@
 //! The emulated network: any [`Node`] in real time, between UDP sockets or between TUN devices.
 
-use crate::ip::{self, IpHeader};
 use crate::reactor::{Machine, Outgoing};
 use crate::socket::Incoming;
 use seaway_link::{Node, Packet, Port};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use seaway_wire::ip::{self, IpHeader};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc;

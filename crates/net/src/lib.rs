@@ -9,7 +9,6 @@ mod clock;
 mod emulator;
 mod endpoint;
 mod interface;
-mod ip;
 mod lateness;
 mod priority;
 mod reactor;

@@ -1,8 +1,8 @@
 //! A TUN device: a network interface whose packets come to us.
 
 use crate::clock::Clock;
-use crate::ip::IpHeader;
 use crate::socket::Incoming;
+use seaway_wire::ip::IpHeader;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -11,6 +11,7 @@
 //!
 //! | module | format |
 //! | --- | --- |
+//! | [`ip`] | IP, UDP and TCP headers |
 //! | [`rtp`] | RTP packet (RFC 3550) |
 //! | [`extension`] | RTP header extensions (RFC 8285) and the elements this project sends |
 //! | [`rtcp`] | compound packets and every report |
@@ -24,6 +25,7 @@ mod clock;
 mod error;
 pub mod extension;
 pub mod h264;
+pub mod ip;
 mod list;
 pub mod mpv;
 pub mod rtcp;

@@ -7,15 +7,17 @@ use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
 use crate::scenario::Source;
+use crate::stream::Sink;
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::summary::Timing;
 use seaway_lab::{Ensemble, Options, Outcome, Summary, decisions, plot};
 use seaway_units::TimeDelta;
 use serde::Serialize;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
@@ -40,6 +42,9 @@ pub(crate) struct Arguments {
     /// Write a folder with the results, time series, plots, the scenario and the command
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Write the packets of each flow, as its sending host sees them, to a capture file
+    #[arg(long, value_name = "FILE", conflicts_with = "seeds")]
+    pcap: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -48,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenarios = with_seeds(&scenario, arguments);
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
-    let outcomes = simulate(&scenarios, folder.is_some(), arguments.no_timing)?;
+    let outcomes = simulate(&scenarios, folder.is_some(), arguments)?;
     let summaries: Vec<Summary> = outcomes.iter().map(|outcome| outcome.summary.clone()).collect();
     let holds = summaries.iter().all(Summary::holds);
     let report = Report::of(summaries, arguments.seeds.is_some());
@@ -70,7 +75,7 @@ fn with_seeds(scenario: &Scenario, arguments: &Arguments) -> Vec<Scenario> {
     seeds.map(|seed| Scenario { seed, ..scenario.clone() }).collect()
 }
 
-fn simulate(scenarios: &[Scenario], series: bool, no_timing: bool) -> Result<Vec<Outcome>, Failure> {
+fn simulate(scenarios: &[Scenario], series: bool, arguments: &Arguments) -> Result<Vec<Outcome>, Failure> {
     let progress = Progress::new(scenarios.iter().map(|scenario| scenario.duration).sum());
     let step = |passed: TimeDelta| {
         progress.advance(passed);
@@ -80,14 +85,51 @@ fn simulate(scenarios: &[Scenario], series: bool, no_timing: bool) -> Result<Vec
     #[expect(clippy::disallowed_methods, reason = "the report says how long it took")]
     let began = Instant::now();
     let options = Options { series, ..Options::default() };
-    let mut outcomes =
-        seaway_lab::sweep(scenarios, options, &step).map_err(|error| Failure::input(&error))?;
+    let mut outcomes = match (&arguments.pcap, scenarios) {
+        (Some(file), [scenario]) => vec![captured(scenario, options, file, &step)?],
+        _ => seaway_lab::sweep(scenarios, options, &step).map_err(|error| Failure::input(&error))?,
+    };
     let wall_s = began.elapsed().as_secs_f64();
     progress.clear();
-    for outcome in outcomes.iter_mut().filter(|_| !no_timing) {
+    for outcome in outcomes.iter_mut().filter(|_| !arguments.no_timing) {
         outcome.summary.timing = Some(Timing { wall_s });
     }
     Ok(outcomes)
+}
+
+/// A run whose packets go to a capture file.
+fn captured(
+    scenario: &Scenario,
+    options: Options,
+    file: &str,
+    step: &dyn Fn(TimeDelta) -> ControlFlow<()>,
+) -> Result<Outcome, Failure> {
+    let shared = Arc::new(Mutex::new(BufWriter::new(Sink::create(file)?)));
+    let mut last = TimeDelta::ZERO;
+    let out = Box::new(Shared(Arc::clone(&shared)));
+    let outcome = seaway_lab::run_captured(scenario, options, out, &mut |now| {
+        let passed = now - std::mem::replace(&mut last, now);
+        step(passed)
+    });
+    let outcome = outcome.map_err(|error| Failure::input(&error))?;
+    let failed = |error: std::io::Error| Failure::running(&format!("{file}: {error}"));
+    let lost = || Failure::running(&format!("{file}: the capture is still being written"));
+    let writer = Arc::into_inner(shared).ok_or_else(lost)?.into_inner().map_err(|_| lost())?;
+    writer.into_inner().map_err(|error| failed(error.into_error()))?.finish()?;
+    Ok(outcome)
+}
+
+/// A file that the run writes and its caller finishes.
+struct Shared(Arc<Mutex<BufWriter<Sink>>>);
+
+impl Write for Shared {
+    fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(octets)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
+    }
 }
 
 /// What is printed and kept: a summary, or several made one.
@@ -137,6 +179,7 @@ fn save(folder: Folder, source: &Source, outcomes: &[Outcome], report: &Report) 
             folder.write_json(&place("summary.json"), &outcome.summary)?;
         }
         folder.write(&place("series.csv"), |file| outcome.series.write_csv(file))?;
+        folder.write(&place("series.parquet"), |file| outcome.series.write_parquet(file))?;
         folder.write(&place("decisions.csv"), |file| decisions::write_csv(&outcome.decisions, file))?;
         let picture = plot::svg(&outcome.series, &outcome.decisions, &format!("{scenario}, seed {seed}"))
             .map_err(|error| Failure::running(&format!("plot: {error}")))?;

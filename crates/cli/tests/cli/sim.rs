@@ -64,7 +64,15 @@ fn a_folder_holds_all_that_is_needed_to_make_it_again() {
     let bench = bench();
     let run = bench.run(&["sim", "cross.toml", "-o", "results/first", "--set", "flow.cross.rate=100 kbit/s"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    let files = ["decisions.csv", "plot.svg", "run.json", "scenario.toml", "series.csv", "summary.json"];
+    let files = [
+        "decisions.csv",
+        "plot.svg",
+        "run.json",
+        "scenario.toml",
+        "series.csv",
+        "series.parquet",
+        "summary.json",
+    ];
     assert_eq!(bench.names("results/first"), files);
     assert_eq!(bench.read("results/first/scenario.toml"), SCENARIO);
     assert!(bench.read("results/first/run.json").contains("--set 'flow.cross.rate=100 kbit/s'"));
@@ -178,4 +186,162 @@ fn an_interrupt_drains_and_still_reports() {
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert!(code == Some(1) && stderr.contains("interrupted after"), "{code:?} {stderr}");
     assert!(bench.names("out").contains(&"summary.json".to_owned()));
+}
+
+/// Media, TCP with losses and transfers that end, and datagrams, as tshark reads them.
+#[test]
+fn a_capture_is_what_wireshark_reads() {
+    let bench = Bench::new();
+    bench.write("mixed.toml", MIXED);
+    let run = bench.run(&["sim", "mixed.toml", "--json", "--no-timing", "--pcap", "mixed.pcap"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let plain = bench.run(&["sim", "mixed.toml", "--json", "--no-timing"]);
+    assert_eq!(plain.stdout, run.stdout, "a capture changes nothing");
+    let file = std::fs::read(bench.path().join("mixed.pcap")).unwrap();
+    let mut reader = pcap_file::pcap::PcapReader::new(&file[..]).unwrap();
+    let (mut count, mut last) = (0, std::time::Duration::ZERO);
+    while let Some(packet) = reader.next_packet() {
+        let packet = packet.unwrap();
+        assert!(packet.timestamp >= last);
+        (count, last) = (count + 1, packet.timestamp);
+    }
+    assert!(count > 1000, "{count} packets");
+    let has_tshark = std::process::Command::new("tshark").arg("-v").output().is_ok();
+    if !has_tshark {
+        // Past the test harness, which shows nothing of a test that passes.
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"SKIPPED a_capture_is_what_wireshark_reads: no tshark\n",
+        );
+        return;
+    }
+    let tshark = |arguments: &[&str]| {
+        let output = std::process::Command::new("tshark")
+            .args(["-r", "mixed.pcap", "-o", "ip.check_checksum:TRUE", "-d", "udp.port==5004,rtp"])
+            .args(arguments)
+            .current_dir(bench.path())
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let counted = |filter: &str| tshark(&["-Y", filter]).lines().count() as u64;
+    assert_eq!(counted("_ws.malformed || ip.checksum.status == \"Bad\" || ip.len != frame.len"), 0);
+    let flows = &run.json()["flows"];
+    let sent = |flow: usize| flows[flow]["packets"]["sent"].as_u64().unwrap();
+    // What is sent in the last instant and the warm-up: there is none here.
+    assert_eq!(counted("udp.dstport == 5004"), sent(0));
+    assert_eq!(counted("udp.dstport == 5004 && (rtp || rtcp)"), sent(0));
+    assert!(counted("rtcp.pt == 205") > 50, "{}", tshark(&["-Y", "rtcp"]));
+    assert_eq!(counted("udp.dstport == 9"), sent(2));
+    assert_eq!(counted("tcp.srcport != 9"), sent(1));
+    assert!(counted("tcp.flags.syn == 1 && tcp.flags.ack == 0") > 1, "each transfer opens a connection");
+    assert!(counted("tcp.options.sack.count > 0") > 0);
+    assert!(
+        counted(
+            "tcp.analysis.retransmission || tcp.analysis.fast_retransmission || tcp.analysis.out_of_order"
+        ) > 0
+    );
+    assert_eq!(
+        counted("tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment"),
+        0,
+        "the host that sends misses nothing"
+    );
+}
+
+const MIXED: &str = r#"schema = 1
+name = "mixed"
+duration = "20 s"
+
+[[link]]
+name = "middle"
+from = "a"
+to = "b"
+both = true
+rate = "2 Mbit/s"
+delay = "10 ms"
+queue = { kind = "drop-tail", packets = 20 }
+loss = { kind = "independent", rate = 0.02 }
+
+[[flow]]
+name = "video"
+kind = "media"
+control = "nada"
+from = "a"
+to = "b"
+source = { kind = "frames", fps = 25 }
+repair = { retransmit = true }
+
+[[flow]]
+name = "files"
+kind = "tcp"
+algorithm = "cubic"
+from = "a"
+to = "b"
+size = "100 kB"
+idle = "1 s"
+
+[[flow]]
+name = "cross"
+kind = "udp"
+from = "a"
+to = "b"
+rate = "0.1 Mbit/s"
+packet = "500 B"
+"#;
+
+/// Killed at any instant, a run leaves the results of the run before it, whole, or its own.
+#[test]
+fn a_run_that_is_killed_leaves_whole_results() {
+    let bench = Bench::new();
+    bench.write("mixed.toml", MIXED);
+    let run = |seed: &str| {
+        bench.command(&["sim", "mixed.toml", "--set", "duration=600 s", "--seed", seed, "-o", "out"])
+    };
+    assert!(run("1").output().unwrap().status.success());
+    let whole = |folder: &str| {
+        let summary: serde_json::Value =
+            serde_json::from_str(&bench.read(&format!("{folder}/summary.json"))).unwrap();
+        let series = bench.read(&format!("{folder}/series.csv"));
+        let last = series.lines().last().unwrap();
+        assert!(series.ends_with('\n') && last.starts_with("600,"), "{last}");
+        assert_eq!(bench.names(folder).len(), 7);
+        summary["seed"].as_u64().unwrap()
+    };
+    assert_eq!(whole("out"), 1);
+    for millis in [1, 20, 50, 100, 200, 400] {
+        let mut child = run("2").stdout(std::process::Stdio::null()).spawn().unwrap();
+        let end = std::time::Duration::from_millis(millis);
+        let clock = seaway_net::Clock::start();
+        clock.sleep_until(clock.now() + seaway_units::TimeDelta::from_secs_f64(end.as_secs_f64()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(matches!(whole("out"), 1 | 2), "after {millis} ms");
+    }
+}
+
+#[test]
+fn numbers_that_cannot_be_are_refused() {
+    let bench = Bench::new();
+    bench.write("mixed.toml", MIXED);
+    for (set, expected) in [
+        ("flow.files.initial_window=4000000000", "1 to 65535"),
+        ("flow.video.packet=40 B", "100 B or more"),
+        ("flow.video.feedback.size=10 B", "40 B to 1500 B"),
+        ("duration=300 years", "unknown unit"),
+        ("duration=30000000 s", "at most"),
+        ("link.middle.rate=nan", "2.5 Mbit/s"),
+        ("link.middle.loss.rate=1e300", "0 to 1"),
+        ("flow.cross.count=100001", "1 to 100000"),
+        ("flow.cross.to=nowhere", "there are: a, b"),
+    ] {
+        let run = bench.run(&["sim", "mixed.toml", "--set", set]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{set}: {}", run.stderr);
+        assert!(run.stderr.contains(expected) && run.stderr.contains(set), "{set}: {}", run.stderr);
+    }
+    bench.write("binary.toml", "\u{0}\u{1}\u{2}");
+    bench.write("empty.toml", "");
+    for file in ["binary.toml", "empty.toml", "."] {
+        let run = bench.run(&["sim", file]);
+        assert_eq!((run.code, run.stderr.lines().count()), (Some(2), 1), "{file}: {}", run.stderr);
+    }
 }

@@ -15,6 +15,8 @@ use seaway_units::{DataSize, TimeDelta, Timestamp};
 pub(crate) struct MediaReceiver {
     tag: Tag,
     carriage: Carriage,
+    /// The least that a message of feedback takes as an IP datagram.
+    feedback_size: Option<DataSize>,
     config: ReceiverConfig,
     receiver: Option<Receiver>,
     window: Window<ReceiverStatistics>,
@@ -30,13 +32,15 @@ impl MediaReceiver {
     pub(crate) fn new(
         tag: Tag,
         carriage: Carriage,
+        feedback_size: Option<DataSize>,
         config: ReceiverConfig,
         window: (Timestamp, Timestamp),
         viewer: Option<Box<Viewer>>,
         notices: Option<Notices>,
     ) -> Self {
         let (receiver, delays) = (None, Samples::default());
-        Self { tag, carriage, config, receiver, window: Window::new(window), viewer, delays, notices }
+        let window = Window::new(window);
+        Self { tag, carriage, feedback_size, config, receiver, window, viewer, delays, notices }
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.
@@ -127,8 +131,9 @@ impl Node<Cargo> for MediaReceiver {
 
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         let transmit = self.receiver.as_mut()?.poll_transmit(now)?;
-        let packet =
-            Packet::new(transmit.size, transmit.ecn, self.carriage.load(&mut Box::new(transmit.message)));
+        let size = self.feedback_size.map_or(transmit.size, |size| size.max(transmit.size));
+        let cargo = self.carriage.load(&mut Box::new(transmit.message));
+        let packet = Packet::new(size, transmit.ecn, cargo);
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
 

@@ -1,8 +1,11 @@
 //! From what was recorded to the summary.
 
+mod convergence;
 mod media;
 mod tcp;
 mod window;
+
+pub(crate) use convergence::Capacities;
 
 use crate::agent::Agent;
 use crate::build::World;
@@ -14,16 +17,18 @@ use seaway_quality::fairness::jain;
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// The summary of a run that has come to its end, or to where it was broken off.
-pub(crate) fn summary(scenario: &Scenario, world: &World) -> Summary {
+pub(crate) fn summary(scenario: &Scenario, world: &World, capacities: &Capacities) -> Summary {
     let end = world.engine.now();
     let records = &world.engine.observer().flows;
+    let converged = convergence::times(scenario, world, capacities);
     let flows: Vec<FlowSummary> = scenario
         .flows
         .iter()
         .zip(records)
         .zip(&world.ends)
-        .map(|((flow, record), ends)| {
-            let mut summary = flow_summary(flow, record, end);
+        .zip(converged)
+        .map(|(((flow, record), ends), convergence_s)| {
+            let mut summary = FlowSummary { convergence_s, ..flow_summary(flow, record, end) };
             match (&flow.kind, world.engine.agent(ends.0), world.engine.agent(ends.1)) {
                 (FlowKind::Media(media), Agent::MediaSender(sender), Agent::MediaReceiver(receiver)) => {
                     media::complete(&mut summary, media, sender, receiver, end);

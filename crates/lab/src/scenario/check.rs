@@ -226,11 +226,15 @@ fn span(place: &Place<'_>, flow: &Flow, duration: TimeDelta) -> Result<(), Scena
     Ok(())
 }
 
+/// More packets than this at once are a slip of the pen.
+const MOST_PACKETS: u32 = 65_535;
+
 fn tcp_flow(place: &Place<'_>, tcp: &TcpFlow) -> Result<(), ScenarioError> {
     place.packet(tcp.packet)?;
     place.require("packet", tcp.packet > HEADERS, "expected more than 40 B, which are the headers")?;
     place.above_zero("min_rto", tcp.min_rto)?;
-    place.require("initial_window", tcp.initial_window != Some(0), "expected at least 1")?;
+    let window = tcp.initial_window.is_none_or(|window| (1..=MOST_PACKETS).contains(&window));
+    place.require("initial_window", window, "expected 1 to 65535")?;
     let (holds, expected) = match tcp.size {
         None => (true, ""),
         Some(TransferSize::Fixed(size)) => (size > DataSize::ZERO, "expected a size above zero"),
@@ -249,8 +253,13 @@ fn tcp_flow(place: &Place<'_>, tcp: &TcpFlow) -> Result<(), ScenarioError> {
     place.require("starts_idle", tcp.idle.is_some() || !tcp.starts_idle, "needs the key `idle`")
 }
 
+/// Headers of IP, UDP and RTP with every extension, and a little payload.
+const LEAST_MEDIA: DataSize = DataSize::from_bytes(100);
+
 fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {
     place.packet(media.packet)?;
+    let has_room = media.packet >= LEAST_MEDIA;
+    place.require("packet", has_room, "expected 100 B or more: IP, UDP and RTP headers take up to 80 B")?;
     registry::build(&media.control, registry::Setting { packet: media.packet, ecn: media.ecn.into() })
         .map_err(|error| place.error("control", error.to_string()))?;
     policy::build(&media.policy).map_err(|error| place.error("policy", error.to_string()))?;
@@ -261,6 +270,10 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
         place.require("rate.start", (rate.min..=rate.max).contains(&start), "expected `min` to `max`")?;
     }
     not_yet(place, media)?;
+    if let Some(size) = media.feedback.size {
+        let fits = (DataSize::from_bytes(40)..=DataSize::from_bytes(1500)).contains(&size);
+        place.require("feedback.size", fits, "expected 40 B to 1500 B")?;
+    }
     source(place, &media.source)?;
     if let Some(deadline) = media.repair.and_then(|repair| repair.deadline) {
         place.above_zero("repair.deadline", deadline)?;
@@ -283,10 +296,7 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
 /// Keys of the format that nothing obeys yet. They are read, so that their mistakes are found, and refused, because
 /// what is not applied must not look as if it were.
 fn not_yet(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {
-    let asked = [
-        ("feedback.interval", media.feedback.interval.is_some()),
-        ("feedback.size", media.feedback.size.is_some()),
-    ];
+    let asked = [("feedback.interval", media.feedback.interval.is_some())];
     match asked.into_iter().find(|&(_, is_asked)| is_asked) {
         Some((key, _)) => Err(place.error(key, format!("`{key}` is not available in this version"))),
         None => Ok(()),

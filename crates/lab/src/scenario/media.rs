@@ -269,7 +269,7 @@ pub struct Feedback {
     pub format: FeedbackFormat,
     /// From one message to the next; absent: as the controller wants it.
     pub interval: Option<TimeDelta>,
-    /// The IP datagram of a message; absent: as long as its contents are.
+    /// The least IP datagram of a message, whose contents may need more; absent: as long as those are.
     pub size: Option<DataSize>,
 }
 
