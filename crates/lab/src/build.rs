@@ -2,8 +2,8 @@
 
 use crate::activity::Activity;
 use crate::agent::{
-    Agent, MediaReceiver, MediaSender, MediaSenderParts, PORT, TcpReceiver, TcpSender, UdpSink, UdpSource,
-    Viewer, WindowSink, WindowSource,
+    Agent, Audience, MediaReceiver, MediaSender, MediaSenderParts, ModelledViewer, PORT, TcpReceiver,
+    TcpSender, UdpSink, UdpSource, Viewer, WindowSink, WindowSource,
 };
 use crate::cargo::Cargo;
 use crate::connection;
@@ -12,7 +12,7 @@ use crate::network;
 use crate::record::{Notices, Recorder, Tag};
 use crate::run::Options;
 use crate::scenario::{self, CellKind, Direction, Flow, FlowKind, MediaFlow, Scenario, Source, TcpFlow};
-use crate::source::{self, Feed, LiveSource};
+use crate::source::{self, Feed, LadderSource, LiveSource};
 use crate::video::{Camera, PacketCost, SharedClip, Tape};
 use seaway_control::ControlSpec;
 use seaway_link::{Link, LinkStatistics, Node, RandomStream};
@@ -229,11 +229,11 @@ impl FlowPlan<'_> {
         let announcement = MediaSender::announcement(&config, &media.policy)
             .map_err(|error| BuildError(format!("flow {}: {error}", self.flow.name)))?;
         let carriage = self.options.carriage;
-        let (feed, viewer) = self.feed(media, &config)?;
+        let (feed, audience) = self.feed(media, &config)?;
         let receiver = endpoint::receiver(media, announcement);
         let size = media.feedback.size;
         let receiver =
-            MediaReceiver::new(self.back(), carriage, size, receiver, self.window, viewer, notices);
+            MediaReceiver::new(self.back(), carriage, size, receiver, self.window, audience, notices);
         let sender = MediaSender::new(MediaSenderParts {
             tag: self.there(),
             carriage,
@@ -248,11 +248,13 @@ impl FlowPlan<'_> {
     }
 
     /// What is sent, and who watches it where there are pictures.
-    fn feed(
-        &self,
-        media: &MediaFlow,
-        config: &SenderConfig,
-    ) -> Result<(Feed, Option<Box<Viewer>>), BuildError> {
+    fn feed(&self, media: &MediaFlow, config: &SenderConfig) -> Result<(Feed, Audience), BuildError> {
+        if let Source::Ladder { ladder: Some(ladder), .. } = &media.source {
+            let (tell, taken) = mpsc::channel();
+            let viewer = ModelledViewer::new(ladder.clone(), taken, self.window);
+            let audience = Audience { modelled: Some(Box::new(viewer)), ..Audience::default() };
+            return Ok((Feed::Model(Box::new(LadderSource::new(ladder.clone(), tell))), audience));
+        }
         if let Source::Clip { encoder, file } = &media.source {
             let failed = |error| BuildError(format!("flow {}: {error}", self.flow.name));
             let cost = PacketCost::new(config.packet, config.overhead);
@@ -265,10 +267,12 @@ impl FlowPlan<'_> {
                 viewer = viewer.filmed(Tape::new(film.tape).map_err(failed)?);
             }
             let live = LiveSource::new(camera, captured, self.window.0);
-            return Ok((Feed::Live(Box::new(live)), Some(Box::new(viewer))));
+            let audience = Audience { viewer: Some(Box::new(viewer)), ..Audience::default() };
+            return Ok((Feed::Live(Box::new(live)), audience));
         }
         let stream = RandomStream::new(self.seed, &format!("{}/source", self.flow.name));
-        Ok((source::model(&media.source, stream).map_or(Feed::Saturated, Feed::Model), None))
+        let feed = source::model(&media.source, stream).map_or(Feed::Saturated, Feed::Model);
+        Ok((feed, Audience::default()))
     }
 }
 

@@ -47,7 +47,8 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
     };
     config.repair = repairs(media).then(RepairLimits::default);
     // A model of an encoder is there to show the controller and the policy as their documents describe them.
-    config.pushback = config.pushback.filter(|_| is_live);
+    let has_quality = is_live || matches!(media.source, Source::Ladder { .. });
+    config.pushback = config.pushback.filter(|_| has_quality);
     // Frames have to be made where somebody asks for their packets again or fills a buffer with them.
     let plays = repairs(media) || media.receiver.is_some_and(|receiver| receiver.buffer.is_some());
     config.endless = is_saturated && !needs.frames && !plays;

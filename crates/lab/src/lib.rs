@@ -43,6 +43,6 @@ pub use ensemble::Ensemble;
 pub use path::Path;
 pub use run::{Film, Filming, Options, Outcome, run, run_captured};
 pub use series::{Reading, Series};
-pub use source::FrameLadder;
+pub use source::{ClipLadder, FrameLadder};
 pub use summary::Summary;
 pub use sweep::sweep;

@@ -1,5 +1,6 @@
 //! What sits at the ends of a flow, as nodes of the simulator.
 
+mod modelled;
 mod receiver;
 mod sender;
 mod tcp;
@@ -7,7 +8,8 @@ mod udp;
 mod viewer;
 mod window;
 
-pub(crate) use receiver::MediaReceiver;
+pub(crate) use modelled::ModelledViewer;
+pub(crate) use receiver::{Audience, MediaReceiver};
 pub(crate) use sender::{MediaSender, MediaSenderParts};
 pub(crate) use tcp::{TcpReceiver, TcpSender};
 pub(crate) use udp::{UdpSink, UdpSource};

@@ -1,6 +1,7 @@
 //! The receiving end of a media flow.
 
 use crate::agent::PORT;
+use crate::agent::modelled::ModelledViewer;
 use crate::agent::viewer::Viewer;
 use crate::cargo::{Cargo, Carriage};
 use crate::record::{Notices, Tag};
@@ -9,6 +10,15 @@ use crate::window::Window;
 use seaway_link::{Node, Packet, Port};
 use seaway_session::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
+
+/// Who watches, where frames have a quality.
+#[derive(Debug, Default)]
+pub(crate) struct Audience {
+    /// Decodes and scores; `None` where frames have no content.
+    pub(crate) viewer: Option<Box<Viewer>>,
+    /// Follows the quality of a ladder.
+    pub(crate) modelled: Option<Box<ModelledViewer>>,
+}
 
 /// The receiving end of a media flow. The session begins with the first packet.
 #[derive(Debug)]
@@ -20,8 +30,7 @@ pub(crate) struct MediaReceiver {
     config: ReceiverConfig,
     receiver: Option<Receiver>,
     window: Window<ReceiverStatistics>,
-    /// Decodes and scores; `None` where frames have no content.
-    viewer: Option<Box<Viewer>>,
+    audience: Audience,
     /// From capture to display.
     delays: Samples,
     /// What the channel lost, where the controller is told.
@@ -35,12 +44,12 @@ impl MediaReceiver {
         feedback_size: Option<DataSize>,
         config: ReceiverConfig,
         window: (Timestamp, Timestamp),
-        viewer: Option<Box<Viewer>>,
+        audience: Audience,
         notices: Option<Notices>,
     ) -> Self {
         let (receiver, delays) = (None, Samples::default());
         let window = Window::new(window);
-        Self { tag, carriage, feedback_size, config, receiver, window, viewer, delays, notices }
+        Self { tag, carriage, feedback_size, config, receiver, window, audience, delays, notices }
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.
@@ -55,12 +64,17 @@ impl MediaReceiver {
 
     /// Who watches, where frames have content.
     pub(crate) fn viewer(&self) -> Option<&Viewer> {
-        self.viewer.as_deref()
+        self.audience.viewer.as_deref()
     }
 
     /// Who watches, to take the film from.
     pub(crate) fn viewer_mut(&mut self) -> Option<&mut Viewer> {
-        self.viewer.as_deref_mut()
+        self.audience.viewer.as_deref_mut()
+    }
+
+    /// Who follows the quality of a ladder.
+    pub(crate) fn modelled(&self) -> Option<&ModelledViewer> {
+        self.audience.modelled.as_deref()
     }
 
     /// What the receiver holds; `None` before the first packet.
@@ -77,18 +91,26 @@ impl MediaReceiver {
         let Some(receiver) = &mut self.receiver else { return };
         let is_measured = self.window.is_open(now);
         while let Some(event) = receiver.poll_event() {
-            let watched = self.viewer.as_mut().map(|viewer| viewer.on_event(now, &event));
+            let watched = self.audience.viewer.as_mut().map(|viewer| viewer.on_event(now, &event));
             if watched.is_some_and(|watched| watched.wants_key_frame) {
                 receiver.on_picture_lost(now);
             }
             if let ReceiverEvent::Frame(frame) = event
                 && watched.is_none_or(|watched| watched.displayed)
-                && is_measured
             {
-                self.delays.add(age(now, frame.timestamp));
+                let age = age(now, frame.timestamp);
+                if let Some(viewer) = &mut self.audience.modelled {
+                    viewer.show(now, now - age);
+                }
+                if is_measured {
+                    self.delays.add(age);
+                }
             }
         }
-        if let Some(viewer) = &mut self.viewer {
+        if let Some(viewer) = &mut self.audience.viewer {
+            viewer.score_missing(now);
+        }
+        if let Some(viewer) = &mut self.audience.modelled {
             viewer.score_missing(now);
         }
     }

@@ -241,6 +241,7 @@ impl MediaSender {
             }
             if sender.should_skip() {
                 sender.on_frame_skipped(now);
+                source.on_skipped(due);
                 self.next_frame = Some(due + source.interval());
                 continue;
             }

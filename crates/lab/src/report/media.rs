@@ -68,6 +68,9 @@ pub(super) fn complete(
     if let (Some(live), Some(viewer)) = (sender.live(), receiver.viewer()) {
         complete_pictures(summary, live, viewer.seen(end));
     }
+    if let Some(viewer) = receiver.modelled() {
+        summary.psnr_db = viewer.psnr().map(|value| Psnr { value, kind: "modelled" });
+    }
     summary.buffer = buffer(&measured);
 }
 

@@ -1,6 +1,6 @@
 //! `kind = "media"`: video under a rate controller.
 
-use crate::source::{FrameLadder, Stored};
+use crate::source::{ClipLadder, FrameLadder, Stored};
 use seaway_control::{ControlSpec, registry};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
 use serde::Deserialize;
@@ -77,6 +77,15 @@ impl MediaFlow {
             Source::Stored { file, frames, .. } => {
                 *frames =
                     read(file).and_then(|text| Stored::parse(&text)).map_err(|problem| of(file, problem))?;
+            }
+            Source::Ladder { file, ladder } => {
+                let read = match file {
+                    Some(name) => read(name)
+                        .and_then(|text| ClipLadder::parse(&text))
+                        .map_err(|problem| of(name, problem))?,
+                    None => ClipLadder::bundled()?,
+                };
+                *ladder = Some(Arc::new(read));
             }
             _ => {}
         }
@@ -195,6 +204,14 @@ pub enum Source {
         /// Of so many flows, which this is.
         #[serde(skip, default = "whole")]
         part: (usize, usize),
+    },
+    /// The frames of a clip in a loop, coded beforehand at a ladder of rates; quality is modelled.
+    Ladder {
+        /// The ladder; absent: the one that comes with the library.
+        file: Option<String>,
+        /// What is in the file.
+        #[serde(skip)]
+        ladder: Option<Arc<ClipLadder>>,
     },
     /// Pictures of a clip in a loop, coded live; what arrives is decoded and scored.
     Clip {

@@ -1,12 +1,15 @@
 //! Where the frames of a simulated flow come from: models of an encoder without pictures, or a camera.
 
 mod constant;
+mod ladder;
 mod live;
 mod periodic;
 mod recorded;
 mod statistical;
 mod stored;
 
+pub use ladder::ClipLadder;
+pub(crate) use ladder::{CodedPicture, LadderSource, Taken};
 pub(crate) use live::LiveSource;
 pub use recorded::FrameLadder;
 pub(crate) use stored::Stored;
@@ -47,6 +50,8 @@ pub(crate) trait FrameSource: fmt::Debug + Send {
     fn is_over(&self) -> bool {
         false
     }
+    /// The send queue is full enough: the picture of `now` is left out.
+    fn on_skipped(&mut self, _now: Timestamp) {}
     /// The frame that is captured at `now`.
     fn frame(&mut self, now: Timestamp) -> ModelFrame;
 }
@@ -65,7 +70,8 @@ pub(crate) enum Feed {
 /// The model that a scenario names; `None` where it names none.
 pub(crate) fn model(source: &Source, stream: RandomStream) -> Option<Box<dyn FrameSource>> {
     match source {
-        Source::Saturated | Source::Clip { .. } => None,
+        // Clip and ladder bring a viewer with them.
+        Source::Saturated | Source::Clip { .. } | Source::Ladder { .. } => None,
         Source::Cbr { rate, fps } => Some(Box::new(Constant::new(*rate, *fps))),
         Source::Stored { fps, group, frames, part, .. } => {
             Some(Box::new(Stored::new(frames.clone(), *fps, *group as usize, *part)))

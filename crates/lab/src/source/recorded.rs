@@ -99,7 +99,7 @@ fn parse_heading(heading: &str) -> Option<(f64, Vec<Bitrate>)> {
     ((0.1..=1000.0).contains(&fps) && rising && rates.len() <= 64).then_some((fps, rates))
 }
 
-fn wrong(line: usize, found: &str, expected: &str) -> String {
+pub(super) fn wrong(line: usize, found: &str, expected: &str) -> String {
     let found: String = found.chars().take(40).collect();
     format!("line {line}: found {found:?}, expected {expected}")
 }
