@@ -50,8 +50,8 @@ impl Agenda {
     }
 
     /// The next event.
-    pub(crate) fn take(&mut self) -> Option<(Nanos, Event)> {
-        let (at, _, event) = self.events.swap_remove(self.first()?);
-        Some((at, event))
+    pub(crate) fn take(&mut self) -> Option<Event> {
+        let (.., event) = self.events.swap_remove(self.first()?);
+        Some(event)
     }
 }

@@ -7,6 +7,7 @@ use crate::wlan::backoff::Backoff;
 use crate::wlan::config::{AccessCategory, Position, RateChoice, WlanConfig};
 use crate::wlan::exchange::Exchange;
 use crate::wlan::medium::{DeviceId, Frame, Medium, ModeId, PpduId};
+use crate::wlan::minstrel::Minstrel;
 use crate::wlan::mode::{Mode, Nanos, octets};
 use crate::wlan::queue::{Discarded, Lane, MacQueue};
 use crate::wlan::station::Association;
@@ -33,6 +34,8 @@ pub struct Wlan<P> {
     pub(crate) contenders: Vec<Contender<P>>,
     /// When each contender may send; `Nanos::MAX`: not now.
     dues: Vec<Nanos>,
+    /// What is next, and when.
+    next: (Nanos, Next),
     pub(crate) agenda: Agenda,
     pub(crate) association: Association,
     pub(crate) air: AirMeter,
@@ -42,11 +45,22 @@ pub struct Wlan<P> {
     dropped: VecDeque<Dropped<P>>,
     /// Octets of the subframes of the PPDU that is being built.
     pub(crate) sizes: Vec<u32>,
+    /// Devices for which the medium has just become free.
+    freed: Vec<DeviceId>,
     /// Packets on their way to [`Wlan::deliver`].
     pub(crate) ready: Vec<Packet<P>>,
     /// Contention categories that are in use, highest first.
     categories: Vec<AccessCategory>,
     pub(crate) now: Nanos,
+}
+
+/// What comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Something of the agenda.
+    Event,
+    /// The turn of a contender.
+    Access(usize),
 }
 
 /// Which of the medium's modes are for what.
@@ -139,6 +153,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             devices: Vec::new(),
             contenders: Vec::new(),
             dues: Vec::new(),
+            next: (0, Next::Event),
             agenda: Agenda::default(),
             association,
             air: AirMeter::default(),
@@ -146,6 +161,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             out: VecDeque::new(),
             dropped: VecDeque::new(),
             sizes: Vec::with_capacity(64),
+            freed: Vec::new(),
             ready: Vec::new(),
             categories,
             now: 0,
@@ -160,16 +176,17 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         for device in 0..cell.devices.len() {
             cell.resume(device);
         }
+        cell.look_ahead();
         Ok(cell)
     }
 
-    fn add_device(&mut self, device: DeviceId, luck: RandomStream) {
+    fn add_device(&mut self, device: DeviceId, mut luck: RandomStream) {
         let first = self.contenders.len();
         if device == 0 {
-            self.add_contender(device, Access::BEACON);
+            self.add_contender(device, Access::BEACON, &mut luck);
         }
         for category in self.categories.clone() {
-            self.add_contender(device, Access::data(self.config.standard, category));
+            self.add_contender(device, Access::data(self.config.standard, category), &mut luck);
         }
         self.devices.push(Device {
             contenders: first..self.contenders.len(),
@@ -186,7 +203,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         });
     }
 
-    fn add_contender(&mut self, device: DeviceId, access: Access) {
+    fn add_contender(&mut self, device: DeviceId, access: Access, luck: &mut RandomStream) {
         let config = &self.config;
         let lifetime = config.queue_time.map_or(Nanos::MAX, |time| time.as_nanos() as Nanos);
         let mut queue = MacQueue::new(config.queue_packets, lifetime, config.schedule);
@@ -196,7 +213,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             _ => 0..1,
         };
         for peer in peers {
-            let adaptation = Adaptation::Fixed(self.modes.constant(&self.config, &self.medium, device, peer));
+            let adaptation = self.modes.adaptation(&self.config, &self.medium, (device, peer), luck);
             queue.lanes.push(Lane::new(peer, adaptation));
         }
         let backoff = Backoff::new(access, &self.timing);
@@ -218,32 +235,29 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
 
     /// Does all that is due up to `now`, each at its own instant.
     fn advance(&mut self, now: Nanos) {
-        loop {
-            let (due, contender) = self.next_access();
-            let next = self.agenda.next();
-            if next.min(due) > now {
-                break;
+        while self.next.0 <= now {
+            self.now = self.next.0;
+            match self.next.1 {
+                Next::Access(contender) => self.access(contender),
+                Next::Event => {
+                    if let Some(event) = self.agenda.take() {
+                        self.handle(event);
+                    }
+                }
             }
-            if next <= due {
-                let Some((at, event)) = self.agenda.take() else { break };
-                self.now = at;
-                self.handle(event);
-            } else {
-                self.now = due;
-                self.access(contender);
-            }
+            self.look_ahead();
         }
         self.now = self.now.max(now);
     }
 
-    fn next_access(&self) -> (Nanos, usize) {
-        let mut best = (Nanos::MAX, 0);
+    /// Finds what is next: what is certain comes before whose turn it is.
+    fn look_ahead(&mut self) {
+        self.next = (self.agenda.next(), Next::Event);
         for (contender, &due) in self.dues.iter().enumerate() {
-            if due < best.0 {
-                best = (due, contender);
+            if due < self.next.0 {
+                self.next = (due, Next::Access(contender));
             }
         }
-        best
     }
 
     fn handle(&mut self, event: Event) {
@@ -360,7 +374,12 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
                 }
             }
         }
-        self.close(ppdu, sender);
+        let mut freed = std::mem::take(&mut self.freed);
+        self.medium.end(ppdu, |device| freed.push(device));
+        for &device in &freed {
+            self.devices[device].busy_end = now;
+        }
+        self.devices[sender].tx_end = now;
         if let Some(device) = heard_by {
             if subframes == 1 && matches!(frame, Frame::Data { .. }) {
                 self.arrive(ppdu, 0);
@@ -368,29 +387,10 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             self.understood(device, ppdu);
         }
         self.sent(sender, frame);
-        self.release();
-    }
-
-    /// Takes a PPDU off the air.
-    fn close(&mut self, ppdu: PpduId, sender: DeviceId) {
-        let now = self.now;
-        for (device, state) in self.devices.iter_mut().enumerate() {
-            if self.medium.is_busy(device) {
-                // Moved on as long as it stays busy.
-                state.busy_end = now;
-            }
+        for device in freed.drain(..) {
+            self.resume(device);
         }
-        self.medium.end(ppdu);
-        self.devices[sender].tx_end = now;
-    }
-
-    /// Lets those count again for whom the medium is free now.
-    fn release(&mut self) {
-        for device in 0..self.devices.len() {
-            if self.devices[device].busy_end == self.now && !self.medium.is_busy(device) {
-                self.resume(device);
-            }
-        }
+        self.freed = freed;
     }
 
     /// Counting may go on for the queues of a device whose medium is free.
@@ -553,15 +553,26 @@ impl Modes {
         Ok((Self { lowest, control, response, data }, list))
     }
 
-    /// The mode of data from one device to another without adaptation by trial (5).
-    fn constant(&self, config: &WlanConfig, medium: &Medium, from: DeviceId, to: DeviceId) -> ModeId {
+    /// How one device chooses the mode of data to another (5).
+    fn adaptation(
+        &self,
+        config: &WlanConfig,
+        medium: &Medium,
+        (from, to): (DeviceId, DeviceId),
+        luck: &mut RandomStream,
+    ) -> Adaptation {
         /// One frame of 1500 octets in a thousand is lost.
         const BOUND: f64 = 1e-3;
+        let data = self.data.clone();
         match config.choice {
-            RateChoice::Constant | RateChoice::Minstrel => self.data.start,
+            RateChoice::Constant => Adaptation::Fixed(data.start),
             RateChoice::Ideal => {
                 let good = |mode: &ModeId| medium.frame_error(from, to, *mode, 1_500.0) <= BOUND;
-                self.data.clone().rev().find(good).unwrap_or(self.data.start)
+                Adaptation::Fixed(data.clone().rev().find(good).unwrap_or(data.start))
+            }
+            RateChoice::Minstrel => {
+                let modes = &medium.modes[usize::from(data.start)..usize::from(data.end)];
+                Adaptation::Trial(data.start, Box::new(Minstrel::new(modes, luck)))
             }
         }
     }
@@ -575,6 +586,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wlan<P> {
         let to = packet.payload.leave_by();
         debug_assert!((device == 0) != (to.0 == 0), "stations reach each other by way of the access point");
         self.enqueue(device, usize::from(to.0), packet);
+        self.look_ahead();
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
@@ -587,8 +599,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wlan<P> {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        let next = self.agenda.next().min(self.next_access().0);
-        (next < Nanos::MAX).then(|| Timestamp::from_nanos(next))
+        (self.next.0 < Nanos::MAX).then(|| Timestamp::from_nanos(self.next.0))
     }
 
     fn poll_dropped(&mut self) -> Option<Dropped<P>> {

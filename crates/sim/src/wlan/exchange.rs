@@ -112,7 +112,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     fn send_request(&mut self, index: usize, lane: usize, began: Nanos) {
         let contender = &mut self.contenders[index];
         let (device, lanes) = (contender.device, &mut contender.queue.lanes);
-        let data = lanes[lane].adaptation.choose();
+        let data = lanes[lane].adaptation.current();
         let to = lanes[lane].to;
         let mode = self.modes.response[usize::from(data)];
         let answer = self.timing.sifs + self.duration(mode, u64::from(octets::BLOCK_ACK));
@@ -154,7 +154,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             self.send_rts(device, to, exchange, self.duration(mode, psdu) + answer);
             return true;
         }
-        self.contenders[index].queue.lanes[lane].launch(count);
+        self.contenders[index].queue.launch(lane, count);
         self.air.attempt(count as u64);
         self.devices[device].exchange = Some(exchange);
         let frame = Frame::Data { contender: index as u16, lane: lane as u16 };
@@ -322,7 +322,11 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         }
         let contender = &mut self.contenders[index];
         let to = contender.queue.lanes[lane].to;
+        let sent = contender.queue.lanes[lane].in_flight();
         let (acknowledged, octets) = contender.queue.acknowledge(lane);
+        if step != Step::Request {
+            contender.queue.lanes[lane].adaptation.report(self.now, acknowledged, sent - acknowledged);
+        }
         contender.backoff.reset();
         if step == Step::Single {
             contender.short_failures = 0;
@@ -423,7 +427,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         } else {
             contender.short_failures >= self.config.retries
         };
-        contender.queue.lanes[lane].recall();
+        contender.queue.lanes[lane].adaptation.report(self.now, 0, 1);
+        contender.queue.recall(lane);
         if !give_up {
             contender.backoff.widen();
             return;
@@ -439,7 +444,12 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// No block acknowledgement came, for data or for a request (3.6, rule 5).
     fn miss_block_ack(&mut self, exchange: Exchange, was_request: bool) {
         let Exchange { contender: index, lane, .. } = exchange;
-        self.contenders[index].short_failures += 1;
+        let contender = &mut self.contenders[index];
+        contender.short_failures += 1;
+        if !was_request {
+            let sent = contender.queue.lanes[lane].in_flight();
+            contender.queue.lanes[lane].adaptation.report(self.now, 0, sent);
+        }
         while let Some(discarded) = self.contenders[index].queue.expire_flying(lane, self.now) {
             self.discard(index, lane, discarded);
         }

@@ -117,6 +117,8 @@ struct Clean {
     octet: f64,
     /// How likely the header is understood.
     header: f64,
+    /// Nothing is ever lost.
+    is_sure: bool,
 }
 
 /// −82 dBm: a preamble below is not noticed, and the medium counts as free.
@@ -129,6 +131,8 @@ const PREAMBLE_SNR: f64 = 2.511_886_431_509_58;
 const HEADER_SNR: f64 = 6.309_573_444_801_933;
 /// Bits of the header.
 const HEADER_BITS: f64 = 24.0 + 48.0;
+/// Octets of the largest PPDU.
+const LARGEST: f64 = 1_048_575.0;
 /// Less likely losses are not drawn.
 const CERTAIN: f64 = -1e-12;
 
@@ -175,7 +179,9 @@ impl Medium {
             for mode in &self.modes {
                 let snr = power / self.noise(mode);
                 let octet = self.octet(mode, snr);
-                links.push(Clean { snr, octet, header: self.header(snr) });
+                let header = self.header(snr);
+                let is_sure = header >= 1.0 && octet * LARGEST > CERTAIN;
+                links.push(Clean { snr, octet, header, is_sure });
             }
         }
         links
@@ -355,19 +361,26 @@ impl Medium {
         receiver.header = None;
     }
 
-    /// A PPDU has ended; before, [`Medium::verdict`] may be asked about it.
-    pub(crate) fn end(&mut self, id: PpduId) {
+    /// A PPDU has ended. Every device for which the medium is free now is told to `free`.
+    pub(crate) fn end(&mut self, id: PpduId, mut free: impl FnMut(DeviceId)) {
         let ppdu = &mut self.ppdus[usize::from(id)];
         ppdu.state = PpduState::Remembered;
         let sender = ppdu.sender;
-        self.receivers[sender].sends = false;
         self.in_the_air -= 1;
-        for device in (0..self.devices).filter(|&device| device != sender) {
+        for device in 0..self.devices {
             let power = self.power(sender, device);
+            let receiver = &mut self.receivers[device];
+            if device == sender {
+                receiver.sends = false;
+                if receiver.level < self.busy_above {
+                    free(device);
+                }
+                continue;
+            }
             if power < self.audible {
                 continue;
             }
-            let receiver = &mut self.receivers[device];
+            let was_busy = receiver.level >= self.busy_above;
             receiver.signals -= 1;
             // Sums of differences drift; silence is silence.
             receiver.level = if receiver.signals == 0 { 0.0 } else { receiver.level - power };
@@ -377,12 +390,19 @@ impl Medium {
             if receiver.window.is_some_and(|(_, candidate)| candidate == id) {
                 receiver.window = None;
             }
+            if was_busy && !receiver.sends && receiver.level < self.busy_above {
+                free(device);
+            }
         }
         self.forget();
     }
 
     /// Frees what overlaps nothing that is still in the air.
     fn forget(&mut self) {
+        if self.in_the_air == 0 {
+            self.ppdus.iter_mut().for_each(|ppdu| ppdu.state = PpduState::Free);
+            return;
+        }
         let on_air = |ppdu: &&Ppdu| ppdu.state == PpduState::InTheAir;
         let earliest = self.ppdus.iter().filter(on_air).map(|ppdu| ppdu.start).min().unwrap_or(Nanos::MAX);
         for ppdu in &mut self.ppdus {
@@ -400,14 +420,18 @@ impl Medium {
         index: usize,
         luck: &mut RandomStream,
     ) -> bool {
-        self.header_ok(device, id, luck) && {
-            let log = self.log_success(device, id, index);
-            log > CERTAIN || luck.uniform() < libm::exp(log)
-        }
+        self.is_sure(device, id)
+            || self.header_ok(device, id, luck) && {
+                let log = self.log_success(device, id, index);
+                log > CERTAIN || luck.uniform() < libm::exp(log)
+            }
     }
 
     /// Whether `device`, which follows PPDU `id`, gets anything of it.
     pub(crate) fn gets_any(&mut self, device: DeviceId, id: PpduId, luck: &mut RandomStream) -> bool {
+        if self.is_sure(device, id) {
+            return true;
+        }
         if !self.header_ok(device, id, luck) {
             return false;
         }
@@ -423,6 +447,12 @@ impl Medium {
             }
         }
         luck.uniform() >= none
+    }
+
+    /// Nobody else has sent, and the link is good.
+    fn is_sure(&self, device: DeviceId, id: PpduId) -> bool {
+        let ppdu = &self.ppdus[usize::from(id)];
+        ppdu.clean && self.clean(ppdu.sender, device, ppdu.mode).is_sure
     }
 
     fn header_ok(&mut self, device: DeviceId, id: PpduId, luck: &mut RandomStream) -> bool {
@@ -569,8 +599,8 @@ mod tests {
                 let id = medium.locked(0, 10_000).unwrap();
                 assert!(medium.gets(0, id, 0, &mut luck), "18 dB are enough");
             }
-            medium.end(first);
-            medium.end(other);
+            medium.end(first, |_| {});
+            medium.end(other, |_| {});
             assert!(!medium.is_busy(0) && medium.in_the_air == 0);
         }
     }

@@ -18,6 +18,7 @@ mod config;
 mod errors;
 mod exchange;
 mod medium;
+mod minstrel;
 mod mode;
 mod plan;
 mod queue;

@@ -92,7 +92,7 @@ impl<P> Lane<P> {
     }
 
     /// The first `count` that wait go into the air; none may be there.
-    pub(crate) fn launch(&mut self, count: usize) {
+    fn launch(&mut self, count: usize) {
         debug_assert_eq!(self.in_flight, 0);
         for mpdu in self.mpdus.iter_mut().take(count) {
             if mpdu.sequence.is_none() {
@@ -125,11 +125,6 @@ impl<P> Lane<P> {
         (acknowledged, octets)
     }
 
-    /// Those in the air wait again.
-    pub(crate) const fn recall(&mut self) {
-        self.in_flight = 0;
-    }
-
     /// Gives up the oldest.
     fn pop(&mut self, index: usize) -> Option<Discarded<P>> {
         let mpdu = self.mpdus.remove(index)?;
@@ -149,6 +144,8 @@ pub(crate) struct MacQueue<P> {
     schedule: Schedule,
     last: usize,
     held: usize,
+    /// Of those, in the air.
+    flying: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +159,7 @@ impl<P> MacQueue<P> {
     /// `lifetime` is how old a packet may become; `Nanos::MAX`: any age.
     pub(crate) fn new(limit: usize, lifetime: Nanos, schedule: Schedule) -> Self {
         let (lanes, requests) = (Vec::new(), VecDeque::new());
-        Self { lanes, requests, limit, lifetime, schedule, last: 0, held: 0 }
+        Self { lanes, requests, limit, lifetime, schedule, last: 0, held: 0, flying: 0 }
     }
 
     pub(crate) const fn is_full(&self) -> bool {
@@ -171,8 +168,7 @@ impl<P> MacQueue<P> {
 
     /// Whether it wants to send anything.
     pub(crate) fn has_work(&self) -> bool {
-        self.requests.iter().any(|request| !request.only_with_data)
-            || self.held > 0 && self.lanes.iter().any(|lane| lane.waiting() > 0)
+        self.requests.iter().any(|request| !request.only_with_data) || self.held > self.flying
     }
 
     pub(crate) fn push(&mut self, lane: usize, now: Nanos, octets: u32, packet: Packet<P>) {
@@ -221,8 +217,20 @@ impl<P> MacQueue<P> {
         !self.requests.is_empty()
     }
 
+    /// The first `count` that wait on a lane go into the air; none may be there.
+    pub(crate) fn launch(&mut self, lane: usize, count: usize) {
+        self.lanes[lane].launch(count);
+        self.flying += count;
+    }
+
+    /// Those of a lane that are in the air wait again.
+    pub(crate) fn recall(&mut self, lane: usize) {
+        self.flying -= std::mem::take(&mut self.lanes[lane].in_flight);
+    }
+
     /// What the peer has of those in the air leaves the queue; how many it had, and octets.
     pub(crate) fn acknowledge(&mut self, lane: usize) -> (usize, u64) {
+        self.flying -= self.lanes[lane].in_flight;
         let (acknowledged, octets) = self.lanes[lane].acknowledge();
         self.held -= acknowledged;
         (acknowledged, octets)
@@ -230,6 +238,7 @@ impl<P> MacQueue<P> {
 
     /// Gives up the oldest of a lane.
     pub(crate) fn discard_first(&mut self, lane: usize) -> Option<Discarded<P>> {
+        self.flying -= usize::from(self.lanes[lane].in_flight > 0);
         let discarded = self.lanes[lane].pop(0)?;
         self.held -= 1;
         Some(discarded)

@@ -2,7 +2,7 @@ use crate::bench::{Arrival, Bench, Load, Source, ac, circle};
 use proptest::prelude::*;
 use seaway_link::{Node, Packet, Port};
 use seaway_sim::Cell;
-use seaway_sim::wlan::{Position, Standard, WlanConfig};
+use seaway_sim::wlan::{Position, RateChoice, Schedule, Standard, WlanConfig};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// wlan 9.11: one packet every 20 ms waits for the slot grid, at most one slot, and is sent.
@@ -127,8 +127,10 @@ fn some_cell() -> impl Strategy<Value = WlanConfig> {
     ];
     let places = prop::collection::vec((-60.0..60.0f64, -60.0..60.0f64), 1..5);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    (standard, places, flags, 1..600usize, prop::sample::select(vec![0, 2_000, 65_535]), 0..8u8).prop_map(
-        |(standard, places, (short_guard, detects, rts, round), queue_packets, aggregate, mcs)| {
+    let choice = prop::sample::select(vec![RateChoice::Constant, RateChoice::Ideal, RateChoice::Minstrel]);
+    let rate = (choice, 0..8u8);
+    (standard, places, flags, 1..600usize, prop::sample::select(vec![0, 2_000, 65_535]), rate).prop_map(
+        |(standard, places, (short_guard, detects, rts, round), queue_packets, aggregate, (choice, mcs))| {
             let stations = places
                 .into_iter()
                 .enumerate()
@@ -138,15 +140,12 @@ fn some_cell() -> impl Strategy<Value = WlanConfig> {
                 stations,
                 short_guard,
                 mcs,
+                choice,
                 queue_packets,
                 aggregate,
                 preamble_detection: detects,
                 rts_threshold: if rts { 500 } else { 65_535 },
-                schedule: if round {
-                    seaway_sim::wlan::Schedule::RoundRobin
-                } else {
-                    seaway_sim::wlan::Schedule::OldestHead
-                },
+                schedule: if round { Schedule::RoundRobin } else { Schedule::OldestHead },
                 ..WlanConfig::new(standard)
             }
         },

@@ -191,6 +191,7 @@ enum Rate {
 fn choice(text: &str) -> Option<RateChoice> {
     match text {
         "ideal" => Some(RateChoice::Ideal),
+        "minstrel" => Some(RateChoice::Minstrel),
         _ => None,
     }
 }
@@ -202,7 +203,7 @@ impl<'de> Deserialize<'de> for Mcs {
             type Value = Mcs;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an index such as 4 or \"ideal\"")
+                f.write_str("an index such as 4, \"ideal\" or \"minstrel\"")
             }
 
             fn visit_i64<E: Error>(self, index: i64) -> Result<Mcs, E> {
@@ -211,7 +212,7 @@ impl<'de> Deserialize<'de> for Mcs {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Mcs, E> {
-                let wrong = || E::custom(format!("{text:?}: expected an index or \"ideal\""));
+                let wrong = || E::custom(format!("{text:?}: expected an index, \"ideal\" or \"minstrel\""));
                 choice(text).map(Mcs::Chosen).ok_or_else(wrong)
             }
         }
@@ -342,7 +343,9 @@ impl Text {
         match self.mcs {
             Some(Mcs::Index(mcs)) => config.mcs = mcs,
             Some(Mcs::Chosen(choice)) => config.choice = choice,
-            None if is_high => return Err(CellError::new("mcs", "expected an index or \"ideal\"")),
+            None if is_high => {
+                return Err(CellError::new("mcs", "expected an index, \"ideal\" or \"minstrel\""));
+            }
             None => {}
         }
         match self.rate {
