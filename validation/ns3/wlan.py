@@ -25,7 +25,7 @@ MISSED = []
 
 def build():
     REFERENCE.parent.mkdir(parents=True, exist_ok=True)
-    libraries = [f"-lns3.37-{name}" if False else f"-lns3-{name}" for name in MODULES.split()]
+    libraries = [f"-lns3-{name}" for name in MODULES.split()]
     source = HERE / "wlan.cc"
     if REFERENCE.exists() and REFERENCE.stat().st_mtime > source.stat().st_mtime:
         return
@@ -63,7 +63,7 @@ class Case:
 
     def scenario(self):
         standard, band = {"n2": ("n", "2.4 GHz")}.get(self.standard, (self.standard, None))
-        text = f'schema = 1\nname = "cell"\nduration = "{self.warm + self.seconds} s"\nwarmup = "{self.warm} s"\nseed = {self.seed}\n'
+        text = f'schema = 1\nname = "cell"\nduration = "{self.warm + self.seconds:.3f} s"\nwarmup = "{self.warm} s"\nseed = {self.seed}\n'
         text += f'[[wlan]]\nname = "cell"\nstandard = "802.11{standard}"\nerror = "{self.error}"\nrts = "{self.rts} B"\n'
         if standard in ("n", "ac"):
             text += f'width = "{self.width} MHz"\nmcs = {self.mcs}\nguard = "{"short" if self.short else "long"}"\n'
@@ -112,8 +112,8 @@ def saturation():
             for short in (False, True):
                 rate = vht_rate(mcs, width, short)
                 for direction in ("up", "down"):
-                    seconds = 2 if rate < 400 else 1
-                    cases.append((f"ac {width} MHz", Case([(5, 0)], rate, width=width, mcs=mcs, short=short, direction=direction, seconds=seconds)))
+                    seconds = 2 if rate < 100 else 0.5
+                    cases.append((f"ac {width} MHz", Case([(5, 0)], rate, width=width, mcs=mcs, short=short, direction=direction, seconds=seconds, warm=0.7)))
     for width in (20, 40):
         for mcs in (0, 4, 7, 11, 15):
             rate = vht_rate(mcs % 8, width, True, mcs // 8 + 1)
@@ -157,7 +157,7 @@ def distance():
         curves = []
         for run in (Case.reference, Case.ours):
             rate = vht_rate(4, width, True)
-            curves.append([(d, run(Case([(d, 0)], rate, error=error, width=width, seconds=3))[0][0]) for d in steps])
+            curves.append([(d, run(Case([(d, 0)], rate, error=error, width=width, seconds=2))[0][0]) for d in steps])
         halves = [half_distance(curve) for curve in curves]
         bounded(f"50 % point {error} {width} MHz", halves[1] - halves[0], 1.0)
         largest = max(abs(a[1] - b[1]) for a, b in zip(*curves)) / curves[0][0][1]
@@ -250,7 +250,7 @@ def main():
 One access point and its stations in ns-3 (`YansWifiPhy`, `ConstantRateWifiManager`, no queue above the MAC) and in a
 `[[wlan]]` of the same settings. UDP payload counts.
 
-Versions: Debian {package}; {version([SEAWAY, "--version"])}, release build.
+Versions: Debian {package}; {version([SEAWAY, "--version"])}{os.environ.get("BUILD", ", release build")}.
 Command: `python3 validation/ns3/wlan.py` (builds and runs `wlan.cc` beside it).
 
 """
