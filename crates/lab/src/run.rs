@@ -122,6 +122,7 @@ fn run_world(
             break;
         }
     }
+    end_viewing(&mut world);
     check_media(scenario, &world)?;
     if let Some(capture) = world.engine.observer_mut().capture.take() {
         capture.finish().map_err(|error| BuildError::new(format!("capture: {error}")))?;
@@ -130,6 +131,17 @@ fn run_world(
     let series = sampler.map(|sampler| sampler.series).unwrap_or_default();
     let film = take_film(&mut world, options)?;
     Ok(Outcome { film, summary, series, decisions: decisions(scenario, &world), interrupted })
+}
+
+/// Where nothing arrives any more nobody looked at the screen either: what stood there until now counts.
+fn end_viewing(world: &mut World) {
+    let now = world.engine.now();
+    let receivers: Vec<AgentId> = world.ends.iter().map(|ends| ends.1).collect();
+    for receiver in receivers {
+        if let Agent::MediaReceiver(receiver) = world.engine.agent_mut(receiver) {
+            receiver.end_viewing(now);
+        }
+    }
 }
 
 fn take_film(world: &mut World, options: Options) -> Result<Option<Film>, BuildError> {

@@ -57,3 +57,16 @@ fn a_ladder_is_cheap_and_repeats() {
     assert_eq!(once, psnr("lossy-wifi", "tfrc", "ladder", &["duration=60 s"]));
     assert!((25.0..45.0).contains(&once.0), "{once:?}");
 }
+
+/// The viewer of a picture that stands for good is as badly off as one of a picture that moves wrongly: an outage to
+/// the end of the run costs quality.
+#[test]
+fn what_stands_until_the_end_is_scored() {
+    let cut = "link.bottleneck.outage=[[\"6 s\", \"30 s\"]]";
+    for source in ["clip", "ladder"] {
+        let (well, ..) = psnr("clean", "fixed(rate=1 Mbit/s)", source, &["duration=12 s"]);
+        let (badly, ..) = psnr("clean", "fixed(rate=1 Mbit/s)", source, &["duration=12 s", cut]);
+        // Two seconds of eight are well, two are not given up yet, the others show what is long past.
+        assert!(badly < well - 8.0, "{source}: {well} {badly}");
+    }
+}

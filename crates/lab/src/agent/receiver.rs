@@ -77,6 +77,18 @@ impl MediaReceiver {
         self.audience.modelled.as_deref()
     }
 
+    /// The run ends at `now`: pictures that were given up by then are scored, those still on their way are not.
+    pub(crate) fn end_viewing(&mut self, now: Timestamp) {
+        // The last instant that is measured.
+        let now = now - TimeDelta::from_nanos(1);
+        if let Some(viewer) = &mut self.audience.viewer {
+            viewer.score_missing(now);
+        }
+        if let Some(viewer) = &mut self.audience.modelled {
+            viewer.score_missing(now);
+        }
+    }
+
     /// What the receiver holds; `None` before the first packet.
     pub(crate) fn held(&self) -> Option<DataSize> {
         self.receiver.as_ref().map(|receiver| receiver.statistics().held)
