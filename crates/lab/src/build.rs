@@ -259,8 +259,15 @@ impl FlowPlan<'_> {
             let failed = |error| BuildError(format!("flow {}: {error}", self.flow.name));
             let cost = PacketCost::new(config.packet, config.overhead);
             let clip = Box::new(SharedClip::open(file.as_deref()).map_err(failed)?);
-            let camera =
-                Camera::new(clip, config.limits.start, encoder.latency, cost, true).map_err(failed)?;
+            let camera = Camera::with_sizes(
+                clip,
+                config.limits.start,
+                encoder.latency,
+                cost,
+                true,
+                encoder.sizes.rule(),
+            )
+            .map_err(failed)?;
             let (captured, captures) = mpsc::channel();
             let mut viewer = Viewer::new(captures, self.window).map_err(failed)?;
             if let Some(film) = self.options.film.filter(|film| film.flow == self.index) {

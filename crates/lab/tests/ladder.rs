@@ -70,3 +70,14 @@ fn what_stands_until_the_end_is_scored() {
         assert!(badly < well - 8.0, "{source}: {well} {badly}");
     }
 }
+
+/// By S004's rule a picture of 720 rows that gets 300 kbit/s has few rows and more quality than one of full size.
+#[test]
+fn the_size_of_pictures_follows_the_rule() {
+    let with = |sizes: &str| {
+        let source = format!("flow.video.source={{ kind = \"clip\", encoder = {{ sizes = \"{sizes}\" }} }}");
+        psnr("clean", "fixed(rate=300 kbit/s)", "clip", &[&source, "duration=9 s"]).0
+    };
+    let [live, rmcat, fixed] = ["live", "ns3-rmcat", "fixed"].map(with);
+    assert!(live != rmcat && live > fixed && rmcat > 20.0, "{live} {rmcat} {fixed}");
+}

@@ -2,6 +2,7 @@
 
 use crate::source::{ClipLadder, FrameLadder, Stored};
 use seaway_control::{ControlSpec, registry};
+use seaway_media::encoder::LadderRule;
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -233,11 +234,37 @@ pub struct Encoder {
     /// From the capture of a picture to its frame.
     #[serde(default = "encoder_latency")]
     pub latency: TimeDelta,
+    /// How the size of the pictures follows the rate.
+    #[serde(default)]
+    pub sizes: Sizes,
+}
+
+/// Rules for the size of pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sizes {
+    /// By bits per pixel, measured for this encoder.
+    #[default]
+    Live,
+    /// By bits per pixel, the rule of ns3-rmcat's codecs, which S004 used.
+    Ns3Rmcat,
+    /// The clip's own.
+    Fixed,
+}
+
+impl Sizes {
+    pub(crate) const fn rule(self) -> LadderRule {
+        match self {
+            Self::Live => LadderRule::LIVE,
+            Self::Ns3Rmcat => LadderRule::NS3_RMCAT,
+            Self::Fixed => LadderRule::FIXED,
+        }
+    }
 }
 
 impl Default for Encoder {
     fn default() -> Self {
-        Self { kind: EncoderKind::default(), latency: encoder_latency() }
+        Self { kind: EncoderKind::default(), latency: encoder_latency(), sizes: Sizes::default() }
     }
 }
 

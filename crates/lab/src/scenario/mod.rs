@@ -26,7 +26,7 @@ pub use flow::{Flow, FlowKind, Start};
 pub use link::{Direction, Link};
 pub use media::{
     EcnName, Encoder, EncoderKind, Feedback, FeedbackFormat, FrameModel, MediaFlow, Rates, Receiver, Repair,
-    Source, Stripe,
+    Sizes, Source, Stripe,
 };
 pub use overrides::Override;
 pub use tcp::{TcpAlgorithm, TcpFlow, TransferSize};

@@ -60,10 +60,25 @@ impl Camera {
         cost: PacketCost,
         repeat: bool,
     ) -> Result<Self, Error> {
+        Self::with_sizes(source, start, latency, cost, repeat, LadderRule::LIVE)
+    }
+
+    /// The same with another rule for the size of its pictures.
+    ///
+    /// # Errors
+    /// The encoder cannot be set up.
+    pub fn with_sizes(
+        source: Box<dyn PictureSource>,
+        start: Bitrate,
+        latency: TimeDelta,
+        cost: PacketCost,
+        repeat: bool,
+        rule: LadderRule,
+    ) -> Result<Self, Error> {
         let PictureFormat { size, frame_rate } = source.format();
         let start = cost.coded(start, frame_rate);
         let encoder = LiveEncoder::new(LiveEncoderConfig { frame_rate, start, latency })?;
-        let ladder = Ladder::new(size, frame_rate, LadderRule::LIVE).starting_at(start);
+        let ladder = Ladder::new(size, frame_rate, rule).starting_at(start);
         let encoder = LadderEncoder::new(encoder, ladder);
         let obedience = Obedience::new(LiveEncoder::QUANTISERS);
         Ok(Self { source, encoder: Box::new(encoder), obedience, cost, frame_rate, taken: 0, repeat, size })

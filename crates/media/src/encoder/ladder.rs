@@ -25,6 +25,9 @@ impl LadderRule {
     /// The codec library of ns3-rmcat, which S004 used: a step may follow each picture.
     pub const NS3_RMCAT: Self =
         Self { down: 0.091, up: 0.175, dwell: TimeDelta::ZERO, large: Some(0.75), leap: false };
+    /// Always the source's own size.
+    pub const FIXED: Self =
+        Self { down: 0.0, up: f64::INFINITY, dwell: TimeDelta::ZERO, large: None, leap: false };
     /// For live encoding with OpenH264. On the bundled clip, scaled back and compared by PSNR, 540 rows
     /// overtake 720 below 650 kbit/s, 360 rows 540 below 430 and 240 rows 360 below 190: at 0.03 bits per pixel
     /// every time. The gap between down and up spares key frames.
@@ -199,6 +202,12 @@ mod tests {
             (2723, 720),
         ];
         assert_eq!(walk.map(|(kbps, _)| rows(&mut ladder, kbps)), walk.map(|(_, rows)| rows));
+    }
+
+    #[test]
+    fn a_fixed_size_stays() {
+        let mut ladder = ladder(LadderRule::FIXED).starting_at(Bitrate::ZERO);
+        assert_eq!([rows(&mut ladder, 1), rows(&mut ladder, 100_000)], [720, 720]);
     }
 
     #[test]
