@@ -1,5 +1,5 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
-# `make validate` runs the simulators of others beside ours (Debian package ns2) and writes docs/results.
+# `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
 .PHONY: demo test tools page lint wasm unit bench fuzz validate plots
 
@@ -63,6 +63,7 @@ validate: tools page
 	python3 validation/ns2/tfrc.py
 	python3 validation/ns2/speed.py
 	python3 validation/scale.py
+	python3 validation/ns3/wlan.py
 
 # The pictures in docs/controllers.
 plots:
