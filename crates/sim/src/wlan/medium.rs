@@ -119,6 +119,8 @@ struct Clean {
     header: f64,
     /// Nothing is ever lost.
     is_sure: bool,
+    /// Its preamble is noticed.
+    is_noticed: bool,
 }
 
 /// −82 dBm: a preamble below is not noticed, and the medium counts as free.
@@ -181,7 +183,8 @@ impl Medium {
                 let octet = self.octet(mode, snr);
                 let header = self.header(snr);
                 let is_sure = header >= 1.0 && octet * LARGEST > CERTAIN;
-                links.push(Clean { snr, octet, header, is_sure });
+                let is_noticed = !self.detects || (*power >= self.busy_above && snr >= PREAMBLE_SNR);
+                links.push(Clean { snr, octet, header, is_sure, is_noticed });
             }
         }
         links
@@ -351,11 +354,15 @@ impl Medium {
             return;
         }
         let ppdu = &self.ppdus[usize::from(candidate)];
-        let power = self.power(ppdu.sender, device);
-        let noise = self.noise(&self.modes[usize::from(ppdu.mode)]);
+        let noticed = if ppdu.clean {
+            self.clean(ppdu.sender, device, ppdu.mode).is_noticed
+        } else {
+            let power = self.power(ppdu.sender, device);
+            let noise = self.noise(&self.modes[usize::from(ppdu.mode)]);
+            let others = (self.receivers[device].level - power).max(0.0);
+            !self.detects || (power >= self.busy_above && power / (noise + others) >= PREAMBLE_SNR)
+        };
         let receiver = &mut self.receivers[device];
-        let others = (receiver.level - power).max(0.0);
-        let noticed = !self.detects || (power >= self.busy_above && power / (noise + others) >= PREAMBLE_SNR);
         receiver.window = None;
         receiver.locked = noticed.then_some(candidate);
         receiver.header = None;

@@ -29,13 +29,14 @@ pub(crate) struct Source {
     pub(crate) payload: u64,
     pub(crate) interval: TimeDelta,
     pub(crate) start: TimeDelta,
+    pub(crate) flow: u32,
 }
 
 impl Source {
     /// `rate` counts UDP payload.
     pub(crate) fn new(from: u16, to: u16, payload: u64, rate: Bitrate) -> Self {
         let interval = rate.time_to_send(DataSize::from_bytes(payload)).unwrap();
-        Self { from, to, payload, interval, start: interval.mul_f64(f64::from(from + to) / 7.0) }
+        Self { from, to, payload, interval, start: interval.mul_f64(f64::from(from + to) / 7.0), flow: 0 }
     }
 }
 
@@ -133,7 +134,8 @@ impl Bench {
         *next = now + source.interval;
         *number += 1;
         let load = Load { to: Port(source.to), source: index, number: *number, sent: now };
-        let packet = Packet::new(DataSize::from_bytes(source.payload + 28), Ecn::NotEct, load);
+        let size = DataSize::from_bytes(source.payload + 28);
+        let packet = Packet { flow: source.flow, ..Packet::new(size, Ecn::NotEct, load) };
         let from = Port(source.from);
         self.tallies[index].offered += 1;
         self.cell.handle_packet(now, from, packet);

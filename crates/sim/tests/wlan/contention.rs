@@ -97,3 +97,29 @@ fn a_hidden_pair_and_what_an_rts_mends() {
     assert!((0.5..0.7).contains(&(alone / audible)), "{alone} {audible}");
     assert!(hidden(0, 0, apart) > 1.2 * alone);
 }
+
+/// wlan 3.10: a station that hears no beacon does not belong, and costs no time in the air.
+#[test]
+fn who_hears_no_beacon_gets_nothing() {
+    const SPAN: TimeDelta = TimeDelta::from_secs(2);
+    let sources = [(0, 1), (2, 0)].map(|(from, to)| Source::new(from, to, 1000, Bitrate::from_mbps(1)));
+    let mut bench = Bench::new(ac(4, 20, &[60.0, 52.0]), 1, sources.to_vec());
+    bench.run(SPAN);
+    assert!(bench.tallies.iter().all(|tally| tally.offered > 0 && tally.mac == tally.offered));
+    assert_eq!(bench.air().attempts, 0);
+}
+
+/// wlan 3.1: of two saturated stations the one with the shorter waits gets more.
+#[test]
+fn video_goes_before_best_effort() {
+    use seaway_sim::wlan::AccessCategory;
+    const SPAN: TimeDelta = TimeDelta::from_secs(2);
+    let categories = vec![(7, AccessCategory::Video)];
+    let config = WlanConfig { categories, ..circle(ac(4, 20, &[]), 2, 5.0) };
+    let mut sources = [1, 2].map(|from| Source::new(from, 0, 1472, Bitrate::from_mbps(30))).to_vec();
+    sources[1].flow = 7;
+    let mut bench = Bench::new(config, 1, sources);
+    bench.measure(TimeDelta::from_secs(1), SPAN);
+    let (effort, video) = (bench.goodput(0, SPAN), bench.goodput(1, SPAN));
+    assert!(video > 1.5 * effort && effort > 1.0, "{video} {effort}");
+}
