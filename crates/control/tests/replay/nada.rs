@@ -1,9 +1,8 @@
-//! A foreign implementation's decisions beside ours, on the same reports. `logs/README.md` says how each log was made.
+//! ns3-rmcat's NADA.
 
 use seaway_control::nada::{Nada, NadaConfig, Variant};
 use seaway_control::{
-    Content, Fate, Feedback, Lane, LocalSignal, PacketId, PacketReport, PeerReport, RateController,
-    SentPacket, Setting, StreamId,
+    Fate, Feedback, Lane, LocalSignal, PacketReport, PeerReport, RateController, SentPacket, Setting,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -22,15 +21,7 @@ fn packet(number: u64) -> (SentPacket, Timestamp, RemoteTimestamp, bool) {
     let sent = Timestamp::ZERO + TimeDelta::from_millis(1000 + ms);
     let arrived = sent + TimeDelta::from_millis(30) + TimeDelta::from_micros(queueing);
     let lost = (30_000..50_000).contains(&ms) && number % 50 == 49;
-    let packet = SentPacket {
-        id: PacketId(number),
-        lane: Lane(0),
-        sequence: number,
-        size: DataSize::from_bytes(1000),
-        content: Content::Media(StreamId(0)),
-        probe: None,
-        backlog: DataSize::ZERO,
-    };
+    let packet = SentPacket { backlog: DataSize::ZERO, ..crate::packet(number, 1000) };
     (packet, sent, RemoteTimestamp::from_nanos(arrived.as_nanos()), lost)
 }
 
