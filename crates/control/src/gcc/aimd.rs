@@ -43,7 +43,6 @@ pub(super) struct Aimd {
     rate: f64,
     link: LinkCapacity,
     changed_at: Option<Timestamp>,
-    decreased_at: Option<Timestamp>,
     cause: &'static str,
 }
 
@@ -54,14 +53,7 @@ const HEADROOM_FLOOR: f64 = 10_000.0;
 
 impl Aimd {
     pub(super) const fn new(rate: f64) -> Self {
-        Self {
-            state: State::Hold,
-            rate,
-            link: LinkCapacity::new(),
-            changed_at: None,
-            decreased_at: None,
-            cause: "start",
-        }
+        Self { state: State::Hold, rate, link: LinkCapacity::new(), changed_at: None, cause: "start" }
     }
 
     pub(super) const fn rate(&self) -> f64 {
@@ -111,9 +103,10 @@ impl Aimd {
         }
     }
 
+    /// A round-trip time after the last change, an increase as well, or where much less arrives.
     fn may_reduce(&self, now: Timestamp, input: &Input) -> bool {
         let pause = TimeDelta::from_secs_f64(input.rtt.clamp(10.0, 200.0) / 1e3);
-        let rested = self.decreased_at.is_none_or(|at| now.since(at) >= pause);
+        let rested = self.changed_at.is_none_or(|at| now.since(at) >= pause);
         rested || input.acked.is_some_and(|acked| acked < 0.5 * self.rate)
     }
 
@@ -158,7 +151,7 @@ impl Aimd {
                 (self.rate, self.cause) = (reduced.max(LEAST_RATE), "over-use of the path");
             }
         }
-        (self.changed_at, self.decreased_at) = (Some(now), Some(now));
+        self.changed_at = Some(now);
         self.state = State::Hold;
     }
 }

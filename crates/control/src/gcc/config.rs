@@ -88,6 +88,12 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         about: "constants of the loss based estimator by year (current)",
     },
     OptionInfo {
+        name: "tolerate",
+        default: "0.05",
+        range: "0.05 to 0.3",
+        about: "loss that a path may have of its own (current)",
+    },
+    OptionInfo {
         name: "kalman",
         default: "gain60",
         range: "gain60 or literal",
@@ -114,15 +120,17 @@ impl GccConfig {
         let kalman =
             options.take_if("kalman", |form: &String| !current && (form == "gain60" || form == "literal"))?;
         let year = options.take_if("loss", |year: &u16| current && (*year == 2026 || *year == 2024))?;
+        let tolerated = options.take_if("tolerate", |loss: &f64| current && (0.05..=0.3).contains(loss))?;
+        let loss_based =
+            if year == Some(2024) { LossBasedConfig::YEAR_2024 } else { LossBasedConfig::JANUARY_2026 };
         Ok(Self {
             kalman_gain60: kalman.is_none_or(|form| form == "gain60"),
             probing: options
                 .take_if("probing", |_: &Switch| current)?
                 .map_or(defaults.probing, |switch| switch.0),
-            loss_based: if year == Some(2024) {
-                LossBasedConfig::YEAR_2024
-            } else {
-                LossBasedConfig::JANUARY_2026
+            loss_based: LossBasedConfig {
+                tolerated_loss: tolerated.unwrap_or(loss_based.tolerated_loss),
+                ..loss_based
             },
             ..defaults
         })

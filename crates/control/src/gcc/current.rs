@@ -30,9 +30,14 @@ pub(super) struct Current {
     probe_results: ProbeEstimator,
     /// The highest rate that probes proved lately, bit/s.
     proven: Option<(f64, Timestamp)>,
+    /// When the path was first heard of.
+    heard_at: Option<Timestamp>,
     /// bit/s.
     estimate: f64,
 }
+
+/// So long after the first report a report without loss leaves all to the delay-based estimate.
+const START_PHASE: TimeDelta = TimeDelta::from_secs(2);
 
 /// What probes proved counts for so long.
 const PROVEN_FOR: TimeDelta = TimeDelta::from_secs(60);
@@ -50,6 +55,7 @@ impl Current {
             probes: ProbeController::new(),
             probe_results: ProbeEstimator::default(),
             proven: None,
+            heard_at: None,
             estimate: start,
         }
     }
@@ -110,6 +116,11 @@ impl Current {
         let input =
             LossInput { acked: self.acked.get(), delay_based: self.aimd.rate(), most: most.min(proven) };
         self.estimate = self.loss.update(now, &input);
+        let starting = now.since(*self.heard_at.get_or_insert(now)) <= START_PHASE;
+        if starting && !reports.iter().any(|report| report.fate == Fate::Lost) {
+            self.loss.trust(self.aimd.rate());
+            self.estimate = self.aimd.rate();
+        }
         if self.config.probing {
             let state = self.probe_state(now, wanted);
             if let Some(rate) = probed {

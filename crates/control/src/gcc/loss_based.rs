@@ -22,6 +22,9 @@ pub struct LossBasedConfig {
     pub hold_factor: f64,
     /// Count octets, not packets.
     pub octets: bool,
+    /// Loss that a path may have of its own (`InherentLossUpperBoundOffset`, and `InstantUpperBoundLossOffset` with it):
+    /// more on average bounds the rate at `balance` over the excess, whatever the model says.
+    pub tolerated_loss: f64,
 }
 
 impl LossBasedConfig {
@@ -35,6 +38,7 @@ impl LossBasedConfig {
         ramp_up: 1.5,
         hold_factor: 2.0,
         octets: true,
+        tolerated_loss: 0.05,
     };
     /// As of about 2024.
     pub const YEAR_2024: Self = Self {
@@ -46,6 +50,7 @@ impl LossBasedConfig {
         ramp_up: 1e6,
         hold_factor: 0.0,
         octets: false,
+        tolerated_loss: 0.05,
     };
 }
 
@@ -122,8 +127,6 @@ const RECOVERY: TimeDelta = TimeDelta::from_millis(300);
 const AGEING: f64 = 0.9;
 const FIRST_LOSS: f64 = 0.01;
 const LEAST_LOSS: f64 = 1e-3;
-/// Inherent loss is bounded by this plus the balance over the bandwidth; mean loss above it bounds the rate.
-const LOSS_OFFSET: f64 = 0.05;
 const LEAST_PROBABILITY: f64 = 1e-6;
 const CANDIDATES: [f64; 3] = [1.02, 1.0, 0.95];
 const NEWTON_STEP: f64 = 0.75;
@@ -191,6 +194,13 @@ impl LossBased {
         }
     }
 
+    /// The delay-based estimate is the bandwidth, whatever was lost.
+    pub(super) const fn trust(&mut self, delay_based: f64) {
+        self.current.bandwidth = delay_based;
+        self.result = delay_based;
+        self.state = LossState::DelayBased;
+    }
+
     pub(super) const fn state(&self) -> LossState {
         self.state
     }
@@ -234,11 +244,9 @@ impl LossBased {
     fn conclude(&mut self, now: Timestamp, input: &Input) {
         let mean_loss = self.mean_loss();
         // 1: bounds.
-        let instant = if mean_loss > LOSS_OFFSET {
-            self.config.balance / (mean_loss - LOSS_OFFSET)
-        } else {
-            f64::INFINITY
-        };
+        let tolerated = self.config.tolerated_loss;
+        let instant =
+            if mean_loss > tolerated { self.config.balance / (mean_loss - tolerated) } else { f64::INFINITY };
         let limited = self.state != LossState::DelayBased;
         let window = if limited { self.window } else { f64::INFINITY };
         let upper = input.most.min(instant).min(input.delay_based).min(window);
@@ -326,7 +334,7 @@ impl LossBased {
 
     /// One damped Newton step towards the inherent loss that explains the observations.
     fn refined(&self, bandwidth: f64) -> Candidate {
-        let most = (LOSS_OFFSET + self.config.balance / bandwidth).clamp(LEAST_LOSS, 1.0);
+        let most = (self.config.tolerated_loss + self.config.balance / bandwidth).clamp(LEAST_LOSS, 1.0);
         let candidate = Candidate { bandwidth, loss: self.current.loss.clamp(LEAST_LOSS, most) };
         let (mut first, mut second) = (0.0, 0.0);
         for (weight, seen) in self.weighted() {
