@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 pub(crate) const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/browser");
 
@@ -20,6 +21,8 @@ fn index(address: &str) -> String {
 
 /// True once the driver of the browser is there.
 pub(crate) fn install() -> bool {
+    static ONCE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _held = ONCE_AT_A_TIME.lock();
     if Path::new(SCRIPTS).join("node_modules/playwright-core").exists() {
         return true;
     }
@@ -28,16 +31,26 @@ pub(crate) fn install() -> bool {
     command.stdin(Stdio::null()).stdout(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-#[test]
-fn the_page_shows_and_steers_the_session() {
+/// Whether Chromium and what drives it are there; else says that the test is skipped.
+pub(crate) fn is_there() -> bool {
     if !Path::new("/usr/bin/chromium").exists() {
-        return skip("no /usr/bin/chromium");
+        skip("no /usr/bin/chromium");
+        return false;
     }
     if !has("node", "--version") || !has("npm", "--version") {
-        return;
+        return false;
     }
-    if !install() {
-        return skip("npm ci could not get playwright-core");
+    let installed = install();
+    if !installed {
+        skip("npm ci could not get playwright-core");
+    }
+    installed
+}
+
+#[test]
+fn the_page_shows_and_steers_the_session() {
+    if !is_there() {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     let mut demo =

@@ -4,6 +4,7 @@ mod browser;
 mod compare;
 mod emulate;
 mod endings;
+mod estimate;
 mod hostile;
 mod namespaces;
 mod player;

@@ -22,7 +22,7 @@ fn replay(spec: &str, log: &str) -> Vec<f64> {
     for line in log.lines() {
         let words: Vec<_> = line.split(',').collect();
         let micros = |text: &str| TimeDelta::from_micros(text.parse().unwrap());
-        now = now + micros(words[1]);
+        now += micros(words[1]);
         if words[0] == "p" {
             let packet = crate::packet(packets.len() as u64, words[3].parse().unwrap());
             let arrival = (!words[2].is_empty()).then(|| now + micros(words[2]));

@@ -29,7 +29,7 @@ fn replay(spec: &str, ecn: Ecn, log: &str) -> Vec<f64> {
     let mut acked = 0;
     for line in log.lines() {
         let words: Vec<_> = line.split(',').collect();
-        now = now + ticks(words[1]);
+        now += ticks(words[1]);
         if words[0] != "f" {
             let packet = crate::packet(packets.len() as u64, words[3].parse().unwrap());
             let mark = if words[0] == "m" { Ecn::Ce } else { ecn };

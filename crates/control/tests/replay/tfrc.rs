@@ -13,6 +13,9 @@ const BACK: TimeDelta = TimeDelta::from_micros(40_320);
 /// The log knows the instant of a change to 0.1 ms.
 const SLACK: TimeDelta = TimeDelta::from_micros(200);
 
+/// Events in the order of their time, packets before rates.
+type Events = BTreeMap<(Timestamp, u64), Event>;
+
 enum Event {
     Departure(u64),
     /// Of a packet, with what was written on it.
@@ -22,7 +25,7 @@ enum Event {
 }
 
 /// The log as events by time and kind, and each packet's departure and transit time.
-fn read() -> (BTreeMap<(Timestamp, u64), Event>, Vec<(Timestamp, Option<TimeDelta>)>) {
+fn read() -> (Events, Vec<(Timestamp, Option<TimeDelta>)>) {
     let (mut events, mut packets) = (BTreeMap::new(), Vec::new());
     for line in include_str!("logs/ns2_tfrc.csv").lines() {
         let mut words = line.split(',');

@@ -3,6 +3,7 @@
 //! A [`Broadcast`] belongs to a tokio runtime and never holds up whoever publishes: a viewer that cannot follow
 //! loses pictures until the next key frame.
 
+mod estimator;
 mod peer;
 mod track;
 mod viewer;
@@ -14,8 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use track::Track;
 
 use bytes::Bytes;
+use seaway_control::ControlSpec;
 use seaway_units::TimeDelta;
 use tokio::sync::mpsc;
+
+pub use estimator::{Estimator, EstimatorError, Rates, Reading};
 
 /// A coded picture in Annex B form.
 #[derive(Debug, Clone)]
@@ -63,15 +67,23 @@ pub struct Broadcast {
 #[derive(Debug)]
 struct Shared {
     tracks: Vec<&'static str>,
+    /// What estimates the path to each viewer, and between which rates.
+    control: Option<(ControlSpec, Rates)>,
     seats: Mutex<Seats>,
     wants_key_frame: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Seats {
-    viewers: Vec<mpsc::Sender<Numbered>>,
+    viewers: Vec<Seat>,
     /// Pictures published so far on each track.
     published: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Seat {
+    pictures: mpsc::Sender<Numbered>,
+    reading: Option<Arc<Reading>>,
 }
 
 /// A picture and its place in its track, by which a viewer sees what it missed.
@@ -90,9 +102,26 @@ impl Broadcast {
 
     /// A broadcast of one track a name, in the order in which a browser must ask for them.
     pub fn new(tracks: Vec<&'static str>) -> Self {
+        Self::with(tracks, None)
+    }
+
+    /// The same where a controller estimates the path to each viewer, by transport-wide feedback.
+    ///
+    /// # Errors
+    /// No such controller, or one that does not fit a browser.
+    pub fn controlled(
+        tracks: Vec<&'static str>,
+        control: ControlSpec,
+        rates: Rates,
+    ) -> Result<Self, EstimatorError> {
+        Estimator::new(viewer::clock(), &control, rates)?;
+        Ok(Self::with(tracks, Some((control, rates))))
+    }
+
+    fn with(tracks: Vec<&'static str>, control: Option<(ControlSpec, Rates)>) -> Self {
         let seats = Seats { viewers: Vec::new(), published: vec![0; tracks.len()] };
-        let shared = Shared { tracks, seats: Mutex::new(seats), wants_key_frame: AtomicBool::new(false) };
-        Self { shared: Arc::new(shared) }
+        let wants_key_frame = AtomicBool::new(false);
+        Self { shared: Arc::new(Shared { tracks, control, seats: Mutex::new(seats), wants_key_frame }) }
     }
 
     /// Gives a picture to every viewer of a track.
@@ -102,8 +131,8 @@ impl Broadcast {
         let picture = Numbered { track, number: *published, unit: unit.clone() };
         *published += 1;
         // A full queue drops the picture here; the viewer sees the gap in the numbers.
-        seats.viewers.retain(|viewer| {
-            !matches!(viewer.try_send(picture.clone()), Err(mpsc::error::TrySendError::Closed(_)))
+        seats.viewers.retain(|seat| {
+            !matches!(seat.pictures.try_send(picture.clone()), Err(mpsc::error::TrySendError::Closed(_)))
         });
     }
 
@@ -114,7 +143,14 @@ impl Broadcast {
 
     /// How many are watching.
     pub fn viewers(&self) -> usize {
-        self.shared.seats().viewers.iter().filter(|viewer| !viewer.is_closed()).count()
+        self.shared.seats().viewers.iter().filter(|seat| !seat.pictures.is_closed()).count()
+    }
+
+    /// The estimates for those who are watching, where the broadcast is [controlled](Self::controlled).
+    pub fn readings(&self) -> Vec<Arc<Reading>> {
+        let seats = self.shared.seats();
+        let watching = seats.viewers.iter().filter(|seat| !seat.pictures.is_closed());
+        watching.filter_map(|seat| seat.reading.clone()).collect()
     }
 
     /// Answers a browser's offer (SDP, all its candidates inside) and serves it from `local` until it leaves.
@@ -126,8 +162,9 @@ impl Broadcast {
             return Err(Error::Full { limit: Self::VIEWERS });
         }
         let (pictures, queue) = mpsc::channel(Self::BACKLOG);
-        let (viewer, answer) = viewer::Viewer::accept(self.shared.clone(), local, offer, queue).await?;
-        self.shared.seats().viewers.push(pictures);
+        let (viewer, answer, reading) =
+            viewer::Viewer::accept(self.shared.clone(), local, offer, queue).await?;
+        self.shared.seats().viewers.push(Seat { pictures, reading });
         tokio::spawn(viewer.run());
         Ok(answer)
     }

@@ -1,10 +1,13 @@
 //! A peer connection that answers an offer with our tracks.
 
-use super::{Error, Track};
+use super::{Error, Estimator, Track};
 use rtc::interceptor::Registry;
 use rtc::media_stream::MediaStreamTrack;
 use rtc::peer_connection::configuration::RTCConfigurationBuilder;
-use rtc::peer_connection::configuration::interceptor_registry::register_default_interceptors;
+use rtc::peer_connection::configuration::interceptor_registry::{
+    CongestionFeedback, configure_congestion_control, configure_nack, configure_rtcp_reports,
+    register_default_interceptors,
+};
 use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MediaEngine};
 use rtc::peer_connection::sdp::RTCSessionDescription;
 use rtc::peer_connection::transport::{CandidateConfig, CandidateHostConfig, RTCIceCandidate};
@@ -15,16 +18,17 @@ use rtc::rtp_transceiver::rtp_sender::{
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Answers `offer` with one H.264 track a name, reachable at `local`.
+/// Answers `offer` with one H.264 track a name, reachable at `local`; an estimator is told how they fare.
 pub(super) fn answer(
     now: Instant,
     local: SocketAddr,
     tracks: &[&'static str],
+    estimator: Option<Estimator>,
     offer: String,
 ) -> Result<(RTCPeerConnection, Vec<Track>, String), Error> {
     let wrong = |error: rtc::shared::error::Error| Error::Offer(error.to_string());
     let offer = RTCSessionDescription::offer(offer).map_err(wrong)?;
-    let mut peer = connection(now).map_err(wrong)?;
+    let mut peer = connection(now, estimator).map_err(wrong)?;
     peer.set_remote_description(now, offer).map_err(wrong)?;
     let mut sending = Vec::new();
     for (index, name) in tracks.iter().enumerate() {
@@ -49,11 +53,18 @@ pub(super) fn payload_type(peer: &mut RTCPeerConnection, track: &Track) -> Optio
     h264.map(|codec| codec.payload_type)
 }
 
-fn connection(now: Instant) -> rtc::shared::error::Result<RTCPeerConnection> {
+fn connection(now: Instant, estimator: Option<Estimator>) -> rtc::shared::error::Result<RTCPeerConnection> {
     let mut media = MediaEngine::default();
     let codec = RTCRtpCodecParameters { rtp_codec: h264(), payload_type: 102 };
     media.register_codec(codec, RtpCodecKind::Video)?;
-    let interceptors = register_default_interceptors(Registry::new(), &mut media)?;
+    let interceptors = match estimator {
+        None => register_default_interceptors(Registry::new(), &mut media)?,
+        Some(estimator) => {
+            let interceptors = configure_nack(Registry::new(), &mut media);
+            let interceptors = configure_rtcp_reports(interceptors);
+            configure_congestion_control(interceptors, estimator, CongestionFeedback::Twcc, &mut media)?
+        }
+    };
     RTCPeerConnectionBuilder::new()
         .with_configuration(RTCConfigurationBuilder::new().build())
         .with_media_engine(media)

@@ -1,6 +1,6 @@
 //! One viewer: a socket, a peer connection, and the pictures for it.
 
-use super::{Error, Numbered, Shared, Track, peer};
+use super::{Error, Estimator, Numbered, Reading, Shared, Track, peer};
 use bytes::BytesMut;
 use rtc::peer_connection::RTCPeerConnection;
 use rtc::peer_connection::event::RTCPeerConnectionEvent;
@@ -38,7 +38,7 @@ enum Next {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this drives a socket in real time")]
-fn clock() -> Instant {
+pub(super) fn clock() -> Instant {
     Instant::now()
 }
 
@@ -48,11 +48,15 @@ impl Viewer {
         local: IpAddr,
         offer: String,
         pictures: mpsc::Receiver<Numbered>,
-    ) -> Result<(Self, String), Error> {
+    ) -> Result<(Self, String, Option<Arc<Reading>>), Error> {
         let socket = UdpSocket::bind((local, 0)).await.map_err(Error::Socket)?;
         let local = socket.local_addr().map_err(Error::Socket)?;
-        let (peer, tracks, answer) = peer::answer(clock(), local, &shared.tracks, offer)?;
-        Ok((Self { shared, socket, local, peer, tracks, pictures, connected: false }, answer))
+        let now = clock();
+        let estimator = shared.control.as_ref().map(|(control, rates)| Estimator::new(now, control, *rates));
+        let estimator = estimator.transpose().map_err(|error| Error::Offer(error.to_string()))?;
+        let reading = estimator.as_ref().map(Estimator::reading);
+        let (peer, tracks, answer) = peer::answer(now, local, &shared.tracks, estimator, offer)?;
+        Ok((Self { shared, socket, local, peer, tracks, pictures, connected: false }, answer, reading))
     }
 
     pub(super) async fn run(mut self) {

@@ -1,0 +1,344 @@
+//! Our controllers as crate `rtc`'s `BandwidthEstimator`: a browser's transport-wide feedback in, a rate out.
+
+use rtc::interceptor::{BandwidthEstimator, EstimatorStats, PacketReport as Report};
+use rtc::rtcp::transport_feedbacks::cc_feedback_report::Ecn as ReportedEcn;
+use seaway_control::registry::{self, Kind};
+use seaway_control::{
+    AnyController, AnyFeedbackSource, Arrival, Content, ControlSpec, Fate, Feedback, FeedbackSource, Lane,
+    LocalSignal, PacketId, PacketReport, PeerReport, RateController, SentPacket, Setting, SpecError,
+    StreamId,
+};
+use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Whole datagrams of the tracks do not exceed this.
+const PACKET: DataSize = DataSize::from_bytes(1240);
+/// A controller is not woken again sooner: a deadline that does not move would keep the chain busy.
+const LEAST_SLEEP: Duration = Duration::from_millis(1);
+
+/// A controller at work for a browser. It is told of a departure when the fate of the packet is known, no sooner: that
+/// is all the trait tells. The receiving half runs here as well, on the arrivals that the browser reports. Sizes and
+/// rates count RTP packets, as `rtc`'s pacer does.
+#[derive(Debug)]
+pub struct Estimator {
+    controller: AnyController,
+    source: AnyFeedbackSource,
+    peer: PeerReport,
+    began: Instant,
+    now: Timestamp,
+    /// Of the newest packet that arrived.
+    rtt: Option<TimeDelta>,
+    reading: Arc<Reading>,
+}
+
+/// What an [`Estimator`] says, for those outside the peer connection.
+#[derive(Debug, Default)]
+pub struct Reading {
+    rate: AtomicU64,
+    arrived: AtomicU64,
+}
+
+/// The rates a flow begins with and stays between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rates {
+    /// The least.
+    pub min: Bitrate,
+    /// The first.
+    pub start: Bitrate,
+    /// The most that the encoders could use.
+    pub max: Bitrate,
+}
+
+/// Why a controller does not serve a browser.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EstimatorError {
+    /// There is none of that name, or it cannot be set like this.
+    Spec(SpecError),
+    /// It does not fit.
+    Refused {
+        /// The controller.
+        name: String,
+        /// What it would need.
+        why: &'static str,
+    },
+}
+
+impl fmt::Display for EstimatorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spec(error) => error.fmt(f),
+            Self::Refused { name, why } => write!(f, "`{name}` cannot estimate for a browser: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for EstimatorError {}
+
+impl Reading {
+    /// The present estimate.
+    pub fn rate(&self) -> Bitrate {
+        Bitrate::from_bps(self.rate.load(Ordering::Relaxed))
+    }
+
+    /// Packets that feedback said arrived.
+    pub fn arrived(&self) -> u64 {
+        self.arrived.load(Ordering::Relaxed)
+    }
+}
+
+impl Estimator {
+    /// The controller that `spec` names, between `rates`.
+    ///
+    /// # Errors
+    /// No such controller or option, or one that needs what a browser or the trait does not tell.
+    pub fn new(now: Instant, spec: &ControlSpec, rates: Rates) -> Result<Self, EstimatorError> {
+        let setting = Setting { packet: PACKET, ecn: Ecn::NotEct };
+        let (mut controller, source) = registry::build(spec, setting).map_err(EstimatorError::Spec)?;
+        if let Some(why) = misfit(&spec.name, &controller) {
+            return Err(EstimatorError::Refused { name: spec.to_string(), why });
+        }
+        let Rates { min, start, max } = rates;
+        controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start, max });
+        let estimator = Self {
+            controller,
+            source,
+            peer: PeerReport::default(),
+            began: now,
+            now: Timestamp::ZERO,
+            rtt: None,
+            reading: Arc::default(),
+        };
+        estimator.tell();
+        Ok(estimator)
+    }
+
+    /// Where the estimate can be read while the estimator is inside a peer connection.
+    pub fn reading(&self) -> Arc<Reading> {
+        self.reading.clone()
+    }
+
+    fn tell(&self) {
+        self.reading.rate.store(self.controller.target().rate.as_bps(), Ordering::Relaxed);
+    }
+
+    fn at(&self, instant: Instant) -> Timestamp {
+        let since = instant.saturating_duration_since(self.began);
+        Timestamp::ZERO + TimeDelta::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    }
+
+    /// Time goes on; it never runs back, whatever we are told.
+    fn advance(&mut self, instant: Instant) -> Timestamp {
+        self.now = self.at(instant).max(self.now);
+        self.now
+    }
+
+    fn settle(&mut self) {
+        // Nobody here can send a probe or reads decisions.
+        while self.controller.poll_probe(self.now).is_some() {}
+        while self.controller.poll_decision().is_some() {}
+        self.tell();
+    }
+
+    /// One packet: it left, and this became of it.
+    fn take(&mut self, report: &Report) -> PacketReport {
+        let packet = SentPacket {
+            id: PacketId(report.id),
+            lane: Lane(0),
+            sequence: report.id,
+            size: DataSize::from_bytes(report.size as u64),
+            content: Content::Media(StreamId(0)),
+            probe: None,
+            backlog: DataSize::ZERO,
+        };
+        let sent = self.at(report.departure);
+        // What left before the last report is told now.
+        self.now = self.now.max(sent);
+        let stamp = self.controller.stamp(self.now, &packet);
+        self.controller.on_sent(self.now, &packet);
+        let Some(at) = report.arrival.filter(|_| report.arrived).map(peer_time) else {
+            let fate = if report.arrived { received(None, report.ecn) } else { Fate::Lost };
+            return PacketReport { packet, sent, fate };
+        };
+        let peer_now = Timestamp::from_nanos(at.as_nanos());
+        if self.source.poll_timeout().is_some_and(|due| due <= peer_now) {
+            self.source.handle_timeout(peer_now);
+        }
+        let arrival = Arrival {
+            lane: packet.lane,
+            sequence: packet.sequence,
+            size: packet.size,
+            ecn: ecn(report.ecn),
+            tag: stamp.tag,
+            sent: RemoteTimestamp::from_nanos(sent.as_nanos()),
+            rtt: self.rtt,
+            ends_frame: false,
+        };
+        self.source.on_arrival(peer_now, &arrival);
+        while let Some((_, peer)) = self.source.poll_report(peer_now) {
+            self.peer = peer;
+        }
+        self.reading.arrived.fetch_add(1, Ordering::Relaxed);
+        PacketReport { packet, sent, fate: received(Some(at), report.ecn) }
+    }
+}
+
+impl BandwidthEstimator for Estimator {
+    fn on_reports(&mut self, now: Instant, reports: &[Report]) {
+        let packets: Vec<_> = reports.iter().map(|report| self.take(report)).collect();
+        let now = self.advance(now);
+        let newest = packets.iter().rev().find(|report| report.fate != Fate::Lost);
+        let rtt = newest.map(|report| now.since(report.sent));
+        self.rtt = rtt.or(self.rtt);
+        if !packets.is_empty() {
+            let (requested, peer) = (&[][..], self.peer);
+            self.controller
+                .on_feedback(now, &Feedback { lane: Lane(0), rtt, packets: &packets, requested, peer });
+        }
+        self.settle();
+    }
+
+    fn target_bitrate(&self) -> f64 {
+        self.controller.target().rate.as_bps_f64()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let now = self.advance(now);
+        if self.controller.poll_timeout().is_some_and(|due| due <= now) {
+            self.controller.handle_timeout(now);
+            self.settle();
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let due = Duration::from_nanos(self.controller.poll_timeout()?.as_nanos());
+        let soonest = Duration::from_nanos(self.now.as_nanos()) + LEAST_SLEEP;
+        self.began.checked_add(due.max(soonest))
+    }
+
+    fn stats(&self) -> EstimatorStats {
+        let mut stats = EstimatorStats::default();
+        stats.round_trip_time = self.rtt.map(|rtt| Duration::from_nanos(rtt.as_nanos().max(0) as u64));
+        stats
+    }
+}
+
+/// What a controller would need that nobody here can give it.
+fn misfit(name: &str, controller: &AnyController) -> Option<&'static str> {
+    let info = registry::CONTROLLERS.iter().find(|info| info.name == name)?;
+    if info.name.starts_with("buffer-type") {
+        return Some("it goes by the receiver's playout buffer, of which a browser does not report");
+    }
+    if info.name == "multfrc" || controller.lanes() > 1 {
+        return Some("it opens several connections, and a browser reports on one");
+    }
+    (info.kind == Kind::Window).then_some(
+        "it counts what is in flight, and here it hears of a packet when its fate is known, no sooner",
+    )
+}
+
+fn peer_time(arrival: Duration) -> RemoteTimestamp {
+    RemoteTimestamp::from_nanos(u64::try_from(arrival.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn received(at: Option<RemoteTimestamp>, mark: ReportedEcn) -> Fate {
+    Fate::Received { at, ecn: ecn(mark) }
+}
+
+fn ecn(mark: ReportedEcn) -> Ecn {
+    match mark {
+        ReportedEcn::NotEct => Ecn::NotEct,
+        ReportedEcn::Ect1 => Ecn::Ect1,
+        ReportedEcn::Ect0 => Ecn::Ect0,
+        ReportedEcn::Ce => Ecn::Ce,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATES: Rates =
+        Rates { min: Bitrate::from_kbps(100), start: Bitrate::from_kbps(500), max: Bitrate::from_mbps(10) };
+
+    #[expect(clippy::disallowed_methods, reason = "the trait speaks of instants; none is measured")]
+    fn origin() -> Instant {
+        Instant::now()
+    }
+
+    /// A second of packets at 1 Mbit/s over 40 ms, reported each 50 ms, every `lost`-th lost; what it estimates then.
+    fn second(estimator: &mut Estimator, origin: Instant, from: u64, lost: u64) -> f64 {
+        for batch in 0..20_u64 {
+            let reports: Vec<_> = (0..5)
+                .map(|index| {
+                    let id = from * 100 + batch * 5 + index;
+                    let sent = Duration::from_millis(from * 1000 + batch * 50 + index * 10);
+                    let arrived = id % lost != lost - 1;
+                    Report {
+                        ssrc: 1,
+                        id,
+                        rtp_sequence_number: id as u16,
+                        is_twcc: true,
+                        twcc_sequence_number: id as u16,
+                        size: 1200,
+                        arrived,
+                        departure: origin + sent,
+                        arrival: arrived.then(|| sent + Duration::from_millis(3020)),
+                        ecn: ReportedEcn::NotEct,
+                    }
+                })
+                .collect();
+            let now = origin + Duration::from_millis(from * 1000 + batch * 50 + 90);
+            while let Some(due) = estimator.poll_timeout().filter(|due| *due <= now) {
+                estimator.handle_timeout(due);
+                assert!(estimator.poll_timeout().is_none_or(|next| next > due), "the deadline must advance");
+            }
+            estimator.on_reports(now, &reports);
+        }
+        estimator.target_bitrate()
+    }
+
+    /// Each controller of the registry either estimates, or is refused by its name.
+    #[test]
+    fn every_controller_fits_or_is_refused() {
+        let mut refused = Vec::new();
+        for info in registry::CONTROLLERS {
+            let origin = origin();
+            let mut estimator = match Estimator::new(origin, &info.name.parse().unwrap(), RATES) {
+                Ok(estimator) => estimator,
+                Err(error @ EstimatorError::Refused { .. }) => {
+                    assert!(error.to_string().contains(info.name), "{error}");
+                    refused.push(info.name);
+                    continue;
+                }
+                Err(error) => panic!("{}: {error}", info.name),
+            };
+            let start = estimator.target_bitrate();
+            let calm: Vec<_> = (0..10).map(|at| second(&mut estimator, origin, at, 1_000_000)).collect();
+            let lossy: Vec<_> = (10..20).map(|at| second(&mut estimator, origin, at, 4)).collect();
+            assert_eq!(estimator.reading().rate().as_bps_f64(), estimator.target_bitrate());
+            assert!(estimator.reading().arrived() > 1500);
+            if info.name != "fixed" {
+                assert!(calm.iter().any(|rate| *rate != start), "{}: {start}, {calm:?}", info.name);
+                let most = calm.iter().chain(&lossy).copied().fold(0.0, f64::max);
+                assert!(lossy[9] < most, "{}: {calm:?}, {lossy:?}", info.name);
+            }
+        }
+        assert_eq!(refused, ["multfrc", "buffer-type1", "buffer-type2", "window", "scream"]);
+    }
+
+    #[test]
+    fn says_why_not() {
+        let refuse =
+            |spec: &str| Estimator::new(origin(), &spec.parse().unwrap(), RATES).unwrap_err().to_string();
+        assert!(refuse("tfrc(count=4)").contains("several connections"));
+        assert!(
+            refuse("scream(version=1)").contains("`scream(version=1)`"),
+            "{}",
+            refuse("scream(version=1)")
+        );
+        assert!(refuse("gccc").contains("gcc"));
+    }
+}
