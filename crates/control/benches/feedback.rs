@@ -1,20 +1,16 @@
-//! From a report of ten packets to the decision, for every entry of the registry.
+//! From a report of ten packets to the decision, for every entry of the registry and its variants.
 
-use seaway_control::registry::CONTROLLERS;
 use seaway_testkit::steady::Steady;
+use seaway_testkit::variants;
 
 fn main() {
     divan::main();
 }
 
-fn names() -> impl Iterator<Item = &'static str> {
-    CONTROLLERS.iter().map(|info| info.name)
-}
-
 /// The sending half: matched feedback in, allowance and target out.
-#[divan::bench(args = names())]
-fn feedback_to_decision(bencher: divan::Bencher<'_, '_>, name: &str) {
-    let steady = Steady::new(name);
+#[divan::bench(args = variants::all())]
+fn feedback_to_decision(bencher: divan::Bencher<'_, '_>, spec: &str) {
+    let steady = Steady::new(spec);
     bencher
         .with_inputs(|| {
             let mut steady = steady.clone();
@@ -30,9 +26,9 @@ fn feedback_to_decision(bencher: divan::Bencher<'_, '_>, name: &str) {
 }
 
 /// The receiving half: ten arrivals in, reports out.
-#[divan::bench(args = names())]
-fn arrivals_to_report(bencher: divan::Bencher<'_, '_>, name: &str) {
-    let steady = Steady::new(name);
+#[divan::bench(args = variants::all())]
+fn arrivals_to_report(bencher: divan::Bencher<'_, '_>, spec: &str) {
+    let steady = Steady::new(spec);
     bencher
         .with_inputs(|| {
             let mut steady = steady.clone();

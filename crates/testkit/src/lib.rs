@@ -4,5 +4,6 @@ pub mod battery;
 pub mod path;
 mod shared;
 pub mod steady;
+pub mod variants;
 
 pub use shared::shared;

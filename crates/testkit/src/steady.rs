@@ -7,8 +7,12 @@ use seaway_control::{
 };
 use seaway_control::{AnyFeedbackSource, BufferLevel};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use std::collections::VecDeque;
 
-/// Both halves in a closed loop without a path: ten packets every 10 ms, 50 ms to and fro, a loss now and then.
+/// Packets that leave together, and what the controller wrote on them.
+type Batch = ([SentPacket; 10], [Option<u16>; 10]);
+
+/// Both halves in a closed loop at 96 Mbit/s: ten packets each ms, 50 ms to and fro, a loss now and then.
 #[derive(Debug, Clone)]
 pub struct Steady {
     /// The sending half.
@@ -17,24 +21,34 @@ pub struct Steady {
     pub source: AnyFeedbackSource,
     now: Timestamp,
     next: u64,
+    /// What left in the last 50 ms.
+    flying: VecDeque<Batch>,
+    /// Of the packets that arrive now.
     tags: [Option<u16>; 10],
     peer: PeerReport,
 }
 
+/// Batches in flight.
+const FLYING: usize = 50;
+
 impl Steady {
-    /// The controller of that name after half a minute.
+    /// The controller that `spec` names, after ten seconds.
     ///
     /// # Panics
     /// Where there is none.
-    pub fn new(name: &str) -> Self {
+    pub fn new(spec: &str) -> Self {
         let setting = Setting { packet: DataSize::from_bytes(1200), ecn: Ecn::Ect1 };
-        let (mut controller, source) = build(&name.parse().unwrap(), setting).unwrap();
-        let (min, max) = (Bitrate::from_kbps(150), Bitrate::from_mbps(20));
+        let (mut controller, source) = build(&spec.parse().unwrap(), setting).unwrap();
+        let (min, max) = (Bitrate::from_kbps(150), Bitrate::from_mbps(200));
         controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start: Bitrate::from_mbps(1), max });
         let now = Timestamp::ZERO + TimeDelta::from_secs(1);
-        let mut steady =
-            Self { controller, source, now, next: 0, tags: [None; 10], peer: PeerReport::default() };
-        for _ in 0..3000 {
+        let flying = VecDeque::with_capacity(FLYING + 1);
+        let (tags, peer) = ([None; 10], PeerReport::default());
+        let mut steady = Self { controller, source, now, next: 0, flying, tags, peer };
+        for _ in 0..FLYING {
+            steady.depart();
+        }
+        for _ in 0..10_000 {
             steady.round();
         }
         steady
@@ -47,9 +61,16 @@ impl Steady {
         self.report(&packets);
     }
 
-    /// Ten packets leave.
+    /// Ten packets leave, and those that left 50 ms ago are there.
     pub fn send(&mut self) -> [SentPacket; 10] {
-        self.now += TimeDelta::from_millis(10);
+        self.depart();
+        let (packets, tags) = self.flying.pop_front().expect("batches are always in flight");
+        self.tags = tags;
+        packets
+    }
+
+    fn depart(&mut self) {
+        self.now += TimeDelta::from_millis(1);
         let first = self.next;
         self.next += 10;
         let packets = std::array::from_fn(|index| SentPacket {
@@ -61,14 +82,15 @@ impl Steady {
             probe: None,
             backlog: DataSize::from_bytes(2400),
         });
-        for (packet, tag) in packets.iter().zip(&mut self.tags) {
+        let mut tags = [None; 10];
+        for (packet, tag) in packets.iter().zip(&mut tags) {
             *tag = self.controller.stamp(self.now, packet).tag;
             self.controller.on_sent(self.now, packet);
         }
         if self.controller.poll_timeout().is_some_and(|due| due <= self.now) {
             self.controller.handle_timeout(self.now);
         }
-        packets
+        self.flying.push_back((packets, tags));
     }
 
     /// They arrive, all but the lost ones.

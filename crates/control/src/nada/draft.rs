@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 const LEAST_HISTORY: usize = 5;
 /// unless they left over so long (ours: below 80 kbit/s of 1000 B ns3-rmcat never learns anything).
 const LEAST_SPAN: TimeDelta = TimeDelta::from_millis(250);
-/// The history holds no more packets, so that above 40 Mbit/s of 1200 B it spans less than its window.
-const LONGEST_HISTORY: usize = 2048;
+/// The history holds no more packets (60 KiB), so that above 36 Mbit/s of 1200 B it spans less than its window.
+const LONGEST_HISTORY: usize = 1920;
 
 /// The packets that left within half a second before the newest that is known to have arrived.
 #[derive(Debug, Clone)]
