@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo test tools page lint wasm unit bench fuzz validate plots
+.PHONY: demo test tools page lint wasm unit bench cost fuzz validate plots
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality
@@ -49,6 +49,10 @@ unit:
 # Ratios and times; nothing here passes or fails.
 bench:
 	cargo bench --locked --workspace
+
+# What a report costs each controller: instructions by callgrind, the same each time, and times. Needs valgrind.
+cost:
+	python3 validation/cost/cost.py
 
 # A minute each; needs a nightly toolchain and cargo-fuzz.
 fuzz:
