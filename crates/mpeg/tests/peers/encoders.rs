@@ -1,10 +1,8 @@
 //! Streams that FFmpeg makes while the test runs, in many ways, through decoder and shaper; what comes out must decode
-//! there without a word. Skipped where there is no FFmpeg.
+//! there without a word.
 
-use seaway_mpeg::decode::Decoder;
-use seaway_mpeg::shape::{Config, Method, Shaper, Target};
-use std::io::Write;
-use std::process::{Command, Stdio};
+use crate::tools::{decoded_by_ffmpeg, decoded_here, error, ffmpeg, shaped};
+use seaway_mpeg::shape::Method;
 
 const FRAMES: usize = 11;
 
@@ -24,57 +22,6 @@ const KINDS: [(&str, &str, &str); 12] = [
     ("48x2832", "mpeg2video", "-b:v 1500k -bf 2"),
 ];
 
-/// Runs FFmpeg with `input`; what it wrote, and what it said. `None` where there is none.
-fn ffmpeg(input: &[u8], arguments: &str) -> Option<(Vec<u8>, String)> {
-    let mut command = Command::new("ffmpeg");
-    command.args("-nostdin -hide_banner -v warning -threads 1".split(' ')).args(arguments.split_whitespace());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let Ok(mut child) = command.spawn() else {
-        let _ = writeln!(std::io::stderr(), "*** SKIPPED: no ffmpeg to make streams with ***");
-        return None;
-    };
-    let mut stdin = child.stdin.take().unwrap();
-    let output = std::thread::scope(|scope| {
-        scope.spawn(move || stdin.write_all(input));
-        child.wait_with_output().unwrap()
-    });
-    Some((output.stdout, String::from_utf8_lossy(&output.stderr).into_owned()))
-}
-
-fn decoded_there(stream: &[u8]) -> Option<(Vec<u8>, String)> {
-    ffmpeg(stream, "-f mpegvideo -i pipe:0 -fps_mode passthrough -f rawvideo pipe:1")
-}
-
-fn decoded_here(stream: &[u8]) -> Vec<u8> {
-    let mut decoder = Decoder::new();
-    decoder.push(stream);
-    decoder.finish();
-    let mut samples = Vec::new();
-    while let Some(decoded) = decoder.pull() {
-        decoded.frame.write_planar(&mut samples);
-    }
-    assert_eq!(decoder.stats().damaged_slices, 0);
-    samples
-}
-
-fn shaped(stream: &[u8], method: Method, ratio: f64) -> (Vec<u8>, bool) {
-    let mut shaper = Shaper::new(Config::new(method, Target::Ratio(ratio)));
-    shaper.push(stream);
-    shaper.finish();
-    let (mut bytes, mut at_floor) = (Vec::new(), false);
-    while let Some(shaped) = shaper.pull() {
-        bytes.extend(shaped.bytes);
-        at_floor |= shaped.report.at_floor;
-    }
-    (bytes, at_floor)
-}
-
-/// The mean squared difference.
-fn error(a: &[u8], b: &[u8]) -> f64 {
-    let sum: u64 = a.iter().zip(b).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
-    sum as f64 / a.len() as f64
-}
-
 #[test]
 fn streams_of_all_kinds_are_decoded_and_shaped() {
     for (size, encoder, settings) in KINDS {
@@ -83,7 +30,7 @@ fn streams_of_all_kinds_are_decoded_and_shaped() {
             format!("{source} -frames:v {FRAMES} -g 9 -c:v {encoder} {settings} -f {encoder} pipe:1");
         let Some((stream, said)) = ffmpeg(&[], &arguments) else { return };
         assert!(!stream.is_empty(), "{settings}: {said}");
-        let Some((expected, said_of_input)) = decoded_there(&stream) else { return };
+        let Some((expected, said_of_input)) = decoded_by_ffmpeg(&stream) else { return };
         let found = decoded_here(&stream);
         assert_eq!(found.len(), expected.len(), "{settings}");
         assert!(error(&found, &expected) < 0.1, "{settings}: {}", error(&found, &expected));
@@ -96,7 +43,7 @@ fn streams_of_all_kinds_are_decoded_and_shaped() {
             assert_eq!(decoded_here(&output).len(), expected.len(), "{label}");
             // One that cuts and one that writes anew.
             if matches!(method, Method::Memoryless | Method::Auto) {
-                let Some((samples, said)) = decoded_there(&output) else { return };
+                let Some((samples, said)) = decoded_by_ffmpeg(&output) else { return };
                 assert_eq!(samples.len(), expected.len(), "{label}");
                 assert_eq!(said.lines().count(), said_of_input.lines().count(), "{label}: {said}");
             }
