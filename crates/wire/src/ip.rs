@@ -1,7 +1,7 @@
 //! IP, UDP and TCP headers: what an emulated network looks at, and what a capture shows.
 
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use seaway_units::Ecn;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
