@@ -158,12 +158,12 @@ impl<P> Stepwise<P> {
         }
     }
 
-    /// What happens inside is done as of its own instant, however late: where it is certain that and when the packet
-    /// in service will arrive, the host is wanted no sooner.
-    fn host_wanted_at(&self, at: Timestamp, event: Event) -> Timestamp {
+    /// What happens inside is done as of its own instant, however late: where every packet that leaves the server
+    /// arrives, and a constant delay later, the host is wanted no sooner than what leaves then could arrive.
+    fn host_wanted_at(&self, at: Timestamp) -> Timestamp {
         let is_lossless = !matches!(self.loss, Some((_, LossPlace::Exit)));
         match self.pipe.constant_delay() {
-            Some(delay) if event == Event::ServiceEnds && is_lossless => at + delay,
+            Some(delay) if is_lossless => at + delay,
             _ => at,
         }
     }
@@ -278,7 +278,7 @@ impl<P> Stepwise<P> {
         let is_idle = self.server.packet().is_none() && self.waiting().0 == 0;
         // An idle link takes its changes of rate and its opportunities when the next packet comes.
         let event = if is_idle { None } else { self.next_event() };
-        earlier(event.map(|(at, event)| self.host_wanted_at(at, event)), self.pipe.next_arrival())
+        earlier(event.map(|(at, _)| self.host_wanted_at(at)), self.pipe.next_arrival())
     }
 
     pub(crate) fn poll_dropped(&mut self) -> Option<Dropped<P>> {
