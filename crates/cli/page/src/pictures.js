@@ -1,6 +1,8 @@
 // Both pictures by WebRTC: one connection, a track each, no trickle.
 
 const RETRY_MS = 1000;
+const GATHER_WITHIN_MS = 3000;
+const CONNECT_WITHIN_MS = 12000;
 
 export async function watch(elements, onState) {
   for (;;) {
@@ -38,18 +40,22 @@ async function once(elements, onState) {
   }
 }
 
+// What has been gathered by then is enough: the server is near.
 function gathered(peer) {
   if (peer.iceGatheringState === "complete") return Promise.resolve();
   return new Promise((resolve) => {
     peer.addEventListener("icegatheringstatechange", () => peer.iceGatheringState === "complete" && resolve());
+    setTimeout(resolve, GATHER_WITHIN_MS);
   });
 }
 
+// Also over where it never began: the server forgets who does not connect in time.
 function ended(peer, onState) {
   return new Promise((resolve) => {
     peer.addEventListener("connectionstatechange", () => {
       onState(peer.connectionState === "connected" ? "" : `pictures: ${peer.connectionState}`);
       if (["failed", "closed", "disconnected"].includes(peer.connectionState)) resolve();
     });
+    setTimeout(() => peer.connectionState !== "connected" && resolve(), CONNECT_WITHIN_MS);
   });
 }

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
 const [url, folder] = process.argv.slice(2);
-const PATIENCE_MS = 45_000;
+const PATIENCE_MS = 60_000;
 const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync",
