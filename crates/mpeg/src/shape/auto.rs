@@ -3,47 +3,56 @@
 
 use super::budget::Account;
 use super::config::{Config, Target};
-use super::curve::{BINS, bin_of, slope_of};
 use super::importance;
 use super::parallel;
-use super::recode::Recoder;
 use super::shaper::leave_alone;
 use super::truncation::allow_window;
 use super::work::Work;
 
 /// How close to the budget a window must come, as a share of it; the rest is carried over.
-const TOLERANCE: f64 = 0.04;
-/// The same where nothing follows to carry it to.
-const LAST_TOLERANCE: f64 = 0.0004;
+const TOLERANCE: f64 = 0.05;
+/// How close a sample of it must come before all is recoded.
+const SAMPLE_TOLERANCE: f64 = 0.03;
+/// How close it must come where nothing follows to carry the rest to.
+const LAST_TOLERANCE: f64 = 0.0002;
 /// So much above its budget a window has reached its floor.
 const FLOOR_EXCESS: f64 = 0.1;
-/// How often the last window is written, at most, to come that close.
-const LAST_ATTEMPTS: usize = 4;
 /// Rounds of adjusting lambda, at most.
-const ROUNDS: usize = 8;
-/// One macroblock in so many is looked at for the slopes.
-const SAMPLING: usize = 8;
+const ROUNDS: usize = 12;
+/// One macroblock in so many is a sample, at most ...
+const SAMPLING: usize = 16;
+/// ... and so many of a window at least.
+const SAMPLE: usize = 1200;
 
 /// Above this share of the input coarser scales do not pay: dropping and lowering levels do as well.
-const REQUANTISES_BELOW: f64 = 0.75;
-
+const REQUANTISES_BELOW: f64 = 0.65;
 /// How much more than the aim the coarser scales must leave while nothing is dropped.
 const ROOM: f64 = 0.05;
 /// With this nothing is dropped.
-const LEAST_LAMBDA: f32 = 1e-2;
+const LEAST_LAMBDA: f64 = 1e-2;
+/// Beyond this nothing is worth a bit.
+const HIGHEST_LAMBDA: f64 = 1e7;
+/// Where the search begins in a stream, and where it goes on at most.
+const FIRST_LAMBDA: f64 = 30.0;
+const LARGEST_LAMBDA: f64 = 1e4;
+/// By what share of the aim bits fall where lambda grows by a factor of e: at first, and at least and at most.
+const FIRST_FALL: f64 = 0.25;
+const FALLS: (f64, f64) = (1e-3, 2.0);
+
+/// What the last reference picture of a window passes on to the next window.
+const BEYOND: f32 = 1.0;
 
 /// What `auto` remembers from window to window.
 #[derive(Debug)]
 pub(super) struct Auto {
-    /// Bits saved at a lambda, as a share of those of the codes whose slope lies below it.
-    yield_of_slopes: f64,
-    /// The lambda of the window before; 0 at first.
     lambda: f64,
+    /// By what share of the aim bits fell where lambda grew by a factor of e.
+    fall: f64,
 }
 
 impl Auto {
     pub(super) fn new() -> Self {
-        Self { yield_of_slopes: 1.0, lambda: 0.0 }
+        Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL }
     }
 
     /// Shapes a window of pictures. `ends` says that the stream ends with it.
@@ -65,7 +74,7 @@ impl Auto {
             });
         } else {
             importance::weigh(works, if ends { 0.0 } else { BEYOND });
-            self.fit(config, works, budget, ends);
+            self.fit(config, works, budget.max(1.0), ends);
         }
         let spent = works.iter().map(|work| work.writer.bit_length() as u64).sum();
         account.settle(allowed, spent);
@@ -73,134 +82,87 @@ impl Auto {
 
     /// Meets the budget, and writes the pictures.
     fn fit(&mut self, config: &Config, works: &mut [Work], budget: f64, ends: bool) {
-        let slopes = Slopes::of(works);
-        let mut aim = budget;
-        let mut written = 0.0;
+        let macroblocks: usize = works.iter().map(|work| work.picture.macroblocks.len()).sum();
+        let sampling = (macroblocks / SAMPLE).clamp(1, SAMPLING);
+        let threads = config.threads;
+        let mut sample = |works: &mut [Work], lambda: f64| {
+            parallel::for_each(threads, works, |work| work.recode(lambda as f32, sampling));
+            works.iter().map(|work| work.expected_bits(sampling)).sum()
+        };
+        let mut written = |works: &mut [Work], lambda: f64| {
+            parallel::for_each(threads, works, |work| {
+                work.recode(lambda as f32, 1);
+                work.write_recoded();
+            });
+            works.iter().map(|work| work.writer.bit_length() as f64).sum()
+        };
+        self.stretch(config, works, budget, &mut sample);
+        self.search(works, budget, SAMPLE_TOLERANCE, &mut sample);
         let tolerance = if ends { LAST_TOLERANCE } else { TOLERANCE };
-        self.choose_scales(config, works, &slopes, aim);
-        for _ in 0..if ends { LAST_ATTEMPTS } else { 1 } {
-            let expected = self.search(config, works, &slopes, aim, tolerance);
-            parallel::for_each(config.threads, works, Work::write_recoded);
-            written = works.iter().map(|work| work.writer.bit_length() as f64).sum();
-            if ((written - budget) / budget).abs() < LAST_TOLERANCE {
-                break;
-            }
-            aim = budget - (written - expected);
-        }
-        let at_floor = written > budget * (1.0 + FLOOR_EXCESS);
+        let bits = self.search(works, budget, tolerance, &mut written);
+        let at_floor = bits > budget * (1.0 + FLOOR_EXCESS);
         works.iter_mut().for_each(|work| work.report.at_floor = at_floor);
     }
 
-    /// Tries coarser scales, where much is to be saved. The lambda of the window before tells what they are worth;
-    /// at the very first it must be found.
-    fn choose_scales(&mut self, config: &Config, works: &mut [Work], slopes: &Slopes, aim: f64) {
+    /// Tries coarser scales, where much is to be saved. The lambda of the window before tells what they are worth; at
+    /// the very first it must be found.
+    fn stretch(
+        &mut self,
+        config: &Config,
+        works: &mut [Work],
+        aim: f64,
+        sample: &mut impl FnMut(&mut [Work], f64) -> f64,
+    ) {
         let whole: f64 = works.iter().map(|work| work.bits_in() as f64).sum();
         if aim >= whole * REQUANTISES_BELOW {
             return;
         }
-        if self.lambda == 0.0 {
-            self.search(config, works, slopes, aim, TOLERANCE);
+        if self.lambda == FIRST_LAMBDA {
+            self.search(works, aim, SAMPLE_TOLERANCE, sample);
         }
         parallel::for_each(config.threads, works, |work| work.choose_factor(self.lambda as f32));
         // They must leave room for the aim: what they save cannot be had back.
-        parallel::for_each(config.threads, works, |work| work.recode(LEAST_LAMBDA));
-        let least: f64 = works.iter().map(Work::expected_bits).sum();
-        if least < aim * (1.0 + ROOM) {
+        if sample(works, LEAST_LAMBDA) < aim * (1.0 + ROOM) {
             works.iter_mut().for_each(|work| work.factor = 1.0);
         }
     }
 
-    /// Finds the lambda with which the pictures are expected to take `aim` bits; returns what they are expected
-    /// to take with the lambda found.
+    /// Finds the lambda with which the pictures take `aim` bits, nearly; returns what they take with the lambda
+    /// tried last, by `take`. Bits fall by about as much wherever lambda grows by one factor.
     fn search(
         &mut self,
-        config: &Config,
         works: &mut [Work],
-        slopes: &Slopes,
         aim: f64,
         tolerance: f64,
+        take: &mut impl FnMut(&mut [Work], f64) -> f64,
     ) -> f64 {
-        let whole: f64 = works.iter().map(|work| work.bits_in() as f64).sum();
-        let (mut low, mut high) = (0.0, HIGHEST_LAMBDA);
-        let mut bits = whole;
-        for _ in 0..ROUNDS {
-            let guess = slopes.lambda((whole - aim) / self.yield_of_slopes);
-            let lambda = if guess > low && guess < high { guess } else { between(low, high) };
-            parallel::for_each(config.threads, works, |work| work.recode(lambda as f32));
-            self.lambda = lambda;
-            bits = works.iter().map(Work::expected_bits).sum();
-            self.yield_of_slopes = ((whole - bits) / slopes.bits_below(lambda).max(1.0)).clamp(0.1, 10.0);
-            if ((bits - aim) / aim).abs() < tolerance || lambda >= HIGHEST_LAMBDA {
+        let (mut low, mut high) = (0.0, HIGHEST_LAMBDA * 2.0);
+        self.lambda = self.lambda.min(LARGEST_LAMBDA);
+        let mut before: Option<(f64, f64)> = None;
+        let mut excess = 0.0f64;
+        for round in 0..ROUNDS {
+            let logarithm = libm::log(self.lambda);
+            excess = take(works, self.lambda) / aim - 1.0;
+            if let Some((lambda, other)) = before.filter(|&(lambda, _)| lambda != logarithm) {
+                self.fall = ((other - excess) / (logarithm - lambda)).clamp(FALLS.0, FALLS.1);
+            }
+            let at_floor = excess > 0.0 && self.lambda >= HIGHEST_LAMBDA;
+            if excess.abs() < tolerance || at_floor || round + 1 == ROUNDS {
                 break;
             }
-            if bits > aim {
-                low = lambda;
-            } else {
-                high = lambda;
-            }
+            before = Some((logarithm, excess));
+            *(if excess > 0.0 { &mut low } else { &mut high }) = self.lambda;
+            let next = libm::exp(logarithm + (excess / self.fall).clamp(-LONGEST_STEP, LONGEST_STEP));
+            let next = next.clamp(LEAST_LAMBDA / 10.0, HIGHEST_LAMBDA);
+            self.lambda = if next > low && next <= high { next } else { between(low, high) };
         }
-        bits
+        (1.0 + excess) * aim
     }
 }
 
-/// Beyond this nothing is worth a bit.
-const HIGHEST_LAMBDA: f64 = 1e7;
-/// What the last reference picture of a window passes on to the next window.
-const BEYOND: f32 = 1.0;
+/// Lambda changes by this power of e at once, at most.
+const LONGEST_STEP: f64 = 2.0;
 
 fn between(low: f64, high: f64) -> f64 {
-    (low.max(1e-3) * high).sqrt()
-}
-
-/// Bits of codes by the slope at which they pay, over a window.
-struct Slopes {
-    /// Bits in all bins below.
-    below: Vec<f64>,
-}
-
-impl Slopes {
-    fn of(works: &[Work]) -> Self {
-        let mut bits = vec![0u64; BINS];
-        for work in works.iter().filter(|work| work.is_shapeable()) {
-            let Some(context) = &work.context else { continue };
-            let recoder = Recoder::new(context);
-            for (macroblock, &importance) in
-                work.picture.macroblocks.iter().zip(&work.importance).step_by(SAMPLING)
-            {
-                for block in work.picture.blocks_of(macroblock) {
-                    let codes = work.picture.codes_of(block);
-                    for (code, energy) in codes.iter().zip(recoder.energies(macroblock, block, codes)) {
-                        let length = f32::from(code.bits());
-                        bits[usize::from(bin_of(energy * importance / length))] += u64::from(code.bits());
-                    }
-                }
-            }
-        }
-        let mut sum = 0.0;
-        let mut below = Vec::with_capacity(BINS + 1);
-        for bits in bits {
-            below.push(sum);
-            sum += bits as f64 * SAMPLING as f64;
-        }
-        below.push(sum);
-        Self { below }
-    }
-
-    /// The lambda below which codes of so many bits lie.
-    fn lambda(&self, bits: f64) -> f64 {
-        let bin = self.below.partition_point(|&below| below < bits).saturating_sub(1);
-        if bin + 1 >= BINS {
-            return HIGHEST_LAMBDA;
-        }
-        let inside = (bits - self.below[bin]) / (self.below[bin + 1] - self.below[bin]).max(1.0);
-        slope_of(bin) + inside.clamp(0.0, 1.0) * (slope_of(bin + 1) - slope_of(bin))
-    }
-
-    /// Bits of the codes below a lambda.
-    fn bits_below(&self, lambda: f64) -> f64 {
-        let bin = usize::from(bin_of(lambda as f32));
-        let width = slope_of(bin + 1) - slope_of(bin);
-        let inside = if width > 0.0 { ((lambda - slope_of(bin)) / width).clamp(0.0, 1.0) } else { 0.0 };
-        self.below[bin] + inside * (self.below[bin + 1] - self.below[bin])
-    }
+    (low.max(LEAST_LAMBDA / 10.0) * high).sqrt()
 }

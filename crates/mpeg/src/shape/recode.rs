@@ -3,7 +3,7 @@
 //! run-level tables.
 
 use crate::header::PictureContext;
-use crate::picture::{Block, Code, Macroblock, Picture, bits_of_first};
+use crate::picture::{Code, Macroblock, Picture, bits_of_first};
 use crate::vlc::{Coefficients, TABLE_ONE, TABLE_ZERO};
 use crate::write::rewrite::{Codes, Content};
 use std::sync::LazyLock;
@@ -13,42 +13,62 @@ const BLOCK_OVERHEAD: f32 = 1.0;
 
 /// Lengths of codes by run and magnitude, escapes included.
 struct Lengths {
-    bits: [f32; 64 * 64],
+    bits: [u8; Lengths::ROW * (Lengths::FIRST as usize + 1)],
 }
 
 static ZERO: LazyLock<Lengths> = LazyLock::new(|| Lengths::new(&TABLE_ZERO));
 static ONE: LazyLock<Lengths> = LazyLock::new(|| Lengths::new(&TABLE_ONE));
 
 impl Lengths {
+    /// Magnitudes that are told apart: larger ones are escapes.
+    const ROW: usize = 64;
+    /// The row of a code at the start of a non-intra block, where `1s` is (0, 1).
+    const FIRST: i32 = 64;
     /// MPEG-1's escapes are 20 or 28 bits; 24 serves both.
-    const ESCAPE: f32 = 24.0;
+    const ESCAPE: u8 = 24;
+    /// There is no code for a level of 0.
+    const NONE: u8 = u8::MAX;
 
     fn new(table: &Coefficients) -> Self {
-        let length = |index: usize| match table.length(index as u32 / 64, index as u32 % 64) {
-            0 => Self::ESCAPE,
-            bits => bits as f32,
+        let length = |index: usize| {
+            let (run, magnitude) = (index / Self::ROW, index % Self::ROW);
+            let first = run == Self::FIRST as usize;
+            match (magnitude, table.length(if first { 0 } else { run as u32 }, magnitude as u32)) {
+                (0, _) => Self::NONE,
+                (1, _) if first => 2,
+                (_, 0) => Self::ESCAPE,
+                (_, bits) => bits as u8,
+            }
         };
         Self { bits: std::array::from_fn(length) }
     }
 
+    /// The lengths of a code at a position behind another; one below that by magnitude lower by one.
     #[inline]
-    fn of(&self, run: i32, magnitude: i32) -> f32 {
-        self.bits[((run as usize & 63) << 6) | (magnitude as usize).min(63)]
+    fn row(position: i32, before: i32) -> usize {
+        // Only a non-intra block has a code at 0, and it is the first.
+        let run = if position == 0 { Self::FIRST } else { (position - before - 1) & 63 };
+        run as usize * Self::ROW
+    }
+
+    #[inline]
+    fn of(&self, row: usize, magnitude: u8) -> u8 {
+        self.bits[row + usize::from(magnitude & 63)]
     }
 }
 
 /// What was chosen for a block.
 #[derive(Debug, Clone, Copy)]
-struct Choice {
-    /// First of its codes in [`Recoded::codes`]; unused where the block keeps codes of the input.
-    first: u32,
-    /// At most so many; all there are where the block keeps what it has.
-    count: u8,
-    is_new: bool,
+enum Choice {
+    /// Codes that stay and those of them that are lowered by one, by bit.
+    Edited { kept: u64, lowered: u64 },
+    /// So many codes, from this one of [`Recoded::codes`] on.
+    New { first: u32, count: u8 },
 }
 
 impl Choice {
-    const ALL: Self = Self { first: 0, count: u8::MAX, is_new: false };
+    const ALL: Self = Self::Edited { kept: u64::MAX, lowered: 0 };
+    const NONE: Self = Self::Edited { kept: 0, lowered: 0 };
 }
 
 /// New content of a picture.
@@ -69,11 +89,11 @@ pub(crate) struct Recoded {
 
 impl Content for Recoded {
     fn codes(&self, block: usize) -> Codes<'_> {
-        let Choice { first, count, is_new } = self.choices[block];
-        if is_new {
-            Codes::New(&self.codes[first as usize..first as usize + usize::from(count)])
-        } else {
-            Codes::First(usize::from(count))
+        match self.choices[block] {
+            Choice::Edited { kept, lowered } => Codes::Edited { kept, lowered },
+            Choice::New { first, count } => {
+                Codes::New(&self.codes[first as usize..first as usize + usize::from(count)])
+            }
         }
     }
 
@@ -90,7 +110,7 @@ impl Recoded {
     /// Begins anew, for so many blocks.
     pub(crate) fn clear(&mut self, blocks: usize) {
         self.codes.clear();
-        self.choices.clear();
+        // Each block's is written before it is read.
         self.choices.resize(blocks, Choice::ALL);
         self.quantisers.clear();
         self.unchanged.clear();
@@ -99,16 +119,10 @@ impl Recoded {
         self.lost = [0; 2];
     }
 
-    /// A block keeps its first `count` codes, and loses so many.
-    fn keep(&mut self, block: usize, count: usize, lost: usize) {
-        self.choices[block] = Choice { first: 0, count: count as u8, is_new: false };
-        self.lost[0] += lost as u64;
-    }
-
     /// A block loses all its codes, and `energy` with them.
     fn drop_block(&mut self, block: usize, codes: usize, energy: f32, bits: f32) {
         self.saved_bits += f64::from(bits);
-        self.choices[block] = Choice { first: 0, count: 0, is_new: false };
+        self.choices[block] = Choice::NONE;
         self.lost[0] += codes as u64;
         self.lost[1] += 1;
         self.distortion += f64::from(energy);
@@ -128,13 +142,17 @@ impl Recoded {
         self.quantisers.push(quantiser);
         let mut unchanged = quantiser == macroblock.quantiser;
         if unchanged && recoder.every_code_pays(macroblock, lambda) {
+            self.choices[macroblock.block_range()].fill(Choice::ALL);
             return self.unchanged.push(true);
         }
-        let terms = [false, true].map(|chroma| recoder.terms(macroblock, chroma, quantiser, lambda));
-        for index in macroblock.block_range() {
-            let block = &picture.blocks[index];
-            let terms = &terms[usize::from(block.is_chroma())];
-            unchanged &= path.choose(self, index, picture.codes_of(block), terms);
+        let blocks = macroblock.block_range();
+        let luma_end = blocks.start + usize::from(macroblock.luma_blocks);
+        for (chroma, blocks) in [(false, blocks.start..luma_end), (true, luma_end..blocks.end)] {
+            let terms = recoder.terms(macroblock, chroma, quantiser, lambda);
+            for index in blocks {
+                let codes = picture.codes_of(&picture.blocks[index]);
+                unchanged &= path.choose(self, index, codes, &terms);
+            }
         }
         self.unchanged.push(unchanged);
     }
@@ -151,30 +169,68 @@ pub(crate) struct Recoder {
     smallest: [f32; 2],
 }
 
-/// A way to a code.
-struct Step {
-    cost: f32,
-    before: u8,
-    level: i32,
-    bits: f32,
-}
-
-/// The states of the shortest path: one a code, and the start.
+/// What the codes of a block may become.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
-    /// What each code gains, in bits.
+    /// What each code gains with the higher of its two levels, in bits.
     gain: [f32; 64],
-    cost: [f32; 65],
-    /// Bits on the way to a state, from the start of the search.
-    bits: [f32; 65],
-    /// Whether all codes on the way to a state stay as they are.
-    plain: [bool; 65],
-    position: [i8; 65],
-    level: [i16; 65],
-    before: [u8; 65],
-    /// States that may still be continued from, their cost falling.
-    open: [u8; 65],
-    open_count: usize,
+    /// How much less with the lower one.
+    loss: [f32; 64],
+    /// The higher level; above 63 all are one.
+    level: [u8; 64],
+}
+
+/// A way through the codes of a block.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    cost: Cost,
+    /// The position of the code kept last.
+    position: i32,
+    kept: u64,
+    lowered: u64,
+}
+
+/// Bits less gains since the start of the search, and below them the bits alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Cost(i64);
+
+impl Cost {
+    const NOTHING: Self = Self(0);
+    /// More than any way costs; what is added to it changes little.
+    const NO_WAY: Self = Self(1 << 60);
+    const BITS: u32 = 16;
+    /// A bit that is paid, in steps of a cost.
+    const ONE: f32 = 256.0;
+    /// A gain that outweighs a whole block; what is above makes no difference.
+    const MOST: f32 = 1e6;
+
+    #[inline(always)]
+    fn length(bits: u8) -> Self {
+        Self(i64::from(bits) * ((Self::ONE as i64) << Self::BITS | 1))
+    }
+
+    #[inline(always)]
+    fn loss(bits: f32) -> Self {
+        Self(((bits.min(Self::MOST) * Self::ONE) as i32 as i64) << Self::BITS)
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+
+    #[inline(always)]
+    fn minus(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+
+    fn value(self) -> f32 {
+        (self.0 >> Self::BITS) as f32 / Self::ONE
+    }
+
+    fn bits(self) -> f32 {
+        f32::from(self.0 as u16)
+    }
 }
 
 impl Recoder {
@@ -199,24 +255,6 @@ impl Recoder {
             scales: context.quantiser_scales().map(f32::from),
             intra_vlc_format: context.coding.intra_vlc_format,
         }
-    }
-
-    /// Squared reconstruction value of each code, for a first guess at slopes.
-    #[inline]
-    pub(crate) fn energies<'a>(
-        &'a self,
-        macroblock: &Macroblock,
-        block: &Block,
-        codes: &'a [Code],
-    ) -> impl Iterator<Item = f32> + 'a {
-        let intra = macroblock.is_intra();
-        let weights = &self.weights[usize::from(!intra) + 2 * usize::from(block.is_chroma())];
-        let offset = i32::from(!intra);
-        let scale = self.scales[usize::from(macroblock.quantiser)];
-        codes.iter().map(move |code| {
-            let value = (2 * i32::from(code.level()).abs() + offset) as f32 * scale;
-            value * value * weights[usize::from(code.position() & 63)]
-        })
     }
 
     /// True where the least code gains more than the longest costs, dropped or lowered.
@@ -269,12 +307,8 @@ struct Terms<'a> {
 struct Sight {
     /// Codes before this one stay as they are.
     first: usize,
-    /// Codes from this one on stay as they are, too, ...
+    /// Codes from this one on stay as they are, too.
     last: usize,
-    /// ... but those from this one on go.
-    end: usize,
-    /// What all that stays for certain gains beyond its bits.
-    worth: f32,
     /// The gains of all codes.
     total: f32,
     /// Bits of all codes.
@@ -288,12 +322,15 @@ struct Sight {
 const LOWERING_SAVES: f32 = 0.5;
 /// No code is longer but those of MPEG-1's largest levels.
 const LONGEST: f32 = 24.0;
-/// A code that shortens the run behind it saves hardly more; one that costs more beyond its gain is given up.
-const RUN_SAVES: f32 = 3.0;
-/// No code that stands last is shorter.
-const SHORTEST: f32 = 3.0;
 
 impl Terms<'_> {
+    /// What a code costs whose run begins behind a position.
+    #[inline]
+    fn bits_behind(&self, before: i32, code: Code) -> u8 {
+        let magnitude = i32::from(code.level()).abs().min(63) as u8;
+        self.lengths.of(Lengths::row(i32::from(code.position()), before), magnitude)
+    }
+
     fn offset(&self) -> f32 {
         if self.intra { 0.0 } else { 1.0 }
     }
@@ -303,68 +340,70 @@ impl Terms<'_> {
         if self.intra { 0.0 } else { self.end_bits + BLOCK_OVERHEAD }
     }
 
-    /// Finds what is certain. Leaving codes out saves their own bits at most, for longer runs cost no less.
+    /// Finds what is certain at the same scale. Leaving codes out saves their own bits at most, for longer runs cost
+    /// no less.
     #[inline]
     fn look(&self, codes: &[Code], path: &mut Path) -> Sight {
         let scale = self.scale;
-        let offset = self.offset();
+        let offset = i32::from(!self.intra);
+        // What a code gains over being dropped or, above level 1, over what lowering saves at most. Lowering errs by one
+        // step, which is two half levels.
+        let (alone, above) = ((2.0 + offset as f32).powi(2), 4.0 / LOWERING_SAVES);
+        let needed = [alone, alone, above, above];
         let mut total = 0.0;
         // Codes of which nothing is certain; gathered without a branch, for none could be foreseen.
         let mut open = 0u64;
         for (i, code) in codes.iter().take(64).enumerate() {
             let weight = self.weights[usize::from(code.position() & 63)] * scale;
-            let magnitude = f32::from(code.level()).abs();
-            let doubled = 2.0 * magnitude + offset;
+            let magnitude = i32::from(code.level()).abs();
+            let doubled = (2 * magnitude + offset) as f32;
             let bits = f32::from(code.bits());
             let gain = doubled * doubled * weight;
             path.gain[i] = gain;
+            path.loss[i] = 4.0 * weight;
+            path.level[i] = magnitude.min(63) as u8;
             total += gain;
-            // Lowering a level errs by one step, which is two half levels.
-            let stays = (gain >= bits) & ((magnitude < 2.0) | (4.0 * weight >= bits * LOWERING_SAVES));
+            let stays = needed[magnitude.min(3) as usize] * weight >= bits;
             open |= u64::from(!stays) << i;
         }
-        let count = codes.len();
-        let all_bits = bits_of_first(codes, count) as f32;
-        let mut sight = Sight { first: 0, last: count, end: count, worth: 0.0, total, bits: all_bits, open };
-        if !self.same_scale {
-            sight.open = u64::MAX;
-            return sight;
-        }
-        sight.first = (open.trailing_zeros() as usize).min(count);
-        sight.last = if open == 0 { count } else { 64 - open.leading_zeros() as usize };
-        let searched = sight.first..sight.last.max(sight.first);
-        let bits = bits_of_first(codes, searched.end) - bits_of_first(codes, searched.start);
-        sight.worth = total - all_bits + bits as f32 - path.gain[searched].iter().sum::<f32>();
-        if sight.last == count {
-            while sight.end > sight.first && path.gain[sight.end - 1] < SHORTEST {
-                sight.end -= 1;
-            }
-            sight.last = sight.end;
-        }
-        sight
+        let bits = bits_of_first(codes, codes.len()) as f32;
+        let first = (open.trailing_zeros() as usize).min(codes.len());
+        let last = (64 - open.leading_zeros() as usize).max(first);
+        Sight { first, last, total, bits, open }
     }
 
-    /// Length of a code; `1s` may open a non-intra block.
+    /// The same with another scale, where nothing is certain: the nearest level of the new scale, and the one below it.
     #[inline]
-    fn length(&self, position: u8, run: i32, level: i32) -> f32 {
-        let short = !self.intra && position == 0 && level == 1;
-        if short { 2.0 } else { self.lengths.of(run, level) }
+    fn look_anew(&self, codes: &[Code], path: &mut Path) -> Sight {
+        let offset = self.offset();
+        let mut total = 0.0;
+        for (i, code) in codes.iter().take(64).enumerate() {
+            let weight = self.weights[usize::from(code.position() & 63)] / self.lambda;
+            let value = (2.0 * f32::from(code.level()).abs() + offset) * self.from;
+            let nearest = (((value / self.to - offset) * 0.5 + 0.5) as i32).max(1);
+            let error = value - (2.0 * nearest as f32 + offset) * self.to;
+            let below = error + 2.0 * self.to;
+            let energy = value * value * weight;
+            path.gain[i] = energy - error * error * weight;
+            // There is none below 1, however near it were.
+            path.loss[i] = ((below * below - error * error) * weight).max(0.0);
+            path.level[i] = nearest.min(63) as u8;
+            total += energy;
+        }
+        let bits = bits_of_first(codes, codes.len()) as f32;
+        Sight { first: 0, last: codes.len(), total, bits, open: u64::MAX }
+    }
+
+    /// The nearest level of the new scale.
+    fn level(&self, code: Code) -> i32 {
+        let value = (2.0 * f32::from(code.level()).abs() + self.offset()) * self.from;
+        (((value / self.to - self.offset()) * 0.5 + 0.5) as i32).max(1)
     }
 }
 
 impl Default for Path {
     fn default() -> Self {
-        Self {
-            gain: [0.0; 64],
-            cost: [0.0; 65],
-            bits: [0.0; 65],
-            plain: [false; 65],
-            position: [0; 65],
-            level: [0; 65],
-            before: [0; 65],
-            open: [0; 65],
-            open_count: 0,
-        }
+        Self { gain: [0.0; 64], loss: [0.0; 64], level: [0; 64] }
     }
 }
 
@@ -372,168 +411,116 @@ impl Path {
     /// Chooses for one block; true where all codes stay.
     #[inline]
     fn choose(&mut self, out: &mut Recoded, block: usize, codes: &[Code], terms: &Terms<'_>) -> bool {
+        if !terms.same_scale {
+            let sight = terms.look_anew(codes, self);
+            return finish(out, block, codes, terms, &sight, self.walk(codes, terms, &sight));
+        }
         let sight = terms.look(codes, self);
-        if terms.same_scale && sight.first == codes.len() && sight.worth >= terms.block_bits() {
+        if sight.open == 0 && sight.total >= sight.bits + terms.block_bits() {
+            out.choices[block] = Choice::ALL;
             return true;
         }
-        self.walk(codes, terms, &sight);
-        self.finish(out, block, codes, terms, &sight)
+        finish(out, block, codes, terms, &sight, self.walk(codes, terms, &sight))
     }
 
-    /// Walks through the codes of which nothing is certain, and the one behind them.
+    /// Walks through the codes of which nothing is certain. Returns the best way that keeps the last of them, and the
+    /// best that does not, and what all of them gain.
     #[inline]
-    fn walk(&mut self, codes: &[Code], terms: &Terms<'_>, sight: &Sight) {
-        let before = sight.first.checked_sub(1);
-        let start = before.map_or(if terms.intra { 0 } else { -1 }, |before| codes[before].position() as i8);
-        self.position[sight.first] = start;
-        self.cost[sight.first] = 0.0;
-        self.bits[sight.first] = 0.0;
-        self.plain[sight.first] = true;
-        self.open[0] = sight.first as u8;
-        self.open_count = 1;
-        let offset = terms.offset();
-        for (i, code) in codes.iter().enumerate().take(sight.last).skip(sight.first) {
-            let magnitude = i32::from(code.level()).abs();
-            let mut best = Step { cost: f32::INFINITY, before: 0, level: 0, bits: 0.0 };
-            if sight.open >> i & 1 == 0 {
-                // It stays as it is, so that all goes on from here.
-                self.offer(&mut best, code.position(), magnitude, self.gain[i], terms);
-                self.open_state(i, code, &best, true);
-                self.open[0] = i as u8 + 1;
-                self.open_count = 1;
-                continue;
-            }
-            if terms.same_scale {
-                self.offer(&mut best, code.position(), magnitude, self.gain[i], terms);
-                if magnitude > 1 {
-                    let step = terms.scale * 4.0;
-                    let loss = step * terms.weights[usize::from(code.position() & 63)];
-                    self.offer(&mut best, code.position(), magnitude - 1, self.gain[i] - loss, terms);
-                }
-            } else {
-                // The nearest level of the new scale, and the one below it.
-                let value = (2.0 * magnitude as f32 + offset) * terms.from;
-                let nearest = (((value / terms.to - offset) * 0.5 + 0.5) as i32).max(1);
-                let weight = terms.weights[usize::from(code.position() & 63)] / terms.lambda;
-                for level in (nearest - 1).max(1)..=nearest {
-                    let error = value - (2.0 * level as f32 + offset) * terms.to;
-                    self.offer(
-                        &mut best,
-                        code.position(),
-                        level,
-                        self.gain[i] - error * error * weight,
-                        terms,
-                    );
-                }
-            }
-            if best.cost <= self.cost[usize::from(self.open[0])] + RUN_SAVES {
-                self.open_state(i, code, &best, best.level == magnitude);
-            }
+    fn walk(&self, codes: &[Code], terms: &Terms<'_>, sight: &Sight) -> ([Way; 2], f32) {
+        let before = sight.first.checked_sub(1).map(|before| i32::from(codes[before].position()));
+        let position = before.unwrap_or(if terms.intra { 0 } else { -1 });
+        let kept = (1u64 << sight.first).wrapping_sub(1);
+        let mut here = Way { cost: Cost::NOTHING, position, kept, lowered: 0 };
+        let mut passed = Way { cost: Cost::NO_WAY, ..here };
+        let mut gains = 0.0;
+        for (i, code) in codes.iter().enumerate().take(sight.last.min(64)).skip(sight.first) {
+            let position = i32::from(code.position());
+            gains += self.gain[i];
+            let kept = self.step(i, position, here, terms);
+            let skipped = self.step(i, position, passed, terms);
+            // Longer runs cost no less: of those that pass this code over only the cheapest can be the better start.
+            passed = here.or_if(passed.cost < here.cost, passed);
+            passed.cost = if sight.open >> i & 1 == 0 { Cost::NO_WAY } else { passed.cost };
+            here = Way { position, ..kept.or_if(skipped.cost < kept.cost, skipped) };
         }
+        ([here, passed], gains)
     }
 
-    /// Tries a level: the cheapest way to it replaces `best` where it is cheaper.
-    #[inline]
-    fn offer(&self, best: &mut Step, position: u8, level: i32, gain: f32, terms: &Terms<'_>) {
-        for &state in &self.open[..self.open_count] {
-            let run = i32::from(position) - i32::from(self.position[usize::from(state)]) - 1;
-            let bits = terms.length(position, run, level);
-            let cost = self.cost[usize::from(state)] + bits - gain;
-            if cost < best.cost {
-                *best = Step { cost, before: state, level, bits };
-            }
+    /// Keeps a code with the better of its levels.
+    #[inline(always)]
+    fn step(&self, i: usize, position: i32, way: Way, terms: &Terms<'_>) -> Way {
+        let row = Lengths::row(position, way.position);
+        let high = Cost::length(terms.lengths.of(row, self.level[i]));
+        let low = Cost::length(terms.lengths.of(row, self.level[i] - 1)).plus(Cost::loss(self.loss[i]));
+        Way {
+            cost: way.cost.plus(high.min(low)).minus(Cost::loss(self.gain[i])),
+            position,
+            kept: way.kept | 1 << i,
+            lowered: way.lowered | u64::from(low < high) << i,
         }
     }
+}
 
-    /// Enters the state behind code `i`.
-    #[inline]
-    fn open_state(&mut self, i: usize, code: &Code, step: &Step, same_level: bool) {
-        let (state, before) = (i + 1, usize::from(step.before));
-        self.cost[state] = step.cost;
-        self.bits[state] = self.bits[before] + step.bits;
-        self.plain[state] = self.plain[before] & (before == i) & same_level;
-        self.position[state] = code.position() as i8;
-        self.level[state] = if code.level() < 0 { -step.level } else { step.level } as i16;
-        self.before[state] = step.before;
-        // Longer runs cost no less: a state that is dearer than a later one is never the better start.
-        while self.open_count > 0 && self.cost[usize::from(self.open[self.open_count - 1])] >= step.cost {
-            self.open_count -= 1;
+impl Way {
+    /// The other one where that is so; without a branch, for none could be foreseen.
+    #[inline(always)]
+    fn or_if(self, so: bool, other: Self) -> Self {
+        Self {
+            cost: if so { other.cost } else { self.cost },
+            position: if so { other.position } else { self.position },
+            kept: if so { other.kept } else { self.kept },
+            lowered: if so { other.lowered } else { self.lowered },
         }
-        self.open[self.open_count] = state as u8;
-        self.open_count += 1;
     }
+}
 
-    /// Chooses the last state, and puts down what was chosen; true where all codes stay.
-    #[inline]
-    fn finish(
-        &mut self,
-        out: &mut Recoded,
-        block: usize,
-        codes: &[Code],
-        terms: &Terms<'_>,
-        sight: &Sight,
-    ) -> bool {
-        let rest = &codes[sight.last..sight.end];
-        let mut best = (f32::INFINITY, 0, 0.0);
-        for &state in &self.open[..self.open_count] {
-            // The next code stays, but its run begins here.
-            let bits = rest.first().map_or(0.0, |code| self.bits_behind(state, code, terms));
-            let cost = self.cost[usize::from(state)] + bits;
-            if cost < best.0 {
-                best = (cost, state, bits);
-            }
-        }
-        let (mut cost, state, mut rest_bits) = best;
-        if let Some(code) = rest.first() {
-            cost -= f32::from(code.bits());
-            rest_bits += (bits_of_first(codes, sight.end) - u32::from(code.end())) as f32;
-        }
-        cost -= sight.worth;
-        let block_bits = terms.end_bits + BLOCK_OVERHEAD;
-        let chosen = usize::from(state);
-        let empty = chosen == 0 && rest.is_empty();
-        if !terms.intra && (empty || cost + block_bits >= 0.0) {
-            out.drop_block(block, codes.len(), sight.total * terms.lambda, sight.bits + block_bits);
-            return codes.is_empty();
-        }
-        let bits = bits_of_first(codes, sight.first) as f32 + self.bits[chosen] + rest_bits;
-        out.saved_bits += f64::from(sight.bits - bits);
-        // cost = bits - gain; what was not gained is distortion.
-        out.distortion += f64::from(((sight.total - (bits - cost)) * terms.lambda).max(0.0));
-        let contiguous = rest.is_empty() || chosen == sight.last;
-        if self.plain[chosen] && contiguous && terms.same_scale {
-            let count = chosen + rest.len();
-            out.keep(block, count, codes.len() - count);
-            return count == codes.len();
-        }
-        self.put_down(out, block, codes, sight, state);
-        false
+/// Chooses the better way, and puts down what was chosen; true where all codes stay.
+#[inline]
+fn finish(
+    out: &mut Recoded,
+    block: usize,
+    codes: &[Code],
+    terms: &Terms<'_>,
+    sight: &Sight,
+    (ways, walked): ([Way; 2], f32),
+) -> bool {
+    // The next code stays, but its run begins where the way ends.
+    let next = codes.get(sight.last);
+    let behind = |way: &Way| next.map_or(0, |&code| terms.bits_behind(way.position, code));
+    let (behind, behind_passed) = (behind(&ways[0]), behind(&ways[1]));
+    let passes = ways[1].cost.plus(Cost::length(behind_passed)) < ways[0].cost.plus(Cost::length(behind));
+    let way = ways[0].or_if(passes, ways[1]);
+    let before = bits_of_first(codes, sight.first);
+    let behind = u32::from(if passes { behind_passed } else { behind })
+        + next.map_or(0, |code| bits_of_first(codes, codes.len()) - u32::from(code.end()));
+    let bits = way.cost.bits() + (before + behind) as f32;
+    let outside = if terms.same_scale { sight.total - walked } else { 0.0 };
+    let gains = outside + way.cost.bits() - way.cost.value();
+    let kept = way.kept | bits_below(codes.len()) & !bits_below(sight.last);
+    let block_bits = terms.end_bits + BLOCK_OVERHEAD;
+    if !terms.intra && (kept == 0 || bits + block_bits >= gains) {
+        out.drop_block(block, codes.len(), sight.total * terms.lambda, sight.bits + block_bits);
+        return codes.is_empty();
     }
+    out.saved_bits += f64::from(sight.bits - bits);
+    out.distortion += f64::from(((sight.total - gains) * terms.lambda).max(0.0));
+    out.lost[0] += codes.len() as u64 - u64::from(kept.count_ones());
+    if terms.same_scale {
+        out.choices[block] = Choice::Edited { kept, lowered: way.lowered };
+        return kept == bits_below(codes.len()) && way.lowered == 0;
+    }
+    let first = out.codes.len() as u32;
+    let stay = codes.iter().enumerate().filter(|(i, _)| kept >> i & 1 != 0);
+    out.codes.extend(stay.map(|(i, &code)| {
+        let level = terms.level(code) - (way.lowered >> i & 1) as i32;
+        Code::new(if code.level() < 0 { -level } else { level } as i16, code.position())
+    }));
+    out.choices[block] = Choice::New { first, count: kept.count_ones() as u8 };
+    false
+}
 
-    fn bits_behind(&self, state: u8, code: &Code, terms: &Terms<'_>) -> f32 {
-        let run = i32::from(code.position()) - i32::from(self.position[usize::from(state)]) - 1;
-        terms.length(code.position(), run, i32::from(code.level()).abs())
-    }
-
-    /// Enters the codes before the search, those it chose, and those behind it.
-    fn put_down(&self, out: &mut Recoded, block: usize, codes: &[Code], sight: &Sight, last: u8) {
-        let mut chain = [0u8; 64];
-        let mut length = 0;
-        let mut state = last;
-        while usize::from(state) > sight.first {
-            chain[length] = state;
-            length += 1;
-            state = self.before[usize::from(state)];
-        }
-        let rest = &codes[sight.last..sight.end];
-        let first = out.codes.len() as u32;
-        out.codes.extend_from_slice(&codes[..sight.first]);
-        out.codes.extend(chain[..length].iter().rev().map(|&state| {
-            Code::new(self.level[usize::from(state)], self.position[usize::from(state)] as u8)
-        }));
-        out.codes.extend_from_slice(rest);
-        let count = sight.first + length + rest.len();
-        out.choices[block] = Choice { first, count: count as u8, is_new: true };
-        out.lost[0] += (codes.len() - count) as u64;
-    }
+/// The lowest bits, 0 to 64.
+#[inline]
+fn bits_below(count: usize) -> u64 {
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }

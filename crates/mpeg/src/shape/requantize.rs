@@ -40,7 +40,7 @@ fn requantise_to(work: &mut Work, budget: f64) -> u64 {
     work.importance.resize(work.picture.macroblocks.len(), 1.0);
     for _ in 0..ROUNDS {
         work.factor = factor;
-        work.recode(ROUNDING_ONLY);
+        work.recode(ROUNDING_ONLY, 1);
         work.write_recoded();
         bits = work.writer.bit_length() as f64;
         let excess = bits / budget;

@@ -213,15 +213,16 @@ impl Work {
         });
     }
 
-    /// Chooses levels anew for `lambda`, squared error a bit, macroblock by macroblock.
-    pub(crate) fn recode(&mut self, lambda: f32) {
+    /// Chooses levels anew for `lambda`, squared error a bit, macroblock by macroblock: one in `sampling`, and to write
+    /// the picture all.
+    pub(crate) fn recode(&mut self, lambda: f32, sampling: usize) {
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return;
         };
         let (picture, recoded) = (&self.picture, &mut self.recoded);
         let (recoder, mut path) = (Recoder::new(context), Path::default());
         recoded.clear(picture.blocks.len());
-        for (macroblock, importance) in picture.macroblocks.iter().zip(&self.importance) {
+        for (macroblock, importance) in picture.macroblocks.iter().zip(&self.importance).step_by(sampling) {
             let lambda = lambda * dither(macroblock.address + u32::from(context.header.temporal_reference));
             let row = macroblock.address / context.columns as u32;
             let quantiser = coarser(context, macroblock.quantiser, self.factor, row);
@@ -264,10 +265,10 @@ impl Work {
         self.factor = best.1;
     }
 
-    /// What the unit is going to take, nearly.
-    pub(crate) fn expected_bits(&self) -> f64 {
+    /// What the unit is going to take, nearly, where one macroblock in `sampling` was recoded.
+    pub(crate) fn expected_bits(&self, sampling: usize) -> f64 {
         let saved = if self.is_shapeable() { self.recoded.saved_bits } else { 0.0 };
-        self.bits_in() as f64 - saved
+        self.bits_in() as f64 - saved * sampling as f64
     }
 
     /// Writes the unit with the levels chosen.

@@ -12,6 +12,13 @@ use crate::vlc::{self, Coefficients};
 pub(crate) enum Codes<'a> {
     /// The first so many stay, bit for bit; all of them where there are no more.
     First(usize),
+    /// Of the first 64 those stay whose bit is set, and of them some are lowered by one.
+    Edited {
+        /// Those that stay.
+        kept: u64,
+        /// Those that are lowered.
+        lowered: u64,
+    },
     /// These replace them; their `bits` and `end` are not looked at.
     New(&'a [Code]),
 }
@@ -130,6 +137,7 @@ impl<C: Content> Rewriter<'_, C> {
         let blocks = self.context.chroma.blocks() as u8;
         let coded = macroblock.block_range().filter(|&block| match self.content.codes(block) {
             Codes::First(count) => count > 0,
+            Codes::Edited { kept, .. } => kept != 0,
             Codes::New(codes) => !codes.is_empty(),
         });
         coded.fold(0, |pattern, block| pattern | 1 << (blocks - 1 - self.picture.blocks[block].index))
@@ -227,6 +235,49 @@ impl<C: Content> Rewriter<'_, C> {
         }
     }
 
+    /// Writes what is left of a block whose codes begin at bit `start`: those behind a code that stays are copied.
+    fn write_edited(
+        &mut self,
+        start: usize,
+        table: &Coefficients,
+        codes: &[Code],
+        intra: bool,
+        kept: u64,
+        lowered: u64,
+    ) {
+        let as_they_were = kept & !lowered & (kept << 1 | 1);
+        let count = codes.len().min(64);
+        let mut index = 0;
+        while index < count {
+            let length = ((!(as_they_were >> index)).trailing_zeros() as usize).min(count - index);
+            if length > 0 {
+                let (from, to) = (bits_of_first(codes, index), bits_of_first(codes, index + length));
+                self.writer.copy(self.bytes, start + from as usize, start + to as usize);
+                index += length;
+            } else {
+                if kept >> index & 1 != 0 {
+                    let code = codes[index];
+                    let lower = (lowered >> index & 1) as i32 * i32::from(code.level().signum());
+                    let before = kept & ((1 << index) - 1);
+                    let next = match before.checked_ilog2() {
+                        Some(before) => u32::from(codes[before as usize].position()) + 1,
+                        None => u32::from(intra),
+                    };
+                    let level = i32::from(code.level()) - lower;
+                    write_code(
+                        self.writer,
+                        table,
+                        u32::from(code.position()),
+                        next,
+                        level,
+                        self.context.mpeg2,
+                    );
+                }
+                index += 1;
+            }
+        }
+    }
+
     fn write_blocks(&mut self, macroblock: &Macroblock) {
         let intra = macroblock.is_intra();
         let table = coefficients(self.context, intra);
@@ -248,6 +299,11 @@ impl<C: Content> Rewriter<'_, C> {
                     self.writer.copy(self.bytes, start, start + bits(count.min(codes.len())));
                     table.write_end_of_block(self.writer);
                 }
+                Codes::Edited { kept: 0, .. } if !intra => {}
+                Codes::Edited { kept, lowered } => {
+                    self.write_edited(start, table, codes, intra, kept, lowered);
+                    table.write_end_of_block(self.writer);
+                }
                 Codes::New([]) if !intra => {}
                 Codes::New(codes) => {
                     write_codes(self.writer, table, codes, intra, self.context.mpeg2);
@@ -262,14 +318,26 @@ impl<C: Content> Rewriter<'_, C> {
 fn write_codes(writer: &mut BitWriter, table: &Coefficients, codes: &[Code], intra: bool, mpeg2: bool) {
     let mut next = u32::from(intra);
     for code in codes {
-        let run = u32::from(code.position()) - next;
-        let level = i32::from(code.level());
-        if next == 0 && run == 0 && level.abs() == 1 {
-            writer.put(2 + u32::from(level < 0), 2);
-        } else if !table.write(writer, run, level) {
-            write_escape(writer, run, level, mpeg2);
-        }
+        write_code(writer, table, u32::from(code.position()), next, i32::from(code.level()), mpeg2);
         next = u32::from(code.position()) + 1;
+    }
+}
+
+/// Writes a code at a position where `next` is the first that is free.
+#[inline]
+fn write_code(
+    writer: &mut BitWriter,
+    table: &Coefficients,
+    position: u32,
+    next: u32,
+    level: i32,
+    mpeg2: bool,
+) {
+    if position == 0 && level.abs() == 1 {
+        // Only the first code of a non-intra block stands there.
+        writer.put(2 + u32::from(level < 0), 2);
+    } else if !table.write(writer, position - next, level) {
+        write_escape(writer, position - next, level, mpeg2);
     }
 }
 
