@@ -180,6 +180,37 @@ fn a_full_queue_is_survived() {
     assert!(rtt > ms(200) && rtt < ms(300), "{rtt}");
 }
 
+/// What waits is taken off an encoder's share, down to nothing. It then codes no frame, and no frame may be needed for
+/// the share to come back.
+#[test]
+fn a_share_of_nothing_comes_back_without_a_frame() {
+    let mut run = run("fixed", ideal(ms(20)), ideal(ms(20)));
+    run.until(at(1_000));
+    let stream = seaway_control::StreamId(0);
+    let frame = Frame {
+        stream,
+        captured: at(1_001),
+        kind: FrameKind::Reference,
+        data: FrameData::Synthetic(DataSize::from_bytes(30_000)),
+        target: DataSize::from_bytes(30_000),
+        interval: ms(40),
+    };
+    run.source = None;
+    run.until(at(1_001));
+    let limits = Limits { min: Bitrate::from_kbps(50), start: Bitrate::from_kbps(800), ..LIMITS };
+    run.sender.on_limits(run.now, limits);
+    for control in ["fixed(rate=800 kbit/s)", "fixed(rate=400 kbit/s)"] {
+        run.sender.on_control(run.now, control.parse().unwrap()).unwrap();
+        run.sender.handle_frame(run.now, &frame).unwrap();
+        run.drain();
+        assert_eq!(run.sender.share(stream).media, Bitrate::ZERO, "{control}");
+        // The first leaves in 300 ms, the second becomes too old.
+        run.until(run.now + ms(1_500));
+        let share = run.sender.share(stream).media;
+        assert!(share >= Bitrate::from_kbps(400), "{control}: {share}");
+    }
+}
+
 /// The key frame that was asked for may be refused like any other.
 #[test]
 fn a_stream_goes_on_after_its_queue_overflowed() {

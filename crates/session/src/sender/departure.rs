@@ -114,6 +114,9 @@ impl Sender {
             Departure::Repair(id) => self.repair_packet(lane, id)?,
             Departure::Media => {
                 let queued = self.queue.pop(lane)?;
+                if queued.end {
+                    self.tell_demand(now, queued.stream);
+                }
                 self.media_packet(lane, queued)
             }
             Departure::Filling => {

@@ -430,6 +430,8 @@ impl Sender {
         self.controller.on_signal(now, LocalSignal::Backlog { waiting, oldest });
     }
 
+    /// With each frame that comes, leaves whole or is dropped: a share that was cut for what waited must be whole again
+    /// when that is gone, or an encoder told to code nothing would never hand in the frame that frees it.
     fn tell_demand(&mut self, now: Timestamp, stream: StreamId) {
         let Some(config) = self.config.streams.get(usize::from(stream.0)) else { return };
         let backlog = self.queue.waiting_of(stream);
@@ -495,6 +497,9 @@ impl Sender {
             self.want_key(now, StreamId(stream), KeyFrameCause::Dropped);
         }
         self.tell_backlog(now);
+        for index in 0..self.config.streams.len() {
+            self.tell_demand(now, StreamId(index as u8));
+        }
     }
 
     /// Octets before the payload of a media packet.
