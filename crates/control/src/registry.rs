@@ -451,10 +451,16 @@ mod tests {
             ("tfrc(profile=ns2, sp=on)", "sp", "profile=ns2"),
             ("tfrc(sp=on, segment=500 B)", "segment", "sp=on"),
             ("tfrc(equation=simple, clamp=on)", "clamp", "equation=simple"),
+            ("tfrc(equation=simple, t_rto=floor)", "t_rto", "equation=simple"),
             ("multfrc(n=4)", "n", "form=iiad"),
             ("multfrc(form=lerd, n=4)", "n", "form=lerd"),
             ("multfrc(form=weighted, gamma=1)", "gamma", "form=weighted"),
             ("multfrc(form=weighted, loss=receiver)", "loss", "form=weighted"),
+            ("scream(version=1, jitter=on)", "jitter", "version=1"),
+            ("scream(delay_high=200 ms)", "delay_high", "competing=off"),
+            ("gcc(kalman=literal)", "kalman", "variant=current"),
+            ("gcc(variant=draft, tolerate=0.1)", "tolerate", "variant=draft"),
+            ("nada(variant=draft, side=receiver)", "side", "variant=draft"),
         ] {
             assert_eq!(error(spec), format!("\"{option}\": does not apply to {to}"));
         }

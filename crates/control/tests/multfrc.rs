@@ -70,13 +70,16 @@ fn finds_the_number_of_connections() {
     }
 }
 
-/// Without loss one connection fills the link, and stays alone.
+/// Without loss one connection fills the link, and stays alone; with the least of averages too, as the first slow start
+/// overflows the queue and the windows after it see it drained.
 #[test]
 fn stays_alone_without_loss() {
-    let mut run = wireless(&format!("multfrc({QUICK})"), 0.0, 1);
-    let used = utilisation(&mut run, 0.0, 300);
-    assert_eq!(run.gauge("lanes"), Some(1.0));
-    assert!(used > 0.95, "{used}");
+    for options in [QUICK, "rtt_min=average", "ignored=5, averaged=10, rtt_min=average"] {
+        let mut run = wireless(&format!("multfrc({options})"), 0.0, 1);
+        let used = utilisation(&mut run, 0.0, 300);
+        assert_eq!(run.gauge("lanes"), Some(1.0), "{options}");
+        assert!(used > 0.95, "{options}: {used}");
+    }
 }
 
 /// CTFRC uses at least what MULTFRC does, and 95 %; its queue is what it tolerates, or less.

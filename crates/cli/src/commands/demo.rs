@@ -61,6 +61,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    // Before there is a page.
+    registry::check(&arguments.control).map_err(|error| Failure::input(&error))?;
     interrupt::install()?;
     let mut demo = Demo::start(arguments)?;
     let end = arguments.duration.map(|duration| demo.clock.now() + duration);

@@ -48,6 +48,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    // Before there is a page or a file.
+    registry::check(&arguments.control).map_err(|error| Failure::input(&error))?;
     interrupt::install()?;
     let to = arguments.destination.resolve()?;
     let RateRange { min, max } = arguments.rate;

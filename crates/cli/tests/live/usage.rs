@@ -39,6 +39,10 @@ fn each_mistake_is_named() {
         (&["recv", to, "-o", "-", "--stats", "json"], "standard output"),
         (&["demo", "--headless", "--network", "nope"], "clean"),
         (&["demo", "--headless", "--control", "nope"], "tfrc"),
+        // Not even a page first.
+        (&["demo", "--web", "127.0.0.1:0", "--control", "tfrk"], "did you mean tfrc"),
+        (&["send", INPUT, to, "--web", "127.0.0.1:0", "--control", "ctfrc(gama=1)"], "did you mean gamma"),
+        (&["compare", "clean", "--control", "fixed,nada(variant=drat)"], "rfc8698 or draft"),
     ];
     for (arguments, wanted) in cases {
         let line = refused(arguments);

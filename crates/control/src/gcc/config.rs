@@ -116,18 +116,20 @@ impl GccConfig {
     pub(crate) fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
         let variant = options.take("variant")?.unwrap_or(Variant::Current);
         let defaults = Self::new(variant, setting);
-        let current = variant == Variant::Current;
-        let kalman =
-            options.take_if("kalman", |form: &String| !current && (form == "gain60" || form == "literal"))?;
-        let year = options.take_if("loss", |year: &u16| current && (*year == 2026 || *year == 2024))?;
-        let tolerated = options.take_if("tolerate", |loss: &f64| current && (0.05..=0.3).contains(loss))?;
+        match variant {
+            Variant::Current => options.refuse(&["kalman"], "does not apply to variant=current")?,
+            Variant::Draft => {
+                options.refuse(&["probing", "loss", "tolerate"], "does not apply to variant=draft")?;
+            }
+        }
+        let kalman = options.take_if("kalman", |form: &String| form == "gain60" || form == "literal")?;
+        let year = options.take_if("loss", |year: &u16| *year == 2026 || *year == 2024)?;
+        let tolerated = options.take_if("tolerate", |loss: &f64| (0.05..=0.3).contains(loss))?;
         let loss_based =
             if year == Some(2024) { LossBasedConfig::YEAR_2024 } else { LossBasedConfig::JANUARY_2026 };
         Ok(Self {
             kalman_gain60: kalman.is_none_or(|form| form == "gain60"),
-            probing: options
-                .take_if("probing", |_: &Switch| current)?
-                .map_or(defaults.probing, |switch| switch.0),
+            probing: options.take::<Switch>("probing")?.map_or(defaults.probing, |switch| switch.0),
             loss_based: LossBasedConfig {
                 tolerated_loss: tolerated.unwrap_or(loss_based.tolerated_loss),
                 ..loss_based

@@ -164,16 +164,16 @@ impl NadaConfig {
 
     pub(crate) fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
         let defaults = Self::new(options.take("variant")?.unwrap_or(Variant::Rfc8698), setting);
-        let draft = defaults.variant == Variant::Draft;
+        if defaults.variant == Variant::Draft {
+            options.refuse(&["side", "ploss_clock"], "does not apply to variant=draft")?;
+        }
         let millis = |key, least, most| {
             let within = move |span: &TimeDelta| (least..=most).contains(&span.as_millis());
             Ok(options.take_if(key, within)?.map(TimeDelta::as_millis_f64))
         };
         Ok(Self {
-            side: options.take_if("side", |side| !draft || *side == Side::Sender)?.unwrap_or(defaults.side),
-            ratio_clock: options
-                .take_if("ploss_clock", |clock| !draft || *clock == RatioClock::Report)?
-                .unwrap_or(defaults.ratio_clock),
+            side: options.take("side")?.unwrap_or(defaults.side),
+            ratio_clock: options.take("ploss_clock")?.unwrap_or(defaults.ratio_clock),
             priority: options
                 .take_if("prio", |weight| (0.01..=100.0).contains(weight))?
                 .unwrap_or(defaults.priority),

@@ -65,7 +65,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         name: "delay_high",
         default: "400 ms",
         range: "delay_low to 2 s",
-        about: "the same against flows that fill queues",
+        about: "the same against flows that fill queues (competing=on)",
     },
     OptionInfo {
         name: "competing",
@@ -81,7 +81,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     },
     OptionInfo {
         name: "loss_filter",
-        default: "on (version 1: off)",
+        default: "on",
         range: "on or off",
         about: "let loss pass while it is rare and comes without delay (version 2)",
     },
@@ -116,22 +116,26 @@ impl ScreamConfig {
     pub(crate) fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
         let version = options.take("version")?.unwrap_or(Version::Two);
         let defaults = Self::new(version, setting);
-        let of_two = |key, default: bool| {
-            let valid = |switch: &Switch| version == Version::Two || !switch.0;
-            Ok(options.take_if(key, valid)?.map_or(default, |switch| switch.0))
-        };
+        if version == Version::One {
+            options.refuse(&["jitter", "loss_filter", "policer"], "does not apply to version=1")?;
+        }
+        let switch = |key, default| Ok(options.take::<Switch>(key)?.map_or(default, |switch| switch.0));
         let span = |key, least: f64, most: f64, default: f64| {
             let within = |span: &TimeDelta| (least..=most).contains(&span.as_secs_f64());
             Ok(options.take_if(key, within)?.map_or(default, TimeDelta::as_secs_f64))
         };
+        let competing = switch("competing", defaults.competing)?;
+        if !competing {
+            options.refuse(&["delay_high"], "does not apply to competing=off")?;
+        }
         let low = span("delay_low", 0.005, 1.0, defaults.delay_target_low)?;
         Ok(Self {
             delay_target_low: low,
             delay_target_high: span("delay_high", low, 2.0, defaults.delay_target_high.max(low))?,
-            competing: options.take::<Switch>("competing")?.is_some_and(|switch| switch.0),
-            jitter: of_two("jitter", defaults.jitter)?,
-            loss_filter: of_two("loss_filter", defaults.loss_filter)?,
-            policer: of_two("policer", defaults.policer)?,
+            competing,
+            jitter: switch("jitter", defaults.jitter)?,
+            loss_filter: switch("loss_filter", defaults.loss_filter)?,
+            policer: switch("policer", defaults.policer)?,
             ..defaults
         })
     }

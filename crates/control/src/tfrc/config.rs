@@ -185,7 +185,8 @@ impl Config {
         let equation = match options.take("equation")?.unwrap_or(defaults.equation) {
             Equation::Full { .. } => Equation::Full { clamp },
             other => {
-                options.refuse(&["clamp"], "does not apply to equation=simple")?;
+                // It has no timeout.
+                options.refuse(&["clamp", "t_rto"], "does not apply to equation=simple")?;
                 other
             }
         };

@@ -4,7 +4,7 @@ use super::{Comparison, Contender, Take};
 use crate::run::Filming;
 use crate::scenario::{Encoder, FlowKind, MediaFlow, Scenario, Source};
 use crate::video::{SharedClip, Tape, TapeConfig};
-use seaway_control::ControlSpec;
+use seaway_control::{ControlSpec, registry};
 use seaway_media::input::PictureSource;
 use seaway_media::{Error, FrameRate, PictureSize};
 use seaway_units::{TimeDelta, Timestamp};
@@ -51,7 +51,7 @@ impl Contest {
     /// then all media flows take the controller. It sends `clip`, or else the clip its own source names, or the bundled one.
     ///
     /// # Errors
-    /// Where there is no such flow, or the clip cannot be read; in words.
+    /// Where there is no such flow or controller, or the clip cannot be read; in words.
     pub fn new(
         mut scenario: Scenario,
         flow: Option<&str>,
@@ -59,6 +59,10 @@ impl Contest {
         clip: Option<&str>,
         seeds: u16,
     ) -> Result<Self, String> {
+        // Before the clip is decoded and the first of them runs.
+        for control in &controls {
+            registry::check(control).map_err(|error| error.to_string())?;
+        }
         let index = watched(&scenario, flow)?;
         let FlowKind::Media(media) = &mut scenario.flows[index].kind else {
             return Err("the flow to be watched is no media flow".to_owned());
