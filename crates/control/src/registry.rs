@@ -347,6 +347,13 @@ macro_rules! source {
     ($self:ident, $half:ident => $call:expr) => { dispatch!($self, AnyFeedbackSource [Fixed Tfrc Ns2Tfrc Multfrc Ctfrc BufferReports EveryPacket Nada Scream], $half => $call) };
 }
 
+impl AnyController {
+    /// The half itself behind the trait, without this enum between.
+    pub fn into_boxed(self) -> Box<dyn RateController> {
+        controller!(self, half => half)
+    }
+}
+
 impl RateController for AnyController {
     fn stamp(&mut self, now: Timestamp, next: &SentPacket) -> Stamp {
         controller!(self, half => half.stamp(now, next))

@@ -17,6 +17,9 @@ use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
+/// Between two looks at a run of which no series is kept.
+const SECOND: TimeDelta = TimeDelta::from_secs(1);
+
 /// What a run should keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
@@ -103,7 +106,7 @@ fn run_world(
     let mut interrupted = false;
     while world.engine.now() < end {
         let now = world.engine.now();
-        let mut next = (now + step(now)).min(end);
+        let mut next = next_stop(now, options.series).min(end);
         if now < warm {
             next = next.min(warm);
         }
@@ -184,10 +187,13 @@ fn decisions(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Decision>)>
     scenario.flows.iter().zip(&world.ends).filter_map(of).collect()
 }
 
-/// To the next multiple of [`BIN`].
-fn step(now: Timestamp) -> TimeDelta {
-    let bin = BIN.as_nanos() as u64;
-    TimeDelta::from_nanos((bin - now.as_nanos() % bin) as i64)
+/// Where the run next stands still: at the end of a bin of the series; without one in the midst of each second, as each
+/// stop keeps packets from being taken ahead.
+fn next_stop(now: Timestamp, series: bool) -> Timestamp {
+    let (every, first) = if series { (BIN, TimeDelta::ZERO) } else { (SECOND, SECOND / 2) };
+    let (every, first) = (every.as_nanos() as u64, first.as_nanos() as u64);
+    let stops = (now.as_nanos() + every - first) / every;
+    Timestamp::from_nanos(stops * every + first)
 }
 
 fn restart_statistics(world: &mut World, now: Timestamp) {

@@ -37,13 +37,15 @@ pub(crate) struct Foreseen<P> {
     policer: Option<TokenBucket>,
     jitter: Option<Jitter>,
     loss: Option<(Loss, LossPlace)>,
-    /// Those that have not left yet, and a few that have, in the order of their coming.
+    /// Those that have not left yet, and as many that have as there is room for, in the order of their coming.
     passages: VecDeque<Passage>,
-    /// How many of them had begun to be served at the last arrival, and the size of the others.
+    /// How many of them are known to have begun to be served, and the size of the others.
     begun: usize,
     waiting: DataSize,
     /// When the last of them will have been sent.
     free_at: Timestamp,
+    /// The size that was served last, its whole nanoseconds and what is left over: a division is dear.
+    served: (DataSize, u64, u64),
     /// Work left undone because service ends on a whole nanosecond, in bit·ns/s: it goes to the next packet of the
     /// same busy period.
     remainder: u64,
@@ -110,6 +112,7 @@ impl<P> Foreseen<P> {
             begun: 0,
             waiting: DataSize::ZERO,
             free_at: Timestamp::ZERO,
+            served: (DataSize::ZERO, 0, 0),
             remainder: 0,
             held: VecDeque::new(),
             dropped: VecDeque::new(),
@@ -123,22 +126,31 @@ impl<P> Foreseen<P> {
     }
 
     /// What becomes of a packet that comes at `now`; its waiting is written on it.
+    #[inline]
     pub(crate) fn foresee(&mut self, now: Timestamp, packet: &mut Packet<P>) -> Fate {
-        self.pass(now);
         let size = packet.size;
         self.sums.arrivals.add(size);
+        let is_busy = self.free_at > now;
+        if !is_busy {
+            // All before it are served.
+            (self.begun, self.waiting) = (self.passages.len(), DataSize::ZERO);
+        } else if self.may_peak(size) {
+            self.pass(now);
+        }
         if let Some(cause) = self.refusal(now, size) {
             return Fate::Dropped { at: now, cause };
         }
-        let is_busy = self.free_at > now;
         let (starts, carried) = if is_busy { (self.free_at, self.remainder) } else { (now, 0) };
         let ends = self.serve(starts, size, carried);
-        let waits = starts.since(now);
-        self.sums.busy_nanos += ends.since(starts).as_nanos() as u64;
-        let is_lost = self.loses(LossPlace::Exit, ends);
+        self.sums.busy_nanos += ends.as_nanos() - starts.as_nanos();
+        let is_lost = self.loss.is_some() && self.loses(LossPlace::Exit, ends);
         let leaves = if is_lost { ends } else { self.arrival(ends, size) };
+        if self.passages.len() == self.passages.capacity() {
+            self.forget(now);
+        }
         self.passages.push_back(Passage { starts, ends, leaves, size, is_lost });
         if is_busy {
+            let waits = TimeDelta::from_nanos((starts.as_nanos() - now.as_nanos()) as i64);
             packet.waited += waits;
             self.sums.wait(waits, size);
             self.waiting += size;
@@ -155,19 +167,38 @@ impl<P> Foreseen<P> {
         Fate::Arrives(leaves)
     }
 
-    /// Notes who has begun to be served by `now`, and forgets who has left.
+    /// Whether one more packet may be too many, or more than ever waited in the window: then it matters who still waits.
+    #[inline]
+    fn may_peak(&self, size: DataSize) -> bool {
+        let packets = (self.passages.len() - self.begun) as u64 + 1;
+        let known = matches!(self.limit, Limit::Packets(limit) if packets < limit);
+        !known || packets > self.window.max_packets || self.waiting + size > self.window.max_size
+    }
+
+    /// Notes who has begun to be served by `now`.
     fn pass(&mut self, now: Timestamp) {
-        while let Some(passage) = self.passages.get(self.begun).filter(|passage| passage.starts <= now) {
+        while let Some(passage) = self.passages.get(self.begun)
+            && passage.starts <= now
+        {
             self.waiting -= passage.size;
             self.begun += 1;
         }
-        while self.begun > 0 && self.passages.front().is_some_and(|passage| passage.leaves <= now) {
-            self.passages.pop_front();
-            self.begun -= 1;
+    }
+
+    /// Forgets who has left; where few have, makes room instead, so that it is seldom asked for.
+    fn forget(&mut self, now: Timestamp) {
+        self.pass(now);
+        let begun = self.passages.iter().take(self.begun);
+        let left = begun.take_while(|passage| passage.leaves <= now).count();
+        self.passages.drain(..left);
+        self.begun -= left;
+        if left <= self.passages.capacity() / 4 {
+            self.passages.reserve(self.passages.capacity().max(16));
         }
     }
 
     /// Why a packet does not even join those that wait.
+    #[inline]
     fn refusal(&mut self, now: Timestamp, size: DataSize) -> Option<DropCause> {
         if self.loss.is_some() && self.loses(LossPlace::Entry, now) {
             self.sums.drops.channel += 1;
@@ -177,15 +208,26 @@ impl<P> Foreseen<P> {
             self.sums.drops.policer += 1;
             return Some(DropCause::Policer);
         }
-        let newest = self.begun.checked_sub(1).and_then(|index| self.passages.get(index));
-        let in_service = newest.filter(|passage| passage.ends > now).map(|passage| passage.size);
-        let transmitter = Transmitter { in_service, rate: self.rate };
         let packets = self.passages.len() - self.begun + 1;
-        if !self.limit.holds(packets, self.waiting + size, transmitter) {
+        // The common limit asks for no size.
+        let holds = match self.limit {
+            Limit::Packets(limit) => packets as u64 + u64::from(self.free_at > now) <= limit,
+            limit => {
+                let transmitter = Transmitter { in_service: self.in_service(now), rate: self.rate };
+                limit.holds(packets, self.waiting + size, transmitter)
+            }
+        };
+        if !holds {
             self.sums.drops.tail += 1;
             return Some(DropCause::Tail);
         }
         None
+    }
+
+    /// The size of the packet that is being served.
+    fn in_service(&self, now: Timestamp) -> Option<DataSize> {
+        let newest = self.begun.checked_sub(1).and_then(|index| self.passages.get(index));
+        newest.filter(|passage| passage.ends > now).map(|passage| passage.size)
     }
 
     fn loses(&mut self, here: LossPlace, at: Timestamp) -> bool {
@@ -193,23 +235,39 @@ impl<P> Foreseen<P> {
     }
 
     /// When service that begins at `starts` ends; the server is taken until then.
+    #[inline]
     fn serve(&mut self, starts: Timestamp, size: DataSize, carried: u64) -> Timestamp {
-        let rate = self.rate.as_bps();
-        // The first branch is a plain machine division; it holds for packets below 2 GB.
-        let work = size.as_bits().checked_mul(1_000_000_000).and_then(|work| work.checked_add(carried));
-        let (nanos, remainder) = match work {
-            Some(work) => (work / rate, work % rate),
-            None => {
-                let work = u128::from(size.as_bits()) * 1_000_000_000 + u128::from(carried);
-                let nanos = u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX);
-                (nanos, (work % u128::from(rate)) as u64)
-            }
-        };
+        if self.served.0 != size {
+            self.served = self.service(size);
+        }
+        // What is carried is less than the rate.
+        let (_, mut nanos, rest) = self.served;
+        let (mut remainder, mut is_more) = rest.overflowing_add(carried);
+        is_more |= remainder >= self.rate.as_bps();
+        if is_more {
+            nanos = nanos.saturating_add(1);
+            remainder = remainder.wrapping_sub(self.rate.as_bps());
+        }
         self.remainder = remainder;
         self.free_at = starts + TimeDelta::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         self.free_at
     }
 
+    /// A size, the whole nanoseconds it takes, and the work that is left over, in bit·ns/s.
+    fn service(&self, size: DataSize) -> (DataSize, u64, u64) {
+        let rate = self.rate.as_bps();
+        // The first branch is a plain machine division; it holds for packets below 2 GB.
+        match size.as_bits().checked_mul(1_000_000_000) {
+            Some(work) => (size, work / rate, work % rate),
+            None => {
+                let work = u128::from(size.as_bits()) * 1_000_000_000;
+                let nanos = u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX);
+                (size, nanos, (work % u128::from(rate)) as u64)
+            }
+        }
+    }
+
+    #[inline]
     fn arrival(&mut self, sent: Timestamp, size: DataSize) -> Timestamp {
         let unvaried = sent + self.delay;
         match &mut self.jitter {

@@ -340,16 +340,31 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             debug_assert!(at >= self.now, "time ran back: {at} after {}", self.now);
             self.now = at.max(self.now);
             match self.element_or_agent(node) {
-                Ok(element) => self.elements[element].handle_timeout(self.now),
+                Ok(element) => self.wake_element(element),
                 Err(agent) => {
                     self.events += 1;
                     self.agents[agent].handle_timeout(self.now);
+                    self.settle(node);
                 }
             }
-            self.settle(node);
         }
         self.now = end.max(self.now);
         self.catch_up();
+    }
+
+    /// The instant has come that an element named. Of a link that foresees, all there is to do is to let out what it held.
+    fn wake_element(&mut self, element: usize) {
+        while let Element::Link(link) = &mut self.elements[element]
+            && link.foresees()
+        {
+            let Some((_, packet)) = link.poll_packet(self.now) else {
+                let due = link.poll_timeout();
+                return self.schedule.set(element as u32, due);
+            };
+            self.forward(self.now, packet);
+        }
+        self.elements[element].handle_timeout(self.now);
+        self.settle(element as u32);
     }
 
     /// Carries on what a link has held since the last run and the present one may take ahead of time: before any
@@ -424,12 +439,10 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
                 return self.deliver(to, packet);
             };
             index += 1;
-            let fate = match &mut self.elements[hop.element.0 as usize] {
-                Element::Link(link) => link.foresee(at, &mut packet),
-                Element::Cell(_) => None,
-            };
-            match (fate, &mut self.elements[hop.element.0 as usize]) {
-                (Some(Fate::Arrives(arrival)), Element::Link(link)) => {
+            let element = &mut self.elements[hop.element.0 as usize];
+            let Element::Link(link) = element else { return self.enter(index, hop, packet) };
+            match link.foresee(at, &mut packet) {
+                Some(Fate::Arrives(arrival)) => {
                     let is_first = link.held().is_none();
                     if goes_ahead && is_first && arrival <= self.horizon {
                         at = arrival;
@@ -442,14 +455,10 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
                     }
                     return;
                 }
-                (Some(Fate::Dropped { at, cause }), _) => {
+                Some(Fate::Dropped { at, cause }) => {
                     return self.observer.on_dropped(hop.element, &Dropped { at, cause, packet });
                 }
-                _ => {
-                    packet.payload.hop = index as u16;
-                    packet.payload.leave = Port(hop.leave);
-                    return self.enter(hop.element.0 as usize, Port(hop.enter), packet);
-                }
+                None => return self.enter(index, hop, packet),
             }
         }
     }
@@ -480,9 +489,12 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         left.is_some_and(|left| self.routes[route.0 as usize].legs[left].goes_ahead)
     }
 
-    fn enter(&mut self, element: usize, port: Port, packet: Packet<Envelope<P>>) {
-        self.elements[element].handle_packet(self.now, port, packet);
-        self.settle(element as u32);
+    /// The way goes on with its leg `index` behind an element that is to be asked.
+    fn enter(&mut self, index: usize, hop: Hop, mut packet: Packet<Envelope<P>>) {
+        packet.payload.hop = index as u16;
+        packet.payload.leave = Port(hop.leave);
+        self.elements[hop.element.0 as usize].handle_packet(self.now, Port(hop.enter), packet);
+        self.settle(hop.element.0);
     }
 
     fn deliver(&mut self, (agent, port): (AgentId, Port), packet: Packet<Envelope<P>>) {

@@ -1,119 +1,78 @@
-//! Who is woken next: an indexed heap with at most one entry a node.
+//! Who is woken next: a tournament with one player a node.
 
 use seaway_units::Timestamp;
 
-/// Wake-ups of a fixed set of nodes, each at most once.
+/// Wake-ups of a set of nodes, each at most once.
 ///
-/// Two that fall on one instant come in the order of their numbers. Setting costs O(log n) and, once every node has
-/// been set, no allocation.
+/// Two that fall on one instant come in the order of their numbers. Setting plays again only the matches that a node is
+/// in: O(log n), without a search, and once every node has been set without allocation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schedule {
-    heap: Vec<Entry>,
-    /// Where each node stands in `heap`; `ABSENT` where it does not.
-    places: Vec<u32>,
+    /// When each node is woken, in nanoseconds; `NEVER` where it is not.
+    times: Vec<u64>,
+    /// Who won each match: match `i` is between the winners of `2i` and `2i + 1`, of which those from the number of
+    /// players on are the players themselves. The left side has the lower numbers.
+    winners: Vec<u32>,
 }
 
-/// An instant and a node in one number, which compares without a branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u128);
-
-impl Entry {
-    const fn new(at: Timestamp, node: u32) -> Self {
-        Self((at.as_nanos() as u128) << 32 | node as u128)
-    }
-
-    const fn at(self) -> Timestamp {
-        Timestamp::from_nanos((self.0 >> 32) as u64)
-    }
-
-    const fn node(self) -> u32 {
-        self.0 as u32
-    }
-}
-
-const ABSENT: u32 = u32::MAX;
-/// Children a heap node has: four share a cache line better than two.
-const ARITY: usize = 4;
+/// No clock comes so far.
+const NEVER: u64 = u64::MAX;
 
 impl Schedule {
     /// The earliest wake-up and its node.
+    #[inline]
     pub(crate) fn first(&self) -> Option<(Timestamp, u32)> {
-        self.heap.first().map(|entry| (entry.at(), entry.node()))
+        let &node = self.winners.get(1)?;
+        let at = self.times[node as usize];
+        (at != NEVER).then(|| (Timestamp::from_nanos(at), node))
     }
 
     /// Sets, moves or (with `None`) cancels the wake-up of `node`.
+    #[inline]
     pub(crate) fn set(&mut self, node: u32, at: Option<Timestamp>) {
-        if node as usize >= self.places.len() {
-            self.places.resize(node as usize + 1, ABSENT);
+        let at = at.map_or(NEVER, Timestamp::as_nanos);
+        if node as usize >= self.times.len() {
+            self.grow(node as usize + 1);
         }
-        let place = self.places[node as usize];
-        match (place, at) {
-            (ABSENT, None) => {}
-            (ABSENT, Some(at)) => {
-                self.heap.push(Entry::new(at, node));
-                self.rise(self.heap.len() - 1);
-            }
-            (place, None) => self.remove(place as usize),
-            (place, Some(at)) => self.replace(place as usize, Entry::new(at, node)),
+        let known = &mut self.times[node as usize];
+        if *known != at {
+            *known = at;
+            self.replay(node);
         }
     }
 
-    fn remove(&mut self, place: usize) {
-        self.places[self.heap[place].node() as usize] = ABSENT;
-        let Some(last) = self.heap.pop() else { return };
-        if place < self.heap.len() {
-            self.replace(place, last);
+    /// Makes room for so many nodes, at least two.
+    fn grow(&mut self, nodes: usize) {
+        let players = nodes.next_power_of_two().max(2);
+        self.times.resize(players, NEVER);
+        self.winners = vec![0; players];
+        for first in (0..players).step_by(2) {
+            self.replay(first as u32);
         }
     }
 
-    /// Puts `entry` in the place of another and moves it to where it belongs.
-    fn replace(&mut self, place: usize, entry: Entry) {
-        let before = std::mem::replace(&mut self.heap[place], entry);
-        if entry < before {
-            self.rise(place);
-        } else if entry > before {
-            self.sink(place);
-        }
-    }
-
-    /// Moves the entry at `place` towards the root.
-    fn rise(&mut self, mut place: usize) {
-        let entry = self.heap[place];
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if self.heap[parent] <= entry {
-                break;
-            }
-            self.put(place, self.heap[parent]);
-            place = parent;
-        }
-        self.put(place, entry);
-    }
-
-    /// Moves the entry at `place` towards the leaves.
-    fn sink(&mut self, mut place: usize) {
-        let entry = self.heap[place];
+    /// Plays the matches that `node` is in, from the first to the final or to one that it loses as before.
+    fn replay(&mut self, node: u32) {
+        let players = self.winners.len();
+        let left = node & !1;
+        let mut winner = self.better(left, left + 1);
+        let mut game = (players + node as usize) / 2;
         loop {
-            let first = place * ARITY + 1;
-            let Some(children) = self.heap.get(first..self.heap.len().min(first + ARITY)) else { break };
-            let (mut least, mut next) = (entry, place);
-            for (offset, child) in children.iter().enumerate() {
-                if *child < least {
-                    (least, next) = (*child, first + offset);
-                }
+            let before = std::mem::replace(&mut self.winners[game], winner);
+            if game == 1 || before == winner && winner != node {
+                // Who won before wins again, and nothing about it has changed.
+                return;
             }
-            if next == place {
-                break;
-            }
-            self.put(place, least);
-            place = next;
+            let other = self.winners[game ^ 1];
+            winner = if game & 1 == 0 { self.better(winner, other) } else { self.better(other, winner) };
+            game /= 2;
         }
-        self.put(place, entry);
     }
 
-    fn put(&mut self, place: usize, entry: Entry) {
-        self.heap[place] = entry;
-        self.places[entry.node() as usize] = place as u32;
+    /// Who of two is woken first; of equals the left one.
+    #[inline]
+    fn better(&self, left: u32, right: u32) -> u32 {
+        if self.times[right as usize] < self.times[left as usize] { right } else { left }
     }
 }
 

@@ -147,8 +147,10 @@ impl Node<Cargo> for MediaReceiver {
         let (config, session, notices) = (&self.config, &mut self.receiver, &self.notices);
         packet.payload.unload(|message| {
             let receiver = session.get_or_insert_with(|| Receiver::new(now, config.clone()));
-            for lost in notices.iter().flat_map(Notices::take) {
-                receiver.on_channel_loss(&lost);
+            if let Some(notices) = notices {
+                for lost in notices.take() {
+                    receiver.on_channel_loss(&lost);
+                }
             }
             receiver.handle_message_in(now, now, ecn, message);
         });

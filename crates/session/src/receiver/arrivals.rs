@@ -96,6 +96,10 @@ impl ArrivalLog {
     /// A packet arrived.
     pub(super) fn insert(&mut self, number: u16, at: Timestamp, ecn: Ecn) -> Insertion {
         let mut sequence = self.unwrap(number);
+        if sequence == self.end() {
+            // The next in order: nothing to look for.
+            return self.append(sequence, number, at, ecn);
+        }
         let overtaken_first = self.base == self.reception.first && sequence + 64 >= self.base;
         if sequence < self.base && overtaken_first {
             return self.insert_before_base(sequence, at, ecn);
@@ -118,11 +122,17 @@ impl ArrivalLog {
         }
         let missing = self.end()..sequence;
         self.slots.resize((sequence - self.base) as usize, None);
+        self.append(sequence, number, at, ecn);
+        Insertion::New { sequence, missing }
+    }
+
+    fn append(&mut self, sequence: u64, number: u16, at: Timestamp, ecn: Ecn) -> Insertion {
+        self.suspect = None;
         self.slots.push_back(Some(Slot { at, ecn }));
         self.sequence.next(number.into());
         self.arrived();
         self.trim();
-        Insertion::New { sequence, missing }
+        Insertion::New { sequence, missing: sequence..sequence }
     }
 
     fn restart(&mut self, sequence: u64) {

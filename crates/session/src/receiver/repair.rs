@@ -49,6 +49,11 @@ impl Missing {
         Self::new(RepairRequests { repeats: 0, deadline: TimeDelta::ZERO, ..RepairRequests::default() })
     }
 
+    /// Nothing is missing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
     /// The time a repair may take after the earliest instant its frame could be shown.
     pub(super) fn patience(&self) -> TimeDelta {
         self.requests.deadline

@@ -49,6 +49,10 @@ pub(super) struct Session {
     /// What is to be asked for with the next reports.
     pub(super) asked: Vec<(SourceId, u64)>,
     buffer: Option<ByteBuffer>,
+    /// Packets of frames came, not of repair alone.
+    heard_media: bool,
+    /// As of the last advance, nobody but the receiving half waits for an instant: no gap, no frame, no key frame.
+    is_calm: bool,
     /// The sender's clock, unwrapped.
     sent: Option<u64>,
     /// The sender's round-trip estimate.
@@ -83,6 +87,15 @@ struct StreamState {
     clock: PlayoutClock,
     freezes: FreezeWatch,
     keys: KeyRequests,
+}
+
+impl StreamState {
+    /// Nothing waits to be given out, and no key frame is wanted.
+    fn is_calm(&self, heard_media: bool) -> bool {
+        let wants_key =
+            self.keys.due.is_some() || self.keys.forced || heard_media && self.assembly.needs_key();
+        self.assembly.is_empty() && !wants_key
+    }
 }
 
 /// When to ask for a key frame again.
@@ -123,6 +136,8 @@ impl Session {
             missing: config.repair.map_or_else(Missing::without_requests, Missing::new),
             asked: Vec::new(),
             buffer,
+            heard_media: false,
+            is_calm: false,
             sent: None,
             rtt: None,
             mapping: None,
@@ -182,6 +197,7 @@ impl Session {
     }
 
     pub(super) fn on_picture_lost(&mut self, now: Timestamp) {
+        self.is_calm = false;
         for stream in &mut self.streams {
             stream.keys.forced = true;
             stream.keys.due.get_or_insert(now);
@@ -273,6 +289,7 @@ impl Session {
         if self.logs.len() <= index {
             self.logs.resize_with(index + 1, || None);
         }
+        self.heard_media |= !source.repair;
         self.logs[index].get_or_insert_with(|| Box::new(ArrivalLog::new(number)))
     }
 
@@ -424,6 +441,11 @@ impl Session {
             buffer.advance(now);
             self.source.on_buffer(now, buffer.level());
         }
+        self.is_calm =
+            self.missing.is_empty() && self.streams.iter().all(|stream| stream.is_calm(self.heard_media));
+        if self.is_calm {
+            return;
+        }
         let asked = &mut self.asked;
         self.missing.poll(now, self.rtt, |source, sequence| asked.push((source, sequence)));
         for index in 0..self.streams.len() {
@@ -492,10 +514,8 @@ impl Session {
 
     /// A key frame is asked for while one is needed and none is on its way, ever more slowly.
     fn schedule_key_request(&mut self, now: Timestamp, index: usize) {
-        // Media sources have even numbers.
-        let heard_media = self.logs.iter().step_by(2).any(Option::is_some);
         let state = &mut self.streams[index];
-        if state.assembly.needs_key() && heard_media || state.keys.forced {
+        if state.assembly.needs_key() && self.heard_media || state.keys.forced {
             state.keys.due.get_or_insert(now);
         } else {
             state.keys = KeyRequests::default();
@@ -523,6 +543,9 @@ impl Session {
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
         let report = self.answers_reports().then_some(self.next_report);
         let mut due = earlier(self.source.poll_timeout(), report);
+        if self.is_calm {
+            return due;
+        }
         due = earlier(due, self.missing.poll_timeout(self.rtt));
         for (index, stream) in self.streams.iter().enumerate() {
             due = earlier(due, stream.keys.due);
@@ -543,7 +566,7 @@ impl Session {
         let wants_key = |stream: &StreamState| stream.keys.due.is_some_and(|due| due <= now);
         self.next_report <= now && self.answers_reports()
             || !self.asked.is_empty()
-            || self.streams.iter().any(wants_key)
+            || !self.is_calm && self.streams.iter().any(wants_key)
     }
 
     /// The receiver report is due, and when it will be next.

@@ -12,7 +12,7 @@ use crate::source::SourceId;
 use seaway_control::{
     Allowance, Content, Lane, PacketId, PacketReport, ProbeId, SentPacket, Stamp, StreamId,
 };
-use seaway_units::{DataSize, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
 use seaway_wire::MicrosClock;
 use seaway_wire::extension::FrameMarking;
 
@@ -42,29 +42,33 @@ pub(super) struct Planned {
     pub(super) due: Timestamp,
     lane: Lane,
     departure: Departure,
+    /// The credit of the lane's allowance by which it is due; `None` for a probe, which has an allowance of its own.
+    credit: Option<TimeDelta>,
 }
 
 impl Sender {
     /// What a lane has to send, repair first, and its size; repairs of a lane that is gone go by another.
     fn content(&self, lane: Lane) -> Option<(Departure, DataSize)> {
-        let lanes = self.controller.lanes().max(1);
-        let repair = self.repairs.iter().find(|(of, _)| of.0 % lanes == lane.0);
-        if let Some(&(_, id)) = repair {
-            return Some((Departure::Repair(id), self.config.packet));
+        if !self.repairs.is_empty() {
+            let lanes = self.controller.lanes().max(1);
+            if let Some(&(_, id)) = self.repairs.iter().find(|(of, _)| of.0 % lanes == lane.0) {
+                return Some((Departure::Repair(id), self.config.packet));
+            }
         }
         let endless =
             || (self.config.endless && !self.paused).then_some((Departure::Filling, self.config.packet));
         self.queue.front(lane).map(|queued| (Departure::Media, queued.size)).or_else(endless)
     }
 
-    /// When a lane's next packet is due and what it is; `None` where nothing waits or may leave.
-    fn departure(&self, lane: Lane) -> Option<(Timestamp, Departure)> {
+    /// A lane's next packet and when it is due; `None` where nothing waits or may leave.
+    fn departure(&self, lane: Lane) -> Option<Planned> {
         let (departure, size) = self.content(lane)?;
         let allowance = self.controller.allowance(lane);
         if allowance.window.is_some_and(|window| size > window) {
             return None;
         }
-        Some((self.history.pacer(lane).due(allowance)?, departure))
+        let due = self.history.pacer(lane).due(allowance)?;
+        Some(Planned { due, lane, departure, credit: Some(allowance.credit) })
     }
 
     /// What leaves next, of all lanes: a probe before all else.
@@ -73,14 +77,14 @@ impl Sender {
             let due = probe.pacer.due(probe.allowance)?;
             let busy = self.lanes().find_map(|lane| Some((lane, self.content(lane)?.0)));
             let (lane, departure) = busy.unwrap_or((Lane(0), Departure::Padding));
-            return Some(Planned { due, lane, departure });
+            return Some(Planned { due, lane, departure, credit: None });
         }
         let mut first: Option<Planned> = None;
         for lane in self.lanes() {
-            if let Some((due, departure)) = self.departure(lane)
-                && first.as_ref().is_none_or(|first| due < first.due)
+            if let Some(planned) = self.departure(lane)
+                && first.as_ref().is_none_or(|first| planned.due < first.due)
             {
-                first = Some(Planned { due, lane, departure });
+                first = Some(planned);
             }
         }
         first
@@ -108,7 +112,7 @@ impl Sender {
         planned: Planned,
         message: &mut Message,
     ) -> Option<Departing> {
-        let Planned { lane, departure, .. } = planned;
+        let Planned { departure, lane, .. } = planned;
         self.plan.is_valid = false;
         let (packet, source, content) = match departure {
             Departure::Repair(id) => self.repair_packet(lane, id)?,
@@ -121,12 +125,12 @@ impl Sender {
             }
             Departure::Filling => {
                 let (source, content) = self.fill(lane, message.rtp_mut());
-                return Some(self.dispatch(now, lane, source, content, message.rtp_mut()));
+                return Some(self.dispatch(now, planned, source, content, message.rtp_mut()));
             }
             Departure::Padding => self.padding_packet(lane),
         };
         *message = Message::Rtp(packet);
-        Some(self.dispatch(now, lane, source, content, message.rtp_mut()))
+        Some(self.dispatch(now, planned, source, content, message.rtp_mut()))
     }
 
     fn blank(&mut self, source: SourceId) -> RtpPacket {
@@ -213,11 +217,12 @@ impl Sender {
     fn dispatch(
         &mut self,
         now: Timestamp,
-        lane: Lane,
+        planned: Planned,
         source: SourceId,
         content: Content,
         packet: &mut RtpPacket,
     ) -> Departing {
+        let lane = planned.lane;
         let sequence = self.history.next_in_lane(lane);
         let id = self.history.next_id();
         packet.transport_sequence = (self.config.feedback == FeedbackFormat::Twcc).then_some(id.0 as u16);
@@ -245,22 +250,28 @@ impl Sender {
         let written = Written { tag, ends_frame: packet.marker };
         let stored = matches!(content, Content::Media(_)) && self.config.repair.is_some();
         let stored = stored.then(|| Stored { packet: packet.clone(), repeats: 0 });
-        sent.size = self.size_of(packet.wire_len());
-        self.note_departure(now, sent, source, written, stored);
+        if tag.is_some() {
+            sent.size = self.size_of(packet.wire_len());
+        }
+        self.note_departure(now, planned, sent, source, written, stored);
         Departing { size: sent.size, ecn, lane }
     }
 
     fn note_departure(
         &mut self,
         now: Timestamp,
+        planned: Planned,
         sent: SentPacket,
         source: SourceId,
         written: Written,
         stored: Option<Stored>,
     ) {
-        let allowance = self.controller.allowance(sent.lane);
-        let forgotten = self.history.push(now, sent, source, written, stored);
-        self.history.lane(sent.lane).pacer.on_sent(now, allowance, sent.size);
+        let forgotten = self.history.push(now, &sent, source, written, stored);
+        let lane = self.history.lane(sent.lane);
+        match planned.credit {
+            Some(credit) => lane.pacer.on_due_sent(now, Some(planned.due), credit, sent.size),
+            None => lane.pacer.on_sent(now, self.controller.allowance(sent.lane), sent.size),
+        }
         if let Some(probe) = &mut self.probe {
             probe.pacer.on_sent(now, probe.allowance, sent.size);
             probe.size_left -= sent.size;

@@ -179,7 +179,7 @@ impl History {
     pub(super) fn push(
         &mut self,
         now: Timestamp,
-        packet: SentPacket,
+        packet: &SentPacket,
         source: SourceId,
         written: Written,
         stored: Option<Stored>,
@@ -189,7 +189,7 @@ impl History {
         self.lane(packet.lane).log.push(packet.id);
         self.source(source, 0).push(packet.id);
         self.flight += packet.size;
-        self.records.push_back(Record { packet, sent: now, state: State::Outstanding, written });
+        self.records.push_back(Record { packet: *packet, sent: now, state: State::Outstanding, written });
         if let Some(all) = &mut self.stored {
             all.push_back(stored);
         }
@@ -421,7 +421,7 @@ mod tests {
         };
         let source = SourceId { lane: Lane(lane), ..SOURCE };
         history.next_in_source(source, 65_530);
-        history.push(now, packet, source, Written::default(), None);
+        history.push(now, &packet, source, Written::default(), None);
         packet.id
     }
 
@@ -494,7 +494,7 @@ mod tests {
         let overflow = {
             let id = history.next_id();
             let packet = SentPacket { id, sequence: id.0, ..history.records[0].packet };
-            history.push(at(1), packet, SOURCE, Written::default(), None)
+            history.push(at(1), &packet, SOURCE, Written::default(), None)
         };
         assert_eq!(overflow.map(|report| (report.packet.id.0, report.fate)), Some((0, Fate::Lost)));
         lost(&mut history, at(2000));

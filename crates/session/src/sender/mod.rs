@@ -104,7 +104,7 @@ impl Sender {
         check(&config)?;
         let (controller, source) = registry::build(&config.control, setting(&config))?;
         let tagged = writes_tags(&controller, now);
-        Ok(Self::build(now, config, Box::new(controller), source, policy, tagged))
+        Ok(Self::build(now, config, controller.into_boxed(), source, policy, tagged))
     }
 
     /// A sender under a controller of the caller's own. Its configuration still names the built-in one whose
@@ -341,7 +341,7 @@ impl Sender {
         let (controller, source) = registry::build(&control, setting(&self.config))?;
         self.tagged = writes_tags(&controller, now);
         self.config.control = control;
-        self.controller = Box::new(controller);
+        self.controller = controller.into_boxed();
         self.controller_since = self.history.next_id();
         self.evidence = Evidence::new(source);
         self.probe = None;

@@ -30,8 +30,19 @@ impl Pacer {
 
     /// A packet of `size` left.
     pub(crate) fn on_sent(&mut self, now: Timestamp, allowance: Allowance, size: DataSize) {
-        let due = match (self.last, self.due(allowance)) {
-            (Some(_), Some(due)) => due.max(now - allowance.credit),
+        self.on_due_sent(now, self.due(allowance), allowance.credit, size);
+    }
+
+    /// A packet of `size` left that was [due](Self::due) then, under an allowance with this credit.
+    pub(crate) fn on_due_sent(
+        &mut self,
+        now: Timestamp,
+        due: Option<Timestamp>,
+        credit: TimeDelta,
+        size: DataSize,
+    ) {
+        let due = match (self.last, due) {
+            (Some(_), Some(due)) => due.max(now - credit),
             _ => now,
         };
         self.last = Some((due, size));

@@ -36,6 +36,8 @@ pub(super) struct Connection {
     limited_until: Option<Timestamp>,
     busy: bool,
     urgent: bool,
+    /// The note on each packet, as it stands since the last report or timer.
+    tag: u16,
     newest: Option<Timestamp>,
     nofeedback_at: Option<Timestamp>,
     feedback_every: TimeDelta,
@@ -56,7 +58,7 @@ const LEAST_RATE: f64 = 0.125;
 
 impl Connection {
     pub(super) fn new(config: Config) -> Self {
-        Self {
+        let mut connection = Self {
             segment: config.packet.as_bytes_f64().max(1.0),
             rate: FIRST_RATE,
             old_rate: 0.0,
@@ -75,11 +77,14 @@ impl Connection {
             limited_until: None,
             busy: false,
             urgent: true,
+            tag: 0,
             newest: None,
             nofeedback_at: None,
             feedback_every: TimeDelta::ZERO,
             config,
-        }
+        };
+        connection.tag = connection.note().tag();
+        connection
     }
 
     pub(super) const fn rate(&self) -> f64 {
@@ -106,7 +111,12 @@ impl Connection {
         }
     }
 
-    pub(super) fn note(&self) -> Note {
+    /// What is written on each packet.
+    pub(super) const fn tag(&self) -> u16 {
+        self.tag
+    }
+
+    fn note(&self) -> Note {
         let timeout = self.rtt.get().map_or(0.0, |rtt| (self.timeout.get(rtt) * 10.0).round());
         let round = (self.round % u32::from(Note::ROUNDS)) as u16;
         Note { round, urgent: self.urgent, timeout: timeout.clamp(0.0, 63.0) as u16 }
@@ -180,6 +190,7 @@ impl Connection {
         let rtt = self.rtt.update(sample);
         let former_loss = self.loss_event_rate;
         self.loss_event_rate = feedback.peer.loss_event_rate.map_or(former_loss, Probability::get);
+        self.tag = self.note().tag();
         let equation = self.equation_rate(rtt);
         self.restart(now, self.rate);
         if !self.avoiding && self.loss_event_rate <= 0.0 {
@@ -276,6 +287,7 @@ impl Connection {
         .max(LEAST_RATE);
         self.urgent = true;
         self.round += 1;
+        self.tag = self.note().tag();
         if !self.busy {
             // ns-2 goes on waking; nothing would come of it before the next packet.
             self.nofeedback_at = None;

@@ -26,6 +26,8 @@ use seaway_units::{Bitrate, Probability, RateRange, Timestamp};
 pub struct Ns2Tfrc {
     lanes: Vec<Connection>,
     limits: RateRange,
+    /// What the connections may send together. It changes with reports and timers, never with a packet.
+    allowed: Bitrate,
     decisions: DecisionLog,
 }
 
@@ -76,24 +78,24 @@ impl Note {
 impl Ns2Tfrc {
     /// `count` connections, at least one.
     pub fn new(config: Config, count: u8) -> Self {
+        let lanes = vec![Connection::new(config); usize::from(count.max(1))];
         Self {
-            lanes: vec![Connection::new(config); usize::from(count.max(1))],
+            allowed: allowed(&lanes),
+            lanes,
             limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
             decisions: DecisionLog::new(),
         }
     }
 
-    fn allowed(&self) -> Bitrate {
-        Bitrate::from_bytes_per_second(self.lanes.iter().map(Connection::rate).sum())
-    }
-
     fn total(&self) -> Bitrate {
-        self.limits.clamp(self.allowed())
+        self.limits.clamp(self.allowed)
     }
 
     fn change(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> Option<(&'static str, Gauge, f64)>) {
         let before = self.total();
-        let Some((cause, signal, threshold)) = act(self) else { return };
+        let cause = act(self);
+        self.allowed = allowed(&self.lanes);
+        let Some((cause, signal, threshold)) = cause else { return };
         let after = self.total();
         if before != after {
             let phase = self.phase();
@@ -104,8 +106,8 @@ impl Ns2Tfrc {
 
 impl RateController for Ns2Tfrc {
     fn stamp(&mut self, _now: Timestamp, next: &SentPacket) -> Stamp {
-        let note = self.lanes.get(usize::from(next.lane.0)).map(|lane| lane.note().tag());
-        Stamp { tag: note, ..Stamp::default() }
+        let tag = self.lanes.get(usize::from(next.lane.0)).map(Connection::tag);
+        Stamp { tag, ..Stamp::default() }
     }
 
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
@@ -122,7 +124,7 @@ impl RateController for Ns2Tfrc {
         match signal {
             LocalSignal::Limits { min, max, .. } => self.change(now, |tfrc| {
                 tfrc.limits = RateRange { min, max: max.max(min) };
-                let allowed = Gauge::new("allowed_rate", tfrc.allowed().as_bps_f64(), "bit/s");
+                let allowed = Gauge::new("allowed_rate", tfrc.allowed.as_bps_f64(), "bit/s");
                 Some(("limits set", allowed, max.as_bps_f64()))
             }),
             LocalSignal::FeedbackEvery(interval) => {
@@ -158,7 +160,7 @@ impl RateController for Ns2Tfrc {
 
     fn allowance(&self, lane: Lane) -> Allowance {
         // As for the other profiles, what the encoders cannot use bounds the target, not the pace.
-        let allowed = self.allowed();
+        let allowed = self.allowed;
         let pace =
             if self.limits.max == Bitrate::ZERO { Bitrate::ZERO } else { allowed.max(self.limits.min) };
         let is_scaled = pace != allowed && allowed > Bitrate::ZERO;
@@ -178,13 +180,17 @@ impl RateController for Ns2Tfrc {
     fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
         let count = self.lanes.len() as f64;
         visit(Gauge::new("lanes", count, ""));
-        visit(Gauge::new("allowed_rate", self.allowed().as_bps_f64(), "bit/s"));
+        visit(Gauge::new("allowed_rate", self.allowed.as_bps_f64(), "bit/s"));
         let loss: f64 = self.lanes.iter().map(Connection::loss_event_rate).sum();
         visit(Gauge::new("loss_event_rate", loss / count, ""));
         if let Some(rtt) = self.lanes[0].rtt() {
             visit(Gauge::new("rtt", rtt, "s"));
         }
     }
+}
+
+fn allowed(lanes: &[Connection]) -> Bitrate {
+    Bitrate::from_bytes_per_second(lanes.iter().map(Connection::rate).sum())
 }
 
 #[cfg(test)]

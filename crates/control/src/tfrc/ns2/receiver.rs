@@ -153,6 +153,10 @@ impl LaneReceiver {
 
     /// Goes through `missing` numbers, then the one that arrived; whether an event began.
     fn walk(&mut self, before: f64, after: f64, missing: u64) -> bool {
+        if missing == 0 {
+            self.history.advance(1);
+            return false;
+        }
         let step = (after - before) / (missing as f64 + 1.0);
         let (mut index, mut begun) = (0, 0);
         while index < missing && begun < MOST_EVENTS && self.round > self.event_round {
