@@ -84,8 +84,9 @@ impl Block {
 }
 
 /// How a macroblock's vectors are to be used (13818-2, tables 6-17 and 6-18).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MotionType {
+    #[default]
     /// One vector for the macroblock, between frames; frame pictures.
     Frame,
     /// A vector a field (frame pictures), or one between fields (field pictures).
@@ -109,7 +110,7 @@ pub struct Vector {
 pub type Vectors = [[Vector; 2]; 2];
 
 /// One macroblock that is coded, that is, not skipped.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Macroblock {
     /// Number in the picture, row by row.
     pub address: u32,

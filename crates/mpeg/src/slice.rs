@@ -3,9 +3,7 @@
 use crate::bits::BitReader;
 use crate::header::{PictureContext, PictureKind};
 use crate::motion::Predictors;
-use crate::picture::{
-    Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice, Vectors, coefficients,
-};
+use crate::picture::{Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice, coefficients};
 use crate::tables::macroblock as mb;
 use crate::vlc::{self, CodeKind, Coefficients, Lookup, RunLevel, Step};
 use std::ops::Range;
@@ -111,20 +109,16 @@ impl<'a> SliceReader<'a> {
         let mut first = true;
         loop {
             let (blocks, codes) = (picture.blocks.len(), picture.codes.len());
+            // Filled where it will stay: copies of it would cost more than all else here.
+            picture.macroblocks.push(Macroblock::default());
             let read = self.read_macroblock(picture, first);
             let whole =
-                read.and_then(
-                    |macroblock| {
-                        if self.reader.overrun() { Err(Damage::Truncated) } else { Ok(macroblock) }
-                    },
-                );
-            match whole {
-                Ok(macroblock) => picture.macroblocks.push(macroblock),
-                Err(damage) => {
-                    picture.blocks.truncate(blocks);
-                    picture.codes.truncate(codes);
-                    return Err(damage);
-                }
+                read.and_then(|()| if self.reader.overrun() { Err(Damage::Truncated) } else { Ok(()) });
+            if let Err(damage) = whole {
+                picture.macroblocks.pop();
+                picture.blocks.truncate(blocks);
+                picture.codes.truncate(codes);
+                return Err(damage);
             }
             first = false;
             self.reader.refill();
@@ -134,40 +128,28 @@ impl<'a> SliceReader<'a> {
         }
     }
 
-    fn read_macroblock(&mut self, picture: &mut Picture, first: bool) -> Result<Macroblock, Damage> {
-        let start = self.reader.position() as u32;
-        let stuffing = self.read_address(first)?;
-        let kind_at = self.reader.position() as u32;
+    /// Reads into the picture's last macroblock.
+    fn read_macroblock(&mut self, picture: &mut Picture, first: bool) -> Result<(), Damage> {
+        let Picture { macroblocks, blocks, codes, .. } = picture;
+        let Some(macroblock) = macroblocks.last_mut() else { return Ok(()) };
+        macroblock.start = self.reader.position() as u32;
+        macroblock.stuffing = self.read_address(first)?;
+        macroblock.address = self.address as u32;
+        macroblock.kind_at = self.reader.position() as u32;
         self.reader.refill();
-        let flags = self.types.read(&mut self.reader).ok_or(Damage::Code)?;
-        let (motion, field_dct) = self.read_modes(flags)?;
-        if flags & mb::QUANT != 0 {
+        macroblock.flags = self.types.read(&mut self.reader).ok_or(Damage::Code)?;
+        (macroblock.motion, macroblock.field_dct) = self.read_modes(macroblock.flags)?;
+        if macroblock.has(mb::QUANT) {
             self.read_quantiser()?;
         }
-        let mut macroblock = Macroblock {
-            address: self.address as u32,
-            start,
-            kind_at,
-            vectors_at: self.reader.position() as u32,
-            vectors_end: 0,
-            end: 0,
-            first_block: picture.blocks.len() as u32,
-            flags,
-            motion,
-            field_dct,
-            quantiser: self.quantiser,
-            blocks: 0,
-            luma_blocks: 0,
-            field_select: 0,
-            dmvector: [0; 2],
-            stuffing,
-            vectors: Vectors::default(),
-        };
-        self.read_vectors(&mut macroblock)?;
+        macroblock.quantiser = self.quantiser;
+        macroblock.vectors_at = self.reader.position() as u32;
+        self.read_vectors(macroblock)?;
         macroblock.vectors_end = self.reader.position() as u32;
-        self.read_blocks(picture, &mut macroblock)?;
+        macroblock.first_block = blocks.len() as u32;
+        self.read_blocks(blocks, codes, macroblock)?;
         macroblock.end = self.reader.position() as u32;
-        Ok(macroblock)
+        Ok(())
     }
 
     /// Reads stuffing and increment; returns the bits of stuffing.
@@ -261,7 +243,12 @@ impl<'a> SliceReader<'a> {
 
     /// By itself it has registers enough for the reader.
     #[inline(never)]
-    fn read_blocks(&mut self, picture: &mut Picture, macroblock: &mut Macroblock) -> Result<(), Damage> {
+    fn read_blocks(
+        &mut self,
+        blocks: &mut Vec<Block>,
+        codes: &mut Codes,
+        macroblock: &mut Macroblock,
+    ) -> Result<(), Damage> {
         let intra = macroblock.is_intra();
         let pattern = self.read_pattern(macroblock.flags)?;
         let table = coefficients(self.context, intra);
@@ -275,13 +262,13 @@ impl<'a> SliceReader<'a> {
             left &= !(1 << 15 >> index);
             let dc = if intra { self.read_dc(&mut reader, index)? } else { 0 };
             let start = reader.position() as u32;
-            let first = picture.codes.len() as u32;
+            let first = codes.len() as u32;
             let count = match self.context.kind() {
                 PictureKind::D => 0,
-                _ => read_codes(&mut reader, picture.codes.room(), table, intra, self.context.mpeg2)?,
+                _ => read_codes(&mut reader, codes.room(), table, intra, self.context.mpeg2)?,
             };
-            picture.codes.take(count);
-            picture.blocks.push(Block { start, first, count: count as u8, index, intra, dc });
+            codes.take(count);
+            blocks.push(Block { start, first, count: count as u8, index, intra, dc });
         }
         self.reader = reader;
         if !intra {
@@ -329,30 +316,39 @@ fn read_codes(
     let mut place = Place::new(intra);
     let mut count = 0;
     loop {
+        // A refill waits for the length of the code before it, and the next code for the refill: so there is one for
+        // several codes.
         reader.refill();
-        let step = lookup.peek_step(reader);
-        room[count % Codes::ROOM] = place.code(step.fields());
-        if step.is_plain() {
-            reader.skip(step.skip());
-            place.pass(step.fields())?;
-        } else if step.ends() {
-            reader.skip(step.skip());
-            if step.has_code() {
+        for _ in 0..STEPS_A_REFILL {
+            let step = lookup.peek_step(reader);
+            room[count % Codes::ROOM] = place.code(step.fields());
+            if step.is_plain() {
+                reader.skip(step.skip());
                 place.pass(step.fields())?;
-                count += 1;
+            } else if step.ends() {
+                reader.skip(step.skip());
+                if step.has_code() {
+                    place.pass(step.fields())?;
+                    count += 1;
+                }
+                return Ok(count);
+            } else {
+                reader.refill();
+                let (level, run, bits) = read_other(lookup.peek(reader), reader, mpeg2)?;
+                let fields = Step::word(level, run, bits);
+                room[count % Codes::ROOM] = place.code(fields);
+                reader.skip(bits);
+                place.pass(fields)?;
+                reader.refill();
             }
-            return Ok(count);
-        } else {
-            let (level, run, bits) = read_other(lookup.peek(reader), reader, mpeg2)?;
-            let fields = Step::word(level, run, bits);
-            room[count % Codes::ROOM] = place.code(fields);
-            reader.skip(bits);
-            place.pass(fields)?;
+            count += 1;
+            lookup = table;
         }
-        count += 1;
-        lookup = table;
     }
 }
+
+/// So many steps are available behind a refill.
+const STEPS_A_REFILL: u32 = 56 / Step::WIDTH;
 
 /// Where in a block the next code begins: its index, and the position and the end that it counts from, as fields of a
 /// [`Code`].

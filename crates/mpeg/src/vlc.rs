@@ -135,7 +135,7 @@ pub(crate) struct Step(u64);
 
 impl Step {
     /// Bits that are looked at.
-    const WIDTH: u32 = 11;
+    pub(crate) const WIDTH: u32 = 11;
     /// Not a code alone.
     const SPECIAL: u64 = 1 << 63;
     const CODE: u64 = 1 << 6;

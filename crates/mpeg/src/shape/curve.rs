@@ -91,6 +91,8 @@ pub(crate) enum Worth<'a> {
 struct Steps {
     bits: [u32; 129],
     worth: [f32; 129],
+    /// Bits and worth below each breakpoint.
+    sums: [(u32, f32); 128],
     /// One past the highest breakpoint that adds anything.
     end: usize,
 }
@@ -135,7 +137,7 @@ impl Curves {
             self.segments.resize(needed.max(self.segments.len()), Segment::default());
         }
         let every = if let Extent::Sample(every) = extent { *every } else { 1 };
-        let mut steps = Steps { bits: [0; 129], worth: [0.0; 129], end: 0 };
+        let mut steps = Steps { bits: [0; 129], worth: [0.0; 129], sums: [(0, 0.0); 128], end: 0 };
         let mut in_cluster = 0;
         for slice in picture.slices.iter().filter(|slice| slice.damage.is_none()) {
             for macroblock in picture.macroblocks[slice.macroblocks.clone()].iter().step_by(every) {
@@ -176,34 +178,39 @@ impl Curves {
 
     /// Ends a cluster.
     fn close(&mut self, steps: &mut Steps, smallest: usize, worth: &Worth<'_>, extent: &Extent) {
+        let end = steps.end;
         match (worth, extent) {
             (Worth::Share(_), _) => self.push_shares(steps, smallest),
-            (_, Extent::Slopes(slopes)) => self.push_chords(steps, smallest, slopes),
+            (_, Extent::Slopes(slopes)) => {
+                self.push_chords(steps, smallest, slopes);
+                steps.end = smallest;
+            }
             _ => self.push_hull(steps, smallest),
         }
         self.ends.push(self.filled as u32);
-        self.tops.push(steps.end as u8);
+        self.tops.push(end as u8);
         steps.clear();
     }
 
     /// Segments between the best breakpoints for each of the slopes. Without a branch that depends on the curve, for
-    /// none could be foreseen.
+    /// none could be foreseen. Leaves zeros from the smallest breakpoint on.
     #[inline]
     fn push_chords(&mut self, steps: &mut Steps, smallest: usize, slopes: &Slopes) {
         let (mut bits, mut worth) = (0, 0.0);
         let mut gains = [0.0; SLOPES];
         let mut best = [smallest as u32; SLOPES];
+        steps.sums[smallest & 0x7f] = (0, 0.0);
         for step in smallest..steps.end.min(64) {
-            bits += steps.bits[step];
-            worth += steps.worth[step];
-            (steps.bits[step], steps.worth[step]) = (bits, worth);
+            bits += std::mem::take(&mut steps.bits[step]);
+            worth += std::mem::take(&mut steps.worth[step]);
+            steps.sums[step + 1] = (bits, worth);
             for ((gain, best), slope) in gains.iter_mut().zip(&mut best).zip(slopes) {
                 let next = worth - slope * bits as f32;
                 *best = if next > *gain { step as u32 + 1 } else { *best };
                 *gain = if next > *gain { next } else { *gain };
             }
         }
-        let sums = best.map(|breakpoint| steps.sums_up_to(breakpoint as usize, smallest));
+        let sums = best.map(|breakpoint| steps.sums[breakpoint as usize & 0x7f]);
         self.bases.push(best[0] as u8);
         self.total_bits += u64::from(bits);
         self.total_worth += worth;
@@ -215,7 +222,7 @@ impl Curves {
         let mut count = 0;
         for i in 1..SLOPES {
             let (bits, worth) = (sums[i].0.wrapping_sub(sums[i - 1].0), sums[i].1 - sums[i - 1].1);
-            let bin = bin_of(worth / bits as i32 as f32);
+            let bin = bin_of_positive(worth / bits as i32 as f32);
             room[count % SLOPES] = Segment { bits, bin, breakpoint: best[i] as u8, worth };
             count += usize::from(best[i] > best[i - 1]);
         }
@@ -290,13 +297,6 @@ impl Steps {
         self.end = 0;
     }
 
-    /// Bits and worth below a breakpoint, once the steps hold sums.
-    #[inline]
-    fn sums_up_to(&self, breakpoint: usize, smallest: usize) -> (u32, f32) {
-        let last = breakpoint.wrapping_sub(1) & 0x7f;
-        if breakpoint > smallest { (self.bits[last], self.worth[last]) } else { (0, 0.0) }
-    }
-
     /// Adds codes of a macroblock, all of luminance or all of chrominance, that begin with code `first` of the picture.
     #[inline]
     fn add(&mut self, codes: &[Code], first: u32, chroma: bool, macroblock: &Macroblock, worth: &Worth<'_>) {
@@ -363,10 +363,13 @@ pub(crate) fn for_each_block(
 /// The bin of a slope. The exponent and the upper five bits of the fraction are the logarithm, near enough.
 #[inline]
 pub(crate) fn bin_of(slope: f32) -> u16 {
+    if slope <= 0.0 { 0 } else { bin_of_positive(slope) }
+}
+
+/// The bin of a slope above 0; of anything else, any.
+#[inline]
+fn bin_of_positive(slope: f32) -> u16 {
     const BASE: i32 = (127 + LOWEST_OCTAVE) * BINS_PER_OCTAVE;
-    if slope <= 0.0 {
-        return 0;
-    }
     ((slope.to_bits() >> 18) as i32 - BASE + 1).clamp(1, BINS as i32 - 1) as u16
 }
 

@@ -174,9 +174,9 @@ pub(crate) struct Recoder {
 pub(crate) struct Path {
     /// What each code gains with the higher of its two levels, in bits.
     gain: [f32; 64],
-    /// How much less with the lower one.
+    /// With another scale: how much less with the lower one.
     loss: [f32; 64],
-    /// The higher level; above 63 all are one.
+    /// With another scale: the higher level; above 63 all are one.
     level: [u8; 64],
 }
 
@@ -353,15 +353,13 @@ impl Terms<'_> {
         let mut total = 0.0;
         // Codes of which nothing is certain; gathered without a branch, for none could be foreseen.
         let mut open = 0u64;
-        for (i, code) in codes.iter().take(64).enumerate() {
+        for ((i, code), to) in codes.iter().enumerate().zip(&mut path.gain) {
             let weight = self.weights[usize::from(code.position() & 63)] * scale;
             let magnitude = i32::from(code.level()).abs();
             let doubled = (2 * magnitude + offset) as f32;
             let bits = f32::from(code.bits());
             let gain = doubled * doubled * weight;
-            path.gain[i] = gain;
-            path.loss[i] = 4.0 * weight;
-            path.level[i] = magnitude.min(63) as u8;
+            *to = gain;
             total += gain;
             let stays = needed[magnitude.min(3) as usize] * weight >= bits;
             open |= u64::from(!stays) << i;
@@ -413,20 +411,25 @@ impl Path {
     fn choose(&mut self, out: &mut Recoded, block: usize, codes: &[Code], terms: &Terms<'_>) -> bool {
         if !terms.same_scale {
             let sight = terms.look_anew(codes, self);
-            return finish(out, block, codes, terms, &sight, self.walk(codes, terms, &sight));
+            return finish(out, block, codes, terms, &sight, self.walk::<false>(codes, terms, &sight));
         }
         let sight = terms.look(codes, self);
         if sight.open == 0 && sight.total >= sight.bits + terms.block_bits() {
             out.choices[block] = Choice::ALL;
             return true;
         }
-        finish(out, block, codes, terms, &sight, self.walk(codes, terms, &sight))
+        finish(out, block, codes, terms, &sight, self.walk::<true>(codes, terms, &sight))
     }
 
     /// Walks through the codes of which nothing is certain. Returns the best way that keeps the last of them, and the
     /// best that does not, and what all of them gain.
     #[inline]
-    fn walk(&self, codes: &[Code], terms: &Terms<'_>, sight: &Sight) -> ([Way; 2], f32) {
+    fn walk<const SAME_SCALE: bool>(
+        &self,
+        codes: &[Code],
+        terms: &Terms<'_>,
+        sight: &Sight,
+    ) -> ([Way; 2], f32) {
         let before = sight.first.checked_sub(1).map(|before| i32::from(codes[before].position()));
         let position = before.unwrap_or(if terms.intra { 0 } else { -1 });
         let kept = (1u64 << sight.first).wrapping_sub(1);
@@ -436,8 +439,15 @@ impl Path {
         for (i, code) in codes.iter().enumerate().take(sight.last.min(64)).skip(sight.first) {
             let position = i32::from(code.position());
             gains += self.gain[i];
-            let kept = self.step(i, position, here, terms);
-            let skipped = self.step(i, position, passed, terms);
+            let (level, loss) = if SAME_SCALE {
+                let weight = terms.weights[usize::from(code.position() & 63)] * terms.scale;
+                (code.level().unsigned_abs().min(63) as u8, 4.0 * weight)
+            } else {
+                (self.level[i], self.loss[i])
+            };
+            let step = Step { i, position, level, loss: Cost::loss(loss), gain: Cost::loss(self.gain[i]) };
+            let kept = step.behind(here, terms.lengths);
+            let skipped = step.behind(passed, terms.lengths);
             // Longer runs cost no less: of those that pass this code over only the cheapest can be the better start.
             passed = here.or_if(passed.cost < here.cost, passed);
             passed.cost = if sight.open >> i & 1 == 0 { Cost::NO_WAY } else { passed.cost };
@@ -445,18 +455,30 @@ impl Path {
         }
         ([here, passed], gains)
     }
+}
 
-    /// Keeps a code with the better of its levels.
+/// A code on the way.
+struct Step {
+    i: usize,
+    position: i32,
+    /// The higher of its levels; what it gains, and how much less the lower one does.
+    level: u8,
+    gain: Cost,
+    loss: Cost,
+}
+
+impl Step {
+    /// Keeps it behind a way, with the better of its levels.
     #[inline(always)]
-    fn step(&self, i: usize, position: i32, way: Way, terms: &Terms<'_>) -> Way {
-        let row = Lengths::row(position, way.position);
-        let high = Cost::length(terms.lengths.of(row, self.level[i]));
-        let low = Cost::length(terms.lengths.of(row, self.level[i] - 1)).plus(Cost::loss(self.loss[i]));
+    fn behind(&self, way: Way, lengths: &Lengths) -> Way {
+        let row = Lengths::row(self.position, way.position);
+        let high = Cost::length(lengths.of(row, self.level));
+        let low = Cost::length(lengths.of(row, self.level - 1)).plus(self.loss);
         Way {
-            cost: way.cost.plus(high.min(low)).minus(Cost::loss(self.gain[i])),
-            position,
-            kept: way.kept | 1 << i,
-            lowered: way.lowered | u64::from(low < high) << i,
+            cost: way.cost.plus(high.min(low)).minus(self.gain),
+            position: self.position,
+            kept: way.kept | 1 << self.i,
+            lowered: way.lowered | u64::from(low < high) << self.i,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::header::{Chroma, PictureContext, PictureKind, PictureStructure};
 use crate::picture::{Code, Macroblock, MotionType, Picture, Slice, Vector, bits_of_first, coefficients};
 use crate::tables::macroblock as mb;
 use crate::vlc::{self, Coefficients};
+use std::ops::Range;
 
 /// What becomes of a block's codes.
 #[derive(Debug, Clone, Copy)]
@@ -51,14 +52,17 @@ pub(crate) fn rewrite_slice(
         content,
         quantiser: slice.quantiser,
         address: slice.base_address,
+        address_before: slice.base_address,
         predictor: Vector::default(),
+        waiting: 0..0,
     };
     rewriter.write_header(slice);
     for index in slice.macroblocks.clone() {
         let inner = index > slice.macroblocks.start && index + 1 < slice.macroblocks.end;
         rewriter.write_macroblock(index, inner);
+        rewriter.address_before = picture.macroblocks[index].address as i32;
     }
-    rewriter.writer.align();
+    rewriter.out().align();
 }
 
 struct Rewriter<'a, C> {
@@ -71,11 +75,37 @@ struct Rewriter<'a, C> {
     quantiser: u8,
     /// Address of the macroblock written last.
     address: i32,
+    /// Address of the macroblock before this one in the input.
+    address_before: i32,
     /// `PMV[0][0]` behind the macroblock of the input looked at last, in the units of the stream.
     predictor: Vector,
+    /// Bits of the input that come next in the output. What stays as it is from macroblock to macroblock is copied at
+    /// once.
+    waiting: Range<usize>,
 }
 
 impl<C: Content> Rewriter<'_, C> {
+    /// Copies bits of the input.
+    #[inline]
+    fn copy(&mut self, from: usize, to: usize) {
+        if self.waiting.end == from {
+            self.waiting.end = to;
+        } else if from < to {
+            self.out();
+            self.waiting = from..to;
+        }
+    }
+
+    /// The writer, behind all that was copied.
+    #[inline]
+    fn out(&mut self) -> &mut BitWriter {
+        let Range { start, end } = std::mem::take(&mut self.waiting);
+        if start < end {
+            self.writer.copy(self.bytes, start, end);
+        }
+        self.writer
+    }
+
     /// The header, with the quantiser scale that the first macroblock to need one has.
     fn write_header(&mut self, slice: &Slice) {
         let needs = slice.macroblocks.clone().find(|&index| {
@@ -83,9 +113,10 @@ impl<C: Content> Rewriter<'_, C> {
             macroblock.is_intra() || self.pattern(macroblock) != 0
         });
         self.quantiser = needs.map_or(slice.quantiser, |index| self.content.quantiser(index));
-        self.writer.copy(self.bytes, 0, slice.quantiser_at as usize);
-        self.writer.put(u32::from(self.quantiser), 5);
-        self.writer.copy(self.bytes, slice.quantiser_at as usize + 5, slice.macroblocks_at as usize);
+        self.copy(0, slice.quantiser_at as usize);
+        let quantiser = u32::from(self.quantiser);
+        self.out().put(quantiser, 5);
+        self.copy(slice.quantiser_at as usize + 5, slice.macroblocks_at as usize);
     }
 
     /// `inner` macroblocks, neither first nor last of their slice, may be skipped.
@@ -110,13 +141,21 @@ impl<C: Content> Rewriter<'_, C> {
             self.quantiser = self.content.quantiser(index);
             flags |= mb::QUANT;
         }
-        self.write_increment(macroblock.address);
+        self.write_increment(macroblock);
         if flags == 0 {
             return self.write_zero_vector(before);
         }
-        self.write_modes(macroblock, flags);
-        self.writer.copy(self.bytes, macroblock.vectors_at as usize, macroblock.vectors_end as usize);
-        if pattern != 0 {
+        let same_scale = flags & mb::QUANT == 0 || self.quantiser == macroblock.quantiser;
+        if flags == macroblock.flags && same_scale {
+            self.copy(macroblock.kind_at as usize, macroblock.vectors_at as usize);
+        } else {
+            self.write_modes(macroblock, flags);
+        }
+        self.copy(macroblock.vectors_at as usize, macroblock.vectors_end as usize);
+        if pattern.count_ones() == u32::from(macroblock.blocks) && pattern != 0 {
+            let blocks_at = self.picture.blocks[macroblock.first_block as usize].start;
+            self.copy(macroblock.vectors_end as usize, blocks_at as usize);
+        } else if pattern != 0 {
             self.write_pattern(pattern);
         }
         self.write_blocks(macroblock);
@@ -125,8 +164,8 @@ impl<C: Content> Rewriter<'_, C> {
     fn copy_macroblock(&mut self, macroblock: &Macroblock) {
         self.follow_predictor(macroblock);
         self.quantiser = macroblock.quantiser;
-        self.write_increment(macroblock.address);
-        self.writer.copy(self.bytes, macroblock.kind_at as usize, macroblock.end as usize);
+        self.write_increment(macroblock);
+        self.copy(macroblock.kind_at as usize, macroblock.end as usize);
     }
 
     /// `coded_block_pattern` of what is left; 0 in intra macroblocks, which have none.
@@ -170,14 +209,19 @@ impl<C: Content> Rewriter<'_, C> {
         macroblock.address as i32 > self.address + 1
     }
 
-    fn write_increment(&mut self, address: u32) {
-        let mut increment = address as i32 - self.address;
+    fn write_increment(&mut self, macroblock: &Macroblock) {
+        let mut increment = macroblock.address as i32 - self.address;
+        let as_it_was = self.address == self.address_before;
+        self.address = macroblock.address as i32;
+        if as_it_was {
+            let at = macroblock.start + macroblock.stuffing;
+            return self.copy(at as usize, macroblock.kind_at as usize);
+        }
         while increment > 33 {
-            vlc::ADDRESS_INCREMENT.write(self.writer, mb::ADDRESS_ESCAPE);
+            vlc::ADDRESS_INCREMENT.write(self.out(), mb::ADDRESS_ESCAPE);
             increment -= 33;
         }
-        vlc::ADDRESS_INCREMENT.write(self.writer, increment as u8);
-        self.address = address as i32;
+        vlc::ADDRESS_INCREMENT.write(self.out(), increment as u8);
     }
 
     fn write_type(&mut self, flags: u8) {
@@ -187,7 +231,7 @@ impl<C: Content> Rewriter<'_, C> {
             PictureKind::B => &vlc::TYPE_B,
             PictureKind::D => &vlc::TYPE_D,
         };
-        table.write(self.writer, flags);
+        table.write(self.out(), flags);
     }
 
     /// Type, motion type, DCT type and quantiser scale, where they are present.
@@ -201,13 +245,14 @@ impl<C: Content> Rewriter<'_, C> {
                 MotionType::Frame | MotionType::Split => 2,
                 MotionType::DualPrime => 3,
             };
-            self.writer.put(code, 2);
+            self.out().put(code, 2);
         }
         if flags & (mb::INTRA | mb::PATTERN) != 0 && either && !in_field {
-            self.writer.put(u32::from(macroblock.field_dct), 1);
+            self.out().put(u32::from(macroblock.field_dct), 1);
         }
         if flags & mb::QUANT != 0 {
-            self.writer.put(u32::from(self.quantiser), 5);
+            let quantiser = u32::from(self.quantiser);
+            self.out().put(quantiser, 5);
         }
     }
 
@@ -217,21 +262,21 @@ impl<C: Content> Rewriter<'_, C> {
         let coding = &self.context.coding;
         if self.context.is_field() {
             let bottom = coding.structure == PictureStructure::BottomField;
-            self.writer.put(1, 2);
-            self.writer.put(u32::from(bottom), 1);
+            self.out().put(1, 2);
+            self.out().put(u32::from(bottom), 1);
         } else if !coding.frame_pred_frame_dct {
-            self.writer.put(2, 2);
+            self.out().put(2, 2);
         }
         for (value, f_code) in [predictor.x, predictor.y].into_iter().zip(coding.f_code[0]) {
-            write_component(self.writer, -i32::from(value), f_code);
+            write_component(self.out(), -i32::from(value), f_code);
         }
     }
 
     fn write_pattern(&mut self, pattern: u16) {
         let extra = self.context.chroma.blocks() as u32 - 6;
-        vlc::PATTERN_420.write(self.writer, (pattern >> extra) as u8);
+        vlc::PATTERN_420.write(self.out(), (pattern >> extra) as u8);
         if self.context.chroma != Chroma::Yuv420 {
-            self.writer.put(u32::from(pattern) & ((1 << extra) - 1), extra);
+            self.out().put(u32::from(pattern) & ((1 << extra) - 1), extra);
         }
     }
 
@@ -252,7 +297,7 @@ impl<C: Content> Rewriter<'_, C> {
             let length = ((!(as_they_were >> index)).trailing_zeros() as usize).min(count - index);
             if length > 0 {
                 let (from, to) = (bits_of_first(codes, index), bits_of_first(codes, index + length));
-                self.writer.copy(self.bytes, start + from as usize, start + to as usize);
+                self.copy(start + from as usize, start + to as usize);
                 index += length;
             } else {
                 if kept >> index & 1 != 0 {
@@ -264,17 +309,20 @@ impl<C: Content> Rewriter<'_, C> {
                         None => u32::from(intra),
                     };
                     let level = i32::from(code.level()) - lower;
-                    write_code(
-                        self.writer,
-                        table,
-                        u32::from(code.position()),
-                        next,
-                        level,
-                        self.context.mpeg2,
-                    );
+                    let mpeg2 = self.context.mpeg2;
+                    write_code(self.out(), table, u32::from(code.position()), next, level, mpeg2);
                 }
                 index += 1;
             }
+        }
+    }
+
+    /// Ends a block whose end stands at bit `at` of the input.
+    fn end_block(&mut self, table: &Coefficients, at: usize) {
+        if self.waiting.end == at {
+            self.copy(at, at + table.end_of_block_bits() as usize);
+        } else {
+            table.write_end_of_block(self.out());
         }
     }
 
@@ -286,7 +334,7 @@ impl<C: Content> Rewriter<'_, C> {
             let block = &self.picture.blocks[index];
             let start = block.start as usize;
             if intra {
-                self.writer.copy(self.bytes, end, start);
+                self.copy(end, start);
             }
             let codes = self.picture.codes_of(block);
             let bits = |count| bits_of_first(codes, count) as usize;
@@ -296,18 +344,19 @@ impl<C: Content> Rewriter<'_, C> {
             match self.content.codes(index) {
                 Codes::First(0) if !intra => {}
                 Codes::First(count) => {
-                    self.writer.copy(self.bytes, start, start + bits(count.min(codes.len())));
-                    table.write_end_of_block(self.writer);
+                    self.copy(start, start + bits(count.min(codes.len())));
+                    self.end_block(table, start + bits(codes.len()));
                 }
                 Codes::Edited { kept: 0, .. } if !intra => {}
                 Codes::Edited { kept, lowered } => {
                     self.write_edited(start, table, codes, intra, kept, lowered);
-                    table.write_end_of_block(self.writer);
+                    self.end_block(table, start + bits(codes.len()));
                 }
                 Codes::New([]) if !intra => {}
                 Codes::New(codes) => {
-                    write_codes(self.writer, table, codes, intra, self.context.mpeg2);
-                    table.write_end_of_block(self.writer);
+                    let mpeg2 = self.context.mpeg2;
+                    write_codes(self.out(), table, codes, intra, mpeg2);
+                    table.write_end_of_block(self.out());
                 }
             }
         }
