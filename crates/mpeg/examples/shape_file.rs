@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut input = File::open(input)?;
     let mut output = BufWriter::new(File::create(output)?);
     let mut shaper = Shaper::new(config);
+    shaper.announce_length(input.metadata()?.len());
     let mut buffer = vec![0; 256 << 10];
     let (mut pictures, mut floors, mut bits) = (0u64, 0u64, [0u64; 2]);
     loop {

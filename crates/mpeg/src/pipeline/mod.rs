@@ -42,6 +42,8 @@ pub struct Pipeline {
     pending: VecDeque<Pending>,
     records: VecDeque<PictureRecord>,
     totals: Totals,
+    /// Bytes of the whole stream, where that is known.
+    length: Option<u64>,
 }
 
 impl Pipeline {
@@ -54,7 +56,13 @@ impl Pipeline {
             pending: VecDeque::new(),
             records: VecDeque::new(),
             totals: Totals::default(),
+            length: None,
         }
+    }
+
+    /// Says how many bytes the whole stream has, container and all, so that its size comes out even at its end.
+    pub fn announce_length(&mut self, bytes: u64) {
+        self.length = Some(bytes);
     }
 
     /// From the next picture on, the target is this.
@@ -109,8 +117,20 @@ impl Pipeline {
         Report { totals: self.totals.clone(), container: self.remuxer.report() }
     }
 
+    /// Tells the shaper how much video there will be, if the rest has as large a share of it as what came.
+    fn announce_video(&mut self, ends: bool) {
+        let container::Report { bytes_in, video_bytes_in, .. } = self.remuxer.report();
+        let length = if ends { Some(bytes_in) } else { self.length };
+        if let Some(length) = length.filter(|_| bytes_in > 0) {
+            let rest = length.saturating_sub(bytes_in) as f64;
+            let share = video_bytes_in as f64 / bytes_in as f64;
+            self.shaper.announce_length(video_bytes_in + (rest * share) as u64);
+        }
+    }
+
     /// Gives the shaper what the container has; at the end that is all.
     fn shape(&mut self, ends: bool) -> Result<(), Error> {
+        self.announce_video(ends);
         let mut picture = self.remuxer.poll_picture();
         while let Some(CodedPicture { index, unit, pts, .. }) = picture {
             picture = self.remuxer.poll_picture();

@@ -13,6 +13,8 @@ use super::work::Work;
 const TOLERANCE: f64 = 0.05;
 /// How close a sample of it must come before all is recoded.
 const SAMPLE_TOLERANCE: f64 = 0.03;
+/// How close both must come as a share of what is to be saved.
+const OF_SAVING: f64 = 0.4;
 /// How close it must come where nothing follows to carry the rest to.
 const LAST_TOLERANCE: f64 = 0.0002;
 /// So much above its budget a window has reached its floor.
@@ -96,9 +98,11 @@ impl Auto {
             });
             works.iter().map(|work| work.writer.bit_length() as f64).sum()
         };
+        let whole: f64 = works.iter().map(|work| work.bits_in() as f64).sum();
+        let saving = OF_SAVING * (whole / budget - 1.0);
         self.stretch(config, works, budget, &mut sample);
-        self.search(works, budget, SAMPLE_TOLERANCE, &mut sample);
-        let tolerance = if ends { LAST_TOLERANCE } else { TOLERANCE };
+        self.search(works, budget, SAMPLE_TOLERANCE.min(saving), &mut sample);
+        let tolerance = if ends { LAST_TOLERANCE } else { TOLERANCE.min(saving) };
         let bits = self.search(works, budget, tolerance, &mut written);
         let at_floor = bits > budget * (1.0 + FLOOR_EXCESS);
         works.iter_mut().for_each(|work| work.report.at_floor = at_floor);

@@ -45,7 +45,14 @@ pub(crate) struct Account {
     in_group: usize,
     /// For a target in bit/s: bits that the target has promised beyond the budgets given.
     promised: f64,
+    /// The share of them that the newest pictures other than I keep at the least.
+    least: f64,
 }
+
+/// How much a picture weighs in what is known of the least shares.
+const LEAST_WEIGHT: f64 = 0.2;
+/// The share of what can be cut from the rest of the stream beyond the target that may be relied upon.
+const RELIABLE: f64 = 0.5;
 
 impl Account {
     pub(crate) fn new(target: Target) -> Self {
@@ -59,6 +66,7 @@ impl Account {
             made_up: 0.0,
             in_group: 0,
             promised: 0.0,
+            least: 0.0,
         }
     }
 
@@ -75,15 +83,22 @@ impl Account {
         self.set_target(target);
         self.observe(picture.bits, picture.seconds);
         let bits = picture.bits as f64;
-        let due = bits - self.allow(picture.bits, picture.seconds);
+        let due = bits - self.allow(picture);
         let wanted = self.share_out(picture.kind, bits, due) + self.make_up(picture.kind);
-        // Nothing is cut ahead of time: the last picture can make up for too little, not for too much.
-        let most = due + self.put_off;
-        let least = (most - self.may_put_off(bits)).clamp(0.0, most.max(0.0));
+        // Nothing is cut ahead of time but what the last pictures cannot give: they can make up for too little, not for
+        // too much.
+        let most = due + self.put_off + self.missing_ahead(due / bits.max(1.0), picture);
+        let least = (most - self.may_put_off(due / bits.max(1.0), picture)).clamp(0.0, most.max(0.0));
         let cut = if picture.last { most } else { wanted.min(most).max(least) };
         let cut = cut.clamp(0.0, bits);
         self.put_off += due - cut;
         bits - cut
+    }
+
+    /// What the rest of the stream will fall short of where a `share` of it is to be cut, once the end is near.
+    fn missing_ahead(&self, share: f64, picture: &Opening) -> f64 {
+        let Some(left) = picture.bits_left.filter(|&left| left < self.recent_bits()) else { return 0.0 };
+        (self.least - (1.0 - share)).max(0.0) * left
     }
 
     /// The cut of a picture, where `due` is the mean one.
@@ -112,11 +127,20 @@ impl Account {
         self.made_up
     }
 
-    /// A little of all that came, and what the smallest of the last pictures could give, were it the last.
-    fn may_put_off(&mut self, bits: f64) -> f64 {
-        self.whole += bits;
+    /// A little of all that came, and what the smallest of the last pictures could give, were it the last; no more than
+    /// what comes can make up for.
+    fn may_put_off(&mut self, share: f64, picture: &Opening) -> f64 {
+        self.whole += picture.bits as f64;
         let newest = self.recent.iter().rev().take(ABSORBING).map(|&(bits, _)| bits);
-        PUT_OFF * self.whole + DEEPEST / 2.0 * newest.fold(f64::INFINITY, f64::min)
+        let most = PUT_OFF * self.whole + DEEPEST / 2.0 * newest.fold(f64::INFINITY, f64::min);
+        match picture.bits_left {
+            Some(left) => most.min(RELIABLE * (1.0 - self.least - share).max(0.0) * left),
+            None => most,
+        }
+    }
+
+    fn recent_bits(&self) -> f64 {
+        self.recent.iter().map(|&(bits, _)| bits).sum()
     }
 
     /// Takes note of a picture of `bits` that lasts `seconds`.
@@ -128,21 +152,31 @@ impl Account {
     }
 
     /// The budget of an observed picture, carry-over left out.
-    pub(crate) fn allow(&mut self, bits: u64, seconds: f64) -> f64 {
-        let bits = bits as f64;
+    pub(crate) fn allow(&mut self, picture: &Opening) -> f64 {
+        let bits = picture.bits as f64;
         match self.target {
             Target::Ratio(ratio) => bits * ratio.clamp(0.0, 1.0),
             Target::Rate(rate) => {
                 let rate = rate.as_bps_f64();
                 let (all_bits, all_seconds) =
                     self.recent.iter().fold((0.0, 0.0), |(b, s), &(bits, seconds)| (b + bits, s + seconds));
-                let due = rate * all_seconds / f64::max(all_bits, 1.0) * bits;
-                let budget = (due + self.promised / HORIZON as f64).clamp(0.0, bits);
+                // The last pictures get all that is left of what was promised.
+                let mean = all_bits / self.recent.len().max(1) as f64;
+                let left = picture.bits_left.map_or(HORIZON as f64, |left| 1.0 + left / mean.max(1.0));
+                let left = if picture.last { 1.0 } else { left.min(HORIZON as f64) };
+                let even = rate * all_seconds / f64::max(all_bits, 1.0) * bits;
+                let due = if picture.last { rate * picture.seconds } else { even };
+                let budget = (due + self.promised / left).clamp(0.0, bits);
                 let limit = rate * all_seconds;
-                self.promised = (self.promised + rate * seconds - budget).clamp(-limit, limit);
+                self.promised = (self.promised + rate * picture.seconds - budget).clamp(-limit, limit);
                 budget
             }
         }
+    }
+
+    /// What a window of pictures may have beyond the budgets of its pictures, where the stream ends with it.
+    pub(crate) fn settle_promises(&mut self) -> f64 {
+        std::mem::take(&mut self.promised)
     }
 
     /// What earlier pictures left, or overdrew.
@@ -150,9 +184,16 @@ impl Account {
         self.carry
     }
 
+    /// Takes note of the least a picture can be cut back to.
+    pub(crate) fn note_least(&mut self, kind: Option<PictureKind>, bits: u64, needed: u64) {
+        if kind != Some(PictureKind::I) {
+            self.least += LEAST_WEIGHT * (needed as f64 / bits.max(1) as f64 - self.least);
+        }
+    }
+
     /// Closes a picture: `allowed` of it, `spent`. A debt or a credit beyond the last pictures' bits lapses.
     pub(crate) fn settle(&mut self, allowed: f64, spent: u64) {
-        let limit: f64 = self.recent.iter().map(|&(bits, _)| bits).sum();
+        let limit = self.recent_bits();
         self.carry = (self.carry + allowed - spent as f64).clamp(-limit, limit);
     }
 }
@@ -164,6 +205,8 @@ pub(crate) struct Opening {
     pub(crate) bits: u64,
     pub(crate) seconds: f64,
     pub(crate) last: bool,
+    /// Bits that follow it, where that is known.
+    pub(crate) bits_left: Option<f64>,
 }
 
 #[cfg(test)]
@@ -178,7 +221,8 @@ mod tests {
         for i in 0..1000u64 {
             let bits = if i % 15 == 0 { 500_000 } else { 80_000 + i % 7 * 1000 };
             account.observe(bits, 0.04);
-            total += account.allow(bits, 0.04);
+            let picture = Opening { kind: None, bits, seconds: 0.04, last: false, bits_left: None };
+            total += account.allow(&picture);
         }
         let rate = total / (1000.0 * 0.04);
         assert!((rate / 2e6 - 1.0).abs() < 0.01, "{rate}");
@@ -195,7 +239,8 @@ mod tests {
                     _ if i % 3 == 0 => (PictureKind::P, 200_000),
                     _ => (PictureKind::B, 60_000),
                 };
-                let picture = Opening { kind: Some(kind), bits, seconds: 0.04, last: i == 99 };
+                let picture =
+                    Opening { kind: Some(kind), bits, seconds: 0.04, last: i == 99, bits_left: None };
                 let budget = account.open(Target::Ratio(ratio), &picture);
                 (whole, allowed) = (whole + bits as f64, allowed + budget);
                 assert!((allowed - ratio * whole).abs() < 400_000.0, "{ratio}: {i}");
@@ -211,6 +256,7 @@ mod tests {
     fn a_rate_above_the_input_allows_the_input() {
         let mut account = Account::new(Target::Rate(Bitrate::from_mbps(100)));
         account.observe(1000, 0.04);
-        assert_eq!(account.allow(1000, 0.04), 1000.0);
+        let picture = Opening { kind: None, bits: 1000, seconds: 0.04, last: false, bits_left: None };
+        assert_eq!(account.allow(&picture), 1000.0);
     }
 }

@@ -45,6 +45,9 @@ pub struct Shaper {
     ready: VecDeque<Shaped>,
     /// The unit pushed next is the last.
     ends: bool,
+    /// Bytes taken so far, and of the whole stream where that is known.
+    taken: u64,
+    length: Option<u64>,
     /// How long the units taken are shown, in seconds.
     elapsed: f64,
     /// True once anything was asked to be changed: from then on headers are declared anew.
@@ -68,6 +71,8 @@ impl Shaper {
             spare: Vec::new(),
             ready: VecDeque::new(),
             ends: false,
+            taken: 0,
+            length: None,
             elapsed: 0.0,
         }
     }
@@ -105,6 +110,8 @@ impl Shaper {
         work.closed_group = self.state.group().is_some_and(|group| group.closed);
         work.declare_variable = self.declares;
         work.last = self.ends;
+        self.taken += work.unit.data.len() as u64;
+        work.bits_left = self.length.map(|length| 8.0 * length.saturating_sub(self.taken) as f64);
         if self.begins_window(&work) {
             self.decide();
         }
@@ -112,6 +119,12 @@ impl Shaper {
         if self.queue.len() >= self.config.batch() {
             self.decide();
         }
+    }
+
+    /// Says how many bytes the whole stream will have, as nearly as is known by now, so that nothing is put off towards
+    /// its end that its last pictures cannot make up for.
+    pub fn announce_length(&mut self, bytes: u64) {
+        self.length = Some(bytes);
     }
 
     /// Says that the unit pushed next is the last, so that the budgets come out even with it.

@@ -50,7 +50,10 @@ pub(super) fn by_picture(config: &Config, account: &mut Account, works: &mut [Wo
     for (work, &target) in works.iter_mut().zip(targets) {
         work.report.budget = ahead.open(target, &work.opening()) as i64;
     }
+    let finer = finer(config);
+    let config_of = |work: &Work| if work.is_near_the_end() { &finer } else { config };
     parallel::for_each(config.threads, works, |work| {
+        let config = config_of(work);
         let allowed = work.report.budget as f64;
         if allowed < work.bits_in() as f64 {
             build_pruned(config, work, allowed);
@@ -60,6 +63,7 @@ pub(super) fn by_picture(config: &Config, account: &mut Account, works: &mut [Wo
     });
     for (work, &target) in works.iter_mut().zip(targets) {
         let opening = work.opening();
+        let config = config_of(work);
         decide_one(account, work, target, &opening, |work, budget| {
             truncate_to(config, work, budget, |work, smallest| {
                 build_curves(config, work, smallest, &Extent::Whole);
@@ -77,7 +81,9 @@ pub(super) fn causally(
     works: &mut [Work],
     targets: &[Target],
 ) {
+    let finer = finer(config);
     for (work, &target) in works.iter_mut().zip(targets) {
+        let config = if work.is_near_the_end() { &finer } else { config };
         let worth = causal.worth(work, config.threads);
         let build = |work: &mut Work, smallest| {
             work.curves.build(&work.picture, config.cluster, smallest, &Worth::Given(&worth), &Extent::Whole);
@@ -88,6 +94,11 @@ pub(super) fn causally(
         work.write_truncated();
         causal.follow(work, config.threads);
     }
+}
+
+/// The last pictures are cut by blocks whatever the clusters: no later ones can make up for what large ones leave.
+fn finer(config: &Config) -> Config {
+    Config { cluster: Cluster::Block, ..config.clone() }
 }
 
 /// Gives a picture its budget, and keeps the books on what it spends.
@@ -103,6 +114,9 @@ pub(super) fn decide_one(
     work.report.budget = budget as i64;
     let spent = if leave_alone(work, budget) { work.bits_in() } else { decide(work, budget) };
     account.settle(allowed, spent);
+    if let Some(least) = work.least {
+        account.note_least(opening.kind, opening.bits, least);
+    }
 }
 
 /// Chooses the codes to keep, and returns the bits the picture will take.
@@ -121,6 +135,7 @@ fn truncate_to(config: &Config, work: &mut Work, budget: f64, build: impl Fn(&mu
     let mut histogram = Histogram::new();
     histogram.add(&work.curves, 0);
     work.report.at_floor = needed as f64 > budget;
+    work.least = Some(needed);
     // Only the last picture has no later one to make up for it.
     let at_once = smallest > 0 || !work.last;
     come_close(budget, at_once, |aim| {
@@ -154,11 +169,12 @@ pub(super) fn allow_window(account: &mut Account, works: &mut [Work], targets: &
     let mut allowed = 0.0;
     for (work, &target) in works.iter_mut().zip(targets) {
         account.set_target(target);
-        let share = account.allow(work.bits_in(), work.seconds);
+        let share = account.allow(&work.opening());
         work.report.budget = share as i64;
         allowed += share;
     }
-    allowed
+    let ends = works.last().is_some_and(|work| work.last);
+    if ends { allowed + account.settle_promises() } else { allowed }
 }
 
 fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {

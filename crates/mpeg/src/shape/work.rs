@@ -45,8 +45,12 @@ pub(crate) struct Work {
     /// Its group needs nothing from before.
     pub(crate) closed_group: bool,
     pub(crate) declare_variable: bool,
+    /// The bits it can be cut back to, once that is known.
+    pub(crate) least: Option<u64>,
     /// Nothing follows.
     pub(crate) last: bool,
+    /// Bits that follow, where that is known.
+    pub(crate) bits_left: Option<f64>,
     pub(crate) report: PictureReport,
 }
 
@@ -74,6 +78,7 @@ impl Work {
     pub(crate) fn parse(&mut self) {
         self.picture.clear();
         self.written = false;
+        self.least = None;
         self.factor = 1.0;
         self.report = PictureReport { bits_in: self.bits_in(), ..PictureReport::default() };
         let report = &mut self.report;
@@ -98,7 +103,18 @@ impl Work {
 
     /// What its budget depends on.
     pub(crate) fn opening(&self) -> Opening {
-        Opening { kind: self.report.kind, bits: self.bits_in(), seconds: self.seconds, last: self.last }
+        Opening {
+            kind: self.report.kind,
+            bits: self.bits_in(),
+            seconds: self.seconds,
+            last: self.last,
+            bits_left: self.bits_left,
+        }
+    }
+
+    /// True for the last few pictures, as far as the end is known.
+    pub(crate) fn is_near_the_end(&self) -> bool {
+        self.last || self.bits_left.is_some_and(|left| left < NEAR * self.bits_in() as f64)
     }
 
     /// True where its slices may be changed.
@@ -297,6 +313,8 @@ impl Work {
     }
 }
 
+/// So many more pictures of a size are few.
+const NEAR: f64 = 3.0;
 /// Factors that quantiser scales are tried with, while each is better than the one before.
 const FACTORS: [f64; 6] = [1.0, 1.25, 1.6, 2.0, 2.5, 3.2];
 /// How much more a coarser scale must save than the one before.

@@ -57,6 +57,9 @@ fn shape(
     let (head, format) = read_head(source, name)?;
     let mut pipeline = Pipeline::new(plan.config(format));
     pipeline.set_schedule(plan.schedule.clone());
+    if let Some(length) = source.len() {
+        pipeline.announce_length(length);
+    }
     let progress = Progress::of_bytes(source.len());
     let mut output = Vec::new();
     let mut chunk = Chunk::Bytes(head);
