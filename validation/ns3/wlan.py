@@ -50,6 +50,7 @@ class Case:
         self.standard, self.mcs, self.width, self.short = "ac", 4, 20, True
         self.payload, self.aggregate, self.error, self.direction = 1472, 65535, "yans", "up"
         self.detect, self.rts, self.seconds, self.warm, self.seed, self.life = True, 65535, 2, 1, 1, True
+        self.control = None
         self.__dict__.update(more)
 
     def reference(self):
@@ -78,8 +79,13 @@ class Case:
         for i in range(len(self.places)):
             rate = self.rates[min(i, len(self.rates) - 1)] * (self.payload + HEADERS) / self.payload
             ends = (f"s{i}", "ap") if self.direction == "up" else ("ap", f"s{i}")
-            text += f'[[flow]]\nname = "f{i}"\nkind = "udp"\nfrom = "{ends[0]}"\nto = "{ends[1]}"\nstart = "{0.7 * i} ms"\n'
-            text += f'rate = "{rate * 1e6:.0f} bit/s"\npacket = "{self.payload + HEADERS} B"\n'
+            text += f'[[flow]]\nname = "f{i}"\nfrom = "{ends[0]}"\nto = "{ends[1]}"\nstart = "{0.7 * i} ms"\n'
+            text += f'packet = "{self.payload + HEADERS} B"\n'
+            if self.control:
+                text += f'kind = "media"\ncontrol = "{self.control}"\nrate = {{ max = "{rate * 1e6:.0f} bit/s" }}\n'
+                text += 'source = { kind = "frames", model = "periodic", key_ratio = 1.0, fps = 30 }\n'
+            else:
+                text += f'kind = "udp"\nrate = "{rate * 1e6:.0f} bit/s"\n'
         return text
 
     def ours(self):
@@ -207,6 +213,10 @@ def speed():
     cases = [
         ("five stations, 1.5 Mbit/s of 972 B each, down", 100, Case(circle(5), 1.5, payload=972, direction="down", seconds=20)),
         ("five stations, 1.5 Mbit/s of 972 B each, up", 100, Case(circle(5), 1.5, payload=972, seconds=20)),
+        # Theirs is UDP of the same rate, without controller and feedback: less work than NADA would be.
+        ("five stations, NADA up to 1.5 Mbit/s each, down", 100,
+         Case(circle(5), 1.5, payload=972, direction="down", seconds=60, control="nada")),
+        ("five stations, NADA up to 1.5 Mbit/s each, up", 100, Case(circle(5), 1.5, payload=972, seconds=60, control="nada")),
         ("one saturated, 20 MHz", 20, Case(circle(1), 46, seconds=20)),
         ("five saturated, 20 MHz", 20, Case(circle(5), 9.5, seconds=20)),
         ("one saturated, 80 MHz", 20, Case(circle(1), 200, width=80, seconds=10)),

@@ -4,15 +4,20 @@ use seaway_units::Timestamp;
 
 /// Wake-ups of a set of nodes, each at most once.
 ///
-/// Two that fall on one instant come in the order of their numbers. Setting plays again only the matches that a node is
-/// in: O(log n), without a search, and once every node has been set without allocation.
+/// Two that fall on one instant come in the order of their numbers. Setting plays again only the matches whose winner may
+/// change: O(log n), and once every node has been set without allocation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schedule {
-    /// When each node is woken, in nanoseconds; `NEVER` where it is not.
-    times: Vec<u64>,
-    /// Who won each match: match `i` is between the winners of `2i` and `2i + 1`, of which those from the number of
-    /// players on are the players themselves. The left side has the lower numbers.
-    winners: Vec<u32>,
+    /// The winner of match `i` is the better of `2i` and `2i + 1`. The upper half are the nodes themselves, in the order of
+    /// their numbers: who stands left has the lower one. The first place is empty.
+    winners: Vec<Entry>,
+}
+
+/// When a node is woken, in nanoseconds; `NEVER` where it is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    at: u64,
+    node: u32,
 }
 
 /// No clock comes so far.
@@ -22,8 +27,7 @@ impl Schedule {
     /// The earliest wake-up and its node.
     #[inline]
     pub(crate) fn first(&self) -> Option<(Timestamp, u32)> {
-        let &node = self.winners.get(1)?;
-        let at = self.times[node as usize];
+        let &Entry { at, node } = self.winners.get(1)?;
         (at != NEVER).then(|| (Timestamp::from_nanos(at), node))
     }
 
@@ -31,48 +35,46 @@ impl Schedule {
     #[inline]
     pub(crate) fn set(&mut self, node: u32, at: Option<Timestamp>) {
         let at = at.map_or(NEVER, Timestamp::as_nanos);
-        if node as usize >= self.times.len() {
+        let mut place = self.winners.len() / 2 + node as usize;
+        if place >= self.winners.len() {
             self.grow(node as usize + 1);
+            place = self.winners.len() / 2 + node as usize;
         }
-        let known = &mut self.times[node as usize];
-        if *known != at {
-            *known = at;
-            self.replay(node);
+        if self.winners[place].at != at {
+            self.replay(place, Entry { at, node });
         }
     }
 
     /// Makes room for so many nodes, at least two.
     fn grow(&mut self, nodes: usize) {
         let players = nodes.next_power_of_two().max(2);
-        self.times.resize(players, NEVER);
-        self.winners = vec![0; players];
-        for first in (0..players).step_by(2) {
-            self.replay(first as u32);
+        let known = self.winners.split_off(self.winners.len() / 2);
+        let new = (known.len()..players).map(|node| Entry { at: NEVER, node: node as u32 });
+        self.winners = vec![Entry { at: NEVER, node: 0 }; players];
+        self.winners.extend(known.into_iter().chain(new));
+        for game in (1..players).rev() {
+            let (left, right) = (self.winners[2 * game], self.winners[2 * game + 1]);
+            self.winners[game] = if right.at < left.at { right } else { left };
         }
     }
 
-    /// Plays the matches that `node` is in, from the first to the final or to one that it loses as before.
-    fn replay(&mut self, node: u32) {
-        let players = self.winners.len();
-        let left = node & !1;
-        let mut winner = self.better(left, left + 1);
-        let mut game = (players + node as usize) / 2;
-        loop {
-            let before = std::mem::replace(&mut self.winners[game], winner);
-            if game == 1 || before == winner && winner != node {
-                // Who won before wins again, and nothing about it has changed.
+    /// Puts `entry` in its place and plays its matches up to the final, or to one whose winner stays as it was.
+    fn replay(&mut self, mut place: usize, entry: Entry) {
+        self.winners[place] = entry;
+        let mut winner = entry;
+        while place > 1 {
+            let other = self.winners[place ^ 1];
+            // Of equals the left one wins.
+            let is_right = (place & 1) as u64;
+            if other.at < winner.at.saturating_add(is_right) {
+                winner = other;
+            }
+            place /= 2;
+            if self.winners[place] == winner {
                 return;
             }
-            let other = self.winners[game ^ 1];
-            winner = if game & 1 == 0 { self.better(winner, other) } else { self.better(other, winner) };
-            game /= 2;
+            self.winners[place] = winner;
         }
-    }
-
-    /// Who of two is woken first; of equals the left one.
-    #[inline]
-    fn better(&self, left: u32, right: u32) -> u32 {
-        if self.times[right as usize] < self.times[left as usize] { right } else { left }
     }
 }
 

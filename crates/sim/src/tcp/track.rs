@@ -33,6 +33,14 @@ impl Track {
         self.next - self.una
     }
 
+    /// What a reduction starts from, with so many segments in `flight` (`FlightSize`): where the window is what holds sending
+    /// back, the window. A window of 8.9 segments is as full with eight whole ones as it can be (Reading: RFC 5681 counts
+    /// octets; without the fraction each reduction would take a quarter of a segment more on average).
+    pub(super) fn load(&self, flight: u64) -> f64 {
+        let flight = flight as f64;
+        if self.cwnd < flight + 1.0 { flight.max(self.cwnd) } else { flight }
+    }
+
     /// Whole segments in the congestion window.
     pub(super) const fn window(&self) -> u64 {
         self.cwnd as u64

@@ -9,31 +9,26 @@ pub(super) const HALF: f64 = 0.5;
 pub(super) const ABE: f64 = 0.8;
 
 /// Additive increase, multiplicative decrease.
+///
+/// The window grows with every acknowledgement by the part of itself that was acknowledged (RFC 5681 section 3.1, equation 3,
+/// by octets as RFC 3465 counts them): of whole segments it holds a fraction more, which a reduction keeps.
 #[derive(Debug, Clone)]
 pub(in crate::tcp) struct Reno {
     mark_factor: f64,
-    /// Segments acknowledged since the window last grew: appropriate byte counting (RFC 3465).
-    acked: f64,
 }
 
 impl Reno {
     pub(super) const fn new(mark_factor: f64) -> Self {
-        Self { mark_factor, acked: 0.0 }
+        Self { mark_factor }
     }
 }
 
 impl WindowAdjustment for Reno {
     fn grow(&mut self, cwnd: f64, acked: Acked) -> f64 {
-        self.acked += acked.segments as f64;
-        if self.acked < cwnd {
-            return cwnd;
-        }
-        self.acked -= cwnd;
-        cwnd + 1.0
+        cwnd + acked.segments as f64 / cwnd
     }
 
     fn reduce(&mut self, _cwnd: f64, flight: f64, cause: Cause) -> f64 {
-        self.acked = 0.0;
         let factor = if cause == Cause::Mark { self.mark_factor } else { HALF };
         (flight * factor).max(MIN_THRESHOLD)
     }

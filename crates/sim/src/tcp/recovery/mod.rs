@@ -99,8 +99,7 @@ const DUPLICATE_THRESHOLD: u64 = 3;
 /// (`limited`, RFC 3042) are left out of the flight.
 fn reduce(ack: Ack<'_>, limited: u64, track: &mut Track, window: &mut Adjustment) {
     if !ack.is_reduced {
-        let flight = (track.flight() - limited) as f64;
-        track.ssthresh = window.reduce(track.cwnd, flight, Cause::Loss);
+        track.ssthresh = window.reduce(track.cwnd, track.load(track.flight() - limited), Cause::Loss);
         track.cwnd = track.ssthresh;
     }
 }

@@ -252,8 +252,8 @@ impl Sender {
         if !is_marked || is_done || self.recovery.is_active() {
             return;
         }
-        let flight = track.flight() + newly;
-        track.ssthresh = self.adjustment.reduce(track.cwnd, flight as f64, Cause::Mark);
+        let load = track.load(track.flight() + newly);
+        track.ssthresh = self.adjustment.reduce(track.cwnd, load, Cause::Mark);
         track.cwnd = track.cwnd.min(track.ssthresh);
         self.reduced_to = Some(track.high);
         self.owes_cwr = true;
@@ -270,7 +270,7 @@ impl Sender {
         let track = &mut self.track;
         if self.timed_out != Some(track.una) {
             // In recovery the flight counts what has long left the network; the window does not.
-            let flight = (track.flight() as f64).min(track.cwnd);
+            let flight = track.load(track.flight()).min(track.cwnd);
             track.ssthresh = self.adjustment.reduce(track.cwnd, flight, Cause::Timeout);
         }
         self.timed_out = Some(track.una);
