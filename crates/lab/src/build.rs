@@ -104,8 +104,9 @@ impl World {
             }
             FlowKind::Tcp(tcp) => plan.tcp(tcp),
             FlowKind::Window(window) => {
-                let sink = WindowSink::new(plan.back(), *window, plan.window);
-                let source = WindowSource::new(plan.there(), *window, plan.activity, plan.window);
+                let sink = WindowSink::new(plan.back(), window, plan.window);
+                let source = WindowSource::new(plan.there(), window, plan.activity, plan.window)
+                    .map_err(|error| BuildError(format!("flow {}: {error}", flow.name)))?;
                 (Agent::WindowSource(Box::new(source)), Agent::WindowSink(Box::new(sink)))
             }
         };
@@ -231,9 +232,9 @@ impl FlowPlan<'_> {
         let carriage = self.options.carriage;
         let (feed, audience) = self.feed(media, &config)?;
         let receiver = endpoint::receiver(media, announcement);
-        let size = media.feedback.size;
+        let (size, series) = (media.feedback.size, self.options.series);
         let receiver =
-            MediaReceiver::new(self.back(), carriage, size, receiver, self.window, audience, notices);
+            MediaReceiver::new(self.back(), carriage, size, receiver, self.window, audience, notices, series);
         let sender = MediaSender::new(MediaSenderParts {
             tag: self.there(),
             carriage,

@@ -73,6 +73,11 @@ pub(crate) struct FlowRecord {
     pub(crate) feedback: Count,
     pub(crate) path_rtt: Samples,
     pub(crate) queue_delay: Samples,
+    pub(crate) path_delay: Samples,
+    /// Changes of the delay from packet to packet.
+    pub(crate) path_jitter: Samples,
+    /// The delay of the newest packet that arrived.
+    there: Option<TimeDelta>,
     /// The delay of the newest packet that came back.
     back: Option<TimeDelta>,
     /// Since the start of the run.
@@ -122,6 +127,9 @@ impl Recorder {
             feedback: Count::default(),
             path_rtt: Samples::default(),
             queue_delay: Samples::default(),
+            path_delay: Samples::default(),
+            path_jitter: Samples::default(),
+            there: None,
             back: None,
             bins: vec![Bin::default(); bins],
             width,
@@ -211,6 +219,10 @@ impl Observer<Cargo> for Recorder {
         if flow.measures(now) {
             flow.received.add(packet.size);
             flow.queue_delay.add(packet.waited);
+            flow.path_delay.add(delay);
+            if let Some(former) = flow.there.replace(delay) {
+                flow.path_jitter.add((delay - former).max(former - delay));
+            }
             if let Some(back) = flow.back {
                 flow.path_rtt.add(delay + back);
             }

@@ -1,6 +1,6 @@
 //! Runs a scenario.
 
-use crate::agent::{Agent, MediaSender, TcpSender, Viewer};
+use crate::agent::{Agent, MediaSender, TcpSender, Viewer, WindowSource};
 use crate::build::{BuildError, World};
 use crate::capture::Capture;
 use crate::cargo::Carriage;
@@ -58,6 +58,8 @@ pub struct Outcome {
     pub series: Series,
     /// Why rates changed, flow by flow; empty unless asked for.
     pub decisions: Vec<(String, Vec<Decision>)>,
+    /// When the frames that were shown were captured, flow by flow; empty unless the series was asked for.
+    pub shown: Vec<(String, Vec<Timestamp>)>,
     /// What was seen, where that was filmed.
     pub film: Option<Film>,
     /// True where it was broken off: the summary is about the part before.
@@ -133,7 +135,8 @@ fn run_world(
     let summary = report::summary(scenario, &world, &capacities);
     let series = sampler.map(|sampler| sampler.series).unwrap_or_default();
     let film = take_film(&mut world, options)?;
-    Ok(Outcome { film, summary, series, decisions: decisions(scenario, &world), interrupted })
+    let (decisions, shown) = (decisions(scenario, &world), shown(scenario, &world));
+    Ok(Outcome { film, summary, series, decisions, shown, interrupted })
 }
 
 /// Where nothing arrives any more nobody looked at the screen either: what stood there until now counts.
@@ -181,6 +184,16 @@ fn decisions(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Decision>)>
     let of = |(flow, ends): (&Flow, &(AgentId, AgentId))| match world.engine.agent(ends.0) {
         Agent::MediaSender(sender) if !sender.decisions().is_empty() => {
             Some((flow.name.clone(), sender.decisions().to_vec()))
+        }
+        _ => None,
+    };
+    scenario.flows.iter().zip(&world.ends).filter_map(of).collect()
+}
+
+fn shown(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Timestamp>)> {
+    let of = |(flow, ends): (&Flow, &(AgentId, AgentId))| match world.engine.agent(ends.1) {
+        Agent::MediaReceiver(receiver) if !receiver.shown().is_empty() => {
+            Some((flow.name.clone(), receiver.shown().to_vec()))
         }
         _ => None,
     };
@@ -237,6 +250,7 @@ impl Sampler {
         for (subject, ends) in self.flows.iter().zip(&world.ends) {
             match world.engine.agent(ends.0) {
                 Agent::MediaSender(sender) => take_media(&mut self.series, now, *subject, sender),
+                Agent::WindowSource(source) => take_window(&mut self.series, now, *subject, source),
                 Agent::TcpSender(sender) => take_tcp(&mut self.series, now, *subject, sender),
                 _ => {}
             }
@@ -276,6 +290,12 @@ fn take_media(series: &mut Series, now: Timestamp, subject: Subject, sender: &Me
                 series.push(now, subject, gauge.name, gauge.value, gauge.unit);
             }
         });
+}
+
+fn take_window(series: &mut Series, now: Timestamp, subject: Subject, source: &WindowSource) {
+    series.push(now, subject, "encoder_rate", source.rate().as_bps_f64(), "bit/s");
+    series.push(now, subject, "backlog", source.occupancy().as_bytes_f64(), "B");
+    series.push(now, subject, "frames_skipped", source.refused() as f64, "frames");
 }
 
 fn take_tcp(series: &mut Series, now: Timestamp, subject: Subject, sender: &TcpSender) {

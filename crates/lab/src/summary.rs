@@ -130,6 +130,12 @@ pub struct FlowSummary {
     /// Delay there plus delay back of the latest feedback, per packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_rtt_ms: Option<Spread>,
+    /// From sending to arrival, per packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_delay_ms: Option<Spread>,
+    /// By how much that differs from the packet before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_jitter_ms: Option<Spread>,
     /// Waiting in all queues on the way there, per packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_delay_ms: Option<Spread>,

@@ -13,12 +13,14 @@ pub struct Case {
     scenario: &'static str,
     overrides: Vec<String>,
     series: bool,
+    /// Other than the bench's.
+    seeds: Option<u16>,
 }
 
 impl Case {
     /// The scenario of this name as it stands.
     pub const fn new(scenario: &'static str) -> Self {
-        Self { scenario, overrides: Vec::new(), series: false }
+        Self { scenario, overrides: Vec::new(), series: false, seeds: None }
     }
 
     /// With this key changed, as `--set` does.
@@ -31,6 +33,18 @@ impl Case {
     pub const fn with_series(mut self) -> Self {
         self.series = true;
         self
+    }
+
+    /// Run with at least so many seeds, whatever the bench's number.
+    pub const fn seeds(mut self, seeds: u16) -> Self {
+        self.seeds = Some(seeds);
+        self
+    }
+
+    /// The command that runs it by itself.
+    pub fn command(&self) -> String {
+        let overrides = self.overrides.iter().map(|text| format!(" --set '{text}'"));
+        format!("seaway sim {}{}", self.scenario, overrides.collect::<String>())
     }
 
     fn parse(&self) -> Result<Scenario, Failure> {
@@ -61,6 +75,7 @@ pub type Progress<'p> = &'p (dyn Fn(TimeDelta) -> ControlFlow<()> + Sync);
 
 /// Runs cases with several seeds on all cores and remembers what came out: figures of one experiment share runs.
 pub struct Bench<'p> {
+    first: u64,
     seeds: Vec<u64>,
     outcomes: BTreeMap<Case, Rc<[Outcome]>>,
     progress: Progress<'p>,
@@ -70,10 +85,21 @@ impl<'p> Bench<'p> {
     /// With so many seeds from `first` on.
     pub fn new(first: u64, seeds: u16, progress: Progress<'p>) -> Self {
         let seeds = (0..u64::from(seeds)).map(|offset| first.wrapping_add(offset)).collect();
-        Self { seeds, outcomes: BTreeMap::new(), progress }
+        Self { first, seeds, outcomes: BTreeMap::new(), progress }
     }
 
-    /// The seeds of every case.
+    /// Frees what it remembers: what follows shares no run with it.
+    pub fn forget(&mut self) {
+        self.outcomes.clear();
+    }
+
+    fn seeds_of(&self, case: &Case) -> impl Iterator<Item = u64> + use<> {
+        let count = u64::from(case.seeds.unwrap_or(0)).max(self.seeds.len() as u64);
+        let first = self.first;
+        (0..count).map(move |offset| first.wrapping_add(offset))
+    }
+
+    /// The seeds of every case that asks for no more.
     pub fn seeds(&self) -> &[u64] {
         &self.seeds
     }
@@ -92,10 +118,10 @@ impl<'p> Bench<'p> {
     }
 
     fn sweep(&mut self, cases: &[&Case], series: bool) -> Result<(), Failure> {
-        let mut scenarios = Vec::with_capacity(cases.len() * self.seeds.len());
+        let mut scenarios = Vec::new();
         for case in cases {
             let scenario = case.parse()?;
-            scenarios.extend(self.seeds.iter().map(|&seed| Scenario { seed, ..scenario.clone() }));
+            scenarios.extend(self.seeds_of(case).map(|seed| Scenario { seed, ..scenario.clone() }));
         }
         let options = Options { series, ..Options::default() };
         let outcomes = sweep(&scenarios, options, self.progress)
@@ -105,7 +131,8 @@ impl<'p> Bench<'p> {
         }
         let mut outcomes = outcomes.into_iter();
         for case in cases {
-            self.outcomes.insert((*case).clone(), outcomes.by_ref().take(self.seeds.len()).collect());
+            let count = self.seeds_of(case).count();
+            self.outcomes.insert((*case).clone(), outcomes.by_ref().take(count).collect());
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ mod s001;
 mod s002;
 mod s003;
 mod s004;
+mod trace;
 
 pub use band::Band;
 pub use bench::{Bench, Case, Failure, Progress};

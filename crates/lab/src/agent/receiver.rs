@@ -35,6 +35,8 @@ pub(crate) struct MediaReceiver {
     delays: Samples,
     /// What the channel lost, where the controller is told.
     notices: Option<Notices>,
+    /// When the frames that were shown were captured; `None`: not kept.
+    shown: Option<Vec<Timestamp>>,
 }
 
 impl MediaReceiver {
@@ -46,10 +48,12 @@ impl MediaReceiver {
         window: (Timestamp, Timestamp),
         audience: Audience,
         notices: Option<Notices>,
+        keeps_shown: bool,
     ) -> Self {
         let (receiver, delays) = (None, Samples::default());
         let window = Window::new(window);
-        Self { tag, carriage, feedback_size, config, receiver, window, audience, delays, notices }
+        let shown = keeps_shown.then(Vec::new);
+        Self { tag, carriage, feedback_size, config, receiver, window, audience, delays, notices, shown }
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.
@@ -60,6 +64,11 @@ impl MediaReceiver {
     /// From capture to display of each frame.
     pub(crate) fn delays(&self) -> &Samples {
         &self.delays
+    }
+
+    /// When the frames that were shown were captured; empty where that is not kept.
+    pub(crate) fn shown(&self) -> &[Timestamp] {
+        self.shown.as_deref().unwrap_or_default()
     }
 
     /// Who watches, where frames have content.
@@ -113,6 +122,9 @@ impl MediaReceiver {
                 let age = age(now, frame.timestamp);
                 if let Some(viewer) = &mut self.audience.modelled {
                     viewer.show(now, now - age);
+                }
+                if let Some(shown) = &mut self.shown {
+                    shown.push(now - age);
                 }
                 if is_measured {
                     self.delays.add(age);

@@ -7,19 +7,30 @@ use crate::record::Tag;
 use crate::scenario::WindowFlow;
 use crate::window::Window;
 use bytes::Bytes;
+use seaway_control::policy::{self, Demand, TargetPolicy};
+use seaway_control::{SpecError, StreamId};
 use seaway_link::{Node, Packet, Port};
 use seaway_session::OVERHEAD_IPV4;
 use seaway_session::window::{
     ClientConfig, ClientStatistics, WindowClient, WindowSender, WindowSenderConfig, WindowSenderStatistics,
 };
-use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
-/// Frames of one size at a constant rate into the window.
+/// The only stream.
+const STREAM: StreamId = StreamId(0);
+
+/// Frames into the window: of one size, or as the policy wants them.
 #[derive(Debug)]
 pub(crate) struct WindowSource {
     tag: Tag,
     sender: WindowSender,
     activity: Activity,
+    /// What steers the rate, where it is steered.
+    policy: Option<Box<dyn TargetPolicy>>,
+    /// What the frames take at most.
+    full: Bitrate,
+    fps: f64,
+    /// A frame at the full rate.
     frame: Bytes,
     interval: TimeDelta,
     due: Option<Timestamp>,
@@ -38,14 +49,17 @@ pub(crate) struct Sent {
 impl WindowSource {
     pub(crate) fn new(
         tag: Tag,
-        flow: WindowFlow,
+        flow: &WindowFlow,
         activity: Activity,
         window: (Timestamp, Timestamp),
-    ) -> Self {
+    ) -> Result<Self, SpecError> {
         let octets = |span: f64| (flow.rate.as_bytes_per_second() * span) as u64;
         let fifo = DataSize::from_bytes(octets(flow.fifo.as_secs_f64()));
-        Self {
+        Ok(Self {
             tag,
+            policy: flow.policy.as_ref().map(policy::build).transpose()?,
+            full: flow.rate,
+            fps: flow.fps,
             sender: WindowSender::new(WindowSenderConfig::new(fifo)),
             due: activity.next_on(Timestamp::ZERO),
             activity,
@@ -54,7 +68,45 @@ impl WindowSource {
             window: Window::new(window),
             captured: 0,
             buffer: Vec::new(),
+        })
+    }
+
+    /// What the frames take now.
+    pub(crate) fn rate(&self) -> Bitrate {
+        self.policy.as_ref().map_or(self.full, |policy| policy.share(STREAM).media.min(self.full))
+    }
+
+    /// What waits in the FIFO.
+    pub(crate) fn occupancy(&self) -> DataSize {
+        self.sender.occupancy()
+    }
+
+    /// Frames that the FIFO had no room for.
+    pub(crate) fn refused(&self) -> u64 {
+        self.sender.statistics().refused_frames
+    }
+
+    /// The policy hears what waits.
+    fn steer(&mut self, now: Timestamp) {
+        let Some(policy) = &mut self.policy else { return };
+        let demand = Demand { weight: 1.0, min: Bitrate::ZERO, max: self.full, backlog: self.sender.occupancy() };
+        policy.on_demand(now, STREAM, demand);
+        if policy.poll_timeout().is_some_and(|at| at <= now) {
+            policy.handle_timeout(now);
         }
+    }
+
+    /// Before the first frame there is nothing to steer.
+    fn steer_if_begun(&mut self, now: Timestamp) {
+        if self.captured > 0 {
+            self.steer(now);
+        }
+    }
+
+    fn capture(&mut self, due: Timestamp) {
+        let octets = (self.rate().as_bytes_per_second() / self.fps) as usize;
+        self.captured += 1;
+        self.sender.on_frame(due - Timestamp::ZERO, &self.frame.slice(..octets.clamp(1, self.frame.len())));
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.
@@ -78,27 +130,31 @@ impl Node<Cargo> for WindowSource {
         if let Cargo::Octets(octets) = packet.payload {
             self.sender.handle_answer(now, &octets);
         }
+        self.steer_if_begun(now);
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
         self.before_input(now);
         self.sender.handle_timeout(now);
         while let Some(due) = self.due.filter(|due| *due <= now) {
-            self.captured += 1;
-            self.sender.on_frame(due - Timestamp::ZERO, &self.frame);
+            self.steer(now);
+            self.capture(due);
             self.due = self.activity.next_on(due + self.interval);
         }
+        self.steer_if_begun(now);
     }
 
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         self.buffer.clear();
         let size = self.sender.poll_datagram(now, &mut self.buffer)?;
+        self.steer_if_begun(now);
         let cargo = Cargo::Octets(Box::new(Bytes::copy_from_slice(&self.buffer)));
         Some((PORT, Packet { flow: self.tag.number(), ..Packet::new(size, Ecn::NotEct, cargo) }))
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        [self.due, self.sender.poll_timeout()].into_iter().flatten().min()
+        let policy = self.policy.as_ref().and_then(|policy| policy.poll_timeout());
+        [self.due, self.sender.poll_timeout(), policy].into_iter().flatten().min()
     }
 }
 
@@ -111,7 +167,7 @@ pub(crate) struct WindowSink {
 }
 
 impl WindowSink {
-    pub(crate) fn new(tag: Tag, flow: WindowFlow, window: (Timestamp, Timestamp)) -> Self {
+    pub(crate) fn new(tag: Tag, flow: &WindowFlow, window: (Timestamp, Timestamp)) -> Self {
         let client = WindowClient::new(ClientConfig::new(flow.buffer));
         Self { tag, client, window: Window::new(window) }
     }

@@ -98,6 +98,8 @@ fn flow_summary(flow: &Flow, record: &FlowRecord, end: Timestamp) -> FlowSummary
             _ => per_second(record.feedback.size),
         },
         path_rtt_ms: record.path_rtt.spread(),
+        path_delay_ms: record.path_delay.spread(),
+        path_jitter_ms: record.path_jitter.spread(),
         queue_delay_ms: record.queue_delay.spread(),
         rate_cov: rate_cov(record, from, to),
         ..FlowSummary::default()

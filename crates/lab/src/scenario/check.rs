@@ -42,6 +42,9 @@ pub(crate) fn check(
                 place.require("rate", udp.rate > Bitrate::ZERO, "expected a rate above zero")?;
             }
             FlowKind::Window(window) => {
+                if let Some(spec) = &window.policy {
+                    policy::build(spec).map_err(|error| place.error("policy", error.to_string()))?;
+                }
                 place.require("rate", window.rate > Bitrate::ZERO, "expected a rate above zero")?;
                 place.require("fps", (1.0..=240.0).contains(&window.fps), "expected 1 to 240")?;
                 let spans = TimeDelta::ZERO..=TimeDelta::from_secs(60);

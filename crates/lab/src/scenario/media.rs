@@ -54,6 +54,12 @@ fn control_spec<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ControlSpe
     Ok(spec)
 }
 
+pub(super) fn maybe_control_spec<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ControlSpec>, D::Error> {
+    control_spec(deserializer).map(Some)
+}
+
 impl MediaFlow {
     /// Gives the controller the flow's weight, as the option that it has for it.
     pub(crate) fn apply_weight(&mut self) -> Result<(), String> {

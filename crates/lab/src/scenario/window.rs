@@ -1,14 +1,19 @@
 //! `kind = "window"`: video over S002's transport on its own wire.
 
+use super::media::maybe_control_spec;
+use seaway_control::ControlSpec;
 use seaway_units::{Bitrate, TimeDelta};
 use serde::Deserialize;
 
 /// The keys of a window flow.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowFlow {
     /// What the frames take, headers left out.
     pub rate: Bitrate,
+    /// What steers the source by the FIFO, with its options; absent: it always gives `rate`.
+    #[serde(default, deserialize_with = "maybe_control_spec")]
+    pub policy: Option<ControlSpec>,
     /// Frames a second.
     #[serde(default = "usual_fps")]
     pub fps: f64,

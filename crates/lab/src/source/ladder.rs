@@ -138,6 +138,13 @@ impl ClipLadder {
         }
     }
 
+    /// PSNR of a picture of the clip coded at this rate, shown in place of the one `later` pictures after it.
+    pub fn psnr_after(&self, picture: u64, rate: Bitrate, later: u64) -> f64 {
+        let clip = self.clip() as u64;
+        let (_, psnr) = self.at((clip + picture % clip) as usize, rate);
+        self.level_after(CodedPicture { picture, psnr }, later)
+    }
+
     /// PSNR of a picture that was coded with this PSNR, shown in place of the one `later` pictures after it: the two
     /// errors are of different origin, so their squares add up.
     pub(crate) fn level_after(&self, coded: CodedPicture, later: u64) -> f64 {

@@ -141,7 +141,12 @@ impl Report {
         begun: &mut dyn FnMut(&Experiment),
     ) -> Result<Self, Failure> {
         let mut entries = Vec::with_capacity(experiments.len());
+        let mut paper = "";
         for experiment in experiments {
+            if paper != experiment.paper() {
+                paper = experiment.paper();
+                bench.forget();
+            }
             begun(experiment);
             entries.push(Entry::of(experiment, bench)?);
         }

@@ -53,20 +53,3 @@ pub(super) fn pause_ratio(_: &mut Bench<'_>) -> Result<Finding, Failure> {
     }];
     Ok(Finding { checks, figures, ..Finding::default() })
 }
-
-pub(super) fn download(_: &mut Bench<'_>) -> Result<Finding, Failure> {
-    // Fig. 4 names no file: 1 MB.
-    let packets = (1e6_f64 / FULL_PACKET).ceil();
-    let total = |pause: f64| packets / rate(PACKET_TIME, pause);
-    let pauses: Vec<f64> = (1..=40).map(f64::from).collect();
-    let grows = pauses.windows(2).filter(|pair| total(pair[0]) < total(pair[1])).count();
-    let exact = packets * (PACKET_TIME + 20.0) / 1e3;
-    let checks = vec![
-        Check::value("time at 20 ms", "s", total(20.0), Band::about_part(exact, 1e-9)),
-        Check::count("grows with the pause", grows, 39, 39),
-    ];
-    let curves = vec![Curve::line("1 MB", pauses.iter().map(|&pause| (pause, total(pause))))];
-    let title = "Time of a download against the pause".into();
-    let figures = vec![Figure { title, x: "pause, ms", y: "s", curves }];
-    Ok(Finding { checks, figures, ..Finding::default() })
-}

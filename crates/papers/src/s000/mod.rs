@@ -1,12 +1,20 @@
 //! S000: rate control by the receiver's buffer.
 
 mod arithmetic;
+mod buffer;
+mod crowd;
+mod last_hop;
+mod readings;
 
-use crate::experiment::Method::{NotYet, Run, ShownBy};
+use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Paper};
 
-pub(crate) const PAPER: Paper =
-    Paper { id: "S000", title: "rate control by the receiver's buffer", readings: &[], rows: ROWS };
+pub(crate) const PAPER: Paper = Paper {
+    id: "S000",
+    title: "rate control by the receiver's buffer",
+    readings: readings::READINGS,
+    rows: ROWS,
+};
 
 const ROWS: &[Experiment] = &[
     Experiment {
@@ -23,7 +31,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "no numbers",
         claim: "grows linearly with size (R² at least 0.9); wireless above wired and noisier",
-        method: NotYet("the Wi-Fi last hop"),
+        method: Run(last_hop::packet_sizes),
     },
     Experiment {
         id: "S000-F2",
@@ -55,7 +63,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Identity,
         reported: "usable from 1 to 20 ms",
         claim: "n (t(S) + IPD), growing with the pause",
-        method: Run(arithmetic::download),
+        method: Run(buffer::download),
     },
     Experiment {
         id: "S000-F6",
@@ -63,7 +71,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "0 to 20 %",
         claim: "shrinks as errors grow",
-        method: NotYet("the Wi-Fi last hop"),
+        method: Run(last_hop::window),
     },
     Experiment {
         id: "S000-T1",
@@ -71,7 +79,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "313.47, 215.12, 163.07, 115.06 S a second at 21.4, 22.05, 23.75, 29.15 ms",
         claim: "± 0.01 %; simulated round-trip times within 3 ms",
-        method: NotYet("the Wi-Fi last hop"),
+        method: Run(last_hop::table),
     },
     Experiment {
         id: "S000-F7",
@@ -79,7 +87,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "up to 32 768 B",
         claim: "a larger buffer shortens it",
-        method: NotYet("its runs"),
+        method: Run(buffer::transfer),
     },
     Experiment {
         id: "S000-F8",
@@ -95,7 +103,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "16 384 B; thresholds 20 and 90 %",
         claim: "the larger the buffer's change, the larger the rate's: correlation above 0.5",
-        method: NotYet("its runs"),
+        method: Run(buffer::level_and_rate),
     },
     Experiment {
         id: "S000-F10",
@@ -103,7 +111,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "type II overflows 11 times, type I never",
         claim: "type I median 0 and at most 2, type II at least 3, over ten seeds",
-        method: NotYet("its runs"),
+        method: Run(buffer::overflows),
     },
     Experiment {
         id: "S000-F11",
@@ -111,7 +119,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "after 5.6 s type II oscillates strongly",
         claim: "standard deviation after 5.6 s: type I below half of type II",
-        method: NotYet("its runs"),
+        method: Run(buffer::oscillation),
     },
     Experiment {
         id: "S000-F12",
@@ -119,7 +127,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "smaller: smoother, slower to react",
         claim: "reaction time and deviation ordered by size",
-        method: NotYet("its runs"),
+        method: Run(buffer::sizes),
     },
     Experiment {
         id: "S000-F13",
@@ -127,7 +135,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "type I 2.4 times TFRC, never 0",
         claim: "ratio at least 2; no empty second",
-        method: NotYet("its runs"),
+        method: Run(crowd::arrival_rate),
     },
     Experiment {
         id: "S000-F14",
@@ -135,7 +143,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "rises for both",
         claim: "monotone",
-        method: NotYet("its runs"),
+        method: Run(crowd::overall_loss),
     },
     Experiment {
         id: "S000-F15",
@@ -143,7 +151,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "falls with the number of TCP flows; TFRC above type I",
         claim: "order",
-        method: NotYet("its runs"),
+        method: Run(crowd::buffer_part),
     },
     Experiment {
         id: "S000-F16",
@@ -151,6 +159,6 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "16.2 to 16.5 frames/s, 426 300 bit/s, 19 ms, no overflow",
         claim: "no overflow, at least 80 % of the frames in time",
-        method: NotYet("the Wi-Fi last hop"),
+        method: Run(buffer::prototype),
     },
 ];

@@ -4,6 +4,7 @@ use crate::band::Band;
 use crate::bench::{Bench, Case, Failure};
 use crate::figure::{Curve, Figure};
 use crate::finding::{Check, Finding};
+use crate::trace::mean;
 use seaway_control::tfrc::Equation;
 use seaway_lab::Outcome;
 use seaway_lab::summary::FlowSummary;
@@ -57,10 +58,6 @@ impl Sweep {
     fn most_connections(&self) -> Result<Vec<Vec<f64>>, Failure> {
         self.of("lanes", |flow| Some(flow.lanes.map_or(1.0, |lanes| lanes.max)))
     }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn at(values: &[Vec<f64>]) -> impl Iterator<Item = (f64, Vec<f64>)> {

@@ -4,6 +4,7 @@ use crate::band::Band;
 use crate::bench::{Bench, Case, Failure};
 use crate::figure::{Curve, Figure};
 use crate::finding::{Check, Finding};
+use crate::trace::{Trace, trace};
 use seaway_lab::Outcome;
 use std::collections::BTreeSet;
 
@@ -14,10 +15,8 @@ fn case(adapts: bool) -> Case {
 }
 
 /// A quantity of the flow over time.
-fn readings(outcome: &Outcome, name: &str) -> Vec<(f64, f64)> {
-    let readings =
-        outcome.series.readings().filter(|reading| reading.flow == "video" && reading.name == name);
-    readings.map(|reading| (reading.at.as_secs_f64(), reading.value)).collect()
+fn readings(outcome: &Outcome, name: &str) -> Trace {
+    trace(outcome, "video", name)
 }
 
 /// Seconds in which the queue was full and refused frames.

@@ -4,6 +4,7 @@ use crate::band::Band;
 use crate::bench::{Bench, Case, Failure};
 use crate::figure::{Curve, Figure};
 use crate::finding::{Check, Finding};
+use crate::trace::{binned, scaled, trace};
 use seaway_lab::Outcome;
 use seaway_quality::fairness::jain;
 
@@ -79,15 +80,8 @@ pub(super) fn tcp_pair(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let outcomes = bench.run(&[Case::new("s002-tcp-tcp").with_series()])?;
     let rates = rates(&outcomes[0])?;
     let index: Vec<f64> = rates.iter().filter_map(|rates| jain(rates)).collect();
-    let curves = ["first", "second"].map(|flow| {
-        let points = outcomes[0][0]
-            .series
-            .readings()
-            .filter(|reading| reading.flow == flow && reading.name == "received_rate");
-        let points: Vec<(f64, f64)> =
-            points.map(|reading| (reading.at.as_secs_f64(), reading.value / 1e3)).collect();
-        Curve::line(flow, points)
-    });
+    let rate = |flow| scaled(binned(&trace(&outcomes[0][0], flow, "received_rate"), 5.0), 1e-3);
+    let curves = ["first", "second"].map(|flow| Curve::line(flow, rate(flow)));
     Ok(Finding {
         checks: vec![Check::seeds("Jain's index", "", &index, Band::at_least(0.95))],
         figures: vec![Figure { title: "Two TCP flows".into(), x: "s", y: "kbit/s", curves: curves.to_vec() }],

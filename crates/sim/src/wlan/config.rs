@@ -3,7 +3,7 @@
 use crate::cell::CellError;
 use crate::wlan::errors::ErrorModel;
 use crate::wlan::mode::{Band, Mode, Standard};
-use seaway_units::TimeDelta;
+use seaway_units::{Probability, TimeDelta};
 
 /// Metres east and north of some origin.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -83,6 +83,8 @@ pub struct WlanConfig {
     pub short_preamble: bool,
     /// How likely frames are lost.
     pub error: ErrorModel,
+    /// How likely any frame, acknowledgements among them, is lost at its receiver whatever its signal.
+    pub frame_loss: Probability,
     /// The exponent of the path loss.
     pub exponent: f64,
     /// The path loss in dB at 1 m and nearer.
@@ -134,6 +136,7 @@ impl WlanConfig {
             choice: RateChoice::Constant,
             short_preamble: false,
             error: ErrorModel::Yans,
+            frame_loss: Probability::ZERO,
             exponent: 3.0,
             loss_at_1m: 46.6777,
             power: 16.0206,

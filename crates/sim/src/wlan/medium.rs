@@ -93,6 +93,8 @@ pub(crate) struct Medium {
     devices: usize,
     pub(crate) modes: Vec<Mode>,
     error: ErrorModel,
+    /// Of a frame whatever its signal, see [`WlanConfig::frame_loss`]; logarithm.
+    spared: f64,
     antennas: f64,
     detects: bool,
     noise_per_mhz: f64,
@@ -160,6 +162,7 @@ impl Medium {
             devices,
             modes,
             error: config.error,
+            spared: libm::log1p(-config.frame_loss.get()),
             antennas: f64::from(config.antennas),
             detects: config.preamble_detection,
             noise_per_mhz: 1.3803e-23 * 290.0 * 1e6 * 1e3 * milliwatts(config.noise_figure),
@@ -182,7 +185,7 @@ impl Medium {
                 let snr = power / self.noise(mode);
                 let octet = self.octet(mode, snr);
                 let header = self.header(snr);
-                let is_sure = header >= 1.0 && octet * LARGEST > CERTAIN;
+                let is_sure = header >= 1.0 && octet * LARGEST + self.spared > CERTAIN;
                 let is_noticed = !self.detects || (*power >= self.busy_above && snr >= PREAMBLE_SNR);
                 links.push(Clean { snr, octet, header, is_sure, is_noticed });
             }
@@ -484,14 +487,16 @@ impl Medium {
         // The service field counts with the first subframe.
         let octets = f64::from(ppdu.octets(index)) + if index == 0 { 22.0 / 8.0 } else { 0.0 };
         if ppdu.clean {
-            return self.clean(ppdu.sender, device, ppdu.mode).octet * octets;
+            return self.spared + self.clean(ppdu.sender, device, ppdu.mode).octet * octets;
         }
         let mode = &self.modes[usize::from(ppdu.mode)];
         let (from, to) = self.span(ppdu, index);
         let whole = (to - from).max(1) as f64;
-        self.pieces(device, id, from, to)
-            .map(|(length, snr)| self.octet(mode, snr) * octets * length as f64 / whole)
-            .sum()
+        let pieces = self.pieces(device, id, from, to);
+        self.spared
+            + pieces
+                .map(|(length, snr)| self.octet(mode, snr) * octets * length as f64 / whole)
+                .sum::<f64>()
     }
 
     /// From when to when a subframe is in the air (3.8.1).

@@ -10,7 +10,7 @@ use seaway_sim::CellError;
 use seaway_sim::wlan::{
     AccessCategory, Band, ErrorModel, Plan, Position, RateChoice, Schedule, Standard, WlanConfig,
 };
-use seaway_units::{Bitrate, DataSize, Decibels, TimeDelta};
+use seaway_units::{Bitrate, DataSize, Decibels, Probability, TimeDelta};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use std::fmt;
@@ -31,6 +31,7 @@ struct Text {
     short_preamble: Option<bool>,
     #[serde(default)]
     error: ErrorText,
+    frame_loss: Option<f64>,
     #[serde(default)]
     path_loss: PathLossText,
     #[serde(default = "yes")]
@@ -368,6 +369,11 @@ impl Text {
             ErrorText::Yans => ErrorModel::Yans,
             ErrorText::Nist => ErrorModel::Nist,
         };
+        if let Some(loss) = self.frame_loss {
+            let problem = || CellError::new("frame_loss", format!("found {loss}: expected 0 to 0.9"));
+            config.frame_loss =
+                Probability::new(loss).filter(|loss| loss.get() <= 0.9).ok_or_else(problem)?;
+        }
         config.exponent = self.path_loss.exponent.unwrap_or(config.exponent);
         config.loss_at_1m = self.path_loss.at_1m.map_or(config.loss_at_1m, Decibels::get);
         config.preamble_detection = self.preamble_detection;

@@ -1,0 +1,278 @@
+//! The receiver's buffer under both types of control.
+
+use crate::band::Band;
+use crate::bench::{Bench, Case, Failure};
+use crate::figure::{Curve, Figure};
+use crate::finding::{Check, Finding};
+use crate::trace::{between, correlation, deviation, flow, mean, pairs_that, scaled, time_of, trace};
+use seaway_lab::Outcome;
+use seaway_quality::statistics::percentile;
+use std::rc::Rc;
+
+const TYPE_1: &str = "buffer-type1";
+const ADVERSE: &str = "buffer-type1(gamma=adverse)";
+const TYPE_2: &str = "buffer-type2";
+/// At most in, bit/s: 10.7 S a second.
+const FASTEST: f64 = 128_400.0;
+/// A packet (`S`), bits.
+const PACKET_BITS: f64 = 12_000.0;
+
+/// The testbed's rates with that control and buffer, at a round-trip time of 25 ms.
+fn case(control: &str, buffer: u32) -> Case {
+    Case::new("s000-testbed")
+        .set("duration", "30 s")
+        .set("link.backhaul.delay", "8.28 ms")
+        .set("flow.video.control", control)
+        .set("flow.video.receiver.buffer", format_args!("{buffer} B"))
+        .with_series()
+}
+
+fn levels(outcome: &Outcome) -> Vec<(f64, f64)> {
+    trace(outcome, "video", "receiver_buffer")
+}
+
+/// Packets a second (`T`).
+fn rates(outcome: &Outcome) -> Vec<(f64, f64)> {
+    trace(outcome, "video", "packet_rate")
+}
+
+fn each<T>(outcomes: &Rc<[Outcome]>, of: impl Fn(&Outcome) -> T) -> Vec<T> {
+    outcomes.iter().map(of).collect()
+}
+
+fn over_time(title: &str, y: &'static str, curves: Vec<Curve>) -> Vec<Figure> {
+    vec![Figure { title: title.to_owned(), x: "s", y, curves }]
+}
+
+pub(super) fn level_and_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let case = case(TYPE_1, 16_384);
+    let outcomes = bench.run(std::slice::from_ref(&case))?;
+    let changes = |points: &[(f64, f64)]| -> Vec<f64> {
+        points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).collect()
+    };
+    let pairs = |outcome: &Outcome| -> Vec<(f64, f64)> {
+        changes(&levels(outcome)).into_iter().zip(changes(&rates(outcome))).collect()
+    };
+    let correlations = each(&outcomes[0], |outcome| correlation(&pairs(outcome)));
+    let first = &outcomes[0][0];
+    let curves = vec![Curve::line("level, kB", scaled(levels(first), 1e-3)), Curve::line("rate, packets/s", rates(first))];
+    Ok(Finding {
+        checks: vec![Check::seeds(
+            "correlation of the changes of rate and level in 0.1 s",
+            "",
+            &correlations,
+            Band::at_least(0.5),
+        )],
+        figures: over_time("The rate follows the level", "kB, packets/s", curves),
+        parameters: vec![("command", case.command())],
+        remarks: vec!["Readings are 0.1 s apart, four round-trip times.".to_owned()],
+    })
+}
+
+pub(super) fn overflows(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let cases = [TYPE_1, TYPE_2, ADVERSE].map(|control| case(control, 16_384).seeds(10));
+    let outcomes = bench.run(&cases)?;
+    let mut refused = Vec::new();
+    for outcomes in &outcomes {
+        let count = |outcome: &Outcome| Some(flow(outcome, "video").ok()?.buffer?.refused_events as f64);
+        let counts: Option<Vec<f64>> = outcomes.iter().map(count).collect();
+        refused.push(counts.ok_or(Failure::Absent("buffer"))?);
+    }
+    let median = |counts: &[f64]| {
+        let mut sorted = counts.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        percentile(&sorted, 50.0).unwrap_or(f64::NAN)
+    };
+    let most = |counts: &[f64]| counts.iter().copied().fold(0.0, f64::max);
+    let least = |counts: &[f64]| counts.iter().copied().fold(f64::INFINITY, f64::min);
+    let [one, two, adverse] = [&refused[0], &refused[1], &refused[2]];
+    let checks = vec![
+        Check::value("type I, median of ten seeds", "overflows", median(one), Band::at_most(0.0)).printed(0.0),
+        Check::value("type I, most", "overflows", most(one), Band::at_most(2.0)).printed(0.0),
+        Check::value("type II, least", "overflows", least(two), Band::at_least(3.0)).printed(11.0),
+        Check::seeds("type II, mean", "overflows", two, Band::at_least(3.0)).printed(11.0).reported(),
+        Check::value("type I with gamma=adverse, median", "overflows", median(adverse), Band::at_most(0.0)).reported(),
+        Check::value("type I with gamma=adverse, most", "overflows", most(adverse), Band::at_most(2.0)).reported(),
+    ];
+    let curves = ["type I", "type II"]
+        .iter()
+        .zip(&outcomes)
+        .map(|(name, outcomes)| Curve::line(*name, scaled(levels(&outcomes[0]), 1e-3)));
+    Ok(Finding {
+        checks,
+        figures: over_time("Occupancy of 16 384 B", "kB", curves.collect()),
+        parameters: vec![("command", cases[0].command())],
+        remarks: vec![
+            "The testbed's rates alone do not decide it: where the round-trip time is below 23 ms neither type overflows, \
+             above 28 ms type I with gamma=adverse does as often as type II; the literal rule never does from 20 to 30 ms."
+                .to_owned(),
+        ],
+    })
+}
+
+/// Where figure 11's text looks from, s.
+const OSCILLATES_FROM: f64 = 5.6;
+
+pub(super) fn oscillation(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let cases = [TYPE_1, TYPE_2, ADVERSE].map(|control| case(control, 32_768));
+    let outcomes = bench.run(&cases)?;
+    let deviations: Vec<Vec<f64>> = outcomes
+        .iter()
+        .map(|outcomes| each(outcomes, |outcome| deviation(&between(&rates(outcome), OSCILLATES_FROM, 30.0))))
+        .collect();
+    let ratios: Vec<f64> = deviations[0].iter().zip(&deviations[1]).map(|(one, two)| one / two).collect();
+    let mut checks =
+        vec![Check::seeds("deviation of the rate, type I over type II", "", &ratios, Band::at_most(0.5))];
+    for (name, deviations) in ["type I", "type II", "type I with gamma=adverse"].iter().zip(&deviations) {
+        let what = format!("deviation of the rate after 5.6 s, {name}");
+        checks.push(Check::seeds(what, "packets/s", deviations, Band::at_least(0.0)).reported());
+    }
+    let curves = ["type I", "type II"].iter().zip(&outcomes);
+    let curves = curves.map(|(name, outcomes)| Curve::line(*name, rates(&outcomes[0])));
+    Ok(Finding {
+        checks,
+        figures: over_time("Sending rate with 32 768 B", "packets/s", curves.collect()),
+        parameters: vec![("command", cases[0].command())],
+        remarks: vec![
+            "Both laws are relays with one threshold at 90 %: once there, each falls by a constant factor a round-trip \
+             time above it and rises by a packet a round-trip time below, so both swing between their bounds. Type I \
+             cuts harder while the level falls, which makes its swing no smaller. No Reading of its steps changes that."
+                .to_owned(),
+        ],
+    })
+}
+
+const SIZES: [u32; 3] = [8_192, 16_384, 32_768];
+
+pub(super) fn sizes(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let cases = SIZES.map(|size| case(TYPE_1, size));
+    let outcomes = bench.run(&cases)?;
+    // A rate within 2 % of the largest has reached it.
+    let reaction = |outcome: &Outcome| {
+        let reached = |&(_, rate): &(f64, f64)| rate >= 0.98 * FASTEST / PACKET_BITS;
+        rates(outcome).into_iter().find(reached).map_or(f64::INFINITY, |(time, _)| time)
+    };
+    let reactions: Vec<f64> = outcomes.iter().map(|outcomes| mean(&each(outcomes, reaction))).collect();
+    let deviations: Vec<f64> = outcomes
+        .iter()
+        .map(|outcomes| mean(&each(outcomes, |outcome| deviation(&between(&rates(outcome), OSCILLATES_FROM, 30.0)))))
+        .collect();
+    let mut checks = vec![
+        Check::count("a larger buffer reacts sooner", pairs_that(&reactions, |a, b| b < a), 2, 2),
+        Check::count("a smaller buffer is smoother", pairs_that(&deviations, |a, b| b > a), 2, 2),
+    ];
+    for ((size, reaction), deviation) in SIZES.iter().zip(&reactions).zip(&deviations) {
+        let told = |what: String, unit, value| Check::value(what, unit, value, Band::at_least(0.0)).reported();
+        checks.push(told(format!("time to the largest rate, {size} B"), "s", *reaction));
+        checks.push(told(format!("deviation after 5.6 s, {size} B"), "packets/s", *deviation));
+    }
+    let curves = SIZES.iter().zip(&outcomes);
+    let curves = curves.map(|(size, outcomes)| Curve::line(format!("{size} B"), rates(&outcomes[0])));
+    Ok(Finding {
+        checks,
+        figures: over_time("Sending rate with several buffers, type I", "packets/s", curves.collect()),
+        parameters: vec![("command", cases[0].command())],
+        remarks: vec![
+            "The law knows the level only as a part of the buffer, and the rate is at its bound after a dozen round-trip \
+             times, before any of these buffers has left its lowest state: the size does not enter the reaction."
+                .to_owned(),
+        ],
+    })
+}
+
+pub(super) fn transfer(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    const BUFFERS: [u32; 4] = [4_096, 8_192, 16_384, 32_768];
+    let cases = BUFFERS.map(|size| case(TYPE_1, size).set("duration", "60 s"));
+    let outcomes = bench.run(&cases)?;
+    // Figure 7 names no file: 100 kB.
+    let time = |outcome: &Outcome| {
+        time_of(&trace(outcome, "video", "received_rate"), 800e3).unwrap_or(f64::INFINITY)
+    };
+    let times: Vec<(f64, Vec<f64>)> =
+        BUFFERS.iter().zip(&outcomes).map(|(size, outcomes)| (f64::from(*size), each(outcomes, time))).collect();
+    let means: Vec<f64> = times.iter().map(|(_, times)| mean(times)).collect();
+    let mut checks = vec![Check::count("a larger buffer shortens it", pairs_that(&means, |a, b| b < a), 3, 3)];
+    checks.extend(times.iter().map(|(size, times)| {
+        Check::seeds(format!("time of 100 kB with {size} B"), "s", times, Band::at_least(0.0)).reported()
+    }));
+    let title = "Time of a transfer against the receiver's buffer".into();
+    let curves = vec![Curve::of_seeds("100 kB", times)];
+    Ok(Finding {
+        checks,
+        figures: vec![Figure { title, x: "B", y: "s", curves }],
+        parameters: vec![("command", cases[0].command())],
+        remarks: Vec::new(),
+    })
+}
+
+/// Time of a packet on the first link, and what is downloaded: packets (as [`super::arithmetic`]).
+const PACKET_TIME: f64 = 5.0;
+const DOWNLOAD: f64 = 667.0;
+
+pub(super) fn download(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    const PAUSES: [f64; 7] = [1.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0];
+    let case = |pause: f64| {
+        // The rate whose pause that is, and no other.
+        let rate = format!("{} bit/s", (PACKET_BITS * 1e3 / (PACKET_TIME + pause)).round());
+        case("buffer-type1(packet_time=5 ms)", 16_384)
+            .set("duration", "40 s")
+            .set("flow.video.rate", format_args!("{{ min = \"{rate}\", start = \"{rate}\", max = \"{rate}\" }}"))
+    };
+    let cases = PAUSES.map(case);
+    let outcomes = bench.run(&cases)?;
+    let mut checks = Vec::new();
+    let mut times = Vec::new();
+    for (pause, outcomes) in PAUSES.iter().zip(&outcomes) {
+        let exact = DOWNLOAD * (PACKET_TIME + pause) / 1e3;
+        let taken = each(outcomes, |outcome| {
+            let sent = trace(outcome, "video", "sent_rate");
+            let begun = sent.iter().find(|(_, rate)| *rate > 0.0).map_or(0.0, |&(time, _)| time - 0.1);
+            time_of(&sent, DOWNLOAD * PACKET_BITS).unwrap_or(f64::INFINITY) - begun
+        });
+        let what = format!("time at a pause of {pause} ms; n (t(S) + IPD) = {exact:.2} s");
+        checks.push(Check::seeds(what, "s", &taken, Band::about_part(exact, 0.03)));
+        times.push((*pause, taken));
+    }
+    let means: Vec<f64> = times.iter().map(|(_, times)| mean(times)).collect();
+    checks.push(Check::count("grows with the pause", pairs_that(&means, |a, b| b > a), 6, 6));
+    let exact = Curve::line("n (t(S) + IPD)", PAUSES.map(|pause| (pause, DOWNLOAD * (PACKET_TIME + pause) / 1e3)));
+    let curves = vec![Curve::of_seeds("1 MB by the controller", times), exact];
+    let title = "Time of a download against the pause".into();
+    Ok(Finding {
+        checks,
+        figures: vec![Figure { title, x: "pause, ms", y: "s", curves }],
+        parameters: vec![("command", cases[4].command())],
+        remarks: vec!["Figure 4 names no file: 1 MB, 667 packets.".to_owned()],
+    })
+}
+
+pub(super) fn prototype(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let case = Case::new("s000-testbed")
+        .set("flow.video.rate.max", "426.3 kbit/s")
+        .set("flow.video.source", "{ kind = \"cbr\", rate = \"64 kbit/s\", fps = 20 }")
+        .set("flow.video.receiver.consume", "64 kbit/s")
+        .with_series();
+    let outcomes = bench.run(std::slice::from_ref(&case))?;
+    let (mut shown, mut refused, mut late, mut rtt) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for outcome in &*outcomes[0] {
+        let flow = flow(outcome, "video")?;
+        let frames = flow.frames.ok_or(Failure::Absent("frames"))?;
+        shown.push(frames.displayed as f64 / frames.captured as f64);
+        refused.push(flow.buffer.ok_or(Failure::Absent("buffer"))?.refused_events as f64);
+        late.push(flow.delay_ms.ok_or(Failure::Absent("delay_ms"))?.p95);
+        rtt.push(flow.rtt_ms.ok_or(Failure::Absent("rtt_ms"))?.mean);
+    }
+    let checks = vec![
+        Check::seeds("overflows", "", &refused, Band::at_most(0.0)).printed(0.0),
+        Check::seeds("part of the frames that are shown", "", &shown, Band::at_least(0.8)).printed(16.35 / 20.0),
+        Check::seeds("from capture to display, p95: less than a frame's time", "ms", &late, Band::at_most(50.0)),
+        Check::seeds("round-trip time", "ms", &rtt, Band::about(19.0, 3.0)).printed(19.0).reported(),
+    ];
+    let curves = vec![Curve::line("level", scaled(levels(&outcomes[0][0]), 1e-3))];
+    Ok(Finding {
+        checks,
+        figures: over_time("Occupancy while 20 frames/s are played", "kB", curves),
+        parameters: vec![("command", case.command())],
+        remarks: vec!["Frames are of one size and decoded at once; the handheld's decoder is what lost frames there.".to_owned()],
+    })
+}
