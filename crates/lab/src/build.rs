@@ -234,7 +234,8 @@ impl FlowPlan<'_> {
         let receiver = endpoint::receiver(media, announcement);
         let (size, series) = (media.feedback.size, self.options.series);
         let receiver =
-            MediaReceiver::new(self.back(), carriage, size, receiver, self.window, audience, notices, series);
+            MediaReceiver::new(self.back(), carriage, size, receiver, self.window, audience, notices)
+                .keeping_shown(series);
         let sender = MediaSender::new(MediaSenderParts {
             tag: self.there(),
             carriage,

@@ -94,13 +94,7 @@ pub const METRICS: &[Metric] = &[
         "one-way delay of data plus that of the latest feedback, per packet",
     ),
     group(Scope::Flow, "path_delay_ms", SPREAD, "ms", "from sending to arrival, per packet"),
-    group(
-        Scope::Flow,
-        "path_jitter_ms",
-        SPREAD,
-        "ms",
-        "by how much that differs from the packet before",
-    ),
+    group(Scope::Flow, "path_jitter_ms", SPREAD, "ms", "by how much that differs from the packet before"),
     group(Scope::Flow, "queue_delay_ms", SPREAD, "ms", "waiting in all queues on the way there, per packet"),
     group(
         Scope::Flow,

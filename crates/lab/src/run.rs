@@ -258,6 +258,9 @@ impl Sampler {
                 && let Some(held) = receiver.held()
             {
                 self.series.push(now, *subject, "receiver_buffer", held.as_bytes_f64(), "B");
+                if let Some(refused) = receiver.refused() {
+                    self.series.push(now, *subject, "receiver_refused", refused.as_bytes_f64(), "B");
+                }
             }
         }
         for (subject, (_, carrier)) in self.links.iter().zip(&world.links) {

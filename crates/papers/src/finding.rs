@@ -16,6 +16,8 @@ pub struct Finding {
     pub parameters: Vec<(&'static str, String)>,
     /// What a reader should know: where ours falls, what was substituted.
     pub remarks: Vec<String>,
+    /// What stands in for a clip that does not ship; only the order of its numbers is judged then.
+    pub substitute: Option<&'static str>,
 }
 
 /// A number, the paper's beside ours.

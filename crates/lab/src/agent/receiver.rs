@@ -48,12 +48,17 @@ impl MediaReceiver {
         window: (Timestamp, Timestamp),
         audience: Audience,
         notices: Option<Notices>,
-        keeps_shown: bool,
     ) -> Self {
         let (receiver, delays) = (None, Samples::default());
         let window = Window::new(window);
-        let shown = keeps_shown.then(Vec::new);
+        let shown = None;
         Self { tag, carriage, feedback_size, config, receiver, window, audience, delays, notices, shown }
+    }
+
+    /// Keeps when the frames that are shown were captured, where that is asked.
+    pub(crate) fn keeping_shown(mut self, is_asked: bool) -> Self {
+        self.shown = is_asked.then(Vec::new);
+        self
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.
@@ -101,6 +106,11 @@ impl MediaReceiver {
     /// What the receiver holds; `None` before the first packet.
     pub(crate) fn held(&self) -> Option<DataSize> {
         self.receiver.as_ref().map(|receiver| receiver.statistics().held)
+    }
+
+    /// What a bounded buffer had no room for so far; `None` where there is none.
+    pub(crate) fn refused(&self) -> Option<DataSize> {
+        Some(self.receiver.as_ref()?.statistics().buffer?.refused)
     }
 
     fn before_input(&mut self, now: Timestamp) {

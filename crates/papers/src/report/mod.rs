@@ -105,6 +105,9 @@ pub struct Entry {
     pub checks: Vec<Check>,
     /// What it ran with.
     pub parameters: pairs::Pairs,
+    /// What stands in for a clip that does not ship.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub substitute: Option<&'static str>,
     /// What a reader should know.
     pub remarks: Vec<String>,
     /// Its plots.
@@ -210,6 +213,7 @@ impl Entry {
             where_or_why,
             checks: finding.checks,
             parameters: pairs::Pairs(finding.parameters),
+            substitute: finding.substitute,
             remarks: finding.remarks,
             figures: finding.figures,
         })

@@ -101,6 +101,7 @@ fn article(entry: &Entry) -> Result<Markup, String> {
             @if let Some(text) = entry.where_or_why {
                 p { b { @if entry.verdict == Verdict::NotYet { "Waits for: " } @else { "Shown by: " } } (text) }
             }
+            @if let Some(text) = entry.substitute { p { b { "Substitute: " } (text) "." } }
             @if !entry.checks.is_empty() { (checks(&entry.checks)) }
             @if !figures.is_empty() {
                 div class="figures" { @for figure in &figures { figure { (PreEscaped(figure)) } } }

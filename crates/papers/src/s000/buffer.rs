@@ -14,8 +14,9 @@ const ADVERSE: &str = "buffer-type1(gamma=adverse)";
 const TYPE_2: &str = "buffer-type2";
 /// At most in, bit/s: 10.7 S a second.
 const FASTEST: f64 = 128_400.0;
-/// A packet (`S`), bits.
+/// A packet (`S`), IP bits, and its payload in octets.
 const PACKET_BITS: f64 = 12_000.0;
+const PAYLOAD: f64 = 1436.0;
 
 /// The testbed's rates with that control and buffer, at a round-trip time of 25 ms.
 fn case(control: &str, buffer: u32) -> Case {
@@ -51,11 +52,16 @@ pub(super) fn level_and_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> 
         points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).collect()
     };
     let pairs = |outcome: &Outcome| -> Vec<(f64, f64)> {
-        changes(&levels(outcome)).into_iter().zip(changes(&rates(outcome))).collect()
+        // The level is known from the first packet on, the rate before.
+        let (levels, rates) = (changes(&levels(outcome)), changes(&rates(outcome)));
+        levels.into_iter().rev().zip(rates.into_iter().rev()).collect()
     };
     let correlations = each(&outcomes[0], |outcome| correlation(&pairs(outcome)));
     let first = &outcomes[0][0];
-    let curves = vec![Curve::line("level, kB", scaled(levels(first), 1e-3)), Curve::line("rate, packets/s", rates(first))];
+    let curves = vec![
+        Curve::line("level, kB", scaled(levels(first), 1e-3)),
+        Curve::line("rate, packets/s", rates(first)),
+    ];
     Ok(Finding {
         checks: vec![Check::seeds(
             "correlation of the changes of rate and level in 0.1 s",
@@ -66,6 +72,7 @@ pub(super) fn level_and_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> 
         figures: over_time("The rate follows the level", "kB, packets/s", curves),
         parameters: vec![("command", case.command())],
         remarks: vec!["Readings are 0.1 s apart, four round-trip times.".to_owned()],
+        substitute: None,
     })
 }
 
@@ -87,12 +94,15 @@ pub(super) fn overflows(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let least = |counts: &[f64]| counts.iter().copied().fold(f64::INFINITY, f64::min);
     let [one, two, adverse] = [&refused[0], &refused[1], &refused[2]];
     let checks = vec![
-        Check::value("type I, median of ten seeds", "overflows", median(one), Band::at_most(0.0)).printed(0.0),
+        Check::value("type I, median of ten seeds", "overflows", median(one), Band::at_most(0.0))
+            .printed(0.0),
         Check::value("type I, most", "overflows", most(one), Band::at_most(2.0)).printed(0.0),
         Check::value("type II, least", "overflows", least(two), Band::at_least(3.0)).printed(11.0),
         Check::seeds("type II, mean", "overflows", two, Band::at_least(3.0)).printed(11.0).reported(),
-        Check::value("type I with gamma=adverse, median", "overflows", median(adverse), Band::at_most(0.0)).reported(),
-        Check::value("type I with gamma=adverse, most", "overflows", most(adverse), Band::at_most(2.0)).reported(),
+        Check::value("type I with gamma=adverse, median", "overflows", median(adverse), Band::at_most(0.0))
+            .reported(),
+        Check::value("type I with gamma=adverse, most", "overflows", most(adverse), Band::at_most(2.0))
+            .reported(),
     ];
     let curves = ["type I", "type II"]
         .iter()
@@ -107,6 +117,7 @@ pub(super) fn overflows(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
              above 28 ms type I with gamma=adverse does as often as type II; the literal rule never does from 20 to 30 ms."
                 .to_owned(),
         ],
+        substitute: None,
     })
 }
 
@@ -139,6 +150,7 @@ pub(super) fn oscillation(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
              cuts harder while the level falls, which makes its swing no smaller. No Reading of its steps changes that."
                 .to_owned(),
         ],
+        substitute: None,
     })
 }
 
@@ -155,14 +167,17 @@ pub(super) fn sizes(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let reactions: Vec<f64> = outcomes.iter().map(|outcomes| mean(&each(outcomes, reaction))).collect();
     let deviations: Vec<f64> = outcomes
         .iter()
-        .map(|outcomes| mean(&each(outcomes, |outcome| deviation(&between(&rates(outcome), OSCILLATES_FROM, 30.0)))))
+        .map(|outcomes| {
+            mean(&each(outcomes, |outcome| deviation(&between(&rates(outcome), OSCILLATES_FROM, 30.0))))
+        })
         .collect();
     let mut checks = vec![
         Check::count("a larger buffer reacts sooner", pairs_that(&reactions, |a, b| b < a), 2, 2),
         Check::count("a smaller buffer is smoother", pairs_that(&deviations, |a, b| b > a), 2, 2),
     ];
     for ((size, reaction), deviation) in SIZES.iter().zip(&reactions).zip(&deviations) {
-        let told = |what: String, unit, value| Check::value(what, unit, value, Band::at_least(0.0)).reported();
+        let told =
+            |what: String, unit, value| Check::value(what, unit, value, Band::at_least(0.0)).reported();
         checks.push(told(format!("time to the largest rate, {size} B"), "s", *reaction));
         checks.push(told(format!("deviation after 5.6 s, {size} B"), "packets/s", *deviation));
     }
@@ -177,6 +192,7 @@ pub(super) fn sizes(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
              times, before any of these buffers has left its lowest state: the size does not enter the reaction."
                 .to_owned(),
         ],
+        substitute: None,
     })
 }
 
@@ -186,12 +202,27 @@ pub(super) fn transfer(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let outcomes = bench.run(&cases)?;
     // Figure 7 names no file: 100 kB.
     let time = |outcome: &Outcome| {
-        time_of(&trace(outcome, "video", "received_rate"), 800e3).unwrap_or(f64::INFINITY)
+        // What the buffer refuses has not been transferred.
+        let mut came = 0.0;
+        let taken = trace(outcome, "video", "received_rate")
+            .into_iter()
+            .rev()
+            .zip(trace(outcome, "video", "receiver_refused").into_iter().rev());
+        let taken: Vec<_> = taken.collect();
+        let reached = taken.into_iter().rev().find(|&((_, rate), (_, refused))| {
+            came += rate * 0.1 / PACKET_BITS * PAYLOAD;
+            came - refused >= 100e3
+        });
+        reached.map_or(f64::INFINITY, |((time, _), _)| time)
     };
-    let times: Vec<(f64, Vec<f64>)> =
-        BUFFERS.iter().zip(&outcomes).map(|(size, outcomes)| (f64::from(*size), each(outcomes, time))).collect();
+    let times: Vec<(f64, Vec<f64>)> = BUFFERS
+        .iter()
+        .zip(&outcomes)
+        .map(|(size, outcomes)| (f64::from(*size), each(outcomes, time)))
+        .collect();
     let means: Vec<f64> = times.iter().map(|(_, times)| mean(times)).collect();
-    let mut checks = vec![Check::count("a larger buffer shortens it", pairs_that(&means, |a, b| b < a), 3, 3)];
+    let mut checks =
+        vec![Check::count("a larger buffer shortens it", pairs_that(&means, |a, b| b < a), 3, 3)];
     checks.extend(times.iter().map(|(size, times)| {
         Check::seeds(format!("time of 100 kB with {size} B"), "s", times, Band::at_least(0.0)).reported()
     }));
@@ -202,6 +233,7 @@ pub(super) fn transfer(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         figures: vec![Figure { title, x: "B", y: "s", curves }],
         parameters: vec![("command", cases[0].command())],
         remarks: Vec::new(),
+        substitute: None,
     })
 }
 
@@ -214,9 +246,10 @@ pub(super) fn download(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let case = |pause: f64| {
         // The rate whose pause that is, and no other.
         let rate = format!("{} bit/s", (PACKET_BITS * 1e3 / (PACKET_TIME + pause)).round());
-        case("buffer-type1(packet_time=5 ms)", 16_384)
-            .set("duration", "40 s")
-            .set("flow.video.rate", format_args!("{{ min = \"{rate}\", start = \"{rate}\", max = \"{rate}\" }}"))
+        case("buffer-type1(packet_time=5 ms)", 16_384).set("duration", "40 s").set(
+            "flow.video.rate",
+            format_args!("{{ min = \"{rate}\", start = \"{rate}\", max = \"{rate}\" }}"),
+        )
     };
     let cases = PAUSES.map(case);
     let outcomes = bench.run(&cases)?;
@@ -235,7 +268,8 @@ pub(super) fn download(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     }
     let means: Vec<f64> = times.iter().map(|(_, times)| mean(times)).collect();
     checks.push(Check::count("grows with the pause", pairs_that(&means, |a, b| b > a), 6, 6));
-    let exact = Curve::line("n (t(S) + IPD)", PAUSES.map(|pause| (pause, DOWNLOAD * (PACKET_TIME + pause) / 1e3)));
+    let exact =
+        Curve::line("n (t(S) + IPD)", PAUSES.map(|pause| (pause, DOWNLOAD * (PACKET_TIME + pause) / 1e3)));
     let curves = vec![Curve::of_seeds("1 MB by the controller", times), exact];
     let title = "Time of a download against the pause".into();
     Ok(Finding {
@@ -243,6 +277,7 @@ pub(super) fn download(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         figures: vec![Figure { title, x: "pause, ms", y: "s", curves }],
         parameters: vec![("command", cases[4].command())],
         remarks: vec!["Figure 4 names no file: 1 MB, 667 packets.".to_owned()],
+        substitute: None,
     })
 }
 
@@ -264,8 +299,14 @@ pub(super) fn prototype(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     }
     let checks = vec![
         Check::seeds("overflows", "", &refused, Band::at_most(0.0)).printed(0.0),
-        Check::seeds("part of the frames that are shown", "", &shown, Band::at_least(0.8)).printed(16.35 / 20.0),
-        Check::seeds("from capture to display, p95: less than a frame's time", "ms", &late, Band::at_most(50.0)),
+        Check::seeds("part of the frames that are shown", "", &shown, Band::at_least(0.8))
+            .printed(16.35 / 20.0),
+        Check::seeds(
+            "from capture to display, p95: less than a frame's time",
+            "ms",
+            &late,
+            Band::at_most(50.0),
+        ),
         Check::seeds("round-trip time", "ms", &rtt, Band::about(19.0, 3.0)).printed(19.0).reported(),
     ];
     let curves = vec![Curve::line("level", scaled(levels(&outcomes[0][0]), 1e-3))];
@@ -273,6 +314,10 @@ pub(super) fn prototype(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         checks,
         figures: over_time("Occupancy while 20 frames/s are played", "kB", curves),
         parameters: vec![("command", case.command())],
-        remarks: vec!["Frames are of one size and decoded at once; the handheld's decoder is what lost frames there.".to_owned()],
+        remarks: vec![
+            "Frames are of one size and decoded at once; the handheld's decoder is what lost frames there."
+                .to_owned(),
+        ],
+        substitute: None,
     })
 }

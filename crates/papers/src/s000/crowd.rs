@@ -45,13 +45,20 @@ pub(super) fn arrival_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let any = Band::at_least(0.0);
     let mut checks = vec![
         Check::value("type I over TFRC", "", ratio(0, 1), Band::at_least(2.0)).printed(2.4),
-        Check::value("seconds in which nothing comes under type I, all seeds", "", empty as f64, Band::at_most(0.0))
-            .printed(0.0),
+        Check::value(
+            "seconds in which nothing comes under type I, all seeds",
+            "",
+            empty as f64,
+            Band::at_most(0.0),
+        )
+        .printed(0.0),
     ];
     for (control, rates) in controls.iter().zip(&rates) {
         checks.push(Check::seeds(format!("arrivals under {control}"), "packets/s", rates, any).reported());
     }
-    checks.push(Check::value("type I with gamma=adverse over TFRC", "", ratio(2, 1), Band::at_least(2.0)).reported());
+    checks.push(
+        Check::value("type I with gamma=adverse over TFRC", "", ratio(2, 1), Band::at_least(2.0)).reported(),
+    );
     checks.push(Check::value("type I over ns-2's TFRC", "", ratio(0, 3), Band::at_least(2.0)).reported());
     let curves = ["type I", "TFRC"].iter().zip(&outcomes);
     let curves = curves.map(|(name, outcomes)| Curve::line(*name, by_second(&outcomes[0]))).collect();
@@ -64,6 +71,7 @@ pub(super) fn arrival_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
              ratio measures."
                 .to_owned(),
         ],
+        substitute: None,
     })
 }
 
@@ -132,7 +140,8 @@ pub(super) fn overall_loss(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let checks = vec![
         Check::count("type I: rises from point to point", rising(0, Losses::overall), 5, 5),
         Check::count("TFRC: rises from point to point", rising(1, Losses::overall), 5, 5),
-        Check::count("type I: the network's losses alone", rising(0, Losses::of_the_network), 5, 5).reported(),
+        Check::count("type I: the network's losses alone", rising(0, Losses::of_the_network), 5, 5)
+            .reported(),
         Check::count("TFRC: the network's losses alone", rising(1, Losses::of_the_network), 5, 5).reported(),
     ];
     Ok(Finding {
@@ -145,6 +154,7 @@ pub(super) fn overall_loss(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
              therefore falls with their number, as the paper's own figure 15 implies; the network's part rises."
                 .to_owned(),
         ],
+        substitute: None,
     })
 }
 
@@ -167,6 +177,7 @@ pub(super) fn buffer_part(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
              type I keeps the buffer full, and with a queue of a second on the way its reaction comes too late."
                 .to_owned(),
         ],
+        substitute: None,
     })
 }
 

@@ -28,6 +28,12 @@ pub(super) const READINGS: &[Reading] = &[
         reason: "a mean is never less than the least; the tolerance is Chen and Zakhor's, CTFRC's is explained in docs/controllers/ctfrc.md",
     },
     Reading {
+        subject: "floor(n)/n of MULTFRC's throughput",
+        taken: "n counts the queueing delay that the law tolerates: 1.2 times what fits without any",
+        literal: "n without a queue",
+        reason: "a longer round-trip time slows each connection, so that more of them fit before the law takes one away",
+    },
+    Reading {
         subject: "number of connections",
         taken: "the most that were held: the law swings between that number and one less",
         literal: "",

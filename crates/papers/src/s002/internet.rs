@@ -50,6 +50,7 @@ pub(super) fn adaptation(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         figures,
         parameters: vec![("scenario", "s002-internet".into())],
         remarks: Vec::new(),
+        substitute: None,
     })
 }
 
@@ -65,5 +66,6 @@ pub(super) fn without_adaptation(bench: &mut Bench<'_>) -> Result<Finding, Failu
         figures: vec![Figure { title: "Send queue".into(), x: "s", y: "kB", curves }],
         parameters: vec![("scenario", "s002-internet".into())],
         remarks: Vec::new(),
+        substitute: None,
     })
 }

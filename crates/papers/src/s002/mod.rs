@@ -1,5 +1,6 @@
 //! S002: semi-reliable streaming in a TCP window, and dynamic rate shaping.
 
+mod bottleneck;
 mod internet;
 mod pairs;
 mod readings;
@@ -77,7 +78,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "dips to about 180 in 10 s, then at most 15 below 200; occupancy at b_d",
         claim: "least in 165 … 195; after 60 s in 185 … 203; occupancy within 0.1 b_max of b_d",
-        method: NotYet("the header of 10 octets in a session"),
+        method: Run(bottleneck::settles),
     },
     Experiment {
         id: "S002-F8",

@@ -87,5 +87,6 @@ pub(super) fn tcp_pair(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         figures: vec![Figure { title: "Two TCP flows".into(), x: "s", y: "kbit/s", curves: curves.to_vec() }],
         parameters: vec![("scenario", "s002-tcp-tcp".into())],
         remarks: Vec::new(),
+        substitute: None,
     })
 }

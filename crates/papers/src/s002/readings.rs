@@ -22,6 +22,18 @@ pub(super) const READINGS: &[Reading] = &[
         reason: "the paper's largest payload; TCP must take the same steps to be comparable",
     },
     Reading {
+        subject: "the bottleneck of figure 7",
+        taken: "200 kbit/s of media: 215 kbit/s of IP with the 10 octets of S002's own header",
+        literal: "200 kbit/s of IP",
+        reason: "the source's rate is drawn against it, and that counts media",
+    },
+    Reading {
+        subject: "the beginning of figure 7",
+        taken: "the FIFO has 3 s of media when the first packet leaves",
+        literal: "",
+        reason: "from an empty FIFO, or one at b_d, the law cannot dip to 180 kbit/s within the printed 10 s",
+    },
+    Reading {
         subject: "the network of figures 8 and 9",
         taken: "600 kbit/s before 120 s, then steps of ten seconds with a mean of 180 kbit/s of media, 160 ms",
         literal: "",

@@ -1,10 +1,18 @@
 //! S003: several TFRC connections over a WiMAX uplink.
 
-use crate::experiment::Method::NotYet;
+mod readings;
+mod uplink;
+mod video;
+
+use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Paper};
 
-pub(crate) const PAPER: Paper =
-    Paper { id: "S003", title: "several TFRC connections over a WiMAX uplink", readings: &[], rows: ROWS };
+pub(crate) const PAPER: Paper = Paper {
+    id: "S003",
+    title: "several TFRC connections over a WiMAX uplink",
+    readings: readings::READINGS,
+    rows: ROWS,
+};
 
 const ROWS: &[Experiment] = &[
     Experiment {
@@ -13,7 +21,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Configuration,
         reported: "OFDMA, TDD, frames of 5 ms, 10 MHz, FFT 1024, 1:3, fragmentation, 1 km",
         claim: "configuration",
-        method: NotYet("the WiMAX cell"),
+        method: ShownBy("scenarios/papers/s003.toml"),
     },
     Experiment {
         id: "S003-T2",
@@ -21,7 +29,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Configuration,
         reported: "rtPS video and CBR, nrtPS FTP, downlinks alike",
         claim: "configuration",
-        method: NotYet("the WiMAX cell"),
+        method: ShownBy("scenarios/papers/s003.toml"),
     },
     Experiment {
         id: "S003-F1",
@@ -29,7 +37,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Schematic,
         reported: "queues per class at each station",
         claim: "structure",
-        method: NotYet("the WiMAX cell"),
+        method: ShownBy("scenarios/papers/s003.toml; crates/sim/src/wimax"),
     },
     Experiment {
         id: "S003-F2",
@@ -37,7 +45,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Schematic,
         reported: "UGS first, polled queues in turn, exhaustive",
         claim: "a test of the scheduler",
-        method: NotYet("the WiMAX cell"),
+        method: ShownBy("tests of crates/sim/src/wimax"),
     },
     Experiment {
         id: "S003-F3",
@@ -45,7 +53,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "grows with connections; 4 overshoot, then TFRC restrains",
         claim: "shape",
-        method: NotYet("the WiMAX cell"),
+        method: Run(uplink::throughput_over_time),
     },
     Experiment {
         id: "S003-T3",
@@ -53,7 +61,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "15 Hz 70.47/35.47/23.47/17.94 s, average 120.83/237.65/353.91/457.13 kbit/s; 30 Hz 32.97/18.97/18.47/17.97 s, 477.43/451.98/462.87/450.67",
         claim: "15 Hz averages 1.97/2.93/3.78 times one connection ± 10 %; 30 Hz from 2 on within 5 %; periods ± 10 %",
-        method: NotYet("the WiMAX cell"),
+        method: Run(uplink::periods_and_rates),
     },
     Experiment {
         id: "S003-T4",
@@ -61,7 +69,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "15 Hz mean 0.006/0.013/0.020/0.028, max 0.073/0.131/0.182/0.192 s; 30 Hz 0.022/0.066/0.085/0.089 and 0.119/0.194/0.192/0.204",
         claim: "monotone; max at most 0.21; means ± 50 %",
-        method: NotYet("the WiMAX cell"),
+        method: Run(uplink::delays),
     },
     Experiment {
         id: "S003-T5",
@@ -69,7 +77,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "15 Hz max 0.00458/0.07195/0.08567/0.11864 s; 30 Hz 0.00458/0.00864/0.10055/0.13500",
         claim: "max rises with connections",
-        method: NotYet("the WiMAX cell"),
+        method: Run(uplink::jitter),
     },
     Experiment {
         id: "S003-F4",
@@ -77,7 +85,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "overflow from 2 connections on",
         claim: "exact sign",
-        method: NotYet("the WiMAX cell"),
+        method: Run(uplink::queue_15),
     },
     Experiment {
         id: "S003-F5",
@@ -85,7 +93,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "overflow with 1 and 2 as well, but late",
         claim: "sign",
-        method: NotYet("the WiMAX cell"),
+        method: Run(uplink::queue_30),
     },
     Experiment {
         id: "S003-T6",
@@ -93,7 +101,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "15 Hz 36.02/33.21/30.86/28.13 dB; 30 Hz 34.13/21.92/18.57/14.92",
         claim: "monotone; 15 Hz at least 28, 30 Hz from 2 on at least 10 dB down; ± 3 dB",
-        method: NotYet("the WiMAX cell"),
+        method: Run(uplink::quality),
     },
     Experiment {
         id: "S003-F6",
@@ -101,7 +109,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "balance by share of throughput",
         claim: "trend",
-        method: NotYet("the WiMAX cell"),
+        method: Run(uplink::losses_by_traffic),
     },
     Experiment {
         id: "S003-F7",
@@ -109,6 +117,6 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "more with 2 connections than with 1; similar losses of I frames",
         claim: "quality follows the loss of I frames: correlation below -0.8",
-        method: NotYet("the WiMAX cell"),
+        method: Run(uplink::losses_by_frame),
     },
 ];

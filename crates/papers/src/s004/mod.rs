@@ -1,9 +1,13 @@
 //! S004: NADA over 802.11ac.
 
-use crate::experiment::Method::NotYet;
+mod cell;
+mod readings;
+
+use crate::experiment::Method::{NotYet, Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Paper};
 
-pub(crate) const PAPER: Paper = Paper { id: "S004", title: "NADA over 802.11ac", readings: &[], rows: ROWS };
+pub(crate) const PAPER: Paper =
+    Paper { id: "S004", title: "NADA over 802.11ac", readings: readings::READINGS, rows: ROWS };
 
 const ROWS: &[Experiment] = &[
     Experiment {
@@ -12,7 +16,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Configuration,
         reported: "MCS 4; 20 and 80 MHz; short guard interval; YANS; 5 stations; 5 and 30 m",
         claim: "configuration",
-        method: NotYet("the Wi-Fi cell"),
+        method: ShownBy("scenarios/papers/s004-*.toml"),
     },
     Experiment {
         id: "S004-F1",
@@ -20,7 +24,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Configuration,
         reported: "best case",
         claim: "configuration",
-        method: NotYet("the Wi-Fi cell"),
+        method: ShownBy("scenarios/papers/s004-best-case.toml"),
     },
     Experiment {
         id: "S004-F2",
@@ -28,7 +32,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Configuration,
         reported: "stations 1, 2, 4 at 30 m, 0 and 3 up to 60 m",
         claim: "configuration",
-        method: NotYet("the Wi-Fi cell"),
+        method: ShownBy("scenarios/papers/s004-60m.toml; scenarios/papers/s004-distance.toml"),
     },
     Experiment {
         id: "S004-F3",
@@ -36,7 +40,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "all five reach 1500 kbit/s, hardly any loss",
         claim: "mean at least 0.95 of 1500 after 60 s, Jain at least 0.99, loss below 0.1 %",
-        method: NotYet("the Wi-Fi cell"),
+        method: Run(cell::best_case),
     },
     Experiment {
         id: "S004-F4",
@@ -44,7 +48,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "0 and 3 starve after 10 s; 1, 2, 4 reach 1500 after 150 s",
         claim: "near at least 0.9 of 1500 at the end, far below 5 %; ramp reported",
-        method: NotYet("the Wi-Fi cell"),
+        method: Run(cell::starved),
     },
     Experiment {
         id: "S004-F5",
@@ -52,7 +56,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "0 and 3 send about 200 and receive about 10 kbit/s",
         claim: "far stations receive more than with 1000 B",
-        method: NotYet("the Wi-Fi cell"),
+        method: Run(cell::small_packets),
     },
     Experiment {
         id: "S004-F6",
@@ -60,7 +64,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "0 and 3: 200 sent, at most 40 received; mostly 90p",
         claim: "every station receives something in every 10 s",
-        method: NotYet("the Wi-Fi cell"),
+        method: Run(cell::adaptive),
     },
     Experiment {
         id: "S004-F7",
@@ -68,7 +72,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "all received at low resolution; 1, 2, 4 end at 240p",
         claim: "last quarter's resolution at least the first's",
-        method: NotYet("the Wi-Fi cell"),
+        method: Run(cell::late_upgrade),
     },
     Experiment {
         id: "S004-F8",
@@ -76,7 +80,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "no gain; most reached 1800",
         claim: "near at most 2000; far gain below 10 %",
-        method: NotYet("the Wi-Fi cell"),
+        method: Run(cell::larger_limit),
     },
     Experiment {
         id: "S004-F9",
@@ -84,7 +88,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "1500 after 150 s, received below the bit rate",
         claim: "mean received below the bit rate",
-        method: NotYet("the Wi-Fi cell"),
+        method: Run(cell::deficit),
     },
     Experiment {
         id: "S004-F10",
@@ -92,7 +96,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "a peak within 40 s, then a strong decline",
         claim: "after the peak at most half of it, in 3 of 5 seeds",
-        method: NotYet("the Wi-Fi cell"),
+        method: Run(cell::wide_channel),
     },
     Experiment {
         id: "S004-F11",
@@ -100,7 +104,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "all alike; received below the bit rate",
         claim: "Jain at least 0.98; deficit",
-        method: NotYet("the Wi-Fi cell"),
+        method: Run(cell::random_plan),
     },
     Experiment {
         id: "S004-C1",

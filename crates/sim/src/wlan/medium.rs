@@ -494,9 +494,7 @@ impl Medium {
         let whole = (to - from).max(1) as f64;
         let pieces = self.pieces(device, id, from, to);
         self.spared
-            + pieces
-                .map(|(length, snr)| self.octet(mode, snr) * octets * length as f64 / whole)
-                .sum::<f64>()
+            + pieces.map(|(length, snr)| self.octet(mode, snr) * octets * length as f64 / whole).sum::<f64>()
     }
 
     /// From when to when a subframe is in the air (3.8.1).

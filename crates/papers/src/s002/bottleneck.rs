@@ -1,0 +1,77 @@
+//! The steered source through a bottleneck.
+
+use crate::band::Band;
+use crate::bench::{Bench, Case, Failure};
+use crate::figure::{Curve, Figure};
+use crate::finding::{Check, Finding};
+use crate::trace::{between, scaled, trace};
+use seaway_lab::Outcome;
+
+/// What the FIFO holds, and what it should hold (`b_max`, `b_d`), kbit.
+const CAPACITY: f64 = 8.0 * 250.0;
+const DESIRED: f64 = CAPACITY / 4.0;
+/// From when the rate should be settled, and the end, s.
+const SETTLED: f64 = 60.0;
+const END: f64 = 541.0;
+
+fn rate(outcome: &Outcome) -> Vec<(f64, f64)> {
+    scaled(trace(outcome, "video", "encoder_rate"), 1e-3)
+}
+
+fn occupancy(outcome: &Outcome) -> Vec<(f64, f64)> {
+    scaled(trace(outcome, "video", "backlog"), 8e-3)
+}
+
+pub(super) fn settles(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let case = Case::new("s002-bottleneck").with_series();
+    let outcomes = bench.run(std::slice::from_ref(&case))?;
+    let each = |of: &dyn Fn(&Outcome) -> f64| -> Vec<f64> { outcomes[0].iter().map(of).collect() };
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let settled = |outcome: &Outcome| between(&rate(outcome), SETTLED, END);
+    let dip = |outcome: &Outcome| {
+        rate(outcome).into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((f64::NAN, f64::NAN))
+    };
+    let off = |outcome: &Outcome| {
+        let held = between(&occupancy(outcome), SETTLED, END);
+        most(&held.iter().map(|held| (held - DESIRED).abs()).collect::<Vec<_>>()) / CAPACITY
+    };
+    let checks = vec![
+        Check::seeds("least rate", "kbit/s", &each(&|outcome| dip(outcome).1), Band::within(165.0, 195.0))
+            .printed(180.0),
+        Check::seeds("when it is least", "s", &each(&|outcome| dip(outcome).0), Band::at_most(10.0))
+            .printed(10.0)
+            .reported(),
+        Check::seeds(
+            "least after 60 s",
+            "kbit/s",
+            &each(&|outcome| least(&settled(outcome))),
+            Band::at_least(185.0),
+        )
+        .printed(185.0),
+        Check::seeds(
+            "most after 60 s",
+            "kbit/s",
+            &each(&|outcome| most(&settled(outcome))),
+            Band::at_most(203.0),
+        )
+        .printed(200.0),
+        Check::seeds("occupancy off b_d at most after 60 s, of b_max", "", &each(&off), Band::at_most(0.1)),
+    ];
+    let first = &outcomes[0][0];
+    // The paper's normalisation: b_d stands at the bottleneck's rate.
+    let normal = scaled(occupancy(first), 200.0 / DESIRED);
+    let curves = vec![
+        Curve::line("rate, kbit/s", rate(first)),
+        Curve::line("occupancy, b_d = 200", normal),
+        Curve::line("bottleneck", [(0.0, 200.0), (540.0, 200.0)]),
+    ];
+    let title = "250 kbit/s through a bottleneck of 200 kbit/s".into();
+    Ok(Finding {
+        checks,
+        figures: vec![Figure { title, x: "s", y: "", curves }],
+        parameters: vec![("command", case.command())],
+        remarks: Vec::new(),
+        substitute: None,
+    })
+}
