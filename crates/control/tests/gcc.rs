@@ -95,3 +95,22 @@ fn application_limited() {
     let estimate = run.controller.target().rate;
     assert!((Bitrate::from_kbps(700)..Bitrate::from_mbps(5)).contains(&estimate), "{estimate}");
 }
+
+/// A link slower than the least that some implementations measure is not overrun for ever.
+#[test]
+fn yields_on_a_slow_link() {
+    for spec in ["gcc", "gcc(probing=off)", "gcc(variant=draft)"] {
+        let bottleneck = Bottleneck { rate: Bitrate::from_kbps(20), queue: TimeDelta::from_secs(2) };
+        let packet = DataSize::from_bytes(200);
+        let path = Path { bottleneck: Some(bottleneck), packet, ..Path::new(TimeDelta::from_millis(40)) };
+        let setting = Setting { packet, ecn: Ecn::NotEct };
+        let mut run = PathRun::new(path, build(&spec.parse().unwrap(), setting).unwrap());
+        let [min, start, max] = [5, 10, 200].map(Bitrate::from_kbps);
+        run.controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start, max });
+        run.measure(TimeDelta::from_secs(120));
+        let counters = run.measure(TimeDelta::from_secs(120));
+        let share = |packets: u64| packets as f64 * 1600.0 / 120.0 / 20e3;
+        let (sent, arrived) = (share(counters.sent), share(counters.received));
+        assert!(sent < 1.15 && arrived > 0.6, "{spec}: {sent:.2} of the link sent, {arrived:.2} arrived");
+    }
+}

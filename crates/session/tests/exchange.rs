@@ -87,7 +87,7 @@ fn without_retransmission_a_key_frame_ends_the_freeze() {
 
 #[test]
 fn ten_seconds_of_outage_end_within_two() {
-    for control in ["fixed", "tfrc", "nada", "window"] {
+    for control in ["fixed", "tfrc", "nada", "window", "gcc"] {
         let cut = |path| outage(path, at(5_000), at(15_000));
         let there = bottleneck(ms(20), Bitrate::from_mbps(5), ms(200));
         let mut run = run(control, cut(there), cut(ideal(ms(20))));
@@ -96,6 +96,26 @@ fn ten_seconds_of_outage_end_within_two() {
         assert!(resumed.is_some_and(|resumed| resumed < at(17_000)), "{control}: {resumed:?}");
         let shown = run.frames.iter().filter(|(shown, _)| *shown > at(17_000)).count();
         assert!(shown >= 65, "{control}: {shown}");
+    }
+}
+
+/// Probes leave at many times the rate of the moment: the pauses for them at that rate must not silence what follows.
+#[test]
+fn probes_after_an_outage_owe_nothing() {
+    for control in ["gcc", "gcc(variant=draft)"] {
+        let cut = |path| outage(path, at(30_000), at(50_000));
+        let there = bottleneck(ms(20), Bitrate::from_mbps(4), ms(200));
+        let mut run = run(control, cut(there), cut(ideal(ms(20))));
+        let start = Bitrate::from_kbps(300);
+        run.sender
+            .on_limits(run.now, Limits { min: Bitrate::from_kbps(50), start, max: Bitrate::from_mbps(6) });
+        run.until(at(65_000));
+        for second in 52..65 {
+            let shown =
+                |(shown, _): &&(Timestamp, _)| (at(second * 1000)..at(second * 1000 + 1000)).contains(shown);
+            let shown = run.frames.iter().filter(shown).count();
+            assert!(shown > 10, "{control}: {shown} frames in second {second}");
+        }
     }
 }
 

@@ -166,11 +166,18 @@ impl Gcc {
         let rtt = TimeDelta::from_secs_f64(self.rtt() / 1e3);
         let (expired, forgotten) = (pause > VERDICT.max(rtt), pause > STREAM);
         match &mut self.form {
-            Form::Current(current) if forgotten => current.forget_path(),
+            _ if forgotten => self.forget_path(),
             Form::Current(current) if expired => current.expire(),
-            Form::Draft(draft) if forgotten => draft.forget_path(),
             Form::Draft(draft) if expired => draft.expire(),
             _ => {}
+        }
+    }
+
+    /// What is known of delays is worth nothing any more.
+    fn forget_path(&mut self) {
+        match &mut self.form {
+            Form::Current(current) => current.forget_path(),
+            Form::Draft(draft) => draft.forget_path(),
         }
     }
 
@@ -186,11 +193,15 @@ impl Gcc {
         SILENCE.max(self.feedback_every * 2) + TimeDelta::from_secs_f64(self.rtt() / 1e3)
     }
 
-    fn listen(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
-        self.age(now);
-        if std::mem::take(&mut self.silenced) {
-            // What answers after silence may be another path.
-            self.start(now, self.estimate());
+    fn listen(&mut self, now: Timestamp, feedback: &Feedback<'_>, heard: bool) {
+        // That packets are given up for lost is no answer.
+        if heard {
+            self.age(now);
+            if std::mem::take(&mut self.silenced) {
+                // What answers after silence may be another path.
+                self.forget_path();
+                self.start(now, self.estimate());
+            }
         }
         let (rtt, most) = (self.rtt(), self.most());
         match &mut self.form {
@@ -230,7 +241,7 @@ impl RateController for Gcc {
             self.silent_at = None;
         }
         if !feedback.packets.is_empty() {
-            self.change(now, None, |gcc| gcc.listen(now, feedback));
+            self.change(now, None, |gcc| gcc.listen(now, feedback, heard));
         }
     }
 
@@ -249,10 +260,7 @@ impl RateController for Gcc {
                 self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
             }
             LocalSignal::Paused(_) => self.silent_at = None,
-            LocalSignal::RouteChanged => match &mut self.form {
-                Form::Current(current) => current.forget_path(),
-                Form::Draft(draft) => draft.forget_path(),
-            },
+            LocalSignal::RouteChanged => self.forget_path(),
             LocalSignal::Backlog { .. } | LocalSignal::Frame { .. } | LocalSignal::LinkHint { .. } => {}
         }
     }

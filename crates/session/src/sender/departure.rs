@@ -267,18 +267,20 @@ impl Sender {
         stored: Option<Stored>,
     ) {
         let forgotten = self.history.push(now, &sent, source, written, stored);
-        let lane = self.history.lane(sent.lane);
-        match planned.credit {
-            Some(credit) => lane.pacer.on_due_sent(now, Some(planned.due), credit, sent.size),
-            None => lane.pacer.on_sent(now, self.controller.allowance(sent.lane), sent.size),
-        }
+        let pacer = &mut self.history.lane(sent.lane).pacer;
         if let Some(probe) = &mut self.probe {
+            // At a low rate the pauses behind a whole probe would silence the lane for tens of seconds.
+            pacer.on_probed(now, sent.size);
             probe.pacer.on_sent(now, probe.allowance, sent.size);
             probe.size_left -= sent.size;
             probe.packets_left = probe.packets_left.saturating_sub(1);
             if probe.size_left.is_zero() && probe.packets_left == 0 {
                 self.probe = None;
             }
+        } else if let Some(credit) = planned.credit {
+            pacer.on_due_sent(now, Some(planned.due), credit, sent.size);
+        } else {
+            pacer.on_sent(now, self.controller.allowance(sent.lane), sent.size);
         }
         self.statistics.sent.add(sent.size);
         match sent.content {

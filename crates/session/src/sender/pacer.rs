@@ -47,6 +47,11 @@ impl Pacer {
         };
         self.last = Some((due, size));
     }
+
+    /// A packet of a probe left, whose pace is its own: the next one owes it the usual pause and no more.
+    pub(crate) fn on_probed(&mut self, now: Timestamp, size: DataSize) {
+        self.last = Some((now, size));
+    }
 }
 
 #[cfg(test)]
