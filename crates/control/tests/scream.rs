@@ -100,3 +100,17 @@ fn marks_hold_the_window() {
         assert!((part / expected - 1.0).abs() < within, "{share}: {part}, model {expected}");
     }
 }
+
+/// An encoder of one rate: the window grows until it carries that, whatever the limits' `min`.
+#[test]
+fn one_rate() {
+    for spec in ["scream", "scream(version=1)"] {
+        let mut run = start(spec, Bitrate::from_mbps(6), link(Bitrate::from_mbps(8), 100));
+        let rate = Bitrate::from_mbps(6);
+        let limits = LocalSignal::Limits { min: rate, start: rate, max: rate };
+        run.controller.on_signal(Timestamp::ZERO, limits);
+        run.measure(TimeDelta::from_secs(30));
+        let arrived = run.receive_rate(TimeDelta::from_secs(10));
+        assert!(arrived > Bitrate::from_mbps(5), "{spec}: {arrived}");
+    }
+}

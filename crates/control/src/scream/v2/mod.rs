@@ -123,7 +123,8 @@ impl V2 {
         if let Some(congestion) = congestion {
             self.reduce(congestion, scale, &path);
         }
-        if self.rate < limits.max.as_bps_f64() {
+        // What the window carries by itself: a `min` near `max` must not keep it at its least.
+        if self.encoder.target(&self.window, seen.rtt) < limits.max.as_bps_f64() {
             self.window.grow((seen.acked - seen.acked_marked).max(0.0), scale, &path);
         }
         self.window.size = self.window.size.min(self.policed);
