@@ -54,6 +54,7 @@ fn check(name: &str, data: &[u8], method: Method, cluster: Option<Cluster>, targ
 
 #[test]
 fn ratios_are_met() {
+    // In small pictures one step of the scale is a large step in size.
     for (method, cluster) in kinds().into_iter().filter(|&(method, _)| method != Method::Requantize) {
         for ratio in [0.95, 0.8, 0.6] {
             let target = Target::Ratio(ratio);
@@ -63,7 +64,7 @@ fn ratios_are_met() {
     }
     let Some(path) = shared("media/es/mobile_cif.mpeg1.ibbp.1150k.m1v") else { return };
     let data = &std::fs::read(path).unwrap()[..600_000];
-    for (method, cluster) in kinds().into_iter().filter(|&(method, _)| method != Method::Requantize) {
+    for (method, cluster) in kinds() {
         for ratio in [0.99, 0.7] {
             check("mobile", data, method, cluster, Target::Ratio(ratio));
         }

@@ -82,6 +82,14 @@ impl Auto {
         account.settle(allowed, spent);
     }
 
+    /// Writes the last pictures of a stream, whose scales are chosen, so that they come out even; returns the bits
+    /// they take.
+    pub(super) fn settle(&mut self, config: &Config, works: &mut [Work], budget: f64) -> f64 {
+        self.search(works, budget, LAST_TOLERANCE, &mut |works: &mut [Work], lambda| {
+            write(config, works, lambda)
+        })
+    }
+
     /// Meets the budget, and writes the pictures.
     fn fit(&mut self, config: &Config, works: &mut [Work], budget: f64, ends: bool) {
         let macroblocks: usize = works.iter().map(|work| work.picture.macroblocks.len()).sum();
@@ -91,18 +99,12 @@ impl Auto {
             parallel::for_each(threads, works, |work| work.recode(lambda as f32, sampling));
             works.iter().map(|work| work.expected_bits(sampling)).sum()
         };
-        let mut written = |works: &mut [Work], lambda: f64| {
-            parallel::for_each(threads, works, |work| {
-                work.recode(lambda as f32, 1);
-                work.write_recoded();
-            });
-            works.iter().map(|work| work.writer.bit_length() as f64).sum()
-        };
         let whole: f64 = works.iter().map(|work| work.bits_in() as f64).sum();
         let saving = OF_SAVING * (whole / budget - 1.0);
         self.stretch(config, works, budget, &mut sample);
         self.search(works, budget, SAMPLE_TOLERANCE.min(saving), &mut sample);
         let tolerance = if ends { LAST_TOLERANCE } else { TOLERANCE.min(saving) };
+        let mut written = |works: &mut [Work], lambda| write(config, works, lambda);
         let bits = self.search(works, budget, tolerance, &mut written);
         let at_floor = bits > budget * (1.0 + FLOOR_EXCESS);
         works.iter_mut().for_each(|work| work.report.at_floor = at_floor);
@@ -162,6 +164,15 @@ impl Auto {
         }
         (1.0 + excess) * aim
     }
+}
+
+/// Recodes all, and writes it; returns the bits.
+fn write(config: &Config, works: &mut [Work], lambda: f64) -> f64 {
+    parallel::for_each(config.threads, works, |work| {
+        work.recode(lambda as f32, 1);
+        work.write_recoded();
+    });
+    works.iter().map(|work| work.writer.bit_length() as f64).sum()
 }
 
 /// Lambda changes by this power of e at once, at most.

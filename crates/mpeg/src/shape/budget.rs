@@ -139,6 +139,11 @@ impl Account {
         }
     }
 
+    /// Bits of all pictures.
+    pub(crate) fn whole(&self) -> f64 {
+        self.whole
+    }
+
     fn recent_bits(&self) -> f64 {
         self.recent.iter().map(|&(bits, _)| bits).sum()
     }

@@ -1,5 +1,6 @@
 //! What is asked of a shaper.
 
+use super::requantize;
 use seaway_units::Bitrate;
 use std::num::{NonZeroU16, NonZeroUsize};
 
@@ -105,7 +106,8 @@ impl Config {
     /// How many pictures are decided together at most.
     pub(crate) fn batch(&self) -> usize {
         match (self.method.looks_ahead(), self.threads.get()) {
-            _ if matches!(self.method, Method::Causal | Method::Requantize) => 1,
+            _ if self.method == Method::Causal => 1,
+            _ if self.method == Method::Requantize => requantize::BATCH,
             (true, _) => self.window.get(),
             (false, 1) => 1,
             (false, threads) => 8 * threads,

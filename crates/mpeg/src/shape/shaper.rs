@@ -200,7 +200,7 @@ impl Shaper {
                 truncation::causally(&self.config, &mut self.account, causal, &mut works, &targets);
             }
             Method::Requantize => {
-                requantize::by_picture(&self.config, &mut self.account, &mut works, &targets);
+                requantize::by_batch(&self.config, &mut self.account, &mut works, &targets, ends);
             }
             Method::Window => {
                 truncation::by_window(&self.config, &mut self.account, &mut works, &targets);

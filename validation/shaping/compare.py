@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rate-distortion of the shaper beside re-encoding.
+"""Rate-distortion of the shaper beside re-encoding, fast and by rate and distortion.
 
 usage: compare.py MASTERS WORK [--ratios 0.9,0.8,0.7,0.5] [--methods auto,window:block,memoryless] [--rd] [--streams a,b]
 
@@ -10,7 +10,7 @@ first: cargo build --release -p seaway-mpeg --example shape_file
 """
 import argparse, json, os, re, subprocess, sys
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 SHAPE = os.path.join(ROOT, "target/release/examples/shape_file")
 CIF = dict(codec="mpeg1video", rate=1_150_000, extra=["-maxrate", "1150k", "-bufsize", "327680"])
 SD = dict(codec="mpeg2video", rate=4_000_000, extra=["-maxrate", "4000k", "-bufsize", "1835008"])

@@ -2,7 +2,7 @@
 # Speed beside the peers, in one run: speed.sh MASTERS WORK
 # Makes 1200 pictures of 704x480 at 4 Mbit/s and prints cycles in user space, or CPU seconds where perf is not there.
 # Build the example first: cargo build --release -p seaway-mpeg --example shape_file
-root=$(cd "$(dirname "$0")/../../.." && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
 shape="$root/target/release/examples/shape_file"
 stream="$2/speed.m2v"
 mkdir -p "$2"
@@ -26,8 +26,13 @@ measure() {
 }
 measure "libmpeg2 decode" mpeg2dec -o null "$stream"
 measure "FFmpeg decode" ffmpeg -nostdin -v error -threads 1 -i "$stream" -f null -
+measure "FFmpeg transcode, no B" ffmpeg -nostdin -v error -y -threads 1 -i "$stream" -c:v mpeg2video -b:v 3200k \
+  -threads 1 -f mpeg2video /dev/null
 measure "FFmpeg fast transcode" ffmpeg -nostdin -v error -y -threads 1 -i "$stream" -c:v mpeg2video -b:v 3200k \
   -maxrate 3200k -bufsize 1835008 -g 15 -bf 2 -threads 1 -f mpeg2video /dev/null
-for method in memoryless rate-based window auto requantize causal; do
+for method in memoryless rate-based window requantize causal; do
   measure "seaway $method 0.8" "$shape" "$stream" /dev/null "$method" 0.8
+done
+for ratio in 0.9 0.8 0.7 0.5; do
+  measure "seaway auto $ratio" "$shape" "$stream" /dev/null auto "$ratio"
 done
