@@ -77,8 +77,7 @@ pub struct Config {
     pub cluster: Cluster,
     /// The target to begin with.
     pub target: Target,
-    /// Pictures that `window` and `auto` decide together, at most; a decision also ends before an I picture once
-    /// half of them are there.
+    /// Pictures that `window` and `auto` decide together, at most; a decision also ends before a group of pictures.
     pub window: NonZeroUsize,
     /// Threads that parse and write. More than one makes `memoryless` and its like wait for a batch of pictures.
     pub threads: NonZeroUsize,

@@ -9,7 +9,7 @@ use super::report::{LeftAlone, PictureReport};
 use super::requantize;
 use super::truncation;
 use super::work::Work;
-use crate::header::SequenceState;
+use crate::header::{PictureKind, SequenceState};
 use crate::unit::{AccessUnit, Splitter};
 use seaway_units::TimeDelta;
 use std::collections::VecDeque;
@@ -179,11 +179,13 @@ impl Shaper {
         frame * fields / 2.0
     }
 
-    /// True where an I picture comes and the window is at least half full.
+    /// True where a group of pictures begins: what is predicted from its I picture is decided with it. In a stream of
+    /// I pictures the window fills.
     fn begins_window(&self, work: &Work) -> bool {
         let is_intra =
-            work.context.as_ref().is_some_and(|context| context.kind() == crate::header::PictureKind::I);
-        self.config.method.looks_ahead() && is_intra && self.queue.len() * 2 >= self.config.batch()
+            |work: &Work| work.context.as_ref().is_some_and(|context| context.kind() == PictureKind::I);
+        let follows_others = self.queue.last().is_some_and(|(last, _)| !is_intra(last));
+        self.config.method.looks_ahead() && is_intra(work) && follows_others
     }
 
     /// Decides and writes everything in the queue.
