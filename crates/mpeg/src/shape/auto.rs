@@ -28,7 +28,7 @@ const SAMPLING: usize = 16;
 const SAMPLE: usize = 1200;
 
 /// Above this share of the input coarser scales do not pay: dropping and lowering levels do as well.
-const REQUANTISES_BELOW: f64 = 0.65;
+const REQUANTISES_BELOW: f64 = 0.75;
 /// How much more than the aim the coarser scales must leave while nothing is dropped.
 const ROOM: f64 = 0.05;
 /// With this nothing is dropped.

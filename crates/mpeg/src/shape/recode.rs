@@ -278,6 +278,8 @@ impl Recoder {
             from,
             to: self.scales[usize::from(quantiser)],
             scale: from * from / lambda,
+            over_lambda: lambda.recip(),
+            over_to: self.scales[usize::from(quantiser)].recip(),
             same_scale: quantiser == macroblock.quantiser,
             intra,
             lambda,
@@ -296,6 +298,9 @@ struct Terms<'a> {
     to: f32,
     /// The old one squared, over lambda.
     scale: f32,
+    /// One over lambda, and over the new scale.
+    over_lambda: f32,
+    over_to: f32,
     same_scale: bool,
     intra: bool,
     lambda: f32,
@@ -376,9 +381,9 @@ impl Terms<'_> {
         let offset = self.offset();
         let mut total = 0.0;
         for (i, code) in codes.iter().take(64).enumerate() {
-            let weight = self.weights[usize::from(code.position() & 63)] / self.lambda;
+            let weight = self.weights[usize::from(code.position() & 63)] * self.over_lambda;
             let value = (2.0 * f32::from(code.level()).abs() + offset) * self.from;
-            let nearest = (((value / self.to - offset) * 0.5 + 0.5) as i32).max(1);
+            let nearest = (((value * self.over_to - offset) * 0.5 + 0.5) as i32).max(1);
             let error = value - (2.0 * nearest as f32 + offset) * self.to;
             let below = error + 2.0 * self.to;
             let energy = value * value * weight;
@@ -395,7 +400,7 @@ impl Terms<'_> {
     /// The nearest level of the new scale.
     fn level(&self, code: Code) -> i32 {
         let value = (2.0 * f32::from(code.level()).abs() + self.offset()) * self.from;
-        (((value / self.to - self.offset()) * 0.5 + 0.5) as i32).max(1)
+        (((value * self.over_to - self.offset()) * 0.5 + 0.5) as i32).max(1)
     }
 }
 

@@ -91,7 +91,7 @@ fn requantise_to(work: &mut Work, share: f64) {
         work.recode(ROUNDING_ONLY, 1);
         work.write_recoded();
         let bits = work.writer.bit_length() as f64;
-        work.report.at_floor = work.factor >= LARGEST_FACTOR && bits > share;
+        work.report.at_floor = work.factor > LARGEST_FACTOR * 0.98 && bits > share;
         if (bits / share - 1.0).abs() < TOLERANCE || work.report.at_floor {
             break;
         }

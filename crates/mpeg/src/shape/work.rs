@@ -256,13 +256,14 @@ impl Work {
             return;
         };
         let (recoder, mut path) = (Recoder::new(context), Path::default());
+        let sampling = (self.picture.macroblocks.len() / SAMPLE).clamp(1, SAMPLING);
         let mut best = (f64::INFINITY, 1.0);
         for factor in FACTORS {
             let mut cost = 0.0;
             let trial = &mut self.trial;
             trial.clear(self.picture.blocks.len());
             for (macroblock, &importance) in
-                self.picture.macroblocks.iter().zip(&self.importance).step_by(SAMPLING)
+                self.picture.macroblocks.iter().zip(&self.importance).step_by(sampling)
             {
                 let row = macroblock.address / context.columns as u32;
                 let quantiser = coarser(context, macroblock.quantiser, factor, row);
@@ -319,8 +320,10 @@ const NEAR: f64 = 3.0;
 const FACTORS: [f64; 6] = [1.0, 1.25, 1.6, 2.0, 2.5, 3.2];
 /// How much more a coarser scale must save than the one before.
 const FACTOR_MARGIN: f64 = 1.04;
-/// One macroblock in so many is tried.
-const SAMPLING: usize = 16;
+/// One macroblock in so many is tried, ...
+const SAMPLING: usize = 32;
+/// ... but so many of a picture at least.
+const SAMPLE: usize = 40;
 
 /// The first codes of each block, the scales as they are.
 struct Truncated<'a> {
