@@ -26,6 +26,7 @@ fn units(data: &[u8]) -> Vec<AccessUnit> {
 
 fn shape(config: Config, data: &[u8], piece: usize) -> (Vec<u8>, Vec<PictureReport>) {
     let mut shaper = Shaper::new(config);
+    shaper.announce_length(data.len() as u64);
     let (mut bytes, mut reports) = (Vec::new(), Vec::new());
     let mut pull = |shaper: &mut Shaper| {
         while let Some(shaped) = shaper.pull() {

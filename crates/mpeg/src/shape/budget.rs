@@ -95,6 +95,16 @@ impl Account {
         bits - cut
     }
 
+    /// The budget of a picture as far as it depends on the input alone, for a first idea: the same however many pictures
+    /// are looked at together.
+    pub(crate) fn guess(&mut self, target: Target, picture: &Opening) -> f64 {
+        self.set_target(target);
+        self.observe(picture.bits, picture.seconds);
+        let bits = picture.bits as f64;
+        let due = bits - self.allow(picture);
+        bits - self.share_out(picture.kind, bits, due).clamp(0.0, bits)
+    }
+
     /// What the rest of the stream will fall short of where a `share` of it is to be cut, once the end is near.
     fn missing_ahead(&self, share: f64, picture: &Opening) -> f64 {
         let Some(left) = picture.bits_left.filter(|&left| left < self.recent_bits()) else { return 0.0 };

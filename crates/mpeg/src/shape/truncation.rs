@@ -48,7 +48,7 @@ pub(super) fn by_picture(config: &Config, account: &mut Account, works: &mut [Wo
     // What each is going to be allowed, but for what is carried over.
     let mut ahead = account.clone();
     for (work, &target) in works.iter_mut().zip(targets) {
-        work.report.budget = ahead.open(target, &work.opening()) as i64;
+        work.report.budget = ahead.guess(target, &work.opening()) as i64;
     }
     let finer = finer(config);
     let config_of = |work: &Work| if work.is_near_the_end() { &finer } else { config };
