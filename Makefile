@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo test tools page lint wasm unit bench cost fuzz validate plots
+.PHONY: demo test tools page lint wasm unit bench cost fuzz validate plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality
@@ -75,3 +75,7 @@ validate: tools page
 plots:
 	cargo build --release --locked --bin seaway
 	docs/images/controllers/make.sh
+
+# Every table and figure of the papers, made again into docs/papers: a minute or two.
+papers:
+	cargo run --release --locked -p seaway-papers --example pages -- docs/papers

@@ -1,5 +1,6 @@
 //! What is said of a set of experiments: one document for programs, one page for readers.
 
+mod markdown;
 mod page;
 
 use crate::bench::{Bench, Failure};
@@ -9,6 +10,7 @@ use crate::finding::Check;
 use crate::reading::Reading;
 use serde::Serialize;
 
+pub use markdown::{figure_name, markdown};
 pub use page::html;
 
 /// The experiments that were asked for, and what came of them.
