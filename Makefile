@@ -71,10 +71,11 @@ validate: tools page
 	cargo build --release --locked -p seaway-mpeg --example shape_file
 	python3 validation/shaping/sizes.py $(wildcard ../shared/media/es/*)
 
-# The pictures in docs/controllers.
+# The pictures in docs/controllers and docs/rate-shaping.md; the latter need the shared media, mpeg2enc and M2VRequantiser.
 plots:
 	cargo build --release --locked --bin seaway
 	docs/images/controllers/make.sh
+	python3 validation/shaping/plots.py
 
 # Every table and figure of the papers, made again into docs/papers: a minute or two.
 papers:

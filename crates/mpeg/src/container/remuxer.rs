@@ -221,6 +221,9 @@ impl Remuxer {
         let unit = startcode::find(head, 0).and_then(|at| head.get(at + 3..at + 5));
         let found = match unit.and_then(|unit| network_abstraction_layer(unit[0], unit[1])) {
             Some(what) => what.to_owned(),
+            None if self.format == Some(Format::Elementary) => {
+                "an elementary stream without a picture".to_owned()
+            }
             None => format!("a {} whose video has no picture", self.format.map_or("stream", Format::name)),
         };
         Error::NoVideo { found }

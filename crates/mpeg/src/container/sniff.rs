@@ -113,9 +113,14 @@ enum StartCodes {
     Unknown,
 }
 
+/// A recording of packs may begin in the middle of one, and the video in it looks elementary: no packet is longer than
+/// this, and so far must be looked for the next.
+const LONGEST_PACKET: usize = 6 + 0xffff;
+
 /// Walks over the start codes until one is decisive.
 fn start_codes(head: &[u8], complete: bool) -> StartCodes {
     let mut slices = 0;
+    let mut looks_elementary = false;
     let mut rest = head;
     let mut first = true;
     while let Some(at) = startcode::find(rest, 0) {
@@ -132,7 +137,10 @@ fn start_codes(head: &[u8], complete: bool) -> StartCodes {
                 let horizontal = usize::from(*width) << 4 | usize::from(*height_high) >> 4;
                 let vertical = usize::from(height_high & 15) << 8 | usize::from(*height_low);
                 if horizontal > 0 && vertical > 0 && rates & 15 != 0 {
-                    return StartCodes::Is(Format::Elementary);
+                    if first && stuffing_only {
+                        return StartCodes::Is(Format::Elementary);
+                    }
+                    looks_elementary = true;
                 }
             }
             (0xb0, _) if first => return StartCodes::Foreign("an MPEG-4 Visual stream"),
@@ -144,12 +152,13 @@ fn start_codes(head: &[u8], complete: bool) -> StartCodes {
             (0x01..=0xaf, _) => slices += 1,
             _ => {}
         }
-        // A stream that starts between two sequence headers: a picture followed by its slices.
-        if complete && slices >= 2 {
-            return StartCodes::Is(Format::Elementary);
-        }
         first = false;
         rest = &rest[at + 3..];
+    }
+    let enough = complete || head.len() > LONGEST_PACKET + 16;
+    // Without a header, a stream that starts between two of them: a picture followed by its slices.
+    if (enough && looks_elementary) || (complete && slices >= 2) {
+        return StartCodes::Is(Format::Elementary);
     }
     StartCodes::Unknown
 }
@@ -164,6 +173,8 @@ pub(super) fn network_abstraction_layer(code: u8, next: u8) -> Option<&'static s
         (0x09, 0x10 | 0x30 | 0x50 | 0x70 | 0x90 | 0xb0 | 0xd0 | 0xf0) => {
             Some("an H.264 byte stream (Annex B)")
         }
+        // Supplemental information first, as x264 has it: a slice of ours has no quantiser scale of 0 there.
+        (0x06, 0..8) => Some("an H.264 byte stream (Annex B)"),
         _ => None,
     }
 }
@@ -260,6 +271,11 @@ mod tests {
     fn start_codes_decide() {
         let elementary = [0, 0, 0, 1, 0xb3, 0x16, 0x01, 0x20, 0x13, 0xff];
         assert_eq!(sniff(&elementary, false).unwrap(), Some(Format::Elementary));
+        // A pack that lost its beginning.
+        let cut = [&[7, 7][..], &elementary, &[0, 0, 1, 0xba, 0x44]].concat();
+        assert_eq!(sniff(&cut[..12], false).unwrap(), None);
+        assert_eq!(sniff(&cut[..12], true).unwrap(), Some(Format::Elementary));
+        assert_eq!(sniff(&cut, false).unwrap(), Some(Format::Program));
         assert_eq!(sniff(&[0, 0, 1, 0xba, 0x44], false).unwrap(), Some(Format::Program));
         assert_eq!(sniff(&[0, 0, 1, 0xba, 0x21], false).unwrap(), Some(Format::System));
         assert_eq!(sniff(&[0, 0, 1], false).unwrap(), None);
@@ -276,6 +292,7 @@ mod tests {
         assert!(told(b"RIFF....AVI LIST").contains("AVI"));
         assert!(told(&[0, 0, 0, 1, 0x67, 0x64, 0, 0x1f]).contains("H.264"));
         assert!(told(&[0, 0, 0, 1, 0x09, 0xf0, 0, 0, 0, 1, 0x67, 0x64]).contains("H.264"));
+        assert!(told(&[0, 0, 0, 1, 0x06, 0x05, 0xff, 0xff]).contains("H.264"));
         assert!(told(&[0, 0, 0, 1, 0x40, 0x01, 0x0c]).contains("H.265"));
         assert_eq!(told("# Größe\n".as_bytes()), "text");
         assert_eq!(told(b""), "empty");

@@ -2,7 +2,7 @@
 
 use crate::harness::{ALL, ELEMENTARY, PACKS, PROGRAM, Plan, SYSTEM, TRANSPORT, cut, keep, run};
 use proptest::prelude::*;
-use seaway_mpeg::container::{Config, Error, Multiplex};
+use seaway_mpeg::container::{Config, Error, Multiplex, sniff};
 use seaway_units::Bitrate;
 
 #[test]
@@ -13,6 +13,24 @@ fn cut_off_anywhere_what_is_kept_stays_the_same() {
             let outcome = run(&input[..len], Plan { chunk: 1000, ..Plan::default() }, keep);
             assert!(outcome.result.is_err() || outcome.output == input[..len], "{len} bytes");
             let _ = run(&input[..len], Plan { chunk: 5000, ..Plan::default() }, cut(0.5));
+        }
+    }
+}
+
+/// A recording may begin in the middle of a pack, whose video then comes first.
+#[test]
+fn packs_are_found_from_anywhere() {
+    for input in [PROGRAM, SYSTEM, PACKS] {
+        let format = sniff(input, true).unwrap().unwrap();
+        let last = input.windows(4).rposition(|bytes| bytes == [0, 0, 1, 0xba]).unwrap();
+        // What begins with a sequence header is taken for what it seems.
+        let begins = |start: usize| {
+            let rest = &input[start..];
+            let zeros = rest.iter().take_while(|&&byte| byte == 0).count();
+            zeros >= 2 && rest[zeros..].starts_with(&[1, 0xb3])
+        };
+        for start in (0..last).step_by(11).filter(|&start| !begins(start)) {
+            assert_eq!(sniff(&input[start..], true).unwrap(), Some(format), "{start}");
         }
     }
 }
