@@ -65,9 +65,11 @@ validate: tools page
 	python3 validation/live/bars.py
 	python3 validation/ns2/tcp.py
 	python3 validation/ns2/tfrc.py
+	python3 validation/ns2/others.py
 	python3 validation/ns2/speed.py
 	python3 validation/scale.py
 	python3 validation/ns3/wlan.py
+	python3 validation/wimax.py
 	cargo build --release --locked -p seaway-mpeg --example shape_file
 	python3 validation/shaping/sizes.py $(wildcard ../shared/media/es/*)
 

@@ -42,7 +42,7 @@ static double Cpu()
 int main(int argc, char** argv)
 {
     std::string standard = "ac", places = "5,0", error = "yans", direction = "up", rates = "1";
-    uint32_t mcs = 4, width = 20, payload = 1472, aggregate = 65535, seed = 1, rts = 65535;
+    uint32_t mcs = 4, width = 20, payload = 1472, aggregate = 65535, seed = 1, rts = 65535, streams = 1;
     bool shortGuard = true, detect = true, life = true;
     double seconds = 3, warm = 1;
     CommandLine cmd;
@@ -52,6 +52,7 @@ int main(int argc, char** argv)
     cmd.AddValue("mcs", "", mcs); cmd.AddValue("width", "", width); cmd.AddValue("payload", "", payload);
     cmd.AddValue("aggregate", "", aggregate); cmd.AddValue("seed", "", seed); cmd.AddValue("rts", "", rts);
     cmd.AddValue("short", "", shortGuard); cmd.AddValue("detect", "", detect); cmd.AddValue("life", "", life);
+    cmd.AddValue("streams", "of 802.11ac", streams);
     cmd.AddValue("seconds", "measured", seconds); cmd.AddValue("warm", "", warm);
     cmd.Parse(argc, argv);
     g_warm = warm;
@@ -87,7 +88,8 @@ int main(int argc, char** argv)
     else { wifi.SetStandard(WIFI_STANDARD_80211b); data = "DsssRate11Mbps"; band = "BAND_2_4GHZ"; control = "DsssRate1Mbps"; }
     if (standard != "b")
         phy.Set("ChannelSettings", StringValue("{0, " + std::to_string(width) + ", " + band + ", 0}"));
-    if (standard == "n2" || standard == "n") { phy.Set("Antennas", UintegerValue(mcs / 8 + 1)); phy.Set("MaxSupportedTxSpatialStreams", UintegerValue(mcs / 8 + 1)); phy.Set("MaxSupportedRxSpatialStreams", UintegerValue(mcs / 8 + 1)); }
+    if (standard == "n2" || standard == "n") streams = mcs / 8 + 1;
+    if (streams > 1) for (auto what : {"Antennas", "MaxSupportedTxSpatialStreams", "MaxSupportedRxSpatialStreams"}) phy.Set(what, UintegerValue(streams));
     if (standard == "b") data = mcs == 1 ? "DsssRate1Mbps" : mcs == 2 ? "DsssRate2Mbps" : mcs == 5 ? "DsssRate5_5Mbps" : "DsssRate11Mbps";
     wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue(data), "ControlMode", StringValue(control));
     WifiMacHelper mac;

@@ -48,7 +48,7 @@ class Case:
     def __init__(self, places, rates, **more):
         self.places, self.rates = places, rates if isinstance(rates, list) else [rates]
         self.standard, self.mcs, self.width, self.short = "ac", 4, 20, True
-        self.payload, self.aggregate, self.error, self.direction = 1472, 65535, "yans", "up"
+        self.payload, self.aggregate, self.error, self.direction, self.streams = 1472, 65535, "yans", "up", 1
         self.detect, self.rts, self.seconds, self.warm, self.seed, self.life = True, 65535, 2, 1, 1, True
         self.control = None
         self.__dict__.update(more)
@@ -56,7 +56,7 @@ class Case:
     def reference(self):
         places = ";".join(f"{x:.6f},{y:.6f}" for x, y in self.places)
         command = [REFERENCE, f"--places={places}", "--rates=" + ",".join(f"{rate:.6f}" for rate in self.rates)]
-        names = ["standard", "mcs", "width", "payload", "aggregate", "error", "direction", "rts", "seconds", "warm", "seed"]
+        names = ["standard", "mcs", "width", "payload", "aggregate", "error", "direction", "rts", "seconds", "warm", "seed", "streams"]
         command += [f"--{name}={getattr(self, name)}" for name in names]
         command += [f"--{name}={int(getattr(self, name))}" for name in ["short", "detect", "life"]]
         out, cpu = processor_time(["nice", "-n", "10"] + command)
@@ -69,6 +69,7 @@ class Case:
         if standard in ("n", "ac"):
             text += f'width = "{self.width} MHz"\nmcs = {self.mcs}\nguard = "{"short" if self.short else "long"}"\n'
             text += f'aggregate = "{self.aggregate} B"\n'
+            text += f"streams = {self.streams}\n" if self.streams > 1 else ""
         else:
             text += f'rate = "{5.5 if (standard, self.mcs) == ("b", 5) else self.mcs} Mbit/s"\n'
         if band:
@@ -209,6 +210,34 @@ def pairs():
     return "| case | ns-3, Mbit/s | ours |\n| --- | --- | --- |\n" + "\n".join(rows)
 
 
+def others():
+    """Combinations that nothing above has: streams, widths and rates together, odd numbers of stations, downlinks."""
+    cases = []
+    for mcs, width, short, streams in ((4, 20, True, 2), (7, 20, False, 3), (9, 20, True, 3), (4, 40, False, 2), (7, 40, True, 3), (7, 80, True, 2), (4, 80, False, 3)):
+        rate = vht_rate(mcs, width, short, streams)
+        name = f"saturation, {streams} streams, MCS {mcs}, {width} MHz, {'short' if short else 'long'}"
+        for direction in ("up", "down"):
+            case = Case([(5, 0)], rate, mcs=mcs, width=width, short=short, streams=streams, direction=direction, seconds=0.5, warm=0.7)
+            cases.append((f"{name}, {direction}", case, 0.03))
+    for n in (3, 7, 15):
+        for mcs, width, short in ((7, 40, False), (4, 80, True), (2, 20, False)):
+            name = f"{n} contend, MCS {mcs}, {width} MHz, {'short' if short else 'long'}"
+            case = Case(circle(n), 1.1 * vht_rate(mcs, width, short) / n, mcs=mcs, width=width, short=short, seconds=5)
+            cases.append((name, case, 0.1 if n <= 10 else None))
+    for mcs, width, short in ((7, 40, True), (4, 80, False), (7, 20, False)):
+        name = f"down to five, MCS {mcs}, {width} MHz, {'short' if short else 'long'}"
+        case = Case(circle(5), 1.1 * vht_rate(mcs, width, short) / 5, mcs=mcs, width=width, short=short, direction="down", seconds=2)
+        cases.append((name, case, 0.03))
+    rows = []
+    for name, case, bound in cases:
+        reference, ours = sum(case.reference()[0]), sum(case.ours()[0])
+        error = ours / reference - 1
+        if bound:
+            bounded(name, error, bound)
+        rows.append(f"| {name} | {reference:.2f} | {ours:.2f} | {100 * error:+.1f} % | {f'{100 * bound:.0f} %' if bound else ''} |")
+    return "| cell | ns-3, Mbit/s | ours | difference | bound |\n| --- | --- | --- | --- | --- |\n" + "\n".join(rows)
+
+
 def speed():
     cases = [
         ("five stations, 1.5 Mbit/s of 972 B each, down", 100, Case(circle(5), 1.5, payload=972, direction="down", seconds=20)),
@@ -243,6 +272,7 @@ PARTS = {
     "Distance": (distance, "MCS 4, short guard interval; the distance at which goodput is half of that at 5 m, in steps of 0.25 m; bound 1 m."),
     "Contention": (contention, "MCS 4, stations on a circle of 5 m, saturated uplink, 5 s after 1 s, Mbit/s; bound 10 % up to 10 stations."),
     "Two stations and five": (pairs, "MCS 4, 20 MHz; means of three seeds."),
+    "Other cells": (others, "All flows together, 5 m, 1472 B."),
     "Speed": (speed, "Simulated seconds per second of processor time (user and system), whole processes, sources and summary included; medians of three rounds in turn."),
 }
 
