@@ -28,15 +28,13 @@ impl Source {
     pub(crate) fn read(name: &str) -> Result<Self, Failure> {
         let source = |text, files| Self { name: name.to_owned(), text, files };
         if name == "-" {
-            let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|error| Failure::input(&format!("standard input: {error}")))?;
+            let text = bounded(std::io::stdin())
+                .map_err(|problem| Failure::input(&format!("standard input: {problem}")))?;
             return Ok(source(text, Files::Folder(PathBuf::from("."))));
         }
         if Path::new(name).exists() {
             let text =
-                std::fs::read_to_string(name).map_err(|error| Failure::input(&format!("{name}: {error}")))?;
+                text_of(Path::new(name)).map_err(|problem| Failure::input(&format!("{name}: {problem}")))?;
             let folder = Path::new(name).parent().unwrap_or(Path::new("."));
             return Ok(source(text, Files::Folder(folder.to_owned())));
         }
@@ -48,9 +46,7 @@ impl Source {
 
     pub(crate) fn parse(&self, overrides: &[Override]) -> Result<Scenario, Failure> {
         let read = |name: &str| match &self.files {
-            Files::Folder(folder) => {
-                std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
-            }
+            Files::Folder(folder) => text_of(&folder.join(name)),
             Files::Library(entry) => entry.read(name),
         };
         let text = Text { file: &self.name, text: &self.text, read: &read };
@@ -60,6 +56,23 @@ impl Source {
         }
         Ok(scenario)
     }
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    std::fs::File::open(path).map_err(|error| error.to_string()).and_then(bounded)
+}
+
+/// All that is to be read, if it is text and not endless.
+fn bounded(file: impl Read) -> Result<String, String> {
+    const LARGEST: u64 = 64 << 20;
+    let mut octets = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut octets).map_err(|error| error.to_string())?;
+    if octets.len() as u64 > LARGEST {
+        return Err(format!("more than {} MiB: expected a scenario, or a file that it names", LARGEST >> 20));
+    }
+    String::from_utf8(octets).map_err(|error| {
+        format!("expected text in UTF-8, found none at octet {}", error.utf8_error().valid_up_to())
+    })
 }
 
 /// Clips are relative to the scenario, as every file is.

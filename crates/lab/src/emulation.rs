@@ -2,16 +2,16 @@
 
 use crate::build::{BuildError, Carrier, lay_network};
 use crate::report::link_summary;
-use crate::scenario::Scenario;
+use crate::scenario::{Flow, Scenario};
 use crate::summary::LinkSummary;
 use seaway_link::{Dropped, Node, Packet, Port};
-use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer};
-use seaway_units::Timestamp;
+use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer, RouteId};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-/// The links and cells of a scenario as one node. Its port *i* is the *i*-th `[[attach]]` of the scenario; a packet carries the port
-/// it leaves by beside what it carries otherwise.
+/// The links and cells of a scenario as one node. Its port *i* is the *i*-th `[[attach]]` of the scenario, or port 0 the
+/// sender and port 1 the receiver of a flow; a packet carries the port it leaves by beside what it carries otherwise.
 ///
 /// It is the simulator, driven by its host's clock: the same links draw the same random numbers.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Emulation<P> {
     engine: Engine<P, Gate<P>, Losses<P>>,
     gates: Vec<AgentId>,
     links: Vec<(String, Carrier)>,
+    /// From the first gate to the second.
+    forth: RouteId,
     /// Gates with packets that leave, in order.
     leaving: VecDeque<usize>,
 }
@@ -34,27 +36,53 @@ impl<P: Clone + Debug + Send + 'static> Emulation<P> {
                 "an emulated network needs two [[attach]] or more, each with a `node` and `tun` or `udp`";
             return Err(BuildError::new(message.to_owned()));
         }
-        let mut engine = Engine::new(Losses(VecDeque::new()));
-        let links = lay_network(&mut engine, scenario)?;
-        let gates: Vec<AgentId> = scenario.attach.iter().map(|_| engine.add_agent(Gate::default())).collect();
-        let mut emulation = Self { engine, gates, links, leaving: VecDeque::new() };
-        for from in 0..scenario.attach.len() {
-            for to in (0..scenario.attach.len()).filter(|&to| to != from) {
-                emulation.join(scenario, from, to)?;
-            }
-        }
-        Ok(emulation)
+        let nodes: Vec<&str> = scenario.attach.iter().map(|attach| attach.node.as_str()).collect();
+        Self::between(scenario, &nodes)
     }
 
-    /// Port `to` of gate `from` leads to the gate `to`.
-    fn join(&mut self, scenario: &Scenario, from: usize, to: usize) -> Result<(), BuildError> {
-        let [here, there] = [from, to].map(|gate| scenario.attach[gate].node.as_str());
-        let topology = self.engine.topology();
-        let (start, end) = (topology.place(here), topology.place(there));
-        let sending = (self.gates[from], Port(to as u16), start);
-        let receiving = (self.gates[to], Port(from as u16), end);
-        let no_way = || BuildError::new(format!("attach: no way from `{here}` to `{there}`"));
-        self.engine.connect(sending, receiving).map(|_| ()).ok_or_else(no_way)
+    /// The network of `scenario` between the ends of one of its flows, at time zero.
+    ///
+    /// # Errors
+    /// No way between them, or a link that cannot be set up.
+    pub fn of_flow(scenario: &Scenario, flow: &Flow) -> Result<Self, BuildError> {
+        Self::between(scenario, &[&flow.from, &flow.to])
+    }
+
+    fn between(scenario: &Scenario, nodes: &[&str]) -> Result<Self, BuildError> {
+        let mut engine = Engine::new(Losses(VecDeque::new()));
+        let links = lay_network(&mut engine, scenario)?;
+        let gates: Vec<AgentId> = nodes.iter().map(|_| engine.add_agent(Gate::default())).collect();
+        let mut forth = None;
+        for (from, here) in nodes.iter().enumerate() {
+            for (to, there) in nodes.iter().enumerate().filter(|&(to, _)| to != from) {
+                let topology = engine.topology();
+                let (start, end) = (topology.place(here), topology.place(there));
+                // Port `to` of gate `from` leads to the gate `to`.
+                let sending = (gates[from], Port(to as u16), start);
+                let receiving = (gates[to], Port(from as u16), end);
+                let no_way = || BuildError::new(format!("no way from `{here}` to `{there}`"));
+                let route = engine.connect(sending, receiving).ok_or_else(no_way)?;
+                forth.get_or_insert(route);
+            }
+        }
+        let forth =
+            forth.ok_or_else(|| BuildError::new("a network between fewer than two nodes".to_owned()))?;
+        Ok(Self { engine, gates, links, forth, leaving: VecDeque::new() })
+    }
+
+    /// How the way from the first gate to the second is now.
+    pub fn outlook(&self) -> Outlook {
+        let nothing = Outlook { capacity: Bitrate::MAX, queue_delay: Some(TimeDelta::ZERO) };
+        self.engine.elements_of(self.forth).fold(nothing, |outlook, element| {
+            let Some(link) = self.engine.link(element) else {
+                return Outlook { queue_delay: None, ..outlook };
+            };
+            let wait = link.rate().time_to_send(link.waiting(self.engine.now()).1);
+            Outlook {
+                capacity: outlook.capacity.min(link.rate()),
+                queue_delay: outlook.queue_delay.zip(wait).map(|(before, wait)| before + wait),
+            }
+        })
     }
 
     /// The numbers of the links up to now.
@@ -106,6 +134,15 @@ impl<P: Clone + Debug + Send + 'static> Node<(Port, P)> for Emulation<P> {
         let Dropped { at, cause, packet } = self.engine.observer_mut().0.pop_front()?;
         Some(Dropped { at, cause, packet: packet.map(|payload| (Port(0), payload)) })
     }
+}
+
+/// How a way is at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outlook {
+    /// The rate of its slowest link; cells are not counted.
+    pub capacity: Bitrate,
+    /// How long what waits in its queues will wait; `None` in an outage, and over a cell, where others decide.
+    pub queue_delay: Option<TimeDelta>,
 }
 
 /// Packets that went no further.
@@ -193,6 +230,9 @@ mod tests {
             let packet = Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, (Port(1), number));
             network.handle_packet(at(0), Port(0), packet);
         }
+        network.handle_timeout(at(2_000 + 5_000));
+        // One in service, which is not counted, and one behind it.
+        assert_eq!(network.outlook().queue_delay, Some(TimeDelta::from_millis(8)));
         let mut seen = Vec::new();
         let mut lost = 0;
         while let Some(due) = network.poll_timeout().filter(|&due| due < at(1_000_000)) {
@@ -202,6 +242,7 @@ mod tests {
             }
             lost += std::iter::from_fn(|| network.poll_dropped()).count();
         }
+        assert_eq!(network.outlook().capacity, Bitrate::from_mbps(1));
         assert_eq!(seen, [(Port(1), 0, at(23_080)), (Port(1), 1, at(31_080))]);
         assert_eq!(lost, 2);
         let far = network.links().into_iter().find(|link| link.name == "far").unwrap();
@@ -212,7 +253,7 @@ mod tests {
     fn a_network_without_a_way_back_is_refused() {
         let refusal = |attach| emulation(attach).unwrap_err().to_string();
         let one_way = refusal("attach = [{ node = \"a\", tun = \"t0\" }, { node = \"c\", tun = \"t1\" }]");
-        assert_eq!(one_way, "attach: no way from `c` to `a`");
+        assert_eq!(one_way, "no way from `c` to `a`");
         assert!(refusal("").contains("needs two [[attach]]"));
     }
 }

@@ -21,7 +21,6 @@ mod expectation;
 pub mod library;
 pub mod metrics;
 mod network;
-mod path;
 pub mod plot;
 mod record;
 mod report;
@@ -38,9 +37,8 @@ mod window;
 
 pub use build::BuildError;
 pub use cargo::Carriage;
-pub use emulation::Emulation;
+pub use emulation::{Emulation, Outlook};
 pub use ensemble::Ensemble;
-pub use path::Path;
 pub use run::{Film, Filming, Options, Outcome, run, run_captured};
 pub use series::{Reading, Series};
 pub use source::{ClipLadder, FrameLadder};

@@ -1,11 +1,13 @@
 //! The emulated network: any [`Node`] in real time, between UDP sockets or between TUN devices.
 
+use crate::endpoint::next_tick;
 use crate::reactor::{Machine, Outgoing};
 use crate::socket::Incoming;
 use seaway_link::{Node, Packet, Port};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::ip::{self, IpHeader};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc;
 
@@ -43,14 +45,18 @@ pub struct Counts {
 }
 
 /// Mail for an emulator.
-#[derive(Debug, Clone)]
-pub enum EmulatorMail {
+#[derive(Debug)]
+pub enum EmulatorMail<N> {
+    /// Another network takes over between the same outlets; what is inside the old one is lost.
+    Replace(Box<N>),
     /// Nothing more comes in. Once all has left, the channel hears of it.
     Drain(mpsc::Sender<()>),
 }
 
+/// Looks at the network at each instant of the snapshots.
+pub type Watch<N> = Box<dyn FnMut(Timestamp, &N) + Send>;
+
 /// Hosts a network in real time.
-#[derive(Debug)]
 pub struct Emulator<N> {
     network: N,
     outlets: Vec<(Outlet, Counts)>,
@@ -66,7 +72,8 @@ pub struct Emulator<N> {
     next_beat: Timestamp,
     /// Empty buffers to use again.
     spare: Vec<Vec<u8>>,
-    mail: mpsc::Receiver<EmulatorMail>,
+    mail: mpsc::Receiver<EmulatorMail<N>>,
+    watch: Option<(Watch<N>, Timestamp)>,
     draining: Option<mpsc::Sender<()>>,
 }
 
@@ -79,7 +86,12 @@ impl<N: Node<Frame>> Emulator<N> {
     const MOST_SPARE: usize = 4096;
 
     /// `network` between `outlets`; its time begins at `now`.
-    pub fn new(now: Timestamp, network: N, outlets: &[Outlet], mail: mpsc::Receiver<EmulatorMail>) -> Self {
+    pub fn new(
+        now: Timestamp,
+        network: N,
+        outlets: &[Outlet],
+        mail: mpsc::Receiver<EmulatorMail<N>>,
+    ) -> Self {
         Self {
             network,
             outlets: outlets.iter().map(|&outlet| (outlet, Counts::default())).collect(),
@@ -90,8 +102,14 @@ impl<N: Node<Frame>> Emulator<N> {
             next_beat: now,
             spare: Vec::new(),
             mail,
+            watch: None,
             draining: None,
         }
+    }
+
+    /// `watch` is shown the network every [`SNAPSHOT_INTERVAL`](crate::SNAPSHOT_INTERVAL).
+    pub fn watched(self, watch: Watch<N>) -> Self {
+        Self { watch: Some((watch, self.began)), ..self }
     }
 
     /// The network.
@@ -221,11 +239,21 @@ impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
         if self.next_beat <= now {
             self.next_beat = now + Self::BEAT;
         }
+        if let Some((watch, due)) = self.watch.as_mut().filter(|(_, due)| *due <= now) {
+            *due = next_tick(*due, now);
+            watch(now, &self.network);
+        }
     }
 
-    fn handle_mail(&mut self, _now: Timestamp) {
-        while let Ok(EmulatorMail::Drain(waiting)) = self.mail.try_recv() {
-            self.draining = Some(waiting);
+    fn handle_mail(&mut self, now: Timestamp) {
+        while let Ok(mail) = self.mail.try_recv() {
+            match mail {
+                EmulatorMail::Replace(network) => {
+                    self.network = *network;
+                    (self.began, self.last, self.inside) = (now, Timestamp::ZERO, 0);
+                }
+                EmulatorMail::Drain(waiting) => self.draining = Some(waiting),
+            }
         }
         self.report_drained();
     }
@@ -233,7 +261,8 @@ impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
     fn poll_timeout(&self) -> Option<Timestamp> {
         let began = self.began - Timestamp::ZERO;
         let network = self.network.poll_timeout().map(|due| due + began);
-        network.into_iter().chain([self.next_beat]).min()
+        let watch = self.watch.as_ref().map(|(_, due)| *due);
+        network.into_iter().chain(watch).chain([self.next_beat]).min()
     }
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
@@ -262,6 +291,18 @@ impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
         }
         self.report_drained();
         None
+    }
+}
+
+impl<N: fmt::Debug> fmt::Debug for Emulator<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { network, outlets, last, inside, .. } = self;
+        f.debug_struct("Emulator")
+            .field("network", network)
+            .field("outlets", outlets)
+            .field("last", last)
+            .field("inside", inside)
+            .finish_non_exhaustive()
     }
 }
 

@@ -14,9 +14,9 @@ use crate::web::{ControlName, Hello, Page, Request};
 use seaway_control::ControlSpec;
 use seaway_control::registry::{self, CONTROLLERS};
 use seaway_lab::scenario::{Flow, FlowKind, Scenario};
-use seaway_lab::{Path, library};
+use seaway_lab::{Emulation, Outlook, library};
 use seaway_media::input::{bundled_clip, open};
-use seaway_net::{Bell, Clock, Relay, RelayMail, RelaySnapshot, SenderMail, Socket};
+use seaway_net::{Bell, Clock, Emulator, EmulatorMail, Outlet, SenderMail, Socket};
 use seaway_session::{Limits, ReceiverConfig};
 use seaway_units::{Bitrate, TimeDelta};
 use std::collections::BTreeMap;
@@ -91,8 +91,8 @@ struct Demo {
     media: MediaThread,
     sending: Sending,
     receiving: Receiving,
-    to_relay: mpsc::Sender<RelayMail>,
-    of_relay: mpsc::Receiver<RelaySnapshot>,
+    to_network: mpsc::Sender<EmulatorMail<Network>>,
+    of_network: mpsc::Receiver<Outlook>,
     bell: Bell,
 }
 
@@ -124,17 +124,19 @@ impl Demo {
             media.capture(file)?;
         }
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let (near, relay_near, relay_far, far) =
+        let (near, network_near, network_far, far) =
             (bind(loopback)?, bind(loopback)?, bind(loopback)?, bind(loopback)?);
         let address = |socket: &Socket| socket.local_address().map_err(|error| Failure::running(&error));
         let (score, captured) = channel();
         let broadcast = console.page().map(Page::broadcast);
         let secrets = Secrets::draw().map_err(|error| Failure::running(&error))?;
 
-        let (to_relay, relay_mail) = channel();
-        let (relay_news, of_relay) = channel();
-        let (forth, back) = links(&scenario)?;
-        let relay = Relay::new(clock.now(), address(&far)?, forth, back, relay_mail, relay_news);
+        let (to_network, mail) = channel();
+        let (tell, of_network) = channel();
+        // Nobody listening is no error.
+        let watch = Box::new(move |_, network: &Network| drop(tell.send(network.outlook())));
+        let outlets = [Outlet::Udp { peer: None }, Outlet::Udp { peer: Some(address(&far)?) }];
+        let network = Emulator::new(clock.now(), network(&scenario)?, &outlets, mail).watched(watch);
         let setup = ReceivingSetup {
             config: ReceiverConfig::new(secrets.session.wrapping_sub(1)),
             captured: Some(captured),
@@ -148,13 +150,13 @@ impl Demo {
             key_every: None,
             control: arguments.control.clone(),
             limits,
-            to: address(&relay_near)?,
+            to: address(&network_near)?,
             page: broadcast.map(|page| (page, SENT)),
             captured: Some(score),
         };
         let (sender, sending) = Sending::start(clock, bell.clone(), secrets, setup)?;
         media.add(sender, vec![near])?;
-        media.add(relay, vec![relay_near, relay_far])?;
+        media.add(network, vec![network_near, network_far])?;
         media.add(receiver, vec![far])?;
         let media = media.start()?;
         let board = Board::new(clock.now(), arguments.control.to_string());
@@ -168,8 +170,8 @@ impl Demo {
             media,
             sending,
             receiving,
-            to_relay,
-            of_relay,
+            to_network,
+            of_network,
             bell,
         })
     }
@@ -180,8 +182,8 @@ impl Demo {
         if !self.receiving.hear(&mut self.board) {
             return Err(Failure::running(&"the screen's thread ended"));
         }
-        if let Some(snapshot) = self.of_relay.try_iter().last() {
-            self.board.relay = Some(snapshot);
+        if let Some(outlook) = self.of_network.try_iter().last() {
+            self.board.network = Some(outlook);
         }
         while let Some(Request::Set { settings }) = self.console.poll_request() {
             if let Err(text) = self.set(&settings) {
@@ -204,8 +206,8 @@ impl Demo {
                 }
                 "network" => {
                     let scenario = read_network(value, None).map_err(|failure| failure.to_string())?;
-                    let (forth, back) = links(&scenario).map_err(|failure| failure.to_string())?;
-                    let _ = self.to_relay.send(RelayMail::Replace { forth, back });
+                    let network = network(&scenario).map_err(|failure| failure.to_string())?;
+                    let _ = self.to_network.send(EmulatorMail::Replace(Box::new(network)));
                     self.bell.ring();
                     self.board.on_setting(now, format!("network {value}"));
                     self.scenario = scenario;
@@ -276,13 +278,11 @@ fn limits(flow: &Flow) -> Limits {
     Limits { min, start: start.clamp(min, max), max }
 }
 
-/// The links there and back.
-type Links = (Vec<seaway_link::Link<Vec<u8>>>, Vec<seaway_link::Link<Vec<u8>>>);
+/// What lies between sender and receiver.
+type Network = Emulation<Vec<u8>>;
 
-fn links(scenario: &Scenario) -> Result<Links, Failure> {
-    let path = Path::of(scenario, media_flow(scenario)?).map_err(|error| Failure::input(&error))?;
-    let only_links = |named: Vec<(String, _)>| named.into_iter().map(|(_, link)| link).collect();
-    Ok((only_links(path.forth), only_links(path.back)))
+fn network(scenario: &Scenario) -> Result<Network, Failure> {
+    Emulation::of_flow(scenario, media_flow(scenario)?).map_err(|error| Failure::input(&error))
 }
 
 fn settings(control: &ControlSpec, network: &str, limits: Limits) -> BTreeMap<&'static str, String> {

@@ -41,11 +41,12 @@ pub(crate) struct Arguments {
 /// How long what is inside may take to leave at the end.
 const DRAIN: Duration = Duration::from_secs(2);
 
-type Network = Emulator<Emulation<Vec<u8>>>;
+type Network = Emulation<Vec<u8>>;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenario = read(arguments)?;
-    let network = Emulation::new(&scenario).map_err(|error| Failure::input(&error))?;
+    let network = Network::new(&scenario)
+        .map_err(|error| Failure::input(&format!("{}: {error}", arguments.scenario)))?;
     let (outlets, interfaces) = open_all(&scenario.attach)?;
     interrupt::install()?;
     let clock = Clock::start();
@@ -118,7 +119,7 @@ fn tell_where(scenario: &Scenario) {
 }
 
 /// Lets what is inside leave, for as long as [`DRAIN`].
-fn drain(mail: &mpsc::Sender<EmulatorMail>, bell: &Bell) {
+fn drain(mail: &mpsc::Sender<EmulatorMail<Network>>, bell: &Bell) {
     let (drained, waiting) = channel();
     if mail.send(EmulatorMail::Drain(drained)).is_ok() {
         bell.ring();
@@ -183,7 +184,7 @@ impl Report {
         let lost = || Failure::running(&"the media thread lost its network");
         let Retired { machine, lateness, unsent } = retired.into_iter().next().ok_or_else(lost)?;
         let machine: Box<dyn Any> = machine;
-        let network = machine.downcast::<Network>().map_err(|_| lost())?;
+        let network = machine.downcast::<Emulator<Network>>().map_err(|_| lost())?;
         let attach = scenario.attach.iter().zip(network.counts()).zip(unsent);
         Ok(Self {
             schema: 1,

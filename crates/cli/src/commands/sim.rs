@@ -105,14 +105,18 @@ fn captured(
     step: &dyn Fn(TimeDelta) -> ControlFlow<()>,
 ) -> Result<Outcome, Failure> {
     let shared = Arc::new(Mutex::new(BufWriter::new(Sink::create(file)?)));
+    let failure = Arc::default();
     let mut last = TimeDelta::ZERO;
-    let out = Box::new(Shared(Arc::clone(&shared)));
+    let out = Box::new(Shared { out: Arc::clone(&shared), failure: Arc::clone(&failure) });
     let outcome = seaway_lab::run_captured(scenario, options, out, &mut |now| {
         let passed = now - std::mem::replace(&mut last, now);
         step(passed)
     });
-    let outcome = outcome.map_err(|error| Failure::input(&error))?;
     let failed = |error: std::io::Error| Failure::running(&format!("{file}: {error}"));
+    if let Some(error) = failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(failed(error));
+    }
+    let outcome = outcome.map_err(|error| Failure::input(&error))?;
     let lost = || Failure::running(&format!("{file}: the capture is still being written"));
     let writer = Arc::into_inner(shared).ok_or_else(lost)?.into_inner().map_err(|_| lost())?;
     writer.into_inner().map_err(|error| failed(error.into_error()))?.finish()?;
@@ -120,15 +124,29 @@ fn captured(
 }
 
 /// A file that the run writes and its caller finishes.
-struct Shared(Arc<Mutex<BufWriter<Sink>>>);
+struct Shared {
+    out: Arc<Mutex<BufWriter<Sink>>>,
+    /// What went wrong with it first: the run cannot tell that from a scenario that it refuses.
+    failure: Arc<Mutex<Option<std::io::Error>>>,
+}
+
+impl Shared {
+    fn attempt<T>(&self, act: impl FnOnce(&mut BufWriter<Sink>) -> std::io::Result<T>) -> std::io::Result<T> {
+        act(&mut self.out.lock().unwrap_or_else(PoisonError::into_inner)).map_err(|error| {
+            let kind = error.kind();
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            kind.into()
+        })
+    }
+}
 
 impl Write for Shared {
     fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(octets)
+        self.attempt(|out| out.write(octets))
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
+        self.attempt(BufWriter::flush)
     }
 }
 

@@ -6,7 +6,8 @@ use super::camera::CameraSnapshot;
 use super::screen::ScreenNews;
 use crate::web::Live;
 use seaway_control::Decision;
-use seaway_net::{ReceiverSnapshot, RelaySnapshot, SenderNews, SenderSnapshot};
+use seaway_lab::Outlook;
+use seaway_net::{ReceiverSnapshot, SenderNews, SenderSnapshot};
 use seaway_session::{ReceiverEvent, SenderEvent};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use serde_json::{Map, Value, json};
@@ -23,7 +24,7 @@ pub(crate) struct Board {
     pub(crate) sender: Option<Box<SenderSnapshot>>,
     pub(crate) receiver: Option<Box<ReceiverSnapshot>>,
     pub(crate) camera: Option<CameraSnapshot>,
-    pub(crate) relay: Option<RelaySnapshot>,
+    pub(crate) network: Option<Outlook>,
     sent: Rate,
     received: Rate,
     /// Packets lost of those sent, over [`SPAN`].
@@ -51,7 +52,7 @@ impl Board {
             sender: None,
             receiver: None,
             camera: None,
-            relay: None,
+            network: None,
             sent: Rate::default(),
             received: Rate::default(),
             lost: Ratio::default(),
@@ -180,9 +181,9 @@ impl Board {
             put("target_bps", Some(json!(camera.target.as_bps())));
             put("resolution", Some(json!(camera.size.to_string())));
         }
-        if let Some(relay) = &self.relay {
-            put("capacity_bps", Some(json!(relay.capacity.as_bps())));
-            put("queue_delay_ms", relay.queue_delay.map(|delay| json!(delay.as_millis_f64())));
+        if let Some(network) = &self.network {
+            put("capacity_bps", Some(json!(network.capacity.as_bps())));
+            put("queue_delay_ms", network.queue_delay.map(|delay| json!(delay.as_millis_f64())));
         }
         put("delay_ms", self.recent_delays.take_mean().map(|mean| json!(mean)));
         put("psnr_db", self.recent_psnr.take_mean().map(|mean| json!(mean)));

@@ -1,6 +1,7 @@
 //! `[[attach]]`: where a node of an emulated network meets the outside. The simulator has no use for it.
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::net::SocketAddr;
 
 /// A node and how packets reach it from outside.
@@ -12,9 +13,18 @@ pub struct Attach {
     /// The name of a TUN device.
     pub tun: Option<String>,
     /// The address of a UDP socket.
+    #[serde(default, deserialize_with = "socket")]
     pub udp: Option<SocketAddr>,
     /// The program behind the socket; absent: whoever speaks first.
+    #[serde(default, deserialize_with = "socket")]
     pub peer: Option<SocketAddr>,
+}
+
+fn socket<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let refused =
+        |_| D::Error::custom(format!("{text:?}: expected an address and a port, such as \"127.0.0.1:5004\""));
+    text.parse().map(Some).map_err(refused)
 }
 
 /// How packets come in and go out.

@@ -66,9 +66,14 @@ fn attachments(document: &Document<'_>, scenario: &Scenario, nodes: &[&str]) -> 
     for (index, attach) in scenario.attach.iter().enumerate() {
         let place = Place { document, base: ["attach".into(), index.into()] };
         place.node("node", &attach.node, nodes)?;
+        let is_first = scenario.attach[..index].iter().all(|other| other.node != attach.node);
+        place.require("node", is_first, "another [[attach]] stands there already")?;
         let outlet = attach.outlet();
         place.require("tun", outlet.is_some(), "expected either `tun` or `udp`")?;
         place.require("peer", attach.peer.is_none() || attach.udp.is_some(), "applies only beside `udp`")?;
+        let is_one_of_ours = |peer| scenario.attach.iter().any(|other| other.udp == Some(peer));
+        let expected = "expected the socket of a program, not one of an [[attach]]: packets would go round";
+        place.require("peer", !attach.peer.is_some_and(is_one_of_ours), expected)?;
         if let Some(name) = &attach.tun {
             let is_device = is_name(name) && name.len() <= DEVICE_NAME && name.is_ascii();
             place.require("tun", is_device, "expected the name of a device: 1 to 15 letters and digits")?;

@@ -1,9 +1,9 @@
 //! The text of a scenario as a table that knows where each of its values was written.
 
 use crate::scenario::Text;
+use crate::scenario::diagnosis::{diagnose, reworded};
 use crate::scenario::error::{Place, ScenarioError};
 use crate::scenario::overrides::Override;
-use seaway_control::registry::nearest;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;
@@ -48,7 +48,7 @@ impl<'a> Document<'a> {
     /// Reads the file and applies the overrides in order.
     pub(crate) fn parse(text: Text<'a>, overrides: &'a [Override]) -> Result<Self, ScenarioError> {
         let mut document = Self { text, overrides, root: DeTable::new() };
-        document.root = DeTable::parse(text.text).map_err(|error| document.refuse(&error, &[]))?.into_inner();
+        document.root = DeTable::parse(text.text).map_err(|error| document.refuse(&error))?.into_inner();
         for (index, item) in overrides.iter().enumerate() {
             let span = text.text.len() + index + 1..text.text.len() + index + 1;
             item.apply(&mut document.root, span.clone())
@@ -96,10 +96,9 @@ impl<'a> Document<'a> {
         value: Value<'a>,
         others: &[&str],
     ) -> Result<T, ScenarioError> {
-        let whole = value.span();
-        T::deserialize(ValueDeserializer::from(value)).map_err(|error| {
-            let span = error.span().unwrap_or(whole);
-            self.error(span, reworded(error.message(), others))
+        T::deserialize(ValueDeserializer::from(value.clone())).map_err(|error| {
+            let (span, message) = diagnose::<T>(&value, &error, others);
+            self.error(span, message)
         })
     }
 
@@ -123,8 +122,13 @@ impl<'a> Document<'a> {
         ScenarioError::new(self.place(span), message)
     }
 
-    fn refuse(&self, error: &toml::de::Error, others: &[&str]) -> ScenarioError {
-        self.error(error.span().unwrap_or(0..0), reworded(error.message(), others))
+    fn refuse(&self, error: &toml::de::Error) -> ScenarioError {
+        let span = error.span().unwrap_or(0..0);
+        let message = match (error.message(), self.text.text.get(span.clone())) {
+            ("duplicate key", Some(key)) => format!("the key `{key}` is there twice"),
+            (message, _) => reworded(message, &[]),
+        };
+        self.error(span, message)
     }
 
     fn place(&self, span: Range<usize>) -> Place {
@@ -181,22 +185,6 @@ fn add_queue_kinds(value: &mut Value<'_>) {
             }
         }
         _ => {}
-    }
-}
-
-/// The message of the deserialiser in the words of a scenario.
-fn reworded(message: &str, others: &[&str]) -> String {
-    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let Some((found, known)) = names.split_first() else { return message.replace('\n', " ") };
-    let known = || known.iter().chain(others).copied();
-    if message.starts_with("unknown field") {
-        format!("unknown key `{found}`; {}", nearest(found, known()))
-    } else if message.starts_with("unknown variant") {
-        format!("unknown value `{found}`; {}", nearest(found, known()))
-    } else if message.starts_with("missing field") {
-        format!("the key `{found}` is missing")
-    } else {
-        message.replace('\n', " ")
     }
 }
 

@@ -163,7 +163,12 @@ pub enum Stripe {
 
 /// Where frames come from.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    deny_unknown_fields,
+    expecting = "a source such as { kind = \"saturated\" }"
+)]
 pub enum Source {
     /// Always a full packet to send.
     Saturated,

@@ -7,6 +7,7 @@
 mod attach;
 mod cell;
 mod check;
+mod diagnosis;
 mod document;
 mod error;
 mod expect;

@@ -95,6 +95,33 @@ fn mistakes_are_named_with_their_place() {
         ("delay = \"5 ms\"", "dealy = \"5 ms\"", "test.toml:12:1: unknown key `dealy`; did you mean delay?"),
         ("both = true", "booth = true", "test.toml:10:1: unknown key `booth`; did you mean both?"),
         ("packets = 100", "packets = 0", "test.toml:13:41: queue.packets: found 0, expected at least 1"),
+        ("packets = 100", "pakets = 100", "test.toml:13:31: unknown key `pakets`; did you mean packets?"),
+        ("packets = 100", "target = \"5 ms\"", "test.toml:13:31: unknown key `target`; there are: packets, "),
+        ("packets = 100", "packets = \"x\"", "test.toml:13:41: invalid type: string \"x\", expected a whole"),
+        ("packets = 100", "time = \"5 weeks\"", "test.toml:13:38: \"5 weeks\" has an unknown unit"),
+        (
+            "{ kind = \"drop-tail\", packets = 100 }",
+            "\"drop-tail\"",
+            "test.toml:13:9: invalid type: string \"drop-tail\", expected a queue such as { kind",
+        ),
+        (
+            "{ kind = \"drop-tail\", packets",
+            "{ packets",
+            "test.toml:13:9: the key `kind` is missing; there are: drop-tail, red, codel",
+        ),
+        ("burst = 4", "brust = 4", "test.toml:24:49: unknown key `brust`; did you mean burst?"),
+        (
+            "{ kind = \"gilbert-elliott\", mean",
+            "{ mean",
+            "`kind` is missing; there are: independent, periodic",
+        ),
+        ("delay = \"5 ms\"", "rate = \"5 ms\"", "test.toml:12:1: the key `rate` is there twice"),
+        (
+            "schema = 1",
+            "schema = 1\nseed = -1",
+            "test.toml:2:8: invalid value: integer `-1`, expected a whole",
+        ),
+        ("{ kind = \"frames\", fps = 25 }", "{ fps = 25 }", "`kind` is missing; there are: saturated, cbr"),
         ("rate = 0.01", "rate = 1.5", "test.toml:26:"),
         ("mean = 0.02", "mean = 2", "test.toml:24:"),
         ("to = \"client\"\nboth = true", "to = \"client\"", "test.toml:25:11: `reverse` applies only where"),
@@ -173,6 +200,11 @@ fn overrides_are_checked_like_the_rest() {
             "link.bottleneck.rate=3",
             "--set link.bottleneck.rate=3: invalid type: integer `3`, expected a rate",
         ),
+        (
+            "link.access.queue.pakets=3",
+            "--set link.access.queue.pakets=3: unknown key `pakets`; did you mean packets?",
+        ),
+        ("link.access.queue.packets=x", "--set link.access.queue.packets=x: invalid type: string \"x\""),
         ("link.botleneck.rate=3", "there is no link named `botleneck`; did you mean bottleneck?"),
         ("flow.video.wieght=2", "--set flow.video.wieght=2: unknown key `wieght`; did you mean weight?"),
     ] {
@@ -259,6 +291,27 @@ fn mistakes_in_an_802_11_cell_are_named_with_their_place() {
     ] {
         let text = WLAN.replacen(from, to, 1);
         let error = Scenario::parse(Text::alone("wlan.toml", &text), &[]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+}
+
+#[test]
+fn mistakes_in_attachments_are_named_with_their_place() {
+    const ATTACHED: &str = "[[attach]]\nnode = \"server\"\nudp = \"127.0.0.1:5004\"\n[[attach]]\nnode = \"client\"\nudp = \"127.0.0.1:5005\"\npeer = \"127.0.0.1:5006\"\n";
+    let text = format!("{GOOD}{ATTACHED}");
+    assert_eq!(parse(&text, &[]).unwrap().attach.len(), 2);
+    for (from, to, expected) in [
+        ("127.0.0.1:5004", "localhost", "\"localhost\": expected an address and a port, such as"),
+        ("127.0.0.1:5005", "127.0.0.1:5004", "`udp`: another [[attach]] has it already"),
+        ("127.0.0.1:5006", "127.0.0.1:5004", "`peer`: expected the socket of a program"),
+        ("node = \"client\"", "node = \"server\"", "`node`: another [[attach]] stands there already"),
+        (
+            "node = \"client\"",
+            "node = \"cleint\"",
+            "no link or cell has a node `cleint`; did you mean client?",
+        ),
+    ] {
+        let error = parse(&text.replacen(from, to, 1), &[]).unwrap_err();
         assert!(error.contains(expected), "{to}: {error}");
     }
 }

@@ -10,7 +10,12 @@ use serde::Deserialize;
 
 /// Variation of the delay: `{ kind = "rfc8868", std = "5 ms" }`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(
+    tag = "kind",
+    rename_all = "lowercase",
+    deny_unknown_fields,
+    expecting = "jitter such as { kind = \"rfc8868\", std = \"5 ms\" }"
+)]
 pub enum JitterConfig {
     /// RFC 8868's form that never reorders: |N(0, std²)|, clipped at 3·std, and `mean` are added to the delay; a
     /// packet that would overtake waits until its predecessor has been sent at the link's rate.
@@ -34,7 +39,12 @@ pub enum JitterConfig {
 
 /// Loss on the channel: `{ kind = "gilbert-elliott", mean = 0.02, burst = 4 }`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    deny_unknown_fields,
+    expecting = "loss such as { kind = \"independent\", rate = 0.01 }"
+)]
 pub enum LossConfig {
     /// Every packet with probability `rate`.
     Independent {

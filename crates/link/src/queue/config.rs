@@ -8,7 +8,11 @@ use serde::Deserialize;
 /// Every kind takes a [`LimitConfig`]'s keys beside its own; all but drop-tail have a limit of their own where none
 /// is given. `mark` means that packets whose sender takes part in ECN are marked where others would be dropped.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    expecting = "a queue such as { kind = \"drop-tail\", packets = 100 }"
+)]
 pub enum QueueConfig {
     /// What does not fit is refused.
     DropTail(DropTailConfig),
@@ -25,6 +29,43 @@ pub enum QueueConfig {
     /// RFC 9332.
     #[serde(rename = "dualpi2")]
     DualPi2(DualPi2Config),
+}
+
+impl QueueConfig {
+    /// The keys that `kind` takes beside itself, a limit's first; those of every kind where there is no such kind.
+    pub fn keys(kind: &str) -> &'static [&'static str] {
+        const LIMIT: [&str; 6] = ["packets", "packets_waiting", "bytes", "time", "count_in_service", "live"];
+        /// A limit's keys and others.
+        macro_rules! keys {
+            ($($own:literal),*) => { &[LIMIT[0], LIMIT[1], LIMIT[2], LIMIT[3], LIMIT[4], LIMIT[5], $($own),*] };
+        }
+        match kind {
+            "drop-tail" => keys!["sojourn", "drop_front"],
+            "red" => keys![
+                "preset",
+                "min",
+                "max",
+                "max_p",
+                "weight",
+                "gentle",
+                "wait",
+                "byte_mode",
+                "mean_packet",
+                "adaptive",
+                "mark",
+                "mark_below"
+            ],
+            "codel" => keys!["target", "interval", "max_packet", "mark", "ce_threshold"],
+            "fq-codel" => {
+                keys!["flows", "quantum", "target", "interval", "max_packet", "mark", "ce_threshold"]
+            }
+            "pie" => keys!["target", "update", "max_burst", "measure", "mark", "mark_below", "cap"],
+            "dualpi2" => {
+                keys!["target", "max_rtt", "coupling", "min_threshold", "range", "scheduler", "mark"]
+            }
+            _ => &LIMIT,
+        }
+    }
 }
 
 /// How much a queue holds: one of `packets`, `packets_waiting`, `bytes` and `time`.
@@ -213,4 +254,36 @@ pub enum DualPi2Scheduler {
     RoundRobin,
     /// The one whose head is older, L's age counted 50 ms longer.
     TimeShifted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every key that is said to be valid is, and no other would be.
+    #[test]
+    fn keys_are_those_that_are_read() {
+        // A field more here is a key more there.
+        let LimitConfig { packets: _, packets_waiting: _, bytes: _, time: _, count_in_service: _, live: _ } =
+            LimitConfig::default();
+        let fields = [
+            ("drop-tail", format!("{:?}", DropTailConfig::default())),
+            ("red", format!("{:?}", RedConfig::default())),
+            ("codel", format!("{:?}", CoDelConfig::default())),
+            ("fq-codel", format!("{:?}", FqCoDelConfig::default())),
+            ("pie", format!("{:?}", PieConfig::default())),
+            ("dualpi2", format!("{:?}", DualPi2Config::default())),
+        ];
+        for (kind, debug) in fields {
+            let keys = QueueConfig::keys(kind);
+            for key in keys {
+                assert!(debug.contains(&format!("{key}: ")), "{kind}: {key}");
+                let error =
+                    toml::from_str::<QueueConfig>(&format!("kind = '{kind}'\n{key} = []")).unwrap_err();
+                assert!(!error.message().contains("unknown field"), "{kind}: {key}: {error}");
+            }
+            // The keys, `limit` itself, and nothing else.
+            assert_eq!(debug.matches(": ").count(), keys.len() + 1, "{debug}");
+        }
+    }
 }

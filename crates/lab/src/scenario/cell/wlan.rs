@@ -124,7 +124,12 @@ struct StationText {
 
 /// Stations `sta0`, `sta1` … around the access point.
 #[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(
+    tag = "kind",
+    rename_all = "lowercase",
+    deny_unknown_fields,
+    expecting = "a plan such as { kind = \"circle\", count = 5, radius = \"5 m\" }"
+)]
 enum PlanText {
     /// On a circle, one every so many degrees.
     Circle { count: usize, radius: Metres },

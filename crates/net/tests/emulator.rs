@@ -1,14 +1,16 @@
-//! The relay on real sockets.
+//! The emulator between real sockets.
 
-use seaway_link::{DropTailConfig, Link, LinkConfig, LossConfig, QueueConfig};
-use seaway_net::{Bell, Clock, Machine, Reactor, Relay, Socket};
+use seaway_link::{
+    DropTailConfig, Dropped, Link, LinkConfig, LinkStatistics, LossConfig, Node, Packet, Port, QueueConfig,
+};
+use seaway_net::{Bell, Clock, Emulator, Frame, Machine, Outlet, Reactor, Socket};
 use seaway_units::{Bitrate, Ecn, TimeDelta, Timestamp};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-fn link(delay_ms: i64, loss: f64) -> Link<Vec<u8>> {
+fn link(delay_ms: i64, loss: f64) -> Link<Frame> {
     let config = LinkConfig {
         rate: Some(Bitrate::from_mbps(100)),
         delay: TimeDelta::from_millis(delay_ms),
@@ -25,17 +27,51 @@ struct Running {
     thread: JoinHandle<Box<dyn Machine>>,
 }
 
-fn relay(far: SocketAddr, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) -> Relay {
-    Relay::new(Timestamp::ZERO, far, forth, back, channel().1, channel().0)
+/// A link there and one back: the least of networks.
+#[derive(Debug)]
+struct Lane([Link<Frame>; 2]);
+
+impl Lane {
+    fn forth(&self, now: Timestamp) -> LinkStatistics {
+        self.0[0].statistics(now)
+    }
 }
 
-/// A relay towards `far` on a thread of its own.
-fn start(far: SocketAddr, forth: Vec<Link<Vec<u8>>>, back: Vec<Link<Vec<u8>>>) -> Running {
+impl Node<Frame> for Lane {
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Frame>) {
+        self.0[usize::from(port.0)].handle_packet(now, Link::<Frame>::IN, packet);
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.0.iter_mut().for_each(|link| link.handle_timeout(now));
+    }
+
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Frame>)> {
+        let packets = self.0.iter_mut().enumerate();
+        packets.filter_map(|(port, link)| Some((Port(1 - port as u16), link.poll_packet(now)?.1))).next()
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.0.iter().filter_map(Node::poll_timeout).min()
+    }
+
+    fn poll_dropped(&mut self) -> Option<Dropped<Frame>> {
+        self.0.iter_mut().find_map(Node::poll_dropped)
+    }
+}
+
+fn emulator(far: SocketAddr, network: Lane) -> Emulator<Lane> {
+    let outlets = [Outlet::Udp { peer: None }, Outlet::Udp { peer: Some(far) }];
+    Emulator::new(Timestamp::ZERO, network, &outlets, channel().1)
+}
+
+/// A network towards `far` on a thread of its own.
+fn start(far: SocketAddr, network: Lane) -> Running {
     let sockets: Vec<_> = (0..2).map(|_| Socket::bind("127.0.0.1:0".parse().unwrap()).unwrap()).collect();
     let near = sockets[0].local_address().unwrap();
     let mut reactor = Reactor::new(Clock::start()).unwrap();
     let bell = reactor.bell();
-    reactor.add(Box::new(relay(far, forth, back)), sockets).unwrap();
+    reactor.add(Box::new(emulator(far, network)), sockets).unwrap();
     let thread = std::thread::spawn(move || reactor.run(None).unwrap().remove(0).machine);
     Running { near, bell, thread }
 }
@@ -55,18 +91,18 @@ fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
 #[test]
 fn datagrams_cross_in_order_and_come_back() {
     let (near, far, stranger) = (peer(), peer(), peer());
-    let running = start(far.local_addr().unwrap(), vec![link(1, 0.0), link(1, 0.0)], vec![link(1, 0.0)]);
+    let running = start(far.local_addr().unwrap(), Lane([link(1, 0.0), link(1, 0.0)]));
     for index in 0..50u8 {
         near.send_to(&[index], running.near).unwrap();
     }
-    let mut relay_address = None;
+    let mut near_address = None;
     for index in 0..50u8 {
         let (data, from) = receive(&far);
         assert_eq!(data, [index]);
-        relay_address = Some(from);
+        near_address = Some(from);
     }
-    stranger.send_to(b"let me in", relay_address.unwrap()).unwrap();
-    far.send_to(b"answer", relay_address.unwrap()).unwrap();
+    stranger.send_to(b"let me in", near_address.unwrap()).unwrap();
+    far.send_to(b"answer", near_address.unwrap()).unwrap();
     assert_eq!(receive(&near), (b"answer".to_vec(), running.near));
     running.bell.stop();
     running.thread.join().unwrap();
@@ -75,7 +111,7 @@ fn datagrams_cross_in_order_and_come_back() {
 #[test]
 fn a_channel_that_loses_everything_delivers_nothing() {
     let (near, far) = (peer(), peer());
-    let running = start(far.local_addr().unwrap(), vec![link(0, 1.0)], vec![]);
+    let running = start(far.local_addr().unwrap(), Lane([link(0, 1.0), link(0, 0.0)]));
     near.send_to(b"lost", running.near).unwrap();
     far.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     assert!(far.recv_from(&mut [0; 10]).is_err());
@@ -86,25 +122,25 @@ fn a_channel_that_loses_everything_delivers_nothing() {
 #[test]
 fn the_books_are_kept() {
     let far: SocketAddr = "127.0.0.1:9".parse().unwrap();
-    let mut relay = relay(far, vec![link(10, 0.3)], vec![link(10, 0.0)]);
+    let mut emulator = emulator(far, Lane([link(10, 0.3), link(10, 0.0)]));
     let from = "127.0.0.1:5000".parse().unwrap();
     let at = |millis| Timestamp::ZERO + TimeDelta::from_millis(millis);
     let mut delivered = 0;
     for millis in 0..1000 {
         let datagram = seaway_net::Incoming { from, at: at(millis), ecn: Ecn::Ect1, data: &[1; 100] };
-        relay.handle_datagram(at(millis), 0, &datagram);
-        relay.handle_timeout(at(millis));
-        while let Some(outgoing) = relay.poll_datagram(at(millis), &mut Vec::new()) {
+        emulator.handle_datagram(at(millis), 0, &datagram);
+        emulator.handle_timeout(at(millis));
+        while let Some(outgoing) = emulator.poll_datagram(at(millis), &mut Vec::new()) {
             assert_eq!((outgoing.socket, outgoing.to, outgoing.ecn), (1, far, Ecn::Ect1));
             delivered += 1;
         }
     }
-    let [forth, _] = relay.statistics();
-    let books = &forth[0];
+    let books = emulator.network().forth(emulator.now());
     assert_eq!(books.arrivals.packets, 1000);
     assert_eq!(books.delivered.packets, delivered);
     assert_eq!(books.arrivals.packets, delivered + books.drops.channel + books.inside);
+    assert_eq!(emulator.inside(), books.inside);
     let stranger = seaway_net::Incoming { from: far, at: at(1000), ecn: Ecn::NotEct, data: &[2] };
-    relay.handle_datagram(at(1000), 0, &stranger);
-    assert_eq!(relay.strangers(), 1);
+    emulator.handle_datagram(at(1000), 0, &stranger);
+    assert_eq!(emulator.counts().next().unwrap().refused, 1);
 }
