@@ -6,7 +6,7 @@ use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::{Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::packet::{Lane, SentPacket};
-use crate::registry::{ControllerInfo, Kind, OptionInfo};
+use crate::registry::{ControllerInfo, Kind, OptionInfo, pace};
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 
@@ -23,15 +23,19 @@ impl Fixed {
         name: "fixed",
         source: "no control, for comparison",
         kind: Kind::Rate,
-        options: &[OptionInfo {
-            name: "rate",
-            default: "the flow's start rate",
-            range: "a rate above zero such as 2 Mbit/s",
-            about: "the constant wire rate",
-        }],
+        options: &[
+            OptionInfo {
+                name: "rate",
+                default: "the flow's start rate",
+                range: "a rate above zero such as 2 Mbit/s",
+                about: "the constant wire rate",
+            },
+            pace("100 ms"),
+        ],
         build: |options, _setting| {
             let rate = options.take_if("rate", |rate| *rate > Bitrate::ZERO)?;
-            Ok((Self::new(rate).into(), FixedFeedback::default().into()))
+            let source = options.pace()?.map_or_else(FixedFeedback::default, FixedFeedback::new);
+            Ok((Self::new(rate).into(), source.into()))
         },
     };
 

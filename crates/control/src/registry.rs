@@ -24,7 +24,7 @@ use crate::tfrc::{Ns2Receiver, Ns2Tfrc, Tfrc, TfrcReceiver};
 use crate::utfrc::Utfrc;
 use crate::vtp::Vtp;
 use crate::window::{EveryPacket, Window};
-use seaway_units::{DataSize, Ecn, Timestamp};
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use std::fmt;
 use std::str::FromStr;
 
@@ -155,6 +155,39 @@ pub fn weighted(spec: &ControlSpec, weight: f64) -> Result<ControlSpec, SpecErro
     Ok(spec)
 }
 
+/// The option of controllers whose documents leave the pace of feedback open.
+pub(crate) const fn pace(default: &'static str) -> OptionInfo {
+    OptionInfo {
+        name: PACE,
+        default,
+        range: "5 ms to 1 s",
+        about: "from one message of the receiver to the next",
+    }
+}
+
+const PACE: &str = "feedback";
+
+/// The controller that `spec` names with feedback at this interval.
+///
+/// # Errors
+/// A controller whose document sets its pace, one that is told it already, or an interval out of its range.
+pub fn paced(spec: &ControlSpec, interval: TimeDelta) -> Result<ControlSpec, SpecError> {
+    let info = find_named(CONTROLLERS, |info| info.name, "controller", &spec.name)?;
+    let is_open = |info: &&ControllerInfo| info.options.iter().any(|option| option.name == PACE);
+    if !is_open(&info) {
+        let open: Vec<_> = CONTROLLERS.iter().filter(is_open).map(|info| info.name).collect();
+        let problem = format!("sets the pace of its feedback itself; not so: {}", open.join(", "));
+        return Err(SpecError::new(&spec.to_string(), problem));
+    }
+    if spec.options.iter().any(|(key, _)| key == PACE) {
+        return Err(SpecError::new(&spec.to_string(), format!("names its interval already: `{PACE}`")));
+    }
+    let mut spec = spec.clone();
+    spec.options.push((PACE.to_owned(), interval.to_string()));
+    check(&spec)?;
+    Ok(spec)
+}
+
 /// What the controller that `spec` names must be told.
 ///
 /// # Errors
@@ -262,6 +295,12 @@ impl<'a> Options<'a> {
             }
             _ => Ok(value),
         }
+    }
+
+    /// The interval of feedback where it was given: see [`pace`].
+    pub(crate) fn pace(&self) -> Result<Option<TimeDelta>, SpecError> {
+        let range = TimeDelta::from_millis(5)..=TimeDelta::from_secs(1);
+        self.take_if(PACE, |interval| range.contains(interval))
     }
 
     /// None of `keys` may be given.
@@ -475,6 +514,22 @@ mod tests {
             error("buffer-type2(gamma=adverse)"),
             "\"gamma\": buffer-type2 has no such option; there are: dynamic, clamp, packet_time"
         );
+    }
+
+    #[test]
+    fn feedback_is_paced_where_that_is_left_open() {
+        let paced = |spec: &str, ms| {
+            let spec = paced(&spec.parse().unwrap(), TimeDelta::from_millis(ms));
+            spec.map(|spec| spec.to_string()).map_err(|error| error.to_string())
+        };
+        assert_eq!(paced("nada(variant=draft)", 50).unwrap(), "nada(variant=draft, feedback=50 ms)");
+        let error = paced("tfrc", 50).unwrap_err();
+        assert_eq!(
+            error,
+            "\"tfrc\": sets the pace of its feedback itself; not so: fixed, lda, lda-plus, srtp, nada, gcc"
+        );
+        assert!(paced("nada", 2000).unwrap_err().contains("out of range; expected 5 ms to 1 s"));
+        assert!(paced("nada(feedback=30 ms)", 50).unwrap_err().contains("already"));
     }
 
     #[test]

@@ -37,3 +37,22 @@ fn readings_over_time_change_nothing() {
     let plain = summary(&scenario, Options::default());
     assert_eq!(plain, summary(&scenario, Options { series: true, ..Options::default() }));
 }
+
+/// Twice the messages where they come twice as often.
+#[test]
+fn feedback_comes_at_the_interval_asked_for() {
+    let feedback = |control: &str, interval: &str| {
+        let control = format!("flow.video.control={control}");
+        let interval = format!("flow.video.feedback.interval={interval}");
+        let scenario =
+            scenario("clean", &[&control, &interval, "flow.video.feedback.size=1000 B", "duration=20 s"]);
+        let outcome = run(&scenario, Options::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+        outcome.summary.flows[0].feedback_bps.unwrap()
+    };
+    for control in ["fixed(rate=1 Mbit/s)", "nada", "nada(side=sender)", "nada(variant=draft)", "gcc", "lda"]
+    {
+        let ratio = feedback(control, "40 ms") / feedback(control, "80 ms");
+        // A message counts from the first arrival behind the last one.
+        assert!((1.7..2.1).contains(&ratio), "{control}: {ratio}");
+    }
+}

@@ -1,7 +1,7 @@
 //! What can be set of Google congestion control.
 
 use super::loss_based::LossBasedConfig;
-use crate::registry::{OptionInfo, Options, Setting, Switch};
+use crate::registry::{OptionInfo, Options, Setting, Switch, pace};
 use crate::spec::SpecError;
 use seaway_units::DataSize;
 use std::str::FromStr;
@@ -99,6 +99,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         range: "gain60 or literal",
         about: "compare the filter's estimate times the groups seen, 60 at most, or itself (draft)",
     },
+    pace("50 ms"),
 ];
 
 impl GccConfig {

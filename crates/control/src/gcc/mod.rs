@@ -80,7 +80,7 @@ impl Gcc {
         options: config::OPTIONS,
         build: |options, setting| {
             let config = GccConfig::from_options(options, setting)?;
-            Ok((Self::new(config).into(), FixedFeedback::new(FEEDBACK).into()))
+            Ok((Self::new(config).into(), FixedFeedback::new(options.pace()?.unwrap_or(FEEDBACK)).into()))
         },
     };
 

@@ -20,7 +20,7 @@ use crate::feedback::{Fate, Feedback};
 use crate::fixed::FixedFeedback;
 use crate::packet::{Lane, ProbeId, SentPacket};
 use crate::parts::{Ewma, plausible_rtt};
-use crate::registry::{Built, ControllerInfo, Kind, OptionInfo, Options, Setting, join_options};
+use crate::registry::{Built, ControllerInfo, Kind, OptionInfo, Options, Setting, join_options, pace};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use bottleneck::Bottleneck;
@@ -84,8 +84,9 @@ const INTERVAL: OptionInfo = OptionInfo {
     range: "100 ms to 60 s",
     about: "from one step to the next, an RTCP interval",
 };
-const SHARED: [OptionInfo; 3] = [
+const SHARED: [OptionInfo; 4] = [
     INTERVAL,
+    pace("100 ms"),
     OptionInfo {
         name: "increase",
         default: "10 kbit/s",
@@ -99,7 +100,7 @@ const SHARED: [OptionInfo; 3] = [
         about: "packets sent at once to measure the bottleneck, once an interval; 0 or 1: none",
     },
 ];
-const LDA_OPTIONS: [OptionInfo; 4] = join_options(
+const LDA_OPTIONS: [OptionInfo; 5] = join_options(
     SHARED,
     [OptionInfo {
         name: "decrease",
@@ -108,8 +109,9 @@ const LDA_OPTIONS: [OptionInfo; 4] = join_options(
         about: "how many times the loss fraction is taken off the rate (R_f)",
     }],
 );
-const SRTP_OPTIONS: [OptionInfo; 4] = [
+const SRTP_OPTIONS: [OptionInfo; 5] = [
     INTERVAL,
+    pace("100 ms"),
     OptionInfo {
         name: "up",
         default: "0.25",
@@ -163,7 +165,8 @@ impl LossDelay {
 
     fn build(options: &Options<'_>, setting: Setting, law: Law) -> Built {
         let config = LossDelayConfig::from_options(options, setting, law)?;
-        Ok((Self::new(config).into(), FixedFeedback::default().into()))
+        let source = options.pace()?.map_or_else(FixedFeedback::default, FixedFeedback::new);
+        Ok((Self::new(config).into(), source.into()))
     }
 
     /// Before any report.

@@ -1,6 +1,6 @@
 //! What can be set of NADA, and its constants (RFC 8698 Table 2).
 
-use crate::registry::{OptionInfo, Options, Setting};
+use crate::registry::{OptionInfo, Options, Setting, pace};
 use crate::spec::SpecError;
 use seaway_units::{Ecn, TimeDelta};
 use std::str::FromStr;
@@ -25,6 +25,8 @@ pub struct NadaConfig {
     /// then a burst of loss has the signal fall by hundreds of ms a report for seconds, each fall raising the
     /// rate through the change term: at a narrowed link it cycles between its limits. ns3-rmcat has 500 ms.
     pub ceiling: f64,
+    /// `DELTA`: target interval of feedback. RFC 8698 section 5.3 keeps it below 250 ms, for stability.
+    pub interval: TimeDelta,
     /// Codepoint on its packets.
     pub ecn: Ecn,
 }
@@ -62,7 +64,7 @@ pub(super) const GAIN: f64 = 0.5;
 pub(super) const CHANGE_GAIN: f64 = 2.0;
 /// `TAU`: upper bound of the round-trip time, ms.
 pub(super) const LONGEST_RTT: f64 = 500.0;
-/// `DELTA`: target interval of feedback.
+/// `DELTA` where it is not given.
 pub(super) const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 /// `LOGWIN`: observation window.
 pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(500);
@@ -138,6 +140,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         range: "report or packet",
         about: "when loss and mark ratios are smoothed (draft: always report)",
     },
+    pace("100 ms"),
 ];
 
 impl NadaConfig {
@@ -154,6 +157,7 @@ impl NadaConfig {
             reference_delay: 10.0,
             warp_threshold: 50.0,
             ceiling: 500.0,
+            interval: INTERVAL,
             ecn: match variant {
                 Variant::Rfc8698 => setting.ecn,
                 // It does not answer marks.
@@ -180,6 +184,7 @@ impl NadaConfig {
             reference_delay: millis("xref", 1, 1000)?.unwrap_or(defaults.reference_delay),
             warp_threshold: millis("qth", 1, 10_000)?.unwrap_or(defaults.warp_threshold),
             ceiling: millis("xmax", 50, 3277)?.unwrap_or(defaults.ceiling),
+            interval: options.pace()?.unwrap_or(defaults.interval),
             ..defaults
         })
     }

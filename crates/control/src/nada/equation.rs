@@ -25,9 +25,9 @@ pub(super) fn penalty(ratio: f64, at_reference: f64) -> f64 {
     at_reference * relative * relative
 }
 
-/// `gamma`: the step of accelerated ramp-up (equation 3).
-pub(super) fn ramp_up_step(rtt: f64) -> f64 {
-    LARGEST_STEP.min(SELF_INFLICTED / (rtt + INTERVAL.as_millis_f64() + FILTER_DELAY))
+/// `gamma`: the step of accelerated ramp-up (equation 3), with feedback every `interval`.
+pub(super) fn ramp_up_step(rtt: f64, interval: f64) -> f64 {
+    LARGEST_STEP.min(SELF_INFLICTED / (rtt + interval + FILTER_DELAY))
 }
 
 /// One gradual update.
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn ramp_up_steps() {
         for (rtt, step) in [(0.0, 0.2273), (50.0, 0.1852), (100.0, 0.15625), (250.0, 0.1064)] {
-            near(ramp_up_step(rtt), step, 5e-5);
+            near(ramp_up_step(rtt, 100.0), step, 5e-5);
         }
     }
 

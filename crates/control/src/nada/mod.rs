@@ -22,7 +22,7 @@ use crate::parts::{RecentMin, plausible_rtt};
 use crate::registry::{ControllerInfo, Kind};
 use crate::signal::LocalSignal;
 use aggregate::{Aggregator, Observed, Signal};
-use config::{INTERVAL, LEAST_RATE, TAPS, UNKNOWN_MAX};
+use config::{LEAST_RATE, TAPS, UNKNOWN_MAX};
 use draft::DraftHistory;
 use equation::Gradual;
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, RateRange, TimeDelta, Timestamp};
@@ -74,7 +74,7 @@ impl Nada {
             let config = NadaConfig::from_options(options, setting)?;
             let source = match config.side {
                 Side::Receiver => NadaReceiver::new(config).into(),
-                Side::Sender => crate::fixed::FixedFeedback::new(INTERVAL).into(),
+                Side::Sender => crate::fixed::FixedFeedback::new(config.interval).into(),
             };
             Ok((Self::new(config).into(), source))
         },
@@ -141,10 +141,12 @@ impl Nada {
             previous: self.previous,
             weight: self.config.priority * self.config.reference_delay * self.most(),
             // Longer silence is for the nofeedback rule.
-            interval: interval.min(INTERVAL * SILENCE).as_millis_f64(),
+            interval: interval.min(self.config.interval * SILENCE).as_millis_f64(),
         };
         let (cause, gauge, threshold) = if signal.ramp_up {
-            let raised = (1.0 + equation::ramp_up_step(self.rtt.get().unwrap_or(0.0))) * signal.receive_rate;
+            let interval = self.config.interval.as_millis_f64();
+            let step = equation::ramp_up_step(self.rtt.get().unwrap_or(0.0), interval);
+            let raised = (1.0 + step) * signal.receive_rate;
             let threshold = self.rate;
             self.rate = self.rate.max(raised);
             ("accelerated ramp-up", Gauge::new("receive_rate", signal.receive_rate, "bit/s"), threshold)
@@ -189,11 +191,11 @@ impl Nada {
                 Evidence::Draft(history) => {
                     history.on_packet(&packet);
                     // It looks after every packet, and so may act on the first of a batch.
-                    self.update_when_due(now, INTERVAL);
+                    self.update_when_due(now, self.config.interval);
                 }
             }
         }
-        self.update_when_due(now, INTERVAL / 2);
+        self.update_when_due(now, self.config.interval / 2);
     }
 
     fn update_when_due(&mut self, now: Timestamp, after: TimeDelta) {
@@ -231,7 +233,7 @@ impl Nada {
 
     fn silence(&self) -> TimeDelta {
         let rtt = TimeDelta::from_secs_f64(self.rtt.get().unwrap_or(0.0) / 1e3);
-        (INTERVAL * SILENCE).max(self.feedback_every * 2) + rtt
+        (self.config.interval * SILENCE).max(self.feedback_every * 2) + rtt
     }
 
     fn set_limits(&mut self, now: Timestamp, min: Bitrate, max: Bitrate) {
@@ -328,7 +330,7 @@ impl RateController for Nada {
         let waited = Gauge::new("silence", self.silence().as_secs_f64(), "s");
         self.note(now, "no feedback", waited, self.silence().as_secs_f64(), before, phase);
         // At the least rate there is nothing left to do; the next packet starts the timer again.
-        let step = INTERVAL.max(self.feedback_every * 2);
+        let step = self.config.interval.max(self.feedback_every * 2);
         self.silent_at = (self.reference() != before).then(|| due.max(now) + step);
     }
 

@@ -1,16 +1,17 @@
 //! The receiving half: aggregates what arrives and reports 48 bits (RFC 8698 section 5.3).
 
 use super::aggregate::{Aggregator, Observed};
-use super::config::{INTERVAL, NadaConfig};
+use super::config::NadaConfig;
 use crate::feedback::{Congestion, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::packet::Lane;
 use seaway_units::{Bitrate, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// The receiving half of NADA. It reports every 100 ms, while packets arrive.
+/// The receiving half of NADA. It reports every `DELTA`, while packets arrive.
 #[derive(Debug, Clone)]
 pub struct NadaReceiver {
     aggregator: Aggregator,
+    interval: TimeDelta,
     last_report: Option<Timestamp>,
     /// Something arrived since the last report.
     fresh: bool,
@@ -19,7 +20,12 @@ pub struct NadaReceiver {
 impl NadaReceiver {
     /// A receiver for a sending half of the same configuration.
     pub const fn new(config: NadaConfig) -> Self {
-        Self { aggregator: Aggregator::new(config), last_report: None, fresh: false }
+        Self {
+            interval: config.interval,
+            aggregator: Aggregator::new(config),
+            last_report: None,
+            fresh: false,
+        }
     }
 }
 
@@ -46,7 +52,7 @@ impl FeedbackSource for NadaReceiver {
     fn handle_timeout(&mut self, _now: Timestamp) {}
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.last_report.filter(|_| self.fresh).map(|last| last + INTERVAL)
+        self.last_report.filter(|_| self.fresh).map(|last| last + self.interval)
     }
 
     fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {

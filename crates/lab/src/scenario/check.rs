@@ -277,7 +277,6 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
         place.require("rate.max", rate.min <= rate.max, "expected at least `min`")?;
         place.require("rate.start", (rate.min..=rate.max).contains(&start), "expected `min` to `max`")?;
     }
-    not_yet(place, media)?;
     if let Some(size) = media.feedback.size {
         let fits = (DataSize::from_bytes(40)..=DataSize::from_bytes(1500)).contains(&size);
         place.require("feedback.size", fits, "expected 40 B to 1500 B")?;
@@ -299,16 +298,6 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
         }
     }
     Ok(())
-}
-
-/// Keys of the format that nothing obeys yet. They are read, so that their mistakes are found, and refused, because
-/// what is not applied must not look as if it were.
-fn not_yet(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {
-    let asked = [("feedback.interval", media.feedback.interval.is_some())];
-    match asked.into_iter().find(|&(_, is_asked)| is_asked) {
-        Some((key, _)) => Err(place.error(key, format!("`{key}` is not available in this version"))),
-        None => Ok(()),
-    }
 }
 
 fn source(place: &Place<'_>, source: &Source) -> Result<(), ScenarioError> {

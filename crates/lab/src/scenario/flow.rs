@@ -194,6 +194,8 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
             let file = &|name: &str| document.read_file(name);
             media.load(file).map_err(|problem| refuse_at(&["source", "file"], problem))?;
             media.apply_weight().map_err(|problem| refuse_at(&["weight"], problem))?;
+            let interval = ["feedback", "interval"];
+            media.apply_pace().map_err(|problem| refuse_at(&interval, problem))?;
             FlowKind::Media(media)
         }
         Some("tcp") => FlowKind::Tcp(document.read(rest, COMMON)?),

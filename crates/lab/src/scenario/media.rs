@@ -68,6 +68,13 @@ impl MediaFlow {
         Ok(())
     }
 
+    /// Writes the interval of feedback into the controller's options, which both ends hear of.
+    pub(crate) fn apply_pace(&mut self) -> Result<(), String> {
+        let Some(interval) = self.feedback.interval else { return Ok(()) };
+        self.control = registry::paced(&self.control, interval).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
     /// Reads the file of the source, if it has one; gives the text of a file, or says why not.
     pub(crate) fn load(&mut self, read: &dyn Fn(&str) -> Result<String, String>) -> Result<(), String> {
         let of = |name: &str, problem: String| format!("{name}: {problem}");

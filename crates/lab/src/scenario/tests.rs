@@ -121,6 +121,11 @@ fn mistakes_are_named_with_their_place() {
             "schema = 1\nseed = -1",
             "test.toml:2:8: invalid value: integer `-1`, expected a whole",
         ),
+        (
+            "count = 2",
+            "feedback = { interval = \"2 s\" }",
+            "test.toml:39:25: \"feedback=2 s\": out of range; expected 5 ms to 1 s",
+        ),
         ("{ kind = \"frames\", fps = 25 }", "{ fps = 25 }", "`kind` is missing; there are: saturated, cbr"),
         ("rate = 0.01", "rate = 1.5", "test.toml:26:"),
         ("mean = 0.02", "mean = 2", "test.toml:24:"),
