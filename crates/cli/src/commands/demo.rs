@@ -133,8 +133,10 @@ impl Demo {
 
         let (to_network, mail) = channel();
         let (tell, of_network) = channel();
-        // Nobody listening is no error.
-        let watch = Box::new(move |_, network: &Network| drop(tell.send(network.outlook())));
+        let watch = Box::new(move |_, network: &Network| {
+            // Nobody listening is no error.
+            let _ = tell.send(network.outlook());
+        });
         let outlets = [Outlet::Udp { peer: None }, Outlet::Udp { peer: Some(address(&far)?) }];
         let network = Emulator::new(clock.now(), network(&scenario)?, &outlets, mail).watched(watch);
         let setup = ReceivingSetup {

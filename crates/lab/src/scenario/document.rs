@@ -64,7 +64,7 @@ impl<'a> Document<'a> {
 
     /// Reads each of the tables under a top-level key as a `T`.
     pub(crate) fn read_all<T: DeserializeOwned>(&self, key: &str) -> Result<Vec<T>, ScenarioError> {
-        self.tables(key)?.into_iter().map(|table| self.read(table, &[])).collect()
+        self.tables(key)?.iter().map(|table| self.read(table, &[])).collect()
     }
 
     /// The tables under a top-level key written as `[[key]]`.
@@ -87,17 +87,17 @@ impl<'a> Document<'a> {
         for key in others {
             rest.remove(*key);
         }
-        self.read(Spanned::new(0..0, DeValue::Table(rest)), others)
+        self.read(&Spanned::new(0..0, DeValue::Table(rest)), others)
     }
 
     /// Reads a value as a `T`; `others` are keys that would be valid beside those `T` knows.
     pub(crate) fn read<T: DeserializeOwned>(
         &self,
-        value: Value<'a>,
+        value: &Value<'a>,
         others: &[&str],
     ) -> Result<T, ScenarioError> {
         T::deserialize(ValueDeserializer::from(value.clone())).map_err(|error| {
-            let (span, message) = diagnose::<T>(&value, &error, others);
+            let (span, message) = diagnose::<T>(value, &error, others);
             self.error(span, message)
         })
     }

@@ -181,7 +181,7 @@ pub(crate) fn read(document: &Document<'_>) -> Result<Vec<(usize, Flow)>, Scenar
 
 fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(Flow, u32), ScenarioError> {
     let (common, rest) = split(table, COMMON);
-    let common: Common = document.read(common, &[])?;
+    let common: Common = document.read(&common, &[])?;
     let refuse_at = |keys: &[&str], message: String| {
         let keys = keys.iter().map(|key| Step::Key(key));
         let path: Vec<Step<'_>> = at!["flow", index].iter().copied().chain(keys).collect();
@@ -190,7 +190,7 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
     let refuse = |key: &str, message: String| refuse_at(&[key], message);
     let kind = match common.kind.as_deref() {
         Some("media") => {
-            let mut media: Box<MediaFlow> = Box::new(document.read(rest, COMMON)?);
+            let mut media: Box<MediaFlow> = Box::new(document.read(&rest, COMMON)?);
             let file = &|name: &str| document.read_file(name);
             media.load(file).map_err(|problem| refuse_at(&["source", "file"], problem))?;
             media.apply_weight().map_err(|problem| refuse_at(&["weight"], problem))?;
@@ -198,9 +198,9 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
             media.apply_pace().map_err(|problem| refuse_at(&interval, problem))?;
             FlowKind::Media(media)
         }
-        Some("tcp") => FlowKind::Tcp(document.read(rest, COMMON)?),
-        Some("udp") => FlowKind::Udp(document.read(rest, COMMON)?),
-        Some("window") => FlowKind::Window(document.read(rest, COMMON)?),
+        Some("tcp") => FlowKind::Tcp(document.read(&rest, COMMON)?),
+        Some("udp") => FlowKind::Udp(document.read(&rest, COMMON)?),
+        Some("window") => FlowKind::Window(document.read(&rest, COMMON)?),
         Some(other) => {
             let advice = nearest(other, KINDS.iter().copied());
             return Err(refuse("kind", format!("unknown kind of flow `{other}`; {advice}")));

@@ -47,8 +47,8 @@ pub(crate) fn read(document: &Document<'_>) -> Result<Vec<Link>, ScenarioError> 
     let mut links = Vec::new();
     for (index, table) in document.tables("link")?.into_iter().enumerate() {
         let (ends, rest) = split(table, ENDS);
-        let ends: Ends = document.read(ends, &[])?;
-        let forward: LinkConfig = document.read(rest, ENDS)?;
+        let ends: Ends = document.read(&ends, &[])?;
+        let forward: LinkConfig = document.read(&rest, ENDS)?;
         let backward = match (ends.both, ends.reverse) {
             (true, reverse) => Some(forward.way_back(&reverse.unwrap_or_default())),
             (false, None) => None,

@@ -172,7 +172,7 @@ pub(super) fn read(document: &Document<'_>) -> Result<Vec<(usize, Cell)>, Scenar
     let tables = document.tables("cellular")?.into_iter().enumerate();
     tables
         .map(|(index, table)| {
-            let text: Text = document.read(with_queue_kinds(table), &[])?;
+            let text: Text = document.read(&with_queue_kinds(table), &[])?;
             let cell = text.cell(document).map_err(|error| refusal(document, "cellular", index, &error))?;
             Ok((index, cell))
         })

@@ -168,7 +168,7 @@ pub(super) fn read(document: &Document<'_>) -> Result<Vec<(usize, Cell)>, Scenar
     let tables = document.tables("wimax")?.into_iter().enumerate();
     tables
         .map(|(index, table)| {
-            let text: Text = document.read(crate::scenario::document::with_queue_kinds(table), &[])?;
+            let text: Text = document.read(&crate::scenario::document::with_queue_kinds(table), &[])?;
             let cell = text.cell().map_err(|error| refusal(document, "wimax", index, &error))?;
             Ok((index, cell))
         })

@@ -259,7 +259,7 @@ pub(super) fn read(document: &Document<'_>) -> Result<Vec<(usize, Cell)>, Scenar
     let tables = document.tables("wlan")?.into_iter().enumerate();
     tables
         .map(|(index, table)| {
-            let text: Text = document.read(table, &[])?;
+            let text: Text = document.read(&table, &[])?;
             let cell = text.cell().map_err(|error| refusal(document, "wlan", index, &error))?;
             Ok((index, cell))
         })
