@@ -99,6 +99,8 @@ impl RateController for Fixed {
 #[derive(Debug, Clone)]
 pub struct FixedFeedback {
     interval: TimeDelta,
+    /// The tick behind the last report: ticks are an interval apart, whatever arrives when.
+    tick: Option<Timestamp>,
     due: Option<Timestamp>,
     /// The lanes with news, a bit each.
     lanes: [u64; 4],
@@ -107,7 +109,19 @@ pub struct FixedFeedback {
 impl FixedFeedback {
     /// Reports every `interval`, which is raised to 1 ms at least, while packets arrive.
     pub fn new(interval: TimeDelta) -> Self {
-        Self { interval: interval.max(TimeDelta::from_millis(1)), due: None, lanes: [0; 4] }
+        Self { interval: interval.max(TimeDelta::from_millis(1)), tick: None, due: None, lanes: [0; 4] }
+    }
+
+    /// The first tick behind `now`; an interval from now where there was none before.
+    fn next_tick(&self, now: Timestamp) -> Timestamp {
+        match self.tick {
+            Some(tick) if tick > now => tick,
+            Some(tick) => {
+                let missed = now.since(tick).as_nanos() / self.interval.as_nanos();
+                tick + self.interval * (missed + 1)
+            }
+            None => now + self.interval,
+        }
     }
 }
 
@@ -120,7 +134,9 @@ impl Default for FixedFeedback {
 
 impl FeedbackSource for FixedFeedback {
     fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
-        self.due.get_or_insert(now + self.interval);
+        if self.due.is_none() {
+            self.due = Some(self.next_tick(now));
+        }
         let lane = usize::from(arrival.lane.0);
         self.lanes[lane / 64] |= 1 << (lane % 64);
     }
@@ -132,10 +148,9 @@ impl FeedbackSource for FixedFeedback {
     }
 
     fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
-        if self.due.is_none_or(|due| due > now) {
-            return None;
-        }
+        let due = self.due.filter(|due| *due <= now)?;
         let Some(word) = self.lanes.iter().position(|word| *word != 0) else {
+            self.tick = Some(due + self.interval);
             self.due = None;
             return None;
         };
@@ -150,9 +165,8 @@ mod tests {
     use super::*;
     use seaway_units::{DataSize, Ecn, RemoteTimestamp};
 
-    #[test]
-    fn every_lane_with_news_is_reported_once_an_interval() {
-        let arrival = |lane| Arrival {
+    fn arrival(lane: u8) -> Arrival {
+        Arrival {
             lane: Lane(lane),
             sequence: 0,
             size: DataSize::from_bytes(1000),
@@ -161,7 +175,24 @@ mod tests {
             sent: RemoteTimestamp::from_nanos(0),
             rtt: None,
             ends_frame: false,
-        };
+        }
+    }
+
+    #[test]
+    fn ticks_are_an_interval_apart_whatever_arrives_when() {
+        let at = |ms| Timestamp::ZERO + TimeDelta::from_millis(ms);
+        let mut source = FixedFeedback::default();
+        for (arrives, due) in [(10, 110), (117, 210), (209, 210), (211, 310), (555, 610), (710, 810)] {
+            source.on_arrival(at(arrives), &arrival(0));
+            assert_eq!(source.poll_timeout(), Some(at(due)), "{arrives} ms");
+            if arrives != 117 {
+                assert!(source.poll_report(at(due)).is_some() && source.poll_report(at(due)).is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn every_lane_with_news_is_reported_once_an_interval() {
         let mut source = FixedFeedback::default();
         for lane in [200, 3, 3] {
             source.on_arrival(Timestamp::ZERO, &arrival(lane));

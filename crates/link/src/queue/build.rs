@@ -121,7 +121,16 @@ impl DropTailConfig {
                 return Err(Error::config("queue", "no limit", expected));
             }
         };
-        Ok(droptail::DropTail::new(limit, lifetime, self.drop_front))
+        let room = self.room.map(|room| size("queue.room", room)).transpose()?;
+        match (limit, room) {
+            (Limit::Bytes(bytes) | Limit::BytesInAll(bytes), Some(room)) if room > bytes => {
+                Err(Error::config("queue.room", room, format!("at most the queue's {bytes}")))
+            }
+            (Limit::Packets(_) | Limit::PacketsWaiting(_), Some(room)) => {
+                Err(Error::config("queue.room", room, "only beside bytes or time"))
+            }
+            _ => Ok(droptail::DropTail::new(limit, lifetime, self.drop_front, room)),
+        }
     }
 }
 

@@ -40,7 +40,7 @@ impl QueueConfig {
             ($($own:literal),*) => { &[LIMIT[0], LIMIT[1], LIMIT[2], LIMIT[3], LIMIT[4], LIMIT[5], $($own),*] };
         }
         match kind {
-            "drop-tail" => keys!["sojourn", "drop_front"],
+            "drop-tail" => keys!["sojourn", "drop_front", "room"],
             "red" => keys![
                 "preset",
                 "min",
@@ -98,6 +98,9 @@ pub struct DropTailConfig {
     pub sojourn: Option<TimeDelta>,
     /// On overflow, drop the oldest and not the newest.
     pub drop_front: bool,
+    /// For `bytes` and `time`: a packet is let in while so much would fit, though it be smaller. Devices stop their
+    /// queue while a full packet would not fit, those of ns-3 among them.
+    pub room: Option<DataSize>,
 }
 
 /// RED. What is absent comes from the preset. 250 packets wait at most where no limit is given.

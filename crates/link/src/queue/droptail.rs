@@ -3,7 +3,7 @@
 use super::fifo::{Fifo, Waiting};
 use super::{Ledger, Limit, Transmitter};
 use crate::node::{DropCause, Packet};
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 #[derive(Debug, Clone)]
 pub(super) struct DropTail<P> {
@@ -11,16 +11,24 @@ pub(super) struct DropTail<P> {
     limit: Limit,
     lifetime: Option<TimeDelta>,
     drop_front: bool,
+    /// A packet counts for so much at least when it asks to be let in.
+    room: DataSize,
 }
 
 impl<P> DropTail<P> {
-    pub(super) fn new(limit: Limit, lifetime: Option<TimeDelta>, drop_front: bool) -> Self {
-        Self { fifo: Fifo::new(), limit, lifetime, drop_front }
+    pub(super) fn new(
+        limit: Limit,
+        lifetime: Option<TimeDelta>,
+        drop_front: bool,
+        room: Option<DataSize>,
+    ) -> Self {
+        Self { fifo: Fifo::new(), limit, lifetime, drop_front, room: room.unwrap_or_default() }
     }
 
     /// The limit, where that is all there is.
     pub(super) const fn plain_limit(&self) -> Option<Limit> {
-        if self.drop_front || self.lifetime.is_some() { None } else { Some(self.limit) }
+        let is_plain = !self.drop_front && self.lifetime.is_none() && self.room.is_zero();
+        if is_plain { Some(self.limit) } else { None }
     }
 
     pub(super) fn enqueue(
@@ -30,13 +38,14 @@ impl<P> DropTail<P> {
         transmitter: Transmitter,
         ledger: &mut Ledger<P>,
     ) {
+        let size = packet.size.max(self.room);
         if self.drop_front {
-            while !self.limit.admits(&self.fifo, packet.size, transmitter) {
+            while !self.limit.admits(&self.fifo, size, transmitter) {
                 let Some(head) = self.fifo.pop() else { break };
                 ledger.drop(now, DropCause::Tail, head.packet);
             }
         }
-        if self.limit.admits(&self.fifo, packet.size, transmitter) {
+        if self.limit.admits(&self.fifo, size, transmitter) {
             self.fifo.push(now, packet);
         } else {
             ledger.drop(now, DropCause::Tail, packet);

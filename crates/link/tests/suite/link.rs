@@ -85,6 +85,18 @@ fn droptail_front_drops_the_oldest() {
     assert_eq!((dropped, delivered), (vec![1, 2], vec![0, 3, 4]));
 }
 
+/// A small packet would fit; a device that stops its queue while a full one would not lets none in.
+#[test]
+fn room_is_asked_for_whatever_the_size() {
+    for (limit, delivered) in [("bytes = '5 kB'", 7), ("bytes = '5 kB', room = '1500 B'", 5)] {
+        let mut host = slow(limit);
+        burst(&mut host, 5, 1000);
+        burst(&mut host, 5, 400);
+        host.finish();
+        assert_eq!(host.delivered.len(), delivered, "{limit}");
+    }
+}
+
 #[test]
 fn sojourn_drops_what_is_too_old_when_its_turn_comes() {
     let mut host = slow("sojourn = '20 ms'");

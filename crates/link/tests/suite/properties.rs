@@ -31,6 +31,7 @@ fn queue() -> impl Strategy<Value = &'static str> {
         "kind = 'drop-tail', bytes = '9 kB', drop_front = true",
         "kind = 'drop-tail', time = '30 ms', live = true",
         "kind = 'drop-tail', sojourn = '10 ms'",
+        "kind = 'drop-tail', bytes = '9 kB', room = '1500 B'",
         "kind = 'red', min = 3, max = 9, wait = false, mark = true",
         "kind = 'red', preset = 'auto', adaptive = true, byte_mode = true",
         "kind = 'codel', packets = 50",

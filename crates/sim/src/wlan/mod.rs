@@ -4,11 +4,11 @@
 //! | --- | --- |
 //! | `mode` | modulation and coding, durations, sizes of frames |
 //! | `errors` | how likely a frame survives |
-//! | `medium` | who hears whom, what is in the air, what a receiver makes of it |
+//! | `medium` | who hears whom; `ppdu`: what is in the air; `reception`: what a receiver makes of it |
 //! | `timing`, `backoff` | waits, windows, counting |
 //! | `queue`, `reorder` | the two ends of block acknowledgement |
 //! | `exchange` | what devices do with the medium once they have it |
-//! | `cell` | the node: events, packets in and out |
+//! | `cell` | the node and its events; `intake`: packets in and out; `modes`: which there are, and who chooses |
 
 mod adapt;
 mod agenda;

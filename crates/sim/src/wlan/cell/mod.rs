@@ -1,19 +1,21 @@
 //! The cell as a node: packets in, packets out, and the events between (sheet `wlan`, 4).
 
+mod intake;
+mod modes;
+
 use crate::cell::{Addressed, Cell, CellError};
-use crate::wlan::adapt::Adaptation;
 use crate::wlan::agenda::{Agenda, Event};
 use crate::wlan::backoff::Backoff;
-use crate::wlan::config::{AccessCategory, Position, RateChoice, WlanConfig};
+use crate::wlan::config::{AccessCategory, Position, WlanConfig};
 use crate::wlan::exchange::Exchange;
 use crate::wlan::medium::{DeviceId, Frame, Medium, ModeId, PpduId};
-use crate::wlan::minstrel::Minstrel;
-use crate::wlan::mode::{Mode, Nanos, octets};
-use crate::wlan::queue::{Discarded, Lane, MacQueue};
+use crate::wlan::mode::Nanos;
+use crate::wlan::queue::{Lane, MacQueue};
 use crate::wlan::station::Association;
 use crate::wlan::statistics::{AirMeter, AirStatistics, LaneMeter};
-use crate::wlan::timing::{Access, NOTICE, Timing, lowest_mode};
-use seaway_link::{DropCause, Dropped, LinkStatistics, Node, Packet, Port, RandomStream};
+use crate::wlan::timing::{Access, NOTICE, Timing};
+use modes::Modes;
+use seaway_link::{Dropped, LinkStatistics, Node, Packet, Port, RandomStream};
 use seaway_units::{Bitrate, Timestamp};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -61,19 +63,6 @@ enum Next {
     Event,
     /// The turn of a contender.
     Access(usize),
-}
-
-/// Which of the medium's modes are for what.
-#[derive(Debug, Clone)]
-pub(crate) struct Modes {
-    /// Of beacons.
-    pub(crate) lowest: ModeId,
-    /// Of RTS frames.
-    pub(crate) control: ModeId,
-    /// Of the answer to each mode.
-    pub(crate) response: Vec<ModeId>,
-    /// Those that data may take.
-    pub(crate) data: Range<ModeId>,
 }
 
 /// An access point or a station.
@@ -421,159 +410,11 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.dues[index] <= self.now
     }
 
-    /// The books of what one device sends another.
-    pub(crate) fn meter(&mut self, from: DeviceId, to: DeviceId) -> &mut LaneMeter {
-        &mut self.meters[lane_number(from, to)]
-    }
-
-    /// A packet goes into a queue of `device`, for `to`.
-    pub(crate) fn enqueue(&mut self, device: DeviceId, to: DeviceId, packet: Packet<P>) {
-        self.meter(device, to).arrive(packet.size);
-        if !self.association.carries(device, to) {
-            self.meter(device, to).lose();
-            self.drop(DropCause::Mac, packet);
-            return;
-        }
-        let index = self.contender_of(device, packet.flow);
-        let had_work = self.dues[index] < Nanos::MAX
-            || self.contenders[index].has_work()
-            || self.is_engaged(device, index);
-        if self.contenders[index].queue.is_full() {
-            self.expire(index);
-        }
-        let contender = &mut self.contenders[index];
-        if contender.queue.is_full() {
-            self.meter(device, to).drop_full();
-            self.drop(DropCause::Tail, packet);
-            return;
-        }
-        let octets = octets::mpdu(packet.size.as_bytes() as u32, self.config.standard.is_qos());
-        let lane = if device == 0 { to - 1 } else { 0 };
-        contender.queue.push(lane, self.now, octets, packet);
-        let now = self.now;
-        self.meter(device, to).push(now, octets);
-        if !had_work {
-            self.request(index);
-        }
-    }
-
-    fn contender_of(&self, device: DeviceId, flow: u32) -> usize {
-        let known = self.config.categories.iter().find(|&&(known, _)| known == flow);
-        let category = known.map_or(AccessCategory::BestEffort, |&(_, category)| category);
-        let place = self.categories.iter().position(|&known| known == category).unwrap_or(0);
-        self.devices[device].contenders.start + usize::from(device == 0) + place
-    }
-
-    /// The contender has an exchange under way.
-    fn is_engaged(&self, device: DeviceId, index: usize) -> bool {
-        self.devices[device].exchange.as_ref().is_some_and(|exchange| exchange.contender == index)
-    }
-
-    /// An idle queue wants to send.
-    fn request(&mut self, index: usize) {
-        let contender = &mut self.contenders[index];
-        let device = &mut self.devices[contender.device];
-        contender.backoff.request(self.now, device.nav > self.now, &mut device.luck);
-        self.refresh(index);
-    }
-
-    /// Gives up what is too old.
-    pub(crate) fn expire(&mut self, index: usize) {
-        while let Some((lane, discarded)) = self.contenders[index].queue.expire(self.now) {
-            self.discard(index, lane, discarded);
-        }
-    }
-
-    /// What left a queue without an acknowledgement (3.7, rule 4).
-    pub(crate) fn discard(&mut self, index: usize, lane: usize, discarded: Discarded<P>) {
-        let contender = &mut self.contenders[index];
-        if discarded.was_sent && contender.backoff.access.is_qos {
-            contender.queue.request(lane, false, false);
-        }
-        let (device, to, now) = (contender.device, contender.queue.lanes[lane].to, self.now);
-        let meter = self.meter(device, to);
-        meter.pop(now, 1, u64::from(discarded.octets));
-        let Some(packet) = discarded.packet else { return };
-        if discarded.was_sent {
-            meter.lose();
-            self.drop(DropCause::Mac, packet);
-        } else {
-            meter.drop_old();
-            self.drop(DropCause::Age, packet);
-        }
-    }
-
-    fn drop(&mut self, cause: DropCause, packet: Packet<P>) {
-        self.dropped.push_back(Dropped { at: Timestamp::from_nanos(self.now), cause, packet });
-    }
-
-    /// A packet has come from one device to another.
-    pub(crate) fn deliver(&mut self, from: DeviceId, to: DeviceId, packet: Packet<P>) {
-        self.meter(from, to).deliver(packet.size);
-        self.out.push_back((packet.payload.leave_by(), packet));
-    }
-
     fn beacon_is_due(&mut self) {
         let interval = self.config.beacon_interval.as_nanos() as Nanos;
         self.agenda.put(self.now + interval, Event::Beacon);
         if !std::mem::replace(&mut self.contenders[0].beacon, true) {
             self.request(0);
-        }
-    }
-}
-
-impl Modes {
-    /// The modes of a cell, and the list of the medium.
-    fn of(config: &WlanConfig) -> Result<(Self, Vec<Mode>), CellError> {
-        let mut list = match config.choice {
-            RateChoice::Constant => vec![config.data_mode()?],
-            RateChoice::Ideal | RateChoice::Minstrel => config.all_modes(),
-        };
-        let data = 0..list.len() as ModeId;
-        let place = |list: &mut Vec<Mode>, mode: Mode| {
-            let known = list.iter().position(|&known| known == mode);
-            known.unwrap_or_else(|| {
-                list.push(mode);
-                list.len() - 1
-            }) as ModeId
-        };
-        let lowest = place(&mut list, lowest_mode(config.band));
-        let answers: Vec<Mode> = list.iter().map(|mode| mode.response(config.short_preamble)).collect();
-        let mut response: Vec<ModeId> = answers.iter().map(|answer| place(&mut list, *answer)).collect();
-        // What answers is not answered.
-        response.resize(list.len(), lowest);
-        let control = match config.standard {
-            crate::wlan::Standard::B => lowest,
-            _ => place(&mut list, Mode::legacy(6_000_000)?),
-        };
-        let answer = list[usize::from(control)].response(config.short_preamble);
-        let answer = place(&mut list, answer);
-        response.resize(list.len(), lowest);
-        response[usize::from(control)] = answer;
-        Ok((Self { lowest, control, response, data }, list))
-    }
-
-    /// How one device chooses the mode of data to another (5).
-    fn adaptation(
-        &self,
-        config: &WlanConfig,
-        medium: &Medium,
-        (from, to): (DeviceId, DeviceId),
-        luck: &mut RandomStream,
-    ) -> Adaptation {
-        /// One frame of 1500 octets in a thousand is lost.
-        const BOUND: f64 = 1e-3;
-        let data = self.data.clone();
-        match config.choice {
-            RateChoice::Constant => Adaptation::Fixed(data.start),
-            RateChoice::Ideal => {
-                let good = |mode: &ModeId| medium.frame_error(from, to, *mode, 1_500.0) <= BOUND;
-                Adaptation::Fixed(data.clone().rev().find(good).unwrap_or(data.start))
-            }
-            RateChoice::Minstrel => {
-                let modes = &medium.modes[usize::from(data.start)..usize::from(data.end)];
-                Adaptation::Trial(data.start, Box::new(Minstrel::new(modes, luck)))
-            }
         }
     }
 }
@@ -633,21 +474,4 @@ impl<P: Addressed + std::fmt::Debug + Send> Cell<P> for Wlan<P> {
         let data = &self.medium.modes[usize::from(self.modes.data.start)..usize::from(self.modes.data.end)];
         Bitrate::from_bps(data.last().map_or(0, |mode| mode.rate))
     }
-}
-
-impl<P> Wlan<P> {
-    /// Packets of a queue that have neither arrived nor been dropped: waiting, in the air, or with a receiver that waits
-    /// for an earlier one.
-    fn inside(&self, queue: usize) -> u64 {
-        let lanes = self.contenders.iter().flat_map(|contender| {
-            let lanes = contender.queue.lanes.iter();
-            lanes.filter(move |lane| lane_number(contender.device, lane.to) == queue)
-        });
-        lanes.map(|lane| lane.owned() + lane.peer.len() as u64).sum()
-    }
-}
-
-/// The number of the queue between two devices, as [`WlanConfig::queue_names`] counts them.
-const fn lane_number(from: DeviceId, to: DeviceId) -> usize {
-    if from == 0 { 2 * (to - 1) } else { 2 * (from - 1) + 1 }
 }

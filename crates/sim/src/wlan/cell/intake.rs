@@ -1,0 +1,122 @@
+//! What a packet meets on its way in and out of the cell: its queue, its age, its books (sheet `wlan`, 3.3).
+
+use super::Wlan;
+use crate::cell::Addressed;
+use crate::wlan::config::AccessCategory;
+use crate::wlan::medium::DeviceId;
+use crate::wlan::mode::{Nanos, octets};
+use crate::wlan::queue::Discarded;
+use crate::wlan::statistics::LaneMeter;
+use seaway_link::{DropCause, Dropped, Packet};
+use seaway_units::Timestamp;
+
+impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
+    /// The books of what one device sends another.
+    pub(crate) fn meter(&mut self, from: DeviceId, to: DeviceId) -> &mut LaneMeter {
+        &mut self.meters[lane_number(from, to)]
+    }
+
+    /// A packet goes into a queue of `device`, for `to`.
+    pub(crate) fn enqueue(&mut self, device: DeviceId, to: DeviceId, packet: Packet<P>) {
+        self.meter(device, to).arrive(packet.size);
+        if !self.association.carries(device, to) {
+            self.meter(device, to).lose();
+            self.drop(DropCause::Mac, packet);
+            return;
+        }
+        let index = self.contender_of(device, packet.flow);
+        let had_work = self.dues[index] < Nanos::MAX
+            || self.contenders[index].has_work()
+            || self.is_engaged(device, index);
+        if self.contenders[index].queue.is_full() {
+            self.expire(index);
+        }
+        let contender = &mut self.contenders[index];
+        if contender.queue.is_full() {
+            self.meter(device, to).drop_full();
+            self.drop(DropCause::Tail, packet);
+            return;
+        }
+        let octets = octets::mpdu(packet.size.as_bytes() as u32, self.config.standard.is_qos());
+        let lane = if device == 0 { to - 1 } else { 0 };
+        contender.queue.push(lane, self.now, octets, packet);
+        let now = self.now;
+        self.meter(device, to).push(now, octets);
+        if !had_work {
+            self.request(index);
+        }
+    }
+
+    fn contender_of(&self, device: DeviceId, flow: u32) -> usize {
+        let known = self.config.categories.iter().find(|&&(known, _)| known == flow);
+        let category = known.map_or(AccessCategory::BestEffort, |&(_, category)| category);
+        let place = self.categories.iter().position(|&known| known == category).unwrap_or(0);
+        self.devices[device].contenders.start + usize::from(device == 0) + place
+    }
+
+    /// The contender has an exchange under way.
+    fn is_engaged(&self, device: DeviceId, index: usize) -> bool {
+        self.devices[device].exchange.as_ref().is_some_and(|exchange| exchange.contender == index)
+    }
+
+    /// An idle queue wants to send.
+    pub(super) fn request(&mut self, index: usize) {
+        let contender = &mut self.contenders[index];
+        let device = &mut self.devices[contender.device];
+        contender.backoff.request(self.now, device.nav > self.now, &mut device.luck);
+        self.refresh(index);
+    }
+
+    /// Gives up what is too old.
+    pub(crate) fn expire(&mut self, index: usize) {
+        while let Some((lane, discarded)) = self.contenders[index].queue.expire(self.now) {
+            self.discard(index, lane, discarded);
+        }
+    }
+
+    /// What left a queue without an acknowledgement (3.7, rule 4).
+    pub(crate) fn discard(&mut self, index: usize, lane: usize, discarded: Discarded<P>) {
+        let contender = &mut self.contenders[index];
+        if discarded.was_sent && contender.backoff.access.is_qos {
+            contender.queue.request(lane, false, false);
+        }
+        let (device, to, now) = (contender.device, contender.queue.lanes[lane].to, self.now);
+        let meter = self.meter(device, to);
+        meter.pop(now, 1, u64::from(discarded.octets));
+        let Some(packet) = discarded.packet else { return };
+        if discarded.was_sent {
+            meter.lose();
+            self.drop(DropCause::Mac, packet);
+        } else {
+            meter.drop_old();
+            self.drop(DropCause::Age, packet);
+        }
+    }
+
+    fn drop(&mut self, cause: DropCause, packet: Packet<P>) {
+        self.dropped.push_back(Dropped { at: Timestamp::from_nanos(self.now), cause, packet });
+    }
+
+    /// A packet has come from one device to another.
+    pub(crate) fn deliver(&mut self, from: DeviceId, to: DeviceId, packet: Packet<P>) {
+        self.meter(from, to).deliver(packet.size);
+        self.out.push_back((packet.payload.leave_by(), packet));
+    }
+}
+
+impl<P> Wlan<P> {
+    /// Packets of a queue that have neither arrived nor been dropped: waiting, in the air, or with a receiver that waits
+    /// for an earlier one.
+    pub(super) fn inside(&self, queue: usize) -> u64 {
+        let lanes = self.contenders.iter().flat_map(|contender| {
+            let lanes = contender.queue.lanes.iter();
+            lanes.filter(move |lane| lane_number(contender.device, lane.to) == queue)
+        });
+        lanes.map(|lane| lane.owned() + lane.peer.len() as u64).sum()
+    }
+}
+
+/// The number of the queue between two devices, as [`WlanConfig::queue_names`] counts them.
+const fn lane_number(from: DeviceId, to: DeviceId) -> usize {
+    if from == 0 { 2 * (to - 1) } else { 2 * (from - 1) + 1 }
+}
