@@ -52,8 +52,8 @@ def case(name, seconds, capacity, flows, delay=50, forth=(), back=(), extra=""):
             text += table("link", **{"name": hosts[key], "from": hosts[key], "to": side, "both": True,
                                      "rate": "1 Gbit/s", "delay": f"{milliseconds * 1000:.0f} us"})[:-1]
             text += 'queue = { kind = "drop-tail", packets = 10000 }\n'
-            # Its senders sleep up to 1 % longer than they should: 40 us in the mean.
-            text += 'jitter = { kind = "rfc8868", std = "50 us" }\n\n'
+            # Its senders sleep up to 1 % longer than they should, 40 us in the mean; its feedback comes on the microsecond.
+            text += 'jitter = { kind = "rfc8868", std = "50 us" }\n\n' if side == "left" else "\n"
         return hosts[key]
 
     rest = ""
