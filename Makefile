@@ -69,6 +69,7 @@ validate: tools page
 	python3 validation/ns2/speed.py
 	python3 validation/scale.py
 	python3 validation/ns3/wlan.py
+	python3 validation/nada-ns3/cases.py
 	python3 validation/wimax.py
 	cargo build --release --locked -p seaway-mpeg --example shape_file
 	python3 validation/shaping/sizes.py $(wildcard ../shared/media/es/*)

@@ -2,12 +2,14 @@
 """NADA on RFC 8867's wired cases, as ns3-rmcat sets them up, beside what ns3-rmcat has there.
 
 The numbers of ns3-rmcat stand in ns3-rmcat.csv, eight runs of each case with other random numbers;
-docs/results/nada-ns3.md says how they were made. As many of ours stand beside them.
-Usage: cases.py SEAWAY [CONTROL...]
+docs/results/nada-ns3.md says how they were made. As many of ours stand beside them. Writes the tables of that page; with
+the names of controllers it prints theirs.
+Usage: cases.py [CONTROL...], `seaway` or $SEAWAY
 """
 
 import csv
 import json
+import os
 import pathlib
 import random
 import resource
@@ -15,7 +17,11 @@ import statistics
 import subprocess
 import sys
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SEAWAY = os.environ.get("SEAWAY", str(ROOT / "target/release/seaway"))
+RESULT = ROOT / "docs/results/nada-ns3.md"
+BEGIN, END = "## Side by side\n", "## What stands out\n"
 # ns3-rmcat counts in powers of two.
 M, K = 1 << 20, 1 << 10
 WARMUP = 10
@@ -121,12 +127,12 @@ def cases(seed):
     }
 
 
-def run(seaway, text, control, seed):
+def run(text, control, seed):
     """Rate, queueing delay and loss of each media flow, and CPU seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     sets = [word for flow in text.split("[[flow]]")[1:] if 'kind = "media"' in flow
             for word in ("--set", f"flow.{flow.split(chr(34))[1]}.control={control}")]
-    command = [seaway, "sim", "-", "--json", "--seed", str(seed), *sets]
+    command = [SEAWAY, "sim", "-", "--json", "--seed", str(seed), *sets]
     done = subprocess.run(command, input=text, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
@@ -139,11 +145,11 @@ def spread(values, digits):
     return f"{statistics.mean(values):.{digits}f} ± {statistics.stdev(values):.{digits}f}"
 
 
-def table_of(seaway, control, theirs):
-    print(f"\n`{control}`\n\n| case | flow | ns3-rmcat kbit/s | ours | ratio | ns3-rmcat queueing ms | ours | difference "
-          "| lost there | lost here | simulated s / CPU s there | here | bound |\n|" + " --- |" * 13)
+def table_of(control, theirs):
+    lines = [f"\n`{control}`\n\n| case | flow | ns3-rmcat kbit/s | ours | ratio | ns3-rmcat queueing ms | ours | difference "
+          "| lost there | lost here | simulated s / CPU s there | here | bound |\n|" + " --- |" * 13]
     for name, rows in theirs.items():
-        runs = [run(seaway, cases(seed)[name], control, seed) for seed in SEEDS]
+        runs = [run(cases(seed)[name], control, seed) for seed in SEEDS]
         seconds, flows = float(rows[0]["seconds"]), len(runs[0][0])
         speed = [seconds / statistics.mean(float(row["cpu_s"]) for row in rows),
                  seconds / statistics.mean(spent for _, spent in runs)]
@@ -154,18 +160,23 @@ def table_of(seaway, control, theirs):
             (rate, wait, lost), (our_rate, our_wait, our_lost) = (map(statistics.mean, side) for side in (there, here))
             held = abs(our_rate / rate - 1) <= RATE and abs(our_wait - wait) <= QUEUEING
             fast = f"{speed[0]:.0f} | {speed[1]:.0f}" if flow == 0 else " | "
-            print(f"| {name} | {flow} | {spread(there[0], 0)} | {spread(here[0], 0)} | {our_rate / rate:.3f} "
+            lines.append(f"| {name} | {flow} | {spread(there[0], 0)} | {spread(here[0], 0)} | {our_rate / rate:.3f} "
                   f"| {spread(there[1], 1)} | {spread(here[1], 1)} | {our_wait - wait:+.1f} | {lost:.2%} | {our_lost:.2%} "
-                  f"| {fast} | {'held' if held else '**missed**'} |", flush=True)
+                  f"| {fast} | {'held' if held else '**missed**'} |")
+    return "\n".join(lines) + "\n"
 
 
 def main():
-    seaway, controls = sys.argv[1], sys.argv[2:] or ["nada", "nada(variant=draft)"]
     theirs = {}
     for row in csv.DictReader((HERE / "ns3-rmcat.csv").open()):
         theirs.setdefault(row["case"], []).append(row)
-    for control in controls:
-        table_of(seaway, control, theirs)
+    if sys.argv[1:]:
+        return print("".join(table_of(control, theirs) for control in sys.argv[1:]))
+    tables = "".join(table_of(control, theirs) for control in ("nada(variant=draft)", "nada"))
+    text = RESULT.read_text()
+    beside = RESULT.with_suffix(".new")
+    beside.write_text(text[: text.index(BEGIN)] + BEGIN + tables + "\n" + text[text.index(END):])
+    beside.replace(RESULT)
 
 
 if __name__ == "__main__":
