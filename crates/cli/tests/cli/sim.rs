@@ -345,3 +345,29 @@ fn numbers_that_cannot_be_are_refused() {
         assert_eq!((run.code, run.stderr.lines().count()), (Some(2), 1), "{file}: {}", run.stderr);
     }
 }
+
+/// Devices that give without end or take nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn odd_files_are_refused_by_name() {
+    let bench = bench();
+    bench.write("trace.toml", &SCENARIO.replace("rate = \"1 Mbit/s\"", "trace = { file = \"/dev/zero\" }"));
+    for (arguments, code, expected) in [
+        (&["sim", "/dev/zero"][..], 2, "/dev/zero: more than 64 MiB"),
+        (&["sim", "trace.toml"], 2, "trace.toml:11:18: trace.file: found \"/dev/zero\": more than 64 MiB"),
+        (&["sim", "cross.toml", "--pcap", "/dev/full"], 1, "/dev/full: "),
+        (&["sim", "cross.toml", "-o", "cross.toml"], 2, "cross.toml: exists and is no folder"),
+    ] {
+        let run = bench.run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(code), ""), "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{arguments:?}: {}", run.stderr);
+    }
+    std::fs::write(bench.path().join("latin.toml"), b"name = \"caf\xe9\"").unwrap();
+    let run = bench.run(&["sim", "latin.toml"]);
+    assert_eq!(run.stderr, "seaway: latin.toml: expected text in UTF-8, found none at octet 11\n");
+    let mut full = bench.command(&["sim", "cross.toml"]);
+    full.stdout(std::fs::File::create("/dev/full").unwrap());
+    let run = Run::from(full.output().unwrap());
+    assert!(run.code == Some(1) && run.stderr.contains("No space left"), "{}", run.stderr);
+    assert_eq!(bench.names("."), ["cross.toml", "latin.toml", "trace.toml"], "nothing half-written");
+}
