@@ -20,7 +20,7 @@ def page(lossy, tcps, versions):
     return f"""# Other cases beside ns-2
 
 What [tfrc-ns2.md](tfrc-ns2.md) and [tcp-ns2.md](tcp-ns2.md) do not have, by the same means: other numbers of connections,
-other losses. Bounds: 10 % up to a loss of 3 %, 25 % above.
+other losses. Bounds: 10 %; 25 % for TCP above a loss of 3 %.
 
 Versions: {versions}. Command: `python3 validation/ns2/others.py`.
 
