@@ -113,12 +113,15 @@ impl Sink {
         } else if path.exists() && !path.is_file() {
             Target::Special(File::options().write(true).open(path).map_err(failed)?)
         } else {
+            // A link stays a link: what it points at is replaced.
+            let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let draft = tempfile::Builder::new()
-                .prefix(".seaway-")
-                .tempfile_in(parent.unwrap_or(Path::new(".")))
-                .map_err(failed)?;
-            Target::Draft(draft, path.to_owned())
+            let folder = parent.unwrap_or(Path::new("."));
+            if !folder.is_dir() {
+                return Err(Failure::input(&format!("{name}: no folder {}", folder.display())));
+            }
+            let draft = tempfile::Builder::new().prefix(".seaway-").tempfile_in(folder).map_err(failed)?;
+            Target::Draft(draft, path)
         };
         Ok(Sink { name: name.to_owned(), target })
     }

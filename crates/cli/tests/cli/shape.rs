@@ -135,6 +135,7 @@ fn bad_input_is_named_and_leaves_nothing() {
     let transport = fixture("two_programmes.ts");
     fails(&["shape", &transport, "out", "--ratio", "0.5", "--program", "9"], "programme 9");
     fails(&["shape", &transport, "out", "--ratio", "0.9", "--multiplex", "2000 Mbit/s"], "multiplex rate");
+    fails(&["shape", &transport, "none/out", "--ratio", "0.9"], "none/out: no folder none");
     assert_eq!(bench.names("."), ["file.mp4", "words.txt"]);
 }
 
@@ -169,4 +170,44 @@ fn an_interrupt_drains_and_still_reports() {
     assert_eq!(report["interrupted"], true);
     assert_eq!(bench.names("."), ["out"]);
     assert_eq!(report["container"]["bytes_in"], size(&bench, "out"));
+}
+
+#[test]
+fn an_option_that_does_not_apply_is_refused() {
+    let bench = Bench::new();
+    for (input, options) in [
+        ("elementary.m2v", ["--multiplex", "2 Mbit/s"]),
+        ("elementary.m2v", ["--multiplex", "keep"]),
+        ("program.vob", ["--multiplex", "2 Mbit/s"]),
+        ("system.mpg", ["--program", "1"]),
+        ("program.vob", ["--cluster", "block"]),
+    ] {
+        let run = bench.run(&["shape", &fixture(input), "out", "--ratio", "0.8", options[0], options[1]]);
+        assert_eq!(run.code, Some(2), "{options:?}: {}", run.stdout);
+        assert!(run.stderr.contains(&format!("{} ", options[0])), "{}", run.stderr);
+        assert!(run.stderr.contains("does not apply to"), "{}", run.stderr);
+    }
+    assert_eq!(bench.names("."), [""; 0]);
+}
+
+/// A multiplex rate that cannot carry what is left: written all the same, and said.
+#[test]
+fn a_multiplex_rate_out_of_reach_is_missed() {
+    let bench = Bench::new();
+    let input = fixture("two_programmes.ts");
+    let run = bench.run(&["shape", &input, "out", "--ratio", "0.8", "--multiplex", "100 kbit/s"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(run.stdout.contains("MISSED: "), "{}", run.stdout);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link() {
+    let bench = Bench::new();
+    bench.write("behind", "before");
+    std::os::unix::fs::symlink("behind", bench.path().join("link")).unwrap();
+    let run = bench.run(&["shape", &fixture("elementary.m2v"), "link", "--ratio", "0.8"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(bench.path().join("link").is_symlink());
+    assert!(size(&bench, "behind") > 6);
 }

@@ -34,8 +34,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if outcome.interrupted {
         return Err(Failure::running(&format!("interrupted after {} B", outcome.report.container.bytes_in)));
     }
-    let missed = outcome.report.totals.missed_target();
-    Ok(if missed { ExitCode::from(MISSED) } else { ExitCode::SUCCESS })
+    let held = outcome.holds_target() && outcome.holds_multiplex();
+    Ok(if held { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
 }
 
 /// What became of a run.
@@ -43,6 +43,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 pub(crate) struct Outcome {
     interrupted: bool,
     report: seaway_mpeg::pipeline::Report,
+}
+
+impl Outcome {
+    fn holds_target(&self) -> bool {
+        !self.report.totals.missed_target()
+    }
+
+    /// At the constant multiplex rate asked for, if one was, every picture is there when it is decoded.
+    fn holds_multiplex(&self) -> bool {
+        let pacing = self.report.container.transport.as_ref().and_then(|transport| transport.pacing.as_ref());
+        pacing.is_none_or(|pacing| pacing.underflows == 0)
+    }
 }
 
 fn shape(
@@ -55,7 +67,8 @@ fn shape(
     let name = &arguments.input;
     let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
     let (head, format) = read_head(source, name)?;
-    let mut pipeline = Pipeline::new(plan.config(format));
+    let config = plan.config(format).map_err(|problem| Failure::input(&format!("{name}: {problem}")))?;
+    let mut pipeline = Pipeline::new(config);
     pipeline.set_schedule(plan.schedule.clone());
     if let Some(length) = source.len() {
         pipeline.announce_length(length);

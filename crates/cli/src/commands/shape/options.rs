@@ -73,6 +73,7 @@ pub(super) struct Plan {
 
 impl Arguments {
     pub(super) fn plan(&self) -> Result<Plan, Failure> {
+        self.check_method()?;
         let schedule = self.schedule()?;
         let mut shaper = shape::Config::new(self.method, schedule.at(seaway_units::TimeDelta::ZERO));
         shaper.cluster = self.cluster.unwrap_or(shaper.cluster);
@@ -80,6 +81,16 @@ impl Arguments {
         shaper.threads = self.threads;
         shaper.vbv = self.vbv;
         Ok(Plan { schedule, shaper, multiplex: self.multiplex, program: self.program })
+    }
+
+    /// What a method has no use for is no option of it.
+    fn check_method(&self) -> Result<(), Failure> {
+        let unused = match self.method {
+            Method::Auto | Method::Requantize if self.cluster.is_some() => "--cluster",
+            method if self.window.is_some() && !method.looks_ahead() => "--window",
+            _ => return Ok(()),
+        };
+        Err(Failure::input(&format!("{unused} does not apply to --method {}", self.method_name())))
     }
 
     fn schedule(&self) -> Result<Schedule, Failure> {
@@ -104,7 +115,8 @@ impl Arguments {
 
 impl Plan {
     /// The whole configuration for a stream of this format.
-    pub(super) fn config(&self, format: Format) -> Config {
+    pub(super) fn config(&self, format: Format) -> Result<Config, String> {
+        self.check_format(format)?;
         let usual = match format {
             Format::Transport(_) => Multiplex::Keep,
             Format::Elementary | Format::System | Format::Program => Multiplex::Variable,
@@ -112,7 +124,18 @@ impl Plan {
         let multiplex = self.multiplex.unwrap_or(usual);
         let container =
             container::Config { multiplex, program: self.program, ..container::Config::default() };
-        Config { shaper: self.shaper.clone(), container }
+        Ok(Config { shaper: self.shaper.clone(), container })
+    }
+
+    fn check_format(&self, format: Format) -> Result<(), String> {
+        let unused = match format {
+            Format::Transport(_) => return Ok(()),
+            _ if self.program.is_some() => "--program",
+            _ if matches!(self.multiplex, Some(Multiplex::Constant(_))) => "--multiplex with a rate",
+            Format::Elementary if self.multiplex.is_some() => "--multiplex",
+            _ => return Ok(()),
+        };
+        Err(format!("{unused} does not apply to this {}", format.name()))
     }
 }
 

@@ -77,7 +77,8 @@ fn document(
             "ratio": arguments.ratio,
             "rate_schedule": arguments.rate_schedule,
         },
-        "target_held": !outcome.report.totals.missed_target(),
+        "target_held": outcome.holds_target(),
+        "multiplex_held": outcome.holds_multiplex(),
         "interrupted": outcome.interrupted,
         "totals": outcome.report.totals,
         "container": outcome.report.container,
@@ -123,13 +124,17 @@ fn summary(arguments: &Arguments, outcome: &Outcome) -> String {
         note(transport.sync_losses, "losses of sync");
         note(transport.crc_errors, "damaged programme tables");
         note(transport.scrambled_packets, "packets of the video that cannot be read");
-        if let Some(pacing) = &transport.pacing {
-            note(pacing.underflows, "pictures too late for their decoding time");
-        }
     }
-    if totals.missed_target() {
+    if !outcome.holds_target() {
         let allowed = totals.bits_allowed / totals.seconds.max(f64::MIN_POSITIVE);
         lines.push(format!("MISSED: {} asked, {} is the least", rate(allowed), rate(totals.rate_out_bps)));
+    }
+    if let Some(pacing) = container.transport.as_ref().and_then(|transport| transport.pacing.as_ref())
+        && !outcome.holds_multiplex()
+    {
+        let late = pacing.underflows;
+        lines
+            .push(format!("MISSED: {late} pictures too late for their decoding time at that multiplex rate"));
     }
     lines.push(String::new());
     lines.join("\n")
