@@ -75,10 +75,11 @@ fn bounded(file: impl Read) -> Result<String, String> {
     })
 }
 
-/// Clips are relative to the scenario, as every file is.
+/// Clips and streams are relative to the scenario, as every file is.
 fn find_clip(flow: &mut Flow, folder: &Path) {
     if let FlowKind::Media(media) = &mut flow.kind
-        && let FrameSource::Clip { file: Some(file), .. } = &mut media.source
+        && let FrameSource::Clip { file: Some(file), .. } | FrameSource::Shaper { file: Some(file), .. } =
+            &mut media.source
     {
         *file = folder.join(&*file).to_string_lossy().into_owned();
     }

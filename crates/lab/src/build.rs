@@ -12,10 +12,12 @@ use crate::network;
 use crate::record::{Notices, Recorder, Tag};
 use crate::run::Options;
 use crate::scenario::{self, CellKind, Direction, Flow, FlowKind, MediaFlow, Scenario, Source, TcpFlow};
-use crate::source::{self, Feed, LadderSource, LiveSource};
+use crate::source::{self, Feed, LadderSource, LiveSource, Shaped};
 use crate::video::{Camera, PacketCost, SharedClip, Tape};
 use seaway_control::ControlSpec;
 use seaway_link::{Link, LinkStatistics, Node, RandomStream};
+use seaway_media::clip::BIG_BUCK_BUNNY_MPEG2;
+use seaway_media::shaped::ShapedClip;
 use seaway_session::SenderConfig;
 use seaway_sim::cellular::Cellular;
 use seaway_sim::traffic::TcpSource;
@@ -24,6 +26,7 @@ use seaway_sim::wlan::Wlan;
 use seaway_sim::{AgentId, Cell, CellError, ElementId, Engine, Envelope, Observer, Place, RouteId};
 use seaway_units::{Bitrate, Timestamp};
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::mpsc;
 
 /// A scenario set up in the simulator, at time zero.
@@ -257,8 +260,16 @@ impl FlowPlan<'_> {
             let audience = Audience { modelled: Some(Box::new(viewer)), ..Audience::default() };
             return Ok((Feed::Model(Box::new(LadderSource::new(ladder.clone(), tell))), audience));
         }
+        let failed = |error| BuildError(format!("flow {}: {error}", self.flow.name));
+        if let Source::Shaper { file, method } = &media.source {
+            let clip = match file {
+                Some(file) => ShapedClip::open(Path::new(file), (*method).into()),
+                None => ShapedClip::new(BIG_BUCK_BUNNY_MPEG2, (*method).into()),
+            };
+            let source = Shaped::new(clip.map_err(failed)?);
+            return Ok((Feed::Model(Box::new(source)), Audience::default()));
+        }
         if let Source::Clip { encoder, file } = &media.source {
-            let failed = |error| BuildError(format!("flow {}: {error}", self.flow.name));
             let cost = PacketCost::new(config.packet, config.overhead);
             let clip = Box::new(SharedClip::open(file.as_deref()).map_err(failed)?);
             let camera = Camera::with_sizes(

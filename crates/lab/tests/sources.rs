@@ -131,3 +131,30 @@ fn what_does_not_apply_is_refused() {
     assert!(flow(&format!("control = \"tfrc\"\nweight = 1.0\n{frames}")).is_ok());
     assert!(flow(&format!("control = \"multfrc(form=weighted)\"\nweight = 3\n{frames}")).is_ok());
 }
+
+/// S002's chain: shaper, send queue, window, with the queue's level setting the rate of the shaper.
+#[test]
+fn a_shaped_stream_fits_through_what_is_too_narrow_for_it() {
+    let shorter = ["duration=150 s", "warmup=60 s"].map(|text| text.parse::<Override>().unwrap());
+    let scenario = library::find("s002-shaper").unwrap().parse(&shorter).unwrap();
+    let video = &simulate(&scenario).flows[0];
+    let frames = video.frames.unwrap();
+    // It is 250 kbit/s as it came; nothing is left out for that.
+    assert_eq!((frames.skipped, frames.lost), (0, 0), "{frames:?}");
+    let goodput = video.goodput_bps.unwrap() / 1e3;
+    assert!((185.0..210.0).contains(&goodput), "{goodput}");
+    let wider: Override = "link.bottleneck.rate=1 Mbit/s".parse().unwrap();
+    let [duration, warmup] = shorter;
+    let scenario = library::find("s002-shaper").unwrap().parse(&[duration, warmup, wider]).unwrap();
+    let goodput = simulate(&scenario).flows[0].goodput_bps.unwrap() / 1e3;
+    assert!((243.0..253.0).contains(&goodput), "{goodput}");
+}
+
+#[test]
+fn what_cannot_be_shaped_is_said() {
+    let nowhere = r#"source = { kind = "shaper", file = "/nowhere.m2v" }"#;
+    let scenario = flow(&format!("control = \"window\"\n{nowhere}")).unwrap();
+    let error = run(&scenario, Options::default(), &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(error.to_string().contains("/nowhere.m2v"), "{error}");
+    assert!(flow(r#"source = { kind = "shaper", method = "auto" }"#).is_err());
+}

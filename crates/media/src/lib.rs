@@ -10,6 +10,7 @@
 //! | [`decoder`] | H.264 to pictures, frozen where references are missing |
 //! | [`output`] | recordings that others play |
 //! | [`h264`] | byte streams, access units, and the check before a decoder sees them |
+//! | [`shaped`] | a coded MPEG-1/2 stream whose rate changes while it plays |
 //! | [`clip`] | the clip that comes with the binary |
 
 pub mod clip;
@@ -21,6 +22,7 @@ pub mod input;
 pub mod output;
 mod picture;
 mod scale;
+pub mod shaped;
 
 pub use error::Error;
 pub use picture::{

@@ -326,7 +326,7 @@ fn source(place: &Place<'_>, source: &Source) -> Result<(), ScenarioError> {
             place.require("source.key_ratio", (1.0..=100.0).contains(&ratio), "expected 1 to 100")?;
             fps(frames)
         }
-        Source::Ladder { .. } => Ok(()),
+        Source::Ladder { .. } | Source::Shaper { .. } => Ok(()),
         Source::Clip { encoder, .. } => {
             let sound = (TimeDelta::ZERO..=TimeDelta::from_secs(1)).contains(&encoder.latency);
             place.require("source.encoder.latency", sound, "expected 0 s to 1 s")

@@ -3,6 +3,7 @@
 use crate::source::{ClipLadder, FrameLadder, Stored};
 use seaway_control::{ControlSpec, registry};
 use seaway_media::encoder::LadderRule;
+use seaway_media::shaped::Method;
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -232,6 +233,15 @@ pub enum Source {
         #[serde(skip)]
         ladder: Option<Arc<ClipLadder>>,
     },
+    /// An MPEG-1/2 stream in a loop, shaped to the rate that is asked for (S002). At most that rate leaves it, and no less
+    /// than can be reached by dropping coefficients.
+    Shaper {
+        /// The stream, in any container; absent: the one that comes with the library.
+        file: Option<String>,
+        /// How to choose what to drop.
+        #[serde(default)]
+        method: ShaperMethod,
+    },
     /// Pictures of a clip in a loop, coded live; what arrives is decoded and scored.
     Clip {
         /// The clip; absent: the one that comes with the library.
@@ -240,6 +250,29 @@ pub enum Source {
         #[serde(default)]
         encoder: Encoder,
     },
+}
+
+/// Methods of shaping that decide picture by picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShaperMethod {
+    /// S002 equations 2 to 8.
+    #[default]
+    Memoryless,
+    /// S002 equations 9 to 11.
+    Causal,
+    /// Every block keeps the same share of its bits.
+    RateBased,
+}
+
+impl From<ShaperMethod> for Method {
+    fn from(method: ShaperMethod) -> Self {
+        match method {
+            ShaperMethod::Memoryless => Self::Memoryless,
+            ShaperMethod::Causal => Self::Causal,
+            ShaperMethod::RateBased => Self::RateBased,
+        }
+    }
 }
 
 /// A live encoder.

@@ -27,7 +27,7 @@ pub use flow::{Flow, FlowKind, Start};
 pub use link::{Direction, Link};
 pub use media::{
     EcnName, Encoder, EncoderKind, Feedback, FeedbackFormat, FrameModel, MediaFlow, Rates, Receiver, Repair,
-    Sizes, Source, Stripe,
+    ShaperMethod, Sizes, Source, Stripe,
 };
 pub use overrides::Override;
 pub use tcp::{TcpAlgorithm, TcpFlow, TransferSize};

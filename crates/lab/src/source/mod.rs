@@ -5,6 +5,7 @@ mod ladder;
 mod live;
 mod periodic;
 mod recorded;
+mod shaped;
 mod statistical;
 mod stored;
 
@@ -12,6 +13,7 @@ pub use ladder::ClipLadder;
 pub(crate) use ladder::{CodedPicture, LadderSource, Taken};
 pub(crate) use live::LiveSource;
 pub use recorded::FrameLadder;
+pub(crate) use shaped::Shaped;
 pub(crate) use stored::Stored;
 
 use constant::Constant;
@@ -70,8 +72,8 @@ pub(crate) enum Feed {
 /// The model that a scenario names; `None` where it names none.
 pub(crate) fn model(source: &Source, stream: RandomStream) -> Option<Box<dyn FrameSource>> {
     match source {
-        // Clip and ladder bring a viewer with them.
-        Source::Saturated | Source::Clip { .. } | Source::Ladder { .. } => None,
+        // Clip and ladder bring a viewer with them, and the shaper's stream may be unfit.
+        Source::Saturated | Source::Clip { .. } | Source::Ladder { .. } | Source::Shaper { .. } => None,
         Source::Cbr { rate, fps } => Some(Box::new(Constant::new(*rate, *fps))),
         Source::Stored { fps, group, frames, part, .. } => {
             Some(Box::new(Stored::new(frames.clone(), *fps, *group as usize, *part)))
