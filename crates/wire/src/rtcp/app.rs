@@ -34,11 +34,13 @@ impl<'a> App<'a> {
         let bytes = packet.expect(packet_type::APP, field::DATA, "application-defined packet")?;
         let mut name = [0; 4];
         name.copy_from_slice(&bytes[field::NAME]);
+        // Padding that is no multiple of four may end inside a word.
+        let end = bytes.len() / 4 * 4;
         Ok(Self {
             subtype: packet.count(),
             ssrc: u32_at(bytes, field::SSRC),
             name,
-            data: &bytes[field::DATA..],
+            data: &bytes[field::DATA..end],
         })
     }
 
@@ -117,5 +119,10 @@ mod tests {
         let parsed = App::parse(Packet::parse(&buffer).unwrap().0).unwrap();
         assert_eq!(parsed, App { data: &[9, 8, 7, 6, 5, 0, 0, 0], ..app });
         assert!(App { subtype: 32, ..app }.emit(&mut buffer).is_err());
+        // One octet of padding: three of the last word are left.
+        buffer[0] |= 0x20;
+        buffer[19] = 1;
+        let parsed = App::parse(Packet::parse(&buffer).unwrap().0).unwrap();
+        assert_eq!(parsed.data, [9, 8, 7, 6]);
     }
 }
