@@ -109,7 +109,7 @@ impl Config {
             _ if self.method == Method::Requantize => requantize::BATCH,
             (true, _) => self.window.get(),
             (false, 1) => 1,
-            (false, threads) => 8 * threads,
+            (false, threads) => 4 * threads,
         }
     }
 }
