@@ -8,7 +8,6 @@ use super::parallel;
 use super::shaper::leave_alone;
 use super::truncation::allow_window;
 use super::work::Work;
-use crate::header::PictureKind;
 
 /// How close to the budget a window must come, as a share of it; the rest is carried over.
 const TOLERANCE: f64 = 0.05;
@@ -42,29 +41,21 @@ const LARGEST_LAMBDA: f64 = 1e4;
 const FIRST_FALL: f64 = 0.25;
 const FALLS: (f64, f64) = (1e-3, 2.0);
 
-/// What the last reference picture of a window passes on to the next window: where a group of pictures ends with it,
-/// for each picture of its group that is still to come, and at most.
-const BEYOND: f32 = 1.0;
-const BEYOND_EACH: f32 = 0.25;
-const BEYOND_MOST: f32 = 5.0;
-
 /// What `auto` remembers from window to window.
 #[derive(Debug)]
 pub(super) struct Auto {
     lambda: f64,
     /// By what share of the aim bits fell where lambda grew by a factor of e.
     fall: f64,
-    /// Pictures from the newest I picture on, and from the one before it up to it.
-    since_intra: usize,
-    group: usize,
 }
 
 impl Auto {
     pub(super) fn new() -> Self {
-        Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL, since_intra: 0, group: 0 }
+        Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL }
     }
 
-    /// Shapes a window of pictures. `ends` says that the stream ends with it.
+    /// Shapes a window of pictures. `ends` says that the stream ends with it, `beyond` what its newest reference picture
+    /// passes on to later ones.
     pub(super) fn shape(
         &mut self,
         config: &Config,
@@ -72,8 +63,8 @@ impl Auto {
         works: &mut [Work],
         targets: &[Target],
         ends: bool,
+        beyond: f32,
     ) {
-        let beyond = self.follow_groups(works);
         let allowed = allow_window(account, works, targets);
         let budget = allowed + account.carry();
         let whole: u64 = works.iter().map(Work::bits_in).sum();
@@ -83,25 +74,11 @@ impl Auto {
                 work.copy();
             });
         } else {
-            importance::weigh(works, if ends { 0.0 } else { beyond });
+            importance::weigh(works, beyond);
             self.fit(config, works, budget.max(1.0), ends);
         }
         let spent = works.iter().map(|work| work.writer.bit_length() as u64).sum();
         account.settle(allowed, spent);
-    }
-
-    /// Counts the pictures of groups; returns what the last reference picture is going to pass on, if all groups are as
-    /// long as the last whole one.
-    fn follow_groups(&mut self, works: &[Work]) -> f32 {
-        for work in works {
-            if work.report.kind == Some(PictureKind::I) {
-                self.group = self.since_intra;
-                self.since_intra = 0;
-            }
-            self.since_intra += 1;
-        }
-        let to_come = self.group.saturating_sub(self.since_intra);
-        f32::min(BEYOND + BEYOND_EACH * to_come as f32, BEYOND_MOST)
     }
 
     /// Writes the last pictures of a stream, whose scales are chosen, so that they come out even; returns the bits

@@ -87,7 +87,7 @@ pub struct Config {
 
 impl Config {
     /// `method` with its customary settings: one macroblock a cluster, except one block for `window`; a window
-    /// of 15 pictures; one thread; a declared variable rate.
+    /// of 36 pictures, three groups of 12 or two of 15 or 18; one thread; a declared variable rate.
     pub fn new(method: Method, target: Target) -> Self {
         Self {
             method,
@@ -96,7 +96,7 @@ impl Config {
                 _ => Cluster::Macroblocks(NonZeroU16::MIN),
             },
             target,
-            window: const { NonZeroUsize::new(15).unwrap() },
+            window: const { NonZeroUsize::new(36).unwrap() },
             threads: NonZeroUsize::MIN,
             vbv: Vbv::Variable,
         }

@@ -116,13 +116,15 @@ impl Curves {
         self.base_bits <= bits && (bits < reached || reached == self.total_bits)
     }
 
-    /// Fills the curves for a picture. With `smallest` 0, blocks other than intra may lose all codes.
+    /// Fills the curves for a picture. With `smallest` 0, blocks other than intra may lose all codes. Slopes of whole
+    /// curves are multiplied by `weights`, one a macroblock; none: by 1.
     pub(crate) fn build(
         &mut self,
         picture: &Picture,
         cluster: Cluster,
         smallest: u8,
         worth: &Worth<'_>,
+        weights: &[f32],
         extent: &Extent,
     ) {
         self.ends.clear();
@@ -138,9 +140,11 @@ impl Curves {
         }
         let every = if let Extent::Sample(every) = extent { *every } else { 1 };
         let mut steps = Steps { bits: [0; 129], worth: [0.0; 129], sums: [(0, 0.0); 128], end: 0 };
-        let mut in_cluster = 0;
+        let (mut in_cluster, mut sum) = (0, 0.0);
         for slice in picture.slices.iter().filter(|slice| slice.damage.is_none()) {
-            for macroblock in picture.macroblocks[slice.macroblocks.clone()].iter().step_by(every) {
+            for index in slice.macroblocks.clone().step_by(every) {
+                let macroblock = &picture.macroblocks[index];
+                let weight = weights.get(index).copied().unwrap_or(1.0);
                 match cluster {
                     _ if macroblock.blocks == 0 => {}
                     Cluster::Block => {
@@ -153,7 +157,7 @@ impl Curves {
                                 worth,
                             );
                             steps.add_ends(1, macroblock, smallest);
-                            self.close(&mut steps, smallest, worth, extent);
+                            self.close(&mut steps, smallest, worth, weight, extent);
                         }
                     }
                     Cluster::Macroblocks(size) => {
@@ -162,22 +166,22 @@ impl Curves {
                         steps.add(luma, first, false, macroblock, worth);
                         steps.add(chroma, first + luma.len() as u32, true, macroblock, worth);
                         steps.add_ends(macroblock.blocks, macroblock, smallest);
-                        in_cluster += 1;
+                        (in_cluster, sum) = (in_cluster + 1, sum + weight);
                         if in_cluster == size.get() {
-                            self.close(&mut steps, smallest, worth, extent);
-                            in_cluster = 0;
+                            self.close(&mut steps, smallest, worth, sum / f32::from(in_cluster), extent);
+                            (in_cluster, sum) = (0, 0.0);
                         }
                     }
                 }
             }
         }
         if in_cluster > 0 {
-            self.close(&mut steps, smallest, worth, extent);
+            self.close(&mut steps, smallest, worth, sum / f32::from(in_cluster), extent);
         }
     }
 
-    /// Ends a cluster.
-    fn close(&mut self, steps: &mut Steps, smallest: usize, worth: &Worth<'_>, extent: &Extent) {
+    /// Ends a cluster of this mean weight.
+    fn close(&mut self, steps: &mut Steps, smallest: usize, worth: &Worth<'_>, weight: f32, extent: &Extent) {
         let end = steps.end;
         match (worth, extent) {
             (Worth::Share(_), _) => self.push_shares(steps, smallest),
@@ -185,7 +189,7 @@ impl Curves {
                 self.push_chords(steps, smallest, slopes);
                 steps.end = smallest;
             }
-            _ => self.push_hull(steps, smallest),
+            _ => self.push_hull(steps, smallest, weight),
         }
         self.ends.push(self.filled as u32);
         self.tops.push(end as u8);
@@ -229,7 +233,7 @@ impl Curves {
         self.filled += count;
     }
 
-    fn push_hull(&mut self, steps: &Steps, smallest: usize) {
+    fn push_hull(&mut self, steps: &Steps, smallest: usize, weight: f32) {
         self.bases.push(smallest as u8);
         let stack = &mut self.stack;
         stack.clear();
@@ -256,7 +260,7 @@ impl Curves {
         }
         let segments = &mut self.segments[self.filled..end];
         for (segment, &Stretch { bits, worth, breakpoint }) in segments.iter_mut().zip(stack.iter()) {
-            *segment = Segment { bits, bin: bin_of(worth / bits as f32), breakpoint, worth };
+            *segment = Segment { bits, bin: bin_of(weight * worth / bits as f32), breakpoint, worth };
         }
         self.filled = end;
     }

@@ -13,6 +13,47 @@ const WHOLE_SAMPLE: f32 = 0.9;
 /// What is left of an error's energy where two predictions are averaged.
 const AVERAGED: f32 = 0.25;
 
+/// What the last reference picture of a window passes on to the next window: where its group of pictures ends with it and
+/// B pictures still come that are predicted from it, for each picture of its group that is still to come, and at most.
+const BEYOND: f32 = 1.0;
+const BEYOND_EACH: f32 = 0.25;
+const BEYOND_MOST: f32 = 5.0;
+
+/// How long groups of pictures are.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    /// Pictures from the newest I picture on, and from the one before it up to it.
+    since_intra: usize,
+    last: Option<usize>,
+}
+
+impl Groups {
+    /// The next picture begins a group.
+    pub(crate) fn begin(&mut self) {
+        self.last = Some(self.since_intra);
+        self.since_intra = 0;
+    }
+
+    /// Counts a picture.
+    pub(crate) fn count(&mut self) {
+        self.since_intra += 1;
+    }
+
+    /// Pictures of the group so far.
+    pub(crate) fn since_intra(&self) -> usize {
+        self.since_intra
+    }
+
+    /// What the last reference picture of a window, which ends with the newest picture, is going to pass on: if groups
+    /// stay as long as the last whole one; the first may last as long again.
+    pub(crate) fn beyond(&self, works: &[Work]) -> f32 {
+        let kind = |work: &Work| work.context.as_ref().map(PictureContext::kind);
+        let with_b = works.iter().any(|work| kind(work) == Some(PictureKind::B));
+        let to_come = self.last.map_or(self.since_intra, |last| last.saturating_sub(self.since_intra));
+        f32::min(if with_b { BEYOND } else { 0.0 } + BEYOND_EACH * to_come as f32, BEYOND_MOST)
+    }
+}
+
 /// Importance that pictures have gathered, by macroblock of the frame; `None`: nothing is known of it yet.
 #[derive(Debug, Clone, Default)]
 struct Grid {
@@ -62,7 +103,7 @@ pub(crate) fn weigh(works: &mut [Work], beyond: f32) {
             let start = if Some(reference) == newest { beyond } else { 0.0 };
             let grid = grids[reference].get_or_insert_with(|| Grid::new(columns, rows, start));
             if (grid.columns, grid.rows) == (columns, rows) {
-                propagate(&works[index], &context, s, grid);
+                propagate(&works[index], &context, s, &own, grid);
             }
         }
     }
@@ -104,21 +145,24 @@ fn cells(context: &PictureContext, address: u32) -> (usize, usize, usize) {
 fn fill(work: &mut Work, context: &PictureContext, grid: &Grid) {
     let macroblocks = &work.picture.macroblocks;
     work.importance.clear();
-    work.importance.extend(macroblocks.iter().map(|macroblock| {
-        let (column, row, count) = cells(context, macroblock.address);
-        let sum: f32 = (0..count).map(|i| grid.gathered[(row + i) * grid.columns + column]).sum();
-        1.0 + sum / count as f32
-    }));
+    work.importance.extend(macroblocks.iter().map(|macroblock| weight(context, macroblock.address, grid)));
 }
 
-fn propagate(work: &Work, context: &PictureContext, s: usize, grid: &mut Grid) {
+/// What an error in a macroblock weighs, in its own picture and in those after it.
+fn weight(context: &PictureContext, address: u32, grid: &Grid) -> f32 {
+    let (column, row, count) = cells(context, address);
+    let sum: f32 = (0..count).map(|i| grid.gathered[(row + i) * grid.columns + column]).sum();
+    1.0 + sum / count as f32
+}
+
+fn propagate(work: &Work, context: &PictureContext, s: usize, own: &Grid, grid: &mut Grid) {
     for slice in &work.picture.slices {
         let mut before: Option<&Macroblock> = None;
         for index in slice.macroblocks.clone() {
             let macroblock = &work.picture.macroblocks[index];
             if let Some(before) = before {
                 for address in before.address + 1..macroblock.address {
-                    skipped(context, before, address, s, grid);
+                    skipped(context, before, address, s, own, grid);
                 }
             }
             coded(context, macroblock, work.importance[index], s, grid);
@@ -127,7 +171,14 @@ fn propagate(work: &Work, context: &PictureContext, s: usize, grid: &mut Grid) {
     }
 }
 
-fn skipped(context: &PictureContext, before: &Macroblock, address: u32, s: usize, grid: &mut Grid) {
+fn skipped(
+    context: &PictureContext,
+    before: &Macroblock,
+    address: u32,
+    s: usize,
+    own: &Grid,
+    grid: &mut Grid,
+) {
     let in_b = context.kind() == PictureKind::B;
     if in_b && before.has([FORWARD, BACKWARD][s]) {
         let mut as_before = before.clone();
@@ -135,8 +186,9 @@ fn skipped(context: &PictureContext, before: &Macroblock, address: u32, s: usize
         coded(context, &as_before, 1.0, s, grid);
     } else if !in_b {
         let (column, row, count) = cells(context, address);
+        let still = weight(context, address, own) * WHOLE_SAMPLE;
         for i in 0..count {
-            grid.spread(32 * column as i32, 32 * (row + i) as i32, 1.0 / count as f32);
+            grid.spread(32 * column as i32, 32 * (row + i) as i32, still / count as f32);
         }
     }
 }

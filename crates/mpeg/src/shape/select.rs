@@ -32,10 +32,10 @@ impl Histogram {
         std::array::from_fn(|i| slope_of(high - i * (high - low) / (SLOPES - 1)) as f32)
     }
 
-    /// Adds a picture's segments, its slopes multiplied by `shift` bins.
-    pub(crate) fn add(&mut self, curves: &Curves, shift: i32) {
+    /// Adds a picture's segments.
+    pub(crate) fn add(&mut self, curves: &Curves) {
         for segment in curves.segments() {
-            self.bits[shifted(segment.bin, shift)] += u64::from(segment.bits);
+            self.bits[usize::from(segment.bin)] += u64::from(segment.bits);
         }
     }
 
@@ -67,12 +67,6 @@ impl Threshold {
     }
 }
 
-/// A bin moved on the logarithmic scale; bin 0 stays.
-#[inline]
-pub(crate) fn shifted(bin: u16, shift: i32) -> usize {
-    if bin == 0 { 0 } else { (i32::from(bin) + shift).clamp(1, BINS as i32 - 1) as usize }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,7 +78,7 @@ mod tests {
         let segments = vec![segment(10, 700), segment(5, 600), segment(5, 600), segment(7, 0)];
         let curves = Curves::of(segments);
         let mut histogram = Histogram::new();
-        histogram.add(&curves, 0);
+        histogram.add(&curves);
         assert_eq!(histogram.threshold(100).bin, 0);
         let mut threshold = histogram.threshold(16);
         assert_eq!(threshold, Threshold { bin: 600, allowance: 6 });

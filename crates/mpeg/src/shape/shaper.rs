@@ -4,6 +4,7 @@ use super::auto::Auto;
 use super::budget::Account;
 use super::causal::Causal;
 use super::config::{Config, Method, Target, Vbv};
+use super::importance::Groups;
 use super::parallel;
 use super::report::{LeftAlone, PictureReport};
 use super::requantize;
@@ -41,6 +42,7 @@ pub struct Shaper {
     /// The target of pictures that come now; those in the queue keep theirs.
     target: Target,
     queue: Vec<(Work, Target)>,
+    groups: Groups,
     spare: Vec<Work>,
     ready: VecDeque<Shaped>,
     /// The unit pushed next is the last.
@@ -68,6 +70,7 @@ impl Shaper {
             state: SequenceState::new(),
             target,
             queue: Vec::new(),
+            groups: Groups::default(),
             spare: Vec::new(),
             ready: VecDeque::new(),
             ends: false,
@@ -112,9 +115,13 @@ impl Shaper {
         work.last = self.ends;
         self.taken += work.unit.data.len() as u64;
         work.bits_left = self.length.map(|length| 8.0 * length.saturating_sub(self.taken) as f64);
-        if self.begins_window(&work) {
-            self.decide();
+        if self.begins_group(&work) {
+            if self.lacks_room() {
+                self.decide();
+            }
+            self.groups.begin();
         }
+        self.groups.count();
         self.queue.push((work, self.target));
         if self.queue.len() >= self.config.batch() {
             self.decide();
@@ -179,13 +186,18 @@ impl Shaper {
         frame * fields / 2.0
     }
 
-    /// True where a group of pictures begins: what is predicted from its I picture is decided with it. In a stream of
-    /// I pictures the window fills.
-    fn begins_window(&self, work: &Work) -> bool {
+    /// True where a group of pictures begins. In a stream of I pictures there is none but the first.
+    fn begins_group(&self, work: &Work) -> bool {
         let is_intra =
             |work: &Work| work.context.as_ref().is_some_and(|context| context.kind() == PictureKind::I);
         let follows_others = self.queue.last().is_some_and(|(last, _)| !is_intra(last));
-        self.config.method.looks_ahead() && is_intra(work) && follows_others
+        is_intra(work) && follows_others
+    }
+
+    /// What is predicted from an I picture is decided with it: true where the window has no room for a group that
+    /// begins, if it is as long as the one before.
+    fn lacks_room(&self) -> bool {
+        self.config.method.looks_ahead() && self.queue.len() + self.groups.since_intra() > self.config.batch()
     }
 
     /// Decides and writes everything in the queue.
@@ -205,10 +217,12 @@ impl Shaper {
                 requantize::by_batch(&self.config, &mut self.account, &mut works, &targets, ends);
             }
             Method::Window => {
-                truncation::by_window(&self.config, &mut self.account, &mut works, &targets);
+                let beyond = if ends { 0.0 } else { self.groups.beyond(&works) };
+                truncation::by_window(&self.config, &mut self.account, &mut works, &targets, beyond);
             }
             Method::Auto => {
-                self.auto.shape(&self.config, &mut self.account, &mut works, &targets, ends);
+                let beyond = if ends { 0.0 } else { self.groups.beyond(&works) };
+                self.auto.shape(&self.config, &mut self.account, &mut works, &targets, ends, beyond);
             }
         }
         for work in &mut works {

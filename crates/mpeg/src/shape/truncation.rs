@@ -3,13 +3,13 @@
 use super::budget::{Account, Opening};
 use super::causal::Causal;
 use super::config::{Cluster, Config, Method, Target};
-use super::curve::{BINS_PER_OCTAVE, Extent, Worth, slope_of};
+use super::curve::{Extent, Worth, slope_of};
 use super::energy::Energy;
+use super::importance;
 use super::parallel;
 use super::select::Histogram;
 use super::shaper::leave_alone;
 use super::work::Work;
-use crate::header::PictureKind;
 use std::num::NonZeroU16;
 
 /// The smallest breakpoint at first, and where the budget is below what that leaves: blocks may go as a whole.
@@ -23,7 +23,8 @@ fn build_curves(config: &Config, work: &mut Work, smallest: u8, extent: &Extent)
         Method::RateBased => Worth::Share(&energy),
         _ => Worth::Energy(&energy),
     };
-    work.curves.build(&work.picture, config.cluster, smallest, &worth, extent);
+    let weights = if config.method == Method::Window { &work.importance[..] } else { &[] };
+    work.curves.build(&work.picture, config.cluster, smallest, &worth, weights, extent);
 }
 
 /// One macroblock in so many tells where the slope will lie.
@@ -37,7 +38,7 @@ fn build_pruned(config: &Config, work: &mut Work, allowed: f64) {
     }
     build_curves(config, work, FLOORS[0], &Extent::Sample(SAMPLING));
     let mut histogram = Histogram::new();
-    histogram.add(&work.curves, 0);
+    histogram.add(&work.curves);
     let dropped = (work.bits_in() as f64 - allowed) / SAMPLING as f64;
     let bits = work.curves.total_bits.saturating_sub(dropped.max(0.0) as u64);
     build_curves(config, work, FLOORS[0], &Extent::Slopes(histogram.surroundings(bits)));
@@ -86,7 +87,14 @@ pub(super) fn causally(
         let config = if work.is_near_the_end() { &finer } else { config };
         let worth = causal.worth(work, config.threads);
         let build = |work: &mut Work, smallest| {
-            work.curves.build(&work.picture, config.cluster, smallest, &Worth::Given(&worth), &Extent::Whole);
+            work.curves.build(
+                &work.picture,
+                config.cluster,
+                smallest,
+                &Worth::Given(&worth),
+                &[],
+                &Extent::Whole,
+            );
         };
         build(work, FLOORS[0]);
         let opening = work.opening();
@@ -133,21 +141,29 @@ fn truncate_to(config: &Config, work: &mut Work, budget: f64, build: impl Fn(&mu
         build(work, smallest);
     }
     let mut histogram = Histogram::new();
-    histogram.add(&work.curves, 0);
+    histogram.add(&work.curves);
     work.report.at_floor = needed as f64 > budget;
     work.least = Some(needed);
     // Only the last picture has no later one to make up for it.
-    let at_once = smallest > 0 || !work.last;
-    come_close(budget, at_once, |aim| {
+    let tolerance = if smallest > 0 || !work.last { f64::INFINITY } else { TOLERANCE };
+    come_close(budget, tolerance, |aim| {
         let spendable = (aim - needed as f64).max(0.0) as u64;
         let mut threshold = histogram.threshold(spendable.saturating_sub(work.curves.base_bits));
         work.report.lambda = slope_of(threshold.bin);
-        work.truncate(config.cluster, smallest, &mut threshold, 0)
+        let bits = work.truncate(config.cluster, smallest, &mut threshold);
+        work.exact(bits)
     })
 }
 
-/// `window`: one slope for all of `works`, distortion weighed by how much is predicted from a picture.
-pub(super) fn by_window(config: &Config, account: &mut Account, works: &mut [Work], targets: &[Target]) {
+/// `window`: one slope for all of `works`, distortion weighed by how far it spreads; `beyond` is what the newest reference
+/// picture passes on to later ones.
+pub(super) fn by_window(
+    config: &Config,
+    account: &mut Account,
+    works: &mut [Work],
+    targets: &[Target],
+    beyond: f32,
+) {
     let allowed = allow_window(account, works, targets);
     let budget = allowed + account.carry();
     let whole: u64 = works.iter().map(Work::bits_in).sum();
@@ -156,6 +172,7 @@ pub(super) fn by_window(config: &Config, account: &mut Account, works: &mut [Wor
             leave_alone(work, f64::INFINITY);
         });
     } else {
+        importance::weigh(works, beyond);
         truncate_window(config, works, budget);
     }
     parallel::for_each(config.threads, works, Work::write_truncated);
@@ -177,24 +194,22 @@ pub(super) fn allow_window(account: &mut Account, works: &mut [Work], targets: &
     if ends { allowed + account.settle_promises() } else { allowed }
 }
 
+/// Blocks may go as a whole from the start: with one slope for all, those go whose codes are worth the least for their
+/// bits.
 fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
-    let mut needed = 0;
-    let mut smallest = FLOORS[0];
-    for floor in FLOORS {
-        smallest = floor;
-        parallel::for_each(config.threads, works, |work| {
-            build_curves(config, work, smallest, &Extent::Whole);
-        });
-        needed = works.iter().map(Work::bits_needed).sum();
-        if needed as f64 <= budget {
-            break;
-        }
-    }
+    let smallest = FLOORS[1];
+    parallel::for_each(config.threads, works, |work| build_curves(config, work, smallest, &Extent::Whole));
+    let needed: u64 = works.iter().map(Work::bits_needed).sum();
     let mut histogram = Histogram::new();
     for work in works.iter().filter(|work| work.is_shapeable()) {
-        histogram.add(&work.curves, drift_shift(work));
+        histogram.add(&work.curves);
     }
-    come_close(budget, smallest > 0, |aim| {
+    let whole: u64 = works.iter().map(Work::bits_in).sum();
+    let end_is_near =
+        works.last().is_some_and(|work| work.last || work.bits_left.is_some_and(|left| left < whole as f64));
+    // What the estimate is off by, a later window takes over.
+    let tolerance = if end_is_near { TOLERANCE } else { f64::INFINITY };
+    come_close(budget, tolerance, |aim| {
         let mut threshold = histogram.threshold((aim - needed as f64).max(0.0) as u64);
         let mut spent = 0;
         for work in works.iter_mut() {
@@ -202,10 +217,10 @@ fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
                 spent += work.bits_in();
                 continue;
             }
-            let shift = drift_shift(work);
             work.report.lambda = slope_of(threshold.bin);
             work.report.at_floor = needed as f64 > budget;
-            spent += work.truncate(config.cluster, smallest, &mut threshold, shift);
+            let bits = work.truncate(config.cluster, smallest, &mut threshold);
+            spent += if end_is_near { work.exact(bits) } else { bits };
         }
         spent
     });
@@ -216,27 +231,18 @@ const ATTEMPTS: usize = 4;
 /// How close to the budget, as a share of it, is close enough.
 const TOLERANCE: f64 = 0.0002;
 
-/// Calls `share_out` with what to aim at, once or until what it spends is the budget, nearly; returns what it spent
-/// last.
-fn come_close(budget: f64, at_once: bool, mut share_out: impl FnMut(f64) -> u64) -> u64 {
+/// Calls `share_out` with what to aim at until what it spends is the budget but for a share of `tolerance`; returns what
+/// it spent last.
+fn come_close(budget: f64, tolerance: f64, mut share_out: impl FnMut(f64) -> u64) -> u64 {
     let mut aim = budget;
     let mut spent = share_out(aim);
     for _ in 1..ATTEMPTS {
         let left = budget - spent as f64;
-        if at_once || left.abs() < TOLERANCE * budget {
+        if left.abs() < tolerance * budget {
             break;
         }
         aim += left;
         spent = share_out(aim);
     }
     spent
-}
-
-/// Weights I:P:B = 8:3:1 of distortion, in bins of slope.
-fn drift_shift(work: &Work) -> i32 {
-    match work.report.kind {
-        Some(PictureKind::I) => 3 * BINS_PER_OCTAVE,
-        Some(PictureKind::P) => 51 * BINS_PER_OCTAVE / 32,
-        _ => 0,
-    }
 }

@@ -6,7 +6,7 @@ use super::curve::{Curves, for_each_block};
 use super::recode::{Path, Recoded, Recoder};
 use super::report::{LeftAlone, PictureReport};
 use super::requantize::coarser;
-use super::select::{Threshold, shifted};
+use super::select::Threshold;
 use crate::bits::BitWriter;
 use crate::header::{PictureContext, PictureKind};
 use crate::picture::{Picture, bits_of_first};
@@ -122,15 +122,10 @@ impl Work {
         self.report.left_alone.is_none()
     }
 
-    /// Cuts each cluster back to what the threshold leaves of its curve, `smallest` codes at least; slopes are
-    /// multiplied by `shift` bins. Returns the size in bits that [`Work::write_truncated`] writes.
-    pub(crate) fn truncate(
-        &mut self,
-        cluster: Cluster,
-        smallest: u8,
-        threshold: &mut Threshold,
-        shift: i32,
-    ) -> u64 {
+    /// Cuts each cluster back to what the threshold leaves of its curve, `smallest` codes at least. Returns the size in
+    /// bits that [`Work::write_truncated`] writes, where no block loses all its codes; patterns and types that change
+    /// with them make it a little less.
+    pub(crate) fn truncate(&mut self, cluster: Cluster, smallest: u8, threshold: &mut Threshold) -> u64 {
         self.written = false;
         let (curves, keep, picture) = (&self.curves, &mut self.keep, &self.picture);
         let dropped = &mut self.dropped;
@@ -154,7 +149,7 @@ impl Work {
                 let (&end, (&base, &top)) = clusters.next().unwrap_or((&0, (&smallest, &0)));
                 breakpoint = base;
                 for segment in curves.segments().get(next..end as usize).unwrap_or_default() {
-                    if !threshold.takes(shifted(segment.bin, shift), segment.bits) {
+                    if !threshold.takes(usize::from(segment.bin), segment.bits) {
                         break;
                     }
                     breakpoint = segment.breakpoint;
@@ -179,20 +174,26 @@ impl Work {
             let codes = picture.codes_of(block);
             dropped[slice] +=
                 u64::from(bits_of_first(codes, codes.len()) - bits_of_first(codes, usize::from(kept)));
+            dropped[slice] += if empty { END_BITS } else { 0 };
         });
         cuts.truncate(cut_count);
         self.report.codes = [picture.codes.len() as u64, picture.codes.len() as u64 - lost_codes];
         self.report.blocks = [picture.blocks.len() as u64, picture.blocks.len() as u64 - lost_blocks];
         self.report.distortion = f64::from(curves.total_worth - kept_worth);
-        if self.empties.contains(&true) {
-            // What becomes of patterns and types is known when it is written.
-            self.write_truncated();
-            self.written = true;
-            return self.writer.bit_length() as u64;
-        }
         let (picture, dropped) = (&self.picture, &self.dropped);
-        let bits = |i: usize| spliced_bits(&picture.slices[i]) - dropped[i];
+        let bits = |i: usize| spliced_bits(&picture.slices[i]).saturating_sub(dropped[i]);
         8 * unit_bytes(&self.unit, &picture.slices, bits)
+    }
+
+    /// The size in bits that [`Work::write_truncated`] writes, where [`Work::truncate`] returned `bits`. What becomes of
+    /// patterns and types is known when it is written.
+    pub(crate) fn exact(&mut self, bits: u64) -> u64 {
+        if !self.empties.contains(&true) {
+            return bits;
+        }
+        self.write_truncated();
+        self.written = true;
+        self.writer.bit_length() as u64
     }
 
     /// The least the unit can be cut back to along its curves; all of it where it may not be changed.
@@ -314,6 +315,8 @@ impl Work {
     }
 }
 
+/// The end of a block that is not intra (13818-2, table B-14).
+const END_BITS: u64 = 2;
 /// So many more pictures of a size are few.
 const NEAR: f64 = 3.0;
 /// Factors that quantiser scales are tried with, while each is better than the one before.
