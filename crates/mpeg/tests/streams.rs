@@ -146,3 +146,22 @@ fn clusters_wider_than_a_picture_still_meet_the_target() {
     let (shaped, _) = shape(config, &data, 1 << 20);
     assert!(shaped.len() as f64 / (data.len() as f64) < 0.801);
 }
+
+/// Found by fuzzing: pictures of two sizes in one window, the later predicted from the earlier.
+#[test]
+fn a_size_may_change_in_the_middle() {
+    let first = include_bytes!("fixtures/elementary.m2v");
+    for smaller_by in [16_i32, -16] {
+        let mut units = units(first).into_iter().map(|unit| unit.data);
+        let mut headers = units.next().unwrap();
+        headers.truncate(headers.windows(4).position(|code| code == [0, 0, 1, 0]).unwrap());
+        // The size stands in two fields of 12 bits behind the start code.
+        let size = i32::from_be_bytes([0, headers[4], headers[5], headers[6]]) - smaller_by;
+        headers[4..7].copy_from_slice(&size.to_be_bytes()[1..]);
+        let data = [first.to_vec(), headers, units.flatten().collect()].concat();
+        for (_, method) in Method::ALL {
+            let (shaped, _) = shape(Config::new(method, Target::Ratio(0.7)), &data, 10_007);
+            assert_eq!(inventory(&shaped), inventory(&data), "{method:?}");
+        }
+    }
+}

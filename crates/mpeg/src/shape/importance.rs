@@ -100,11 +100,13 @@ pub(crate) fn weigh(works: &mut [Work], beyond: f32) {
         fill(&mut works[index], &context, &own);
         for (s, &reference) in references[index].iter().enumerate() {
             let Some(reference) = reference else { continue };
+            // A new sequence header may have changed the size in between: nothing is predicted across it.
+            if works[reference].context.as_ref().map(frame_grid) != Some((columns, rows)) {
+                continue;
+            }
             let start = if Some(reference) == newest { beyond } else { 0.0 };
             let grid = grids[reference].get_or_insert_with(|| Grid::new(columns, rows, start));
-            if (grid.columns, grid.rows) == (columns, rows) {
-                propagate(&works[index], &context, s, &own, grid);
-            }
+            propagate(&works[index], &context, s, &own, grid);
         }
     }
 }
