@@ -2,6 +2,7 @@
 
 mod cache;
 mod commands;
+mod controls;
 mod interrupt;
 mod live;
 mod output;

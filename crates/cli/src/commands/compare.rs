@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::cache::Cache;
+use crate::controls;
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
@@ -75,30 +76,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn contest(arguments: &Arguments, scenario: Scenario) -> Result<Contest, Failure> {
-    let mut controls: Vec<ControlSpec> = Vec::new();
-    for word in arguments.control.iter().flat_map(|list| split(list)) {
-        let control =
-            word.parse::<ControlSpec>().map_err(|error| Failure::input(&format!("--control: {error}")))?;
-        if controls.contains(&control) {
-            return Err(Failure::input(&format!("--control: {control} is there twice")));
-        }
-        controls.push(control);
-    }
+    let controls = controls::parse(&arguments.control)?;
     if !(1..=8).contains(&controls.len()) {
         return Err(Failure::input(&format!("--control: {} controllers: expected 1 to 8", controls.len())));
     }
     let (flow, clip) = (arguments.flow.as_deref(), arguments.clip.as_deref());
     Contest::new(scenario, flow, controls, clip, arguments.seeds).map_err(|error| Failure::input(&error))
-}
-
-/// At commas outside parentheses.
-fn split(list: &str) -> Vec<&str> {
-    let mut depth = 0_i32;
-    let at_comma = |c: char| {
-        depth += i32::from(c == '(') - i32::from(c == ')');
-        c == ',' && depth <= 0
-    };
-    list.split(at_comma).map(str::trim).collect()
 }
 
 fn page_name(arguments: &Arguments, scenario: &str) -> Option<String> {
@@ -200,16 +183,5 @@ fn print(arguments: &Arguments, comparison: &Comparison) -> std::io::Result<()> 
     match page {
         Some(page) => writeln!(out, "page: {page}"),
         None => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commas_inside_parentheses_separate_options() {
-        assert_eq!(split("tfrc,multfrc(max=8,x=1), nada"), ["tfrc", "multfrc(max=8,x=1)", "nada"]);
-        assert_eq!(split("tfrc"), ["tfrc"]);
     }
 }

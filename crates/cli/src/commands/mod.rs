@@ -7,6 +7,7 @@ mod list;
 mod recv;
 mod reproduce;
 mod score;
+mod scorecard;
 mod send;
 mod shape;
 mod sim;
@@ -45,6 +46,8 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Scores a received clip against the one that was sent
     Score(score::Arguments),
+    /// Scores every controller over the cases of RFC 8867 and RFC 8869 and over curves of loss, jitter and capacity
+    Scorecard(scorecard::Arguments),
     /// Sends a clip or a camera live to another host
     Send(send::Arguments),
     /// Lowers the rate of coded MPEG-1 and MPEG-2 video
@@ -64,6 +67,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Command::Recv(arguments) => recv::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
+        Command::Scorecard(arguments) => scorecard::run(&arguments),
         Command::Send(arguments) => send::run(&arguments),
         Command::Shape(arguments) => shape::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),

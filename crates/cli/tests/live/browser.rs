@@ -20,7 +20,7 @@ fn index(address: &str) -> String {
 }
 
 /// True once the driver of the browser is there.
-pub(crate) fn install() -> bool {
+fn install() -> bool {
     static ONCE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _held = ONCE_AT_A_TIME.lock();
     if Path::new(SCRIPTS).join("node_modules/playwright-core").exists() {

@@ -1,7 +1,7 @@
 //! `seaway compare`, and its page in Chromium: `browser/compare.mjs` looks, plays, scrubs and clicks.
 
-use super::browser::{SCRIPTS, install};
-use super::process::{Live, has, seaway, skip};
+use super::browser::{SCRIPTS, is_there};
+use super::process::{Live, seaway};
 use std::path::Path;
 use std::process::Command;
 
@@ -50,14 +50,8 @@ fn controllers_are_compared_and_runs_remembered() {
     assert!(remembered == anew && remembered.contains("\"ci95\""));
     assert_eq!(std::fs::read_dir(at.join("cache/compare")).unwrap().count(), 4);
 
-    if !Path::new("/usr/bin/chromium").exists() {
-        return skip("no /usr/bin/chromium");
-    }
-    if !has("node", "--version") || !has("npm", "--version") {
+    if !is_there() {
         return;
-    }
-    if !install() {
-        return skip("npm ci could not get playwright-core");
     }
     let mut command = Command::new("node");
     command.arg("compare.mjs").arg(at.join("out/index.html")).arg(at).current_dir(SCRIPTS);

@@ -9,5 +9,6 @@ mod hostile;
 mod namespaces;
 mod player;
 mod process;
+mod scorecard;
 mod stream;
 mod usage;

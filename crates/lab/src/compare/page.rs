@@ -1,27 +1,16 @@
 //! The page: text, style, script and data in one file that loads nothing.
 
 use super::{Comparison, Footage, table};
+use crate::page::{LOOK, Parts};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-const PAGE: &str = include_str!("page/page.html");
-const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
+const PAGE: Parts =
+    Parts { frame: include_str!("page/page.html"), styles: &[LOOK], script: include_str!("page/page.js") };
 
 pub(super) fn page(comparison: &Comparison, command: &str) -> String {
-    let data = data(comparison, command).to_string();
-    // Inside a script element only its own end tag would be heard.
-    let data = data.replace("</", "<\\/").replace("<!--", "<\\u0021--");
-    // The data last: what stands in it is not looked through again.
-    PAGE.replace("{{style}}", STYLE)
-        .replace("{{script}}", SCRIPT)
-        .replace("{{title}}", &escaped(&comparison.scenario))
-        .replacen("{{data}}", &data, 1)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    PAGE.assembled(&comparison.scenario, &data(comparison, command))
 }
 
 fn data(comparison: &Comparison, command: &str) -> Value {

@@ -1,0 +1,110 @@
+//! `seaway scorecard`: every controller over the test cases of two RFCs and over curves.
+
+use super::Failure;
+use crate::controls;
+use crate::interrupt;
+use crate::output::{Folder, Provenance};
+use crate::progress::Progress;
+use crate::stream::Sink;
+use seaway_lab::scorecard::{Plan, Scorecard, Suite};
+use seaway_lab::{Options, Outcome};
+use seaway_units::TimeDelta;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Controllers, such as tfrc,nada,'multfrc(max=8)'; without it all that can run
+    #[arg(long, value_name = "LIST")]
+    control: Vec<String>,
+    /// Sets of cases, of rfc8867, rfc8869 and curves
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Suite::ALL)]
+    suite: Vec<Suite>,
+    /// Run every case with so many seeds
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: u16,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    json: bool,
+    /// Write the page to this file; without it and -o it is scorecard.html, unless --json is asked for
+    #[arg(long, value_name = "FILE")]
+    page: Option<String>,
+    /// Write a folder with the page, the results as JSON and CSV, and the command
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let plan = plan(arguments)?;
+    interrupt::install()?;
+    let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
+    let page = page_name(arguments).map(|name| Sink::create(&name)).transpose()?;
+    let card = plan.finish(&outcomes(&plan)?);
+    if let Some(mut page) = page {
+        page.put(card.page(&Provenance::of_this_process().command).as_bytes())?;
+        page.finish()?;
+    }
+    if let Some(folder) = folder {
+        save(folder, &card)?;
+    }
+    print(arguments, &card).map_err(|error| Failure::output(&error))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
+    let controls =
+        (!arguments.control.is_empty()).then(|| controls::parse(&arguments.control)).transpose()?;
+    let asked = |suite: &Suite| arguments.suite.contains(suite);
+    let suites: Vec<Suite> = Suite::ALL.into_iter().filter(asked).collect();
+    Plan::new(controls, &suites, arguments.seed, arguments.seeds).map_err(|error| Failure::input(&error))
+}
+
+fn page_name(arguments: &Arguments) -> Option<String> {
+    let is_usual = arguments.output.is_none() && !arguments.json;
+    arguments.page.clone().or_else(|| is_usual.then(|| "scorecard.html".to_owned()))
+}
+
+/// All runs on all cores.
+fn outcomes(plan: &Plan) -> Result<Vec<Outcome>, Failure> {
+    let progress = Progress::new(plan.scenarios().iter().map(|scenario| scenario.duration).sum());
+    let step = |passed: TimeDelta| {
+        progress.advance(passed);
+        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let outcomes = seaway_lab::sweep(plan.scenarios(), Options::default(), &step);
+    progress.clear();
+    if interrupt::asked() {
+        return Err(Failure::running(&"interrupted; nothing was written"));
+    }
+    outcomes.map_err(|error| Failure::input(&error))
+}
+
+fn save(folder: Folder, card: &Scorecard) -> Result<(), Failure> {
+    let provenance = Provenance::of_this_process();
+    folder.write_json("run.json", &provenance)?;
+    folder.write("index.html", |file| file.write_all(card.page(&provenance.command).as_bytes()))?;
+    folder
+        .write("scorecard.json", |file| card.write_json(&mut *file).and_then(|()| file.write_all(b"\n")))?;
+    folder.write("scorecard.csv", |file| card.write_csv(file))?;
+    folder.finish()
+}
+
+fn print(arguments: &Arguments, card: &Scorecard) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        card.write_json(&mut out)?;
+        return writeln!(out);
+    }
+    card.print(&mut out)?;
+    let page = page_name(arguments)
+        .or_else(|| arguments.output.as_ref().map(|folder| folder.join("index.html").display().to_string()));
+    match page {
+        Some(page) => writeln!(out, "page: {page}"),
+        None => Ok(()),
+    }
+}
