@@ -72,7 +72,9 @@ def case(name, seconds, capacity, flows, delay=50, forth=(), back=(), extra=""):
         # It counts payload, we count IP datagrams: 1040 B for each 1000 B.
         least, most = 150 * K * 104 // 100, 1500 * K * 104 // 100
         rest += f'rate = {{ min = "{least} bit/s", start = "{least} bit/s", max = "{most} bit/s" }}\n'
-        rest += 'source = { kind = "frames", model = "periodic", key_ratio = 1.0, fps = 30 }\n' + more + "\n"
+        # Frames of one size at intervals that spread as RFC 8593's; what waits at the sender is not made up for (BETA is 0).
+        rest += 'source = { kind = "frames", model = "periodic", key_ratio = 1.0, fps = 30, spread = 0.15 }\n'
+        rest += 'policy = "direct(drain=off)"\n' + more + "\n"
     for way, steps in (("forth", forth), ("back", back)):
         ends = ("left", "right") if way == "forth" else ("right", "left")
         for index, (start, left) in enumerate(steps):

@@ -7,6 +7,7 @@ use seaway_link::{DropCause, Dropped, Packet};
 use seaway_session::Message;
 use seaway_sim::{ElementId, Envelope, Observer};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// The width of the bins in which rates are recorded for time series.
@@ -80,8 +81,10 @@ pub(crate) struct FlowRecord {
     there: Option<TimeDelta>,
     /// The delay of the newest packet that came back.
     back: Option<TimeDelta>,
-    /// Since the start of the run.
-    pub(crate) bins: Vec<Bin>,
+    /// Since the start of the run, up to the last in which anything happened.
+    bins: Vec<Bin>,
+    /// The bins of a whole run.
+    most: usize,
     /// Nanoseconds of each of them.
     pub(crate) width: u64,
     /// The bin that was written last and when it begins, nanoseconds: a division is dear.
@@ -92,9 +95,9 @@ pub(crate) struct FlowRecord {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Bin {
     /// Octets.
-    pub(crate) sent: u32,
+    pub(crate) sent: u64,
     /// Octets.
-    pub(crate) received: u32,
+    pub(crate) received: u64,
     /// Packets.
     pub(crate) lost: u32,
 }
@@ -117,7 +120,7 @@ impl Recorder {
     /// A record for each of the windows, one a flow; with bins as narrow as time `series` want them.
     pub(crate) fn new(windows: &[(Timestamp, Timestamp)], duration: TimeDelta, series: bool) -> Self {
         let width = BIN.as_nanos() as u64 * if series { 1 } else { WIDE };
-        let bins = (duration.as_nanos() as u64 / width + 1) as usize;
+        let most = (duration.as_nanos() as u64 / width + 1) as usize;
         let record = |&window: &(Timestamp, Timestamp)| FlowRecord {
             window,
             sent: Count::default(),
@@ -131,7 +134,8 @@ impl Recorder {
             path_jitter: Samples::default(),
             there: None,
             back: None,
-            bins: vec![Bin::default(); bins],
+            bins: vec![Bin::default()],
+            most,
             width,
             present: (0, 0),
         };
@@ -167,6 +171,11 @@ impl FlowRecord {
         (self.window.0.min(end), self.window.1.min(end))
     }
 
+    /// What happened in these bins.
+    pub(crate) fn bins(&self, range: Range<usize>) -> impl Iterator<Item = Bin> {
+        range.map(|index| self.bins.get(index).copied().unwrap_or_default())
+    }
+
     /// Bins that make one of [`WIDE`].
     pub(crate) const fn bins_per_wide(&self) -> usize {
         (WIDE * BIN.as_nanos() as u64 / self.width) as usize
@@ -176,7 +185,10 @@ impl FlowRecord {
         let (mut index, from) = self.present;
         if now.as_nanos().wrapping_sub(from) >= self.width {
             let bin = now.as_nanos() / self.width;
-            index = (bin as usize).min(self.bins.len() - 1);
+            index = (bin as usize).min(self.most - 1);
+            if index >= self.bins.len() {
+                self.bins.resize(index + 1, Bin::default());
+            }
             self.present = (index, bin * self.width);
         }
         &mut self.bins[index]
@@ -197,7 +209,7 @@ impl Observer<Cargo> for Recorder {
         if let Some(capture) = &mut self.capture {
             capture.note(now, tag, packet);
         }
-        flow.bin(now).sent += packet.size.as_bytes() as u32;
+        flow.bin(now).sent += packet.size.as_bytes();
         if flow.measures(now) {
             flow.sent.add(packet.size);
         }
@@ -215,7 +227,7 @@ impl Observer<Cargo> for Recorder {
             }
             return;
         }
-        flow.bin(now).received += packet.size.as_bytes() as u32;
+        flow.bin(now).received += packet.size.as_bytes();
         if flow.measures(now) {
             flow.received.add(packet.size);
             flow.queue_delay.add(packet.waited);

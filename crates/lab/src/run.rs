@@ -240,9 +240,9 @@ impl Sampler {
     fn take(&mut self, world: &World) {
         let now = world.engine.now();
         let bin = (now.as_nanos() / BIN.as_nanos() as u64).saturating_sub(1) as usize;
-        let rate = |octets: u32| f64::from(octets) * 8.0 / BIN.as_secs_f64();
+        let rate = |octets: u64| octets as f64 * 8.0 / BIN.as_secs_f64();
         for (subject, flow) in self.flows.iter().zip(&world.engine.observer().flows) {
-            let Some(bin) = flow.bins.get(bin) else { continue };
+            let Some(bin) = flow.bins(bin..bin + 1).next() else { continue };
             self.series.push(now, *subject, "sent_rate", rate(bin.sent), "bit/s");
             self.series.push(now, *subject, "received_rate", rate(bin.received), "bit/s");
             self.series.push(now, *subject, "lost", f64::from(bin.lost), "packets");

@@ -167,7 +167,7 @@ impl Default for RepairLimits {
 pub struct QueueLimits {
     /// Frames that waited longer are dropped. `None`: media does not grow stale (stored files, saturation).
     pub delay: Option<TimeDelta>,
-    /// Frames are refused while more than this waits.
+    /// Frames are refused while more than this waits, and larger ones always.
     pub size: DataSize,
 }
 

@@ -42,12 +42,17 @@ pub(crate) struct Arguments {
     /// Write a folder with the results, time series, plots, the scenario and the command
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Write the packets of each flow, as its sending host sees them, to a capture file
+    /// Write the packets of each flow, as its sending host sees them, to a capture file; with `-` to standard output,
+    /// and the report to standard error
     #[arg(long, value_name = "FILE", conflicts_with = "seeds")]
     pcap: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let captures_to_output = arguments.pcap.as_deref() == Some("-");
+    if captures_to_output && arguments.json {
+        return Err(Failure::input(&"--pcap -: standard output is for the document of --json; name a file"));
+    }
     let source = Source::read(&arguments.scenario)?;
     let scenario = source.parse(&arguments.overrides)?;
     let scenarios = with_seeds(&scenario, arguments);
@@ -60,7 +65,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(folder) = folder {
         save(folder, &source, &outcomes, &report)?;
     }
-    report.print(arguments.json).map_err(|error| Failure::output(&error))?;
+    let printed = if captures_to_output {
+        report.print(std::io::stderr().lock(), false)
+    } else {
+        report.print(std::io::stdout().lock(), arguments.json)
+    };
+    printed.map_err(|error| Failure::output(&error))?;
     if let Some(outcome) = outcomes.iter().find(|outcome| outcome.interrupted) {
         let after = outcome.summary.simulated_s;
         return Err(Failure::running(&format!("interrupted after {after} s of virtual time")));
@@ -169,8 +179,7 @@ impl Report {
         }
     }
 
-    fn print(&self, json: bool) -> std::io::Result<()> {
-        let mut out = std::io::stdout().lock();
+    fn print(&self, mut out: impl Write, json: bool) -> std::io::Result<()> {
         match self {
             _ if json => {
                 serde_json::to_writer_pretty(&mut out, self)?;

@@ -333,6 +333,15 @@ fn numbers_that_cannot_be_are_refused() {
         ("link.middle.loss.rate=1e300", "0 to 1"),
         ("flow.cross.count=100001", "1 to 100000"),
         ("flow.cross.to=nowhere", "there are: a, b"),
+        ("flow.files.algorithm=vegas", "there are: reno, newreno, sack, cubic, dctcp, prague\n"),
+        ("flow.video.rate=1", "expected a table"),
+        ("flow.video.policy=direct(drain=slowly)", "on or off"),
+        ("flow.cross.packet=1 B", "40 B to 65535 B"),
+        ("flow.files.min_rto=0 s", "a time above zero"),
+        ("flow.video.start=20 s", "less than the run's `duration`"),
+        ("link.middle.queue.packets=0", "at least 1"),
+        ("link.middle.outage=[['3 s', '2 s']]", "none empty"),
+        ("link.middle.loss={kind='gilbert-elliott', mean=1, burst=4}", "mean/(1 - mean)"),
     ] {
         let run = bench.run(&["sim", "mixed.toml", "--set", set]);
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{set}: {}", run.stderr);
@@ -344,6 +353,59 @@ fn numbers_that_cannot_be_are_refused() {
         let run = bench.run(&["sim", file]);
         assert_eq!((run.code, run.stderr.lines().count()), (Some(2), 1), "{file}: {}", run.stderr);
     }
+}
+
+/// Far from anything sensible, but possible: each runs, and every number of its summary is one.
+#[test]
+fn extremes_run() {
+    let bench = Bench::new();
+    bench.write("mixed.toml", MIXED);
+    for sets in [
+        &["link.middle.rate=1 bit/s"][..],
+        &["link.middle.steps=[['1 s', '0 bit/s']]"],
+        &["link.middle.outage=[['0 s', '20 s']]"],
+        &["link.middle.delay=100000 s"],
+        &["link.middle.queue.packets=1"],
+        &["link.middle.queue={kind='drop-tail', bytes='1500 B'}"],
+        &["link.middle.loss.rate=1"],
+        &["link.middle.jitter={kind='rfc8868', std='500 s'}"],
+        &["flow.video.packet=100 B", "flow.files.packet=41 B", "flow.cross.packet=40 B"],
+        &["flow.video.rate={min='1 bit/s', max='1 bit/s'}"],
+        &["flow.video.source={kind='cbr', rate='1000 Gbit/s', fps=0.1}"],
+        &["flow.video.receiver={buffer='1 B', consume='1 bit/s'}"],
+        &["flow.files.size=1 B", "flow.files.idle=1 ns", "duration=1 s"],
+        &["flow.files.min_rto=1000 min", "flow.files.initial_window=65535"],
+        // More than 4 GiB in half a second.
+        &[
+            "link.middle.rate=99 Gbit/s",
+            "flow.cross.rate=95 Gbit/s",
+            "flow.cross.packet=65535 B",
+            "duration=0.7 s",
+        ],
+        &["duration=1 ns"],
+    ] {
+        let mut arguments = vec!["sim", "mixed.toml", "--json"];
+        sets.iter().for_each(|set| arguments.extend(["--set", set]));
+        let run = bench.run(&arguments);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{sets:?}");
+        assert_eq!(run.json()["flows"].as_array().unwrap().len(), 3, "{sets:?}");
+    }
+}
+
+/// Standard output is one document, or one capture.
+#[test]
+fn a_capture_may_go_to_standard_output() {
+    let bench = Bench::new();
+    bench.write("mixed.toml", MIXED);
+    let output =
+        bench.command(&["sim", "mixed.toml", "--set", "duration=1 s", "--pcap", "-"]).output().unwrap();
+    let mut reader = pcap_file::pcap::PcapReader::new(&output.stdout[..]).unwrap();
+    while let Some(packet) = reader.next_packet() {
+        packet.unwrap();
+    }
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("mixed, seed 1"));
+    let run = bench.run(&["sim", "mixed.toml", "--json", "--pcap", "-"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{}", run.stderr);
 }
 
 /// Devices that give without end or take nothing.

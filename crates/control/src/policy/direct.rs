@@ -10,6 +10,7 @@ use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 /// taken off its share until it has drained: a target that falls finds frames that were coded for the old one.
 #[derive(Debug, Clone)]
 pub struct Direct {
+    drains: bool,
     target: Target,
     demands: Vec<(StreamId, Demand)>,
 }
@@ -23,7 +24,12 @@ impl Direct {
     /// No target yet: every share is zero.
     pub const fn new() -> Self {
         let target = Target { rate: Bitrate::ZERO, channel_loss: Probability::ZERO };
-        Self { target, demands: Vec::new() }
+        Self { drains: true, target, demands: Vec::new() }
+    }
+
+    /// Leaves it to the controller's own rules to drain what waits, as its document describes them.
+    pub fn without_drain() -> Self {
+        Self { drains: false, ..Self::new() }
     }
 
     /// What the encoders asked for.
@@ -87,7 +93,7 @@ impl TargetPolicy for Direct {
             return Share::default();
         };
         let excess = own.backlog.saturating_sub(part.size_in(Self::STANDING));
-        let drain = excess.over(Self::DRAIN).unwrap_or(Bitrate::ZERO);
+        let drain = excess.over(Self::DRAIN).filter(|_| self.drains).unwrap_or(Bitrate::ZERO);
         Share { media: (part - repair - drain).max(own.min.min(part - repair)), repair }
     }
 }
@@ -135,5 +141,8 @@ mod tests {
         assert_eq!(media(&mut policy, 17_500), Bitrate::from_mbps(2));
         assert_eq!(media(&mut policy, 30_000), Bitrate::from_kbps(1600));
         assert_eq!(media(&mut policy, 1_000_000), Bitrate::ZERO);
+        let mut policy = Direct::without_drain();
+        policy.on_target(Timestamp::ZERO, target);
+        assert_eq!(media(&mut policy, 1_000_000), Bitrate::from_mbps(2));
     }
 }

@@ -8,7 +8,7 @@ pub use pd::{Pd, PdConfig};
 
 use crate::allowance::Target;
 use crate::packet::StreamId;
-use crate::registry::{OptionInfo, Options, find_named};
+use crate::registry::{OptionInfo, Options, Switch, find_named};
 use crate::spec::{ControlSpec, SpecError};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::fmt;
@@ -73,8 +73,16 @@ pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "direct",
         source: "the target as it is, split by weight",
-        options: &[],
-        build: |_| Ok(Box::new(Direct::new())),
+        options: &[OptionInfo {
+            name: "drain",
+            default: "on",
+            range: "on or off",
+            about: "what waits of an encoder is taken off its share; off: the controller's own rules alone",
+        }],
+        build: |options| {
+            let Switch(drains) = options.take("drain")?.unwrap_or(Switch(true));
+            Ok(Box::new(if drains { Direct::new() } else { Direct::without_drain() }))
+        },
     },
     PolicyInfo {
         name: "pd",
@@ -101,7 +109,8 @@ mod tests {
     fn by_name() {
         let error = |text: &str| build(&text.parse().unwrap()).unwrap_err().to_string();
         assert_eq!(error("pt"), "\"pt\": no such policy; did you mean pd?");
-        assert_eq!(error("direct(a=1)"), "\"a\": direct has no options");
+        assert!(error("direct(a=1)").contains("drain"));
+        assert!(build(&"direct(drain=off)".parse().unwrap()).is_ok());
         assert!(error("pd(interval=1 ms)").contains("out of range"));
         assert!(build(&"pd(buffer=2 s, floor=0)".parse().unwrap()).is_ok());
         assert!(build(&"direct".parse().unwrap()).is_ok());

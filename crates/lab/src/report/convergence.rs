@@ -118,6 +118,5 @@ fn most(index: usize, flow: &Flow) -> Option<f64> {
 
 fn received(record: &FlowRecord, second: usize) -> f64 {
     let wide = (SECOND.as_nanos() as u64 / record.width) as usize;
-    let bins = record.bins.get(second * wide..(second + 1) * wide).unwrap_or_default();
-    bins.iter().map(|bin| f64::from(bin.received) * 8.0).sum()
+    record.bins(second * wide..(second + 1) * wide).map(|bin| bin.received as f64 * 8.0).sum()
 }

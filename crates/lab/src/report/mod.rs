@@ -111,12 +111,9 @@ fn rate_cov(record: &FlowRecord, from: Timestamp, to: Timestamp) -> Option<RateC
     let bin = BIN.as_nanos() as u64 * WIDE;
     let wide = record.bins_per_wide();
     let (first, last) = (from.as_nanos().div_ceil(bin) as usize, (to.as_nanos() / bin) as usize);
-    let bins = record.bins.get(first * wide..last.max(first) * wide)?;
-    let cov = |octets: fn(&crate::record::Bin) -> u32| {
-        let sums = bins
-            .chunks_exact(wide)
-            .map(|wide| wide.iter().map(|bin| u64::from(octets(bin))).sum::<u64>() as f64);
-        coefficient_of_variation(&sums.collect::<Vec<_>>())
+    let cov = |octets: fn(crate::record::Bin) -> u64| {
+        let sum = |index| record.bins(index * wide..(index + 1) * wide).map(octets).sum::<u64>() as f64;
+        coefficient_of_variation(&(first..last.max(first)).map(sum).collect::<Vec<_>>())
     };
     let cov = RateCov { sent: cov(|bin| bin.sent), received: cov(|bin| bin.received) };
     (cov.sent.is_some() || cov.received.is_some()).then_some(cov)

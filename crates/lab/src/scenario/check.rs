@@ -312,18 +312,20 @@ fn source(place: &Place<'_>, source: &Source) -> Result<(), ScenarioError> {
             place.require("source.rate", rate > Bitrate::ZERO, "expected a rate above zero")?;
             fps(frames)
         }
-        Source::Frames { model, fps: frames, key_interval, key_ratio, ref file, .. } => {
+        Source::Frames { model, fps: frames, key_interval, key_ratio, spread, ref file, .. } => {
             use crate::scenario::FrameModel::{Periodic, Trace};
             let expected = "applies only to model = \"trace\"";
             place.require("source.file", model == Trace || file.is_none(), expected)?;
-            let given = key_interval.is_some() || key_ratio.is_some();
-            let expected = "`key_interval` and `key_ratio` apply only to model = \"periodic\"";
+            let given = key_interval.is_some() || key_ratio.is_some() || spread.is_some();
+            let expected = "`key_interval`, `key_ratio` and `spread` apply only to model = \"periodic\"";
             place.require("source", model == Periodic || !given, expected)?;
             if let Some(interval) = key_interval {
                 place.above_zero("source.key_interval", interval)?;
             }
             let ratio = key_ratio.unwrap_or(1.0);
             place.require("source.key_ratio", (1.0..=100.0).contains(&ratio), "expected 1 to 100")?;
+            let is_sane = (0.0..=0.5).contains(&spread.unwrap_or(0.0));
+            place.require("source.spread", is_sane, "expected 0 to 0.5")?;
             fps(frames)
         }
         Source::Ladder { .. } | Source::Shaper { .. } => Ok(()),

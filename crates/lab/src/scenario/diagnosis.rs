@@ -121,11 +121,10 @@ fn at_mut<'v, 'a>(value: &'v mut Value<'a>, span: &Range<usize>) -> Option<&'v m
 pub(super) fn reworded(message: &str, others: &[&str]) -> String {
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let Some((found, known)) = names.split_first() else { return plain(message) };
-    let known = || known.iter().chain(others).copied();
     if message.starts_with("unknown field") {
-        format!("unknown key `{found}`; {}", nearest(found, known()))
+        format!("unknown key `{found}`; {}", nearest(found, known.iter().chain(others).copied()))
     } else if message.starts_with("unknown variant") {
-        format!("unknown value `{found}`; {}", nearest(found, known()))
+        format!("unknown value `{found}`; {}", nearest(found, known.iter().copied()))
     } else if message.starts_with("missing field") {
         format!("the key `{found}` is missing")
     } else {
@@ -145,5 +144,6 @@ fn plain(message: &str) -> String {
     let Some((found, expected)) = message.rsplit_once(", expected ") else { return message };
     let found = found.split(" as i128").next().unwrap_or(found);
     let word = WORDS.iter().find(|(types, _)| types.contains(&expected)).map_or(expected, |(_, word)| word);
+    let word = if word.starts_with("struct ") { "a table, { key = value }" } else { word };
     format!("{found}, expected {word}")
 }

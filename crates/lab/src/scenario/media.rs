@@ -200,6 +200,8 @@ pub enum Source {
         key_interval: Option<TimeDelta>,
         /// `periodic`: size of a key frame over that of another.
         key_ratio: Option<f64>,
+        /// `periodic`: scale of the Laplace distribution of the intervals, as a part of them; absent: they are all alike.
+        spread: Option<f64>,
         /// `trace`: the ladder of frame sizes; absent: the one that comes with the library.
         file: Option<String>,
         /// What is in the file.

@@ -165,6 +165,10 @@ fn mistakes_are_named_with_their_place() {
             "test.toml:38:19: unknown value `fraems`; did you mean frames?",
         ),
         ("fps = 25", "fps = 25, key_ratio = 3", "apply only to model = \"periodic\""),
+        ("fps = 25", "fps = 25, spread = 0.15", "apply only to model = \"periodic\""),
+        ("fps = 25", "model = \"periodic\", spread = 0.6", "`source.spread`: expected 0 to 0.5"),
+        ("fps = 25", "model = \"pereodic\"", "unknown value `pereodic`; did you mean periodic?"),
+        ("rate = { min", "rate = 1 #", "invalid type: integer `1`, expected a table"),
         ("{ kind = \"frames\"", "{ kind = \"clip\", fps = 25 } #", "unknown key `fps`"),
         (
             "{ kind = \"frames\"",

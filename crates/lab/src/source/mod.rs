@@ -84,9 +84,9 @@ pub(crate) fn model(source: &Source, stream: RandomStream) -> Option<Box<dyn Fra
         Source::Frames { model: FrameModel::Trace, fps, ladder, .. } => ladder
             .as_ref()
             .map(|ladder| Box::new(Recorded::new(ladder.clone(), *fps)) as Box<dyn FrameSource>),
-        Source::Frames { model: FrameModel::Periodic, fps, key_interval, key_ratio, .. } => {
+        Source::Frames { model: FrameModel::Periodic, fps, key_interval, key_ratio, spread, .. } => {
             let ratio = key_ratio.unwrap_or(Periodic::KEY_RATIO);
-            Some(Box::new(Periodic::new(*fps, *key_interval, ratio)))
+            Some(Box::new(Periodic::new(*fps, *key_interval, ratio, spread.unwrap_or(0.0), stream)))
         }
     }
 }
@@ -94,6 +94,12 @@ pub(crate) fn model(source: &Source, stream: RandomStream) -> Option<Box<dyn Fra
 /// From one frame to the next at `fps` frames a second.
 fn interval(fps: f64) -> TimeDelta {
     TimeDelta::from_secs_f64(1.0 / fps)
+}
+
+/// About `steady` by a Laplace distribution whose scale is so much of it (RFC 8593 section 5.1). Two frames never carry the
+/// same 90 kHz timestamp.
+fn spread(steady: TimeDelta, stream: &mut RandomStream, scale: f64) -> TimeDelta {
+    steady.mul_f64((1.0 + stream.laplace(scale)).max(0.0)).max(TimeDelta::from_millis(1))
 }
 
 /// At least one octet: no frame is empty.

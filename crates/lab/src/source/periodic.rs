@@ -1,6 +1,7 @@
 //! Key frames at an interval or on request, all other frames of one size, the mean as asked.
 
-use super::{FrameSource, ModelFrame, interval, octets};
+use super::{FrameSource, ModelFrame, interval, octets, spread};
+use seaway_link::RandomStream;
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 
@@ -16,22 +17,42 @@ pub(crate) struct Periodic {
     key_wanted: bool,
     /// Octets given beyond what was asked.
     debt: f64,
+    /// Scale of the Laplace distribution of the intervals, as a part of them (RFC 8593's `SCALE_t`).
+    spread: f64,
+    stream: RandomStream,
 }
 
 impl Periodic {
     /// Of camera pictures at video-conference rates (RFC 8593 section 5.1: 13.5 kB against 4167 B).
     pub(crate) const KEY_RATIO: f64 = 3.24;
 
-    pub(crate) fn new(fps: f64, key_interval: Option<TimeDelta>, key_ratio: f64) -> Self {
+    pub(crate) fn new(
+        fps: f64,
+        key_interval: Option<TimeDelta>,
+        key_ratio: f64,
+        spread: f64,
+        stream: RandomStream,
+    ) -> Self {
         Self {
             fps,
             key_interval,
             key_ratio,
+            spread,
+            stream,
             rate: Bitrate::ZERO,
             last_key: None,
             key_wanted: false,
             debt: 0.0,
         }
+    }
+
+    /// Time to the next frame.
+    fn gap(&mut self) -> TimeDelta {
+        let steady = interval(self.fps);
+        if self.spread == 0.0 {
+            return steady;
+        }
+        spread(steady, &mut self.stream, self.spread)
     }
 
     fn is_key(&self, now: Timestamp) -> bool {
@@ -66,7 +87,7 @@ impl FrameSource for Periodic {
         };
         let size = octets(size);
         self.debt += size.as_bytes_f64() - share;
-        ModelFrame { size, target: octets(share), kind, interval: interval(self.fps) }
+        ModelFrame { size, target: octets(share), kind, interval: self.gap() }
     }
 }
 
@@ -74,13 +95,17 @@ impl FrameSource for Periodic {
 mod tests {
     use super::*;
 
+    fn periodic(key_interval: Option<TimeDelta>, spread: f64) -> Periodic {
+        Periodic::new(25.0, key_interval, 4.0, spread, RandomStream::new(1, "test"))
+    }
+
     fn sizes(source: &mut Periodic, frames: u64) -> Vec<ModelFrame> {
         (0..frames).map(|n| source.frame(Timestamp::from_nanos(n * 40_000_000))).collect()
     }
 
     #[test]
     fn the_mean_is_what_was_asked_and_key_frames_come_in_time() {
-        let mut source = Periodic::new(25.0, Some(TimeDelta::from_secs(2)), 4.0);
+        let mut source = periodic(Some(TimeDelta::from_secs(2)), 0.0);
         source.on_rate(Timestamp::ZERO, Bitrate::from_mbps(1));
         let frames = sizes(&mut source, 500);
         let keys: Vec<_> = (0..500).filter(|&n| frames[n].kind == FrameKind::Key).collect();
@@ -93,11 +118,23 @@ mod tests {
 
     #[test]
     fn a_key_frame_comes_when_it_is_wanted() {
-        let mut source = Periodic::new(25.0, None, 4.0);
+        let mut source = periodic(None, 0.0);
         source.on_rate(Timestamp::ZERO, Bitrate::from_mbps(1));
         assert_eq!(sizes(&mut source, 100).iter().filter(|frame| frame.kind == FrameKind::Key).count(), 1);
         source.on_key_frame_wanted();
         assert_eq!(source.frame(Timestamp::from_nanos(9_000_000_000)).kind, FrameKind::Key);
         assert_eq!(source.frame(Timestamp::from_nanos(9_040_000_000)).kind, FrameKind::Reference);
+    }
+
+    /// RFC 8593 section 5.1: a Laplace distribution of scale b has the mean deviation b.
+    #[test]
+    fn intervals_spread_about_their_mean() {
+        let mut source = periodic(None, 0.15);
+        source.on_rate(Timestamp::ZERO, Bitrate::from_mbps(1));
+        let gaps: Vec<f64> =
+            sizes(&mut source, 20_000).iter().map(|frame| frame.interval.as_secs_f64() * 25.0).collect();
+        let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / 20_000.0;
+        assert!((mean(&mut gaps.iter().copied()) - 1.0).abs() < 0.01);
+        assert!((mean(&mut gaps.iter().map(|gap| (gap - 1.0).abs())) - 0.15).abs() < 0.01);
     }
 }

@@ -1,6 +1,6 @@
 //! The statistical model of RFC 8593 section 5.1.
 
-use super::{FrameSource, ModelFrame, interval, octets};
+use super::{FrameSource, ModelFrame, interval, octets, spread};
 use seaway_link::RandomStream;
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -92,10 +92,8 @@ impl FrameSource for Statistical {
             self.tail -= 1;
             return frame(octets(self.small()), FrameKind::Reference, steady);
         }
-        let stretch = (1.0 + self.stream.laplace(SCALE)).max(0.0);
+        let gap = spread(steady, &mut self.stream, SCALE);
         let size = octets(self.mean() * (1.0 + self.stream.laplace(SCALE)));
-        // Two frames never carry the same 90 kHz timestamp.
-        let gap = steady.mul_f64(stretch).max(TimeDelta::from_millis(1));
         frame(size, FrameKind::Reference, gap)
     }
 }

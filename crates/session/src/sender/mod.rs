@@ -241,7 +241,10 @@ impl Sender {
         };
         let (format, interval) = (config.format, frame.interval);
         self.payloads.clear();
-        packetise::cut(format, &frame.data, self.payload_limit(), &mut self.payloads)?;
+        // One that the whole queue would not hold is refused before it is cut: it may have any size.
+        if frame.data.size() <= self.config.queue.size {
+            packetise::cut(format, &frame.data, self.payload_limit(), &mut self.payloads)?;
+        }
         self.statistics.frames.captured += 1;
         let timestamp = self.clock.timestamp(frame.captured);
         let arriving = Arriving { stream, kind: frame.kind, timestamp };
