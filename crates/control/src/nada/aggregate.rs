@@ -126,7 +126,7 @@ impl Aggregator {
             self.smooth(&totals);
         }
         let queueing = self.delays.get().unwrap_or(0.0);
-        let (interval, since) = (self.losses.interval(), self.losses.since_loss());
+        let (interval, since) = (self.losses.interval(self.config.expiry), self.losses.since_loss());
         let delay = perceived(queueing, self.config.warp_threshold, interval, since)
             + penalty(self.mark_ratio, MARK_PENALTY)
             + penalty(self.loss_ratio, LOSS_PENALTY);

@@ -1,6 +1,6 @@
 //! What can be set of NADA, and its constants (RFC 8698 Table 2).
 
-use crate::registry::{OptionInfo, Options, Setting, pace};
+use crate::registry::{OptionInfo, Options, Setting, Switch, pace};
 use crate::spec::SpecError;
 use seaway_units::{Ecn, TimeDelta};
 use std::str::FromStr;
@@ -14,6 +14,9 @@ pub struct NadaConfig {
     pub side: Side,
     /// When the loss and mark ratios are smoothed.
     pub ratio_clock: RatioClock,
+    /// Losses expire. RFC 8698 takes its mean loss interval from RFC 5348 section 5.4, which counts the open interval where
+    /// that makes the mean longer: seven times such a mean is always ahead of what must pass, and warping never ends.
+    pub expiry: bool,
     /// `PRIO`: weight of the flow, above zero.
     pub priority: f64,
     /// `XREF`: reference congestion level, ms, above zero.
@@ -140,6 +143,12 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         range: "report or packet",
         about: "when loss and mark ratios are smoothed (draft: always report)",
     },
+    OptionInfo {
+        name: "expiry",
+        default: "on",
+        range: "on or off",
+        about: "off: the open loss interval counts in the mean (RFC 5348), and delay is warped ever after (draft: always)",
+    },
     pace("100 ms"),
 ];
 
@@ -153,6 +162,7 @@ impl NadaConfig {
                 Variant::Draft => Side::Sender,
             },
             ratio_clock: RatioClock::Report,
+            expiry: true,
             priority: 1.0,
             reference_delay: 10.0,
             warp_threshold: 50.0,
@@ -169,7 +179,7 @@ impl NadaConfig {
     pub(crate) fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
         let defaults = Self::new(options.take("variant")?.unwrap_or(Variant::Rfc8698), setting);
         if defaults.variant == Variant::Draft {
-            options.refuse(&["side", "ploss_clock"], "does not apply to variant=draft")?;
+            options.refuse(&["side", "ploss_clock", "expiry"], "does not apply to variant=draft")?;
         }
         let millis = |key, least, most| {
             let within = move |span: &TimeDelta| (least..=most).contains(&span.as_millis());
@@ -178,6 +188,7 @@ impl NadaConfig {
         Ok(Self {
             side: options.take("side")?.unwrap_or(defaults.side),
             ratio_clock: options.take("ploss_clock")?.unwrap_or(defaults.ratio_clock),
+            expiry: options.take("expiry")?.map_or(defaults.expiry, |Switch(expiry)| expiry),
             priority: options
                 .take_if("prio", |weight| (0.01..=100.0).contains(weight))?
                 .unwrap_or(defaults.priority),

@@ -35,10 +35,10 @@ impl LossHistory {
         self.since_loss += 1.0;
     }
 
-    /// The mean interval (`loss_int`), `None` before the first loss. The closed ones alone: with the open one the
-    /// mean would be a sixth of it at least, and seven times that always ahead of what it must pass to expire.
-    pub(super) fn interval(&self) -> Option<f64> {
-        self.closed.mean(None)
+    /// The mean interval (`loss_int`), `None` before the first loss. Where losses expire, of the closed ones alone: with
+    /// the open one the mean is a sixth of it at least, and seven times that always ahead of what it must pass.
+    pub(super) fn interval(&self, expiry: bool) -> Option<f64> {
+        self.closed.mean(if expiry { None } else { Some(self.open) })
     }
 
     /// Packets since the last loss.
@@ -56,19 +56,32 @@ mod tests {
         let at = |ms| Timestamp::ZERO + TimeDelta::from_millis(ms);
         let rtt = Some(TimeDelta::from_millis(100));
         let mut losses = LossHistory::new();
-        assert_eq!(losses.interval(), None);
+        assert_eq!(losses.interval(true), None);
         for _ in 0..50 {
             losses.on_received();
         }
         losses.on_missing(at(0), 2, rtt);
         losses.on_received();
         losses.on_missing(at(99), 1, rtt);
-        assert_eq!(losses.interval(), Some(50.0));
+        assert_eq!(losses.interval(true), Some(50.0));
         for _ in 0..26 {
             losses.on_received();
         }
         assert_eq!(losses.since_loss(), 26.0);
         losses.on_missing(at(100), 1, rtt);
-        assert_eq!(losses.interval(), Some(40.0), "50 and 2 + 1 + 1 + 26");
+        assert_eq!(losses.interval(true), Some(40.0), "50 and 2 + 1 + 1 + 26");
+    }
+
+    /// RFC 5348 section 5.4: the open interval counts where that makes the mean longer.
+    #[test]
+    fn without_expiry_the_mean_keeps_up_with_what_has_passed() {
+        let mut losses = LossHistory::new();
+        losses.on_missing(Timestamp::ZERO, 1, None);
+        for _ in 0..10_000 {
+            losses.on_received();
+            let interval = losses.interval(false).unwrap();
+            assert!(losses.since_loss() < 7.0 * interval, "{interval}");
+        }
+        assert!(losses.since_loss() > 7.0 * losses.interval(true).unwrap());
     }
 }

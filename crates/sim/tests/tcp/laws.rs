@@ -51,7 +51,7 @@ fn goodput(config: SenderConfig, loss: f64) -> f64 {
 /// lies 4 to 16 % below NewReno from 0.01 on.
 #[test]
 fn goodput_under_random_loss_follows_the_law() {
-    for (p, tolerance) in [(0.001, 0.1), (0.01, 0.1), (0.03, 0.1), (0.1, 0.25)] {
+    for (p, tolerance) in [(0.001, 0.1), (0.003, 0.1), (0.01, 0.1), (0.03, 0.1), (0.1, 0.25)] {
         let expected = padhye(p, 1.0, 0.1008, 0.2) * 8.0;
         let [reno, newreno, sack] = [LossRecovery::Reno, LossRecovery::NewReno, LossRecovery::Sack]
             .map(|recovery| goodput(fast_timers(recovery, Congestion::Reno), p));
@@ -180,15 +180,6 @@ fn prague_alone_keeps_the_queue_near_a_millisecond() {
     let waiting = statistics.waiting_mean * 1040.0 * 8.0 / 40e6;
     assert!((0.0001..0.0015).contains(&waiting), "{waiting}");
     assert_eq!((statistics.drops.total(), path.sender(0).statistics().resent), (0, 0));
-}
-
-#[test]
-fn prague_and_cubic_share_a_dual_queue() {
-    let cubic = SenderConfig { ecn: true, congestion: Congestion::Cubic, ..config(LossRecovery::Sack) };
-    let connections = vec![Connection::endless(prague()), Connection::endless(cubic)];
-    let rates = Path::new(&dual_queue(), connections).goodputs(10.0, 70.0);
-    assert!((0.5..2.0).contains(&(rates[0] / rates[1])), "{rates:?}");
-    assert!(rates.iter().sum::<f64>() * 1.04 > 0.95 * 40e6, "{rates:?}");
 }
 
 /// Base round trips of 5 and 20 ms: without the bound the ratio would be about four.

@@ -1,5 +1,6 @@
 //! TCP over real links: recovery of given losses, laws of throughput, sharing.
 
+mod aqm;
 mod laws;
 mod on_off;
 mod path;

@@ -13,8 +13,16 @@ use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 /// Either end.
 #[derive(Debug)]
 pub(crate) enum End {
-    Sender { source: Box<TcpSource>, sent: Vec<(Timestamp, u64)> },
-    Receiver { receiver: Box<Receiver>, script: Script },
+    Sender {
+        source: Box<TcpSource>,
+        sent: Vec<(Timestamp, u64)>,
+    },
+    /// `waits`: when each packet of data came and how long it had waited in queues.
+    Receiver {
+        receiver: Box<Receiver>,
+        script: Script,
+        waits: Vec<(Timestamp, TimeDelta)>,
+    },
 }
 
 /// What happens to data just before it arrives.
@@ -78,7 +86,8 @@ impl Node<Segment> for End {
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Segment>) {
         match self {
             Self::Sender { source, .. } => source.handle_packet(now, port, packet),
-            Self::Receiver { receiver, script } => {
+            Self::Receiver { receiver, script, waits } => {
+                waits.push((now, packet.waited));
                 for packet in script.pass(packet) {
                     receiver.handle_packet(now, port, packet);
                 }
@@ -217,7 +226,8 @@ impl Path {
             delayed_ack: connection.delayed_ack.then_some(TimeDelta::from_millis(200)),
         }));
         let sender = self.world.add_agent(End::Sender { source, sent: Vec::new() });
-        let receiver = self.world.add_agent(End::Receiver { receiver, script: connection.script });
+        let receiver =
+            self.world.add_agent(End::Receiver { receiver, script: connection.script, waits: Vec::new() });
         self.world.connect((sender, Port(0), from), (receiver, Port(0), to)).expect("a way there");
         self.world.connect((receiver, Port(0), to), (sender, Port(0), from)).expect("a way back");
         self.ends.push((sender, receiver));
@@ -250,6 +260,18 @@ impl Path {
             End::Receiver { receiver, .. } => receiver,
             End::Sender { .. } => unreachable!("a receiver was put here"),
         }
+    }
+
+    /// How long the packets of this connection that arrived from then on had waited, in ms, rising.
+    pub(crate) fn waits(&self, index: usize, from: f64) -> Vec<f64> {
+        let End::Receiver { waits, .. } = self.world.agent(self.ends[index].1) else {
+            unreachable!("a receiver was put here")
+        };
+        let from = Timestamp::ZERO + TimeDelta::from_secs_f64(from);
+        let mut late: Vec<f64> =
+            waits.iter().filter(|(at, _)| *at >= from).map(|(_, wait)| wait.as_millis_f64()).collect();
+        late.sort_by(f64::total_cmp);
+        late
     }
 
     /// Payload delivered in order.

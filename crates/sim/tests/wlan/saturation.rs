@@ -52,3 +52,18 @@ fn saturation_at_every_rate() {
         }
     }
 }
+
+/// wlan 9.3: smaller packets, of which 64 do not fill an A-MPDU, and packets sent alone.
+#[test]
+fn saturation_with_other_packets() {
+    for (mcs, width) in [(4, 20), (9, 80)] {
+        for payload in [200, 500, 1000] {
+            for aggregate in [65_535, 0] {
+                let config = WlanConfig { aggregate, ..ac(mcs, width, &[5.0]) };
+                let (goodput, expected) = saturated(config, payload, true);
+                let what = format!("{mcs} {width} {payload} {aggregate}");
+                assert!((goodput / expected - 1.0).abs() < 0.01, "{what}: {goodput} {expected}");
+            }
+        }
+    }
+}
