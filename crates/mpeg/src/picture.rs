@@ -28,6 +28,12 @@ impl Code {
         (self.0 >> Self::LEVEL) as i16
     }
 
+    /// How large its level is, 63 at most.
+    #[inline]
+    pub(crate) fn magnitude(self) -> u8 {
+        self.level().unsigned_abs().min(63) as u8
+    }
+
     /// Place of the coefficient in the scan, 0 to 63.
     #[inline]
     pub fn position(self) -> u8 {

@@ -13,6 +13,7 @@ mod report;
 mod requantize;
 mod select;
 mod shaper;
+mod trellis;
 mod truncation;
 mod work;
 

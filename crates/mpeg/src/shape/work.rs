@@ -3,13 +3,13 @@
 use super::budget::Opening;
 use super::config::Cluster;
 use super::curve::{Curves, for_each_block};
-use super::recode::{Path, Recoded, Recoder};
+use super::recode::{Recoded, Recoder};
 use super::report::{LeftAlone, PictureReport};
 use super::requantize::coarser;
 use super::select::Threshold;
 use crate::bits::BitWriter;
 use crate::header::{PictureContext, PictureKind};
-use crate::picture::{Picture, bits_of_first};
+use crate::picture::{Macroblock, Picture, bits_of_first};
 use crate::unit::AccessUnit;
 use crate::write::rewrite::{Codes, Content, rewrite_slice};
 use crate::write::splice::{Cuts, splice_slice, spliced_bits};
@@ -237,13 +237,13 @@ impl Work {
             return;
         };
         let (picture, recoded) = (&self.picture, &mut self.recoded);
-        let (recoder, mut path) = (Recoder::new(context), Path::default());
+        let mut recoder = Recoder::new(context);
         recoded.clear(picture.blocks.len());
         for (macroblock, importance) in picture.macroblocks.iter().zip(&self.importance).step_by(sampling) {
             let lambda = lambda * dither(macroblock.address + u32::from(context.header.temporal_reference));
             let row = macroblock.address / context.columns as u32;
             let quantiser = coarser(context, macroblock.quantiser, self.factor, row);
-            recoded.push(&recoder, &mut path, picture, macroblock, quantiser, lambda / importance);
+            recoded.push(&mut recoder, picture, macroblock, quantiser, importance / lambda);
         }
         self.report.lambda = f64::from(lambda);
         self.report.quantiser_factor = self.factor;
@@ -256,7 +256,7 @@ impl Work {
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return;
         };
-        let (recoder, mut path) = (Recoder::new(context), Path::default());
+        let mut recoder = Recoder::new(context);
         let sampling = (self.picture.macroblocks.len() / SAMPLE).clamp(1, SAMPLING);
         let mut best = (f64::INFINITY, 1.0);
         for factor in FACTORS {
@@ -269,7 +269,7 @@ impl Work {
                 let row = macroblock.address / context.columns as u32;
                 let quantiser = coarser(context, macroblock.quantiser, factor, row);
                 let (bits, distortion) = (trial.saved_bits, trial.distortion);
-                trial.push(&recoder, &mut path, &self.picture, macroblock, quantiser, lambda / importance);
+                trial.push(&mut recoder, &self.picture, macroblock, quantiser, importance / lambda);
                 cost += f64::from(importance) * (trial.distortion - distortion)
                     - f64::from(lambda) * (trial.saved_bits - bits);
             }
@@ -349,6 +349,11 @@ impl Content for Truncated<'_> {
             .iter()
             .zip(&self.keep[blocks])
             .all(|(block, &keep)| keep == block.count)
+    }
+
+    fn coded_blocks(&self, _: usize, macroblock: &Macroblock) -> u16 {
+        let keep = self.keep[macroblock.block_range()].iter();
+        keep.rev().fold(0, |coded, &keep| coded << 1 | u16::from(keep > 0))
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) trait Content {
     fn quantiser(&self, macroblock: usize) -> u8;
     /// True where a macroblock keeps all its codes and its scale.
     fn is_unchanged(&self, macroblock: usize) -> bool;
+    /// Blocks of a macroblock that keep codes, by bit, its first lowest.
+    fn coded_blocks(&self, index: usize, macroblock: &Macroblock) -> u16;
 }
 
 /// Writes a sound slice with new content. The slice is aligned.
@@ -110,7 +112,7 @@ impl<C: Content> Rewriter<'_, C> {
     fn write_header(&mut self, slice: &Slice) {
         let needs = slice.macroblocks.clone().find(|&index| {
             let macroblock = &self.picture.macroblocks[index];
-            macroblock.is_intra() || self.pattern(macroblock) != 0
+            macroblock.is_intra() || self.pattern(index, macroblock) != 0
         });
         self.quantiser = needs.map_or(slice.quantiser, |index| self.content.quantiser(index));
         self.copy(0, slice.quantiser_at as usize);
@@ -127,7 +129,7 @@ impl<C: Content> Rewriter<'_, C> {
             return self.copy_macroblock(macroblock);
         }
         let intra = macroblock.is_intra();
-        let pattern = self.pattern(macroblock);
+        let pattern = self.pattern(index, macroblock);
         let mut flags = macroblock.flags & !(mb::PATTERN | mb::QUANT);
         if pattern != 0 {
             flags |= mb::PATTERN;
@@ -169,17 +171,18 @@ impl<C: Content> Rewriter<'_, C> {
     }
 
     /// `coded_block_pattern` of what is left; 0 in intra macroblocks, which have none.
-    fn pattern(&self, macroblock: &Macroblock) -> u16 {
+    fn pattern(&self, index: usize, macroblock: &Macroblock) -> u16 {
         if macroblock.is_intra() {
             return 0;
         }
-        let blocks = self.context.chroma.blocks() as u8;
-        let coded = macroblock.block_range().filter(|&block| match self.content.codes(block) {
-            Codes::First(count) => count > 0,
-            Codes::Edited { kept, .. } => kept != 0,
-            Codes::New(codes) => !codes.is_empty(),
-        });
-        coded.fold(0, |pattern, block| pattern | 1 << (blocks - 1 - self.picture.blocks[block].index))
+        let last = self.context.chroma.blocks() as u8 - 1;
+        let mut left = self.content.coded_blocks(index, macroblock);
+        let mut pattern = 0;
+        for block in self.picture.blocks_of(macroblock) {
+            pattern |= (left & 1) << (last - block.index);
+            left >>= 1;
+        }
+        pattern
     }
 
     /// Brings `predictor` behind a macroblock of the input; returns what it was before.
