@@ -64,6 +64,14 @@ impl<'a> BitReader<'a> {
         self.available -= count;
     }
 
+    /// Puts `count` ones, 0 or 1, before the next bit, which must be one itself where there are any.
+    #[inline]
+    pub(crate) fn repeat_first(&mut self, count: u32) {
+        debug_assert!(self.available <= 63 && (count == 0 || self.peek(1) == 1));
+        self.buffer = self.buffer >> count | u64::from(count) << 63;
+        self.available += count;
+    }
+
     /// Reads `count` bits, 1 to 32, refilling first.
     #[inline]
     pub fn bits(&mut self, count: u32) -> u32 {

@@ -5,27 +5,33 @@ use crate::header::PictureContext;
 use crate::tables::macroblock as mb;
 use std::ops::{Deref, Range};
 
-/// One run-level code of a block. One word, so that the reader fills it by one addition: from bit 8 up 8 bits of
-/// position, 16 of end, 16 of level, 8 of length, 7 of index; the others have no meaning.
+/// One run-level code of a block. One word, so that the reader fills it by one addition: from bit 0 up 7 bits of
+/// position, a spare one without meaning, 11 of end, one for the first code of a block, and 12 of level.
 #[derive(Debug, Clone, Copy)]
-pub struct Code(pub(crate) u64);
+pub struct Code(pub(crate) u32);
 
 impl Code {
-    pub(crate) const POSITION: u32 = 8;
-    pub(crate) const END: u32 = 16;
-    pub(crate) const LEVEL: u32 = 32;
-    pub(crate) const BITS: u32 = 48;
-    pub(crate) const INDEX: u32 = 56;
+    pub(crate) const POSITION: u32 = 0;
+    pub(crate) const SPARE: u32 = 7;
+    pub(crate) const END: u32 = 8;
+    pub(crate) const FIRST: u32 = 19;
+    pub(crate) const LEVEL: u32 = 20;
 
     /// A code that stands in no stream: without length and end.
     pub(crate) fn new(level: i16, position: u8) -> Self {
-        Self(u64::from(level as u16) << Self::LEVEL | u64::from(position) << Self::POSITION)
+        Self((level as u32) << Self::LEVEL | u32::from(position))
     }
 
     /// Quantised level, never 0.
     #[inline]
     pub fn level(self) -> i16 {
-        (self.0 >> Self::LEVEL) as i16
+        (self.0 as i32 >> Self::LEVEL) as i16
+    }
+
+    /// Its level's 12 bits, to look something up.
+    #[inline]
+    pub(crate) fn level_index(self) -> usize {
+        (self.0 >> Self::LEVEL) as usize
     }
 
     /// How large its level is, 63 at most.
@@ -37,25 +43,23 @@ impl Code {
     /// Place of the coefficient in the scan, 0 to 63.
     #[inline]
     pub fn position(self) -> u8 {
-        (self.0 >> Self::POSITION) as u8
-    }
-
-    /// Length in bits, sign included.
-    #[inline]
-    pub fn bits(self) -> u8 {
-        (self.0 >> Self::BITS) as u8
-    }
-
-    /// Its place among the codes of its block, from 0.
-    #[inline]
-    pub fn index(self) -> usize {
-        (self.0 >> Self::INDEX) as usize & 0x7f
+        self.0 as u8 & 0x3f
     }
 
     /// Bits of the block's codes up to the end of this one.
     #[inline]
     pub fn end(self) -> u16 {
-        (self.0 >> Self::END) as u16
+        (self.0 >> Self::END) as u16 & 0x7ff
+    }
+
+    /// All bits set, or none where it is the first of its block.
+    #[inline]
+    pub(crate) fn follows(self) -> u32 {
+        (self.0 >> Self::FIRST & 1).wrapping_sub(1)
+    }
+
+    pub(crate) fn mark_first(&mut self) {
+        self.0 |= 1 << Self::FIRST;
     }
 }
 

@@ -312,67 +312,72 @@ fn read_codes(
     intra: bool,
     mpeg2: bool,
 ) -> Result<usize, Damage> {
-    let mut lookup = if intra { table } else { &vlc::TABLE_ZERO_FIRST };
-    let mut place = Place::new(intra);
+    reader.refill();
+    // At the start of a non-intra block `1s` stands for `11s`: with one bit more it is read as that.
+    let lead = if intra { 0 } else { reader.peek(1) };
+    reader.repeat_first(lead);
+    let mut place = Place::new(intra, lead);
     let mut count = 0;
     loop {
         // A refill waits for the length of the code before it, and the next code for the refill: so there is one for
         // several codes.
-        reader.refill();
         for _ in 0..STEPS_A_REFILL {
-            let step = lookup.peek_step(reader);
-            room[count % Codes::ROOM] = place.code(step.fields());
+            let step = table.peek_step(reader);
+            room[count % Codes::ROOM] = place.code(step.first());
+            room[(count + 1) % Codes::ROOM] = place.code(step.last());
+            reader.skip(step.bits());
             if step.is_plain() {
-                reader.skip(step.skip());
-                place.pass(step.fields())?;
+                place.pass(step.last())?;
+                count += step.codes();
             } else if step.ends() {
-                reader.skip(step.skip());
-                if step.has_code() {
-                    place.pass(step.fields())?;
-                    count += 1;
+                reader.skip(table.end_of_block_bits());
+                if step.has_codes() {
+                    place.pass(step.last())?;
+                    count += step.codes();
                 }
+                room[0].mark_first();
                 return Ok(count);
             } else {
                 reader.refill();
-                let (level, run, bits) = read_other(lookup.peek(reader), reader, mpeg2)?;
+                let (level, run, bits) = read_other(table.peek(reader), reader, mpeg2)?;
                 let fields = Step::word(level, run, bits);
                 room[count % Codes::ROOM] = place.code(fields);
                 reader.skip(bits);
                 place.pass(fields)?;
-                reader.refill();
+                count += 1;
+                break;
             }
-            count += 1;
-            lookup = table;
         }
+        reader.refill();
     }
 }
 
 /// So many steps are available behind a refill.
 const STEPS_A_REFILL: u32 = 56 / Step::WIDTH;
 
-/// Where in a block the next code begins: its index, and the position and the end that it counts from, as fields of a
-/// [`Code`].
+/// Where in a block the next code begins: its position and the end that it counts from, as fields of a [`Code`].
 #[derive(Debug, Clone, Copy)]
-struct Place(u64);
+struct Place(u32);
 
 impl Place {
-    const FIELDS: u64 = 0xff << Code::POSITION | 0xffff << Code::END | 0x7f << Code::INDEX;
+    const FIELDS: u32 = 0x7f << Code::POSITION | 0x7ff << Code::END;
 
-    fn new(intra: bool) -> Self {
-        Self(u64::from(intra) << Code::POSITION)
+    /// At the start of a block whose first code is read with `lead` bits too many.
+    fn new(intra: bool, lead: u32) -> Self {
+        Self((u32::from(intra) << Code::POSITION).wrapping_sub(lead << Code::END))
     }
 
     /// The code here with these fields, counted from its own start.
     #[inline]
-    fn code(self, fields: u64) -> Code {
+    fn code(self, fields: u32) -> Code {
         Code(self.0.wrapping_add(fields))
     }
 
     /// Goes behind the code.
     #[inline]
-    fn pass(&mut self, fields: u64) -> Result<(), Damage> {
-        self.0 = (self.0.wrapping_add(fields) & Self::FIELDS) + (1 << Code::POSITION | 1 << Code::INDEX);
-        if self.0 >> Code::POSITION & 0xff > 64 { Err(Damage::Coefficients) } else { Ok(()) }
+    fn pass(&mut self, fields: u32) -> Result<(), Damage> {
+        self.0 = (self.0.wrapping_add(fields) & Self::FIELDS) + (1 << Code::POSITION);
+        if self.0 >> Code::POSITION & 0x7f > 64 { Err(Damage::Coefficients) } else { Ok(()) }
     }
 }
 

@@ -128,85 +128,99 @@ const LONG: u32 = 11;
 const LEADING: u32 = 6;
 const ESCAPE_LEVEL: usize = 41;
 
-/// What the next bits hold, as far as they tell: a code, the end of block, or both. A word to be added to the place
-/// reached in the block: fields as in [`Code`]; below them the bits to skip and what it is.
+/// What the next bits hold, as far as they tell: up to two codes and the end of block. Two words to be added to the place
+/// reached in the block, with fields as in [`Code`]: the lower one up to the first code, the upper one up to the last.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step(u64);
 
 impl Step {
     /// Bits that are looked at.
-    pub(crate) const WIDTH: u32 = 11;
-    /// Not a code alone.
-    const SPECIAL: u64 = 1 << 63;
-    const CODE: u64 = 1 << 6;
-    const ENDS: u64 = 1 << 7;
-    /// An escape, a longer code, or none at all.
-    const OTHER: Self = Self(Self::SPECIAL);
+    pub(crate) const WIDTH: u32 = 12;
+    /// There are two codes. With [`Step::SPECIAL`] and no code at all: an escape, a longer code, or none that is valid.
+    const TWO: u64 = 1 << Code::SPARE;
+    /// The block ends, or it is another code.
+    const SPECIAL: u64 = Self::TWO << 32;
+    const OTHER: Self = Self(Self::SPECIAL | Self::TWO);
 
-    /// The code at the start of `bits` by one table, and its end by the other.
-    const fn new(bits: u32, first: &Coefficients, behind: &Coefficients) -> Self {
-        let code = first.at(bits << (LEADING + LONG - Self::WIDTH));
-        if code.bits() > Self::WIDTH {
+    /// What stands at the start of `bits`.
+    const fn new(bits: u32, table: &Coefficients) -> Self {
+        let (first, rest) = Self::split(bits, 0, table);
+        if matches!(first.kind(), CodeKind::EndOfBlock) {
+            return Self(Self::SPECIAL);
+        }
+        if !matches!(first.kind(), CodeKind::Coefficient) || rest > Self::WIDTH {
             return Self::OTHER;
         }
-        let end =
-            behind.at((bits << code.bits() & ((1 << Self::WIDTH) - 1)) << (LEADING + LONG - Self::WIDTH));
-        let ends = matches!(end.kind(), CodeKind::EndOfBlock) && code.bits() + end.bits() <= Self::WIDTH;
-        match code.kind() {
-            CodeKind::EndOfBlock => Self(Self::SPECIAL | Self::ENDS | code.bits() as u64),
-            CodeKind::Coefficient if ends => {
-                let skip = (code.bits() + end.bits()) as u64;
-                Self(
-                    Self::SPECIAL
-                        | Self::CODE
-                        | Self::ENDS
-                        | skip
-                        | Self::word(code.level(), code.run(), code.bits()),
-                )
-            }
-            CodeKind::Coefficient => {
-                let skip = code.bits() as u64;
-                Self(Self::CODE | skip | Self::word(code.level(), code.run(), code.bits()))
-            }
-            CodeKind::Escape | CodeKind::Invalid => Self::OTHER,
+        let word = Self::word(first.level(), first.run(), first.bits()) as u64;
+        let (second, rest) = Self::split(bits, rest, table);
+        if rest > Self::WIDTH {
+            return Self(word << 32 | word);
         }
+        match second.kind() {
+            CodeKind::EndOfBlock => Self(Self::SPECIAL | word << 32 | word),
+            CodeKind::Escape | CodeKind::Invalid => Self(word << 32 | word),
+            CodeKind::Coefficient => {
+                let run = first.run() + 1 + second.run();
+                let both = Self::word(second.level(), run, first.bits() + second.bits()) as u64;
+                let (third, rest) = Self::split(bits, rest, table);
+                let ends = rest <= Self::WIDTH && matches!(third.kind(), CodeKind::EndOfBlock);
+                Self(if ends { Self::SPECIAL } else { 0 } | Self::TWO | both << 32 | word)
+            }
+        }
+    }
+
+    /// The code behind `skipped` bits, and where it ends.
+    const fn split(bits: u32, skipped: u32, table: &Coefficients) -> (RunLevel, u32) {
+        let left = bits << skipped & ((1 << Self::WIDTH) - 1);
+        let code = table.at(left << (LEADING + LONG - Self::WIDTH));
+        (code, skipped + code.bits())
     }
 
     /// Fields of a code, to be added to the place where it begins.
-    pub(crate) const fn word(level: i16, run: u32, bits: u32) -> u64 {
-        let bits = bits as u64;
-        (level as u16 as u64) << Code::LEVEL
-            | (run as u64) << Code::POSITION
-            | bits << Code::BITS
-            | bits << Code::END
+    pub(crate) const fn word(level: i16, run: u32, bits: u32) -> u32 {
+        (level as u32) << Code::LEVEL | run << Code::POSITION | bits << Code::END
     }
 
-    /// Fields of its code.
+    /// Fields up to the first code.
     #[inline]
-    pub(crate) const fn fields(self) -> u64 {
-        self.0
+    pub(crate) const fn first(self) -> u32 {
+        self.0 as u32
     }
 
-    /// True where it is a code and no end.
+    /// Fields up to the last code.
+    #[inline]
+    pub(crate) const fn last(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// True where it is one code or two and no end.
     #[inline]
     pub(crate) const fn is_plain(self) -> bool {
-        (self.0 as i64) >= 0
+        self.0 & Self::SPECIAL == 0
     }
 
+    /// How many codes there are, where there is one.
     #[inline]
-    pub(crate) const fn has_code(self) -> bool {
-        self.0 & Self::CODE != 0
+    pub(crate) const fn codes(self) -> usize {
+        1 + (self.0 >> Code::SPARE & 1) as usize
     }
 
+    /// Bits of its codes.
+    #[inline]
+    pub(crate) const fn bits(self) -> u32 {
+        self.last() >> Code::END & 0x3f
+    }
+
+    /// True where there are codes, in what is not plain.
+    #[inline]
+    pub(crate) const fn has_codes(self) -> bool {
+        self.bits() != 0
+    }
+
+    /// True where what is not plain ends the block.
     #[inline]
     pub(crate) const fn ends(self) -> bool {
-        self.0 & Self::ENDS != 0
-    }
-
-    /// Bits of all that it is.
-    #[inline]
-    pub(crate) const fn skip(self) -> u32 {
-        self.0 as u32 & 0x3f
+        self.0 != Self::OTHER.0
     }
 }
 
@@ -221,13 +235,11 @@ pub(crate) struct Coefficients {
 }
 
 /// Table B.14.
-pub(crate) static TABLE_ZERO: Coefficients = ZERO.with_steps(&ZERO);
-const ZERO: Coefficients = Coefficients::new(&table::ZERO, table::END_OF_BLOCK_ZERO);
-/// Table B.14 for the first code of a non-intra block: `1s` is (0, 1), and no block ends here.
-pub(crate) static TABLE_ZERO_FIRST: Coefficients = ZERO.for_first_code().with_steps(&ZERO);
+pub(crate) static TABLE_ZERO: Coefficients =
+    Coefficients::new(&table::ZERO, table::END_OF_BLOCK_ZERO).with_steps();
 /// Table B.15.
-pub(crate) static TABLE_ONE: Coefficients = ONE.with_steps(&ONE);
-const ONE: Coefficients = Coefficients::new(&table::ONE, table::END_OF_BLOCK_ONE);
+pub(crate) static TABLE_ONE: Coefficients =
+    Coefficients::new(&table::ONE, table::END_OF_BLOCK_ONE).with_steps();
 
 impl Coefficients {
     const fn new(own: &[table::Entry], end_of_block: &str) -> Self {
@@ -242,11 +254,6 @@ impl Coefficients {
         built = built.with_marker(end_of_block, CodeKind::EndOfBlock);
         built = built.with_marker(table::ESCAPE, CodeKind::Escape);
         built.with_entries(own).with_entries(&table::COMMON)
-    }
-
-    const fn for_first_code(self) -> Self {
-        self.with_code(0b10, RunLevel::new(CodeKind::Coefficient, 0, 1, 2))
-            .with_code(0b11, RunLevel::new(CodeKind::Coefficient, 0, -1, 2))
     }
 
     const fn with_entries(mut self, entries: &[table::Entry]) -> Self {
@@ -286,17 +293,17 @@ impl Coefficients {
         self
     }
 
-    /// Fills the lookup of steps; what is behind the first code is as in `behind`.
-    const fn with_steps(mut self, behind: &Self) -> Self {
+    /// Fills the lookup of steps.
+    const fn with_steps(mut self) -> Self {
         let mut bits = 0;
         while bits < 1 << Step::WIDTH {
-            self.steps[bits] = Step::new(bits as u32, &self, behind);
+            self.steps[bits] = Step::new(bits as u32, &self);
             bits += 1;
         }
         self
     }
 
-    /// What stands at the reader's place, of at least 11 available bits; it is not skipped.
+    /// What stands at the reader's place, of at least 12 available bits; it is not skipped.
     #[inline]
     pub(crate) fn peek_step(&self, reader: &BitReader<'_>) -> Step {
         self.steps[reader.peek(Step::WIDTH) as usize]

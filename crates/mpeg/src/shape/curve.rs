@@ -291,6 +291,24 @@ impl Curves {
     }
 }
 
+/// A code's place in its block.
+struct Place {
+    /// Counted from 1.
+    index: usize,
+    end: u32,
+}
+
+impl Place {
+    /// Goes on to a code; returns its bits.
+    #[inline]
+    fn pass(&mut self, code: Code) -> u32 {
+        let follows = code.follows();
+        self.index = (self.index & follows as usize) + 1;
+        let before = std::mem::replace(&mut self.end, u32::from(code.end()));
+        self.end - (before & follows)
+    }
+}
+
 impl Steps {
     #[inline]
     fn clear(&mut self) {
@@ -305,26 +323,29 @@ impl Steps {
     #[inline]
     fn add(&mut self, codes: &[Code], first: u32, chroma: bool, macroblock: &Macroblock, worth: &Worth<'_>) {
         // The DC of an intra block counts as its first code; it always stays.
-        let first_step = usize::from(macroblock.is_intra());
+        let first_step = usize::from(macroblock.is_intra()).wrapping_sub(1);
+        let mut place = Place { index: 0, end: 0 };
         match worth {
             Worth::Energy(energy) | Worth::Share(energy) => {
                 let energy = energy.of_block(macroblock.is_intra(), chroma, macroblock.quantiser);
-                for code in codes {
-                    self.add_code(first_step, *code, energy.of(code.position(), code.level()));
+                for &code in codes {
+                    let bits = place.pass(code);
+                    self.add_code(first_step.wrapping_add(place.index), bits, energy.of(code.position(), code.level()));
                 }
             }
             Worth::Given(given) => {
-                for (code, &worth) in codes.iter().zip(&given[first as usize..]) {
-                    self.add_code(first_step, *code, worth);
+                for (&code, &worth) in codes.iter().zip(&given[first as usize..]) {
+                    let bits = place.pass(code);
+                    self.add_code(first_step.wrapping_add(place.index), bits, worth);
                 }
             }
         }
     }
 
     #[inline]
-    fn add_code(&mut self, first_step: usize, code: Code, worth: f32) {
-        let step = code.index() + first_step;
-        self.bits[step] += u32::from(code.bits());
+    fn add_code(&mut self, step: usize, bits: u32, worth: f32) {
+        let step = step & 0x7f;
+        self.bits[step] += bits;
         self.worth[step] += worth;
         self.end = self.end.max(step + 1);
     }

@@ -236,11 +236,14 @@ pub(super) fn choose(weights: &mut Weights, codes: &[Code], places: &Weights, te
     let mut total = 0.0;
     // Codes of which nothing is certain; gathered without a branch, for none could be foreseen.
     let mut open = 0u64;
+    let mut before = 0;
     for ((i, &code), to) in codes.iter().enumerate().zip(weights.iter_mut()) {
+        let bits = std::mem::replace(&mut before, code.end());
+        let bits = before - bits;
         let weight = places[usize::from(code.position() & 63)] * terms.factor;
         *to = weight;
         total += weight * terms.level(code).energy;
-        open |= u64::from(weight < stays_above * f32::from(code.bits())) << i;
+        open |= u64::from(weight < stays_above * f32::from(bits)) << i;
     }
     let bits = bits_of_first(codes, codes.len());
     let block_bits = terms.block_bits();
