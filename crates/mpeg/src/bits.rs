@@ -4,7 +4,10 @@
 #[derive(Debug, Clone)]
 pub struct BitReader<'a> {
     data: &'a [u8],
-    next: usize,
+    /// What was not yet loaded.
+    rest: &'a [u8],
+    /// Bytes past the end that were loaded.
+    beyond: usize,
     buffer: u64,
     available: u32,
 }
@@ -12,14 +15,15 @@ pub struct BitReader<'a> {
 impl<'a> BitReader<'a> {
     /// A reader at the first bit of `data`.
     pub fn new(data: &'a [u8]) -> Self {
-        let mut reader = Self { data, next: 0, buffer: 0, available: 0 };
-        reader.refill();
-        reader
+        Self::at(data, 0)
     }
 
     /// A reader at bit `position` of `data`.
     pub fn at(data: &'a [u8], position: usize) -> Self {
-        let mut reader = Self { data, next: position / 8, buffer: 0, available: 0 };
+        let byte = position / 8;
+        let rest = data.get(byte..).unwrap_or_default();
+        let beyond = byte.saturating_sub(data.len());
+        let mut reader = Self { data, rest, beyond, buffer: 0, available: 0 };
         reader.refill();
         reader.skip((position % 8) as u32);
         reader
@@ -30,9 +34,9 @@ impl<'a> BitReader<'a> {
     // values, which lets a whole word be loaded without a loop.
     #[inline]
     pub fn refill(&mut self) {
-        if let Some(chunk) = self.data.get(self.next..).and_then(<[u8]>::first_chunk::<8>) {
-            self.buffer |= u64::from_be_bytes(*chunk) >> self.available;
-            self.next += ((63 - self.available) >> 3) as usize;
+        if let Some(chunk) = self.rest.first_chunk::<8>() {
+            self.buffer |= u64::from_be_bytes(*chunk) >> (self.available & 63);
+            self.rest = &self.rest[((63 - self.available) >> 3 & 7) as usize..];
             self.available |= 56;
         } else {
             self.refill_at_end();
@@ -42,9 +46,17 @@ impl<'a> BitReader<'a> {
     #[cold]
     fn refill_at_end(&mut self) {
         while self.available < 56 {
-            let byte = self.data.get(self.next).copied().unwrap_or(0);
+            let byte = match self.rest.split_first() {
+                Some((&byte, rest)) => {
+                    self.rest = rest;
+                    byte
+                }
+                None => {
+                    self.beyond += 1;
+                    0
+                }
+            };
             self.buffer |= u64::from(byte) << (56 - self.available);
-            self.next += 1;
             self.available += 8;
         }
     }
@@ -90,7 +102,7 @@ impl<'a> BitReader<'a> {
     /// Bits read so far.
     #[inline]
     pub fn position(&self) -> usize {
-        self.next * 8 - self.available as usize
+        (self.data.len() - self.rest.len() + self.beyond) * 8 - self.available as usize
     }
 
     /// True once bits past the end have been read.

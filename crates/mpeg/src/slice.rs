@@ -323,27 +323,26 @@ fn read_codes(
         // several codes.
         for _ in 0..STEPS_A_REFILL {
             let step = table.peek_step(reader);
+            let last = place.code(step.last());
             room[count % Codes::ROOM] = place.code(step.first());
-            room[(count + 1) % Codes::ROOM] = place.code(step.last());
+            room[(count + 1) % Codes::ROOM] = last;
             reader.skip(step.bits());
             if step.is_plain() {
-                place.pass(step.last())?;
+                place.pass(last)?;
                 count += step.codes();
             } else if step.ends() {
                 reader.skip(table.end_of_block_bits());
-                if step.has_codes() {
-                    place.pass(step.last())?;
-                    count += step.codes();
-                }
+                place.pass(last)?;
+                count += step.codes();
                 room[0].mark_first();
                 return Ok(count);
             } else {
                 reader.refill();
                 let (level, run, bits) = read_other(table.peek(reader), reader, mpeg2)?;
-                let fields = Step::word(level, run, bits);
-                room[count % Codes::ROOM] = place.code(fields);
+                let code = place.code(Step::word(level, run, bits));
+                room[count % Codes::ROOM] = code;
                 reader.skip(bits);
-                place.pass(fields)?;
+                place.pass(code)?;
                 count += 1;
                 break;
             }
@@ -375,9 +374,9 @@ impl Place {
 
     /// Goes behind the code.
     #[inline]
-    fn pass(&mut self, fields: u32) -> Result<(), Damage> {
-        self.0 = (self.0.wrapping_add(fields) & Self::FIELDS) + (1 << Code::POSITION);
-        if self.0 >> Code::POSITION & 0x7f > 64 { Err(Damage::Coefficients) } else { Ok(()) }
+    fn pass(&mut self, code: Code) -> Result<(), Damage> {
+        self.0 = (code.0 & Self::FIELDS) + (1 << Code::POSITION);
+        if code.0 & 0x40 << Code::POSITION != 0 { Err(Damage::Coefficients) } else { Ok(()) }
     }
 }
 

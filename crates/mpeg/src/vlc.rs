@@ -136,20 +136,23 @@ pub(crate) struct Step(u64);
 impl Step {
     /// Bits that are looked at.
     pub(crate) const WIDTH: u32 = 12;
-    /// There are two codes. With [`Step::SPECIAL`] and no code at all: an escape, a longer code, or none that is valid.
-    const TWO: u64 = 1 << Code::SPARE;
     /// The block ends, or it is another code.
-    const SPECIAL: u64 = Self::TWO << 32;
-    const OTHER: Self = Self(Self::SPECIAL | Self::TWO);
+    const SPECIAL: u64 = 1 << Code::SPARE;
+    /// There are two codes.
+    const TWO: u64 = Self::SPECIAL << 32;
+    /// An escape, a longer code, or none that is valid. What is put down for it is not kept.
+    const OTHER: u64 = Self::SPECIAL | 1 << Code::FIRST;
+    /// There is no code but the end of the block: from the place behind the last code back to its position.
+    const NO_CODE: u64 = Self::SPECIAL | (1 << Code::FIRST | 0x7f << Code::POSITION) << 32;
 
     /// What stands at the start of `bits`.
     const fn new(bits: u32, table: &Coefficients) -> Self {
         let (first, rest) = Self::split(bits, 0, table);
         if matches!(first.kind(), CodeKind::EndOfBlock) {
-            return Self(Self::SPECIAL);
+            return Self(Self::NO_CODE);
         }
         if !matches!(first.kind(), CodeKind::Coefficient) || rest > Self::WIDTH {
-            return Self::OTHER;
+            return Self(Self::OTHER);
         }
         let word = Self::word(first.level(), first.run(), first.bits()) as u64;
         let (second, rest) = Self::split(bits, rest, table);
@@ -199,10 +202,11 @@ impl Step {
         self.0 & Self::SPECIAL == 0
     }
 
-    /// How many codes there are, where there is one.
+    /// How many codes there are.
     #[inline]
     pub(crate) const fn codes(self) -> usize {
-        1 + (self.0 >> Code::SPARE & 1) as usize
+        let last = self.last();
+        1 + (last >> Code::SPARE & 1) as usize - (last >> Code::FIRST & 1) as usize
     }
 
     /// Bits of its codes.
@@ -211,16 +215,10 @@ impl Step {
         self.last() >> Code::END & 0x3f
     }
 
-    /// True where there are codes, in what is not plain.
-    #[inline]
-    pub(crate) const fn has_codes(self) -> bool {
-        self.bits() != 0
-    }
-
     /// True where what is not plain ends the block.
     #[inline]
     pub(crate) const fn ends(self) -> bool {
-        self.0 != Self::OTHER.0
+        self.first() & 1 << Code::FIRST == 0
     }
 }
 
@@ -247,7 +245,7 @@ impl Coefficients {
         let mut built = Self {
             short: [none; 1 << SHORT],
             long: [none; 1 << LONG],
-            steps: [Step::OTHER; 1 << Step::WIDTH],
+            steps: [Step(Step::OTHER); 1 << Step::WIDTH],
             encode: [[(0, 0); ESCAPE_LEVEL]; 32],
             end_of_block: parse_code(end_of_block),
         };
