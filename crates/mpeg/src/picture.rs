@@ -28,16 +28,27 @@ impl Code {
         (self.0 as i32 >> Self::LEVEL) as i16
     }
 
-    /// Its level's 12 bits, to look something up.
+    /// How many levels there are.
+    pub(crate) const LEVELS: usize = 1 << 12;
+
+    /// Its level, to look something up.
     #[inline]
     pub(crate) fn level_index(self) -> usize {
         (self.0 >> Self::LEVEL) as usize
     }
 
+    /// The level of a [`Code::level_index`].
+    pub(crate) fn level_of(index: usize) -> i32 {
+        (index as i32) << Self::LEVEL >> Self::LEVEL
+    }
+
+    /// How many values [`Code::magnitude`] has.
+    pub(crate) const MAGNITUDES: usize = 64;
+
     /// How large its level is, 63 at most.
     #[inline]
     pub(crate) fn magnitude(self) -> u8 {
-        self.level().unsigned_abs().min(63) as u8
+        self.level().unsigned_abs().min(Self::MAGNITUDES as u16 - 1) as u8
     }
 
     /// Place of the coefficient in the scan, 0 to 63.

@@ -1,23 +1,12 @@
 //! Levels chosen anew, macroblock by macroblock, for a lambda and a quantiser scale.
 
-use super::trellis::{self, BIT, Choice, LEVELS, Lengths, Level, Terms, Weights, weight_for_all};
+use super::trellis::{
+    self, Changed, Choice, Lengths, Level, Levels, SQUARES, Sight, Squares, Tally, Terms, Weights,
+    weight_for_all,
+};
 use crate::header::PictureContext;
-use crate::picture::{Code, Macroblock, Picture};
+use crate::picture::{Block, Code, Macroblock, Picture};
 use crate::write::rewrite::{Codes, Content};
-
-/// What becomes of a block.
-#[derive(Debug, Clone, Copy)]
-enum Recipe {
-    /// Codes that stay and those of them that are lowered by one, by bit.
-    Edited { kept: u64, lowered: u64 },
-    /// So many codes, from this one of [`Recoded::codes`] on.
-    New { first: u32, count: u8 },
-}
-
-impl Recipe {
-    const ALL: Self = Self::Edited { kept: u64::MAX, lowered: 0 };
-    const NOTHING: Self = Self::Edited { kept: 0, lowered: 0 };
-}
 
 /// What becomes of a macroblock.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +14,8 @@ struct Outcome {
     quantiser: u8,
     /// All is as it was.
     unchanged: bool,
+    /// Its blocks' codes are written anew.
+    anew: bool,
     /// Blocks that still have codes, by bit, the macroblock's first lowest.
     coded: u16,
 }
@@ -32,8 +23,10 @@ struct Outcome {
 /// New content of a picture.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recoded {
+    /// New codes of blocks whose scale changes, and where those of each block begin.
     codes: Vec<Code>,
-    recipes: Vec<Recipe>,
+    firsts: Vec<u32>,
+    choices: Vec<Choice>,
     outcomes: Vec<Outcome>,
     /// Bits that blocks take less than before.
     pub(crate) saved_bits: f64,
@@ -45,12 +38,13 @@ pub(crate) struct Recoded {
 
 impl Content for Recoded {
     #[inline]
-    fn codes(&self, block: usize) -> Codes<'_> {
-        match self.recipes[block] {
-            Recipe::Edited { kept, lowered } => Codes::Edited { kept, lowered },
-            Recipe::New { first, count } => {
-                Codes::New(&self.codes[first as usize..first as usize + usize::from(count)])
-            }
+    fn codes(&self, macroblock: usize, block: usize) -> Codes<'_> {
+        let Choice { kept, lowered } = self.choices[block];
+        if self.outcomes[macroblock].anew {
+            let first = self.firsts[block] as usize;
+            Codes::New(&self.codes[first..first + kept.count_ones() as usize])
+        } else {
+            Codes::Edited { kept, lowered }
         }
     }
 
@@ -74,8 +68,9 @@ impl Recoded {
     /// Begins anew, for so many blocks.
     pub(crate) fn clear(&mut self, blocks: usize) {
         self.codes.clear();
-        // Each block's is written before it is read.
-        self.recipes.resize(blocks, Recipe::ALL);
+        // Each block's are written before they are read.
+        self.choices.resize(blocks, Choice::ALL);
+        self.firsts.resize(blocks, 0);
         self.outcomes.clear();
         self.saved_bits = 0.0;
         self.distortion = 0.0;
@@ -92,67 +87,40 @@ impl Recoded {
         quantiser: u8,
         importance: f32,
     ) {
-        let same_scale = quantiser == macroblock.quantiser;
         let blocks = macroblock.block_range();
-        let all = ((1u32 << blocks.len()) - 1) as u16;
-        let unchanged = Outcome { quantiser, unchanged: true, coded: all };
-        if same_scale && recoder.every_code_pays(macroblock, importance) {
-            self.recipes[blocks].fill(Recipe::ALL);
-            return self.outcomes.push(unchanged);
+        let coded = ((1u32 << blocks.len()) - 1) as u16;
+        let anew = quantiser != macroblock.quantiser;
+        let mut outcome = Outcome { quantiser, unchanged: !anew, anew, coded };
+        if !anew && recoder.every_code_pays(macroblock, importance) {
+            self.choices[blocks].fill(Choice::ALL);
+            return self.outcomes.push(outcome);
         }
-        let mut outcome = Outcome { unchanged: same_scale, ..unchanged };
-        let (places, terms, weights) = recoder.terms(macroblock, quantiser, importance);
-        let (mut saved, mut error) = (0, 0.0);
-        for (i, index) in blocks.enumerate() {
-            let block = &picture.blocks[index];
-            let codes = picture.codes_of(block);
-            let places = places[usize::from(block.is_chroma())];
-            let choice = if same_scale {
-                trellis::choose(weights, codes, places, &terms)
-            } else {
-                trellis::choose_anew(weights, codes, places, &terms)
-            };
-            outcome.unchanged &= choice == Choice::All;
-            self.recipes[index] = match choice {
-                Choice::All => Recipe::ALL,
-                Choice::Nothing { bits, error: energy } => {
-                    saved += bits as i32;
-                    error += energy;
-                    self.lost[0] += codes.len() as u64;
-                    self.lost[1] += 1;
-                    outcome.coded &= !(1 << i);
-                    Recipe::NOTHING
-                }
-                Choice::Some { kept, lowered, saved: bits, error: energy } => {
-                    saved += bits;
-                    error += energy;
-                    self.lost[0] += codes.len() as u64 - u64::from(kept.count_ones());
-                    if same_scale {
-                        Recipe::Edited { kept, lowered }
-                    } else {
-                        recode(&mut self.codes, codes, &terms, kept, lowered)
-                    }
-                }
-            };
+        let mut tally = Tally::default();
+        let (codes_of, index_of) = (|block: &Block| picture.codes_of(block), blocks.start);
+        let blocks = picture.blocks[blocks.clone()].iter().zip(&mut self.choices[blocks]).enumerate();
+        if anew {
+            let (places, terms, changed, sight) = recoder.terms_anew(macroblock, quantiser, importance);
+            for (i, (block, choice)) in blocks {
+                let (codes, places) = (codes_of(block), places[usize::from(block.is_chroma())]);
+                *choice = trellis::choose_anew(sight, codes, places, &terms, changed, &mut tally);
+                self.firsts[index_of + i] = self.codes.len() as u32;
+                changed.recode(&mut self.codes, codes, *choice);
+                outcome.coded &= !(u16::from(choice.kept == 0) << i);
+            }
+        } else {
+            let (places, terms, squares, sight) = recoder.terms(macroblock, importance);
+            for (i, (block, choice)) in blocks {
+                let (codes, places) = (codes_of(block), places[usize::from(block.is_chroma())]);
+                *choice = trellis::choose(sight, codes, places, &terms, squares, &mut tally);
+                outcome.unchanged &= *choice == Choice::ALL;
+                outcome.coded &= !(u16::from(choice.kept == 0) << i);
+            }
         }
-        self.saved_bits += f64::from(saved);
-        self.distortion += f64::from(error / (importance * BIT));
+        self.saved_bits += f64::from(tally.saved_bits);
+        self.distortion += f64::from(tally.error / importance);
+        self.lost = [self.lost[0] + tally.lost[0], self.lost[1] + tally.lost[1]];
         self.outcomes.push(outcome);
     }
-}
-
-/// Puts down the codes of a block with a new scale.
-fn recode(out: &mut Vec<Code>, codes: &[Code], terms: &Terms<'_>, kept: u64, lowered: u64) -> Recipe {
-    let first = out.len() as u32;
-    let mut left = kept;
-    while left != 0 {
-        let i = left.trailing_zeros() as usize;
-        left &= left - 1;
-        let Some(&code) = codes.get(i) else { break };
-        let level = terms.nearest(code) - (lowered >> i & 1) as i32;
-        out.push(Code::new(if code.level() < 0 { -level } else { level } as i16, code.position()));
-    }
-    Recipe::New { first, count: kept.count_ones() as u8 }
 }
 
 /// Tables for the blocks of one picture.
@@ -164,12 +132,12 @@ pub(crate) struct Recoder {
     intra_vlc_format: bool,
     /// The smallest weight in intra and in non-intra blocks.
     smallest: [f32; 2],
-    /// Levels where the scale stays, in intra and in non-intra blocks, by steps of the scale.
-    same: [[Level; LEVELS]; 2],
+    /// Levels where the scale stays, in intra and in other blocks.
+    squares: &'static [Squares; 2],
     /// Those where it changes, by class and code, with the new code they were made for.
-    changed: Vec<(u8, [Level; LEVELS])>,
+    changed: Vec<(u8, Levels)>,
     /// Memory for the codes of a block.
-    weights: Weights,
+    sight: Sight,
 }
 
 impl Recoder {
@@ -193,9 +161,9 @@ impl Recoder {
             places,
             scales: context.quantiser_scales().map(f32::from),
             intra_vlc_format: context.coding.intra_vlc_format,
-            same: [0.0, 1.0].map(|offset| levels(offset, 1.0, 1.0)),
+            squares: &SQUARES,
             changed: Vec::new(),
-            weights: [0.0; 64],
+            sight: Sight::default(),
         }
     }
 
@@ -203,58 +171,45 @@ impl Recoder {
     fn every_code_pays(&self, macroblock: &Macroblock, importance: f32) -> bool {
         let intra = macroblock.is_intra();
         let scale = self.scales[usize::from(macroblock.quantiser)];
-        scale * scale * self.smallest[usize::from(!intra)] * importance * BIT >= weight_for_all(intra)
+        scale * scale * self.smallest[usize::from(!intra)] * importance >= weight_for_all(intra)
     }
 
-    /// What choices in a macroblock depend on: weights of luminance and chrominance, and the rest.
+    /// What choices in a macroblock depend on whose scale stays: weights of luminance and chrominance, and the rest.
     #[inline]
     fn terms(
         &mut self,
         macroblock: &Macroblock,
-        quantiser: u8,
         importance: f32,
-    ) -> ([&Weights; 2], Terms<'_>, &mut Weights) {
+    ) -> ([&Weights; 2], Terms, &Squares, &mut Sight) {
         let intra = macroblock.is_intra();
         let class = usize::from(!intra);
-        let [from, to] = [macroblock.quantiser, quantiser].map(|code| self.scales[usize::from(code & 31)]);
-        let same_scale = quantiser == macroblock.quantiser;
-        if !same_scale {
-            self.make_levels(class, macroblock.quantiser, quantiser);
-        }
-        let (levels, factor, scales) = if same_scale {
-            (&self.same[class], from * from, [1.0; 2])
-        } else {
-            (&self.changed[place(class, macroblock.quantiser)].1, 1.0, [from, to])
-        };
-        let terms = Terms {
-            factor: factor * importance * BIT,
-            levels,
-            lengths: Lengths::of(intra && self.intra_vlc_format),
-            intra,
-            scales,
-        };
-        ([&self.places[class], &self.places[class + 2]], terms, &mut self.weights)
+        let scale = self.scales[usize::from(macroblock.quantiser & 31)];
+        let lengths = Lengths::of(intra && self.intra_vlc_format);
+        let terms = Terms { factor: scale * scale * importance, lengths, intra };
+        ([&self.places[class], &self.places[class + 2]], terms, &self.squares[class], &mut self.sight)
     }
 
-    /// Makes the levels of a class and scale, unless they were made last for the same new scale.
-    #[inline]
-    fn make_levels(&mut self, class: usize, from: u8, to: u8) {
+    /// The same where the scale changes.
+    fn terms_anew(
+        &mut self,
+        macroblock: &Macroblock,
+        quantiser: u8,
+        importance: f32,
+    ) -> ([&Weights; 2], Terms, Changed<'_>, &mut Sight) {
+        let intra = macroblock.is_intra();
+        let class = usize::from(!intra);
+        let [from, to] = [macroblock.quantiser & 31, quantiser & 31].map(usize::from);
+        let scales = [self.scales[from], self.scales[to]];
         if self.changed.is_empty() {
-            self.changed.resize(64, (0, [Level::default(); LEVELS]));
+            self.changed.resize(2 * self.scales.len(), (0, Levels::default()));
         }
-        let entry = &mut self.changed[place(class, from)];
-        if entry.0 != to {
-            let [from, to_scale] = [from, to].map(|code| self.scales[usize::from(code & 31)]);
-            *entry = (to, levels(class as f32, from, to_scale));
+        let (made_for, levels) = &mut self.changed[class << 5 | from];
+        if *made_for != quantiser {
+            *made_for = quantiser;
+            *levels = std::array::from_fn(|magnitude| Level::new(magnitude as i32, class as f32, scales));
         }
+        let terms = Terms { factor: importance, lengths: Lengths::of(intra && self.intra_vlc_format), intra };
+        let changed = Changed { levels, scales, intra };
+        ([&self.places[class], &self.places[class + 2]], terms, changed, &mut self.sight)
     }
-}
-
-/// Where levels of a class and a scale stand.
-fn place(class: usize, quantiser: u8) -> usize {
-    class << 5 | usize::from(quantiser & 31)
-}
-
-fn levels(offset: f32, from: f32, to: f32) -> [Level; LEVELS] {
-    std::array::from_fn(|magnitude| Level::new(magnitude as i32, offset, from, to))
 }

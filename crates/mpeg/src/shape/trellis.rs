@@ -1,14 +1,11 @@
 //! Choosing the levels of one block: which codes stay, which are lowered, which go, for the least distortion plus
 //! lambda times rate. A shortest path through the block's codes (as in trellis quantisation), exact for the run-level
-//! tables.
+//! tables. Gains and costs are counted in bits: squared error over lambda.
 
 use crate::picture::{Code, bits_of_first};
 use crate::vlc::{Coefficients, TABLE_ONE, TABLE_ZERO};
 use std::ops::Range;
 use std::sync::LazyLock;
-
-/// A bit, in the steps that gains and costs are counted by: squared error over lambda is counted by them, too.
-pub(super) const BIT: f32 = 256.0;
 
 /// Bits that a coded block costs beside its codes and its end: its share of the pattern and the type.
 const BLOCK_OVERHEAD: u32 = 1;
@@ -19,19 +16,21 @@ const LOWERING_SAVES: f32 = 0.5;
 const LONGEST: f32 = 24.0;
 /// The shortest code.
 const SHORTEST: u32 = 2;
+/// What is lost where a level is lowered by one: a step of two half levels.
+const STEP: f32 = 4.0;
 
-/// What is lost with a code of level 1, or where a higher one is lowered, over what that saves at most, by weight: intra
-/// and not. Twice the level, squared, and above level 1 the square of one step of two.
-const LOSSES: [f32; 2] = [4.0, 4.0 / LOWERING_SAVES];
+/// The least that is lost with a code or a step of it, over the share of its bits that saves, by weight: in intra and in
+/// other blocks, where a level of 1 stands for one and a half.
+const LEAST_LOSS: [f32; 2] = [4.0, STEP / LOWERING_SAVES];
 
-/// The least weight, by steps of a bit, for which the longest code stays whatever its level.
+/// The weight from which on the longest code stays whatever its level.
 pub(super) fn weight_for_all(intra: bool) -> f32 {
-    LONGEST * BIT / LOSSES[usize::from(!intra)]
+    LONGEST / LEAST_LOSS[usize::from(!intra)]
 }
 
-/// Costs of codes by run and magnitude, escapes included.
+/// Bits of codes by run and magnitude, escapes included, and of the code lower by one.
 pub(super) struct Lengths {
-    costs: [[u32; Lengths::MAGNITUDES]; Lengths::RUNS],
+    pairs: [[f32; 2]; Lengths::RUNS * Code::MAGNITUDES],
     /// What is left of a block without codes.
     end: u32,
 }
@@ -39,31 +38,46 @@ pub(super) struct Lengths {
 static ZERO: LazyLock<Lengths> = LazyLock::new(|| Lengths::new(&TABLE_ZERO));
 static ONE: LazyLock<Lengths> = LazyLock::new(|| Lengths::new(&TABLE_ONE));
 
+/// A position in a block, to be subtracted from that of a code for its run.
+#[derive(Clone, Copy)]
+struct Next(u32);
+
+impl Next {
+    /// Behind a code at a position.
+    #[inline(always)]
+    fn behind(position: u8) -> Self {
+        Self((u32::from(position) + 1) * Code::MAGNITUDES as u32)
+    }
+
+    /// At the start of a block: where its first code may have a form of its own, far before it.
+    fn start(intra: bool) -> Self {
+        if intra { Self::behind(0) } else { Self(0u32.wrapping_sub((Lengths::FIRST * Code::MAGNITUDES) as u32)) }
+    }
+}
+
 impl Lengths {
-    /// Magnitudes that are told apart: larger ones are escapes.
-    const MAGNITUDES: usize = 64;
-    const HIGHEST: u8 = Self::MAGNITUDES as u8 - 1;
     /// Runs, and from [`Lengths::FIRST`] on those of the code at the start of a non-intra block, where `1s` is (0, 1).
     const RUNS: usize = 128;
     const FIRST: usize = 64;
     /// MPEG-1's escapes are 20 or 28 bits; 24 serves both.
     const ESCAPE: u32 = 24;
-    /// There is no code for a level of 0: more bits than any has.
-    const NONE: u32 = 255;
+    /// There is no code for a level of 0.
+    const NONE: f32 = 1e9;
 
     fn new(table: &Coefficients) -> Self {
         let bits = |run: usize, magnitude: usize| match (run, magnitude) {
             (_, 0) => Self::NONE,
-            (Self::FIRST, 1) => SHORTEST,
+            (Self::FIRST, 1) => SHORTEST as f32,
             _ => match table.length((run % Self::FIRST) as u32, magnitude as u32) {
-                0 => Self::ESCAPE,
-                bits => bits,
+                0 => Self::ESCAPE as f32,
+                bits => bits as f32,
             },
         };
-        let costs = std::array::from_fn(|run| {
-            std::array::from_fn(|magnitude| Cost::of_bits(bits(run, magnitude)).0 as u32)
+        let pairs = std::array::from_fn(|index| {
+            let (run, magnitude) = (index / Code::MAGNITUDES, index % Code::MAGNITUDES);
+            [bits(run, magnitude), bits(run, magnitude.saturating_sub(1))]
         });
-        Self { costs, end: table.end_of_block_bits() }
+        Self { pairs, end: table.end_of_block_bits() }
     }
 
     /// Those of table B.15, or of B.14.
@@ -71,12 +85,11 @@ impl Lengths {
         if one { &ONE } else { &ZERO }
     }
 
-    /// The costs of a code at a position behind another, and of one that is lower by one.
+    /// Bits of a code, and of one lower by one, at a position where `next` is the first that is free.
     #[inline(always)]
-    fn pair(&self, position: u32, before: u32, magnitude: u8) -> (Cost, Cost) {
-        let row = &self.costs[position.wrapping_sub(before).wrapping_sub(1) as usize % Self::RUNS];
-        let cost = |magnitude: u8| Cost(i64::from(row[usize::from(magnitude) % Self::MAGNITUDES]));
-        (cost(magnitude), cost(magnitude.wrapping_sub(1)))
+    fn pair(&self, position: u8, magnitude: u8, next: Next) -> [f32; 2] {
+        let place = u32::from(position) * Code::MAGNITUDES as u32 + u32::from(magnitude);
+        self.pairs[place.wrapping_sub(next.0) as usize % (Self::RUNS * Code::MAGNITUDES)]
     }
 }
 
@@ -88,18 +101,14 @@ pub(super) struct Level {
     /// What is gained with the nearest level of the new scale, and how much less with the one below.
     gain: f32,
     loss: f32,
-    /// The nearest, 63 at most.
-    nearest: u8,
+    nearest: i32,
 }
-
-/// Levels below this are looked up.
-pub(super) const LEVELS: usize = 32;
 
 impl Level {
     /// `offset` is 1 in non-intra blocks, where levels stand for the middle of their interval, and 0 in intra blocks.
-    pub(super) fn new(magnitude: i32, offset: f32, from: f32, to: f32) -> Self {
+    pub(super) fn new(magnitude: i32, offset: f32, [from, to]: [f32; 2]) -> Self {
         let value = (2.0 * magnitude as f32 + offset) * from;
-        let nearest = Self::nearest(magnitude, offset, from, to);
+        let nearest = (((value / to - offset) * 0.5 + 0.5) as i32).max(1);
         let error = value - (2.0 * nearest as f32 + offset) * to;
         let below = error + 2.0 * to;
         Self {
@@ -107,33 +116,54 @@ impl Level {
             gain: value * value - error * error,
             // There is none below 1, however near it were.
             loss: (below * below - error * error).max(0.0),
-            nearest: nearest.min(i32::from(Lengths::HIGHEST)) as u8,
+            nearest,
         }
     }
-
-    fn nearest(magnitude: i32, offset: f32, from: f32, to: f32) -> i32 {
-        let value = (2.0 * magnitude as f32 + offset) * from;
-        (((value / to - offset) * 0.5 + 0.5) as i32).max(1)
-    }
 }
+
+/// Levels below this are looked up.
+const LEVELS: usize = 32;
+/// By magnitude.
+pub(super) type Levels = [Level; LEVELS];
+
+/// Squares of levels where the scale stays, in half steps, by [`Code::level_index`].
+pub(super) type Squares = [f32; Code::LEVELS];
+
+/// Those of intra blocks, and of others.
+pub(super) static SQUARES: LazyLock<[Squares; 2]> = LazyLock::new(|| {
+    [0, 1].map(|offset| {
+        std::array::from_fn(|index| {
+            let doubled = 2 * Code::level_of(index).abs() + offset;
+            (doubled * doubled) as f32
+        })
+    })
+});
 
 /// What the choice in the blocks of one macroblock depends on.
-pub(super) struct Terms<'a> {
-    /// What squares are multiplied by beside the weight of their place, for steps of a bit.
+pub(super) struct Terms {
+    /// What squares are multiplied by beside the weight of their place, for bits.
     pub(super) factor: f32,
-    /// By magnitude.
-    pub(super) levels: &'a [Level; LEVELS],
     pub(super) lengths: &'static Lengths,
     pub(super) intra: bool,
-    /// Quantiser scales, old and new; equal where the scale stays.
-    pub(super) scales: [f32; 2],
 }
 
-impl Terms<'_> {
-    fn offset(&self) -> f32 {
-        f32::from(u8::from(!self.intra))
+impl Terms {
+    /// Bits that a block costs beside its codes, where it may go as a whole.
+    #[inline]
+    fn block_bits(&self) -> u32 {
+        if self.intra { 0 } else { self.lengths.end + BLOCK_OVERHEAD }
     }
+}
 
+/// What becomes of levels where the scale changes from one to another.
+#[derive(Clone, Copy)]
+pub(super) struct Changed<'a> {
+    pub(super) levels: &'a Levels,
+    pub(super) scales: [f32; 2],
+    pub(super) intra: bool,
+}
+
+impl Changed<'_> {
     #[inline(always)]
     fn level(&self, code: Code) -> Level {
         let magnitude = code.level().unsigned_abs();
@@ -145,273 +175,267 @@ impl Terms<'_> {
 
     #[cold]
     fn high_level(&self, magnitude: u16) -> Level {
-        Level::new(i32::from(magnitude), self.offset(), self.scales[0], self.scales[1])
+        Level::new(i32::from(magnitude), f32::from(u8::from(!self.intra)), self.scales)
     }
 
-    /// The nearest level of the new scale.
-    #[inline]
-    pub(super) fn nearest(&self, code: Code) -> i32 {
-        match self.level(code).nearest {
-            Lengths::HIGHEST => {
-                Level::nearest(i32::from(code.level()).abs(), self.offset(), self.scales[0], self.scales[1])
-            }
-            nearest => i32::from(nearest),
+    /// Puts down the codes of a block that stay.
+    pub(super) fn recode(&self, out: &mut Vec<Code>, codes: &[Code], choice: Choice) {
+        let mut left = choice.kept;
+        while left != 0 {
+            let i = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Some(&code) = codes.get(i) else { break };
+            let level = self.level(code).nearest - (choice.lowered >> i & 1) as i32;
+            out.push(Code::new(if code.level() < 0 { -level } else { level } as i16, code.position()));
         }
     }
-
-    /// Bits that a block costs beside its codes, where it may go as a whole.
-    #[inline]
-    fn block_bits(&self) -> u32 {
-        if self.intra { 0 } else { self.lengths.end + BLOCK_OVERHEAD }
-    }
 }
 
-/// Bits less gains since the start of the search, by steps of a bit, and below them the bits alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Cost(i64);
-
-impl Cost {
-    /// More than any way costs; what is added to it changes little.
-    const NO_WAY: Self = Self(1 << 60);
-    const SHIFT: u32 = 16;
-    /// Of larger gains, in bits, the rest makes no difference: it outweighs a whole block.
-    const MOST: f32 = 16_000.0;
-
-    #[inline(always)]
-    const fn of_bits(bits: u32) -> Self {
-        Self(bits as i64 * ((BIT as i64) << Self::SHIFT | 1))
-    }
-
-    /// A gain from 0 up.
-    #[inline(always)]
-    fn gain(gain: f32) -> Self {
-        const MOST: f32 = Cost::MOST * BIT;
-        // Added to 2^23, whole numbers stand in the lowest bits: rounded without the checks of a conversion.
-        const WHOLE: f32 = 8_388_608.0;
-        let gain = if gain < MOST { gain } else { MOST };
-        Self(i64::from((gain + WHOLE).to_bits() - WHOLE.to_bits()) << Self::SHIFT)
-    }
-
-    #[inline(always)]
-    fn plus(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
-
-    #[inline(always)]
-    fn minus(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-
-    /// In steps of a bit.
-    #[inline]
-    fn value(self) -> f32 {
-        (self.0 >> Self::SHIFT) as i32 as f32
-    }
-
-    #[inline]
-    fn bits(self) -> u32 {
-        u32::from(self.0 as u16)
-    }
-}
-
-/// What was chosen for a block.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Choice {
-    /// All codes stay.
-    All,
-    /// None does, nor the block's end; this much error, by steps of a bit, comes of it.
-    Nothing { bits: u32, error: f32 },
-    /// Codes that stay and those of them that are lowered by one, by bit; bits that are saved.
-    Some { kept: u64, lowered: u64, saved: i32, error: f32 },
-}
-
-/// The weights of a block's codes, by steps of a bit.
+/// Weights by scan position, or by code of a block.
 pub(super) type Weights = [f32; 64];
 
-/// Where the scale stays: finds what is certain, and searches for the rest. `places` are the weights by scan position.
+/// What was worked out about the codes of a block.
+#[derive(Debug)]
+pub(super) struct Sight {
+    /// What each gains with the higher of its levels, and how much less with the lower one.
+    gains: Weights,
+    losses: Weights,
+    /// The magnitude of the higher, where the scale changes.
+    magnitudes: [u8; 64],
+    /// How the best ways came to each: an index of [`TRACE`], the state left out.
+    steps: [u8; 64],
+}
+
+impl Default for Sight {
+    fn default() -> Self {
+        Self { gains: [0.0; 64], losses: [0.0; 64], magnitudes: [0; 64], steps: [0; 64] }
+    }
+}
+
+/// What was chosen, summed up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub(super) saved_bits: f32,
+    /// By bits, that is, over lambda.
+    pub(super) error: f32,
+    /// Codes and blocks.
+    pub(super) lost: [u64; 2],
+}
+
+/// What becomes of a block: codes that stay and those of them that are lowered by one, by bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub(super) kept: u64,
+    pub(super) lowered: u64,
+}
+
+impl Choice {
+    pub(super) const ALL: Self = Self { kept: u64::MAX, lowered: 0 };
+    pub(super) const NOTHING: Self = Self { kept: 0, lowered: 0 };
+}
+
+/// Chooses for a block, where the scale stays. `places` are the weights by scan position.
 #[inline]
-pub(super) fn choose(weights: &mut Weights, codes: &[Code], places: &Weights, terms: &Terms<'_>) -> Choice {
+pub(super) fn choose(
+    sight: &mut Sight,
+    codes: &[Code],
+    places: &Weights,
+    terms: &Terms,
+    squares: &Squares,
+    tally: &mut Tally,
+) -> Choice {
     // Leaving codes out saves their own bits at most, for longer runs cost no less.
-    let stays_above = BIT / LOSSES[usize::from(!terms.intra)];
+    let stays_above = LEAST_LOSS[usize::from(!terms.intra)].recip();
     let mut total = 0.0;
+    let mut end = 0;
     // Codes of which nothing is certain; gathered without a branch, for none could be foreseen.
     let mut open = 0u64;
-    let mut before = 0;
-    for ((i, &code), to) in codes.iter().enumerate().zip(weights.iter_mut()) {
-        let bits = std::mem::replace(&mut before, code.end());
-        let bits = before - bits;
-        let weight = places[usize::from(code.position() & 63)] * terms.factor;
-        *to = weight;
-        total += weight * terms.level(code).energy;
-        open |= u64::from(weight < stays_above * f32::from(bits)) << i;
+    for (i, ((&code, gain), loss)) in codes.iter().zip(&mut sight.gains).zip(&mut sight.losses).enumerate() {
+        let weight = places[usize::from(code.position())] * terms.factor;
+        *gain = weight * squares[code.level_index()];
+        *loss = weight * STEP;
+        total += *gain;
+        let before = std::mem::replace(&mut end, code.end());
+        open |= u64::from(weight < stays_above * f32::from(end - before)) << i;
     }
-    let bits = bits_of_first(codes, codes.len());
+    let bits = u32::from(end);
     let block_bits = terms.block_bits();
-    let needed = |bits: u32| (bits + block_bits) as f32 * BIT;
-    if open == 0 && total >= needed(bits) {
-        return Choice::All;
+    if open == 0 && total >= (bits + block_bits) as f32 {
+        return Choice::ALL;
     }
-    if !terms.intra && total <= needed(SHORTEST) {
-        return Choice::Nothing { bits: bits + block_bits, error: total };
+    if !terms.intra && total <= (SHORTEST + block_bits) as f32 {
+        return drop_block(codes, bits + block_bits, total, tally);
     }
     let first = (open.trailing_zeros() as usize).min(codes.len());
     let last = (64 - open.leading_zeros() as usize).max(first);
-    let way = walk::<true>(weights, codes, terms, open, first..last);
     // What stays for certain: codes before the way and behind the one that follows it.
     let behind = codes.get(last).map_or(0, |next| bits - u32::from(next.end()));
-    let outside = Outside {
-        bits: bits_of_first(codes, first) + behind,
-        gains: total - way.gains.value(),
-        lost: 0.0,
-    };
-    match settle(codes, terms, &way, &outside, bits, total) {
-        Choice::Some { kept, lowered: 0, .. } if kept == bits_below(codes.len()) => Choice::All,
-        choice => choice,
-    }
+    let outside = bits_of_first(codes, first) + behind;
+    let span = Span { range: first..last, open, outside, bits, total, lost: 0.0 };
+    let choice = walk::<true>(sight, codes, terms, span, tally);
+    if choice.kept == bits_below(codes.len()) && choice.lowered == 0 { Choice::ALL } else { choice }
 }
 
-/// The same with another scale, where nothing is certain.
+/// The same where the scale changes, and nothing is certain.
 #[inline]
 pub(super) fn choose_anew(
-    weights: &mut Weights,
+    sight: &mut Sight,
     codes: &[Code],
     places: &Weights,
-    terms: &Terms<'_>,
+    terms: &Terms,
+    changed: Changed<'_>,
+    tally: &mut Tally,
 ) -> Choice {
     let (mut total, mut lost) = (0.0, 0.0);
-    for (&code, to) in codes.iter().zip(weights.iter_mut()) {
-        let weight = places[usize::from(code.position() & 63)] * terms.factor;
-        let level = terms.level(code);
-        *to = weight;
-        total += weight * level.energy;
+    for (i, &code) in codes.iter().enumerate().take(64) {
+        let weight = places[usize::from(code.position())] * terms.factor;
+        let level = changed.level(code);
+        sight.gains[i] = weight * level.gain;
+        sight.losses[i] = weight * level.loss;
+        sight.magnitudes[i] = level.nearest.min(Code::MAGNITUDES as i32 - 1) as u8;
+        total += weight * level.gain;
         lost += weight * (level.energy - level.gain);
     }
-    let way = walk::<false>(weights, codes, terms, u64::MAX, 0..codes.len().min(64));
-    let outside = Outside { bits: 0, gains: 0.0, lost };
-    settle(codes, terms, &way, &outside, bits_of_first(codes, codes.len()), total)
+    let bits = bits_of_first(codes, codes.len());
+    let span = Span { range: 0..codes.len().min(64), open: u64::MAX, outside: 0, bits, total, lost };
+    walk::<false>(sight, codes, terms, span, tally)
 }
 
-/// The best way through some of the codes of a block.
-struct Way {
-    cost: Cost,
-    kept: u64,
-    lowered: u64,
-    /// What all its codes gain.
-    gains: Cost,
+/// A block loses all its codes.
+#[inline(never)]
+fn drop_block(codes: &[Code], bits: u32, error: f32, tally: &mut Tally) -> Choice {
+    tally.saved_bits += bits as f32;
+    tally.error += error;
+    tally.lost[0] += codes.len() as u64;
+    tally.lost[1] += 1;
+    Choice::NOTHING
 }
 
-/// A way up to a code.
-#[derive(Clone, Copy)]
-struct Start {
-    cost: Cost,
-    /// The position of the code kept last.
-    position: u32,
-    kept: u64,
-    lowered: u64,
-}
+/// More than any way costs.
+const NO_WAY: f32 = 1e30;
+/// What it costs to pass over a code that stays for certain, and one that may go.
+static PASSING: [f32; 2] = [NO_WAY, 0.0];
 
-impl Start {
-    /// The other one where that is so; without a branch, for none could be foreseen.
-    #[inline(always)]
-    fn or_if(self, so: bool, other: Self) -> Self {
-        Self {
-            cost: if so { other.cost } else { self.cost },
-            position: if so { other.position } else { self.position },
-            kept: if so { other.kept } else { self.kept },
-            lowered: if so { other.lowered } else { self.lowered },
-        }
+/// Bits of a step: the code is lowered behind one that was kept, or behind one that was passed over; the one that passes
+/// it over passes over the one before, too; and so does the one that keeps it.
+const LOWERED_BEHIND_KEPT: u8 = 1;
+const LOWERED_BEHIND_PASSED: u8 = 2;
+const PASSED_BEFORE: u8 = 4;
+const KEPT_BEHIND_PASSED: u8 = 8;
+
+/// One step back: by step and, from bit 4 on, by whether the code was passed over; whether it is kept, whether it is
+/// lowered, and whether the one before was passed over, from bit 0 up.
+static TRACE: [u8; 32] = trace();
+
+const fn trace() -> [u8; 32] {
+    let mut trace = [0; 32];
+    let mut step = 0u8;
+    while step < 16 {
+        let behind_passed = step & KEPT_BEHIND_PASSED != 0;
+        let lowered = step & if behind_passed { LOWERED_BEHIND_PASSED } else { LOWERED_BEHIND_KEPT } != 0;
+        trace[step as usize] = 1 | (lowered as u8) << 1 | (behind_passed as u8) << 2;
+        trace[step as usize + 16] = ((step & PASSED_BEFORE != 0) as u8) << 2;
+        step += 1;
     }
-
-    /// Goes on to a code that is kept, at the lower of the costs of its two levels; gains are left out.
-    #[inline(always)]
-    fn then(self, i: usize, (high, low): (Cost, Cost)) -> Self {
-        Self {
-            cost: self.cost.plus(if low < high { low } else { high }),
-            lowered: self.lowered | u64::from(low < high) << i,
-            ..self
-        }
-    }
+    trace
 }
 
-/// Walks through codes `range`, of which those in `open` may go; the code behind them stays.
-#[inline]
-fn walk<const SAME_SCALE: bool>(
-    weights: &Weights,
-    codes: &[Code],
-    terms: &Terms<'_>,
-    open: u64,
+/// The codes of a block that a walk goes through.
+struct Span {
     range: Range<usize>,
-) -> Way {
-    let lengths = terms.lengths;
-    let before = range.start.checked_sub(1).map(|before| u32::from(codes[before].position()));
-    // As far before the block's first code as the lengths of a first code are apart.
-    let start = if terms.intra { 0 } else { 0u32.wrapping_sub(Lengths::FIRST as u32 + 1) };
-    let position = before.unwrap_or(start);
-    let mut here = Start { cost: Cost(0), position, kept: bits_below(range.start), lowered: 0 };
-    let mut passed = Start { cost: Cost::NO_WAY, ..here };
-    let mut gains = Cost(0);
-    for i in range.clone() {
-        let (Some(&code), Some(&weight)) = (codes.get(i), weights.get(i)) else { break };
-        let position = u32::from(code.position());
-        let level = terms.level(code);
-        let gain = Cost::gain(weight * level.gain);
-        let loss = Cost::gain(weight * level.loss);
-        let magnitude = if SAME_SCALE { code.magnitude() } else { level.nearest };
-        let costs = |before| {
-            let (high, low) = lengths.pair(position, before, magnitude);
-            (high, low.plus(loss))
-        };
-        let kept = here.then(i, costs(here.position));
-        let skipped = passed.then(i, costs(passed.position));
-        // Longer runs cost no less: of those that pass this code over only the cheapest can be the better start.
-        passed = here.or_if(passed.cost < here.cost, passed);
-        passed.cost = if open >> i & 1 == 0 { Cost::NO_WAY } else { passed.cost };
-        here = kept.or_if(skipped.cost < kept.cost, skipped);
-        here.cost = here.cost.minus(gain);
-        here.position = position;
-        here.kept |= 1 << i;
-        gains = gains.plus(gain);
-    }
-    if let Some(&next) = codes.get(range.end) {
-        let cost = |before| lengths.pair(u32::from(next.position()), before, next.magnitude()).0;
-        here.cost = here.cost.plus(cost(here.position));
-        passed.cost = passed.cost.plus(cost(passed.position));
-    }
-    let Start { cost, kept, lowered, .. } = here.or_if(passed.cost < here.cost, passed);
-    Way { cost, kept: kept | bits_below(codes.len()) & !bits_below(range.end), lowered, gains }
-}
-
-/// What is certain of a block.
-struct Outside {
-    /// Bits and gains of the codes that stay beside the way.
+    /// Those that may go, by bit; the others stay, and so does the code behind the range.
+    open: u64,
+    /// Bits of what stays beside the way, and of all codes.
+    outside: u32,
     bits: u32,
-    gains: f32,
-    /// What is lost whatever stays.
+    /// What all codes gain, and what is lost whatever stays.
+    total: f32,
     lost: f32,
 }
 
-/// Decides whether the block stays at all.
-#[inline]
-fn settle(
+/// Finds the best way through codes, and decides whether the block stays at all.
+#[inline(always)]
+fn walk<const SAME_SCALE: bool>(
+    sight: &mut Sight,
     codes: &[Code],
-    terms: &Terms<'_>,
-    way: &Way,
-    outside: &Outside,
-    bits: u32,
-    total: f32,
+    terms: &Terms,
+    span: Span,
+    tally: &mut Tally,
 ) -> Choice {
+    let Span { range, open, outside, bits, total, lost } = span;
+    let Sight { gains, losses, magnitudes, steps } = sight;
+    let lengths = terms.lengths;
+    // Ways that keep the code before, and that pass it over: what they cost less their gains, and where runs begin.
+    let (mut kept, mut passed) = (0.0, NO_WAY);
+    let before = range.start.checked_sub(1).map(|before| Next::behind(codes[before].position()));
+    let mut kept_next = before.unwrap_or(Next::start(terms.intra));
+    let mut passed_next = kept_next;
+    let mut walked = 0.0;
+    let mut left = open >> (range.start & 63);
+    let all = codes[range.clone()].iter().zip(&gains[range.clone()]).zip(&losses[range.clone()]);
+    let all = all.zip(&magnitudes[range.clone()]).zip(&mut steps[range.clone()]);
+    for ((((&code, &gain), &loss), &magnitude), step) in all {
+        let position = code.position();
+        let magnitude = if SAME_SCALE { code.magnitude() } else { magnitude };
+        let [high, low] = lengths.pair(position, magnitude, kept_next);
+        let low = low + loss;
+        let behind_kept = kept + lower(low, high);
+        let mut taken = u8::from(low < high) * LOWERED_BEHIND_KEPT;
+        let [high, low] = lengths.pair(position, magnitude, passed_next);
+        let low = low + loss;
+        let behind_passed = passed + lower(low, high);
+        taken |= u8::from(low < high) * LOWERED_BEHIND_PASSED;
+        // Longer runs cost no less: of those that pass this code over only the cheapest can be the better start.
+        let passes = passed < kept;
+        taken |= u8::from(passes) * PASSED_BEFORE;
+        passed_next = Next(std::hint::select_unpredictable(passes, passed_next.0, kept_next.0));
+        passed = lower(passed, kept) + PASSING[(left & 1) as usize];
+        left >>= 1;
+        taken |= u8::from(behind_passed < behind_kept) * KEPT_BEHIND_PASSED;
+        kept = lower(behind_passed, behind_kept) - gain;
+        kept_next = Next::behind(position);
+        walked += gain;
+        *step = taken;
+    }
+    if let Some(&behind) = codes.get(range.end) {
+        let bits = |next| lengths.pair(behind.position(), behind.magnitude(), next)[0];
+        kept += bits(kept_next);
+        passed += bits(passed_next);
+    }
+    let (cost, passes) = (lower(kept, passed), passed < kept);
     let block_bits = terms.block_bits();
-    let cost = way.cost.value() + (outside.bits + block_bits) as f32 * BIT - outside.gains;
-    if !terms.intra && (way.kept == 0 || cost >= 0.0) && !codes.is_empty() {
-        return Choice::Nothing { bits: bits + block_bits, error: total };
+    // What is kept for certain gains the rest of the total. Without codes there is none of these costs.
+    if !terms.intra && cost + (outside + block_bits) as f32 >= total - walked {
+        return drop_block(codes, bits + block_bits, total + lost, tally);
     }
-    let kept_gains = way.cost.bits() as f32 * BIT - way.cost.value();
-    Choice::Some {
-        kept: way.kept,
-        lowered: way.lowered,
-        saved: bits as i32 - (outside.bits + way.cost.bits()) as i32,
-        error: (way.gains.value() - kept_gains).max(0.0) + outside.lost,
+    let mut choice = Choice { kept: 0, lowered: 0 };
+    let mut state = u8::from(passes) << 4;
+    let mut error = 0.0;
+    let all = gains[range.clone()].iter().zip(&losses[range.clone()]).zip(&steps[range.clone()]);
+    for ((&gain, &loss), &step) in all.rev() {
+        let back = TRACE[usize::from(state | step) % TRACE.len()];
+        choice.kept = choice.kept << 1 | u64::from(back & 1);
+        choice.lowered = choice.lowered << 1 | u64::from(back >> 1 & 1);
+        error += [gain, 0.0, gain, loss][usize::from(back & 3)];
+        state = back << 2 & 16;
     }
+    let inside = bits_below(range.end) & !bits_below(range.start);
+    choice.kept = choice.kept << (range.start & 63) & inside | bits_below(codes.len()) & !inside;
+    choice.lowered = choice.lowered << (range.start & 63) & inside;
+    if !terms.intra && choice.kept == 0 {
+        return drop_block(codes, bits + block_bits, total + lost, tally);
+    }
+    // What the way costs is its bits less what its codes gain.
+    tally.saved_bits += (bits - outside) as f32 - (cost + walked - error);
+    tally.error += error + lost;
+    tally.lost[0] += codes.len() as u64 - u64::from(choice.kept.count_ones());
+    choice
+}
+
+/// The lower one, by one instruction.
+#[inline(always)]
+fn lower(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
 }
 
 /// The lowest bits, 0 to 64.

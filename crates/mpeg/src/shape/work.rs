@@ -335,7 +335,7 @@ struct Truncated<'a> {
 }
 
 impl Content for Truncated<'_> {
-    fn codes(&self, block: usize) -> Codes<'_> {
+    fn codes(&self, _: usize, block: usize) -> Codes<'_> {
         Codes::First(usize::from(self.keep[block]))
     }
 

@@ -26,8 +26,8 @@ pub(crate) enum Codes<'a> {
 
 /// What to write in place of a picture's macroblocks, by their indices in [`Picture`].
 pub(crate) trait Content {
-    /// The codes of a block.
-    fn codes(&self, block: usize) -> Codes<'_>;
+    /// The codes of a macroblock's block.
+    fn codes(&self, macroblock: usize, block: usize) -> Codes<'_>;
     /// `quantiser_scale_code` of a macroblock.
     fn quantiser(&self, macroblock: usize) -> u8;
     /// True where a macroblock keeps all its codes and its scale.
@@ -160,7 +160,7 @@ impl<C: Content> Rewriter<'_, C> {
         } else if pattern != 0 {
             self.write_pattern(pattern);
         }
-        self.write_blocks(macroblock);
+        self.write_blocks(index, macroblock);
     }
 
     fn copy_macroblock(&mut self, macroblock: &Macroblock) {
@@ -329,7 +329,7 @@ impl<C: Content> Rewriter<'_, C> {
         }
     }
 
-    fn write_blocks(&mut self, macroblock: &Macroblock) {
+    fn write_blocks(&mut self, number: usize, macroblock: &Macroblock) {
         let intra = macroblock.is_intra();
         let table = coefficients(self.context, intra);
         let mut end = macroblock.vectors_end as usize;
@@ -344,7 +344,7 @@ impl<C: Content> Rewriter<'_, C> {
             if intra {
                 end = start + bits(codes.len()) + table.end_of_block_bits() as usize;
             }
-            match self.content.codes(index) {
+            match self.content.codes(number, index) {
                 Codes::First(0) if !intra => {}
                 Codes::First(count) => {
                     self.copy(start, start + bits(count.min(codes.len())));
