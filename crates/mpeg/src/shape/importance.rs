@@ -10,6 +10,8 @@ use crate::tables::macroblock::{BACKWARD, FORWARD};
 const HALF_SAMPLE: f32 = 0.7;
 /// What is left of an error's energy in prediction by whole samples: a part is coded anew.
 const WHOLE_SAMPLE: f32 = 0.9;
+/// By whether the vector lies between samples, across in bit 0 and down in bit 1.
+const KEPT: [f32; 4] = [WHOLE_SAMPLE, HALF_SAMPLE, HALF_SAMPLE, HALF_SAMPLE * HALF_SAMPLE];
 /// What is left of an error's energy where two predictions are averaged.
 const AVERAGED: f32 = 0.25;
 
@@ -54,34 +56,38 @@ impl Groups {
     }
 }
 
-/// Importance that pictures have gathered, by macroblock of the frame; `None`: nothing is known of it yet.
+/// Importance that a picture has gathered, by macroblock of the frame.
 #[derive(Debug, Clone, Default)]
 struct Grid {
     columns: usize,
     rows: usize,
+    /// With a column and a row more, in which nothing gathers.
     gathered: Vec<f32>,
 }
 
 impl Grid {
     fn new(columns: usize, rows: usize, start: f32) -> Self {
-        Self { columns, rows, gathered: vec![start; columns * rows] }
+        Self { columns, rows, gathered: vec![start; (columns + 1) * (rows + 1)] }
+    }
+
+    fn at(&self, column: usize, row: usize) -> usize {
+        row * (self.columns + 1) + column
     }
 
     /// Spreads `amount` over the macroblocks around a place given in half samples.
+    #[inline]
     fn spread(&mut self, x: i32, y: i32, amount: f32) {
         let (x, y) = (x.clamp(0, 32 * (self.columns as i32 - 1)), y.clamp(0, 32 * (self.rows as i32 - 1)));
-        let (column, row) = (x as usize / 32, y as usize / 32);
         let (right, down) = ((x % 32) as f32 / 32.0, (y % 32) as f32 / 32.0);
-        let at = row * self.columns + column;
-        self.gathered[at] += amount * (1.0 - right) * (1.0 - down);
-        if right > 0.0 {
-            self.gathered[at + 1] += amount * right * (1.0 - down);
-        }
-        if down > 0.0 {
-            self.gathered[at + self.columns] += amount * (1.0 - right) * down;
-            if right > 0.0 {
-                self.gathered[at + self.columns + 1] += amount * right * down;
-            }
+        let at = self.at(x as usize / 32, y as usize / 32);
+        let below = at + self.columns + 1;
+        // Two rows of two; without a branch on whether the place lies between them, for none could be foreseen.
+        if let Some(cells) = self.gathered.get_mut(at..below + 2) {
+            let (above, below) = cells.split_at_mut(self.columns + 1);
+            above[0] += amount * (1.0 - right) * (1.0 - down);
+            above[1] += amount * right * (1.0 - down);
+            below[0] += amount * (1.0 - right) * down;
+            below[1] += amount * right * down;
         }
     }
 }
@@ -153,7 +159,7 @@ fn fill(work: &mut Work, context: &PictureContext, grid: &Grid) {
 /// What an error in a macroblock weighs, in its own picture and in those after it.
 fn weight(context: &PictureContext, address: u32, grid: &Grid) -> f32 {
     let (column, row, count) = cells(context, address);
-    let sum: f32 = (0..count).map(|i| grid.gathered[(row + i) * grid.columns + column]).sum();
+    let sum: f32 = (0..count).map(|i| grid.gathered[grid.at(column, row + i)]).sum();
     1.0 + sum / count as f32
 }
 
@@ -209,12 +215,7 @@ fn coded(context: &PictureContext, macroblock: &Macroblock, importance: f32, s: 
     // Where there is one vector, both are it.
     let (share, vectors) = if vectors[0] == vectors[1] { (1.0, &vectors[..1]) } else { (0.5, &vectors[..]) };
     for vector in vectors {
-        let halves = (vector.x & 1 != 0, vector.y & 1 != 0);
-        let kept = match halves {
-            (false, false) => WHOLE_SAMPLE,
-            (true, true) => HALF_SAMPLE * HALF_SAMPLE,
-            _ => HALF_SAMPLE,
-        };
+        let kept = KEPT[usize::from(vector.y as u8 & 1) << 1 | usize::from(vector.x as u8 & 1)];
         let amount = share * importance * averaged * kept / count as f32;
         let down = i32::from(vector.y) * if in_lines { 2 } else { 1 };
         for i in 0..count {

@@ -1,7 +1,7 @@
 //! Levels chosen anew, macroblock by macroblock, for a lambda and a quantiser scale.
 
 use super::trellis::{
-    self, Changed, Choice, Lengths, Level, Levels, SQUARES, Sight, Squares, Tally, Terms, Weights,
+    self, Changed, Choice, Lengths, Level, Levels, SAME_LEVELS, SameLevels, Sight, Tally, Terms, Weights,
     weight_for_all,
 };
 use crate::header::PictureContext;
@@ -108,10 +108,10 @@ impl Recoded {
                 outcome.coded &= !(u16::from(choice.kept == 0) << i);
             }
         } else {
-            let (places, terms, squares, sight) = recoder.terms(macroblock, importance);
+            let (places, terms, same, sight) = recoder.terms(macroblock, importance);
             for (i, (block, choice)) in blocks {
                 let (codes, places) = (codes_of(block), places[usize::from(block.is_chroma())]);
-                *choice = trellis::choose(sight, codes, places, &terms, squares, &mut tally);
+                *choice = trellis::choose(sight, codes, places, &terms, same, &mut tally);
                 outcome.unchanged &= *choice == Choice::ALL;
                 outcome.coded &= !(u16::from(choice.kept == 0) << i);
             }
@@ -132,8 +132,8 @@ pub(crate) struct Recoder {
     intra_vlc_format: bool,
     /// The smallest weight in intra and in non-intra blocks.
     smallest: [f32; 2],
-    /// Levels where the scale stays, in intra and in other blocks.
-    squares: &'static [Squares; 2],
+    /// Levels where the scale stays.
+    same: &'static SameLevels,
     /// Those where it changes, by class and code, with the new code they were made for.
     changed: Vec<(u8, Levels)>,
     /// Memory for the codes of a block.
@@ -161,7 +161,7 @@ impl Recoder {
             places,
             scales: context.quantiser_scales().map(f32::from),
             intra_vlc_format: context.coding.intra_vlc_format,
-            squares: &SQUARES,
+            same: &SAME_LEVELS,
             changed: Vec::new(),
             sight: Sight::default(),
         }
@@ -180,13 +180,13 @@ impl Recoder {
         &mut self,
         macroblock: &Macroblock,
         importance: f32,
-    ) -> ([&Weights; 2], Terms, &Squares, &mut Sight) {
+    ) -> ([&Weights; 2], Terms, &SameLevels, &mut Sight) {
         let intra = macroblock.is_intra();
         let class = usize::from(!intra);
         let scale = self.scales[usize::from(macroblock.quantiser & 31)];
         let lengths = Lengths::of(intra && self.intra_vlc_format);
         let terms = Terms { factor: scale * scale * importance, lengths, intra };
-        ([&self.places[class], &self.places[class + 2]], terms, &self.squares[class], &mut self.sight)
+        ([&self.places[class], &self.places[class + 2]], terms, self.same, &mut self.sight)
     }
 
     /// The same where the scale changes.

@@ -51,7 +51,11 @@ impl Next {
 
     /// At the start of a block: where its first code may have a form of its own, far before it.
     fn start(intra: bool) -> Self {
-        if intra { Self::behind(0) } else { Self(0u32.wrapping_sub((Lengths::FIRST * Code::MAGNITUDES) as u32)) }
+        if intra {
+            Self::behind(0)
+        } else {
+            Self(0u32.wrapping_sub((Lengths::FIRST * Code::MAGNITUDES) as u32))
+        }
     }
 }
 
@@ -126,17 +130,23 @@ const LEVELS: usize = 32;
 /// By magnitude.
 pub(super) type Levels = [Level; LEVELS];
 
-/// Squares of levels where the scale stays, in half steps, by [`Code::level_index`].
-pub(super) type Squares = [f32; Code::LEVELS];
+/// By [`Code::level_index`].
+#[derive(Debug)]
+pub(super) struct SameLevels {
+    /// Squares in half steps, of intra blocks and of others.
+    squares: [[f32; Code::LEVELS]; 2],
+    /// [`Code::magnitude`]
+    magnitudes: [u8; Code::LEVELS],
+}
 
-/// Those of intra blocks, and of others.
-pub(super) static SQUARES: LazyLock<[Squares; 2]> = LazyLock::new(|| {
-    [0, 1].map(|offset| {
-        std::array::from_fn(|index| {
-            let doubled = 2 * Code::level_of(index).abs() + offset;
-            (doubled * doubled) as f32
-        })
-    })
+/// Levels where the scale stays.
+pub(super) static SAME_LEVELS: LazyLock<SameLevels> = LazyLock::new(|| {
+    let code = |index: usize| Code::new(Code::level_of(index) as i16, 0);
+    let square = |index, offset: f32| (2.0 * f32::from(code(index).level()).abs() + offset).powi(2);
+    SameLevels {
+        squares: [0.0, 1.0].map(|offset| std::array::from_fn(|index| square(index, offset))),
+        magnitudes: std::array::from_fn(|index| code(index).magnitude()),
+    }
 });
 
 /// What the choice in the blocks of one macroblock depends on.
@@ -241,10 +251,11 @@ pub(super) fn choose(
     codes: &[Code],
     places: &Weights,
     terms: &Terms,
-    squares: &Squares,
+    same: &SameLevels,
     tally: &mut Tally,
 ) -> Choice {
     // Leaving codes out saves their own bits at most, for longer runs cost no less.
+    let squares = &same.squares[usize::from(!terms.intra)];
     let stays_above = LEAST_LOSS[usize::from(!terms.intra)].recip();
     let mut total = 0.0;
     let mut end = 0;
@@ -272,7 +283,7 @@ pub(super) fn choose(
     let behind = codes.get(last).map_or(0, |next| bits - u32::from(next.end()));
     let outside = bits_of_first(codes, first) + behind;
     let span = Span { range: first..last, open, outside, bits, total, lost: 0.0 };
-    let choice = walk::<true>(sight, codes, terms, span, tally);
+    let choice = walk(sight, codes, terms, span, |code, _| same.magnitudes[code.level_index()], tally);
     if choice.kept == bits_below(codes.len()) && choice.lowered == 0 { Choice::ALL } else { choice }
 }
 
@@ -298,7 +309,7 @@ pub(super) fn choose_anew(
     }
     let bits = bits_of_first(codes, codes.len());
     let span = Span { range: 0..codes.len().min(64), open: u64::MAX, outside: 0, bits, total, lost };
-    walk::<false>(sight, codes, terms, span, tally)
+    walk(sight, codes, terms, span, |_, &magnitude| magnitude, tally)
 }
 
 /// A block loses all its codes.
@@ -353,13 +364,15 @@ struct Span {
     lost: f32,
 }
 
-/// Finds the best way through codes, and decides whether the block stays at all.
+/// Finds the best way through codes, and decides whether the block stays at all. `magnitude` is the higher one of a
+/// code, which may be in [`Sight`].
 #[inline(always)]
-fn walk<const SAME_SCALE: bool>(
+fn walk(
     sight: &mut Sight,
     codes: &[Code],
     terms: &Terms,
     span: Span,
+    magnitude: impl Fn(Code, &u8) -> u8,
     tally: &mut Tally,
 ) -> Choice {
     let Span { range, open, outside, bits, total, lost } = span;
@@ -374,9 +387,9 @@ fn walk<const SAME_SCALE: bool>(
     let mut left = open >> (range.start & 63);
     let all = codes[range.clone()].iter().zip(&gains[range.clone()]).zip(&losses[range.clone()]);
     let all = all.zip(&magnitudes[range.clone()]).zip(&mut steps[range.clone()]);
-    for ((((&code, &gain), &loss), &magnitude), step) in all {
+    for ((((&code, &gain), &loss), seen), step) in all {
         let position = code.position();
-        let magnitude = if SAME_SCALE { code.magnitude() } else { magnitude };
+        let magnitude = magnitude(code, seen);
         let [high, low] = lengths.pair(position, magnitude, kept_next);
         let low = low + loss;
         let behind_kept = kept + lower(low, high);
@@ -416,7 +429,7 @@ fn walk<const SAME_SCALE: bool>(
         let back = TRACE[usize::from(state | step) % TRACE.len()];
         choice.kept = choice.kept << 1 | u64::from(back & 1);
         choice.lowered = choice.lowered << 1 | u64::from(back >> 1 & 1);
-        error += [gain, 0.0, gain, loss][usize::from(back & 3)];
+        error += only(gain, !back) + only(loss, back >> 1);
         state = back << 2 & 16;
     }
     let inside = bits_below(range.end) & !bits_below(range.start);
@@ -430,6 +443,12 @@ fn walk<const SAME_SCALE: bool>(
     tally.error += error + lost;
     tally.lost[0] += codes.len() as u64 - u64::from(choice.kept.count_ones());
     choice
+}
+
+/// The value where the lowest bit is set, or 0.
+#[inline(always)]
+fn only(value: f32, bit: u8) -> f32 {
+    f32::from_bits(value.to_bits() & u32::from(bit & 1).wrapping_neg())
 }
 
 /// The lower one, by one instruction.
