@@ -1,6 +1,6 @@
 //! The packets of a run as a capture file that Wireshark opens.
 
-use crate::cargo::Cargo;
+use crate::cargo::{Cargo, Load};
 use crate::record::Tag;
 use crate::scenario::{FlowKind, Scenario};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
@@ -96,20 +96,17 @@ impl Capture {
         }
         self.packet.clear();
         self.payload.clear();
-        match packet.payload.payload() {
-            Cargo::Segment(segment) => match **segment {
-                Some(segment) => self.append_segment(tag, packet, segment),
-                None => return,
-            },
-            Cargo::Filling => {
+        match packet.payload.payload().content() {
+            Some(Load::Segment(segment)) => self.append_segment(tag, packet, *segment),
+            None => {
                 self.payload.resize((packet.size.as_bytes() as usize).saturating_sub(28), 0);
                 self.append_datagram(tag, packet);
             }
-            Cargo::Message(message) => {
+            Some(Load::Message(message)) => {
                 message.encode(&mut self.payload);
                 self.append_datagram(tag, packet);
             }
-            Cargo::Octets(octets) => {
+            Some(Load::Octets(octets)) => {
                 self.payload.extend_from_slice(octets);
                 self.append_datagram(tag, packet);
             }

@@ -5,17 +5,39 @@ use seaway_session::Message;
 use seaway_sim::tcp::Segment;
 use std::cell::RefCell;
 
-/// The content of a packet: small, as it is copied from place to place; what it carries stays in its box.
+/// The content of a packet: as small as can be, as it is copied from place to place; what it carries stays in its box.
+/// Without a box it is a datagram without meaning.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Cargo(Option<Box<Load>>);
+
+/// What a packet carries.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Cargo {
-    /// A datagram without meaning.
-    Filling,
+pub(crate) enum Load {
     /// What one end of a TCP flow sends the other.
-    Segment(Box<Option<Segment>>),
+    Segment(Segment),
     /// What one endpoint of a media session sends the other.
-    Message(Box<Message>),
+    Message(Message),
     /// The same as octets.
-    Octets(Box<Bytes>),
+    Octets(Bytes),
+}
+
+impl Load {
+    /// The message, whatever stands in it; a new one where something else was carried.
+    pub(crate) fn message_mut(&mut self) -> &mut Message {
+        if !matches!(self, Self::Message(_)) {
+            *self = Self::Message(Message::default());
+        }
+        match self {
+            Self::Message(message) => message,
+            _ => unreachable!("made above"),
+        }
+    }
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self::Message(Message::default())
+    }
 }
 
 /// How messages travel. The results are the same; a test holds them to it.
@@ -29,16 +51,16 @@ pub enum Carriage {
 }
 
 impl Carriage {
-    /// Loads what stands in `message` and leaves another box for the next one.
-    pub(crate) fn load(self, message: &mut Box<Message>) -> Cargo {
+    /// Loads the message that stands in `blank` and leaves another box for the next one.
+    #[inline]
+    pub(crate) fn load(self, blank: &mut Box<Load>) -> Cargo {
         match self {
-            Self::Messages => {
-                Cargo::Message(std::mem::replace(message, MESSAGES.with_borrow_mut(Spare::take)))
-            }
+            Self::Messages => Cargo(Some(std::mem::replace(blank, MESSAGES.with_borrow_mut(Spare::take)))),
             Self::Octets => {
+                let message = blank.message_mut();
                 let mut octets = Vec::with_capacity(message.wire_len());
                 message.encode(&mut octets);
-                Cargo::Octets(Box::new(Bytes::from(octets)))
+                Cargo::of_octets(Bytes::from(octets))
             }
         }
     }
@@ -46,9 +68,9 @@ impl Carriage {
 
 /// Boxes of what arrived, for what leaves: in the steady state nothing is allocated for a packet.
 #[derive(Debug)]
-struct Spare<T>(Vec<Box<T>>);
+struct Spare(Vec<Box<Load>>);
 
-impl<T: Default> Spare<T> {
+impl Spare {
     /// Boxes that are kept at most.
     const MOST: usize = 4096;
 
@@ -57,48 +79,66 @@ impl<T: Default> Spare<T> {
     }
 
     /// A box, whatever stands in it.
-    fn take(&mut self) -> Box<T> {
+    fn take(&mut self) -> Box<Load> {
         self.0.pop().unwrap_or_default()
     }
 
-    fn keep(&mut self, spare: Box<T>) {
+    fn keep(&mut self, spare: Box<Load>) {
         if self.0.len() < Self::MOST {
             self.0.push(spare);
         }
     }
 }
 
+// Apart, as a message that is written over an older one is the cheaper for it.
 thread_local! {
-    static MESSAGES: RefCell<Spare<Message>> = const { RefCell::new(Spare::new()) };
-    static SEGMENTS: RefCell<Spare<Option<Segment>>> = const { RefCell::new(Spare::new()) };
+    static MESSAGES: RefCell<Spare> = const { RefCell::new(Spare::new()) };
+    static SEGMENTS: RefCell<Spare> = const { RefCell::new(Spare::new()) };
 }
 
 impl Cargo {
+    /// Without meaning.
+    pub(crate) const FILLING: Self = Self(None);
+
     /// Loads a TCP segment.
+    #[inline]
     pub(crate) fn of_segment(segment: Segment) -> Self {
         let mut spare = SEGMENTS.with_borrow_mut(Spare::take);
-        *spare = Some(segment);
-        Self::Segment(spare)
+        *spare = Load::Segment(segment);
+        Self(Some(spare))
+    }
+
+    /// Loads octets.
+    pub(crate) fn of_octets(octets: Bytes) -> Self {
+        Self(Some(Box::new(Load::Octets(octets))))
+    }
+
+    /// What is carried; `None` where that has no meaning.
+    pub(crate) fn content(&self) -> Option<&Load> {
+        self.0.as_deref()
     }
 
     /// The TCP segment; `None` where there is none.
+    #[inline]
     pub(crate) fn segment(self) -> Option<Segment> {
-        let Self::Segment(segment) = self else { return None };
-        let content = *segment;
-        SEGMENTS.with_borrow_mut(|spare| spare.keep(segment));
-        content
+        let load = self.0?;
+        let Load::Segment(segment) = *load else { return None };
+        SEGMENTS.with_borrow_mut(|spare| spare.keep(load));
+        Some(segment)
     }
 
     /// Calls `with` on the message that was loaded, where there is one and the octets make one.
+    #[inline]
     pub(crate) fn unload(self, with: impl FnOnce(&mut Message)) {
-        match self {
-            Self::Filling | Self::Segment(_) => {}
-            Self::Message(mut message) => {
-                with(&mut message);
-                MESSAGES.with_borrow_mut(|spare| spare.keep(message));
+        let Some(mut load) = self.0 else { return };
+        match &mut *load {
+            Load::Segment(_) => {}
+            Load::Message(message) => {
+                with(message);
+                MESSAGES.with_borrow_mut(|spare| spare.keep(load));
             }
-            Self::Octets(octets) => {
-                if let Ok(mut message) = Message::decode(&octets) {
+            Load::Octets(octets) => {
+                if let Ok(mut message) = Message::decode(octets) {
                     with(&mut message);
                 }
             }

@@ -24,27 +24,34 @@ pub(crate) struct Samples {
 
 impl Samples {
     /// Counts a span; a negative one as zero.
+    #[inline]
     pub(crate) fn add(&mut self, span: TimeDelta) {
         self.count += 1;
         self.nanos += i128::from(span.as_nanos());
-        let micros = u32::try_from(span.as_micros().max(0)).unwrap_or(u32::MAX);
+        let micros = span.as_nanos().max(0) as u64 / 1_000;
+        let micros = micros.min(u64::from(u32::MAX)) as u32;
         self.max = self.max.max(micros);
-        if self.pages.is_empty() {
-            self.exact.push(micros);
-            if self.exact.len() == EXACT {
-                let exact = std::mem::take(&mut self.exact);
-                exact.into_iter().for_each(|micros| self.tally(micros));
-            }
-        } else {
-            self.tally(micros);
+        match self.pages.get_mut(place_of(micros) / PAGE) {
+            Some(Some(page)) => page[place_of(micros) % PAGE] += 1,
+            _ => self.add_rare(micros),
+        }
+    }
+
+    /// One of few, or the first of its neighbours.
+    fn add_rare(&mut self, micros: u32) {
+        if !self.pages.is_empty() {
+            return self.tally(micros);
+        }
+        self.exact.push(micros);
+        if self.exact.len() == EXACT {
+            self.pages.resize_with(place_of(u32::MAX) / PAGE + 1, || None);
+            let exact = std::mem::take(&mut self.exact);
+            exact.into_iter().for_each(|micros| self.tally(micros));
         }
     }
 
     fn tally(&mut self, micros: u32) {
         let place = place_of(micros);
-        if self.pages.is_empty() {
-            self.pages.resize_with(place_of(u32::MAX) / PAGE + 1, || None);
-        }
         let page = self.pages[place / PAGE].get_or_insert_with(|| Box::new([0; PAGE]));
         page[place % PAGE] += 1;
     }
@@ -86,7 +93,9 @@ impl Samples {
 
 /// Where a value is counted: as a number with [`BITS`] bits of mantissa.
 const fn place_of(micros: u32) -> usize {
-    let shift = (u32::BITS - micros.leading_zeros()).saturating_sub(BITS);
+    // Small values need no shift.
+    let length = u32::BITS - (micros | 1 << (BITS - 1)).leading_zeros();
+    let shift = length - BITS;
     ((shift as usize) << (BITS - 1)) + (micros >> shift) as usize
 }
 

@@ -27,6 +27,7 @@ impl<S: Clone> Window<S> {
     }
 
     /// To be called before each input at `now`.
+    #[inline]
     pub(crate) fn look(&mut self, now: Timestamp, counters: impl Fn() -> S) {
         if self.begin.is_none() && now >= self.span.0 {
             self.begin = Some(counters());

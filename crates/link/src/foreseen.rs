@@ -28,6 +28,15 @@ pub enum Fate {
     },
 }
 
+/// What is known of a packet when it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Foresight {
+    /// What becomes of it.
+    pub fate: Fate,
+    /// How long it waits until it is served.
+    pub waits: TimeDelta,
+}
+
 /// A link that knows the fate of a packet when it comes.
 #[derive(Debug, Clone)]
 pub(crate) struct Foreseen<P> {
@@ -37,6 +46,8 @@ pub(crate) struct Foreseen<P> {
     policer: Option<TokenBucket>,
     jitter: Option<Jitter>,
     loss: Option<(Loss, LossPlace)>,
+    /// Nothing can happen to a packet that finds nobody, and who waits is not measured in time or octets.
+    is_plain: bool,
     /// Those that have not left yet, and as many that have as there is room for, in the order of their coming.
     passages: VecDeque<Passage>,
     /// How many of them are known to have begun to be served, and the size of the others.
@@ -99,15 +110,21 @@ impl<P> Foreseen<P> {
         if !(keeps_order && is_constant && plan.shaper.is_none()) {
             return None;
         }
+        let limit = limit?;
+        let is_plain = matches!(limit, Limit::Packets(1..))
+            && plan.policer.is_none()
+            && plan.jitter.is_none()
+            && plan.loss.is_none();
         let before = Sums::default();
         let (since, max_size) = (Timestamp::ZERO, DataSize::ZERO);
         Some(Self {
             rate: schedule.initial,
             delay: plan.delay,
-            limit: limit?,
+            limit,
             policer: plan.policer.map(TokenBucket::new),
             jitter: plan.jitter.map(|model| Jitter::new(model, stream("jitter"))),
             loss: plan.loss.clone().map(|(model, place)| (Loss::new(model, stream("loss")), place)),
+            is_plain,
             passages: VecDeque::new(),
             begun: 0,
             waiting: DataSize::ZERO,
@@ -125,33 +142,50 @@ impl<P> Foreseen<P> {
         self.rate
     }
 
-    /// What becomes of a packet that comes at `now`; its waiting is written on it.
+    /// What becomes of a packet that comes at `now`. Nobody looks at the books before `unseen_until`.
     #[inline]
-    pub(crate) fn foresee(&mut self, now: Timestamp, packet: &mut Packet<P>) -> Fate {
-        let size = packet.size;
+    pub(crate) fn foresee(&mut self, now: Timestamp, size: DataSize, unseen_until: Timestamp) -> Foresight {
         self.sums.arrivals.add(size);
-        let is_busy = self.free_at > now;
-        if !is_busy {
+        if self.free_at <= now {
             // All before it are served.
             (self.begun, self.waiting) = (self.passages.len(), DataSize::ZERO);
-        } else if self.may_peak(size) {
+            if self.is_plain {
+                return self.pass_through(now, size, unseen_until);
+            }
+        }
+        self.foresee_any(now, size)
+    }
+
+    /// Nobody is there, and nothing can happen to it: it need not be remembered where it is through before anybody looks.
+    #[inline]
+    fn pass_through(&mut self, now: Timestamp, size: DataSize, unseen_until: Timestamp) -> Foresight {
+        let ends = self.serve(now, size, 0);
+        self.sums.busy_nanos += ends.as_nanos() - now.as_nanos();
+        self.sums.delivered.add(size);
+        let leaves = ends + self.delay;
+        if leaves > unseen_until {
+            self.remember(now, Passage { starts: now, ends, leaves, size, is_lost: false });
+            self.begun += 1;
+        }
+        Foresight { fate: Fate::Arrives(leaves), waits: TimeDelta::ZERO }
+    }
+
+    fn foresee_any(&mut self, now: Timestamp, size: DataSize) -> Foresight {
+        let is_busy = self.free_at > now;
+        if is_busy && self.may_peak(size) {
             self.pass(now);
         }
         if let Some(cause) = self.refusal(now, size) {
-            return Fate::Dropped { at: now, cause };
+            return Foresight { fate: Fate::Dropped { at: now, cause }, waits: TimeDelta::ZERO };
         }
         let (starts, carried) = if is_busy { (self.free_at, self.remainder) } else { (now, 0) };
         let ends = self.serve(starts, size, carried);
         self.sums.busy_nanos += ends.as_nanos() - starts.as_nanos();
         let is_lost = self.loss.is_some() && self.loses(LossPlace::Exit, ends);
         let leaves = if is_lost { ends } else { self.arrival(ends, size) };
-        if self.passages.len() == self.passages.capacity() {
-            self.forget(now);
-        }
-        self.passages.push_back(Passage { starts, ends, leaves, size, is_lost });
+        self.remember(now, Passage { starts, ends, leaves, size, is_lost });
+        let waits = TimeDelta::from_nanos((starts.as_nanos() - now.as_nanos()) as i64);
         if is_busy {
-            let waits = TimeDelta::from_nanos((starts.as_nanos() - now.as_nanos()) as i64);
-            packet.waited += waits;
             self.sums.wait(waits, size);
             self.waiting += size;
             self.window.max_packets = self.window.max_packets.max((self.passages.len() - self.begun) as u64);
@@ -161,10 +195,18 @@ impl<P> Foreseen<P> {
         }
         if is_lost {
             self.sums.drops.channel += 1;
-            return Fate::Dropped { at: ends, cause: DropCause::Channel };
+            return Foresight { fate: Fate::Dropped { at: ends, cause: DropCause::Channel }, waits };
         }
         self.sums.delivered.add(size);
-        Fate::Arrives(leaves)
+        Foresight { fate: Fate::Arrives(leaves), waits }
+    }
+
+    #[inline]
+    fn remember(&mut self, now: Timestamp, passage: Passage) {
+        if self.passages.len() == self.passages.capacity() {
+            self.forget(now);
+        }
+        self.passages.push_back(passage);
     }
 
     /// Whether one more packet may be too many, or more than ever waited in the window: then it matters who still waits.
@@ -276,19 +318,15 @@ impl<P> Foreseen<P> {
         }
     }
 
-    pub(crate) fn hold(&mut self, arrival: Timestamp, packet: Packet<P>) {
-        debug_assert!(self.held.back().is_none_or(|(last, _)| *last <= arrival), "overtaken");
-        self.held.push_back((arrival, packet));
-    }
-
-    pub(crate) fn held(&self) -> Option<(Timestamp, &Packet<P>)> {
-        self.held.front().map(|(arrival, packet)| (*arrival, packet))
-    }
-
     pub(crate) fn handle_packet(&mut self, now: Timestamp, mut packet: Packet<P>) {
         self.dropped.clear();
-        match self.foresee(now, &mut packet) {
-            Fate::Arrives(arrival) => self.hold(arrival, packet),
+        let Foresight { fate, waits } = self.foresee(now, packet.size, now);
+        packet.waited += waits;
+        match fate {
+            Fate::Arrives(arrival) => {
+                debug_assert!(self.held.back().is_none_or(|(last, _)| *last <= arrival), "overtaken");
+                self.held.push_back((arrival, packet));
+            }
             Fate::Dropped { at, cause } => self.dropped.push_back(Dropped { at, cause, packet }),
         }
     }

@@ -47,7 +47,7 @@ mod trace;
 
 pub use config::{BucketConfig, JitterConfig, LinkConfig, LossConfig, Per, TraceConfig};
 pub use error::Error;
-pub use foreseen::Fate;
+pub use foreseen::{Fate, Foresight};
 pub use link::Link;
 pub use node::{DropCause, Dropped, Node, Packet, Port};
 pub use plan::{LinkPlan, LossPlace};

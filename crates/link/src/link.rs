@@ -1,7 +1,7 @@
 //! One direction of a link.
 
 use crate::error::Error;
-use crate::foreseen::{Fate, Foreseen};
+use crate::foreseen::{Foreseen, Foresight};
 use crate::node::{Dropped, Node, Packet, Port};
 use crate::plan::LinkPlan;
 use crate::random::RandomStream;
@@ -99,27 +99,12 @@ impl<P> Link<P> {
     }
 
     /// A packet comes at `at`, which may lie ahead of the host's present as long as no other comes before it; what
-    /// becomes of it, waiting time and all. The host delivers it itself or hands it back to be [held](Self::hold).
-    /// `None`, and nothing happened: this link [foresees](Self::foresees) nothing.
-    pub fn foresee(&mut self, at: Timestamp, packet: &mut Packet<P>) -> Option<Fate> {
+    /// becomes of it. The host adds its waiting and delivers it itself, and asks for books and waiting packets no
+    /// earlier than `unseen_until`. `None`, and nothing happened: this link [foresees](Self::foresees) nothing.
+    #[inline]
+    pub fn foresee(&mut self, at: Timestamp, size: DataSize, unseen_until: Timestamp) -> Option<Foresight> {
         match &mut self.0 {
-            Kind::Foreseen(link) => Some(link.foresee(at, packet)),
-            Kind::Stepwise(_) => None,
-        }
-    }
-
-    /// Keeps a packet whose arrival was foreseen until then, as if it had been handled here. Packets are held in the
-    /// order in which they came.
-    pub fn hold(&mut self, arrival: Timestamp, packet: Packet<P>) {
-        if let Kind::Foreseen(link) = &mut self.0 {
-            link.hold(arrival, packet);
-        }
-    }
-
-    /// The first packet that is [held](Self::hold) and when it arrives.
-    pub fn held(&self) -> Option<(Timestamp, &Packet<P>)> {
-        match &self.0 {
-            Kind::Foreseen(link) => link.held(),
+            Kind::Foreseen(link) => Some(link.foresee(at, size, unseen_until)),
             Kind::Stepwise(_) => None,
         }
     }

@@ -21,6 +21,7 @@ impl MediaClock {
 }
 
 /// The earlier of two instants of which either may be absent.
+#[inline]
 pub(crate) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

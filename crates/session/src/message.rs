@@ -62,6 +62,7 @@ impl Default for Message {
 
 impl Message {
     /// The RTP packet, whatever stands in it; a new one where the message was another.
+    #[inline]
     pub(crate) fn rtp_mut(&mut self) -> &mut RtpPacket {
         if matches!(self, Self::Rtcp(_)) {
             *self = Self::Rtp(RtpPacket::default());
@@ -73,6 +74,7 @@ impl Message {
     }
 
     /// Octets of the UDP payload.
+    #[inline]
     pub fn wire_len(&self) -> usize {
         match self {
             Self::Rtp(packet) => packet.wire_len(),
@@ -181,14 +183,18 @@ impl RtpPacket {
         HEADER_LEN + 4 + (control + frame + transport).next_multiple_of(4)
     }
 
+    #[inline]
     pub(crate) fn wire_len(&self) -> usize {
-        let Some(control) = self.control else {
-            // Only a foreign packet: rare enough to be measured by writing it.
-            let mut scratch = [0; LONGEST];
-            return self.header(&mut scratch).buffer_len() + self.payload.len();
-        };
+        let Some(control) = self.control else { return self.measured_len() };
         let (frame, transport) = (self.marking.is_some(), self.transport_sequence.is_some());
         Self::header_len(control.tag.is_some(), frame, transport) + self.payload.len()
+    }
+
+    /// Only of a foreign packet: rare enough to be measured by writing it.
+    #[cold]
+    fn measured_len(&self) -> usize {
+        let mut scratch = [0; LONGEST];
+        self.header(&mut scratch).buffer_len() + self.payload.len()
     }
 
     fn header<'a>(&self, scratch: &'a mut [u8; LONGEST]) -> Header<'a> {

@@ -1,10 +1,12 @@
 //! The event loop: elements, agents and the packets between them.
 
 use crate::cell::{Addressed, Cell};
+use crate::flight::{Flight, Ticket};
 use crate::schedule::Schedule;
 use crate::topology::{ElementId, Hop, Place, Topology};
-use seaway_link::{Dropped, Fate, Link, Node, Packet, Port};
+use seaway_link::{Dropped, Fate, Foresight, Link, Node, Packet, Port};
 use seaway_units::Timestamp;
+use std::collections::VecDeque;
 
 /// What a packet carries inside the simulator: its way, and the agents' own payload.
 #[derive(Debug, Clone, Copy)]
@@ -63,14 +65,21 @@ struct Leg {
 /// What carries packets between places.
 #[derive(Debug)]
 enum Element<P> {
-    Link(Link<Envelope<P>>),
+    Link(Wire<P>),
     Cell(Box<dyn Cell<Envelope<P>>>),
+}
+
+/// A link, and the packets of which it [foresaw](Link::foresee) when they arrive at its far end, in that order.
+#[derive(Debug)]
+struct Wire<P> {
+    link: Link<Envelope<P>>,
+    held: VecDeque<(Timestamp, Ticket)>,
 }
 
 macro_rules! each {
     ($element:expr, $node:ident => $call:expr) => {
         match $element {
-            Element::Link($node) => $call,
+            Element::Link(Wire { link: $node, .. }) => $call,
             Element::Cell($node) => $call,
         }
     };
@@ -90,7 +99,11 @@ impl<P: std::fmt::Debug + Send> Element<P> {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        each!(self, node => node.poll_timeout())
+        match self {
+            Self::Link(Wire { link, held }) if link.foresees() => held.front().map(|(arrival, _)| *arrival),
+            Self::Link(Wire { link, .. }) => link.poll_timeout(),
+            Self::Cell(cell) => cell.poll_timeout(),
+        }
     }
 
     fn poll_dropped(&mut self) -> Option<Dropped<Envelope<P>>> {
@@ -131,6 +144,8 @@ pub struct Engine<P, A, O = ()> {
     ports: Vec<Vec<Option<RouteId>>>,
     /// What comes before each element.
     feeders: Vec<Feeders>,
+    /// Packets that links hold.
+    flight: Flight<Packet<Envelope<P>>>,
     schedule: Schedule,
     observer: O,
     now: Timestamp,
@@ -161,6 +176,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             routes: Vec::new(),
             ports: Vec::new(),
             feeders: Vec::new(),
+            flight: Flight::default(),
             schedule: Schedule::default(),
             observer,
             now: Timestamp::ZERO,
@@ -177,7 +193,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
 
     /// Lays a one-way link.
     pub fn add_link(&mut self, from: Place, to: Place, link: Link<Envelope<P>>) -> ElementId {
-        let element = self.add_element(Element::Link(link));
+        let element = self.add_element(Element::Link(Wire { link, held: VecDeque::new() }));
         self.topology.join(from, Hop { element, enter: 0, leave: 1 }, to);
         element
     }
@@ -251,7 +267,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     /// The link behind `element`; `None` for a cell.
     pub fn link(&self, element: ElementId) -> Option<&Link<Envelope<P>>> {
         match &self.elements[element.0 as usize] {
-            Element::Link(link) => Some(link),
+            Element::Link(Wire { link, .. }) => Some(link),
             Element::Cell(_) => None,
         }
     }
@@ -260,7 +276,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     pub fn link_mut(&mut self, element: ElementId) -> Option<&mut Link<Envelope<P>>> {
         self.is_changed = true;
         match &mut self.elements[element.0 as usize] {
-            Element::Link(link) => Some(link),
+            Element::Link(Wire { link, .. }) => Some(link),
             Element::Cell(_) => None,
         }
     }
@@ -344,7 +360,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
                 Err(agent) => {
                     self.events += 1;
                     self.agents[agent].handle_timeout(self.now);
-                    self.settle(node);
+                    self.settle_agent(agent);
                 }
             }
         }
@@ -352,31 +368,36 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         self.catch_up();
     }
 
-    /// The instant has come that an element named. Of a link that foresees, all there is to do is to let out what it held.
+    /// The instant has come that an element named. Of a link that foresees, all there is to do is to let out what it holds.
     fn wake_element(&mut self, element: usize) {
-        while let Element::Link(link) = &mut self.elements[element]
+        while let Element::Link(Wire { link, held }) = &mut self.elements[element]
             && link.foresees()
         {
-            let Some((_, packet)) = link.poll_packet(self.now) else {
-                let due = link.poll_timeout();
-                return self.schedule.set(element as u32, due);
-            };
-            self.forward(self.now, packet);
+            let next = held.front().map(|(arrival, _)| *arrival);
+            if next.is_some_and(|arrival| arrival <= self.now)
+                && let Some((_, ticket)) = held.pop_front()
+            {
+                self.forward(self.now, ticket);
+                continue;
+            }
+            return self.schedule.set(element as u32, next);
         }
         self.elements[element].handle_timeout(self.now);
-        self.settle(element as u32);
+        self.settle_element(element);
     }
 
     /// Carries on what a link has held since the last run and the present one may take ahead of time: before any
     /// other packet is.
     fn take_ahead(&mut self, element: usize) {
-        while let Element::Link(link) = &self.elements[element]
-            && let Some((arrival, packet)) = link.held().filter(|(arrival, _)| *arrival <= self.horizon)
-            && self.may_go_ahead(packet)
-            && let Element::Link(link) = &mut self.elements[element]
-            && let Some((_, packet)) = link.poll_packet(arrival)
+        while let Element::Link(Wire { held, .. }) = &mut self.elements[element]
+            && let Some(&(arrival, ticket)) = held.front().filter(|(arrival, _)| *arrival <= self.horizon)
+            && let Some(Envelope { route, hop, .. }) =
+                self.flight.get_mut(ticket).map(|packet| &packet.payload)
+            && let Some(left) = usize::from(*hop).checked_sub(1)
+            && self.routes[route.0 as usize].legs[left].goes_ahead
         {
-            self.forward(arrival, packet);
+            held.pop_front();
+            self.forward(arrival, ticket);
         }
     }
 
@@ -384,7 +405,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     fn catch_up(&mut self) {
         for element in 0..self.elements.len() {
             self.elements[element].handle_timeout(self.now);
-            self.settle(element as u32);
+            self.settle_element(element);
         }
     }
 
@@ -396,25 +417,31 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
 
     /// Carries on what a node gives out after an input, and notes when it wants to be woken.
     fn settle(&mut self, node: u32) {
-        let due = match self.element_or_agent(node) {
+        match self.element_or_agent(node) {
             Ok(element) => self.settle_element(element),
             Err(agent) => self.settle_agent(agent),
-        };
-        // What an input has just made overdue is due now.
-        self.schedule.set(node, due.map(|due| due.max(self.now)));
+        }
     }
 
-    fn settle_element(&mut self, element: usize) -> Option<Timestamp> {
+    fn settle_element(&mut self, element: usize) {
         while let Some(dropped) = self.elements[element].poll_dropped() {
             self.observer.on_dropped(ElementId(element as u32), &dropped);
         }
         while let Some(packet) = self.elements[element].poll_packet(self.now) {
-            self.forward(self.now, packet);
+            let ticket = self.flight.put(packet);
+            self.forward(self.now, ticket);
         }
-        self.elements[element].poll_timeout()
+        let due = self.elements[element].poll_timeout();
+        self.wake_at(element, due);
     }
 
-    fn settle_agent(&mut self, agent: usize) -> Option<Timestamp> {
+    /// What an input has just made overdue is due now.
+    #[inline]
+    fn wake_at(&mut self, node: usize, due: Option<Timestamp>) {
+        self.schedule.set(node as u32, due.map(|due| due.max(self.now)));
+    }
+
+    fn settle_agent(&mut self, agent: usize) {
         while let Some((port, packet)) = self.agents[agent].poll_packet(self.now) {
             let route = self.ports[agent].get(usize::from(port.0)).copied().flatten();
             debug_assert!(route.is_some(), "agent {agent} sent by port {} that leads nowhere", port.0);
@@ -422,43 +449,51 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             let sent = self.now;
             let packet = packet.map(|payload| Envelope { route, hop: 0, leave: Port(0), sent, payload });
             self.observer.on_sent(self.now, &packet);
-            self.forward(self.now, packet);
+            let ticket = self.flight.put(packet);
+            self.forward(self.now, ticket);
         }
-        self.agents[agent].poll_timeout()
+        let due = self.agents[agent].poll_timeout();
+        self.wake_at(self.elements.len() + agent, due);
     }
 
     /// Takes a packet into the next element of its way, or to its agent at the end of it. `at` lies ahead of the
     /// present only where the next element is fed by the one it comes from alone.
-    fn forward(&mut self, mut at: Timestamp, mut packet: Packet<Envelope<P>>) {
+    fn forward(&mut self, mut at: Timestamp, ticket: Ticket) {
+        let Some(packet) = self.flight.get_mut(ticket) else { return };
         let route = &self.routes[packet.payload.route.0 as usize];
         let mut index = usize::from(packet.payload.hop);
         loop {
             self.events += 1;
             let Some(&Leg { hop, goes_ahead }) = route.legs.get(index) else {
                 let to = route.to;
-                return self.deliver(to, packet);
+                return self.deliver(to, ticket);
             };
             index += 1;
-            let element = &mut self.elements[hop.element.0 as usize];
-            let Element::Link(link) = element else { return self.enter(index, hop, packet) };
-            match link.foresee(at, &mut packet) {
-                Some(Fate::Arrives(arrival)) => {
-                    let is_first = link.held().is_none();
-                    if goes_ahead && is_first && arrival <= self.horizon {
-                        at = arrival;
-                        continue;
-                    }
+            let Element::Link(Wire { link, held }) = &mut self.elements[hop.element.0 as usize] else {
+                return self.enter(index, hop, ticket);
+            };
+            let Some(Foresight { fate, waits }) = link.foresee(at, packet.size, self.horizon) else {
+                return self.enter(index, hop, ticket);
+            };
+            packet.waited += waits;
+            match fate {
+                Fate::Arrives(arrival) if goes_ahead && held.is_empty() && arrival <= self.horizon => {
+                    at = arrival;
+                }
+                Fate::Arrives(arrival) => {
+                    debug_assert!(held.back().is_none_or(|(last, _)| *last <= arrival), "overtaken");
                     packet.payload.hop = index as u16;
-                    link.hold(arrival, packet);
-                    if is_first {
+                    if held.is_empty() {
                         self.schedule.set(hop.element.0, Some(arrival));
+                    }
+                    return held.push_back((arrival, ticket));
+                }
+                Fate::Dropped { at, cause } => {
+                    if let Some(packet) = self.flight.take(ticket) {
+                        self.observer.on_dropped(hop.element, &Dropped { at, cause, packet });
                     }
                     return;
                 }
-                Some(Fate::Dropped { at, cause }) => {
-                    return self.observer.on_dropped(hop.element, &Dropped { at, cause, packet });
-                }
-                None => return self.enter(index, hop, packet),
             }
         }
     }
@@ -479,28 +514,23 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     /// True where what leaves link `from` is all that comes into link `to`, and `to` may have it ahead of time.
     fn feeds_alone(&self, from: ElementId, to: ElementId) -> bool {
         self.feeders[to.0 as usize] == Feeders::One(from)
-            && matches!(&self.elements[to.0 as usize], Element::Link(link) if link.foresees())
-    }
-
-    /// True where the next element on the way of a packet that leaves an element may have it ahead of time.
-    fn may_go_ahead(&self, packet: &Packet<Envelope<P>>) -> bool {
-        let Envelope { route, hop, .. } = &packet.payload;
-        let left = usize::from(*hop).checked_sub(1);
-        left.is_some_and(|left| self.routes[route.0 as usize].legs[left].goes_ahead)
+            && matches!(&self.elements[to.0 as usize], Element::Link(wire) if wire.link.foresees())
     }
 
     /// The way goes on with its leg `index` behind an element that is to be asked.
-    fn enter(&mut self, index: usize, hop: Hop, mut packet: Packet<Envelope<P>>) {
+    fn enter(&mut self, index: usize, hop: Hop, ticket: Ticket) {
+        let Some(mut packet) = self.flight.take(ticket) else { return };
         packet.payload.hop = index as u16;
         packet.payload.leave = Port(hop.leave);
         self.elements[hop.element.0 as usize].handle_packet(self.now, Port(hop.enter), packet);
-        self.settle(hop.element.0);
+        self.settle_element(hop.element.0 as usize);
     }
 
-    fn deliver(&mut self, (agent, port): (AgentId, Port), packet: Packet<Envelope<P>>) {
+    fn deliver(&mut self, (agent, port): (AgentId, Port), ticket: Ticket) {
+        let Some(packet) = self.flight.take(ticket) else { return };
         self.observer.on_delivered(self.now, &packet);
         let packet = packet.map(|envelope| envelope.payload);
         self.agents[agent.0 as usize].handle_packet(self.now, port, packet);
-        self.settle(self.elements.len() as u32 + agent.0);
+        self.settle_agent(agent.0 as usize);
     }
 }

@@ -7,6 +7,7 @@ mod bearer;
 mod cell;
 pub mod cellular;
 mod engine;
+mod flight;
 mod schedule;
 pub mod tcp;
 mod topology;

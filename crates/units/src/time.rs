@@ -143,8 +143,19 @@ impl TimeDelta {
 }
 
 fn signed_difference(a: u64, b: u64) -> i64 {
-    let size = i64::try_from(a.abs_diff(b)).unwrap_or(i64::MAX);
-    if a >= b { size } else { -size }
+    let difference = a.wrapping_sub(b) as i64;
+    match (a >= b, difference >= 0) {
+        (true, false) => i64::MAX,
+        (false, true) => -i64::MAX,
+        _ => difference.max(-i64::MAX),
+    }
+}
+
+/// Saturating. In the lower half of the range, where all clocks are, one test tells that nothing can overflow.
+#[inline]
+fn shifted(instant: u64, span: i64) -> u64 {
+    let sum = instant.wrapping_add_signed(span);
+    if (instant | sum) >> 63 == 0 { sum } else { instant.saturating_add_signed(span) }
 }
 
 macro_rules! instant {
@@ -152,7 +163,7 @@ macro_rules! instant {
         impl Add<TimeDelta> for $name {
             type Output = Self;
             fn add(self, span: TimeDelta) -> Self {
-                Self(self.0.saturating_add_signed(span.0))
+                Self(shifted(self.0, span.0))
             }
         }
 
@@ -165,7 +176,7 @@ macro_rules! instant {
         impl Sub<TimeDelta> for $name {
             type Output = Self;
             fn sub(self, span: TimeDelta) -> Self {
-                Self(self.0.saturating_add_signed(span.0.saturating_neg()))
+                Self(shifted(self.0, span.0.saturating_neg()))
             }
         }
 

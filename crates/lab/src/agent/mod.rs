@@ -59,6 +59,7 @@ macro_rules! each {
     };
 }
 
+// Each agent's part is inlined here, its only user: a call costs as much as what many of them do.
 impl Node<Cargo> for Agent {
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
         each!(self, agent => agent.handle_packet(now, port, packet));

@@ -3,7 +3,7 @@
 use crate::agent::PORT;
 use crate::agent::modelled::ModelledViewer;
 use crate::agent::viewer::Viewer;
-use crate::cargo::{Cargo, Carriage};
+use crate::cargo::{Cargo, Carriage, Load};
 use crate::record::{Notices, Tag};
 use crate::samples::Samples;
 use crate::window::Window;
@@ -113,39 +113,45 @@ impl MediaReceiver {
         Some(self.receiver.as_ref()?.statistics().buffer?.refused)
     }
 
+    #[inline]
     fn before_input(&mut self, now: Timestamp) {
         let receiver = self.receiver.as_ref();
         self.window.look(now, || statistics(receiver));
     }
 
+    #[inline]
     fn after_input(&mut self, now: Timestamp) {
-        let Some(receiver) = &mut self.receiver else { return };
-        let is_measured = self.window.is_open(now);
-        while let Some(event) = receiver.poll_event() {
-            let watched = self.audience.viewer.as_mut().map(|viewer| viewer.on_event(now, &event));
-            if watched.is_some_and(|watched| watched.wants_key_frame) {
-                receiver.on_picture_lost(now);
-            }
-            if let ReceiverEvent::Frame(frame) = event
-                && watched.is_none_or(|watched| watched.displayed)
-            {
-                let age = age(now, frame.timestamp);
-                if let Some(viewer) = &mut self.audience.modelled {
-                    viewer.show(now, now - age);
-                }
-                if let Some(shown) = &mut self.shown {
-                    shown.push(now - age);
-                }
-                if is_measured {
-                    self.delays.add(age);
-                }
-            }
+        while let Some(event) = self.receiver.as_mut().and_then(Receiver::poll_event) {
+            self.follow(now, event);
         }
         if let Some(viewer) = &mut self.audience.viewer {
             viewer.score_missing(now);
         }
         if let Some(viewer) = &mut self.audience.modelled {
             viewer.score_missing(now);
+        }
+    }
+
+    fn follow(&mut self, now: Timestamp, event: ReceiverEvent) {
+        let Some(receiver) = &mut self.receiver else { return };
+        let is_measured = self.window.is_open(now);
+        let watched = self.audience.viewer.as_mut().map(|viewer| viewer.on_event(now, &event));
+        if watched.is_some_and(|watched| watched.wants_key_frame) {
+            receiver.on_picture_lost(now);
+        }
+        if let ReceiverEvent::Frame(frame) = event
+            && watched.is_none_or(|watched| watched.displayed)
+        {
+            let age = age(now, frame.timestamp);
+            if let Some(viewer) = &mut self.audience.modelled {
+                viewer.show(now, now - age);
+            }
+            if let Some(shown) = &mut self.shown {
+                shown.push(now - age);
+            }
+            if is_measured {
+                self.delays.add(age);
+            }
         }
     }
 }
@@ -163,6 +169,7 @@ fn age(now: Timestamp, timestamp: u32) -> TimeDelta {
 }
 
 impl Node<Cargo> for MediaReceiver {
+    #[inline]
     fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
         let ecn = packet.ecn;
@@ -179,6 +186,7 @@ impl Node<Cargo> for MediaReceiver {
         self.after_input(now);
     }
 
+    #[inline]
     fn handle_timeout(&mut self, now: Timestamp) {
         self.before_input(now);
         if let Some(receiver) = &mut self.receiver {
@@ -187,14 +195,16 @@ impl Node<Cargo> for MediaReceiver {
         self.after_input(now);
     }
 
+    #[inline]
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         let transmit = self.receiver.as_mut()?.poll_transmit(now)?;
         let size = self.feedback_size.map_or(transmit.size, |size| size.max(transmit.size));
-        let cargo = self.carriage.load(&mut Box::new(transmit.message));
+        let cargo = self.carriage.load(&mut Box::new(Load::Message(transmit.message)));
         let packet = Packet::new(size, transmit.ecn, cargo);
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Timestamp> {
         self.receiver.as_ref()?.poll_timeout()
     }

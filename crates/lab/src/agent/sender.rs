@@ -2,7 +2,7 @@
 
 use crate::activity::Activity;
 use crate::agent::{PORT, earlier};
-use crate::cargo::{Cargo, Carriage};
+use crate::cargo::{Cargo, Carriage, Load};
 use crate::record::Tag;
 use crate::samples::Samples;
 use crate::source::{Feed, LiveSource};
@@ -11,7 +11,7 @@ use seaway_control::policy;
 use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
 use seaway_link::{Node, Packet, Port};
 use seaway_session::{
-    Announcement, Departing, Frame, FrameData, FrameKind, Message, Observer, Received, Sender, SenderConfig,
+    Announcement, Departing, Frame, FrameData, FrameKind, Observer, Received, Sender, SenderConfig,
     SenderEvent, SenderStatistics,
 };
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -31,7 +31,7 @@ pub(crate) struct MediaSender {
     policy: ControlSpec,
     sender: Option<Sender>,
     /// What the next packet is written into.
-    blank: Box<Message>,
+    blank: Box<Load>,
     feed: Feed,
     /// What a model was last told to code.
     encoder_rate: Bitrate,
@@ -212,10 +212,14 @@ impl MediaSender {
     }
 
     /// Switches the flow on and off as its times tell.
+    #[inline]
     fn follow_activity(&mut self, now: Timestamp) {
-        if self.change.is_none_or(|change| now < change) {
-            return;
+        if self.change.is_some_and(|change| change <= now) {
+            self.switch(now);
         }
+    }
+
+    fn switch(&mut self, now: Timestamp) {
         self.change = self.activity.next_change(now);
         self.is_on = self.activity.is_on(now);
         match &mut self.feed {
@@ -261,13 +265,15 @@ impl MediaSender {
     }
 
     /// Keeps a few packets waiting while the flow is on.
+    #[inline]
     fn saturate(&mut self, now: Timestamp) {
-        let (true, Feed::Saturated, Some(sender)) = (self.is_on, &self.feed, &mut self.sender) else {
-            return;
-        };
-        if self.config.endless {
-            return;
+        if !self.config.endless && self.is_on && matches!(self.feed, Feed::Saturated) {
+            self.keep_waiting(now);
         }
+    }
+
+    fn keep_waiting(&mut self, now: Timestamp) {
+        let Some(sender) = &mut self.sender else { return };
         while sender.backlog() < self.config.packet * AHEAD {
             let captured = self.last_capture.map_or(now, |last| now.max(last + TICK));
             self.last_capture = Some(captured);
@@ -286,35 +292,43 @@ impl MediaSender {
         }
     }
 
+    #[inline]
     fn after_input(&mut self, now: Timestamp) {
-        let Some(sender) = &mut self.sender else { return };
-        while let Some(event) = sender.poll_event() {
-            match event {
-                SenderEvent::Share { share, .. } => {
-                    if let Feed::Model(source) = &mut self.feed {
-                        let rate = coded_rate(share.media, source.interval(), sender, &self.config);
-                        self.encoder_rate = rate;
-                        source.on_rate(now, rate);
-                    }
-                }
-                SenderEvent::KeyFrameWanted { .. } => match &mut self.feed {
-                    Feed::Saturated => {}
-                    Feed::Model(source) => source.on_key_frame_wanted(),
-                    Feed::Live(live) => live.on_key_frame_wanted(),
-                },
-                SenderEvent::Decision(decision) => {
-                    if let Some(decisions) = &mut self.decisions {
-                        decisions.push(decision);
-                    }
-                }
-                SenderEvent::FramesDropped { .. }
-                | SenderEvent::PeerAppeared { .. }
-                | SenderEvent::PeerLeft { .. } => {}
-            }
+        while let Some(event) = self.sender.as_mut().and_then(Sender::poll_event) {
+            self.follow(now, event);
         }
-        self.lanes.note(now, sender.controller().lanes());
+        if let Some(sender) = &self.sender {
+            self.lanes.note(now, sender.controller().lanes());
+        }
     }
 
+    fn follow(&mut self, now: Timestamp, event: SenderEvent) {
+        let Some(sender) = &mut self.sender else { return };
+        match event {
+            SenderEvent::Share { share, .. } => {
+                if let Feed::Model(source) = &mut self.feed {
+                    let rate = coded_rate(share.media, source.interval(), sender, &self.config);
+                    self.encoder_rate = rate;
+                    source.on_rate(now, rate);
+                }
+            }
+            SenderEvent::KeyFrameWanted { .. } => match &mut self.feed {
+                Feed::Saturated => {}
+                Feed::Model(source) => source.on_key_frame_wanted(),
+                Feed::Live(live) => live.on_key_frame_wanted(),
+            },
+            SenderEvent::Decision(decision) => {
+                if let Some(decisions) = &mut self.decisions {
+                    decisions.push(decision);
+                }
+            }
+            SenderEvent::FramesDropped { .. }
+            | SenderEvent::PeerAppeared { .. }
+            | SenderEvent::PeerLeft { .. } => {}
+        }
+    }
+
+    #[inline]
     fn before_input(&mut self, now: Timestamp) {
         let sender = self.sender.as_ref();
         self.window.look(now, || statistics(sender));
@@ -341,6 +355,7 @@ fn coded_rate(wire: Bitrate, interval: TimeDelta, sender: &Sender, config: &Send
 }
 
 impl Node<Cargo> for MediaSender {
+    #[inline]
     fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
         let ecn = packet.ecn;
@@ -352,6 +367,7 @@ impl Node<Cargo> for MediaSender {
         self.after_input(now);
     }
 
+    #[inline]
     fn handle_timeout(&mut self, now: Timestamp) {
         self.before_input(now);
         self.follow_activity(now);
@@ -362,15 +378,17 @@ impl Node<Cargo> for MediaSender {
         self.after_input(now);
     }
 
+    #[inline]
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         self.saturate(now);
-        let departing = self.sender.as_mut()?.poll_transmit_into(now, &mut self.blank)?;
+        let departing = self.sender.as_mut()?.poll_transmit_into(now, self.blank.message_mut())?;
         self.after_input(now);
         let payload = self.carriage.load(&mut self.blank);
         let Departing { size, ecn, .. } = departing;
         Some((PORT, Packet { size, ecn, flow: self.tag.number(), waited: TimeDelta::ZERO, payload }))
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Timestamp> {
         let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
         let live = self.live().and_then(LiveSource::due);

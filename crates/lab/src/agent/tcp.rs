@@ -89,6 +89,7 @@ fn counters(source: &TcpSource) -> TcpCounters {
 }
 
 impl Node<Cargo> for TcpSender {
+    #[inline]
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
         if let Some(packet) = segment(packet) {
@@ -101,18 +102,21 @@ impl Node<Cargo> for TcpSender {
         }
     }
 
+    #[inline]
     fn handle_timeout(&mut self, now: Timestamp) {
         self.before_input(now);
         self.switch(now);
         self.source.handle_timeout(now);
     }
 
+    #[inline]
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         let (_, packet) = self.source.poll_packet(now)?;
         let packet = packet.map(Cargo::of_segment);
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Timestamp> {
         earlier(self.change, self.source.poll_timeout())
     }
@@ -143,6 +147,7 @@ impl TcpReceiver {
 }
 
 impl Node<Cargo> for TcpReceiver {
+    #[inline]
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
         if let Some(packet) = segment(packet) {
@@ -150,16 +155,19 @@ impl Node<Cargo> for TcpReceiver {
         }
     }
 
+    #[inline]
     fn handle_timeout(&mut self, now: Timestamp) {
         self.before_input(now);
         self.receiver.handle_timeout(now);
     }
 
+    #[inline]
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         let (_, packet) = self.receiver.poll_packet(now)?;
         Some((PORT, Packet { flow: self.tag.number(), ..packet.map(Cargo::of_segment) }))
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Timestamp> {
         self.receiver.poll_timeout()
     }

@@ -51,7 +51,7 @@ impl Node<Cargo> for UdpSource {
         self.sent += 1;
         self.schedule_next();
         let packet =
-            Packet { flow: self.tag.number(), ..Packet::new(self.packet, Ecn::NotEct, Cargo::Filling) };
+            Packet { flow: self.tag.number(), ..Packet::new(self.packet, Ecn::NotEct, Cargo::FILLING) };
         Some((PORT, packet))
     }
 

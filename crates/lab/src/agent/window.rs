@@ -2,7 +2,7 @@
 
 use crate::activity::Activity;
 use crate::agent::PORT;
-use crate::cargo::Cargo;
+use crate::cargo::{Cargo, Load};
 use crate::record::Tag;
 use crate::scenario::WindowFlow;
 use crate::window::Window;
@@ -128,8 +128,8 @@ impl WindowSource {
 impl Node<Cargo> for WindowSource {
     fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
-        if let Cargo::Octets(octets) = packet.payload {
-            self.sender.handle_answer(now, &octets);
+        if let Some(Load::Octets(octets)) = packet.payload.content() {
+            self.sender.handle_answer(now, octets);
         }
         self.steer_if_begun(now);
     }
@@ -149,7 +149,7 @@ impl Node<Cargo> for WindowSource {
         self.buffer.clear();
         let size = self.sender.poll_datagram(now, &mut self.buffer)?;
         self.steer_if_begun(now);
-        let cargo = Cargo::Octets(Box::new(Bytes::copy_from_slice(&self.buffer)));
+        let cargo = Cargo::of_octets(Bytes::copy_from_slice(&self.buffer));
         Some((PORT, Packet { flow: self.tag.number(), ..Packet::new(size, Ecn::NotEct, cargo) }))
     }
 
@@ -187,7 +187,7 @@ impl WindowSink {
 impl Node<Cargo> for WindowSink {
     fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
-        if let Cargo::Octets(octets) = &packet.payload {
+        if let Some(Load::Octets(octets)) = packet.payload.content() {
             self.client.handle_datagram(now, octets);
         }
     }
@@ -202,7 +202,7 @@ impl Node<Cargo> for WindowSink {
     fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         let answer = self.client.poll_answer()?;
         let size = OVERHEAD_IPV4 + DataSize::from_bytes(answer.len() as u64);
-        let packet = Packet::new(size, Ecn::NotEct, Cargo::Octets(Box::new(answer)));
+        let packet = Packet::new(size, Ecn::NotEct, Cargo::of_octets(answer));
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
 

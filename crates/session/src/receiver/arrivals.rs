@@ -96,12 +96,17 @@ impl ArrivalLog {
     }
 
     /// A packet arrived.
+    #[inline]
     pub(super) fn insert(&mut self, number: u16, at: Timestamp, ecn: Ecn) -> Insertion {
-        let mut sequence = self.unwrap(number);
+        let sequence = self.unwrap(number);
         if sequence == self.end() {
             // The next in order: nothing to look for.
             return self.append(sequence, number, at, ecn);
         }
+        self.insert_elsewhere(sequence, number, at, ecn)
+    }
+
+    fn insert_elsewhere(&mut self, mut sequence: u64, number: u16, at: Timestamp, ecn: Ecn) -> Insertion {
         let overtaken_first = self.base == self.reception.first && sequence + 64 >= self.base;
         if sequence < self.base && overtaken_first {
             return self.insert_before_base(sequence, at, ecn);
@@ -128,6 +133,7 @@ impl ArrivalLog {
         Insertion::New { sequence, missing }
     }
 
+    #[inline]
     fn append(&mut self, sequence: u64, number: u16, at: Timestamp, ecn: Ecn) -> Insertion {
         self.suspect = None;
         self.slots.push_back(Some(Slot { at, ecn }));
@@ -175,6 +181,7 @@ impl ArrivalLog {
         self.reception.received += 1;
     }
 
+    #[inline]
     fn trim(&mut self) {
         let end = self.end();
         let usual = end.saturating_sub(MEMORY);

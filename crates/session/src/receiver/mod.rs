@@ -147,12 +147,14 @@ impl Receiver {
     }
 
     /// The next event that was not read.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
         self.events.pop()
     }
 
     /// When the receiver wants to be woken, by [`handle_timeout`](Self::handle_timeout) and then by
     /// [`poll_transmit`](Self::poll_transmit).
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.session.as_ref()?.poll_timeout()
     }
@@ -230,6 +232,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn advance(&mut self, now: Timestamp) {
         if let Some(session) = &mut self.session {
             session.advance(now, &mut self.events, &mut self.statistics);

@@ -284,6 +284,7 @@ impl Session {
         self.source.on_channel_loss(&lost);
     }
 
+    #[inline]
     fn log(&mut self, source: SourceId, number: u16) -> &mut ArrivalLog {
         let index = source.index();
         if self.logs.len() <= index {
@@ -293,6 +294,7 @@ impl Session {
         self.logs[index].get_or_insert_with(|| Box::new(ArrivalLog::new(number)))
     }
 
+    #[inline]
     fn arrival(
         &mut self,
         at: Timestamp,

@@ -48,6 +48,7 @@ pub(super) struct Planned {
 
 impl Sender {
     /// What a lane has to send, repair first, and its size; repairs of a lane that is gone go by another.
+    #[inline]
     fn content(&self, lane: Lane) -> Option<(Departure, DataSize)> {
         if !self.repairs.is_empty() {
             let lanes = self.controller.lanes().max(1);
@@ -61,6 +62,7 @@ impl Sender {
     }
 
     /// A lane's next packet and when it is due; `None` where nothing waits or may leave.
+    #[inline]
     fn departure(&self, lane: Lane) -> Option<Planned> {
         let (departure, size) = self.content(lane)?;
         let allowance = self.controller.allowance(lane);
@@ -72,15 +74,13 @@ impl Sender {
     }
 
     /// What leaves next, of all lanes: a probe before all else.
+    #[inline]
     pub(super) fn work_out_departure(&self) -> Option<Planned> {
-        if let Some(probe) = &self.probe {
-            let due = probe.pacer.due(probe.allowance)?;
-            let busy = self.lanes().find_map(|lane| Some((lane, self.content(lane)?.0)));
-            let (lane, departure) = busy.unwrap_or((Lane(0), Departure::Padding));
-            return Some(Planned { due, lane, departure, credit: None });
+        if self.probe.is_some() {
+            return self.work_out_probe();
         }
-        let mut first: Option<Planned> = None;
-        for lane in self.lanes() {
+        let mut first = self.departure(Lane(0));
+        for lane in self.lanes().skip(1) {
             if let Some(planned) = self.departure(lane)
                 && first.as_ref().is_none_or(|first| planned.due < first.due)
             {
@@ -88,6 +88,14 @@ impl Sender {
             }
         }
         first
+    }
+
+    fn work_out_probe(&self) -> Option<Planned> {
+        let probe = self.probe.as_ref()?;
+        let due = probe.pacer.due(probe.allowance)?;
+        let busy = self.lanes().find_map(|lane| Some((lane, self.content(lane)?.0)));
+        let (lane, departure) = busy.unwrap_or((Lane(0), Departure::Padding));
+        Some(Planned { due, lane, departure, credit: None })
     }
 
     pub(super) fn begin_probe(&mut self, now: Timestamp) {
@@ -253,20 +261,20 @@ impl Sender {
         if tag.is_some() {
             sent.size = self.size_of(packet.wire_len());
         }
-        self.note_departure(now, planned, sent, source, written, stored);
+        self.note_departure(now, (planned.due, planned.credit), &sent, source, written, stored);
         Departing { size: sent.size, ecn, lane }
     }
 
     fn note_departure(
         &mut self,
         now: Timestamp,
-        planned: Planned,
-        sent: SentPacket,
+        (due, credit): (Timestamp, Option<TimeDelta>),
+        sent: &SentPacket,
         source: SourceId,
         written: Written,
         stored: Option<Stored>,
     ) {
-        let forgotten = self.history.push(now, &sent, source, written, stored);
+        let forgotten = self.history.push(now, sent, source, written, stored);
         let pacer = &mut self.history.lane(sent.lane).pacer;
         if let Some(probe) = &mut self.probe {
             // At a low rate the pauses behind a whole probe would silence the lane for tens of seconds.
@@ -277,8 +285,8 @@ impl Sender {
             if probe.size_left.is_zero() && probe.packets_left == 0 {
                 self.probe = None;
             }
-        } else if let Some(credit) = planned.credit {
-            pacer.on_due_sent(now, Some(planned.due), credit, sent.size);
+        } else if let Some(credit) = credit {
+            pacer.on_due_sent(now, Some(due), credit, sent.size);
         } else {
             pacer.on_sent(now, self.controller.allowance(sent.lane), sent.size);
         }
@@ -289,14 +297,15 @@ impl Sender {
             Content::Padding => self.statistics.padding.add(sent.size),
         }
         if let Some(observer) = &mut self.observer {
-            observer.on_sent(now, &sent);
+            observer.on_sent(now, sent);
         }
-        self.controller.on_sent(now, &sent);
+        self.controller.on_sent(now, sent);
         self.report_forgotten(now, forgotten);
         self.follow_controller(now);
     }
 
     /// The memory was full: what was pushed out of it counts as lost.
+    #[inline]
     fn report_forgotten(&mut self, now: Timestamp, forgotten: Option<PacketReport>) {
         if let Some(report) = forgotten {
             self.evidence.add_report(report);

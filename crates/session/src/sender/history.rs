@@ -143,39 +143,46 @@ impl History {
     }
 
     /// State of a lane, made where it is new.
+    #[inline]
     pub(super) fn lane(&mut self, lane: Lane) -> &mut LaneLog {
         let index = usize::from(lane.0);
-        while self.lanes.len() <= index {
-            self.lanes.push(LaneLog::new());
+        if self.lanes.len() <= index {
+            self.lanes.resize_with(index + 1, LaneLog::new);
         }
         &mut self.lanes[index]
     }
 
     /// The pacer of a lane.
+    #[inline]
     pub(super) fn pacer(&self, lane: Lane) -> Pacer {
         self.lanes.get(usize::from(lane.0)).map_or_else(Pacer::default, |lane| lane.pacer)
     }
 
     /// The number the next departure of `lane` will have.
+    #[inline]
     pub(super) fn next_in_lane(&self, lane: Lane) -> u64 {
         self.lanes.get(usize::from(lane.0)).map_or(0, |lane| lane.log.next())
     }
 
     /// The RTP number the next departure of `source` will have, before it is cut to 16 bits.
+    #[inline]
     pub(super) fn next_in_source(&mut self, source: SourceId, initial: u16) -> u64 {
         self.source(source, initial).next()
     }
 
+    #[inline]
     fn source(&mut self, source: SourceId, initial: u16) -> &mut SequenceLog {
         let index = source.index();
         if self.sources.len() <= index {
             self.sources.resize_with(index + 1, || None);
         }
-        self.sources[index].get_or_insert_with(|| Box::new(SequenceLog::starting_at(initial.into())))
+        let first = || Box::new(SequenceLog::starting_at(initial.into()));
+        self.sources[index].get_or_insert_with(first)
     }
 
     /// A packet left as the next of its lane and source. Where the memory is full, the oldest departure is
     /// forgotten, and taken for lost where nothing was known of it.
+    #[inline]
     pub(super) fn push(
         &mut self,
         now: Timestamp,
@@ -202,6 +209,7 @@ impl History {
         (record.state == State::Outstanding && self.watches).then(|| record.report(Fate::Lost))
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<Record> {
         let record = self.records.pop_front()?;
         self.first += 1;

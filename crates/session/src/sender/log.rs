@@ -40,6 +40,7 @@ impl SequenceLog {
     }
 
     /// Gives the next number to `packet`, which leaves after all that have one.
+    #[inline]
     pub(super) fn push(&mut self, packet: PacketId) {
         let is_next = |run: &Run| run.packet.0 + (self.next - run.number) == packet.0;
         if !self.runs.back().is_some_and(is_next) {

@@ -279,11 +279,15 @@ impl Sender {
     }
 
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
+    #[inline]
     pub fn handle_timeout(&mut self, now: Timestamp) {
         self.work_out_plan();
-        if self.plan.timers.is_none_or(|due| now < due) {
-            return;
+        if self.plan.timers.is_some_and(|due| due <= now) {
+            self.handle_due(now);
         }
+    }
+
+    fn handle_due(&mut self, now: Timestamp) {
         self.plan.is_valid = false;
         if self.controller.poll_timeout().is_some_and(|due| due <= now) {
             self.controller.handle_timeout(now);
@@ -372,7 +376,10 @@ impl Sender {
         }
         loop {
             self.settle(now);
-            let planned = self.plan.departure.filter(|planned| planned.due <= now)?;
+            let planned = match &self.plan.departure {
+                Some(planned) if planned.due <= now => *planned,
+                _ => return None,
+            };
             // Nothing departs where what was asked for is forgotten by now.
             if let Some(departing) = self.depart(now, planned, message) {
                 return Some(departing);
@@ -381,12 +388,14 @@ impl Sender {
     }
 
     /// The next event that was not read.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
         self.events.pop()
     }
 
     /// When the sender wants to be woken, by [`handle_timeout`](Self::handle_timeout) and then by
     /// [`poll_transmit`](Self::poll_transmit).
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let (timers, departure) = match &self.plan {
             Plan { is_valid: true, timers, departure } => {
@@ -398,15 +407,16 @@ impl Sender {
     }
 
     /// Works out what is due when, after what is too old is dropped and what the controller wants to probe is begun.
+    #[inline]
     fn settle(&mut self, now: Timestamp) {
-        if self.plan.is_valid && self.plan.timers.is_none_or(|due| now < due) {
-            return;
+        if !self.plan.is_valid || self.plan.timers.is_some_and(|due| due <= now) {
+            self.drop_stale(now);
+            self.begin_probe(now);
+            self.work_out_plan();
         }
-        self.drop_stale(now);
-        self.begin_probe(now);
-        self.work_out_plan();
     }
 
+    #[inline]
     fn work_out_plan(&mut self) {
         if !self.plan.is_valid {
             self.plan.timers = self.timers();
@@ -415,6 +425,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn timers(&self) -> Option<Timestamp> {
         let (controller, policy) = (self.controller.poll_timeout(), self.policy.poll_timeout());
         let loss =
@@ -444,6 +455,7 @@ impl Sender {
     }
 
     /// After each input: what the controller decided goes to the policy, the driver and the queues.
+    #[inline]
     fn follow_controller(&mut self, now: Timestamp) {
         while let Some(decision) = self.controller.poll_decision() {
             self.statistics.decisions += 1;
@@ -487,7 +499,14 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn drop_stale(&mut self, now: Timestamp) {
+        if self.queue.stale_at().is_some_and(|stale| stale <= now) {
+            self.drop_stale_frames(now);
+        }
+    }
+
+    fn drop_stale_frames(&mut self, now: Timestamp) {
         let dropped = self.queue.drop_stale(now);
         if dropped.frames == 0 {
             return;

@@ -17,6 +17,7 @@ pub(crate) struct Pacer {
 impl Pacer {
     /// When the next packet is due, credit apart; an instant that has passed means now. `None`: never, at rate
     /// zero.
+    #[inline]
     pub(crate) fn due(&self, allowance: Allowance) -> Option<Timestamp> {
         let pause = |size| match allowance.rate {
             Bitrate::MAX => Some(TimeDelta::ZERO),
@@ -34,6 +35,7 @@ impl Pacer {
     }
 
     /// A packet of `size` left that was [due](Self::due) then, under an allowance with this credit.
+    #[inline]
     pub(crate) fn on_due_sent(
         &mut self,
         now: Timestamp,

@@ -101,6 +101,7 @@ impl SendQueue {
     }
 
     /// When the oldest packet will have waited too long.
+    #[inline]
     pub(super) fn stale_at(&self) -> Option<Timestamp> {
         let delay = self.limits.delay?;
         self.oldest_unsent_frame().map(|since| since + delay)

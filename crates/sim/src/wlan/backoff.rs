@@ -48,6 +48,16 @@ impl Backoff {
         self.runs = true;
     }
 
+    /// No slots are left to be counted.
+    pub(crate) const fn is_spent(&self) -> bool {
+        self.slots == 0
+    }
+
+    /// The medium is busy, and no slots were left: when that was noticed makes no difference.
+    pub(crate) const fn halt(&mut self) {
+        self.runs = false;
+    }
+
     /// A frame has come to an empty queue (rule 6).
     pub(crate) fn request(&mut self, now: Nanos, is_reserved: bool, luck: &mut RandomStream) {
         match self.due() {

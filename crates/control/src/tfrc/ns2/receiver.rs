@@ -35,8 +35,12 @@ impl FeedbackSource for Ns2Receiver {
         }
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.lanes.iter().filter_map(|lane| lane.timer).min()
+        match &self.lanes[..] {
+            [lane] => lane.timer,
+            lanes => lanes.iter().filter_map(|lane| lane.timer).min(),
+        }
     }
 
     fn poll_report(&mut self, _now: Timestamp) -> Option<(Lane, PeerReport)> {

@@ -61,6 +61,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
 
     /// An idle queue wants to send.
     pub(super) fn request(&mut self, index: usize) {
+        self.rouse(self.contenders[index].device);
         let contender = &mut self.contenders[index];
         let device = &mut self.devices[contender.device];
         contender.backoff.request(self.now, device.nav > self.now, &mut device.luck);

@@ -36,6 +36,8 @@ pub struct Wlan<P> {
     pub(crate) contenders: Vec<Contender<P>>,
     /// When each contender may send; `Nanos::MAX`: not now.
     dues: Vec<Nanos>,
+    /// The first of them, and of which contender; `None`: to be looked for.
+    first_due: Option<(Nanos, usize)>,
     /// What is next, and when.
     next: (Nanos, Next),
     pub(crate) agenda: Agenda,
@@ -81,6 +83,17 @@ pub(crate) struct Device {
     pub(crate) reply: Option<Reply>,
     /// It has got something of the A-MPDU that it follows.
     pub(crate) got: bool,
+    /// It has nothing to send and no slots to count.
+    rest: Option<Rest>,
+}
+
+/// What contenders are to know of the medium when they have something to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// It is busy.
+    Busy,
+    /// It is free; see [`Backoff::resume`].
+    Free(Nanos),
 }
 
 /// What a device answers SIFS later.
@@ -142,6 +155,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             devices: Vec::new(),
             contenders: Vec::new(),
             dues: Vec::new(),
+            first_due: None,
             next: (0, Next::Event),
             agenda: Agenda::default(),
             association,
@@ -189,6 +203,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             exchange: None,
             reply: None,
             got: false,
+            rest: None,
         });
     }
 
@@ -241,12 +256,14 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
 
     /// Finds what is next: what is certain comes before whose turn it is.
     fn look_ahead(&mut self) {
-        self.next = (self.agenda.next(), Next::Event);
-        for (contender, &due) in self.dues.iter().enumerate() {
-            if due < self.next.0 {
-                self.next = (due, Next::Access(contender));
-            }
-        }
+        let (due, contender) = self.first_due.unwrap_or_else(|| {
+            let dues = self.dues.iter().enumerate();
+            let first = dues.map(|(contender, &due)| (due, contender)).min();
+            first.unwrap_or((Nanos::MAX, 0))
+        });
+        self.first_due = Some((due, contender));
+        let event = self.agenda.next();
+        self.next = if due < event { (due, Next::Access(contender)) } else { (event, Next::Event) };
     }
 
     fn handle(&mut self, event: Event) {
@@ -272,11 +289,17 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let now = self.now;
         let end = now + self.duration(mode, octets);
         let sizes = std::mem::take(&mut self.sizes);
-        let (contenders, dues, devices) = (&mut self.contenders, &mut self.dues, &self.devices);
+        self.first_due = None;
+        let (contenders, dues, devices) = (&mut self.contenders, &mut self.dues, &mut self.devices);
         let reserved = reserved(end);
         let ppdu = self.medium.begin(now, (sender, to, frame, mode), (end, reserved), &sizes, |device| {
+            let device = &mut devices[device];
+            if let Some(rest) = &mut device.rest {
+                *rest = Rest::Busy;
+                return;
+            }
             let noticed = now + NOTICE;
-            for index in devices[device].contenders.clone() {
+            for index in device.contenders.clone() {
                 // What is due before it notices is sent all the same, and collides.
                 if dues[index] >= noticed {
                     contenders[index].backoff.freeze(noticed);
@@ -284,9 +307,13 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
                 }
             }
         });
-        for index in devices[sender].contenders.clone() {
-            contenders[index].backoff.freeze(now);
-            dues[index] = Nanos::MAX;
+        if let Some(rest) = &mut devices[sender].rest {
+            *rest = Rest::Busy;
+        } else {
+            for index in devices[sender].contenders.clone() {
+                contenders[index].backoff.freeze(now);
+                dues[index] = Nanos::MAX;
+            }
         }
         self.sizes = sizes;
         self.devices[sender].rx_failed = false;
@@ -383,14 +410,42 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     }
 
     /// Counting may go on for the queues of a device whose medium is free.
+    #[inline]
     pub(crate) fn resume(&mut self, device: DeviceId) {
-        let state = &self.devices[device];
+        let state = &mut self.devices[device];
         let eifs = if state.rx_failed { self.timing.eifs } else { 0 };
         let last =
             (state.rx_end + eifs).max(state.tx_end).max(state.busy_end).max(state.nav).max(state.timeout_end);
+        let from = last + self.timing.sifs;
+        match &mut state.rest {
+            Some(rest) => *rest = Rest::Free(from),
+            None => self.resume_contenders(device, from),
+        }
+    }
+
+    fn resume_contenders(&mut self, device: DeviceId, from: Nanos) {
+        let state = &self.devices[device];
+        let mut rests = state.exchange.is_none();
         for index in state.contenders.clone() {
-            self.contenders[index].backoff.resume(last + self.timing.sifs);
+            let contender = &mut self.contenders[index];
+            contender.backoff.resume(from);
+            rests &= contender.backoff.is_spent() && !contender.has_work();
             self.refresh(index);
+        }
+        if rests {
+            self.devices[device].rest = Some(Rest::Free(from));
+        }
+    }
+
+    /// A device that rested has something to send.
+    fn rouse(&mut self, device: DeviceId) {
+        let state = &mut self.devices[device];
+        let Some(rest) = state.rest.take() else { return };
+        for contender in &mut self.contenders[state.contenders.clone()] {
+            match rest {
+                Rest::Busy => contender.backoff.halt(),
+                Rest::Free(from) => contender.backoff.resume(from),
+            }
         }
     }
 
@@ -398,7 +453,11 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     pub(crate) fn refresh(&mut self, index: usize) {
         let contender = &self.contenders[index];
         let due = if contender.has_work() { contender.backoff.due() } else { None };
-        self.dues[index] = due.unwrap_or(Nanos::MAX);
+        let due = due.unwrap_or(Nanos::MAX);
+        if self.dues[index] != due {
+            self.dues[index] = due;
+            self.first_due = None;
+        }
     }
 
     /// Other queues of a device whose turn it is at the same instant lose to the first (3.2, rule 8).

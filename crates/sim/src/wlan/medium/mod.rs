@@ -44,6 +44,10 @@ pub(crate) struct Medium {
     receivers: Vec<Receiver>,
     ppdus: Vec<Ppdu>,
     in_the_air: u32,
+    /// By sender and mode: whoever hears it at all follows it to the end, while nobody else sends.
+    plain: Vec<bool>,
+    /// A plain PPDU that is alone in the air: the receivers know nothing of it until another comes.
+    alone: Option<PpduId>,
     /// Above this sum a medium is busy, in mW.
     busy_above: f64,
     /// Below this a signal does not exist, in mW.
@@ -110,10 +114,13 @@ impl Medium {
             receivers: vec![Receiver::default(); devices],
             ppdus: Vec::new(),
             in_the_air: 0,
+            plain: Vec::new(),
+            alone: None,
             busy_above: if config.preamble_detection { milliwatts(NOTICED) } else { audible },
             audible,
         };
         medium.links = medium.clean_links();
+        medium.plain = medium.plain_sends();
         medium
     }
 
@@ -130,6 +137,19 @@ impl Medium {
             }
         }
         links
+    }
+
+    fn plain_sends(&self) -> Vec<bool> {
+        let hears = |from, to: &DeviceId| *to != from && self.power(from, *to) >= self.audible;
+        let is_plain = |from, mode| {
+            let mut heard_by = (0..self.devices).filter(|to| hears(from, to));
+            heard_by.all(|to| {
+                let clean = self.clean(from, to, mode);
+                clean.is_sure && clean.is_noticed
+            })
+        };
+        let modes = 0..self.modes.len() as ModeId;
+        (0..self.devices).flat_map(|from| modes.clone().map(move |mode| is_plain(from, mode))).collect()
     }
 
     fn noise(&self, mode: &Mode) -> f64 {
@@ -177,7 +197,22 @@ impl Medium {
     /// The medium is busy for `device`: it sends, or hears enough.
     pub(crate) fn is_busy(&self, device: DeviceId) -> bool {
         let receiver = &self.receivers[device];
-        receiver.sends || receiver.level >= self.busy_above
+        receiver.sends || self.level(device) >= self.busy_above
+    }
+
+    /// The sum of all signals, in mW.
+    fn level(&self, device: DeviceId) -> f64 {
+        match self.alone {
+            None => self.receivers[device].level,
+            Some(id) if self.reaches(id, device) => self.power(self.ppdu(id).sender, device),
+            Some(_) => 0.0,
+        }
+    }
+
+    #[inline]
+    fn reaches(&self, id: PpduId, device: DeviceId) -> bool {
+        let sender = self.ppdu(id).sender;
+        device != sender && self.power(sender, device) >= self.audible
     }
 
     pub(crate) fn sends(&self, device: DeviceId) -> bool {
@@ -189,7 +224,11 @@ impl Medium {
     }
 
     /// The PPDU that `device` follows at `now`.
+    #[inline]
     pub(crate) fn locked(&mut self, device: DeviceId, now: Nanos) -> Option<PpduId> {
+        if let Some(id) = self.alone {
+            return (now >= self.ppdu(id).start + NOTICE && self.reaches(id, device)).then_some(id);
+        }
         self.resolve(device, now);
         self.receivers[device].locked
     }
@@ -197,7 +236,10 @@ impl Medium {
     /// Whether `device` follows some PPDU or is about to.
     pub(crate) fn listens(&self, device: DeviceId) -> bool {
         let receiver = &self.receivers[device];
-        receiver.locked.is_some() || receiver.window.is_some()
+        match self.alone {
+            Some(id) => self.reaches(id, device),
+            None => receiver.locked.is_some() || receiver.window.is_some(),
+        }
     }
 
     /// A PPDU goes on the air. `sizes` are the octets of its subframes. Every device for which the medium becomes busy by
@@ -214,11 +256,7 @@ impl Medium {
         let id = self.vacant();
         let clean = self.in_the_air == 0;
         if !clean {
-            for other in &mut self.ppdus {
-                if other.state == PpduState::InTheAir {
-                    other.clean = false;
-                }
-            }
+            self.disturb();
         }
         let slot = &mut self.ppdus[usize::from(id)];
         let mut ends = std::mem::take(&mut slot.ends);
@@ -230,6 +268,16 @@ impl Medium {
         let state = PpduState::InTheAir;
         *slot = Ppdu { sender, to, frame, mode, start, end, reserved, ends, clean, state };
         self.in_the_air += 1;
+        if clean && self.plain[sender * self.modes.len() + usize::from(mode)] {
+            self.alone = Some(id);
+            self.receivers[sender].sends = true;
+            for device in (0..self.devices).filter(|device| *device != sender) {
+                if self.power(sender, device) >= self.busy_above {
+                    busy(device);
+                }
+            }
+            return id;
+        }
         for device in 0..self.devices {
             if device == sender {
                 let receiver = &mut self.receivers[device];
@@ -245,6 +293,21 @@ impl Medium {
             }
         }
         id
+    }
+
+    /// What is in the air is no longer alone.
+    fn disturb(&mut self) {
+        if let Some(id) = self.alone.take() {
+            let &Ppdu { sender, start, .. } = self.ppdu(id);
+            for device in (0..self.devices).filter(|device| *device != sender) {
+                self.add(start, device, id);
+            }
+        }
+        for other in &mut self.ppdus {
+            if other.state == PpduState::InTheAir {
+                other.clean = false;
+            }
+        }
     }
 
     fn vacant(&mut self) -> PpduId {
@@ -316,6 +379,15 @@ impl Medium {
         ppdu.state = PpduState::Remembered;
         let sender = ppdu.sender;
         self.in_the_air -= 1;
+        if self.alone.take().is_some() {
+            self.receivers[sender].sends = false;
+            for device in 0..self.devices {
+                if device == sender || self.power(sender, device) >= self.busy_above {
+                    free(device);
+                }
+            }
+            return self.forget();
+        }
         for device in 0..self.devices {
             let power = self.power(sender, device);
             let receiver = &mut self.receivers[device];

@@ -22,10 +22,12 @@ impl Medium {
     }
 
     /// Whether `device`, which follows PPDU `id`, gets anything of it.
+    #[inline]
     pub(crate) fn gets_any(&mut self, device: DeviceId, id: PpduId, luck: &mut RandomStream) -> bool {
-        if self.is_sure(device, id) {
-            return true;
-        }
+        self.is_sure(device, id) || self.happens_to_get_any(device, id, luck)
+    }
+
+    fn happens_to_get_any(&mut self, device: DeviceId, id: PpduId, luck: &mut RandomStream) -> bool {
         if !self.header_ok(device, id, luck) {
             return false;
         }
@@ -44,7 +46,11 @@ impl Medium {
     }
 
     /// Nobody else has sent, and the link is good.
+    #[inline]
     fn is_sure(&self, device: DeviceId, id: PpduId) -> bool {
+        if self.alone == Some(id) {
+            return true;
+        }
         let ppdu = &self.ppdus[usize::from(id)];
         ppdu.clean && self.clean(ppdu.sender, device, ppdu.mode).is_sure
     }
