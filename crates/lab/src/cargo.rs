@@ -68,6 +68,7 @@ impl Carriage {
 
 /// Boxes of what arrived, for what leaves: in the steady state nothing is allocated for a packet.
 #[derive(Debug)]
+#[allow(clippy::vec_box)] // The boxes themselves are what is kept.
 struct Spare(Vec<Box<Load>>);
 
 impl Spare {
