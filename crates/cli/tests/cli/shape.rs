@@ -173,6 +173,51 @@ fn an_interrupt_drains_and_still_reports() {
 }
 
 #[test]
+fn a_kill_leaves_a_draft_and_what_was_there() {
+    let bench = Bench::new();
+    bench.write("out", "what was there");
+    let mut child = bench
+        .command(&["shape", "-", "out", "--ratio", "0.9", "--method", "memoryless"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&std::fs::read(fixture("elementary.m2v")).unwrap()).unwrap();
+    let drafts = || bench.names(".").into_iter().filter(|name| name != "out").collect::<Vec<_>>();
+    while drafts().iter().all(|name| size(&bench, name) == 0) {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(std::fs::read_to_string(bench.path().join("out")).unwrap(), "what was there");
+    let drafts = drafts();
+    assert!(drafts.len() == 1 && drafts[0].starts_with(".seaway-"), "{drafts:?}");
+}
+
+#[test]
+fn a_rate_is_met_over_a_file_and_the_buffer_told() {
+    let bench = Bench::new();
+    for (input, passes) in [("elementary.m2v", 2), ("two_programmes.ts", 2), ("-", 1)] {
+        let name = if input == "-" { input.to_owned() } else { fixture(input) };
+        let mut command = bench.command(&["shape", &name, "out", "--rate", "150 kbit/s", "--json"]);
+        if input == "-" {
+            command.stdin(std::fs::File::open(fixture("elementary.m2v")).unwrap());
+        }
+        let run = Run::from(command.output().unwrap());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let report = run.json();
+        assert_eq!(report["passes"], passes);
+        let rate = report["totals"]["rate_out_bps"].as_f64().unwrap();
+        assert!(passes == 1 || (rate / 150e3 - 1.0).abs() < 0.001, "{input}: {rate}");
+        let vbv = &report["vbv"];
+        assert_eq!((&vbv["declared"], &vbv["after"]["filling"]), (&"variable".into(), &"variable".into()));
+        let least = |side: &str| vbv[side]["lowest_bits"].as_i64().unwrap();
+        assert!(least("after") >= least("before"));
+    }
+}
+
+#[test]
 fn an_option_that_does_not_apply_is_refused() {
     let bench = Bench::new();
     for (input, options) in [

@@ -163,6 +163,41 @@ impl SequenceState {
         Some((n * factor_n, d * factor_d))
     }
 
+    /// How long a picture is shown (13818-2, 6.3.10, `repeat_first_field`), in seconds; at 25 Hz where the stream does
+    /// not say.
+    pub fn display_seconds(&self, picture: &PictureContext) -> f64 {
+        let frame = self.frame_rate().map_or(0.04, |(n, d)| f64::from(d) / f64::from(n));
+        let coding = &picture.coding;
+        let fields = match (picture.is_field(), coding.repeat_first_field, picture.progressive_sequence) {
+            (true, ..) => 1.0,
+            (false, false, _) => 2.0,
+            (false, true, false) => 3.0,
+            (false, true, true) if coding.top_field_first => 6.0,
+            (false, true, true) => 4.0,
+        };
+        frame * fields / 2.0
+    }
+
+    /// The declared `bit_rate` in bit/s; `None` where there is none, or MPEG-1 says variable.
+    pub fn bit_rate(&self) -> Option<u64> {
+        const VARIABLE: u32 = (1 << 18) - 1;
+        let low = self.sequence.as_ref()?.bit_rate;
+        let rate = match &self.extension {
+            None if low == VARIABLE => 0,
+            None => low,
+            Some(extension) => low | extension.bit_rate_extension << 18,
+        };
+        (rate > 0).then_some(400 * u64::from(rate))
+    }
+
+    /// The declared `vbv_buffer_size` in bits; `None` where there is none.
+    pub fn buffer_bits(&self) -> Option<u64> {
+        let low = self.sequence.as_ref()?.vbv_buffer_size;
+        let high = self.extension.as_ref().map_or(0, |extension| extension.vbv_buffer_size_extension);
+        let size = u64::from(low) | u64::from(high) << 10;
+        (size > 0).then_some(size << 14)
+    }
+
     /// Takes one span of a stream, in order. What cannot be read leaves the state as it was.
     pub fn on_span(&mut self, span: &Span, data: &[u8]) {
         let payload = span.payload(data);

@@ -1,12 +1,16 @@
 //! From a stream in its container to the shaped stream in the same container.
 
+mod buffer;
 mod report;
 mod schedule;
+mod survey;
 
 use std::collections::VecDeque;
 
+pub use buffer::{BufferReport, Filling, Fullness};
 pub use report::{LeftAloneCounts, PictureRecord, Report, Totals};
 pub use schedule::{Schedule, ScheduleError};
+pub use survey::{Plan, Survey};
 
 use crate::container::{self, CodedPicture, Error, Remuxer, Replacement};
 use crate::shape::{self, Shaper, Target};
@@ -27,6 +31,7 @@ struct Pending {
     pts: Option<u64>,
     seconds: f64,
     target: Target,
+    buffer: Option<buffer::Entry>,
 }
 
 /// Takes a stream in pieces and gives it back with its video shaped. What is held back is bounded by the
@@ -42,8 +47,11 @@ pub struct Pipeline {
     pending: VecDeque<Pending>,
     records: VecDeque<PictureRecord>,
     totals: Totals,
+    meter: buffer::Meter,
     /// Bytes of the whole stream, where that is known.
     length: Option<u64>,
+    /// What a first pass over it found.
+    plan: Option<Plan>,
 }
 
 impl Pipeline {
@@ -56,13 +64,22 @@ impl Pipeline {
             pending: VecDeque::new(),
             records: VecDeque::new(),
             totals: Totals::default(),
+            meter: buffer::Meter::default(),
             length: None,
+            plan: None,
         }
     }
 
     /// Says how many bytes the whole stream has, container and all, so that its size comes out even at its end.
     pub fn announce_length(&mut self, bytes: u64) {
         self.length = Some(bytes);
+    }
+
+    /// Gives each picture the ratio that a [`Survey`] of this very stream has for it, with the schedule given there: rates
+    /// are met over the whole stream.
+    pub fn follow(&mut self, plan: Plan) {
+        self.shaper.announce_length(plan.bytes);
+        self.plan = Some(plan);
     }
 
     /// From the next picture on, the target is this.
@@ -114,11 +131,14 @@ impl Pipeline {
 
     /// What was done so far.
     pub fn report(&self) -> Report {
-        Report { totals: self.totals.clone(), container: self.remuxer.report() }
+        Report { totals: self.totals.clone(), buffer: self.meter.report(), container: self.remuxer.report() }
     }
 
     /// Tells the shaper how much video there will be, if the rest has as large a share of it as what came.
     fn announce_video(&mut self, ends: bool) {
+        if self.plan.is_some() {
+            return;
+        }
         let container::Report { bytes_in, video_bytes_in, .. } = self.remuxer.report();
         let length = if ends { Some(bytes_in) } else { self.length };
         if let Some(length) = length.filter(|_| bytes_in > 0) {
@@ -137,12 +157,14 @@ impl Pipeline {
             if ends && picture.is_none() {
                 self.shaper.announce_end();
             }
+            let buffer = self.meter.read(&unit);
             let begin = self.shaper.elapsed();
             let target = self.schedule.at(begin);
-            self.shaper.set_target(target);
+            let planned = self.plan.as_ref().map(|plan| Target::Ratio(plan.ratio(index)));
+            self.shaper.set_target(planned.unwrap_or(target));
             self.shaper.push_unit(unit);
             let seconds = (self.shaper.elapsed() - begin).as_secs_f64();
-            self.pending.push_back(Pending { index, pts, seconds, target });
+            self.pending.push_back(Pending { index, pts, seconds, target, buffer });
             self.collect()?;
         }
         Ok(())
@@ -160,6 +182,9 @@ impl Pipeline {
                     self.remuxer.replace(Replacement::Kept)?;
                 }
                 result => result?,
+            }
+            if let Some(entry) = pending.buffer {
+                self.meter.take(entry, [shaping.bits_in, shaping.bits_out], self.shaper.declares());
             }
             let allowed = match pending.target {
                 Target::Ratio(ratio) => ratio * shaping.bits_in as f64,

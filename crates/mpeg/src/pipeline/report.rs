@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::buffer::BufferReport;
 use crate::container;
 use crate::shape::{LeftAlone, PictureReport};
 
@@ -104,6 +105,9 @@ impl Totals {
 pub struct Report {
     /// The video.
     pub totals: Totals,
+    /// The declared buffer, where one is declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<BufferReport>,
     /// What is around it.
     pub container: container::Report,
 }

@@ -179,7 +179,7 @@ impl Account {
                 let mean = all_bits / self.recent.len().max(1) as f64;
                 let left = picture.bits_left.map_or(HORIZON as f64, |left| 1.0 + left / mean.max(1.0));
                 let left = if picture.last { 1.0 } else { left.min(HORIZON as f64) };
-                let even = rate * all_seconds / f64::max(all_bits, 1.0) * bits;
+                let even = bits * rate * f64::max(all_seconds / all_bits.max(1.0), self.as_declared(picture));
                 let due = if picture.last { rate * picture.seconds } else { even };
                 let budget = (due + self.promised / left).clamp(0.0, bits);
                 let limit = rate * all_seconds;
@@ -187,6 +187,18 @@ impl Account {
                 budget
             }
         }
+    }
+
+    /// Seconds a bit, were the rest of the horizon at the declared rate: of a stream that begins, an I picture is all that
+    /// is known, and no measure for what follows.
+    fn as_declared(&self, picture: &Opening) -> f64 {
+        let (bits, seconds) =
+            self.recent.iter().fold((0.0, 0.0), |(b, s), &(bits, seconds)| (b + bits, s + seconds));
+        let Some(declared) = picture.declared_rate.filter(|_| self.recent.len() < HORIZON) else {
+            return 0.0;
+        };
+        let unknown = (HORIZON - self.recent.len()) as f64 * picture.seconds;
+        (seconds + unknown) / f64::max(bits + declared * unknown, 1.0)
     }
 
     /// What a window of pictures may have beyond the budgets of its pictures, where the stream ends with it.
@@ -222,6 +234,8 @@ pub(crate) struct Opening {
     pub(crate) last: bool,
     /// Bits that follow it, where that is known.
     pub(crate) bits_left: Option<f64>,
+    /// The rate that the stream declares, bit/s.
+    pub(crate) declared_rate: Option<f64>,
 }
 
 #[cfg(test)]
@@ -236,7 +250,14 @@ mod tests {
         for i in 0..1000u64 {
             let bits = if i % 15 == 0 { 500_000 } else { 80_000 + i % 7 * 1000 };
             account.observe(bits, 0.04);
-            let picture = Opening { kind: None, bits, seconds: 0.04, last: false, bits_left: None };
+            let picture = Opening {
+                kind: None,
+                bits,
+                seconds: 0.04,
+                last: false,
+                bits_left: None,
+                declared_rate: None,
+            };
             total += account.allow(&picture);
         }
         let rate = total / (1000.0 * 0.04);
@@ -254,8 +275,14 @@ mod tests {
                     _ if i % 3 == 0 => (PictureKind::P, 200_000),
                     _ => (PictureKind::B, 60_000),
                 };
-                let picture =
-                    Opening { kind: Some(kind), bits, seconds: 0.04, last: i == 99, bits_left: None };
+                let picture = Opening {
+                    kind: Some(kind),
+                    bits,
+                    seconds: 0.04,
+                    last: i == 99,
+                    bits_left: None,
+                    declared_rate: None,
+                };
                 let budget = account.open(Target::Ratio(ratio), &picture);
                 (whole, allowed) = (whole + bits as f64, allowed + budget);
                 assert!((allowed - ratio * whole).abs() < 400_000.0, "{ratio}: {i}");
@@ -271,7 +298,14 @@ mod tests {
     fn a_rate_above_the_input_allows_the_input() {
         let mut account = Account::new(Target::Rate(Bitrate::from_mbps(100)));
         account.observe(1000, 0.04);
-        let picture = Opening { kind: None, bits: 1000, seconds: 0.04, last: false, bits_left: None };
+        let picture = Opening {
+            kind: None,
+            bits: 1000,
+            seconds: 0.04,
+            last: false,
+            bits_left: None,
+            declared_rate: None,
+        };
         assert_eq!(account.allow(&picture), 1000.0);
     }
 }

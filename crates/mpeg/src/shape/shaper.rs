@@ -96,6 +96,11 @@ impl Shaper {
         self.declares |= self.config.vbv == Vbv::Variable && target != Target::Ratio(1.0);
     }
 
+    /// True once headers are declared anew: [`Vbv::Variable`], and a target that asks for less.
+    pub fn declares(&self) -> bool {
+        self.declares
+    }
+
     /// Takes the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.splitter.push(bytes);
@@ -108,7 +113,8 @@ impl Shaper {
         let mut work = self.spare.pop().unwrap_or_default();
         work.unit = unit;
         work.context = work.unit.read_headers(&mut self.state);
-        work.seconds = self.seconds(&work);
+        work.seconds = work.context.as_ref().map_or(0.0, |context| self.state.display_seconds(context));
+        work.declared_rate = self.state.bit_rate().map(|rate| rate as f64);
         self.elapsed += work.seconds;
         work.closed_group = self.state.group().is_some_and(|group| group.closed);
         work.declare_variable = self.declares;
@@ -164,26 +170,6 @@ impl Shaper {
         while let Some(unit) = self.splitter.pull() {
             self.push_unit(unit);
         }
-    }
-
-    /// How long a picture is shown; a guess of 1/25 s where the stream does not say.
-    fn seconds(&self, work: &Work) -> f64 {
-        let Some(context) = &work.context else { return 0.0 };
-        let frame = self.state.frame_rate().map_or(0.04, |(n, d)| f64::from(d) / f64::from(n));
-        let coding = &context.coding;
-        let fields = match (context.is_field(), coding.repeat_first_field, context.progressive_sequence) {
-            (true, ..) => 1.0,
-            (false, false, _) => 2.0,
-            (false, true, false) => 3.0,
-            (false, true, true) => {
-                if coding.top_field_first {
-                    6.0
-                } else {
-                    4.0
-                }
-            }
-        };
-        frame * fields / 2.0
     }
 
     /// True where a group of pictures begins. In a stream of I pictures there is none but the first.

@@ -42,6 +42,8 @@ pub(crate) struct Work {
     pub(crate) writer: BitWriter,
     /// How long it is shown, in seconds.
     pub(crate) seconds: f64,
+    /// `bit_rate`, in bit/s.
+    pub(crate) declared_rate: Option<f64>,
     /// Its group needs nothing from before.
     pub(crate) closed_group: bool,
     pub(crate) declare_variable: bool,
@@ -109,6 +111,7 @@ impl Work {
             seconds: self.seconds,
             last: self.last,
             bits_left: self.bits_left,
+            declared_rate: self.declared_rate,
         }
     }
 

@@ -11,7 +11,7 @@ pub(crate) use options::Arguments;
 use options::Plan;
 use report::Journal;
 use seaway_mpeg::container::{Error, Format, SNIFF_LIMIT, sniff};
-use seaway_mpeg::pipeline::Pipeline;
+use seaway_mpeg::pipeline::{self, Pipeline, Survey};
 use std::process::ExitCode;
 
 /// The exit code of a run that missed a threshold.
@@ -42,6 +42,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     interrupted: bool,
+    /// A first pass told how long the stream is shown.
+    surveyed: bool,
     report: seaway_mpeg::pipeline::Report,
 }
 
@@ -68,10 +70,19 @@ fn shape(
     let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
     let (head, format) = read_head(source, name)?;
     let config = plan.config(format).map_err(|problem| Failure::input(&format!("{name}: {problem}")))?;
+    let container = config.container;
     let mut pipeline = Pipeline::new(config);
     pipeline.set_schedule(plan.schedule.clone());
     if let Some(length) = source.len() {
         pipeline.announce_length(length);
+    }
+    let mut surveyed = false;
+    if source.len().is_some()
+        && plan.asks_for_a_rate()
+        && let Some(found) = survey(arguments, Survey::new(container, plan.schedule.clone()))?
+    {
+        pipeline.follow(found);
+        surveyed = true;
     }
     let progress = Progress::of_bytes(source.len());
     let mut output = Vec::new();
@@ -91,7 +102,29 @@ fn shape(
     pipeline.finish().map_err(refused)?;
     give(&mut pipeline, &mut output, sink, journal)?;
     progress.clear();
-    Ok(Outcome { interrupted: interrupt::asked(), report: pipeline.report() })
+    Ok(Outcome { interrupted: interrupt::asked(), surveyed, report: pipeline.report() })
+}
+
+/// Reads a file through; nothing where that was interrupted.
+fn survey(arguments: &Arguments, mut survey: Survey) -> Result<Option<pipeline::Plan>, Failure> {
+    let name = &arguments.input;
+    let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
+    let source = Source::open(name)?;
+    let progress = Progress::of_bytes(source.len());
+    while !interrupt::asked() {
+        match source.next()? {
+            Chunk::Bytes(bytes) => {
+                survey.push(&bytes).map_err(refused)?;
+                progress.read(bytes.len());
+            }
+            Chunk::Nothing => {}
+            Chunk::End => {
+                progress.clear();
+                return survey.finish().map(Some).map_err(refused);
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Reads until the format is known.

@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// Where to write, `-` for standard output
     #[arg(value_name = "OUT")]
     pub(super) output: String,
-    /// Rate of the video, such as '3.2 Mbit/s'
+    /// Rate of the video, such as '3.2 Mbit/s'; a file is read twice for it
     #[arg(long, group = "target")]
     pub(super) rate: Option<Bitrate>,
     /// Rate of the video as a share of what it is, above 0 and up to 1
@@ -114,6 +114,11 @@ impl Arguments {
 }
 
 impl Plan {
+    /// True where the target is in bit/s: how much that leaves depends on how long the stream is shown.
+    pub(super) fn asks_for_a_rate(&self) -> bool {
+        matches!(self.shaper.target, Target::Rate(_))
+    }
+
     /// The whole configuration for a stream of this format.
     pub(super) fn config(&self, format: Format) -> Result<Config, String> {
         self.check_format(format)?;

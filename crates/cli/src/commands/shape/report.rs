@@ -39,7 +39,7 @@ impl Journal {
         if let Journal(Some(notes)) = self {
             return document(notes, arguments, plan, outcome).map_err(|error| Failure::output(&error));
         }
-        let text = summary(arguments, outcome);
+        let text = summary(arguments, plan, outcome);
         let written = if on_stdout {
             std::io::stdout().write_all(text.as_bytes())
         } else {
@@ -79,8 +79,10 @@ fn document(
         },
         "target_held": outcome.holds_target(),
         "multiplex_held": outcome.holds_multiplex(),
+        "passes": if outcome.surveyed { 2 } else { 1 },
         "interrupted": outcome.interrupted,
         "totals": outcome.report.totals,
+        "vbv": outcome.report.buffer,
         "container": outcome.report.container,
     });
     let head = serde_json::to_string_pretty(&head)?;
@@ -93,8 +95,8 @@ fn document(
 }
 
 /// A few lines for a reader.
-fn summary(arguments: &Arguments, outcome: &Outcome) -> String {
-    let Report { totals, container } = &outcome.report;
+fn summary(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> String {
+    let Report { totals, buffer, container } = &outcome.report;
     let rate = |bps| format!("{:.3}", Bitrate::from_bps_f64(bps));
     let mut lines = vec![
         format!(
@@ -110,6 +112,12 @@ fn summary(arguments: &Arguments, outcome: &Outcome) -> String {
             container.bytes_out,
         ),
     ];
+    if plan.asks_for_a_rate() && !outcome.surveyed {
+        let declared = buffer
+            .as_ref()
+            .map(|buffer| format!(", at first by the declared {}", rate(buffer.rate_bps as f64)));
+        lines.push(format!("one pass: the rate holds over 30 pictures{}", declared.unwrap_or_default()));
+    }
     let mut note = |count: u64, what: &str| {
         if count > 0 {
             lines.push(format!("{count} {what}"));
@@ -124,6 +132,10 @@ fn summary(arguments: &Arguments, outcome: &Outcome) -> String {
         note(transport.sync_losses, "losses of sync");
         note(transport.crc_errors, "damaged programme tables");
         note(transport.scrambled_packets, "packets of the video that cannot be read");
+    }
+    if let Some(buffer) = buffer.as_ref().filter(|buffer| buffer.after.underflows > 0) {
+        let (after, before) = (buffer.after.underflows, buffer.before.underflows);
+        lines.push(format!("{after} pictures too large for the declared buffer and rate, {before} before"));
     }
     if !outcome.holds_target() {
         let allowed = totals.bits_allowed / totals.seconds.max(f64::MIN_POSITIVE);
