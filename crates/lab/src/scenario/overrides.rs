@@ -10,7 +10,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 /// A value for a key, named by its path.
 ///
 /// The path's first part is a top-level key. Behind the name of a list (`flow`, `link`) stands the `name` of one
-/// of its entries, then keys. The value is TOML where it reads as TOML, else a string without its quotes.
+/// of its entries (the `node` of an `attach`), then keys. The value is TOML where it reads as TOML, else a string without its quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     path: Vec<String>,
@@ -79,27 +79,23 @@ fn is_list_of_tables(value: &DeValue<'_>) -> bool {
     value.as_array().is_some_and(|items| items.iter().any(|item| item.get_ref().is_table()))
 }
 
-/// The entry of `items` that is called `name`; an entry without a name goes by its `kind`.
+/// The entry of `items` that is called `name`; one without a name goes by its `node` or its `kind`.
 fn named<'t, 'a>(items: &'t mut DeArray<'a>, list: &str, name: &str) -> Result<&'t mut DeTable<'a>, String> {
-    let names: Vec<String> = items
-        .iter()
-        .filter_map(|item| {
-            let table = item.get_ref().as_table()?;
-            let name = table.get("name").or_else(|| table.get("kind"))?;
-            name.get_ref().as_str().map(str::to_owned)
-        })
-        .collect();
-    let position = names.iter().position(|candidate| candidate == name).ok_or_else(|| {
-        format!("there is no {list} named `{name}`; {}", nearest(name, names.iter().map(String::as_str)))
-    })?;
-    items
-        .iter_mut()
-        .filter_map(|item| match item.get_mut() {
-            DeValue::Table(table) if table.contains_key("name") || table.contains_key("kind") => Some(table),
-            _ => None,
-        })
-        .nth(position)
-        .ok_or_else(|| format!("there is no {list} named `{name}`"))
+    let names: Vec<Option<String>> =
+        items.iter().map(|item| name_of(item.get_ref()).map(str::to_owned)).collect();
+    let found = names.iter().position(|candidate| candidate.as_deref() == Some(name));
+    if let Some(DeValue::Table(table)) = found.and_then(|index| items.get_mut(index)).map(Spanned::get_mut) {
+        return Ok(table);
+    }
+    let known = names.iter().flatten().map(String::as_str);
+    let advice =
+        if known.clone().next().is_some() { nearest(name, known) } else { "none has a name".to_owned() };
+    Err(format!("there is no {list} named `{name}`; {advice}"))
+}
+
+fn name_of<'v>(item: &'v DeValue<'_>) -> Option<&'v str> {
+    let table = item.as_table()?;
+    ["name", "node", "kind"].iter().find_map(|key| table.get(*key))?.get_ref().as_str()
 }
 
 /// The same value, said to stand at `span` throughout.
@@ -142,6 +138,8 @@ mod tests {
         assert!(applied(FLOW, "flow.tcp.delayed_ack=true").unwrap().contains("Boolean(true)"));
         assert!(applied(FLOW, "flow.video.rate.max=2 Mbit/s").unwrap().contains("2 Mbit/s"));
         assert!(applied(FLOW, "seed=7").unwrap().contains('7'));
+        let attach = "[[attach]]\nnode = \"client\"\ntun = \"a\"";
+        assert!(applied(attach, "attach.client.tun=b").unwrap().contains("\"b\""));
     }
 
     #[test]
@@ -151,6 +149,11 @@ mod tests {
             "there is no flow named `vido`; did you mean video?"
         );
         assert_eq!(applied(FLOW, "flow=x").unwrap_err(), "`flow` is a list: name one of it");
+        let expect = "[[expect]]\nof = \"flow.video.received_bps\"";
+        assert_eq!(
+            applied(expect, "expect.x.min=1").unwrap_err(),
+            "there is no expect named `x`; none has a name"
+        );
         assert_eq!(
             applied(FLOW, "seed.x=1").unwrap_err(),
             "`seed` is of type integer, it has no keys inside"
