@@ -91,6 +91,7 @@ pub fn run_captured(
 ) -> Result<Outcome, BuildError> {
     let mut world = World::new(scenario, options)?;
     let refused = |error: io::Error| BuildError::new(format!("capture: {error}"));
+    world.engine.keep_order();
     world.engine.observer_mut().capture = Some(Capture::new(capture, scenario).map_err(refused)?);
     run_world(scenario, options, world, progress)
 }

@@ -138,12 +138,17 @@ impl<P> Foreseen<P> {
         })
     }
 
+    /// The least that a packet takes, where that is known.
+    pub(crate) fn least_delay(&self) -> Option<TimeDelta> {
+        self.jitter.is_none().then_some(self.delay)
+    }
+
     pub(crate) const fn rate(&self) -> Bitrate {
         self.rate
     }
 
     /// What becomes of a packet that comes at `now`. Nobody looks at the books before `unseen_until`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn foresee(&mut self, now: Timestamp, size: DataSize, unseen_until: Timestamp) -> Foresight {
         self.sums.arrivals.add(size);
         if self.free_at <= now {
@@ -157,19 +162,20 @@ impl<P> Foreseen<P> {
     }
 
     /// Nobody is there, and nothing can happen to it: it need not be remembered where it is through before anybody looks.
-    #[inline]
+    #[inline(always)]
     fn pass_through(&mut self, now: Timestamp, size: DataSize, unseen_until: Timestamp) -> Foresight {
         let ends = self.serve(now, size, 0);
         self.sums.busy_nanos += ends.as_nanos() - now.as_nanos();
         self.sums.delivered.add(size);
         let leaves = ends + self.delay;
         if leaves > unseen_until {
-            self.remember(now, Passage { starts: now, ends, leaves, size, is_lost: false });
-            self.begun += 1;
+            self.remember_begun(now, Passage { starts: now, ends, leaves, size, is_lost: false });
         }
         Foresight { fate: Fate::Arrives(leaves), waits: TimeDelta::ZERO }
     }
 
+    // Apart, so that the short way above is inlined where links are asked.
+    #[inline(never)]
     fn foresee_any(&mut self, now: Timestamp, size: DataSize) -> Foresight {
         let is_busy = self.free_at > now;
         if is_busy && self.may_peak(size) {
@@ -199,6 +205,12 @@ impl<P> Foreseen<P> {
         }
         self.sums.delivered.add(size);
         Foresight { fate: Fate::Arrives(leaves), waits }
+    }
+
+    #[inline(never)]
+    fn remember_begun(&mut self, now: Timestamp, passage: Passage) {
+        self.remember(now, passage);
+        self.begun += 1;
     }
 
     #[inline]
@@ -277,7 +289,7 @@ impl<P> Foreseen<P> {
     }
 
     /// When service that begins at `starts` ends; the server is taken until then.
-    #[inline]
+    #[inline(always)]
     fn serve(&mut self, starts: Timestamp, size: DataSize, carried: u64) -> Timestamp {
         if self.served.0 != size {
             self.served = self.service(size);

@@ -7,7 +7,7 @@ use crate::plan::LinkPlan;
 use crate::random::RandomStream;
 use crate::statistics::LinkStatistics;
 use crate::stepwise::Stepwise;
-use seaway_units::{Bitrate, DataSize, Timestamp};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// One direction of a link: a queue, a server that takes from it, and a pipe behind. A policer may stand before the
 /// queue, and a shaper behind it.
@@ -93,6 +93,14 @@ impl<P> Link<P> {
         }
     }
 
+    /// The least time that a packet spends in a link that [foresees](Self::foresees); `None` where that is not known.
+    pub fn least_delay(&self) -> Option<TimeDelta> {
+        match &self.0 {
+            Kind::Foreseen(link) => link.least_delay(),
+            Kind::Stepwise(_) => None,
+        }
+    }
+
     /// True where the fate of a packet is known when it comes.
     pub const fn foresees(&self) -> bool {
         matches!(self.0, Kind::Foreseen(_))
@@ -101,7 +109,7 @@ impl<P> Link<P> {
     /// A packet comes at `at`, which may lie ahead of the host's present as long as no other comes before it; what
     /// becomes of it. The host adds its waiting and delivers it itself, and asks for books and waiting packets no
     /// earlier than `unseen_until`. `None`, and nothing happened: this link [foresees](Self::foresees) nothing.
-    #[inline]
+    #[inline(always)]
     pub fn foresee(&mut self, at: Timestamp, size: DataSize, unseen_until: Timestamp) -> Option<Foresight> {
         match &mut self.0 {
             Kind::Foreseen(link) => Some(link.foresee(at, size, unseen_until)),
@@ -138,7 +146,7 @@ mod tests {
     use super::*;
     use crate::LinkConfig;
     use proptest::prelude::*;
-    use seaway_units::{Ecn, TimeDelta};
+    use seaway_units::Ecn;
 
     type Deliveries = Vec<(Timestamp, Packet<usize>)>;
 

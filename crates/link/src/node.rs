@@ -89,6 +89,11 @@ pub trait Node<P>: fmt::Debug + Send {
     /// When to call `handle_timeout` next.
     fn poll_timeout(&self) -> Option<Timestamp>;
 
+    /// True where it is known without asking that `poll_packet` has nothing at `now`: a host may leave it unasked.
+    fn is_drained(&self, _now: Timestamp) -> bool {
+        false
+    }
+
     /// The next packet dropped since the last input. What has not been read by the next input is forgotten;
     /// the node's statistics keep the count.
     fn poll_dropped(&mut self) -> Option<Dropped<P>> {

@@ -14,6 +14,13 @@ pub trait Addressed {
 ///
 /// Its queues are numbered from zero; which there are does not change during a run.
 pub trait Cell<P>: Node<P> {
+    /// The host has nothing for the cell before `until`: does what is due at `now` and after, up to the first instant at
+    /// which something leaves or is dropped. When that is; or the last instant at which something was done.
+    fn advance_alone(&mut self, now: Timestamp, _until: Timestamp) -> Timestamp {
+        self.handle_timeout(now);
+        now
+    }
+
     /// The queues' names, as reports show them behind the name of the cell: `ss1/up`.
     fn queue_names(&self) -> Vec<String>;
 

@@ -5,7 +5,7 @@ use crate::flight::{Flight, Ticket};
 use crate::schedule::Schedule;
 use crate::topology::{ElementId, Hop, Place, Topology};
 use seaway_link::{Dropped, Fate, Foresight, Link, Node, Packet, Port};
-use seaway_units::Timestamp;
+use seaway_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// What a packet carries inside the simulator: its way, and the agents' own payload.
@@ -130,7 +130,8 @@ impl<P> Observer<P> for () {}
 /// same on any platform, and the same in one piece or in many. In the steady state nothing is allocated for a packet.
 ///
 /// A packet is taken ahead of time through links that [foresee](Link::foresees) its fate, as far as nobody else's
-/// packets can come between: a chain of such links is one event.
+/// packets can come between: a chain of such links is one event. An agent that alone sends into such a chain is driven
+/// ahead of time as well, as far as nothing can reach it; the observer hears of its packets then.
 ///
 /// `P` is what packets carry, opaque to everything here; `A` the agents (an enum keeps them free of indirect
 /// calls, `Box<dyn Node<P>>` keeps them open); `O` the observer.
@@ -144,6 +145,10 @@ pub struct Engine<P, A, O = ()> {
     ports: Vec<Vec<Option<RouteId>>>,
     /// What comes before each element.
     feeders: Vec<Feeders>,
+    /// How far each agent may be driven ahead of time; `None`: not at all.
+    leads: Vec<Option<Lead>>,
+    /// The observer must hear everything in the order of time.
+    is_ordered: bool,
     /// Packets that links hold.
     flight: Flight<Packet<Envelope<P>>>,
     schedule: Schedule,
@@ -161,9 +166,20 @@ pub struct Engine<P, A, O = ()> {
 enum Feeders {
     Nobody,
     /// This element alone.
-    One(ElementId),
-    /// Agents, or several elements.
+    Element(ElementId),
+    /// This agent alone.
+    Agent(AgentId),
+    /// Several of them.
     Many,
+}
+
+/// What can reach an agent, and when.
+#[derive(Debug)]
+struct Lead {
+    /// From any other agent to this one it takes at least so long,
+    whole: TimeDelta,
+    /// and from the end of each element on the way.
+    rest: Vec<(ElementId, TimeDelta)>,
 }
 
 impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
@@ -176,6 +192,8 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             routes: Vec::new(),
             ports: Vec::new(),
             feeders: Vec::new(),
+            leads: Vec::new(),
+            is_ordered: false,
             flight: Flight::default(),
             schedule: Schedule::default(),
             observer,
@@ -232,7 +250,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     /// another place. `None` where no way leads there.
     pub fn connect(&mut self, from: (AgentId, Port, Place), to: (AgentId, Port, Place)) -> Option<RouteId> {
         let hops = self.topology.shortest(from.2, to.2)?;
-        self.note_feeders(&hops);
+        self.note_feeders(from.0, &hops);
         let legs = hops.into_iter().map(|hop| Leg { hop, goes_ahead: false }).collect();
         self.routes.push(Route { legs, to: (to.0, to.1) });
         self.is_changed = true;
@@ -246,16 +264,13 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         Some(route)
     }
 
-    fn note_feeders(&mut self, hops: &[Hop]) {
-        let mut before = None;
+    fn note_feeders(&mut self, from: AgentId, hops: &[Hop]) {
+        let mut before = Feeders::Agent(from);
         for hop in hops {
             let feeders = &mut self.feeders[hop.element.0 as usize];
-            *feeders = match (*feeders, before) {
-                (Feeders::Nobody, Some(before)) => Feeders::One(before),
-                (Feeders::One(known), Some(before)) if known == before => *feeders,
-                _ => Feeders::Many,
-            };
-            before = Some(hop.element);
+            let is_alone = *feeders == Feeders::Nobody || *feeders == before;
+            *feeders = if is_alone { before } else { Feeders::Many };
+            before = Feeders::Element(hop.element);
         }
     }
 
@@ -319,6 +334,11 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         &mut self.observer
     }
 
+    /// Tells the observer everything in the order of time, so that no agent is driven ahead.
+    pub fn keep_order(&mut self) {
+        (self.is_ordered, self.is_changed) = (true, true);
+    }
+
     /// The present instant.
     pub const fn now(&self) -> Timestamp {
         self.now
@@ -357,15 +377,37 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             self.now = at.max(self.now);
             match self.element_or_agent(node) {
                 Ok(element) => self.wake_element(element),
-                Err(agent) => {
-                    self.events += 1;
-                    self.agents[agent].handle_timeout(self.now);
-                    self.settle_agent(agent);
-                }
+                Err(agent) => self.wake_agent(agent),
             }
         }
         self.now = end.max(self.now);
         self.catch_up();
+    }
+
+    /// The instant has come that an agent named; and perhaps others that nothing can come before.
+    fn wake_agent(&mut self, agent: usize) {
+        let present = self.now;
+        let end = self.nothing_before(agent);
+        let due = loop {
+            self.events += 1;
+            self.agents[agent].handle_timeout(self.now);
+            self.drain_agent(agent);
+            match self.agents[agent].poll_timeout() {
+                Some(due) if end.is_some_and(|end| due < end) && due <= self.horizon => {
+                    self.now = due.max(self.now);
+                }
+                due => break due,
+            }
+        };
+        self.wake_at(self.elements.len() + agent, due);
+        self.now = present;
+    }
+
+    /// Before this instant nothing reaches an agent; `None` where that is not known.
+    fn nothing_before(&self, agent: usize) -> Option<Timestamp> {
+        let Lead { whole, rest } = self.leads[agent].as_ref()?;
+        let on_the_way = rest.iter().filter_map(|(element, rest)| Some(self.schedule.of(element.0)? + *rest));
+        Some(on_the_way.fold(self.now + *whole, Timestamp::min))
     }
 
     /// The instant has come that an element named. Of a link that foresees, all there is to do is to let out what it holds.
@@ -382,7 +424,14 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             }
             return self.schedule.set(element as u32, next);
         }
-        self.elements[element].handle_timeout(self.now);
+        match &mut self.elements[element] {
+            Element::Link(wire) => wire.link.handle_timeout(self.now),
+            Element::Cell(cell) => {
+                let others = self.schedule.first_beside(element as u32);
+                let end = self.horizon + TimeDelta::from_nanos(1);
+                self.now = cell.advance_alone(self.now, others.map_or(end, |others| others.min(end)));
+            }
+        }
         self.settle_element(element);
     }
 
@@ -442,7 +491,15 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     }
 
     fn settle_agent(&mut self, agent: usize) {
-        while let Some((port, packet)) = self.agents[agent].poll_packet(self.now) {
+        self.drain_agent(agent);
+        let due = self.agents[agent].poll_timeout();
+        self.wake_at(self.elements.len() + agent, due);
+    }
+
+    fn drain_agent(&mut self, agent: usize) {
+        while !self.agents[agent].is_drained(self.now)
+            && let Some((port, packet)) = self.agents[agent].poll_packet(self.now)
+        {
             let route = self.ports[agent].get(usize::from(port.0)).copied().flatten();
             debug_assert!(route.is_some(), "agent {agent} sent by port {} that leads nowhere", port.0);
             let Some(route) = route else { continue };
@@ -452,8 +509,6 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             let ticket = self.flight.put(packet);
             self.forward(self.now, ticket);
         }
-        let due = self.agents[agent].poll_timeout();
-        self.wake_at(self.elements.len() + agent, due);
     }
 
     /// Takes a packet into the next element of its way, or to its agent at the end of it. `at` lies ahead of the
@@ -509,11 +564,42 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
                 self.routes[index].legs[leg].goes_ahead = goes_ahead;
             }
         }
+        let mut ways = vec![(0, None); self.agents.len()];
+        for (index, route) in self.routes.iter().enumerate() {
+            let (count, last) = &mut ways[route.to.0.0 as usize];
+            (*count, *last) = (*count + 1, Some(index));
+        }
+        self.leads = Vec::with_capacity(self.agents.len());
+        for (agent, &(count, way)) in ways.iter().enumerate() {
+            let lead = way.filter(|_| count == 1 && self.sends_alone(agent)).and_then(|way| self.lead(way));
+            self.leads.push(lead.filter(|_| !self.is_ordered));
+        }
+    }
+
+    /// True where an agent sends by one route alone, and nobody else into the first link of that, which foresees.
+    fn sends_alone(&self, agent: usize) -> bool {
+        let mut routes = self.ports[agent].iter().flatten();
+        let (Some(route), None) = (routes.next(), routes.next()) else { return false };
+        let Some(first) = self.routes[route.0 as usize].legs.first() else { return false };
+        let element = first.hop.element.0 as usize;
+        self.feeders[element] == Feeders::Agent(AgentId(agent as u32))
+            && matches!(&self.elements[element], Element::Link(wire) if wire.link.foresees())
+    }
+
+    /// How long what comes by a route takes; `None` where that is not known of each of its elements.
+    fn lead(&self, route: usize) -> Option<Lead> {
+        let (mut whole, mut rest) = (TimeDelta::ZERO, Vec::new());
+        for leg in self.routes[route].legs.iter().rev() {
+            let element = leg.hop.element;
+            rest.push((element, whole));
+            whole += self.link(element)?.least_delay()?;
+        }
+        Some(Lead { whole, rest })
     }
 
     /// True where what leaves link `from` is all that comes into link `to`, and `to` may have it ahead of time.
     fn feeds_alone(&self, from: ElementId, to: ElementId) -> bool {
-        self.feeders[to.0 as usize] == Feeders::One(from)
+        self.feeders[to.0 as usize] == Feeders::Element(from)
             && matches!(&self.elements[to.0 as usize], Element::Link(wire) if wire.link.foresees())
     }
 

@@ -31,17 +31,35 @@ impl Schedule {
         (at != NEVER).then(|| (Timestamp::from_nanos(at), node))
     }
 
+    /// When `node` is woken.
+    pub(crate) fn of(&self, node: u32) -> Option<Timestamp> {
+        let entry = self.winners.get(self.winners.len() / 2 + node as usize)?;
+        (entry.at != NEVER).then(|| Timestamp::from_nanos(entry.at))
+    }
+
+    /// The earliest wake-up of all nodes but one.
+    pub(crate) fn first_beside(&self, node: u32) -> Option<Timestamp> {
+        let mut place = self.winners.len() / 2 + node as usize;
+        let mut first = NEVER;
+        while place > 1 {
+            first = first.min(self.winners.get(place ^ 1).map_or(NEVER, |other| other.at));
+            place /= 2;
+        }
+        (first != NEVER).then(|| Timestamp::from_nanos(first))
+    }
+
     /// Sets, moves or (with `None`) cancels the wake-up of `node`.
     #[inline]
     pub(crate) fn set(&mut self, node: u32, at: Option<Timestamp>) {
         let at = at.map_or(NEVER, Timestamp::as_nanos);
-        let mut place = self.winners.len() / 2 + node as usize;
-        if place >= self.winners.len() {
-            self.grow(node as usize + 1);
-            place = self.winners.len() / 2 + node as usize;
-        }
-        if self.winners[place].at != at {
-            self.replay(place, Entry { at, node });
+        let place = self.winners.len() / 2 + node as usize;
+        match self.winners.get(place) {
+            Some(known) if known.at == at => {}
+            Some(_) => self.replay(place, Entry { at, node }),
+            None => {
+                self.grow(node as usize + 1);
+                self.replay(self.winners.len() / 2 + node as usize, Entry { at, node });
+            }
         }
     }
 
@@ -117,6 +135,9 @@ mod tests {
                 let expected = model.iter().map(|(node, nanos)| (*nanos, *node)).min();
                 let expected = expected.map(|(nanos, node)| (Timestamp::from_nanos(nanos), node));
                 prop_assert_eq!(schedule.first(), expected);
+                prop_assert_eq!(schedule.of(node), nanos.map(Timestamp::from_nanos));
+                let beside = model.iter().filter(|(other, _)| **other != node).map(|(_, nanos)| *nanos).min();
+                prop_assert_eq!(schedule.first_beside(node), beside.map(Timestamp::from_nanos));
             }
         }
     }

@@ -76,4 +76,9 @@ impl Node<Cargo> for Agent {
     fn poll_timeout(&self) -> Option<Timestamp> {
         each!(self, agent => agent.poll_timeout())
     }
+
+    #[inline]
+    fn is_drained(&self, now: Timestamp) -> bool {
+        each!(self, agent => agent.is_drained(now))
+    }
 }

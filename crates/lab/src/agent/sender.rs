@@ -233,7 +233,14 @@ impl MediaSender {
         }
     }
 
+    #[inline]
     fn capture(&mut self, now: Timestamp) {
+        if !matches!(self.feed, Feed::Saturated) {
+            self.capture_frames(now);
+        }
+    }
+
+    fn capture_frames(&mut self, now: Timestamp) {
         if let (Feed::Live(live), Some(sender)) = (&mut self.feed, &mut self.sender) {
             live.advance(now, sender);
         }
@@ -386,6 +393,11 @@ impl Node<Cargo> for MediaSender {
         let payload = self.carriage.load(&mut self.blank);
         let Departing { size, ecn, .. } = departing;
         Some((PORT, Packet { size, ecn, flow: self.tag.number(), waited: TimeDelta::ZERO, payload }))
+    }
+
+    #[inline]
+    fn is_drained(&self, now: Timestamp) -> bool {
+        self.config.endless && self.sender.as_ref().is_some_and(|sender| sender.is_drained(now))
     }
 
     #[inline]

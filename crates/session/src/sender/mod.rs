@@ -382,9 +382,24 @@ impl Sender {
             };
             // Nothing departs where what was asked for is forgotten by now.
             if let Some(departing) = self.depart(now, planned, message) {
+                if self.config.endless {
+                    // The driver has nothing to hand in: it may leave unasked what is not due.
+                    self.settle(now);
+                }
                 return Some(departing);
             }
         }
+    }
+
+    /// True where it is known without asking that nothing leaves at `now`.
+    #[inline]
+    pub fn is_drained(&self, now: Timestamp) -> bool {
+        let Plan { is_valid, timers, departure } = &self.plan;
+        let is_ahead = |due: Option<Timestamp>| due.is_none_or(|due| now < due);
+        *is_valid
+            && is_ahead(*timers)
+            && is_ahead(departure.as_ref().map(|planned| planned.due))
+            && is_ahead(self.reports.due())
     }
 
     /// The next event that was not read.

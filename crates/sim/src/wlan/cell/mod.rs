@@ -92,8 +92,8 @@ pub(crate) struct Device {
 enum Rest {
     /// It is busy.
     Busy,
-    /// It is free; see [`Backoff::resume`].
-    Free(Nanos),
+    /// It is free.
+    Free,
 }
 
 /// What a device answers SIFS later.
@@ -412,18 +412,23 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// Counting may go on for the queues of a device whose medium is free.
     #[inline]
     pub(crate) fn resume(&mut self, device: DeviceId) {
-        let state = &mut self.devices[device];
-        let eifs = if state.rx_failed { self.timing.eifs } else { 0 };
-        let last =
-            (state.rx_end + eifs).max(state.tx_end).max(state.busy_end).max(state.nav).max(state.timeout_end);
-        let from = last + self.timing.sifs;
-        match &mut state.rest {
-            Some(rest) => *rest = Rest::Free(from),
-            None => self.resume_contenders(device, from),
+        match &mut self.devices[device].rest {
+            Some(rest) => *rest = Rest::Free,
+            None => self.resume_contenders(device),
         }
     }
 
-    fn resume_contenders(&mut self, device: DeviceId, from: Nanos) {
+    /// SIFS after all that kept the medium of a device busy.
+    fn free_from(&self, device: DeviceId) -> Nanos {
+        let state = &self.devices[device];
+        let eifs = if state.rx_failed { self.timing.eifs } else { 0 };
+        let last =
+            (state.rx_end + eifs).max(state.tx_end).max(state.busy_end).max(state.nav).max(state.timeout_end);
+        last + self.timing.sifs
+    }
+
+    fn resume_contenders(&mut self, device: DeviceId) {
+        let from = self.free_from(device);
         let state = &self.devices[device];
         let mut rests = state.exchange.is_none();
         for index in state.contenders.clone() {
@@ -433,18 +438,18 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             self.refresh(index);
         }
         if rests {
-            self.devices[device].rest = Some(Rest::Free(from));
+            self.devices[device].rest = Some(Rest::Free);
         }
     }
 
-    /// A device that rested has something to send.
+    /// A device that rested has something to send. Nothing that keeps its medium busy has changed since that became free.
     fn rouse(&mut self, device: DeviceId) {
-        let state = &mut self.devices[device];
-        let Some(rest) = state.rest.take() else { return };
-        for contender in &mut self.contenders[state.contenders.clone()] {
+        let Some(rest) = self.devices[device].rest.take() else { return };
+        let from = self.free_from(device);
+        for contender in &mut self.contenders[self.devices[device].contenders.clone()] {
             match rest {
                 Rest::Busy => contender.backoff.halt(),
-                Rest::Free(from) => contender.backoff.resume(from),
+                Rest::Free => contender.backoff.resume(from),
             }
         }
     }
@@ -508,6 +513,14 @@ impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wlan<P> {
 }
 
 impl<P: Addressed + std::fmt::Debug + Send> Cell<P> for Wlan<P> {
+    fn advance_alone(&mut self, now: Timestamp, until: Timestamp) -> Timestamp {
+        self.handle_timeout(now);
+        while self.out.is_empty() && self.dropped.is_empty() && self.next.0 < until.as_nanos() {
+            self.advance(self.next.0);
+        }
+        Timestamp::from_nanos(self.now)
+    }
+
     fn queue_names(&self) -> Vec<String> {
         self.config.queue_names()
     }
