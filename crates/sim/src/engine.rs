@@ -151,7 +151,9 @@ pub struct Engine<P, A, O = ()> {
     is_ordered: bool,
     /// Packets that links hold.
     flight: Flight<Packet<Envelope<P>>>,
-    schedule: Schedule,
+    /// When elements are woken, and when agents are.
+    elements_due: Schedule,
+    agents_due: Schedule,
     observer: O,
     now: Timestamp,
     /// How far the present run goes: nothing is taken ahead beyond it.
@@ -159,6 +161,13 @@ pub struct Engine<P, A, O = ()> {
     /// Something was added or changed from outside since the last run.
     is_changed: bool,
     events: u64,
+}
+
+/// What is woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Element(usize),
+    Agent(usize),
 }
 
 /// Whose packets come into an element.
@@ -195,7 +204,8 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             leads: Vec::new(),
             is_ordered: false,
             flight: Flight::default(),
-            schedule: Schedule::default(),
+            elements_due: Schedule::default(),
+            agents_due: Schedule::default(),
             observer,
             now: Timestamp::ZERO,
             horizon: Timestamp::ZERO,
@@ -351,7 +361,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
 
     /// When something happens next; `None` where only an input can change anything.
     pub fn next_event(&self) -> Option<Timestamp> {
-        self.schedule.first().map(|(at, _)| at)
+        self.first_due().map(|(at, _)| at)
     }
 
     /// Lets everything happen up to and including `end`.
@@ -365,19 +375,22 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             self.take_ahead(element);
         }
         if is_changed {
-            for node in 0..self.elements.len() + self.agents.len() {
-                self.settle(node as u32);
+            for element in 0..self.elements.len() {
+                self.settle_element(element);
+            }
+            for agent in 0..self.agents.len() {
+                self.settle_agent(agent);
             }
         }
-        while let Some((at, node)) = self.schedule.first() {
+        while let Some((at, node)) = self.first_due() {
             if at > end {
                 break;
             }
             debug_assert!(at >= self.now, "time ran back: {at} after {}", self.now);
             self.now = at.max(self.now);
-            match self.element_or_agent(node) {
-                Ok(element) => self.wake_element(element),
-                Err(agent) => self.wake_agent(agent),
+            match node {
+                Due::Element(element) => self.wake_element(element),
+                Due::Agent(agent) => self.wake_agent(agent),
             }
         }
         self.now = end.max(self.now);
@@ -399,14 +412,15 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
                 due => break due,
             }
         };
-        self.wake_at(self.elements.len() + agent, due);
+        self.wake_agent_at(agent, due);
         self.now = present;
     }
 
     /// Before this instant nothing reaches an agent; `None` where that is not known.
     fn nothing_before(&self, agent: usize) -> Option<Timestamp> {
         let Lead { whole, rest } = self.leads[agent].as_ref()?;
-        let on_the_way = rest.iter().filter_map(|(element, rest)| Some(self.schedule.of(element.0)? + *rest));
+        let on_the_way =
+            rest.iter().filter_map(|(element, rest)| Some(self.elements_due.of(element.0)? + *rest));
         Some(on_the_way.fold(self.now + *whole, Timestamp::min))
     }
 
@@ -422,14 +436,16 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
                 self.forward(self.now, ticket);
                 continue;
             }
-            return self.schedule.set(element as u32, next);
+            return self.elements_due.set(element as u32, next);
         }
         match &mut self.elements[element] {
             Element::Link(wire) => wire.link.handle_timeout(self.now),
             Element::Cell(cell) => {
-                let others = self.schedule.first_beside(element as u32);
+                let elements = self.elements_due.first_beside(element as u32);
+                let agents = self.agents_due.first().map(|(at, _)| at);
                 let end = self.horizon + TimeDelta::from_nanos(1);
-                self.now = cell.advance_alone(self.now, others.map_or(end, |others| others.min(end)));
+                let until = [elements, agents].into_iter().flatten().fold(end, Timestamp::min);
+                self.now = cell.advance_alone(self.now, until);
             }
         }
         self.settle_element(element);
@@ -458,20 +474,20 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         }
     }
 
-    /// Elements come first among the numbers of the schedule, then agents.
-    fn element_or_agent(&self, node: u32) -> Result<usize, usize> {
-        let node = node as usize;
-        if node < self.elements.len() { Ok(node) } else { Err(node - self.elements.len()) }
-    }
-
-    /// Carries on what a node gives out after an input, and notes when it wants to be woken.
-    fn settle(&mut self, node: u32) {
-        match self.element_or_agent(node) {
-            Ok(element) => self.settle_element(element),
-            Err(agent) => self.settle_agent(agent),
+    /// What is woken next: elements before agents, each in their order.
+    #[inline]
+    fn first_due(&self) -> Option<(Timestamp, Due)> {
+        match (self.elements_due.first(), self.agents_due.first()) {
+            (Some((at, element)), Some((other, _))) if at <= other => {
+                Some((at, Due::Element(element as usize)))
+            }
+            (_, Some((at, agent))) => Some((at, Due::Agent(agent as usize))),
+            (Some((at, element)), None) => Some((at, Due::Element(element as usize))),
+            (None, None) => None,
         }
     }
 
+    /// Carries on what an element gives out after an input, and notes when it wants to be woken.
     fn settle_element(&mut self, element: usize) {
         while let Some(dropped) = self.elements[element].poll_dropped() {
             self.observer.on_dropped(ElementId(element as u32), &dropped);
@@ -481,19 +497,19 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
             self.forward(self.now, ticket);
         }
         let due = self.elements[element].poll_timeout();
-        self.wake_at(element, due);
+        // What an input has just made overdue is due now.
+        self.elements_due.set(element as u32, due.map(|due| due.max(self.now)));
     }
 
-    /// What an input has just made overdue is due now.
     #[inline]
-    fn wake_at(&mut self, node: usize, due: Option<Timestamp>) {
-        self.schedule.set(node as u32, due.map(|due| due.max(self.now)));
+    fn wake_agent_at(&mut self, agent: usize, due: Option<Timestamp>) {
+        self.agents_due.set(agent as u32, due.map(|due| due.max(self.now)));
     }
 
     fn settle_agent(&mut self, agent: usize) {
         self.drain_agent(agent);
         let due = self.agents[agent].poll_timeout();
-        self.wake_at(self.elements.len() + agent, due);
+        self.wake_agent_at(agent, due);
     }
 
     fn drain_agent(&mut self, agent: usize) {
@@ -539,7 +555,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
                     debug_assert!(held.back().is_none_or(|(last, _)| *last <= arrival), "overtaken");
                     packet.payload.hop = index as u16;
                     if held.is_empty() {
-                        self.schedule.set(hop.element.0, Some(arrival));
+                        self.elements_due.set(hop.element.0, Some(arrival));
                     }
                     return held.push_back((arrival, ticket));
                 }
