@@ -512,7 +512,7 @@ mod tests {
         }
         assert_eq!(
             error("buffer-type2(gamma=adverse)"),
-            "\"gamma\": buffer-type2 has no such option; there are: dynamic, clamp, packet_time"
+            "\"gamma\": buffer-type2 has no such option; there are: dynamic, clamp, packet_time, rtt"
         );
     }
 

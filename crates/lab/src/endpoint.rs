@@ -94,7 +94,7 @@ fn playout(media: &MediaFlow, deadline: Option<TimeDelta>) -> Playout {
     match (receiver.buffer, receiver.consume, receiver.playout) {
         (Some(capacity), Some(consume), _) => {
             let start_level = receiver.start_level.unwrap_or(0.0);
-            Playout::Bytes(ByteBufferConfig { capacity, consume, start_level })
+            Playout::Bytes(ByteBufferConfig { capacity, consume, start_level, socket: receiver.socket })
         }
         (_, _, Some(delay)) => Playout::Adaptive { min: delay, max: delay },
         _ => Playout::default(),

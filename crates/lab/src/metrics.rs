@@ -95,6 +95,7 @@ pub const METRICS: &[Metric] = &[
     ),
     group(Scope::Flow, "path_delay_ms", SPREAD, "ms", "from sending to arrival, per packet"),
     group(Scope::Flow, "path_jitter_ms", SPREAD, "ms", "by how much that differs from the packet before"),
+    metric(Scope::Flow, "path_rise_ms", "ms", "the most by which a packet took longer than the one before"),
     group(Scope::Flow, "queue_delay_ms", SPREAD, "ms", "waiting in all queues on the way there, per packet"),
     group(
         Scope::Flow,
@@ -136,7 +137,7 @@ pub const METRICS: &[Metric] = &[
     group(
         Scope::Flow,
         "buffer",
-        &["refused_events", "refused_bytes", "stalls"],
+        &["offered_bytes", "refused_events", "refused_bytes", "stalls"],
         "",
         "the receiver's bounded buffer",
     ),

@@ -77,6 +77,8 @@ pub(crate) struct FlowRecord {
     pub(crate) path_delay: Samples,
     /// Changes of the delay from packet to packet.
     pub(crate) path_jitter: Samples,
+    /// The most by which a packet took longer than the one before.
+    pub(crate) path_rise: TimeDelta,
     /// The delay of the newest packet that arrived.
     there: Option<TimeDelta>,
     /// The delay of the newest packet that came back.
@@ -132,6 +134,7 @@ impl Recorder {
             queue_delay: Samples::default(),
             path_delay: Samples::default(),
             path_jitter: Samples::default(),
+            path_rise: TimeDelta::ZERO,
             there: None,
             back: None,
             bins: vec![Bin::default()],
@@ -234,6 +237,7 @@ impl Observer<Cargo> for Recorder {
             flow.path_delay.add(delay);
             if let Some(former) = flow.there.replace(delay) {
                 flow.path_jitter.add((delay - former).max(former - delay));
+                flow.path_rise = flow.path_rise.max(delay - former);
             }
             if let Some(back) = flow.back {
                 flow.path_rtt.add(delay + back);

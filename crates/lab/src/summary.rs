@@ -136,6 +136,9 @@ pub struct FlowSummary {
     /// By how much that differs from the packet before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_jitter_ms: Option<Spread>,
+    /// The most by which a packet took longer than the one before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_rise_ms: Option<f64>,
     /// Waiting in all queues on the way there, per packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_delay_ms: Option<Spread>,
@@ -301,6 +304,8 @@ pub struct Tcp {
 pub struct Buffer {
     /// Packets refused because it was full.
     pub refused_events: u64,
+    /// Octets that came, whether or not there was room.
+    pub offered_bytes: u64,
     /// Octets refused because it was full.
     pub refused_bytes: u64,
     /// Times the player found it empty.

@@ -83,3 +83,13 @@ fn the_frames_of_s003_are_what_their_generator_gives() {
     assert_eq!(sizes.len(), 1000);
     assert!((sizes.iter().sum::<f64>() * 8.0 / 8.5e6 - 1.0).abs() < 0.03);
 }
+
+/// Paris as S003 prints its coding: 1000 frames, H.264 baseline at QP 30, a key frame of about 15 kB every 30.
+#[test]
+fn the_frames_of_paris_are_those_of_its_printed_coding() {
+    let text = library::find("s003").unwrap().read("s003-qp30.frames").unwrap();
+    let sizes: Vec<u64> = text.lines().filter_map(|line| line.parse().ok()).collect();
+    assert_eq!((sizes.len(), sizes.iter().sum::<u64>()), (1000, 1_614_426));
+    assert!(sizes.iter().step_by(30).all(|size| (14_000..16_000).contains(size)));
+    assert!(sizes.iter().enumerate().all(|(frame, size)| frame % 30 == 0 || *size < 2_500));
+}

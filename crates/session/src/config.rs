@@ -238,6 +238,9 @@ pub struct ByteBufferConfig {
     pub consume: Bitrate,
     /// Playback begins when it first holds this part of the capacity, 0 to 1.
     pub start_level: f64,
+    /// It is the socket's: a packet that does not fit is refused whole, below the session, which misses it as one
+    /// that the network lost. Otherwise it stands behind the session and takes what fits.
+    pub socket: bool,
 }
 
 /// How a receiver asks for lost packets.

@@ -9,7 +9,15 @@ use seaway_session::*;
 use seaway_units::{Bitrate, DataSize, Probability, Timestamp};
 
 fn byte_receiver(capacity: u64, consume: Bitrate) -> Receiver {
-    let buffer = ByteBufferConfig { capacity: DataSize::from_bytes(capacity), consume, start_level: 0.2 };
+    bounded(ByteBufferConfig {
+        capacity: DataSize::from_bytes(capacity),
+        consume,
+        start_level: 0.2,
+        socket: false,
+    })
+}
+
+fn bounded(buffer: ByteBufferConfig) -> Receiver {
     Receiver::new(
         Timestamp::ZERO,
         ReceiverConfig { playout: Playout::Bytes(buffer), ..ReceiverConfig::new(1) },
@@ -30,6 +38,23 @@ fn what_comes_faster_than_it_is_consumed_is_refused() {
     assert!(times > ms(9_800) && times <= ms(10_000), "{times}");
     assert!(statistics.held <= DataSize::from_bytes(16_384));
     assert!(statistics.frames.displayed > 230, "{:?}", statistics.frames);
+}
+
+/// A controller behind a full socket hears of losses; behind a full player it hears of none.
+#[test]
+fn tfrc_slows_down_for_a_full_socket_alone() {
+    let received = |socket| {
+        let (capacity, consume) = (DataSize::from_bytes(16_384), Bitrate::from_kbps(100));
+        let receiver = bounded(ByteBufferConfig { capacity, consume, start_level: 0.2, socket });
+        let mut run =
+            Run::new(sender(Timestamp::ZERO, config("tfrc")), receiver, ideal(ms(20)), ideal(ms(20)));
+        run.until(at(20_000));
+        let statistics = run.receiver.statistics();
+        assert!(statistics.buffer.unwrap().refused_events > 10, "{statistics:?}");
+        statistics.received.size.over(ms(20_000)).unwrap()
+    };
+    let (player, socket) = (received(false), received(true));
+    assert!(socket < Bitrate::from_kbps(130) && player > socket * 4, "{player}, {socket}");
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub struct BufferConfig {
     pub clamp_pause: bool,
     /// Time that one packet takes on the sender's first link (`t(S)`), seconds, where it is set.
     pub packet_time: Option<f64>,
+    /// What the equivalent window of a stable buffer grows by each round-trip time, packets (the 1 of Eq. 15).
+    pub growth: f64,
     /// Size of a packet (`S`), bytes.
     pub packet: f64,
 }
@@ -84,7 +86,11 @@ const LEAST_RATE: f64 = 1.0;
 /// Silence before the first round-trip time that counts as an overflow, seconds.
 const FIRST_SILENCE: f64 = 2.0;
 
-const SHARED: [OptionInfo; 3] = [
+/// Growth of the equivalent window where Eq. 15 counts round-trip times in seconds, and in milliseconds.
+const PER_SECOND: f64 = 1.0;
+const PER_MILLISECOND: f64 = 0.001;
+
+const SHARED: [OptionInfo; 4] = [
     OptionInfo {
         name: "dynamic",
         default: "off",
@@ -103,8 +109,14 @@ const SHARED: [OptionInfo; 3] = [
         range: "0 s to 1 s",
         about: "time that a packet takes on the sender's first link",
     },
+    OptionInfo {
+        name: "rtt",
+        default: "s",
+        range: "s or ms",
+        about: "unit of Eq. 15's round-trip times: a stable buffer lets the window grow by a packet each, or by a thousandth",
+    },
 ];
-const TYPE_1_OPTIONS: [OptionInfo; 5] = join_options(
+const TYPE_1_OPTIONS: [OptionInfo; 6] = join_options(
     [
         OptionInfo {
             name: "gamma",
@@ -210,8 +222,8 @@ impl BufferAware {
         let arriving = (rate * self.config.packet * after).max(self.config.packet);
         let Step { state, rate, threshold, looked_at } =
             self.config.law.step(level, former, arriving, |state, gamma| match state {
-                // VTP's equivalent window: a packet more each round-trip time.
-                BufferState::Stable => (rate * before + 1.0) / after.max(0.001),
+                // VTP's equivalent window: a packet more each round-trip time, counted in seconds.
+                BufferState::Stable => (rate * before + self.config.growth) / after.max(0.001),
                 BufferState::Underflow | BufferState::Overflow => rate * gamma,
             });
         let signal = Gauge::new("buffer", looked_at, "B");
@@ -338,7 +350,8 @@ impl RateController for BufferAware {
 impl BufferConfig {
     /// Defaults for a flow.
     pub fn new(law: Law, setting: Setting) -> Self {
-        Self { law, clamp_pause: false, packet_time: None, packet: setting.packet.as_bytes_f64().max(1.0) }
+        let packet = setting.packet.as_bytes_f64().max(1.0);
+        Self { law, clamp_pause: false, packet_time: None, growth: PER_SECOND, packet }
     }
 
     fn from_options(options: &Options<'_>, setting: Setting, law: Law) -> Result<Self, SpecError> {
@@ -352,7 +365,9 @@ impl BufferConfig {
         };
         let within = |time: &TimeDelta| *time >= TimeDelta::ZERO && *time <= TimeDelta::from_secs(1);
         let packet_time = options.take_if("packet_time", within)?.map(TimeDelta::as_secs_f64);
-        Ok(Self { clamp_pause: switch("clamp", false)?, packet_time, ..Self::new(law, setting) })
+        let unit = options.take_if("rtt", |unit: &String| unit == "s" || unit == "ms")?;
+        let growth = if unit.is_some_and(|unit| unit == "ms") { PER_MILLISECOND } else { PER_SECOND };
+        Ok(Self { clamp_pause: switch("clamp", false)?, packet_time, growth, ..Self::new(law, setting) })
     }
 }
 

@@ -103,6 +103,15 @@ fn stable_state() {
     }
 }
 
+/// The same with round-trip times in milliseconds, as S000's table 1 prints them: 50 packets/s at 100 ms grow to 50.01.
+#[test]
+fn stable_state_in_milliseconds() {
+    let mut controller = controller(Law::TYPE_1);
+    controller.config.growth = PER_MILLISECOND;
+    controller.on_level(Timestamp::ZERO, level(0.5), 0.1, 0.1);
+    assert!((controller.packet_rate() - 50.01).abs() < 1e-9, "{}", controller.packet_rate());
+}
+
 /// S000 Eq. 11 and Fig. 8: with t(S) = 5 ms a pause of 20 ms gives 24 % of the rate at 1 ms.
 #[test]
 fn pause_between_packets() {

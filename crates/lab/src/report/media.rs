@@ -116,10 +116,11 @@ fn buffer(measured: &Measured) -> Option<Buffer> {
         [|buffer| buffer.underflow, |buffer| buffer.stable, |buffer| buffer.overflow];
     let [underflow, stable, overflow] = states.map(|state| (state(&end) - state(&begin)).as_secs_f64());
     let whole = underflow + stable + overflow;
-    let refused = |buffer: &BufferStatistics| -> DataSize { buffer.refused };
+    let since = |of: fn(&BufferStatistics) -> DataSize| of(&end).saturating_sub(of(&begin)).as_bytes();
     Some(Buffer {
         refused_events: end.refused_events - begin.refused_events,
-        refused_bytes: refused(&end).saturating_sub(refused(&begin)).as_bytes(),
+        offered_bytes: since(|buffer| buffer.offered),
+        refused_bytes: since(|buffer| buffer.refused),
         stalls: end.stalls - begin.stalls,
         time_in: (whole > 0.0).then(|| TimeIn {
             underflow: underflow / whole,

@@ -100,6 +100,7 @@ fn flow_summary(flow: &Flow, record: &FlowRecord, end: Timestamp) -> FlowSummary
         path_rtt_ms: record.path_rtt.spread(),
         path_delay_ms: record.path_delay.spread(),
         path_jitter_ms: record.path_jitter.spread(),
+        path_rise_ms: (record.path_rise > TimeDelta::ZERO).then(|| record.path_rise.as_secs_f64() * 1e3),
         queue_delay_ms: record.queue_delay.spread(),
         rate_cov: rate_cov(record, from, to),
         ..FlowSummary::default()

@@ -40,6 +40,10 @@ pub(crate) fn check(
             FlowKind::Udp(udp) => {
                 place.packet(udp.packet)?;
                 place.require("rate", udp.rate > Bitrate::ZERO, "expected a rate above zero")?;
+                if let Some(every) = udp.every {
+                    let whole = every > TimeDelta::ZERO && udp.rate.size_in(every) >= udp.packet;
+                    place.require("every", whole, "expected a time in which a datagram at least is sent")?;
+                }
             }
             FlowKind::Window(window) => {
                 if let Some(spec) = &window.policy {
@@ -287,8 +291,10 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
     }
     if let Some(receiver) = media.receiver {
         let bounded = receiver.buffer.is_some() && receiver.consume.is_some();
-        let partly =
-            receiver.buffer.is_some() || receiver.consume.is_some() || receiver.start_level.is_some();
+        let partly = receiver.socket
+            || receiver.buffer.is_some()
+            || receiver.consume.is_some()
+            || receiver.start_level.is_some();
         let valid = if receiver.playout.is_some() { !partly } else { bounded };
         place.require("receiver", valid, "expected `buffer` and `consume`, or `playout` alone")?;
         let level = receiver.start_level.unwrap_or(0.0);

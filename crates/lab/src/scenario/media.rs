@@ -404,6 +404,9 @@ pub struct Receiver {
     pub consume: Option<Bitrate>,
     /// The part of the buffer that is filled before the player begins.
     pub start_level: Option<f64>,
+    /// The buffer is the socket's: what it refuses, it refuses whole, and the session misses it as a loss.
+    #[serde(default)]
+    pub socket: bool,
     /// From capture to display.
     pub playout: Option<TimeDelta>,
 }

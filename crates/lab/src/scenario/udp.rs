@@ -1,6 +1,6 @@
 //! `kind = "udp"`: datagrams at a constant rate, without control.
 
-use seaway_units::{Bitrate, DataSize};
+use seaway_units::{Bitrate, DataSize, TimeDelta};
 use serde::Deserialize;
 
 /// The keys of a UDP flow.
@@ -12,6 +12,8 @@ pub struct UdpFlow {
     /// The size of a datagram (RFC 8868 section 6.2: 1500 B).
     #[serde(default = "rfc_8868")]
     pub packet: DataSize,
+    /// Datagrams leave together this often, as what an application writes at once does; absent: one by one.
+    pub every: Option<TimeDelta>,
 }
 
 fn rfc_8868() -> DataSize {

@@ -12,6 +12,8 @@ const HIGH: f64 = 0.9;
 /// What the buffer did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BufferStatistics {
+    /// Bytes that came, whether or not there was room.
+    pub offered: DataSize,
     /// Packets of which bytes were refused.
     pub refused_events: u64,
     /// Bytes that were refused: the buffer was full.
@@ -99,12 +101,28 @@ impl ByteBuffer {
         }
     }
 
+    /// True where the buffer is a socket's and has no room for this packet.
+    pub(super) fn refuses(&mut self, now: Timestamp, size: DataSize) -> bool {
+        if !self.config.socket {
+            return false;
+        }
+        self.advance(now);
+        let is_full = self.held + size.as_bytes_f64() > self.capacity();
+        if is_full {
+            self.statistics.offered += size;
+            self.statistics.refused_events += 1;
+            self.statistics.refused += size;
+        }
+        is_full
+    }
+
     /// Bytes arrive; those that do not fit are refused.
     pub(super) fn insert(&mut self, now: Timestamp, size: DataSize) {
         self.advance(now);
         let room = (self.capacity() - self.held).max(0.0);
         let taken = size.as_bytes_f64().min(room);
         self.held += taken;
+        self.statistics.offered += size;
         let refused = DataSize::from_bytes((size.as_bytes_f64() - taken).round() as u64);
         if !refused.is_zero() {
             self.statistics.refused_events += 1;
@@ -124,12 +142,27 @@ mod tests {
         Timestamp::from_nanos(millis * 1_000_000)
     }
 
-    fn buffer() -> ByteBuffer {
-        ByteBuffer::new(ByteBufferConfig {
+    fn config() -> ByteBufferConfig {
+        ByteBufferConfig {
             capacity: DataSize::from_bytes(10_000),
             consume: Bitrate::from_kbps(8),
             start_level: 0.2,
-        })
+            socket: false,
+        }
+    }
+
+    fn buffer() -> ByteBuffer {
+        ByteBuffer::new(config())
+    }
+
+    #[test]
+    fn a_socket_refuses_whole_packets() {
+        let mut socket = ByteBuffer::new(ByteBufferConfig { socket: true, ..config() });
+        let size = DataSize::from_bytes(800);
+        socket.insert(at(0), DataSize::from_bytes(9_500));
+        assert!(socket.refuses(at(0), size) && !buffer().refuses(at(0), size));
+        assert_eq!((socket.statistics().refused_events, socket.statistics().refused), (1, size));
+        assert!(!socket.refuses(at(300), size), "300 ms drain what was missing");
     }
 
     #[test]

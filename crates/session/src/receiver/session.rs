@@ -224,6 +224,10 @@ impl Session {
             refused.malformed += 1;
             return;
         };
+        let (present, payload) = (self.present.max(at), DataSize::from_bytes(packet.payload.len() as u64));
+        if self.buffer.as_mut().is_some_and(|buffer| buffer.refuses(present, payload)) {
+            return;
+        }
         let (sequence, missing) =
             match self.log(source, packet.sequence_number).insert(packet.sequence_number, at, ecn) {
                 Insertion::New { sequence, missing } => (sequence, missing),
