@@ -28,6 +28,12 @@ pub(super) const READINGS: &[Reading] = &[
         reason: "the constants stand in section 4.4; figures 10 and 13 tell of both",
     },
     Reading {
+        subject: "unit of the round-trip times in Eq. 15",
+        taken: "seconds, as VTP's: a packet more each round-trip time; milliseconds for figure 12",
+        literal: "milliseconds",
+        reason: "table 1 counts in ms, and k = 1,502 of Eq. 2 is 1.5 there; but then type II never overflows in figure 10 and neither type oscillates in figure 11. Figure 12's size matters in milliseconds alone",
+    },
+    Reading {
         subject: "rates of figures 7 and 9 to 12",
         taken: "S = 1500 B; at most 10.7 S a second in, 1.56 S out",
         literal: "",

@@ -24,7 +24,8 @@ fn occupancy(outcome: &Outcome) -> Vec<(f64, f64)> {
 
 pub(super) fn settles(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let case = Case::new("s002-bottleneck").with_series();
-    let outcomes = bench.run(std::slice::from_ref(&case))?;
+    let from_empty = case.clone().set("link.bottleneck.outage", "[]");
+    let outcomes = bench.run(&[case.clone(), from_empty])?;
     let each = |of: &dyn Fn(&Outcome) -> f64| -> Vec<f64> { outcomes[0].iter().map(of).collect() };
     let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -57,6 +58,14 @@ pub(super) fn settles(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         )
         .printed(200.0),
         Check::seeds("occupancy off b_d at most after 60 s, of b_max", "", &each(&off), Band::at_most(0.1)),
+        Check::seeds(
+            "least rate, the FIFO empty at first",
+            "kbit/s",
+            &outcomes[1].iter().map(|outcome| dip(outcome).1).collect::<Vec<_>>(),
+            Band::within(165.0, 195.0),
+        )
+        .printed(180.0)
+        .reported(),
     ];
     let first = &outcomes[0][0];
     // The paper's normalisation: b_d stands at the bottleneck's rate.

@@ -2,8 +2,9 @@
 
 mod cell;
 mod readings;
+mod residual;
 
-use crate::experiment::Method::{NotYet, Run, ShownBy};
+use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Paper};
 
 pub(crate) const PAPER: Paper =
@@ -111,7 +112,7 @@ const ROWS: &[Experiment] = &[
         title: "conclusion: losses of the channel are taken for congestion",
         kind: Kind::Measured,
         reported: "–",
-        claim: "a discriminating control delivers 1.5 times NADA at equal or lower delay",
-        method: NotYet("a controller of our own"),
+        claim: "a discriminating control delivers 1.5 times NADA at equal or lower delay, losses of 1 to 10 % left after retries",
+        method: Run(residual::conclusion),
     },
 ];
