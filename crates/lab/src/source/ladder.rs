@@ -1,6 +1,6 @@
 //! A clip coded beforehand at a ladder of rates: sizes and quality of its frames without a codec.
 
-use super::recorded::wrong;
+use super::rates::{Place, Rates, table, wrong};
 use super::{FrameSource, ModelFrame, interval, octets};
 use seaway_quality::psnr;
 use seaway_session::FrameKind;
@@ -16,9 +16,7 @@ use std::sync::{Arc, mpsc};
 /// own pictures so much later, for each of the offsets. Lines that begin with `#` are left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClipLadder {
-    fps: f64,
-    /// Rising.
-    rates: Vec<Bitrate>,
+    rates: Rates,
     /// Two rounds, frame by frame, rate by rate: octets, and PSNR in decibels.
     frames: Vec<(f64, f64)>,
     /// Rising.
@@ -47,18 +45,13 @@ impl ClipLadder {
     /// # Errors
     /// Names the line, what was found there and what would be valid.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut lines = text
-            .lines()
-            .enumerate()
-            .map(|(index, line)| (index + 1, line.trim()))
-            .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-        let (line, heading) = lines.next().ok_or("line 1: found nothing, expected a heading")?;
-        let (fps, rates, offsets) = parse_heading(heading)
-            .ok_or_else(|| wrong(line, heading, "a heading such as `25 fps,300 kbit/s,800 kbit/s,+1,+4`"))?;
-        let mut ladder = Self { fps, rates, frames: Vec::new(), offsets, errors: Vec::new() };
-        for (line, row) in lines {
+        let table = table(text)?;
+        table.has_offsets(true)?;
+        let mut ladder =
+            Self { rates: table.rates, frames: Vec::new(), offsets: table.offsets, errors: Vec::new() };
+        for (line, row) in table.rows {
             ladder.push(row).ok_or_else(|| {
-                let (rates, offsets) = (ladder.rates.len(), ladder.offsets.len());
+                let (rates, offsets) = (ladder.rates.steps.len(), ladder.offsets.len());
                 wrong(
                     line,
                     row,
@@ -66,7 +59,7 @@ impl ClipLadder {
                 )
             })?;
         }
-        let (frames, clip) = (ladder.frames.len() / ladder.rates.len(), ladder.clip());
+        let (frames, clip) = (ladder.frames.len() / ladder.rates.steps.len(), ladder.clip());
         if clip == 0 || frames != 2 * clip {
             return Err(format!(
                 "found {frames} frames, {clip} with errors: expected two rounds, the first with"
@@ -78,7 +71,7 @@ impl ClipLadder {
     fn push(&mut self, row: &str) -> Option<()> {
         let mut fields = row.split(',').map(str::trim);
         fields.next()?.parse::<u32>().ok()?;
-        for _ in &self.rates {
+        for _ in &self.rates.steps {
             let (size, level) = fields.next()?.split_once(' ')?;
             let (size, level) = (size.parse::<u32>().ok()?, level.trim().parse::<f64>().ok()?);
             let sound = f64::from(size) <= MOST && (0.0..=100.0).contains(&level);
@@ -88,7 +81,7 @@ impl ClipLadder {
         let sound = errors.iter().all(|error| (0.0..=65_025.0).contains(error));
         let complete = errors.is_empty() || errors.len() == self.offsets.len();
         self.errors.extend(errors);
-        (sound && complete && self.frames.len() <= MOST_FRAMES * self.rates.len()).then_some(())
+        (sound && complete && self.frames.len() <= MOST_FRAMES * self.rates.steps.len()).then_some(())
     }
 
     /// Pictures of one round.
@@ -99,21 +92,17 @@ impl ClipLadder {
     /// Octets and PSNR at any rate: between two rates in proportion; beyond them octets follow the rate, and quality
     /// below the lowest as if each halving cost 3 dB more.
     fn at(&self, frame: usize, rate: Bitrate) -> (f64, f64) {
-        let frames = &self.frames[frame * self.rates.len()..][..self.rates.len()];
-        let above = self.rates.partition_point(|&step| step <= rate);
-        let asked = rate.as_bps_f64();
-        let step = |index: usize| self.rates[index].as_bps_f64();
-        match above {
-            0 => {
-                let part = asked / step(0);
+        let steps = self.rates.steps.len();
+        let frames = &self.frames[frame * steps..][..steps];
+        match self.rates.place(rate) {
+            Place::Below(part) => {
                 let lost = 3.0 * libm::log2(part.max(1e-3));
                 (frames[0].0 * part, (frames[0].1 + lost).max(0.0))
             }
             // The finest quantiser is reached: more rate brings no more octets than this.
-            _ if above == frames.len() => frames[above - 1],
-            _ => {
-                let (low, high) = (frames[above - 1], frames[above]);
-                let part = (asked - step(above - 1)) / (step(above) - step(above - 1));
+            Place::Above(_) => frames[steps - 1],
+            Place::Between(step, part) => {
+                let (low, high) = (frames[step], frames[step + 1]);
                 (low.0 + part * (high.0 - low.0), low.1 + part * (high.1 - low.1))
             }
         }
@@ -151,18 +140,6 @@ impl ClipLadder {
         let coding = 65_025.0 / libm::pow(10.0, coded.psnr / 10.0);
         psnr::of_error(coding + self.error_after(coded.picture, later)).get()
     }
-}
-
-fn parse_heading(heading: &str) -> Option<(f64, Vec<Bitrate>, Vec<u32>)> {
-    let mut fields = heading.split(',').map(str::trim);
-    let fps: f64 = fields.next()?.strip_suffix("fps")?.trim().parse().ok()?;
-    let (offsets, rates): (Vec<&str>, Vec<&str>) = fields.partition(|field| field.starts_with('+'));
-    let rates: Vec<Bitrate> = rates.iter().map(|field| field.parse().ok()).collect::<Option<_>>()?;
-    let offsets: Vec<u32> = offsets.iter().map(|field| field[1..].parse().ok()).collect::<Option<_>>()?;
-    let rising = rates.is_sorted_by(|a, b| a < b) && offsets.is_sorted_by(|a, b| a < b);
-    let above_zero = rates.first()? > &Bitrate::ZERO && *offsets.first()? > 0;
-    let sane = (0.1..=1000.0).contains(&fps) && rates.len() <= 64 && offsets.len() <= 64;
-    (rising && above_zero && sane).then_some((fps, rates, offsets))
 }
 
 /// A picture as it was coded.
@@ -218,7 +195,7 @@ impl LadderSource {
 
 impl FrameSource for LadderSource {
     fn interval(&self) -> TimeDelta {
-        interval(self.ladder.fps)
+        interval(self.ladder.rates.fps)
     }
 
     fn on_rate(&mut self, _now: Timestamp, rate: Bitrate) {
@@ -244,7 +221,7 @@ impl FrameSource for LadderSource {
         self.next += 1;
         ModelFrame {
             size: octets(size),
-            target: octets(self.rate.as_bytes_per_second() / self.ladder.fps),
+            target: octets(self.rate.as_bytes_per_second() / self.ladder.rates.fps),
             kind: if is_key { FrameKind::Key } else { FrameKind::Reference },
             interval: self.interval(),
         }
@@ -318,9 +295,9 @@ mod tests {
     fn the_bundled_ladder_has_the_rates_it_names() {
         let ladder = ClipLadder::bundled().unwrap();
         assert!(BUNDLED.len() < 100_000 && ladder.clip() == 132);
-        for (step, rate) in ladder.rates.iter().enumerate() {
-            let sizes = ladder.frames.iter().skip(step).step_by(ladder.rates.len()).map(|frame| frame.0);
-            let mean = sizes.sum::<f64>() * 8.0 * ladder.fps / 264.0;
+        for (step, rate) in ladder.rates.steps.iter().enumerate() {
+            let sizes = ladder.frames.iter().skip(step).step_by(ladder.rates.steps.len()).map(|frame| frame.0);
+            let mean = sizes.sum::<f64>() * 8.0 * ladder.rates.fps / 264.0;
             assert!(mean < 1.1 * rate.as_bps_f64(), "{mean} at {rate}");
         }
     }

@@ -4,6 +4,7 @@ mod constant;
 mod ladder;
 mod live;
 mod periodic;
+mod rates;
 mod recorded;
 mod shaped;
 mod statistical;

@@ -1,5 +1,6 @@
 //! The trace-driven model of RFC 8593 section 5.2: frames as an encoder gave them at a ladder of rates.
 
+use super::rates::{Place, Rates, table, wrong};
 use super::{FrameSource, ModelFrame, interval, octets};
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
@@ -11,9 +12,7 @@ use std::sync::Arc;
 /// a row is a frame: its number and its octets at each rate. Lines that begin with `#` are left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameLadder {
-    fps: f64,
-    /// Rising.
-    rates: Vec<Bitrate>,
+    rates: Rates,
     /// Frame by frame, rate by rate.
     sizes: Vec<u32>,
 }
@@ -41,67 +40,44 @@ impl FrameLadder {
     /// # Errors
     /// Names the line, what was found there and what would be valid.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut lines = text
-            .lines()
-            .enumerate()
-            .map(|(index, line)| (index + 1, line.trim()))
-            .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-        let (line, heading) = lines.next().ok_or("line 1: found nothing, expected a heading")?;
-        let (fps, rates) = parse_heading(heading).ok_or_else(|| {
-            wrong(line, heading, "a heading such as `25 fps,200 kbit/s,400 kbit/s`, rates rising")
-        })?;
-        let mut sizes = Vec::new();
-        for (line, row) in lines {
-            let expected = || format!("the frame's number and {} sizes up to 1000000", rates.len());
+        let table = table(text)?;
+        table.has_offsets(false)?;
+        let mut ladder = Self { rates: table.rates, sizes: Vec::new() };
+        let steps = ladder.rates.steps.len();
+        for (line, row) in table.rows {
             let fields: Option<Vec<u32>> =
                 row.split(',').skip(1).map(|field| field.trim().parse().ok()).collect();
-            let fields = fields.filter(|sizes| sizes.len() == rates.len());
+            let fields = fields.filter(|sizes| sizes.len() == steps);
             let sound = fields.filter(|sizes| sizes.iter().all(|&size| f64::from(size) <= MOST));
-            sizes.extend(sound.ok_or_else(|| wrong(line, row, &expected()))?);
-            if sizes.len() > MOST_FRAMES * rates.len() {
+            let expected = || format!("the frame's number and {steps} sizes up to 1000000");
+            ladder.sizes.extend(sound.ok_or_else(|| wrong(line, row, &expected()))?);
+            if ladder.frames() > MOST_FRAMES {
                 return Err(format!("line {line}: expected at most {MOST_FRAMES} frames"));
             }
         }
-        let ladder = Self { fps, rates, sizes };
-        if ladder.frames() <= SKIP_FRAMES {
-            let found = ladder.frames();
-            return Err(format!("line {line}: found {found} frames, expected more than {SKIP_FRAMES}"));
+        let found = ladder.frames();
+        if found <= SKIP_FRAMES {
+            return Err(format!("found {found} frames, expected more than {SKIP_FRAMES}"));
         }
         Ok(ladder)
     }
 
     fn frames(&self) -> usize {
-        self.sizes.len() / self.rates.len()
+        self.sizes.len() / self.rates.steps.len()
     }
 
     /// Octets of a frame at any rate: between two steps of the ladder in proportion, beyond its ends scaled.
     fn octets(&self, frame: usize, rate: Bitrate) -> f64 {
-        let sizes = &self.sizes[frame * self.rates.len()..][..self.rates.len()];
-        let asked = rate.as_bps_f64();
-        let at = |step: usize| (self.rates[step].as_bps_f64(), f64::from(sizes[step]));
-        let above = self.rates.partition_point(|&step| step <= rate);
-        let size = match (above.checked_sub(1).map(at), (above < sizes.len()).then(|| at(above))) {
-            (Some((low, small)), Some((high, large))) => {
-                small + (large - small) * (asked - low) / (high - low)
-            }
-            (Some((edge, size)), None) | (None, Some((edge, size))) => size * asked / edge,
-            (None, None) => LEAST,
+        let steps = self.rates.steps.len();
+        let sizes = &self.sizes[frame * steps..][..steps];
+        let at = |step: usize| f64::from(sizes[step]);
+        let size = match self.rates.place(rate) {
+            Place::Below(part) => at(0) * part,
+            Place::Above(times) => at(steps - 1) * times,
+            Place::Between(step, part) => at(step) + (at(step + 1) - at(step)) * part,
         };
         size.clamp(LEAST, MOST)
     }
-}
-
-fn parse_heading(heading: &str) -> Option<(f64, Vec<Bitrate>)> {
-    let mut fields = heading.split(',').map(str::trim);
-    let fps: f64 = fields.next()?.strip_suffix("fps")?.trim().parse().ok()?;
-    let rates: Vec<Bitrate> = fields.map(|field| field.parse().ok()).collect::<Option<_>>()?;
-    let rising = rates.is_sorted_by(|a, b| a < b) && rates.first().is_some_and(|&rate| rate > Bitrate::ZERO);
-    ((0.1..=1000.0).contains(&fps) && rising && rates.len() <= 64).then_some((fps, rates))
-}
-
-pub(super) fn wrong(line: usize, found: &str, expected: &str) -> String {
-    let found: String = found.chars().take(40).collect();
-    format!("line {line}: found {found:?}, expected {expected}")
 }
 
 /// An encoder that gives recorded frames: one place in the recording for all rates.
@@ -136,7 +112,7 @@ impl FrameSource for Recorded {
     fn frame(&mut self, _now: Timestamp) -> ModelFrame {
         let frame = self.next;
         self.next = if frame + 1 < self.ladder.frames() { frame + 1 } else { SKIP_FRAMES };
-        let size = self.ladder.octets(frame, self.rate) * self.ladder.fps / self.fps;
+        let size = self.ladder.octets(frame, self.rate) * self.ladder.rates.fps / self.fps;
         ModelFrame {
             size: octets(size),
             target: octets(self.rate.as_bytes_per_second() / self.fps),
@@ -196,11 +172,11 @@ mod tests {
     #[test]
     fn the_bundled_ladder_has_the_rates_it_names() {
         let ladder = FrameLadder::bundled().unwrap();
-        assert!(ladder.rates.first() <= Some(&kbps(200)) && ladder.rates.last() >= Some(&kbps(1500)));
-        for (step, rate) in ladder.rates.iter().enumerate() {
-            let sizes = ladder.sizes.iter().skip(step).step_by(ladder.rates.len());
+        assert!(ladder.rates.steps.first() <= Some(&kbps(200)) && ladder.rates.steps.last() >= Some(&kbps(1500)));
+        for (step, rate) in ladder.rates.steps.iter().enumerate() {
+            let sizes = ladder.sizes.iter().skip(step).step_by(ladder.rates.steps.len());
             let octets: u64 = sizes.map(|&size| u64::from(size)).sum();
-            let mean = octets as f64 * 8.0 * ladder.fps / ladder.frames() as f64;
+            let mean = octets as f64 * 8.0 * ladder.rates.fps / ladder.frames() as f64;
             assert!((mean / rate.as_bps_f64() - 1.0).abs() < 0.15, "{mean} at {rate}");
         }
     }
