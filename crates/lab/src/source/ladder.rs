@@ -296,7 +296,8 @@ mod tests {
         let ladder = ClipLadder::bundled().unwrap();
         assert!(BUNDLED.len() < 100_000 && ladder.clip() == 132);
         for (step, rate) in ladder.rates.steps.iter().enumerate() {
-            let sizes = ladder.frames.iter().skip(step).step_by(ladder.rates.steps.len()).map(|frame| frame.0);
+            let sizes =
+                ladder.frames.iter().skip(step).step_by(ladder.rates.steps.len()).map(|frame| frame.0);
             let mean = sizes.sum::<f64>() * 8.0 * ladder.rates.fps / 264.0;
             assert!(mean < 1.1 * rate.as_bps_f64(), "{mean} at {rate}");
         }

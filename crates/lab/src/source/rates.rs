@@ -60,7 +60,11 @@ impl<R> Table<'_, R> {
 }
 
 fn no_heading((line, text): (usize, &str)) -> String {
-    wrong(line, text, "a heading such as `25 fps,200 kbit/s,400 kbit/s`, rates rising, then offsets such as `+1,+4` where there are errors")
+    wrong(
+        line,
+        text,
+        "a heading such as `25 fps,200 kbit/s,400 kbit/s`, rates rising, then offsets such as `+1,+4` where there are errors",
+    )
 }
 
 fn parse_heading(heading: &str) -> Option<(Rates, Vec<u32>)> {

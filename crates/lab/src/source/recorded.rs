@@ -172,7 +172,9 @@ mod tests {
     #[test]
     fn the_bundled_ladder_has_the_rates_it_names() {
         let ladder = FrameLadder::bundled().unwrap();
-        assert!(ladder.rates.steps.first() <= Some(&kbps(200)) && ladder.rates.steps.last() >= Some(&kbps(1500)));
+        assert!(
+            ladder.rates.steps.first() <= Some(&kbps(200)) && ladder.rates.steps.last() >= Some(&kbps(1500))
+        );
         for (step, rate) in ladder.rates.steps.iter().enumerate() {
             let sizes = ladder.sizes.iter().skip(step).step_by(ladder.rates.steps.len());
             let octets: u64 = sizes.map(|&size| u64::from(size)).sum();
