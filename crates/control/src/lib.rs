@@ -27,6 +27,7 @@ pub mod gcc;
 pub mod lda;
 pub mod multfrc;
 pub mod nada;
+pub mod outside;
 mod packet;
 pub mod parts;
 pub mod policy;

@@ -2,7 +2,8 @@
 //!
 //! A name stands here only when the acceptance section of its sheet passes. To add a controller: implement the
 //! traits, describe it in a [`ControllerInfo`] and list that in [`CONTROLLERS`], and give [`AnyController`]
-//! (and [`AnyFeedbackSource`] where the receiving half is new) a variant.
+//! (and [`AnyFeedbackSource`] where the receiving half is new) a variant. One from outside this crate is
+//! [registered](crate::outside) instead.
 
 use crate::allowance::{Allowance, Probe, Target};
 use crate::buffer_aware::{BufferAware, BufferReports};
@@ -16,6 +17,7 @@ use crate::gcc::Gcc;
 use crate::lda::LossDelay;
 use crate::multfrc::{Multfrc, MultfrcReceiver};
 use crate::nada::{Nada, NadaReceiver};
+use crate::outside::{self, Halves};
 use crate::packet::{Lane, SentPacket, Stamp};
 use crate::scream::{Scream, ScreamFeedback};
 use crate::signal::LocalSignal;
@@ -96,7 +98,7 @@ pub const CONTROLLERS: &[ControllerInfo] = &[
     Scream::INFO,
 ];
 
-/// Makes both halves of the controller that `spec` names.
+/// Makes both halves of the built-in controller that `spec` names.
 ///
 /// # Errors
 /// An unknown name or option, or a value out of its range: says what was found and what would be valid.
@@ -105,13 +107,25 @@ pub fn build(spec: &ControlSpec, setting: Setting) -> Result<(AnyController, Any
     (info.build)(&Options::new(spec, info.name, info.options)?, setting)
 }
 
+/// Makes both halves of the controller that `spec` names, whether it is built in or [registered](crate::outside).
+///
+/// # Errors
+/// As [`build`].
+pub fn halves(spec: &ControlSpec, setting: Setting) -> Result<Halves, SpecError> {
+    if let Some(outside) = outside::find(&spec.name) {
+        return outside.make(spec, setting);
+    }
+    let (controller, source) = build(spec, setting)?;
+    Ok((controller.into_boxed(), source.into_boxed()))
+}
+
 /// Whether `spec` names a controller with options that it has.
 ///
 /// # Errors
 /// As [`build`].
 pub fn check(spec: &ControlSpec) -> Result<(), SpecError> {
     let usual = Setting { packet: DataSize::from_bytes(1200), ecn: Ecn::NotEct };
-    build(spec, usual).map(drop)
+    halves(spec, usual).map(drop)
 }
 
 /// How a controller is told to be worth so many flows.
@@ -172,6 +186,9 @@ const PACE: &str = "feedback";
 /// # Errors
 /// A controller whose document sets its pace, one that is told it already, or an interval out of its range.
 pub fn paced(spec: &ControlSpec, interval: TimeDelta) -> Result<ControlSpec, SpecError> {
+    if outside::find(&spec.name).is_some() {
+        return Err(SpecError::new(&spec.to_string(), "sets the pace of its feedback itself"));
+    }
     let info = find_named(CONTROLLERS, |info| info.name, "controller", &spec.name)?;
     let is_open = |info: &&ControllerInfo| info.options.iter().any(|option| option.name == PACE);
     if !is_open(&info) {
@@ -193,7 +210,7 @@ pub fn paced(spec: &ControlSpec, interval: TimeDelta) -> Result<ControlSpec, Spe
 /// # Errors
 /// As [`build`].
 pub fn needs(spec: &ControlSpec, setting: Setting) -> Result<Needs, SpecError> {
-    build(spec, setting).map(|(controller, _)| controller.needs())
+    halves(spec, setting).map(|(controller, _)| controller.needs())
 }
 
 /// The entry of that name, or advice.
@@ -242,7 +259,8 @@ fn edit_distance(a: &str, b: &str) -> usize {
 }
 
 /// The options of a [`ControlSpec`], checked against those that there are.
-pub(crate) struct Options<'a> {
+#[derive(Debug)]
+pub struct Options<'a> {
     spec: &'a ControlSpec,
     known: &'static [OptionInfo],
 }
@@ -271,7 +289,10 @@ impl<'a> Options<'a> {
     }
 
     /// The value of `key` as a `T`, `None` where it was not given.
-    pub(crate) fn take<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Result<Option<T>, SpecError> {
+    ///
+    /// # Errors
+    /// Where it reads as none.
+    pub fn take<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Result<Option<T>, SpecError> {
         debug_assert!(self.known.iter().any(|option| option.name == key), "{key} is not described");
         let Some((_, value)) = self.spec.options.iter().find(|(name, _)| name == key) else {
             return Ok(None);
@@ -281,7 +302,10 @@ impl<'a> Options<'a> {
     }
 
     /// The value of `key`, which must satisfy `valid`.
-    pub(crate) fn take_if<T: FromStr<Err: fmt::Display>>(
+    ///
+    /// # Errors
+    /// Where it reads as none, or does not satisfy that.
+    pub fn take_if<T: FromStr<Err: fmt::Display>>(
         &self,
         key: &str,
         valid: impl FnOnce(&T) -> bool,
@@ -390,6 +414,13 @@ impl AnyController {
     /// The half itself behind the trait, without this enum between.
     pub fn into_boxed(self) -> Box<dyn RateController> {
         controller!(self, half => half)
+    }
+}
+
+impl AnyFeedbackSource {
+    /// The half itself behind the trait, without this enum between.
+    pub fn into_boxed(self) -> Box<dyn FeedbackSource> {
+        source!(self, half => half)
     }
 }
 

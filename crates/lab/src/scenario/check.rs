@@ -272,7 +272,7 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
     place.packet(media.packet)?;
     let has_room = media.packet >= LEAST_MEDIA;
     place.require("packet", has_room, "expected 100 B or more: IP, UDP and RTP headers take up to 80 B")?;
-    registry::build(&media.control, registry::Setting { packet: media.packet, ecn: media.ecn.into() })
+    registry::halves(&media.control, registry::Setting { packet: media.packet, ecn: media.ecn.into() })
         .map_err(|error| place.error("control", error.to_string()))?;
     policy::build(&media.policy).map_err(|error| place.error("policy", error.to_string()))?;
     if let Some(rate) = media.rate {

@@ -7,7 +7,7 @@ use crate::counter::Unwrap;
 use crate::source::SourceId;
 use crate::statistics::ReceiverStatistics;
 use bytes::Bytes;
-use seaway_control::{BufferLevel, FeedbackSource, Lane, PeerReport, StreamId};
+use seaway_control::{BufferLevel, Lane, PeerReport, StreamId};
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb;
 use seaway_wire::rtcp::twcc::TwccWriter;

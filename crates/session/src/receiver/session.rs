@@ -17,7 +17,7 @@ use crate::frame::ReceivedFrame;
 use crate::message::{ControlData, RtpPacket, payload_type};
 use crate::source::SourceId;
 use crate::statistics::ReceiverStatistics;
-use seaway_control::registry::{self, AnyFeedbackSource, Setting};
+use seaway_control::registry::{self, Setting};
 use seaway_control::{Arrival, BufferLevel, FeedbackSource, SpecError, StreamId};
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::NtpShort;
@@ -33,7 +33,7 @@ const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) announcement: Announcement,
-    pub(super) source: AnyFeedbackSource,
+    pub(super) source: Box<dyn FeedbackSource>,
     heard: Timestamp,
     /// The latest that the receiving half and the buffer were told; an arrival may be older than a timeout
     /// that was handled before it was read.
@@ -585,9 +585,9 @@ impl Session {
     }
 }
 
-fn receiving_half(announcement: &Announcement) -> Result<AnyFeedbackSource, SpecError> {
+fn receiving_half(announcement: &Announcement) -> Result<Box<dyn FeedbackSource>, SpecError> {
     let setting = Setting { packet: announcement.packet, ecn: announcement.ecn };
-    registry::build(&announcement.control, setting).map(|(_, source)| source)
+    registry::halves(&announcement.control, setting).map(|(_, source)| source)
 }
 
 impl LaneEcho {

@@ -7,7 +7,6 @@ use crate::counter::nearest;
 use crate::event::{KeyFrameCause, SenderEvent};
 use crate::message::{Message, Received};
 use crate::source::SourceId;
-use seaway_control::registry::AnyFeedbackSource;
 use seaway_control::{
     Arrival, BufferLevel, Congestion, Fate, Feedback, FeedbackSource, Lane, LocalSignal, PacketId,
     PacketReport, PeerReport, StreamId,
@@ -70,7 +69,7 @@ impl Peer {
 #[derive(Debug)]
 pub(super) struct Evidence {
     /// The receiving half, for formats that leave it to us.
-    source: AnyFeedbackSource,
+    source: Box<dyn FeedbackSource>,
     reports: Vec<PacketReport>,
     requested: Vec<(Lane, PacketId)>,
     lanes: Vec<LaneEvidence>,
@@ -94,7 +93,7 @@ struct LaneEvidence {
 }
 
 impl Evidence {
-    pub(super) fn new(source: AnyFeedbackSource) -> Self {
+    pub(super) fn new(source: Box<dyn FeedbackSource>) -> Self {
         Self {
             source,
             reports: Vec::new(),

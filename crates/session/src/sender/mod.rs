@@ -27,10 +27,10 @@ use pushback::Pushback;
 use queue::{Arriving, SendQueue};
 use reports::Reports;
 use round_trip::RoundTrip;
-use seaway_control::registry::{self, AnyController, AnyFeedbackSource, Setting};
+use seaway_control::registry::{self, Setting};
 use seaway_control::{
-    Content, ControlSpec, Demand, Lane, LocalSignal, PacketId, RateController, SentPacket, Share, SpecError,
-    StreamId, TargetPolicy,
+    Content, ControlSpec, Demand, FeedbackSource, Lane, LocalSignal, PacketId, RateController, SentPacket,
+    Share, SpecError, StreamId, TargetPolicy,
 };
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use seaway_wire::Error;
@@ -102,9 +102,9 @@ impl Sender {
         policy: Box<dyn TargetPolicy>,
     ) -> Result<Self, SpecError> {
         check(&config)?;
-        let (controller, source) = registry::build(&config.control, setting(&config))?;
-        let tagged = writes_tags(&controller, now);
-        Ok(Self::build(now, config, controller.into_boxed(), source, policy, tagged))
+        let (controller, source) = registry::halves(&config.control, setting(&config))?;
+        let tagged = writes_tags(&config, now)?;
+        Ok(Self::build(now, config, controller, source, policy, tagged))
     }
 
     /// A sender under a controller of the caller's own. Its configuration still names the built-in one whose
@@ -119,7 +119,7 @@ impl Sender {
         policy: Box<dyn TargetPolicy>,
     ) -> Result<Self, SpecError> {
         check(&config)?;
-        let (_, source) = registry::build(&config.control, setting(&config))?;
+        let (_, source) = registry::halves(&config.control, setting(&config))?;
         Ok(Self::build(now, config, controller, source, policy, true))
     }
 
@@ -127,7 +127,7 @@ impl Sender {
         now: Timestamp,
         mut config: SenderConfig,
         controller: Box<dyn RateController>,
-        source: AnyFeedbackSource,
+        source: Box<dyn FeedbackSource>,
         policy: Box<dyn TargetPolicy>,
         tagged: bool,
     ) -> Self {
@@ -345,10 +345,10 @@ impl Sender {
     /// A controller or an option that does not exist: nothing changes then.
     pub fn on_control(&mut self, now: Timestamp, control: ControlSpec) -> Result<(), SpecError> {
         self.plan.is_valid = false;
-        let (controller, source) = registry::build(&control, setting(&self.config))?;
-        self.tagged = writes_tags(&controller, now);
+        let (controller, source) = registry::halves(&control, setting(&self.config))?;
         self.config.control = control;
-        self.controller = controller.into_boxed();
+        self.tagged = writes_tags(&self.config, now)?;
+        self.controller = controller;
         self.controller_since = self.history.next_id();
         self.evidence = Evidence::new(source);
         self.probe = None;
@@ -595,8 +595,8 @@ fn setting(config: &SenderConfig) -> Setting {
     Setting { packet: config.packet, ecn: config.ecn }
 }
 
-/// Whether the first packet would be tagged; asked of a copy.
-fn writes_tags(controller: &AnyController, now: Timestamp) -> bool {
+/// Whether the first packet would be tagged; asked of a controller that is like the one at work and thrown away.
+fn writes_tags(config: &SenderConfig, now: Timestamp) -> Result<bool, SpecError> {
     let packet = SentPacket {
         id: PacketId(0),
         lane: Lane(0),
@@ -606,5 +606,6 @@ fn writes_tags(controller: &AnyController, now: Timestamp) -> bool {
         probe: None,
         backlog: DataSize::ZERO,
     };
-    controller.clone().stamp(now, &packet).tag.is_some()
+    let (mut controller, _) = registry::halves(&config.control, setting(config))?;
+    Ok(controller.stamp(now, &packet).tag.is_some())
 }

@@ -1,0 +1,41 @@
+//! An experiment of one's own: what should come out, how it is run, and a report as of the papers.
+use seaway_papers::report::Report;
+use seaway_papers::{Band, Bench, Case, Check, Curve, Experiment, Failure, Figure, Finding, Kind, Method};
+use std::ops::ControlFlow;
+
+static EXPERIMENT: Experiment = Experiment {
+    id: "MINE-F1",
+    title: "rate against random loss",
+    kind: Kind::Measured,
+    reported: "an equation falls with the square root of the loss",
+    claim: "at 4 % less than two thirds of the rate at 1 %",
+    method: Method::Run(rate_against_loss),
+};
+
+const LOSSES: [f64; 3] = [0.01, 0.02, 0.04];
+
+fn rate_against_loss(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+    let case = |rate: &f64| {
+        Case::new("clean").set("link.bottleneck.loss", format!("{{ kind = 'independent', rate = {rate} }}"))
+    };
+    let runs = bench.run(&LOSSES.iter().map(case).collect::<Vec<_>>())?;
+    let rates = |index: usize| -> Vec<f64> {
+        runs[index].iter().filter_map(|outcome| outcome.summary.flows[0].received_bps).collect()
+    };
+    let ratios: Vec<f64> = rates(2).iter().zip(rates(0)).map(|(four, one)| four / one).collect();
+    let points = LOSSES.iter().enumerate().map(|(index, loss)| (loss * 100.0, rates(index)));
+    let curves = vec![Curve::of_seeds("tfrc", points)];
+    Ok(Finding {
+        checks: vec![Check::seeds("rate at 4 % over rate at 1 %", "", &ratios, Band::at_most(2.0 / 3.0))],
+        figures: vec![Figure { title: "TFRC".into(), x: "loss, %", y: "received, bit/s", curves }],
+        ..Finding::default()
+    })
+}
+
+pub(crate) fn main() {
+    let mut bench = Bench::new(1, 3, &|_| ControlFlow::Continue(()));
+    let report = Report::of(&[&EXPERIMENT], &mut bench, &mut |_| ()).unwrap();
+    let check = &report.experiments[0].checks[0];
+    println!("{}: {:.2} ± {:.2}", check.what, check.ours, check.ci95.unwrap());
+    assert!(check.held && report.experiments[0].figures[0].svg().is_ok());
+}

@@ -1,0 +1,1 @@
+//! Nothing: the examples stand beside, and `tests` runs them.
