@@ -5,4 +5,5 @@ mod reproduce;
 mod score;
 mod shape;
 mod sim;
+mod tutorial;
 mod util;
