@@ -54,7 +54,7 @@ impl Predictors {
 }
 
 /// One vector: the predictor that it becomes, and the vector itself.
-#[inline]
+#[inline(always)]
 fn read_vector(
     reader: &mut BitReader<'_>,
     context: &PictureContext,
@@ -88,25 +88,21 @@ fn read_vector(
 #[inline(always)]
 fn read_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -> Result<i16, Damage> {
     let magnitude = i32::from(vlc::MOTION.read(reader).ok_or(Damage::Code)?);
-    if magnitude == 0 {
-        return Ok(predictor);
-    }
+    let moves = magnitude != 0;
     if !(1..=9).contains(&f_code) {
-        return Err(Damage::Code);
+        return if moves { Err(Damage::Code) } else { Ok(predictor) };
     }
-    let negative = reader.peek(1) != 0;
-    reader.skip(1);
+    // Whether it moves could not be foreseen: what follows is read in any case, and counts if it is there.
     let residual_bits = u32::from(f_code) - 1;
-    let mut delta = (magnitude - 1) << residual_bits;
-    if residual_bits > 0 {
-        delta += reader.peek(residual_bits) as i32;
-        reader.skip(residual_bits);
-    }
-    delta += 1;
+    let word = reader.peek(1 + residual_bits) as i32;
+    reader.skip(if moves { 1 + residual_bits } else { 0 });
+    let residual = word & ((1 << residual_bits) - 1);
+    let delta = ((magnitude - 1) << residual_bits) + residual + 1;
+    let negative = word >> residual_bits;
     // Values lie in a range of 32 << residual_bits around 0: so many bits, sign extended.
     let unused = 27 - residual_bits;
-    let sum = i32::from(predictor) + if negative { -delta } else { delta };
-    Ok((sum << unused >> unused) as i16)
+    let sum = i32::from(predictor) + ((delta ^ -negative) + negative);
+    Ok(std::hint::select_unpredictable(moves, (sum << unused >> unused) as i16, predictor))
 }
 
 fn read_dmvector(reader: &mut BitReader<'_>) -> i8 {

@@ -22,9 +22,9 @@ const FLOOR_EXCESS: f64 = 0.1;
 /// Rounds of adjusting lambda, at most.
 const ROUNDS: usize = 12;
 /// One macroblock in so many is a sample, at most ...
-const SAMPLING: usize = 16;
+const SAMPLING: usize = 32;
 /// ... and so many of a window at least.
-const SAMPLE: usize = 1200;
+const SAMPLE: usize = 600;
 
 /// Above this share of the input coarser scales do not pay: dropping and lowering levels do as well.
 const REQUANTISES_BELOW: f64 = 0.75;
