@@ -330,11 +330,7 @@ impl Steps {
                 let energy = energy.of_block(macroblock.is_intra(), chroma, macroblock.quantiser);
                 for &code in codes {
                     let bits = place.pass(code);
-                    self.add_code(
-                        first_step.wrapping_add(place.index),
-                        bits,
-                        energy.of(code.position(), code.level()),
-                    );
+                    self.add_code(first_step.wrapping_add(place.index), bits, energy.of(code));
                 }
             }
             Worth::Given(given) => {

@@ -1,6 +1,8 @@
 //! How much a coefficient weighs: the squared error that losing it adds.
 
 use crate::header::PictureContext;
+use crate::picture::Code;
+use std::sync::LazyLock;
 
 /// Squared reconstruction values by block class, scan position and quantiser scale (13818-2, 7.4.2.3; MPEG-1's
 /// formula gives the same with its scale counted twice). Rounding and mismatch control are left out.
@@ -10,6 +12,7 @@ pub(crate) struct Energy {
     weights: [[f32; 64]; 4],
     /// `quantiser_scale^2` by code.
     scales: [f32; 32],
+    squares: &'static [Squares; 2],
 }
 
 impl Energy {
@@ -19,7 +22,8 @@ impl Energy {
             let matrix = &context.matrices.matrices[class];
             scan.map(|position| square(f32::from(matrix[usize::from(position)]) / 32.0))
         });
-        Self { weights, scales: context.quantiser_scales().map(|scale| square(f32::from(scale))) }
+        let scales = context.quantiser_scales().map(|scale| square(f32::from(scale)));
+        Self { weights, scales, squares: &SQUARES }
     }
 
     /// The weights of one block.
@@ -28,7 +32,7 @@ impl Energy {
         BlockEnergy {
             weights: &self.weights[usize::from(!intra) + 2 * usize::from(chroma)],
             scale: self.scales[usize::from(quantiser)],
-            offset: i32::from(!intra),
+            squares: &self.squares[usize::from(!intra)],
         }
     }
 }
@@ -38,18 +42,26 @@ impl Energy {
 pub(crate) struct BlockEnergy<'a> {
     weights: &'a [f32; 64],
     scale: f32,
-    /// 1 in non-intra blocks: levels stand for the middle of their interval.
-    offset: i32,
+    squares: &'a Squares,
 }
 
 impl BlockEnergy<'_> {
-    /// Squared reconstruction value of a level.
+    /// Squared reconstruction value of a code.
     #[inline]
-    pub(crate) fn of(&self, position: u8, level: i16) -> f32 {
-        let doubled = 2 * i32::from(level).abs() + self.offset;
-        square(doubled as f32) * self.weights[usize::from(position & 63)] * self.scale
+    pub(crate) fn of(&self, code: Code) -> f32 {
+        self.squares[code.level_index()] * self.weights[usize::from(code.position())] * self.scale
     }
 }
+
+/// Squares of levels in half steps, by [`Code::level_index`].
+pub(super) type Squares = [f32; Code::LEVELS];
+
+/// Those of intra blocks, and of others, where levels stand for the middle of their interval.
+pub(super) static SQUARES: LazyLock<[Squares; 2]> = LazyLock::new(|| {
+    [0, 1].map(|offset| {
+        std::array::from_fn(|index| square((2 * Code::level_of(index).abs() + offset) as f32))
+    })
+});
 
 fn square(value: f32) -> f32 {
     value * value

@@ -1,7 +1,8 @@
 //! Levels chosen anew, macroblock by macroblock, for a lambda and a quantiser scale.
 
+use super::energy::{SQUARES, Squares};
 use super::trellis::{
-    self, Changed, Choice, Lengths, Level, Levels, SAME_LEVELS, SameLevels, Sight, Tally, Terms, Weights,
+    self, Changed, Choice, Lengths, Level, Levels, MAGNITUDES, Magnitudes, Same, Sight, Tally, Terms, Weights,
     weight_for_all,
 };
 use crate::header::PictureContext;
@@ -133,7 +134,8 @@ pub(crate) struct Recoder {
     /// The smallest weight in intra and in non-intra blocks.
     smallest: [f32; 2],
     /// Levels where the scale stays.
-    same: &'static SameLevels,
+    squares: &'static [Squares; 2],
+    magnitudes: &'static Magnitudes,
     /// Those where it changes, by class and code, with the new code they were made for.
     changed: Vec<(u8, Levels)>,
     /// Memory for the codes of a block.
@@ -161,7 +163,8 @@ impl Recoder {
             places,
             scales: context.quantiser_scales().map(f32::from),
             intra_vlc_format: context.coding.intra_vlc_format,
-            same: &SAME_LEVELS,
+            squares: &SQUARES,
+            magnitudes: &MAGNITUDES,
             changed: Vec::new(),
             sight: Sight::default(),
         }
@@ -180,13 +183,14 @@ impl Recoder {
         &mut self,
         macroblock: &Macroblock,
         importance: f32,
-    ) -> ([&Weights; 2], Terms, &SameLevels, &mut Sight) {
+    ) -> ([&Weights; 2], Terms, Same<'_>, &mut Sight) {
         let intra = macroblock.is_intra();
         let class = usize::from(!intra);
         let scale = self.scales[usize::from(macroblock.quantiser & 31)];
         let lengths = Lengths::of(intra && self.intra_vlc_format);
         let terms = Terms { factor: scale * scale * importance, lengths, intra };
-        ([&self.places[class], &self.places[class + 2]], terms, self.same, &mut self.sight)
+        let same = Same { squares: &self.squares[class], magnitudes: self.magnitudes };
+        ([&self.places[class], &self.places[class + 2]], terms, same, &mut self.sight)
     }
 
     /// The same where the scale changes.

@@ -2,6 +2,7 @@
 //! lambda times rate. A shortest path through the block's codes (as in trellis quantisation), exact for the run-level
 //! tables. Gains and costs are counted in bits: squared error over lambda.
 
+use super::energy::Squares;
 use crate::picture::{Code, bits_of_first};
 use crate::vlc::{Coefficients, TABLE_ONE, TABLE_ZERO};
 use std::ops::Range;
@@ -130,24 +131,18 @@ const LEVELS: usize = 32;
 /// By magnitude.
 pub(super) type Levels = [Level; LEVELS];
 
-/// By [`Code::level_index`].
-#[derive(Debug)]
-pub(super) struct SameLevels {
-    /// Squares in half steps, of intra blocks and of others.
-    squares: [[f32; Code::LEVELS]; 2],
-    /// [`Code::magnitude`]
-    magnitudes: [u8; Code::LEVELS],
-}
+/// [`Code::magnitude`] by [`Code::level_index`].
+pub(super) type Magnitudes = [u8; Code::LEVELS];
+pub(super) static MAGNITUDES: LazyLock<Magnitudes> = LazyLock::new(|| {
+    std::array::from_fn(|index| Code::new(Code::level_of(index) as i16, 0).magnitude())
+});
 
 /// Levels where the scale stays.
-pub(super) static SAME_LEVELS: LazyLock<SameLevels> = LazyLock::new(|| {
-    let code = |index: usize| Code::new(Code::level_of(index) as i16, 0);
-    let square = |index, offset: f32| (2.0 * f32::from(code(index).level()).abs() + offset).powi(2);
-    SameLevels {
-        squares: [0.0, 1.0].map(|offset| std::array::from_fn(|index| square(index, offset))),
-        magnitudes: std::array::from_fn(|index| code(index).magnitude()),
-    }
-});
+#[derive(Clone, Copy)]
+pub(super) struct Same<'a> {
+    pub(super) squares: &'a Squares,
+    pub(super) magnitudes: &'a Magnitudes,
+}
 
 /// What the choice in the blocks of one macroblock depends on.
 pub(super) struct Terms {
@@ -251,11 +246,10 @@ pub(super) fn choose(
     codes: &[Code],
     places: &Weights,
     terms: &Terms,
-    same: &SameLevels,
+    same: Same<'_>,
     tally: &mut Tally,
 ) -> Choice {
     // Leaving codes out saves their own bits at most, for longer runs cost no less.
-    let squares = &same.squares[usize::from(!terms.intra)];
     let stays_above = LEAST_LOSS[usize::from(!terms.intra)].recip();
     let mut total = 0.0;
     let mut end = 0;
@@ -263,7 +257,7 @@ pub(super) fn choose(
     let mut open = 0u64;
     for (i, ((&code, gain), loss)) in codes.iter().zip(&mut sight.gains).zip(&mut sight.losses).enumerate() {
         let weight = places[usize::from(code.position())] * terms.factor;
-        *gain = weight * squares[code.level_index()];
+        *gain = weight * same.squares[code.level_index()];
         *loss = weight * STEP;
         total += *gain;
         let before = std::mem::replace(&mut end, code.end());
