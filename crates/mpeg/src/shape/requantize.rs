@@ -123,20 +123,37 @@ fn stretch_to(work: &mut Work, aim: f64, sampling: usize) -> f64 {
     bits
 }
 
-/// The code whose scale is `factor` times that of `code`, or the one below it: between two scales, rows of
-/// macroblocks are shared out so that the mean is right.
-pub(super) fn coarser(context: &PictureContext, code: u8, factor: f64, row: u32) -> u8 {
-    if factor <= 1.0 {
-        return code;
+/// Coarser scales for a picture.
+#[derive(Debug)]
+pub(super) struct Coarser {
+    /// By code: the code whose scale is no finer than wanted, and the share of rows that have it and not the one below.
+    codes: [(u8, f64); 32],
+}
+
+impl Coarser {
+    /// Scales by `factor`.
+    pub(super) fn new(context: &PictureContext, factor: f64) -> Self {
+        let scales = context.quantiser_scales().map(f64::from);
+        let coarser = |code: usize| {
+            let wanted = scales[code] * factor;
+            let above = (code..32).find(|&code| scales[code] >= wanted).unwrap_or(31);
+            let share = if above == code {
+                1.0
+            } else {
+                (wanted - scales[above - 1]) / (scales[above] - scales[above - 1])
+            };
+            (above as u8, share)
+        };
+        let same = |code: usize| (code as u8, 1.0);
+        Self { codes: std::array::from_fn(|code| if factor > 1.0 { coarser(code) } else { same(code) }) }
     }
-    let scales = context.quantiser_scales();
-    let wanted = f64::from(scales[usize::from(code)]) * factor;
-    let above = (code..32).find(|&code| f64::from(scales[usize::from(code)]) >= wanted).unwrap_or(31);
-    if above == code {
-        return code;
+
+    /// The code in place of `code`: between two scales, rows of macroblocks are shared out so that the mean is right.
+    #[inline]
+    pub(super) fn of(&self, code: u8, row: u32) -> u8 {
+        let (above, share) = self.codes[usize::from(code & 31)];
+        // Multiples of the golden ratio: evenly spread for any number of rows.
+        let place = f64::from(row.wrapping_mul(0x9e37_79b9)) / 4_294_967_296.0;
+        if share > place { above } else { above - 1 }
     }
-    let [below, reached] = [above - 1, above].map(|code| f64::from(scales[usize::from(code)]));
-    // Multiples of the golden ratio: evenly spread for any number of rows.
-    let share = f64::from(row.wrapping_mul(0x9e37_79b9)) / 4_294_967_296.0;
-    if (wanted - below) / (reached - below) > share { above } else { above - 1 }
 }

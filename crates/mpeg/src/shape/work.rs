@@ -5,7 +5,7 @@ use super::config::Cluster;
 use super::curve::{Curves, for_each_block};
 use super::recode::{Recoded, Recoder};
 use super::report::{LeftAlone, PictureReport};
-use super::requantize::coarser;
+use super::requantize::Coarser;
 use super::select::Threshold;
 use crate::bits::BitWriter;
 use crate::header::{PictureContext, PictureKind};
@@ -241,11 +241,12 @@ impl Work {
         };
         let (picture, recoded) = (&self.picture, &mut self.recoded);
         let mut recoder = Recoder::new(context);
+        let coarser = Coarser::new(context, self.factor);
         recoded.clear(picture.blocks.len());
         for (macroblock, importance) in picture.macroblocks.iter().zip(&self.importance).step_by(sampling) {
             let lambda = lambda * dither(macroblock.address + u32::from(context.header.temporal_reference));
             let row = macroblock.address / context.columns as u32;
-            let quantiser = coarser(context, macroblock.quantiser, self.factor, row);
+            let quantiser = coarser.of(macroblock.quantiser, row);
             recoded.push(&mut recoder, picture, macroblock, quantiser, importance / lambda);
         }
         self.report.lambda = f64::from(lambda);
@@ -264,13 +265,14 @@ impl Work {
         let mut best = (f64::INFINITY, 1.0);
         for factor in FACTORS {
             let mut cost = 0.0;
+            let coarser = Coarser::new(context, factor);
             let trial = &mut self.trial;
             trial.clear(self.picture.blocks.len());
             for (macroblock, &importance) in
                 self.picture.macroblocks.iter().zip(&self.importance).step_by(sampling)
             {
                 let row = macroblock.address / context.columns as u32;
-                let quantiser = coarser(context, macroblock.quantiser, factor, row);
+                let quantiser = coarser.of(macroblock.quantiser, row);
                 let (bits, distortion) = (trial.saved_bits, trial.distortion);
                 trial.push(&mut recoder, &self.picture, macroblock, quantiser, importance / lambda);
                 cost += f64::from(importance) * (trial.distortion - distortion)
