@@ -399,6 +399,42 @@ mod tests {
         }
     }
 
+    /// A step is what its codes are one by one.
+    #[test]
+    fn steps_hold_what_codes_say() {
+        for table in [&TABLE_ZERO, &TABLE_ONE] {
+            for bits in 0..1u32 << Step::WIDTH {
+                let bytes = (bits << (32 - Step::WIDTH)).to_be_bytes();
+                let mut reader = BitReader::new(&bytes);
+                let step = table.peek_step(&reader);
+                let (mut count, mut sum, mut position) = (0, 0, 0);
+                let mut words = [0; 2];
+                let left = |sum: u32, code: RunLevel| sum + code.bits() <= Step::WIDTH;
+                let mut code = table.peek(&reader);
+                while count < 2 && code.kind() == CodeKind::Coefficient && left(sum, code) {
+                    sum += code.bits();
+                    position += code.run();
+                    words[count..].fill(Step::word(code.level(), position, sum));
+                    position += 1;
+                    count += 1;
+                    reader.skip(code.bits());
+                    code = table.peek(&reader);
+                }
+                let ends = code.kind() == CodeKind::EndOfBlock && left(sum, code);
+                assert_eq!(step.is_plain(), count > 0 && !ends, "{bits:012b}");
+                if count > 0 || ends {
+                    let spare = !(1 << Code::SPARE);
+                    assert_eq!((step.codes(), step.bits()), (count, sum), "{bits:012b}");
+                    assert!(
+                        count == 0 || [step.first() & spare, step.last() & spare] == words,
+                        "{bits:012b}"
+                    );
+                }
+                assert_eq!(!step.is_plain() && step.ends(), ends, "{bits:012b}");
+            }
+        }
+    }
+
     #[test]
     fn markers_are_told_apart() {
         let kind = |table: &Coefficients, byte| table.peek(&BitReader::new(&[byte, 0, 0])).kind();

@@ -58,9 +58,8 @@ pub(super) type Squares = [f32; Code::LEVELS];
 
 /// Those of intra blocks, and of others, where levels stand for the middle of their interval.
 pub(super) static SQUARES: LazyLock<[Squares; 2]> = LazyLock::new(|| {
-    [0, 1].map(|offset| {
-        std::array::from_fn(|index| square((2 * Code::level_of(index).abs() + offset) as f32))
-    })
+    [0, 1]
+        .map(|offset| std::array::from_fn(|index| square((2 * Code::level_of(index).abs() + offset) as f32)))
 });
 
 fn square(value: f32) -> f32 {

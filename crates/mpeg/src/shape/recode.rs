@@ -2,8 +2,8 @@
 
 use super::energy::{SQUARES, Squares};
 use super::trellis::{
-    self, Changed, Choice, Lengths, Level, Levels, MAGNITUDES, Magnitudes, Same, Sight, Tally, Terms, Weights,
-    weight_for_all,
+    self, Changed, Choice, Lengths, Level, Levels, MAGNITUDES, Magnitudes, Same, Sight, Tally, Terms,
+    Weights, weight_for_all,
 };
 use crate::header::PictureContext;
 use crate::picture::{Block, Code, Macroblock, Picture};

@@ -133,9 +133,8 @@ pub(super) type Levels = [Level; LEVELS];
 
 /// [`Code::magnitude`] by [`Code::level_index`].
 pub(super) type Magnitudes = [u8; Code::LEVELS];
-pub(super) static MAGNITUDES: LazyLock<Magnitudes> = LazyLock::new(|| {
-    std::array::from_fn(|index| Code::new(Code::level_of(index) as i16, 0).magnitude())
-});
+pub(super) static MAGNITUDES: LazyLock<Magnitudes> =
+    LazyLock::new(|| std::array::from_fn(|index| Code::new(Code::level_of(index) as i16, 0).magnitude()));
 
 /// Levels where the scale stays.
 #[derive(Clone, Copy)]
@@ -455,4 +454,64 @@ fn lower(a: f32, b: f32) -> f32 {
 #[inline]
 fn bits_below(count: usize) -> u64 {
     if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Bits and error of a choice in a block that is not intra.
+    fn cost(codes: &[Code], gains: &[f32], losses: &[f32], choice: Choice) -> f32 {
+        let lengths = Lengths::of(false);
+        let mut next = Next::start(false);
+        let mut cost = if choice.kept == 0 { 0.0 } else { (lengths.end + BLOCK_OVERHEAD) as f32 };
+        for (i, &code) in codes.iter().enumerate() {
+            let [kept, lowered] = [choice.kept, choice.lowered].map(|bits| bits >> i & 1 != 0);
+            if kept {
+                let [high, low] = lengths.pair(code.position(), code.magnitude(), next);
+                cost += if lowered { low + losses[i] } else { high };
+                next = Next::behind(code.position());
+            } else {
+                cost += gains[i];
+            }
+        }
+        cost
+    }
+
+    proptest! {
+        /// As good as the best of all choices, nearly: a longer run may save a bit here and there, which is left out of
+        /// account.
+        #[test]
+        fn no_choice_is_better(
+            steps in proptest::collection::vec((1u8..8, 1i16..5, 0.05f32..4.0), 1..6),
+            anew in any::<bool>(),
+        ) {
+            let mut position = 0;
+            let codes: Vec<Code> = steps.iter().map(|&(run, level, _)| {
+                position += run;
+                Code::new(level, position - 1)
+            }).collect();
+            let mut places = [0.0; 64];
+            for (code, &(.., weight)) in codes.iter().zip(&steps) {
+                places[usize::from(code.position())] = weight;
+            }
+            let terms = Terms { factor: 1.0, lengths: Lengths::of(false), intra: false };
+            let scales = if anew { [2.0, 3.0] } else { [1.0, 1.0] };
+            let levels: Levels = std::array::from_fn(|magnitude| Level::new(magnitude as i32, 1.0, scales));
+            let changed = Changed { levels: &levels, scales, intra: false };
+            let (mut sight, mut tally) = (Sight::default(), Tally::default());
+            let choice = choose_anew(&mut sight, &codes, &places, &terms, changed, &mut tally);
+            let nearest: Vec<Code> = codes.iter().map(|&code| {
+                Code::new(changed.level(code).nearest as i16, code.position())
+            }).collect();
+            let (gains, losses) = (sight.gains, sight.losses);
+            let of = |choice| cost(&nearest, &gains, &losses, choice);
+            let best = (0..1u64 << codes.len())
+                .flat_map(|kept| (0..1u64 << codes.len()).map(move |lowered| Choice { kept, lowered: lowered & kept }))
+                .map(of)
+                .fold(f32::MAX, f32::min);
+            prop_assert!(of(choice) <= best + 1.0, "{choice:?}: {} beside {best}", of(choice));
+        }
+    }
 }
