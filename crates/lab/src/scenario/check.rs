@@ -7,7 +7,7 @@ use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::{Flow, FlowKind, Start};
 use crate::scenario::media::{MediaFlow, Source};
 use crate::scenario::tcp::{TcpFlow, TransferSize};
-use crate::scenario::{Cell, Expect, Link, Outlet, Scenario};
+use crate::scenario::{Bound, Cell, Expect, Link, Outlet, Scenario};
 use seaway_control::policy;
 use seaway_control::registry::{self, nearest};
 use seaway_sim::tcp::HEADERS;
@@ -345,10 +345,11 @@ fn source(place: &Place<'_>, source: &Source) -> Result<(), ScenarioError> {
 fn expectation(place: &Place<'_>, expect: &Expect, scenario: &Scenario) -> Result<(), ScenarioError> {
     let metric = metrics::resolve(&expect.of, scenario).map_err(|message| place.error("of", message))?;
     place.require("of", expect.min.is_some() || expect.max.is_some(), "expected `min`, `max` or both")?;
-    for (key, bound) in [("min", &expect.min), ("max", &expect.max)] {
-        if let Some(bound) = bound {
-            bound.in_unit_of(metric).map_err(|message| place.error(key, message))?;
-        }
-    }
-    Ok(())
+    let bound = |key: &str, bound: &Option<Bound>| {
+        let number = bound.as_ref().map(|bound| bound.in_unit_of(metric)).transpose();
+        number.map_err(|message| place.error(key, message))
+    };
+    let (min, max) = (bound("min", &expect.min)?, bound("max", &expect.max)?);
+    let rises = min.zip(max).is_none_or(|(min, max)| min <= max);
+    place.require("max", rises, "expected at least `min`")
 }

@@ -11,6 +11,7 @@ use seaway_sim::wimax::Service;
 use seaway_sim::wlan::AccessCategory;
 use seaway_units::TimeDelta;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A flow from one node to another.
@@ -164,11 +165,16 @@ fn one() -> u32 {
 /// All flows of the document with the place of their table among the flows, `count` written out as `name#1`, `name#2` and so on.
 pub(crate) fn read(document: &Document<'_>) -> Result<Vec<(usize, Flow)>, ScenarioError> {
     let mut flows: Vec<(usize, Flow)> = Vec::new();
+    let mut names = Names::default();
     for (index, table) in document.tables("flow")?.into_iter().enumerate() {
         let (flow, count) = read_one(document, index, table)?;
+        if flows.len() + count as usize > MOST as usize {
+            let message = format!("more than {MOST} flows in all");
+            return Err(document.error_at(at!["flow", index], message));
+        }
         let name = match &flow.name {
-            name if name.is_empty() => unused_name(&flows, flow.kind.name()),
-            name => name.clone(),
+            name if name.is_empty() => names.unused(flow.kind.name()),
+            name => names.take(name),
         };
         if count == 1 {
             flows.push((index, Flow { name, ..flow }));
@@ -215,6 +221,9 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
     if common.count == 0 || common.count > MOST {
         return Err(refuse("count", format!("`count` is {}: expected 1 to {MOST}", common.count)));
     }
+    if common.name.as_deref() == Some("") {
+        return Err(refuse("name", "`name` is empty: expected a name, or no such key".to_owned()));
+    }
     let flow = Flow {
         name: common.name.unwrap_or_default(),
         from: common.from,
@@ -229,10 +238,29 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
     Ok((flow, common.count))
 }
 
-/// `tcp`, or `tcp-2` where there is one already.
-fn unused_name(flows: &[(usize, Flow)], kind: &str) -> String {
-    let taken =
-        |name: &str| flows.iter().any(|(_, flow)| flow.name.split('#').next().unwrap_or_default() == name);
-    let numbered = (2..).map(|i| format!("{kind}-{i}"));
-    std::iter::once(kind.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
+/// The names of the flows so far.
+#[derive(Default)]
+struct Names {
+    taken: BTreeSet<String>,
+    /// Of each kind, the last number that was given.
+    given: BTreeMap<&'static str, u32>,
+}
+
+impl Names {
+    fn take(&mut self, name: &str) -> String {
+        self.taken.insert(name.split('#').next().unwrap_or_default().to_owned());
+        name.to_owned()
+    }
+
+    /// `tcp`, or `tcp-2` where there is one already.
+    fn unused(&mut self, kind: &'static str) -> String {
+        let given = self.given.entry(kind).or_default();
+        loop {
+            *given += 1;
+            let name = if *given == 1 { kind.to_owned() } else { format!("{kind}-{given}") };
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
 }

@@ -181,6 +181,9 @@ fn mistakes_are_named_with_their_place() {
             "`source.encoder.latency`: expected 0 s to 1 s",
         ),
         ("count = 2", "count = 0", "test.toml:39:9: `count` is 0: expected 1 to 100000"),
+        ("count = 2", "count = 100000", "more than 100000 flows in all"),
+        ("min = \"0.9 Mbit/s\"", "min = \"5 Mbit/s\"", "`max`: expected at least `min`"),
+        ("name = \"video\"", "name = \"\"", "`name` is empty"),
         ("size = \"50 kB\"", "size = \"0 B\"", "`size`: expected a size above zero"),
         ("received_bps", "recieved_bps", "unknown metric `recieved_bps`; did you mean received_bps?"),
         ("video#2.", "video#3.", "there is no flow named `video#3`; did you mean video#1 or video#2?"),
@@ -195,6 +198,21 @@ fn mistakes_are_named_with_their_place() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Flows without a name have one each, whatever the others are called, and in no time.
+#[test]
+fn ten_thousand_flows_without_a_name() {
+    let flow = "[[flow]]\nkind = \"udp\"\nrate = \"1 kbit/s\"\nfrom = \"a\"\nto = \"b\"\n";
+    let link = "[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nboth = true\nrate = \"1 Mbit/s\"\n\
+        queue = { kind = \"drop-tail\", packets = 9 }\n";
+    let text = format!(
+        "schema = 1\nname = \"many\"\nduration = \"1 s\"\n{link}{flow}name = \"udp-2\"\n{}",
+        flow.repeat(9_999)
+    );
+    let scenario = parse(&text, &[]).unwrap();
+    let name = |index: usize| scenario.flows[index].name.as_str();
+    assert_eq!([name(0), name(1), name(2), name(9_999)], ["udp-2", "udp", "udp-3", "udp-10000"]);
 }
 
 #[test]
