@@ -41,8 +41,10 @@ pub(crate) fn check(
                 place.packet(udp.packet)?;
                 place.require("rate", udp.rate > Bitrate::ZERO, "expected a rate above zero")?;
                 if let Some(every) = udp.every {
-                    let whole = every > TimeDelta::ZERO && udp.rate.size_in(every) >= udp.packet;
-                    place.require("every", whole, "expected a time in which a datagram at least is sent")?;
+                    let short = every > TimeDelta::ZERO && every <= TimeDelta::from_secs(1);
+                    let whole = short && udp.rate.size_in(every) >= udp.packet;
+                    let expected = "expected a second at most, and a time in which a datagram is sent";
+                    place.require("every", whole, expected)?;
                 }
             }
             FlowKind::Window(window) => {
