@@ -4,8 +4,9 @@ mod bottleneck;
 mod internet;
 mod pairs;
 mod readings;
+mod shaping;
 
-use crate::experiment::Method::{NotYet, Run, ShownBy};
+use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Paper};
 
 pub(crate) const PAPER: Paper = Paper {
@@ -46,7 +47,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "memoryless usually within 0.1 dB of causally optimal; recoding worse",
         claim: "difference below 0.1 dB typically",
-        method: NotYet("the shaper as a source of the lab"),
+        method: Run(shaping::by_picture),
     },
     Experiment {
         id: "S002-F3",
@@ -54,7 +55,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "memoryless within 0.2 to 0.3 dB",
         claim: "difference at most 0.3 dB",
-        method: NotYet("the shaper as a source of the lab"),
+        method: Run(shaping::by_rate),
     },
     Experiment {
         id: "S002-F6",
