@@ -66,7 +66,7 @@ fn shape(clip: &[Arc<Frame>], method: Method, ratio: f64) -> Result<Shaped, Fail
         let error = error.map_err(|_| Failure::Absent("pictures of the clip's size"))?;
         pictures.push(sequence.push(error).get());
     }
-    let whole = sequence.of_mean_error().map_or(f64::NAN, |level| level.get());
+    let whole = sequence.of_mean_error().map_or(f64::NAN, seaway_units::Decibels::get);
     Ok(Shaped { pictures, whole })
 }
 
