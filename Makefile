@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo test tools page lint wasm unit bench cost fuzz validate plots papers
+.PHONY: demo test tools page lint wasm unit bench cost fuzz validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality
@@ -73,6 +73,10 @@ validate: tools page
 	python3 validation/wimax.py
 	cargo build --release --locked -p seaway-mpeg --example shape_file
 	python3 validation/shaping/sizes.py $(wildcard ../shared/media/es/*)
+
+# Estimators of others in our simulator, fetched by cargo: the numbers of docs/results/peers.md.
+peers:
+	cd peers && cargo run --locked
 
 # The pictures in docs/controllers and docs/rate-shaping.md; the latter need the shared media, mpeg2enc and M2VRequantiser.
 plots:

@@ -1,0 +1,25 @@
+//! Estimators of others beside ours, on the scorecard's cases: `cargo run [SEEDS] [FILE.json]`.
+
+mod rtc_gcc;
+
+use seaway_control::outside::register;
+use seaway_lab::scorecard::{Plan, Suite};
+use seaway_lab::{Options, sweep};
+use std::error::Error;
+use std::ops::ControlFlow;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    register(rtc_gcc::RTC_GCC)?;
+    let mut arguments = std::env::args().skip(1);
+    let seeds = arguments.next().map_or(Ok(5), |text| text.parse())?;
+    let controls = ["gcc", "gcc(variant=draft)", "rtc-gcc"];
+    let controls = controls.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+    let plan = Plan::new(Some(controls), &[Suite::Rfc8867, Suite::Curves], 1, seeds)?;
+    let outcomes = sweep(plan.scenarios(), Options::default(), &|_| ControlFlow::Continue(()))?;
+    let card = plan.finish(&outcomes);
+    card.print(&mut std::io::stdout().lock())?;
+    if let Some(file) = arguments.next() {
+        card.write_json(std::fs::File::create(file)?)?;
+    }
+    Ok(())
+}
