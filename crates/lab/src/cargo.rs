@@ -119,13 +119,14 @@ impl Cargo {
         self.0.as_deref()
     }
 
-    /// The TCP segment; `None` where there is none.
+    /// Calls `with` on the TCP segment, where there is one. It is copied once: copies of copies wait for one another.
     #[inline]
-    pub(crate) fn segment(self) -> Option<Segment> {
-        let load = self.0?;
-        let Load::Segment(segment) = *load else { return None };
-        SEGMENTS.with_borrow_mut(|spare| spare.keep(load));
-        Some(segment)
+    pub(crate) fn unload_segment(self, with: impl FnOnce(Segment)) {
+        let Some(load) = self.0 else { return };
+        if let Load::Segment(segment) = *load {
+            with(segment);
+            SEGMENTS.with_borrow_mut(|spare| spare.keep(load));
+        }
     }
 
     /// Calls `with` on the message that was loaded, where there is one and the octets make one.

@@ -7,7 +7,7 @@ use crate::record::Tag;
 use crate::samples::Samples;
 use crate::window::Window;
 use seaway_link::{Node, Packet, Port};
-use seaway_sim::tcp::{Receiver, ReceiverConfig, ReceiverStatistics, Segment, SenderStatistics};
+use seaway_sim::tcp::{Receiver, ReceiverConfig, ReceiverStatistics, SenderStatistics};
 use seaway_sim::traffic::{TcpSource, TransferStatistics};
 use seaway_units::{TimeDelta, Timestamp};
 
@@ -78,12 +78,6 @@ impl TcpSender {
     }
 }
 
-/// The packet with its segment; `None` where it carries none.
-fn segment(packet: Packet<Cargo>) -> Option<Packet<Segment>> {
-    let Packet { size, ecn, flow, waited, payload } = packet;
-    Some(Packet { size, ecn, flow, waited, payload: payload.segment()? })
-}
-
 fn counters(source: &TcpSource) -> TcpCounters {
     TcpCounters { sender: source.statistics(), transfers: source.transferred() }
 }
@@ -92,9 +86,10 @@ impl Node<Cargo> for TcpSender {
     #[inline]
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
-        if let Some(packet) = segment(packet) {
-            self.source.handle_packet(now, port, packet);
-        }
+        let Packet { size, ecn, flow, waited, payload } = packet;
+        payload.unload_segment(|payload| {
+            self.source.handle_packet(now, port, Packet { size, ecn, flow, waited, payload });
+        });
         if let Some(sample) = self.source.take_round_trip()
             && self.window.is_open(now)
         {
@@ -150,9 +145,10 @@ impl Node<Cargo> for TcpReceiver {
     #[inline]
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
         self.before_input(now);
-        if let Some(packet) = segment(packet) {
-            self.receiver.handle_packet(now, port, packet);
-        }
+        let Packet { size, ecn, flow, waited, payload } = packet;
+        payload.unload_segment(|payload| {
+            self.receiver.handle_packet(now, port, Packet { size, ecn, flow, waited, payload });
+        });
     }
 
     #[inline]
