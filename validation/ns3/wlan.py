@@ -270,7 +270,9 @@ def version(command):
 PARTS = {
     "Saturation": (saturation, "Goodput of one saturated station at 5 m, 802.11ac unless said, 1472 B unless said; bound 3 %."),
     "Distance": (distance, "MCS 4, short guard interval; the distance at which goodput is half of that at 5 m, in steps of 0.25 m; bound 1 m."),
-    "Contention": (contention, "MCS 4, stations on a circle of 5 m, saturated uplink, 5 s after 1 s, Mbit/s; bound 10 % up to 10 stations."),
+    "Contention": (contention, "MCS 4, stations on a circle of 5 m, saturated uplink, 5 s after 1 s, Mbit/s; bound 10 % up to 10 stations.\n"
+                   "One seed of 5 s: with aggregation the luck of a seed is some per cent. Over three seeds 20 MHz and 5 stations with it have 31.67 there\n"
+                   "and 31.42 here, 10 without it 15.98 and 15.29."),
     "Two stations and five": (pairs, "MCS 4, 20 MHz; means of three seeds."),
     "Other cells": (others, "All flows together, 5 m, 1472 B."),
     "Speed": (speed, "Simulated seconds per second of processor time (user and system), whole processes, sources and summary included; medians of three rounds in turn."),
