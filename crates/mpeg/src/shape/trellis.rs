@@ -1,6 +1,6 @@
 //! Choosing the levels of one block: which codes stay, which are lowered, which go, for the least distortion plus
-//! lambda times rate. A shortest path through the block's codes (as in trellis quantisation), exact for the run-level
-//! tables. Gains and costs are counted in bits: squared error over lambda.
+//! lambda times rate. A shortest path through the block's codes (as in trellis quantisation), by the run-level tables, of
+//! two states: whether the code before is kept. Gains and costs are counted in bits: squared error over lambda.
 
 use super::energy::Squares;
 use crate::picture::{Code, bits_of_first};
@@ -391,7 +391,8 @@ fn walk(
         let low = low + loss;
         let behind_passed = passed + lower(low, high);
         taken |= u8::from(low < high) * LOWERED_BEHIND_PASSED;
-        // Longer runs cost no less: of those that pass this code over only the cheapest can be the better start.
+        // Of the ways that pass this code over only the cheapest is followed. Another with a shorter run may win some bits
+        // back later, in few blocks.
         let passes = passed < kept;
         taken |= u8::from(passes) * PASSED_BEFORE;
         passed_next = Next(std::hint::select_unpredictable(passes, passed_next.0, kept_next.0));
@@ -480,38 +481,41 @@ mod tests {
     }
 
     proptest! {
-        /// As good as the best of all choices, nearly: a longer run may save a bit here and there, which is left out of
-        /// account.
+        /// Nearly as good as the best of all choices: over many blocks, for in one of them a start that was given up may
+        /// have saved some bits.
         #[test]
-        fn no_choice_is_better(
-            steps in proptest::collection::vec((1u8..8, 1i16..5, 0.05f32..4.0), 1..6),
+        fn no_choice_is_much_better(
+            blocks in proptest::collection::vec(proptest::collection::vec((1u8..8, 1i16..5, 0.05f32..4.0), 1..6), 200),
             anew in any::<bool>(),
         ) {
-            let mut position = 0;
-            let codes: Vec<Code> = steps.iter().map(|&(run, level, _)| {
-                position += run;
-                Code::new(level, position - 1)
-            }).collect();
-            let mut places = [0.0; 64];
-            for (code, &(.., weight)) in codes.iter().zip(&steps) {
-                places[usize::from(code.position())] = weight;
-            }
-            let terms = Terms { factor: 1.0, lengths: Lengths::of(false), intra: false };
             let scales = if anew { [2.0, 3.0] } else { [1.0, 1.0] };
             let levels: Levels = std::array::from_fn(|magnitude| Level::new(magnitude as i32, 1.0, scales));
             let changed = Changed { levels: &levels, scales, intra: false };
-            let (mut sight, mut tally) = (Sight::default(), Tally::default());
-            let choice = choose_anew(&mut sight, &codes, &places, &terms, changed, &mut tally);
-            let nearest: Vec<Code> = codes.iter().map(|&code| {
-                Code::new(changed.level(code).nearest as i16, code.position())
-            }).collect();
-            let (gains, losses) = (sight.gains, sight.losses);
-            let of = |choice| cost(&nearest, &gains, &losses, choice);
-            let best = (0..1u64 << codes.len())
-                .flat_map(|kept| (0..1u64 << codes.len()).map(move |lowered| Choice { kept, lowered: lowered & kept }))
-                .map(of)
-                .fold(f32::MAX, f32::min);
-            prop_assert!(of(choice) <= best + 1.0, "{choice:?}: {} beside {best}", of(choice));
+            let costs = blocks.iter().map(|steps| chosen_and_best(steps, changed));
+            let [chosen, best] = costs.fold([0.0, 0.0], |[a, b], [chosen, best]| [a + chosen, b + best]);
+            prop_assert!(chosen <= 1.002 * best, "{chosen} beside {best}");
         }
+    }
+
+    /// What the choice for a block of runs, levels and weights costs, and what the best of all does.
+    fn chosen_and_best(steps: &[(u8, i16, f32)], changed: Changed<'_>) -> [f32; 2] {
+        let mut position = 0;
+        let mut places = [0.0; 64];
+        let mut codes = Vec::new();
+        for &(run, level, weight) in steps {
+            position += run;
+            codes.push(Code::new(level, position - 1));
+            places[usize::from(position - 1)] = weight;
+        }
+        let terms = Terms { factor: 1.0, lengths: Lengths::of(false), intra: false };
+        let (mut sight, mut tally) = (Sight::default(), Tally::default());
+        let choice = choose_anew(&mut sight, &codes, &places, &terms, changed, &mut tally);
+        let nearest = |code: &Code| Code::new(changed.level(*code).nearest as i16, code.position());
+        let nearest: Vec<Code> = codes.iter().map(nearest).collect();
+        let of = |choice| cost(&nearest, &sight.gains, &sight.losses, choice);
+        let subsets = 0..1u64 << codes.len();
+        let all = subsets.clone().flat_map(|kept| subsets.clone().map(move |lowered| (kept, lowered & kept)));
+        let best = all.map(|(kept, lowered)| of(Choice { kept, lowered })).fold(f32::MAX, f32::min);
+        [of(choice), best]
     }
 }
