@@ -1,7 +1,9 @@
 //! The size asked for: over a stream, and at any time. `validation/shaping/sizes.py` sweeps methods, ratios and streams.
 
+use seaway_mpeg::header::{PictureKind, SequenceState};
 use seaway_mpeg::pipeline::{Config, Pipeline, Report, Schedule, Survey};
 use seaway_mpeg::shape::{self, Cluster, Method, Target};
+use seaway_mpeg::unit::Splitter;
 use seaway_testkit::shared;
 use seaway_units::Bitrate;
 use std::num::NonZeroU16;
@@ -67,6 +69,30 @@ fn ratios_are_met() {
     for (method, cluster) in kinds() {
         for ratio in [0.99, 0.7] {
             check("mobile", data, method, cluster, Target::Ratio(ratio));
+        }
+    }
+}
+
+/// Where the I pictures of a stream end.
+fn ends_of_intra_pictures(data: &[u8]) -> Vec<usize> {
+    let mut splitter = Splitter::new();
+    splitter.push(data);
+    let (mut state, mut end, mut ends) = (SequenceState::new(), 0, Vec::new());
+    while let Some(unit) = splitter.pull() {
+        end += unit.data.len();
+        let kind = unit.read_headers(&mut state).map(|context| context.kind());
+        ends.extend((kind == Some(PictureKind::I)).then_some(end));
+    }
+    ends
+}
+
+#[test]
+fn a_picture_behind_the_last_window_need_not_make_up_for_it() {
+    let Some(path) = shared("media/es/foreman_cif.mpeg1.mpeg2enc.vcd.m1v") else { return };
+    let data = &std::fs::read(path).unwrap();
+    for end in ends_of_intra_pictures(data).into_iter().skip(2).take(4) {
+        for (method, ratio) in [(Method::Auto, 0.95), (Method::Auto, 0.8), (Method::Window, 0.8)] {
+            check("foreman up to an I picture", &data[..end], method, None, Target::Ratio(ratio));
         }
     }
 }

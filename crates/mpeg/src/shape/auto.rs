@@ -7,7 +7,7 @@ use super::importance;
 use super::parallel;
 use super::shaper::leave_alone;
 use super::truncation::allow_window;
-use super::work::Work;
+use super::work::{Work, end_is_near};
 
 /// How close to the budget a window must come, as a share of it; the rest is carried over.
 const TOLERANCE: f64 = 0.05;
@@ -15,7 +15,7 @@ const TOLERANCE: f64 = 0.05;
 const SAMPLE_TOLERANCE: f64 = 0.03;
 /// How close both must come as a share of what is to be saved.
 const OF_SAVING: f64 = 0.4;
-/// How close it must come where nothing follows to carry the rest to.
+/// How close it must come where too little follows to carry the rest to.
 const LAST_TOLERANCE: f64 = 0.0002;
 /// So much above its budget a window has reached its floor.
 const FLOOR_EXCESS: f64 = 0.1;
@@ -54,15 +54,13 @@ impl Auto {
         Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL }
     }
 
-    /// Shapes a window of pictures. `ends` says that the stream ends with it, `beyond` what its newest reference picture
-    /// passes on to later ones.
+    /// Shapes a window of pictures; `beyond` is what its newest reference picture passes on to later ones.
     pub(super) fn shape(
         &mut self,
         config: &Config,
         account: &mut Account,
         works: &mut [Work],
         targets: &[Target],
-        ends: bool,
         beyond: f32,
     ) {
         let allowed = allow_window(account, works, targets);
@@ -75,7 +73,7 @@ impl Auto {
             });
         } else {
             importance::weigh(works, beyond);
-            self.fit(config, works, budget.max(1.0), ends);
+            self.fit(config, works, budget.max(1.0));
         }
         let spent = works.iter().map(|work| work.writer.bit_length() as u64).sum();
         account.settle(allowed, spent);
@@ -90,7 +88,7 @@ impl Auto {
     }
 
     /// Meets the budget, and writes the pictures.
-    fn fit(&mut self, config: &Config, works: &mut [Work], budget: f64, ends: bool) {
+    fn fit(&mut self, config: &Config, works: &mut [Work], budget: f64) {
         let macroblocks: usize = works.iter().map(|work| work.picture.macroblocks.len()).sum();
         let sampling = (macroblocks / SAMPLE).clamp(1, SAMPLING);
         let threads = config.threads;
@@ -102,7 +100,7 @@ impl Auto {
         let saving = OF_SAVING * (whole / budget - 1.0);
         self.stretch(config, works, budget, &mut sample);
         self.search(works, budget, SAMPLE_TOLERANCE.min(saving), &mut sample);
-        let tolerance = if ends { LAST_TOLERANCE } else { TOLERANCE.min(saving) };
+        let tolerance = if end_is_near(works) { LAST_TOLERANCE } else { TOLERANCE.min(saving) };
         let mut written = |works: &mut [Work], lambda| write(config, works, lambda);
         let bits = self.search(works, budget, tolerance, &mut written);
         let at_floor = bits > budget * (1.0 + FLOOR_EXCESS);

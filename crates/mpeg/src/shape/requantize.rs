@@ -30,14 +30,9 @@ const CLOSE_OVERALL: f64 = 0.003;
 /// So much more than their share the last pictures get at first.
 const SPARE: f64 = 0.005;
 
-/// Shapes a batch of pictures, each as much as all. `ends` says that the stream ends with it.
-pub(super) fn by_batch(
-    config: &Config,
-    account: &mut Account,
-    works: &mut [Work],
-    targets: &[Target],
-    ends: bool,
-) {
+/// Shapes a batch of pictures, each as much as all.
+pub(super) fn by_batch(config: &Config, account: &mut Account, works: &mut [Work], targets: &[Target]) {
+    let ends = works.last().is_some_and(|work| work.last);
     let mut allowed = 0.0;
     for (work, &target) in works.iter_mut().zip(targets) {
         // Coarser scales spare no kind of picture.

@@ -200,7 +200,7 @@ impl Shaper {
                 truncation::causally(&self.config, &mut self.account, causal, &mut works, &targets);
             }
             Method::Requantize => {
-                requantize::by_batch(&self.config, &mut self.account, &mut works, &targets, ends);
+                requantize::by_batch(&self.config, &mut self.account, &mut works, &targets);
             }
             Method::Window => {
                 let beyond = if ends { 0.0 } else { self.groups.beyond(&works) };
@@ -208,7 +208,7 @@ impl Shaper {
             }
             Method::Auto => {
                 let beyond = if ends { 0.0 } else { self.groups.beyond(&works) };
-                self.auto.shape(&self.config, &mut self.account, &mut works, &targets, ends, beyond);
+                self.auto.shape(&self.config, &mut self.account, &mut works, &targets, beyond);
             }
         }
         for work in &mut works {

@@ -9,7 +9,7 @@ use super::importance;
 use super::parallel;
 use super::select::Histogram;
 use super::shaper::leave_alone;
-use super::work::Work;
+use super::work::{Work, end_is_near};
 use std::num::NonZeroU16;
 
 /// The smallest breakpoint at first, and where the budget is below what that leaves: blocks may go as a whole.
@@ -204,9 +204,7 @@ fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
     for work in works.iter().filter(|work| work.is_shapeable()) {
         histogram.add(&work.curves);
     }
-    let whole: u64 = works.iter().map(Work::bits_in).sum();
-    let end_is_near =
-        works.last().is_some_and(|work| work.last || work.bits_left.is_some_and(|left| left < whole as f64));
+    let end_is_near = end_is_near(works);
     // What the estimate is off by, a later window takes over.
     let tolerance = if end_is_near { TOLERANCE } else { f64::INFINITY };
     come_close(budget, tolerance, |aim| {

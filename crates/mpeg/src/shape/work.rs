@@ -320,6 +320,13 @@ impl Work {
     }
 }
 
+/// True where fewer bits follow these pictures than they have, as far as that is known: what they miss the rest may not
+/// be able to make up for.
+pub(crate) fn end_is_near(works: &[Work]) -> bool {
+    let whole: u64 = works.iter().map(Work::bits_in).sum();
+    works.last().is_some_and(|work| work.last || work.bits_left.is_some_and(|left| left < whole as f64))
+}
+
 /// The end of a block that is not intra (13818-2, table B-14).
 const END_BITS: u64 = 2;
 /// So many more pictures of a size are few.
