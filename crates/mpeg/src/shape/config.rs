@@ -79,7 +79,8 @@ pub struct Config {
     pub target: Target,
     /// Pictures that `window` and `auto` decide together, at most; a decision also ends before a group of pictures.
     pub window: NonZeroUsize,
-    /// Threads that parse and write. More than one makes `memoryless` and its like wait for a batch of pictures.
+    /// Threads that parse, decide and write. More than one makes `memoryless` and its like wait for a batch of pictures,
+    /// and every method for three batches ([`Shaper::delay`](super::Shaper::delay)).
     pub threads: NonZeroUsize,
     /// What to do with the declared buffer.
     pub vbv: Vbv,

@@ -1,6 +1,7 @@
 //! Dynamic rate shaping (S002, section 2): lowering the rate of a coded stream without encoding it again.
 
 mod auto;
+mod batch;
 mod budget;
 mod causal;
 mod config;

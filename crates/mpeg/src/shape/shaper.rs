@@ -1,14 +1,10 @@
 //! The shaper: bytes in, shaped pictures out.
 
-use super::auto::Auto;
-use super::budget::Account;
-use super::causal::Causal;
-use super::config::{Config, Method, Target, Vbv};
+use super::batch::Batch;
+use super::config::{Config, Target, Vbv};
 use super::importance::Groups;
-use super::parallel;
+use super::parallel::{Line, STAGES};
 use super::report::{LeftAlone, PictureReport};
-use super::requantize;
-use super::truncation;
 use super::work::Work;
 use crate::header::{PictureKind, SequenceState};
 use crate::unit::{AccessUnit, Splitter};
@@ -36,9 +32,7 @@ pub struct Shaper {
     config: Config,
     splitter: Splitter,
     state: SequenceState,
-    account: Account,
-    auto: Auto,
-    causal: Causal,
+    line: Line,
     /// The target of pictures that come now; those in the queue keep theirs.
     target: Target,
     queue: Vec<(Work, Target)>,
@@ -61,9 +55,7 @@ impl Shaper {
     pub fn new(config: Config) -> Self {
         let target = config.target;
         Self {
-            account: Account::new(target),
-            auto: Auto::new(),
-            causal: Causal::default(),
+            line: Line::new(&config),
             declares: config.vbv == Vbv::Variable && target != Target::Ratio(1.0),
             config,
             splitter: Splitter::new(),
@@ -80,9 +72,11 @@ impl Shaper {
         }
     }
 
-    /// How many pictures may wait for a decision. One means: a picture leaves when it is complete.
+    /// How many pictures may wait for a decision. One means: a picture leaves when it is complete. With several threads
+    /// batches are parsed, decided and collected at the same time.
     pub fn delay(&self) -> usize {
-        self.config.batch()
+        let stages = if self.config.threads.get() > 1 { STAGES } else { 1 };
+        stages * self.config.batch()
     }
 
     /// How long all pictures taken so far are shown.
@@ -158,7 +152,10 @@ impl Shaper {
         if let Some((last, _)) = self.queue.last_mut() {
             last.last = true;
         }
-        self.decide();
+        // The batch that this makes, and those that it drives out.
+        for _ in 0..STAGES {
+            self.decide();
+        }
     }
 
     /// The next unit of the output.
@@ -186,36 +183,14 @@ impl Shaper {
         self.config.method.looks_ahead() && self.queue.len() + self.groups.since_intra() > self.config.batch()
     }
 
-    /// Decides and writes everything in the queue.
+    /// Sends everything in the queue on its way, to be decided and written.
     fn decide(&mut self) {
-        let (mut works, targets): (Vec<_>, Vec<_>) = std::mem::take(&mut self.queue).into_iter().unzip();
-        let ends = self.ends && works.last().is_none_or(|work| work.last);
-        parallel::for_each(self.config.threads, &mut works, Work::parse);
-        match self.config.method {
-            Method::Memoryless | Method::RateBased => {
-                truncation::by_picture(&self.config, &mut self.account, &mut works, &targets);
-            }
-            Method::Causal => {
-                let causal = &mut self.causal;
-                truncation::causally(&self.config, &mut self.account, causal, &mut works, &targets);
-            }
-            Method::Requantize => {
-                requantize::by_batch(&self.config, &mut self.account, &mut works, &targets);
-            }
-            Method::Window => {
-                let beyond = if ends { 0.0 } else { self.groups.beyond(&works) };
-                truncation::by_window(&self.config, &mut self.account, &mut works, &targets, beyond);
-            }
-            Method::Auto => {
-                let beyond = if ends { 0.0 } else { self.groups.beyond(&works) };
-                self.auto.shape(&self.config, &mut self.account, &mut works, &targets, beyond);
-            }
-        }
-        for work in &mut works {
-            work.report.bits_out = work.writer.bit_length() as u64;
-            self.ready.push_back(Shaped { bytes: work.writer.bytes().to_vec(), report: work.report.clone() });
-        }
-        self.spare.append(&mut works);
+        let (works, targets): (Vec<_>, Vec<_>) = std::mem::take(&mut self.queue).into_iter().unzip();
+        let ends = works.last().is_some_and(|work: &Work| work.last);
+        let beyond = if ends { 0.0 } else { self.groups.beyond(&works) };
+        let mut decided = self.line.pass(Batch { works, targets, beyond });
+        self.ready.extend(decided.shaped());
+        self.spare.append(&mut decided.works);
     }
 }
 
