@@ -13,7 +13,7 @@ pub(crate) struct Histogram {
 }
 
 /// Which segments are taken: all above `bin`, and those in it while `allowance` lasts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Threshold {
     pub(crate) bin: usize,
     pub(crate) allowance: u64,
@@ -39,6 +39,11 @@ impl Histogram {
         }
     }
 
+    /// Adds another's segments.
+    pub(crate) fn merge(&mut self, other: &Histogram) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(sum, bits)| *sum += bits);
+    }
+
     /// The threshold that spends at most `bits`. Bin 0, what is worth nothing, is never taken.
     pub(crate) fn threshold(&self, bits: u64) -> Threshold {
         let mut left = bits;
@@ -53,6 +58,13 @@ impl Histogram {
 }
 
 impl Threshold {
+    /// The part of it for one of several pictures: it gets of the allowance what it can use.
+    pub(crate) fn give(&mut self, histogram: &Histogram) -> Threshold {
+        let allowance = self.allowance.min(histogram.bits[self.bin]);
+        self.allowance -= allowance;
+        Threshold { bin: self.bin, allowance }
+    }
+
     /// True where the segment is taken; what it takes of the allowance is deducted.
     #[inline]
     pub(crate) fn takes(&mut self, bin: usize, bits: u32) -> bool {

@@ -7,7 +7,7 @@ use super::curve::{Extent, Worth, slope_of};
 use super::energy::Energy;
 use super::importance;
 use super::parallel;
-use super::select::Histogram;
+use super::select::{Histogram, Threshold};
 use super::shaper::leave_alone;
 use super::work::{Work, end_is_near};
 use std::num::NonZeroU16;
@@ -198,30 +198,45 @@ pub(super) fn allow_window(account: &mut Account, works: &mut [Work], targets: &
 /// bits.
 fn truncate_window(config: &Config, works: &mut [Work], budget: f64) {
     let smallest = FLOORS[1];
-    parallel::for_each(config.threads, works, |work| build_curves(config, work, smallest, &Extent::Whole));
-    let needed: u64 = works.iter().map(Work::bits_needed).sum();
-    let mut histogram = Histogram::new();
-    for work in works.iter().filter(|work| work.is_shapeable()) {
-        histogram.add(&work.curves);
-    }
     let end_is_near = end_is_near(works);
+    let (shaped, left_alone): (Vec<_>, Vec<_>) = works.iter_mut().partition(|work| work.is_shapeable());
+    let left_alone: u64 = left_alone.iter().map(|work| work.bits_in()).sum();
+    let mut parts: Vec<_> = shaped.into_iter().map(Part::new).collect();
+    parallel::for_each(config.threads, &mut parts, |part| {
+        build_curves(config, part.work, smallest, &Extent::Whole);
+        part.histogram.add(&part.work.curves);
+    });
+    let needed = left_alone + parts.iter().map(|part| part.work.bits_needed()).sum::<u64>();
+    let mut histogram = Histogram::new();
+    parts.iter().for_each(|part| histogram.merge(&part.histogram));
     // What the estimate is off by, a later window takes over.
     let tolerance = if end_is_near { TOLERANCE } else { f64::INFINITY };
     come_close(budget, tolerance, |aim| {
         let mut threshold = histogram.threshold((aim - needed as f64).max(0.0) as u64);
-        let mut spent = 0;
-        for work in works.iter_mut() {
-            if !work.is_shapeable() {
-                spent += work.bits_in();
-                continue;
-            }
+        parts.iter_mut().for_each(|part| part.threshold = threshold.give(&part.histogram));
+        parallel::for_each(config.threads, &mut parts, |Part { work, threshold, bits, .. }| {
             work.report.lambda = slope_of(threshold.bin);
             work.report.at_floor = needed as f64 > budget;
-            let bits = work.truncate(config.cluster, smallest, &mut threshold);
-            spent += if end_is_near { work.exact(bits) } else { bits };
-        }
-        spent
+            *bits = work.truncate(config.cluster, smallest, threshold);
+            *bits = if end_is_near { work.exact(*bits) } else { *bits };
+        });
+        left_alone + parts.iter().map(|part| part.bits).sum::<u64>()
     });
+}
+
+/// A picture of a window.
+struct Part<'a> {
+    work: &'a mut Work,
+    histogram: Histogram,
+    /// What is taken of it, and the bits that it spends then.
+    threshold: Threshold,
+    bits: u64,
+}
+
+impl<'a> Part<'a> {
+    fn new(work: &'a mut Work) -> Self {
+        Self { work, histogram: Histogram::new(), threshold: Threshold::default(), bits: 0 }
+    }
 }
 
 /// How often bits are shared out, at most, where what blocks save that go as a whole is known only afterwards.
