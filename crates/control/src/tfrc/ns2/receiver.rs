@@ -62,7 +62,7 @@ struct LaneReceiver {
     event_round: u64,
     /// When the packet that began the last event left.
     event_at: f64,
-    /// Arrivals of the last round-trip time, as many as there is room for.
+    /// Arrivals of the last two round-trip times: the estimate may grow before they are counted.
     recent: VecDeque<Timestamp>,
     /// Since the last report: packets received, numbers passed.
     received: u64,
@@ -75,8 +75,9 @@ struct LaneReceiver {
     pending: Option<PeerReport>,
 }
 
-/// Arrivals that are remembered for the rate of a report within a round-trip time of the last.
-const MOST_RECENT: usize = 1024;
+/// Arrivals that are remembered for the rate of a report within a round-trip time of the last, at most (`hsz`). With fewer
+/// a fast and long path would report less than arrives, and the sender would obey.
+const MOST_RECENT: usize = 100_000;
 /// Losses of one gap that may begin events: more than the history holds.
 const MOST_EVENTS: u64 = 16;
 /// A higher number is forged.
@@ -93,7 +94,7 @@ impl LaneReceiver {
             round: 0,
             event_round: 0,
             event_at: f64::NEG_INFINITY,
-            recent: VecDeque::with_capacity(MOST_RECENT),
+            recent: VecDeque::with_capacity(1024),
             received: 0,
             passed: 0,
             bytes: 0.0,
@@ -113,10 +114,7 @@ impl LaneReceiver {
         self.received += 1;
         self.packets += 1;
         self.bytes += arrival.size.as_bytes_f64();
-        if self.recent.len() == MOST_RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(now);
+        self.remember(now);
         let sent = arrival.sent.as_nanos() as f64 / 1e9;
         let (newest, newest_sent) = self.highest.unwrap_or((sequence.wrapping_sub(1), sent));
         if self.highest.is_some() && sequence <= newest {
@@ -153,6 +151,15 @@ impl LaneReceiver {
         } else if self.timer.is_none() {
             self.restart(now);
         }
+    }
+
+    fn remember(&mut self, now: Timestamp) {
+        let kept = if self.rtt > 0.0 { 2.0 * self.rtt } else { f64::INFINITY };
+        let is_old = |at: &Timestamp| now.since(*at).as_secs_f64() > kept;
+        while self.recent.len() == MOST_RECENT || self.recent.front().is_some_and(is_old) {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(now);
     }
 
     /// Goes through `missing` numbers, then the one that arrived; whether an event began.
@@ -240,5 +247,40 @@ impl LaneReceiver {
         if self.received > 0 {
             self.report(now, None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Setting;
+    use crate::tfrc::config::Profile;
+    use seaway_units::{DataSize, Ecn, RemoteTimestamp};
+
+    /// 12 500 packets a second, 2500 in a round-trip time of 200 ms: a loss between two reports makes a report of that
+    /// rate, not of a part of it (ns-2's `est_thput` counts all arrivals of the last round-trip time).
+    #[test]
+    fn a_report_between_two_counts_the_whole_round_trip() {
+        let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+        let mut receiver = LaneReceiver::new(Config::new(Profile::Rfc3448, setting));
+        let mut reports = Vec::new();
+        for sequence in (0..20_000).filter(|&sequence| sequence != 13_700) {
+            let arrival = Arrival {
+                lane: Lane(0),
+                sequence,
+                size: DataSize::from_bytes(1000),
+                ecn: Ecn::NotEct,
+                tag: Some(Note { round: 7, urgent: false, timeout: 3 }.tag()),
+                sent: RemoteTimestamp::from_nanos(sequence * 80_000),
+                rtt: Some(TimeDelta::from_millis(200)),
+                ends_frame: false,
+            };
+            receiver.on_arrival(Timestamp::from_nanos(100_000_000 + sequence * 80_000), &arrival);
+            reports.extend(receiver.pending.take().map(|report| (sequence, report)));
+        }
+        let (_, at_loss) = reports.iter().find(|(sequence, _)| *sequence == 13_701).unwrap();
+        let rate = at_loss.receive_rate.unwrap().as_bps_f64();
+        assert!((rate / 100e6 - 1.0).abs() < 1e-3, "{rate}");
+        assert!(receiver.recent.len() <= 5002, "{}", receiver.recent.len());
     }
 }
