@@ -51,6 +51,9 @@ pub struct Nada {
     silent_at: Option<Timestamp>,
     /// Resumed after a pause and not updated since: the draft begins again at the least rate.
     resumed: bool,
+    /// What it allows and what encoders may have, as of the last input: both are asked for with each packet.
+    allowed: Bitrate,
+    target: Bitrate,
     decisions: DecisionLog,
 }
 
@@ -83,7 +86,7 @@ impl Nada {
     /// A sender at the RFC's least rate, 150 kbit/s until the limits are known.
     pub fn new(config: NadaConfig) -> Self {
         let limits = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_bps_f64(UNKNOWN_MAX) };
-        Self {
+        let mut nada = Self {
             config,
             evidence: match config.variant {
                 Variant::Rfc8698 => Evidence::Rfc8698(Box::new(Aggregator::new(config))),
@@ -100,8 +103,19 @@ impl Nada {
             feedback_every: TimeDelta::ZERO,
             silent_at: None,
             resumed: false,
+            allowed: Bitrate::ZERO,
+            target: Bitrate::ZERO,
             decisions: DecisionLog::new(),
-        }
+        };
+        nada.settle();
+        nada
+    }
+
+    /// After each input that may change it: what follows from the rate.
+    fn settle(&mut self) {
+        let (reference, shaping) = (self.reference(), self.shaping());
+        self.allowed = (reference + shaping).min(self.limits.max);
+        self.target = reference.saturating_sub(shaping).max(self.limits.min);
     }
 
     /// `RMAX`.
@@ -290,6 +304,7 @@ impl RateController for Nada {
             self.silent_at = None;
             self.aggregate(now, feedback.packets);
         }
+        self.settle();
     }
 
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
@@ -318,8 +333,9 @@ impl RateController for Nada {
                     aggregator.forget_base();
                 }
             }
-            LocalSignal::Frame { .. } | LocalSignal::LinkHint { .. } => {}
+            LocalSignal::Frame { .. } | LocalSignal::LinkHint { .. } => return,
         }
+        self.settle();
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
@@ -332,6 +348,7 @@ impl RateController for Nada {
         // At the least rate there is nothing left to do; the next packet starts the timer again.
         let step = self.config.interval.max(self.feedback_every * 2);
         self.silent_at = (self.reference() != before).then(|| due.max(now) + step);
+        self.settle();
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
@@ -343,12 +360,11 @@ impl RateController for Nada {
     }
 
     fn allowance(&self, _lane: Lane) -> Allowance {
-        Allowance::paced((self.reference() + self.shaping()).min(self.limits.max))
+        Allowance::paced(self.allowed)
     }
 
     fn target(&self) -> Target {
-        let rate = self.reference().saturating_sub(self.shaping()).max(self.limits.min);
-        Target { rate, channel_loss: Probability::ZERO }
+        Target { rate: self.target, channel_loss: Probability::ZERO }
     }
 
     fn phase(&self) -> &'static str {

@@ -74,20 +74,16 @@ fn gradual_update() {
 #[test]
 fn shaping_moves_both_rates() {
     let mut nada = nada(Variant::Rfc8698);
+    let backlog = LocalSignal::Backlog { waiting: DataSize::from_bytes(2000), oldest: TimeDelta::ZERO };
     nada.rate = 960e3;
-    nada.on_signal(
-        at(0),
-        LocalSignal::Backlog { waiting: DataSize::from_bytes(2000), oldest: TimeDelta::ZERO },
-    );
+    nada.on_signal(at(0), backlog);
     assert_eq!(nada.target().rate, Bitrate::from_kbps(912));
     assert_eq!(nada.allowance(Lane(0)).rate, Bitrate::from_kbps(1008));
     nada.rate = 1.5e6;
+    nada.on_signal(at(0), backlog);
     assert_eq!(nada.allowance(Lane(0)).rate, Bitrate::from_kbps(1500));
     let mut draft = super::tests::nada(Variant::Draft);
-    draft.on_signal(
-        at(0),
-        LocalSignal::Backlog { waiting: DataSize::from_bytes(2000), oldest: TimeDelta::ZERO },
-    );
+    draft.on_signal(at(0), backlog);
     assert_eq!(draft.target().rate, draft.allowance(Lane(0)).rate);
 }
 

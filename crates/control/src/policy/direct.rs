@@ -37,9 +37,23 @@ impl Direct {
         self.demands.iter().map(|(_, demand)| demand)
     }
 
-    /// Weighted max-min split: whoever is content with less than an equal part takes that and leaves.
-    fn part(&self, stream: StreamId) -> Bitrate {
-        let Some(own) = self.demands.iter().find(|(id, _)| *id == stream) else { return Bitrate::ZERO };
+    fn demand(&self, stream: StreamId) -> Option<&Demand> {
+        self.demands.iter().find_map(|(id, demand)| (*id == stream).then_some(demand))
+    }
+
+    /// What an encoder may have of the target, whatever waits.
+    fn part(&self, own: &Demand) -> Bitrate {
+        let level = match self.demands[..] {
+            // For one alone there is nothing to compare: what is too much for it is taken off below.
+            [_] => self.target.rate.as_bps_f64() / f64::from(own.weight),
+            _ => self.level(),
+        };
+        Bitrate::from_bps_f64(level * f64::from(own.weight)).min(own.max).max(own.min)
+    }
+
+    /// What a weight of one is worth by a weighted max-min split: whoever is content with less than an equal part takes
+    /// that and leaves.
+    fn level(&self) -> f64 {
         let mut remaining = self.target.rate.as_bps_f64();
         let mut weights: f64 = self.demands.iter().map(|(_, demand)| f64::from(demand.weight)).sum();
         let per_weight = |demand: &Demand| demand.max.as_bps_f64() / f64::from(demand.weight);
@@ -56,8 +70,7 @@ impl Direct {
             left -= 1;
         }
         // Where all are content there is more than enough.
-        let level = if left > 0 { remaining.max(0.0) / weights } else { f64::INFINITY };
-        Bitrate::from_bps_f64(level * f64::from(own.1.weight)).min(own.1.max).max(own.1.min)
+        if left > 0 { remaining.max(0.0) / weights } else { f64::INFINITY }
     }
 }
 
@@ -87,11 +100,9 @@ impl TargetPolicy for Direct {
     }
 
     fn share(&self, stream: StreamId) -> Share {
-        let part = self.part(stream);
+        let Some(own) = self.demand(stream) else { return Share::default() };
+        let part = self.part(own);
         let repair = part.mul_f64(self.target.channel_loss.get());
-        let Some((_, own)) = self.demands.iter().find(|(id, _)| *id == stream) else {
-            return Share::default();
-        };
         let excess = own.backlog.saturating_sub(part.size_in(Self::STANDING));
         let drain = excess.over(Self::DRAIN).filter(|_| self.drains).unwrap_or(Bitrate::ZERO);
         Share { media: (part - repair - drain).max(own.min.min(part - repair)), repair }
