@@ -29,6 +29,8 @@ pub(crate) struct MediaReceiver {
     feedback_size: Option<DataSize>,
     config: ReceiverConfig,
     receiver: Option<Receiver>,
+    /// What the next message of feedback leaves in.
+    blank: Box<Load>,
     window: Window<ReceiverStatistics>,
     audience: Audience,
     /// From capture to display.
@@ -52,7 +54,20 @@ impl MediaReceiver {
         let (receiver, delays) = (None, Samples::default());
         let window = Window::new(window);
         let shown = None;
-        Self { tag, carriage, feedback_size, config, receiver, window, audience, delays, notices, shown }
+        let blank = Box::default();
+        Self {
+            tag,
+            carriage,
+            feedback_size,
+            config,
+            receiver,
+            blank,
+            window,
+            audience,
+            delays,
+            notices,
+            shown,
+        }
     }
 
     /// Keeps when the frames that are shown were captured, where that is asked.
@@ -199,7 +214,8 @@ impl Node<Cargo> for MediaReceiver {
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
         let transmit = self.receiver.as_mut()?.poll_transmit(now)?;
         let size = self.feedback_size.map_or(transmit.size, |size| size.max(transmit.size));
-        let cargo = self.carriage.load(&mut Box::new(Load::Message(transmit.message)));
+        *self.blank.message_mut() = transmit.message;
+        let cargo = self.carriage.load(&mut self.blank);
         let packet = Packet::new(size, transmit.ecn, cargo);
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
