@@ -30,8 +30,13 @@ impl<const BITS: u32> Unwrap<BITS> {
     /// What `number` stands for, and remembers it where it is the highest.
     pub(crate) fn next(&mut self, number: u32) -> u64 {
         let unwrapped = self.peek(number);
-        self.highest = self.highest.max(unwrapped);
+        self.reach(unwrapped);
         unwrapped
+    }
+
+    /// Remembers what a number was found to stand for, where it is the highest.
+    pub(crate) fn reach(&mut self, unwrapped: u64) {
+        self.highest = self.highest.max(unwrapped);
     }
 }
 

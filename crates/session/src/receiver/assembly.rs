@@ -18,6 +18,8 @@ const PACKETS: usize = 8192;
 const AHEAD: u64 = 16_384;
 /// So many packets in a row that do not fit mean that the numbers have moved.
 const MISFITS: u32 = 200;
+/// With bidirectional prediction a later frame of the line may be due first: one of so many.
+const PREDICTED: usize = 4;
 /// Given-up frames that are remembered, to know late ones.
 const GIVEN_UP: usize = 64;
 
@@ -29,6 +31,8 @@ pub(super) struct Assembly {
     numbers: Unwrap<12>,
     /// In decoding order.
     frames: VecDeque<Entry>,
+    /// The least media time of the first [`PREDICTED`] of them.
+    first_shown: TimeDelta,
     /// Number after the last packet that was released or given up.
     next_sequence: Option<u64>,
     next_frame: Option<u64>,
@@ -45,6 +49,7 @@ pub(super) struct Assembly {
 #[derive(Debug)]
 struct Entry {
     timestamp: u32,
+    media_time: TimeDelta,
     frame: u64,
     kind: FrameKind,
     /// By sequence number.
@@ -142,6 +147,7 @@ impl Assembly {
             sequence: None,
             numbers: Unwrap::new(0),
             frames: VecDeque::new(),
+            first_shown: TimeDelta::ZERO,
             next_sequence: None,
             next_frame: None,
             broken: true,
@@ -174,8 +180,9 @@ impl Assembly {
         timestamp: u32,
         marking: FrameMarking,
         payload: Payload,
+        clock: &PlayoutClock,
     ) -> Placed {
-        let placed = self.place(at, timestamp, marking, payload);
+        let placed = self.place(at, timestamp, marking, payload, clock);
         match placed {
             Placed::Held { .. } => self.misfits = 0,
             Placed::Late { .. } | Placed::Outside => self.misfits += 1,
@@ -187,7 +194,15 @@ impl Assembly {
         placed
     }
 
-    fn place(&mut self, at: Timestamp, timestamp: u32, marking: FrameMarking, payload: Payload) -> Placed {
+    #[inline]
+    fn place(
+        &mut self,
+        at: Timestamp,
+        timestamp: u32,
+        marking: FrameMarking,
+        payload: Payload,
+        clock: &PlayoutClock,
+    ) -> Placed {
         let unwrap = self.sequence.get_or_insert_with(|| {
             self.numbers = Unwrap::new(marking.frame.into());
             Unwrap::new(marking.sequence_number.into())
@@ -200,13 +215,25 @@ impl Assembly {
         if sequence > floor.saturating_add(AHEAD) {
             return Placed::Outside;
         }
-        unwrap.next(marking.sequence_number.into());
+        unwrap.reach(sequence);
         let frame = self.numbers.next(marking.frame.into());
-        let index = self.entry_index(at, timestamp, frame, sequence, marking);
+        // Mostly one more of the last.
+        let is_of_last =
+            self.frames.back().is_some_and(|last| last.frame == frame && last.timestamp == timestamp);
+        let index = if is_of_last {
+            self.frames.len() - 1
+        } else {
+            self.entry_index(at, timestamp, frame, sequence, marking, clock)
+        };
         let entry = &mut self.frames[index];
-        let place = match entry.pieces.binary_search_by_key(&sequence, |piece| piece.sequence) {
-            Ok(_) => return Placed::Duplicate,
-            Err(place) => place,
+        let is_behind = entry.pieces.last().is_none_or(|last| last.sequence < sequence);
+        let place = if is_behind {
+            entry.pieces.len()
+        } else {
+            match entry.pieces.binary_search_by_key(&sequence, |piece| piece.sequence) {
+                Ok(_) => return Placed::Duplicate,
+                Err(place) => place,
+            }
         };
         if entry.pieces.len() == PACKETS {
             return Placed::Outside;
@@ -230,9 +257,9 @@ impl Assembly {
         frame: u64,
         sequence: u64,
         marking: FrameMarking,
+        clock: &PlayoutClock,
     ) -> usize {
         let is_it = |entry: &Entry| entry.frame == frame && entry.timestamp == timestamp;
-        // Mostly the last one.
         if let Some(index) = self.frames.iter().rposition(is_it) {
             return index;
         }
@@ -245,6 +272,7 @@ impl Assembly {
         };
         let entry = Entry {
             timestamp,
+            media_time: clock.media_time(timestamp),
             frame,
             kind,
             pieces: self.spare.pop().unwrap_or_default(),
@@ -255,7 +283,16 @@ impl Assembly {
             size: DataSize::ZERO,
         };
         self.frames.insert(index, entry);
+        if index < PREDICTED {
+            self.note_first_shown();
+        }
         index
+    }
+
+    /// The front of the line is another.
+    fn note_first_shown(&mut self) {
+        let first = self.frames.iter().take(PREDICTED).map(|entry| entry.media_time).min();
+        self.first_shown = first.unwrap_or_default();
     }
 
     fn insert_late(&mut self, sequence: u64) -> Placed {
@@ -271,51 +308,55 @@ impl Assembly {
         Placed::Late { whole }
     }
 
-    /// True where the front frame is whole and follows what was released.
-    fn front_is_next(&self) -> bool {
-        self.frames.front().is_some_and(|entry| {
-            entry.is_whole() && self.next_sequence.is_none_or(|next| entry.start == Some(next))
-        })
+    /// True where this frame, at the front, is whole and follows what was released.
+    fn is_next(&self, front: &Entry) -> bool {
+        front.is_whole() && self.next_sequence.is_none_or(|next| front.start == Some(next))
     }
 
     /// When something is to be done with the front of the line: a whole frame is due, or what is missing is
     /// given up. That is at the deadline, or sooner where packets are known to be lost and there is no `hope`.
-    pub(super) fn next_release(&self, clock: &PlayoutClock, patience: Patience) -> Option<Timestamp> {
+    #[inline]
+    pub(super) fn next_release(
+        &self,
+        clock: &PlayoutClock,
+        patience: impl FnOnce() -> Patience,
+    ) -> Option<Timestamp> {
         let front = self.frames.front()?;
         if self.frames.len() > FRAMES {
             return Some(Timestamp::ZERO);
         }
-        // With bidirectional prediction a later frame of the line may be due first.
-        let due = self.frames.iter().take(4).map(|entry| clock.due(entry.timestamp)).min();
         // Nothing waits longer than the longest delay, whatever its timestamp says.
         let bound = front.last_arrival + clock.longest();
-        let due = due.unwrap_or(bound).min(bound);
-        if self.front_is_next() {
-            return Some(due);
+        if self.is_next(front) {
+            return Some(clock.due(self.first_shown).min(bound));
         }
         // While packets of it keep coming it is not given up: that would only cost the pictures after it.
-        let nothing_lost = patience.abandoned.is_none_or(|abandoned| abandoned < front.first_arrival);
-        let arriving = patience.lanes > 1 && nothing_lost || self.front_is_arriving();
-        if arriving {
+        if self.is_arriving(front) {
             return Some(bound);
         }
+        let patience = patience();
+        let nothing_lost = patience.abandoned.is_none_or(|abandoned| abandoned < front.first_arrival);
+        if patience.lanes > 1 && nothing_lost {
+            return Some(bound);
+        }
+        let due = clock.due(self.first_shown).min(bound);
         let deadline = clock.deadline(front.timestamp, patience.repair).min(bound);
         Some(patience.hope.map_or(due, |hope| hope.max(due)).min(deadline))
     }
 
     /// True where nothing is known to be missing: the front frame goes on from what was released, without a
     /// hole, and nothing behind it came yet.
-    fn front_is_arriving(&self) -> bool {
-        let Some(front) = self.frames.front().filter(|_| self.frames.len() == 1) else { return false };
+    fn is_arriving(&self, front: &Entry) -> bool {
         let begun = front.start.is_some() && self.next_sequence.is_none_or(|next| front.start == Some(next));
-        begun && front.pieces.len() as u64 == front.after_last() - front.first()
+        self.frames.len() == 1 && begun && front.pieces.len() as u64 == front.after_last() - front.first()
     }
 
     /// Takes the front of the line, which is due.
     pub(super) fn release(&mut self, clock: &PlayoutClock) -> Option<Release> {
-        let whole = self.frames.front()?.is_whole();
-        let contiguous = self.front_is_next();
+        let front = self.frames.front()?;
+        let (whole, contiguous) = (front.is_whole(), self.is_next(front));
         let entry = self.frames.pop_front()?;
+        self.note_first_shown();
         self.held -= entry.size;
         // Frames whose numbers are absent: the sender dropped them, unless packets are missing too.
         let absent = self.next_frame.map_or(0, |next| entry.frame.saturating_sub(next));
@@ -339,6 +380,7 @@ impl Assembly {
             self.next_frame = Some(entry.frame);
             self.held += entry.size;
             self.frames.push_front(entry);
+            self.note_first_shown();
             return Some(Release::Lost { frames: missed, skipped, froze: false });
         }
         self.remember(&entry);
@@ -356,7 +398,7 @@ impl Assembly {
             data: data.unwrap_or(FrameData::Synthetic(entry.size)),
             first_arrival: entry.first_arrival,
             completed: entry.last_arrival,
-            due: clock.due(entry.timestamp),
+            due: clock.due(entry.media_time),
             skipped,
         };
         self.recycle(entry.pieces);
@@ -414,7 +456,7 @@ mod tests {
             let timestamp = u32::from(frame) * 3600;
             let now = at(u64::from(frame) * 40);
             self.clock.on_arrival(now, timestamp);
-            self.assembly.insert(now, timestamp, marking, Payload::zeros(100))
+            self.assembly.insert(now, timestamp, marking, Payload::zeros(100), &self.clock)
         }
 
         fn all(&mut self) -> Vec<String> {
@@ -492,7 +534,7 @@ mod tests {
         line.packet(0, 0, 0, 0, Key);
         let next = |line: &Line, hope| {
             let patience = Patience { hope, repair: TimeDelta::from_millis(60), lanes: 1, abandoned: None };
-            line.assembly.next_release(&line.clock, patience).unwrap()
+            line.assembly.next_release(&line.clock, || patience).unwrap()
         };
         assert_eq!(next(&line, None), at(0));
         line.all();

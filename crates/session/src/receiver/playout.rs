@@ -32,8 +32,9 @@ impl Extreme {
 
     /// The largest value after this one; negate for the least.
     fn largest(&mut self, now: Timestamp, value: i64) -> i64 {
-        if now.since(self.begun) >= self.span {
-            self.before = if now.since(self.begun) < self.span * 2 { self.present } else { None };
+        let age = now.since(self.begun);
+        if age >= self.span {
+            self.before = if age < self.span * 2 { self.present } else { None };
             self.present = None;
             self.begun = now;
         }
@@ -116,41 +117,41 @@ impl PlayoutClock {
     }
 
     /// Media time of a timestamp.
-    fn media_time(&self, timestamp: u32) -> TimeDelta {
+    pub(super) fn media_time(&self, timestamp: u32) -> TimeDelta {
         let near = self.highest.unwrap_or((1 << 32) + u64::from(timestamp));
         ticks_to_span(nearest::<32>(near, timestamp) as i64)
     }
 
     /// A packet of a frame arrived for the first time, not by retransmission.
     pub(super) fn on_arrival(&mut self, at: Timestamp, timestamp: u32) {
-        let media = self.media_time(timestamp);
         let near = self.highest.unwrap_or((1 << 32) + u64::from(timestamp));
-        self.highest = Some(near.max(nearest::<32>(near, timestamp)));
-        let transit = at.as_nanos() as i64 - media.as_nanos();
+        let unwrapped = nearest::<32>(near, timestamp);
+        self.highest = Some(near.max(unwrapped));
+        let transit = at.as_nanos() as i64 - ticks_to_span(unwrapped as i64).as_nanos();
         self.base = -self.transit.largest(at, -transit);
     }
 
     /// A frame is whole.
     pub(super) fn on_complete(&mut self, at: Timestamp, timestamp: u32) {
-        self.lateness.add(at - self.earliest(timestamp));
+        self.lateness.add(at - self.earliest(self.media_time(timestamp)));
         self.delay = self.lateness.quantile().max(self.min).min(self.max);
     }
 
-    /// When a frame could be shown at the earliest on a path without jitter.
-    fn earliest(&self, timestamp: u32) -> Timestamp {
-        let nanos = self.base.saturating_add(self.media_time(timestamp).as_nanos());
+    /// When the frame of this media time could be shown at the earliest on a path without jitter.
+    fn earliest(&self, media: TimeDelta) -> Timestamp {
+        let nanos = self.base.saturating_add(media.as_nanos());
         Timestamp::from_nanos(nanos.max(0) as u64)
     }
 
-    /// When a frame is due.
-    pub(super) fn due(&self, timestamp: u32) -> Timestamp {
-        self.earliest(timestamp) + self.delay
+    /// When the frame of this media time is due.
+    pub(super) fn due(&self, media: TimeDelta) -> Timestamp {
+        self.earliest(media) + self.delay
     }
 
     /// When a frame that is not whole is given up, whatever might still come; a repair has to be there by
     /// `repair` after the earliest instant too.
     pub(super) fn deadline(&self, timestamp: u32, repair: TimeDelta) -> Timestamp {
-        self.earliest(timestamp) + self.max.min(repair).max(self.delay)
+        self.earliest(self.media_time(timestamp)) + self.max.min(repair).max(self.delay)
     }
 }
 
@@ -176,7 +177,7 @@ mod tests {
             assert_eq!(clock.delay(), TimeDelta::from_millis(32));
         }
         let last = (u32::MAX - 10_000).wrapping_add(9 * 3600);
-        assert!((clock.due(last) - at(1360 + 32)).abs() < TimeDelta::from_micros(20));
+        assert!((clock.due(clock.media_time(last)) - at(1360 + 32)).abs() < TimeDelta::from_micros(20));
         let next = last.wrapping_add(3600);
         clock.on_arrival(at(1400), next);
         clock.on_complete(at(2400), next);

@@ -53,6 +53,8 @@ pub(super) struct Session {
     heard_media: bool,
     /// As of the last advance, nobody but the receiving half waits for an instant: no gap, no frame, no key frame.
     is_calm: bool,
+    /// As of the last advance, when the first of the streams has something to give out or up.
+    next_release: Option<Timestamp>,
     /// The sender's clock, unwrapped.
     sent: Option<u64>,
     /// The sender's round-trip estimate.
@@ -138,6 +140,7 @@ impl Session {
             buffer,
             heard_media: false,
             is_calm: false,
+            next_release: None,
             sent: None,
             rtt: None,
             mapping: None,
@@ -228,18 +231,22 @@ impl Session {
         if self.buffer.as_mut().is_some_and(|buffer| buffer.refuses(present, payload)) {
             return;
         }
-        let (sequence, missing) =
-            match self.log(source, packet.sequence_number).insert(packet.sequence_number, at, ecn) {
-                Insertion::New { sequence, missing } => (sequence, missing),
-                Insertion::Duplicate => {
-                    refused.duplicates += 1;
-                    return;
-                }
-                Insertion::Outside => {
-                    refused.unmatched += 1;
-                    return;
-                }
-            };
+        let log = self.log(source, packet.sequence_number);
+        let (sequence, missing) = match log.insert(packet.sequence_number, at, ecn) {
+            Insertion::New { sequence, missing } => (sequence, missing),
+            Insertion::Duplicate => {
+                refused.duplicates += 1;
+                return;
+            }
+            Insertion::Outside => {
+                refused.unmatched += 1;
+                return;
+            }
+        };
+        let is_media = !matches!(packet.payload_type, payload_type::PADDING | payload_type::RTX);
+        if is_media {
+            log.on_timestamp(at, packet.timestamp);
+        }
         self.on_heard(at);
         statistics.received.add(size);
         statistics.ecn[usize::from(ecn.bits())] += 1;
@@ -260,9 +267,10 @@ impl Session {
                 self.handle_repair(at, source, packet, statistics);
             }
             _ => {
-                self.log(source, packet.sequence_number).on_timestamp(at, packet.timestamp);
                 self.streams[usize::from(source.stream.0)].clock.on_arrival(at, packet.timestamp);
-                self.note_gap(at, source, sequence, missing, packet.timestamp, statistics);
+                if !missing.is_empty() || !self.missing.is_empty() {
+                    self.note_gap(at, source, sequence, missing, packet.timestamp, statistics);
+                }
                 self.place(at, source.stream, packet, statistics);
             }
         }
@@ -409,7 +417,8 @@ impl Session {
             buffer.insert(self.present, DataSize::from_bytes(packet.payload.len() as u64));
         }
         let state = &mut self.streams[usize::from(stream.0)];
-        match state.assembly.insert(at, packet.timestamp, marking, std::mem::take(&mut packet.payload)) {
+        let payload = std::mem::take(&mut packet.payload);
+        match state.assembly.insert(at, packet.timestamp, marking, payload, &state.clock) {
             Placed::Held { completed } => {
                 if completed {
                     state.clock.on_complete(at, packet.timestamp);
@@ -449,16 +458,22 @@ impl Session {
         }
         self.is_calm =
             self.missing.is_empty() && self.streams.iter().all(|stream| stream.is_calm(self.heard_media));
+        self.next_release = None;
         if self.is_calm {
             return;
         }
-        let asked = &mut self.asked;
-        self.missing.poll(now, self.rtt, |source, sequence| asked.push((source, sequence)));
+        if !self.missing.is_empty() {
+            let asked = &mut self.asked;
+            self.missing.poll(now, self.rtt, |source, sequence| asked.push((source, sequence)));
+        }
         for index in 0..self.streams.len() {
             let stream = StreamId(index as u8);
-            while !self.streams[index].assembly.is_empty()
-                && self.next_release(index).is_some_and(|due| due <= now)
-            {
+            loop {
+                let due = self.next_release_of(index);
+                if due.is_none_or(|due| due > now) {
+                    self.next_release = earlier(self.next_release, due);
+                    break;
+                }
                 let state = &mut self.streams[index];
                 match state.assembly.release(&state.clock) {
                     Some(Release::Frame(frame)) => {
@@ -482,9 +497,10 @@ impl Session {
         }
     }
 
-    fn next_release(&self, index: usize) -> Option<Timestamp> {
+    #[inline]
+    fn next_release_of(&self, index: usize) -> Option<Timestamp> {
         let state = &self.streams[index];
-        let patience = Patience {
+        let patience = || Patience {
             hope: self.missing.hope(),
             repair: self.missing.patience(),
             lanes: self.lanes.len(),
@@ -552,12 +568,9 @@ impl Session {
         if self.is_calm {
             return due;
         }
-        due = earlier(due, self.missing.poll_timeout(self.rtt));
-        for (index, stream) in self.streams.iter().enumerate() {
+        due = earlier(earlier(due, self.next_release), self.missing.poll_timeout(self.rtt));
+        for stream in &self.streams {
             due = earlier(due, stream.keys.due);
-            if !stream.assembly.is_empty() {
-                due = earlier(due, self.next_release(index));
-            }
         }
         due
     }

@@ -259,14 +259,20 @@ impl Sender {
             self.evidence.report_clock = self.evidence.report_clock.max(Some(clock));
             self.evidence.lane(source.lane);
             told = true;
+            let mut newest: Option<(PacketId, TimeDelta)> = None;
             for (sequence, metric) in stream.packets() {
                 let Metric::Received { ecn, arrival } = metric else { continue };
                 let held = arrival.to_span();
                 let id = self.history.find_rtp(source, sequence);
                 self.on_arrived(now, id, held.map(|held| made - held), ecn);
-                if let (Some(id), Some(held)) = (id, held) {
-                    self.evidence.on_newest(source.lane, id, held);
+                if let (Some(id), Some(held)) = (id, held)
+                    && newest.is_none_or(|(known, _)| known < id)
+                {
+                    newest = Some((id, held));
                 }
+            }
+            if let Some((id, held)) = newest {
+                self.evidence.on_newest(source.lane, id, held);
             }
         }
         told
@@ -293,6 +299,7 @@ impl Sender {
         true
     }
 
+    #[inline]
     fn on_arrived(&mut self, now: Timestamp, id: Option<PacketId>, at: Option<RemoteTimestamp>, ecn: Ecn) {
         let outcome = id.map_or(Outcome::Unmatched, |id| self.history.on_received(now, id, at, ecn));
         match outcome {
@@ -378,12 +385,16 @@ impl Sender {
         let mut requested = std::mem::take(&mut self.evidence.requested);
         self.count_fates(&reports);
         reports.retain(|report| report.packet.id >= self.controller_since);
-        reports.sort_unstable_by_key(|report| (report.packet.lane, report.packet.id));
+        let key = |report: &PacketReport| (report.packet.lane, report.packet.id);
+        if !reports.is_sorted_by_key(key) {
+            reports.sort_unstable_by_key(key);
+        }
         requested.sort_unstable();
-        for lane in
-            reports.iter().map(|report| report.packet.lane).chain(requested.iter().map(|(lane, _)| *lane))
-        {
-            self.evidence.lane(lane);
+        for of_lane in reports.chunk_by(|a, b| a.packet.lane == b.packet.lane) {
+            self.evidence.lane(of_lane[0].packet.lane);
+        }
+        for (lane, _) in &requested {
+            self.evidence.lane(*lane);
         }
         if !self.config.feedback.has_computed() {
             self.run_receiving_half(&reports);

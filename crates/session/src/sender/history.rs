@@ -77,6 +77,8 @@ pub(super) struct LaneLog {
     log: SequenceLog,
     /// Everything below is resolved.
     cursor: u64,
+    /// When the departure there left, where there is one.
+    cursor_sent: Option<Timestamp>,
     /// The highest numbers that were reported received, descending.
     received: [Option<u64>; LATER],
     /// When the highest of them was reported.
@@ -102,7 +104,21 @@ impl LaneLog {
         let log = SequenceLog::starting_at(0);
         let reported_at = Timestamp::ZERO;
         let (settled, pacer) = (PacketId(0), Pacer::default());
-        Self { log, cursor: 0, received: [None; LATER], reported_at, settled, pacer }
+        Self { log, cursor: 0, cursor_sent: None, received: [None; LATER], reported_at, settled, pacer }
+    }
+
+    /// The next of the lane left.
+    fn push(&mut self, now: Timestamp, id: PacketId) {
+        if self.cursor == self.log.next() {
+            self.cursor_sent = Some(now);
+        }
+        self.log.push(id);
+    }
+
+    /// The cursor moved among these records, of which the oldest has the id `first`.
+    fn note_cursor(&mut self, first: u64, records: &VecDeque<Record>) {
+        let index = self.log.get(self.cursor).and_then(|id| usize::try_from(id.0.checked_sub(first)?).ok());
+        self.cursor_sent = index.and_then(|index| records.get(index)).map(|record| record.sent);
     }
 
     fn on_received(&mut self, now: Timestamp, sequence: u64) {
@@ -193,7 +209,7 @@ impl History {
     ) -> Option<PacketReport> {
         debug_assert_eq!(packet.id, self.next_id());
         let forgotten = if self.records.len() == CAPACITY { self.forget_oldest() } else { None };
-        self.lane(packet.lane).log.push(packet.id);
+        self.lane(packet.lane).push(now, packet.id);
         self.source(source, 0).push(packet.id);
         self.flight += packet.size;
         self.records.push_back(Record { packet: *packet, sent: now, state: State::Outstanding, written });
@@ -249,7 +265,10 @@ impl History {
         let oldest = PacketId(self.first);
         for lane in &mut self.lanes {
             lane.log.forget_before(oldest);
-            lane.cursor = lane.cursor.max(lane.log.first());
+            if lane.cursor < lane.log.first() {
+                lane.cursor = lane.log.first();
+                lane.note_cursor(self.first, &self.records);
+            }
         }
         for source in self.sources.iter_mut().flatten() {
             source.forget_before(oldest);
@@ -318,6 +337,7 @@ impl History {
     }
 
     /// The peer says that a packet arrived.
+    #[inline]
     pub(super) fn on_received(
         &mut self,
         now: Timestamp,
@@ -379,6 +399,7 @@ impl History {
                     lane.cursor = number + 1;
                 }
             }
+            lane.note_cursor(self.first, &self.records);
         }
     }
 
@@ -388,8 +409,7 @@ impl History {
             return None;
         }
         let of_lane = |lane: &LaneLog| {
-            let sent = self.sent_at(lane.log.get(lane.cursor)?)?;
-            let silence = sent + times.silence;
+            let silence = lane.cursor_sent? + times.silence;
             let overtaken = lane.received[0].is_some_and(|newest| lane.cursor < newest);
             Some(if overtaken { silence.min(lane.reported_at + times.reorder) } else { silence })
         };

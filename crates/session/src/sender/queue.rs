@@ -44,6 +44,8 @@ struct StreamState {
     after_sent: u64,
     /// A reference was dropped: nothing makes sense before the next key frame.
     needs_key: bool,
+    /// Wire octets that wait.
+    waiting: DataSize,
 }
 
 /// Frames that were dropped while they waited.
@@ -63,6 +65,8 @@ pub(super) struct SendQueue {
     queues: Vec<VecDeque<Queued>>,
     streams: Vec<StreamState>,
     waiting: DataSize,
+    /// Since when the oldest frame waits of which nothing left: only such can be dropped.
+    unsent: Option<Timestamp>,
 }
 
 impl SendQueue {
@@ -75,6 +79,7 @@ impl SendQueue {
             queues,
             streams: vec![StreamState::default(); streams],
             waiting: DataSize::ZERO,
+            unsent: None,
         }
     }
 
@@ -85,10 +90,7 @@ impl SendQueue {
 
     /// Wire octets of a stream that wait.
     pub(super) fn waiting_of(&self, stream: StreamId) -> DataSize {
-        if self.streams.len() == 1 {
-            return self.waiting;
-        }
-        self.queues.iter().flatten().filter(|queued| queued.stream == stream).map(|queued| queued.size).sum()
+        self.streams.get(usize::from(stream.0)).map_or(DataSize::ZERO, |stream| stream.waiting)
     }
 
     /// How long the oldest packet has waited.
@@ -104,12 +106,13 @@ impl SendQueue {
     #[inline]
     pub(super) fn stale_at(&self) -> Option<Timestamp> {
         let delay = self.limits.delay?;
-        self.oldest_unsent_frame().map(|since| since + delay)
+        self.unsent.map(|since| since + delay)
     }
 
-    /// Only frames of which nothing left can be dropped.
-    fn oldest_unsent_frame(&self) -> Option<Timestamp> {
-        self.queues.iter().filter_map(|queue| queue.iter().find(|queued| queued.start)).map(|q| q.since).min()
+    /// The first frame of a queue left or moved: looks for the next.
+    fn note_unsent(&mut self) {
+        let first = |queue: &VecDeque<Queued>| Some(queue.iter().find(|queued| queued.start)?.since);
+        self.unsent = self.queues.iter().filter_map(first).min();
     }
 
     /// Whether a frame may be queued. One that nobody needs stays out early, so that others do not suffer.
@@ -158,6 +161,7 @@ impl SendQueue {
         let mut start = true;
         for (payload, size) in payloads {
             self.waiting += size;
+            stream.waiting += size;
             queue.push_back(Queued {
                 stream: frame.stream,
                 frame: stream.next_frame,
@@ -175,6 +179,7 @@ impl SendQueue {
         }
         if let Some(last) = queue.back_mut().filter(|_| !start) {
             last.end = true;
+            self.unsent.get_or_insert(now);
         }
         stream.next_frame += 1;
     }
@@ -183,6 +188,7 @@ impl SendQueue {
     pub(super) fn set_lanes(&mut self, lanes: u8) {
         self.lanes = lanes.max(1);
         let wanted = if self.stripe == Stripe::Packet { 1 } else { usize::from(self.lanes) };
+        let changes = self.queues.len() > wanted;
         while self.queues.len() > wanted {
             let orphans = self.queues.pop().unwrap_or_default();
             if !orphans.is_empty() {
@@ -192,6 +198,9 @@ impl SendQueue {
             }
         }
         self.queues.resize_with(wanted, VecDeque::new);
+        if changes {
+            self.note_unsent();
+        }
     }
 
     fn queue_of(&self, lane: Lane) -> usize {
@@ -209,7 +218,11 @@ impl SendQueue {
         let queued = self.queues.get_mut(index)?.pop_front()?;
         self.waiting -= queued.size;
         let stream = &mut self.streams[usize::from(queued.stream.0)];
+        stream.waiting -= queued.size;
         stream.after_sent = stream.after_sent.max(queued.sequence + 1);
+        if queued.start {
+            self.note_unsent();
+        }
         Some(queued)
     }
 
@@ -224,16 +237,19 @@ impl SendQueue {
         for queue in &mut self.queues {
             let unsent = queue.iter().position(|queued| queued.start).unwrap_or(queue.len());
             for queued in queue.drain(unsent..) {
+                let stream = &mut self.streams[usize::from(queued.stream.0)];
                 self.waiting -= queued.size;
+                stream.waiting -= queued.size;
                 if queued.start {
                     dropped.frames += 1;
                     if queued.kind != FrameKind::Discardable {
                         dropped.need_key |= 1 << queued.stream.0;
-                        self.streams[usize::from(queued.stream.0)].needs_key = true;
+                        stream.needs_key = true;
                     }
                 }
             }
         }
+        self.unsent = None;
         for (index, stream) in self.streams.iter_mut().enumerate() {
             let own = |queued: &&Queued| usize::from(queued.stream.0) == index;
             let kept = self.queues.iter().flatten().filter(own).map(|queued| queued.sequence + 1).max();
