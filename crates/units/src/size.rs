@@ -45,8 +45,13 @@ impl DataSize {
     /// The rate that carries this amount in `span`, rounded to the nearest bit/s. `None` unless `span` is
     /// above zero.
     pub fn over(self, span: TimeDelta) -> Option<Bitrate> {
-        let nanos = u128::try_from(span.as_nanos()).ok().filter(|&nanos| nanos > 0)?;
-        let bps = (u128::from(self.0) * 8_000_000_000 + nanos / 2) / nanos;
+        let nanos = u64::try_from(span.as_nanos()).ok().filter(|&nanos| nanos > 0)?;
+        // Almost always it fits into 64 bits, where division is several times as fast.
+        let bit_nanos = self.0.checked_mul(8_000_000_000).and_then(|bits| bits.checked_add(nanos / 2));
+        let bps = match bit_nanos {
+            Some(bit_nanos) => u128::from(bit_nanos / nanos),
+            None => (u128::from(self.0) * 8_000_000_000 + u128::from(nanos / 2)) / u128::from(nanos),
+        };
         Some(Bitrate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)))
     }
 

@@ -142,8 +142,13 @@ impl TimeDelta {
     }
 }
 
+/// Saturating, never the least of all. In the lower half of the range, where all clocks are, nothing can overflow.
+#[inline]
 fn signed_difference(a: u64, b: u64) -> i64 {
     let difference = a.wrapping_sub(b) as i64;
+    if (a | b) >> 63 == 0 {
+        return difference;
+    }
     match (a >= b, difference >= 0) {
         (true, false) => i64::MAX,
         (false, true) => -i64::MAX,

@@ -81,8 +81,8 @@ impl ArrivalOffset {
         if before.is_negative() {
             return Self::UNKNOWN;
         }
-        let scaled = i128::from(before.as_nanos()) * i128::from(Self::PER_SECOND);
-        if scaled > i128::from(Self::MAX) * 1_000_000_000 {
+        let scaled = before.as_nanos().saturating_mul(Self::PER_SECOND);
+        if scaled > i64::from(Self::MAX) * 1_000_000_000 {
             return Self::OVER_RANGE;
         }
         Self(((scaled + 500_000_000) / 1_000_000_000) as u16)
@@ -90,7 +90,8 @@ impl ArrivalOffset {
 
     /// The span before the report timestamp, where it is known and in range.
     pub fn to_span(self) -> Option<TimeDelta> {
-        (self.0 <= Self::MAX).then(|| TimeDelta::from_secs(self.0.into()) / Self::PER_SECOND)
+        let nanos = u64::from(self.0) * 1_000_000_000 / Self::PER_SECOND as u64;
+        (self.0 <= Self::MAX).then_some(TimeDelta::from_nanos(nanos as i64))
     }
 
     /// The 13 bits as they are sent.
@@ -226,9 +227,13 @@ impl<'b> Writer<'b> {
         put_u16(stream, field::COUNT, count as u16);
         let blocks = &mut stream[field::METRICS..];
         blocks.fill(0);
-        for (metric, block) in metrics.take(count).zip(blocks.chunks_exact_mut(Metric::SIZE)) {
-            metric.write(block);
-        }
+        let mut blocks = blocks.chunks_exact_mut(Metric::SIZE);
+        // Not zipped: a ring is walked as two slices where it is walked alone.
+        metrics.take(count).for_each(|metric| {
+            if let Some(block) = blocks.next() {
+                metric.write(block);
+            }
+        });
         self.len += len;
         Ok(())
     }
