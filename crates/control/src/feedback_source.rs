@@ -43,6 +43,10 @@ pub trait FeedbackSource: fmt::Debug + Send + Sync {
     fn handle_timeout(&mut self, now: Timestamp);
     /// When it wants to be woken; `None` until something arrives.
     fn poll_timeout(&self) -> Option<Timestamp>;
+    /// False where it is known without asking that [`poll_report`](Self::poll_report) has nothing at `now`.
+    fn has_report(&self, _now: Timestamp) -> bool {
+        true
+    }
     /// The next report that is due now and the connection it speaks of. Ask until `None`.
     fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)>;
 }

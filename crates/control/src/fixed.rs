@@ -147,6 +147,10 @@ impl FeedbackSource for FixedFeedback {
         self.due
     }
 
+    fn has_report(&self, now: Timestamp) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+
     fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
         let due = self.due.filter(|due| *due <= now)?;
         let Some(word) = self.lanes.iter().position(|word| *word != 0) else {

@@ -485,6 +485,9 @@ impl FeedbackSource for AnyFeedbackSource {
     fn poll_timeout(&self) -> Option<Timestamp> {
         source!(self, half => half.poll_timeout())
     }
+    fn has_report(&self, now: Timestamp) -> bool {
+        source!(self, half => half.has_report(now))
+    }
     fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
         source!(self, half => half.poll_report(now))
     }

@@ -55,8 +55,14 @@ impl FeedbackSource for NadaReceiver {
         self.last_report.filter(|_| self.fresh).map(|last| last + self.interval)
     }
 
+    fn has_report(&self, now: Timestamp) -> bool {
+        self.poll_timeout().is_some_and(|due| due <= now)
+    }
+
     fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
-        self.poll_timeout().filter(|due| *due <= now)?;
+        if !self.has_report(now) {
+            return None;
+        }
         self.last_report = Some(now);
         self.fresh = false;
         let signal = self.aggregator.signal(now)?;

@@ -56,12 +56,13 @@ impl Window {
         let oldest = (newest + 1).saturating_sub(Self::SLOTS as u64);
         let mut sum = Totals::default();
         for Slot { number, totals } in &self.slots {
-            if (oldest..=newest).contains(number) {
+            // None is newer than the newest.
+            if *number >= oldest {
                 sum.received += totals.received;
                 sum.missing += totals.missing;
                 sum.marked += totals.marked;
                 sum.bytes += totals.bytes;
-                sum.delay = sum.delay.max(totals.delay);
+                sum.delay = if totals.delay > sum.delay { totals.delay } else { sum.delay };
             }
         }
         let begun = Timestamp::from_nanos(oldest * Self::SLOT_NANOS).max(self.first.unwrap_or(now));

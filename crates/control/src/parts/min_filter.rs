@@ -19,7 +19,7 @@ impl<const N: usize> RecentMin<N> {
     /// Takes a sample in the place of the oldest.
     pub fn push(&mut self, sample: f64) {
         self.samples[self.next] = sample;
-        self.next = (self.next + 1) % N;
+        self.next = if self.next + 1 == N { 0 } else { self.next + 1 };
         self.len = (self.len + 1).min(N);
     }
 
@@ -78,15 +78,17 @@ impl<const N: usize> BaseDelay<N> {
             self.begun = Some(now);
             return;
         };
-        let passed = now.since(begun).as_nanos() / self.bucket.as_nanos();
+        let age = now.since(begun);
+        if age < self.bucket {
+            return;
+        }
+        let passed = age.as_nanos() / self.bucket.as_nanos();
         for _ in 0..passed.min(N as i64) {
             self.minima.copy_within(..N - 1, 1);
             self.minima[0] = None;
         }
-        if passed > 0 {
-            self.begun = Some(begun + self.bucket * passed);
-            self.base = self.minima.iter().flatten().min().copied();
-        }
+        self.begun = Some(begun + self.bucket * passed);
+        self.base = self.minima.iter().flatten().min().copied();
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Demand, Share, TargetPolicy};
 use crate::allowance::Target;
 use crate::packet::StreamId;
-use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
 
 /// Gives every encoder its weighted part of the target, at once. What an encoder cannot use goes to the
 /// others. Of each part, repair gets the channel's loss ratio. What waits of an encoder beyond a frame's worth is
@@ -41,10 +41,17 @@ impl Direct {
         self.demands.iter().find_map(|(id, demand)| (*id == stream).then_some(demand))
     }
 
+    /// What drains a backlog that is more than stands at an encoder's part.
+    fn drain(backlog: DataSize, part: Bitrate) -> Bitrate {
+        let excess = backlog.saturating_sub(part.size_in(Self::STANDING));
+        if excess.is_zero() { Bitrate::ZERO } else { excess.over(Self::DRAIN).unwrap_or(Bitrate::ZERO) }
+    }
+
     /// What an encoder may have of the target, whatever waits.
     fn part(&self, own: &Demand) -> Bitrate {
         let level = match self.demands[..] {
             // For one alone there is nothing to compare: what is too much for it is taken off below.
+            [_] if own.weight == 1.0 => return self.target.rate.min(own.max).max(own.min),
             [_] => self.target.rate.as_bps_f64() / f64::from(own.weight),
             _ => self.level(),
         };
@@ -102,9 +109,9 @@ impl TargetPolicy for Direct {
     fn share(&self, stream: StreamId) -> Share {
         let Some(own) = self.demand(stream) else { return Share::default() };
         let part = self.part(own);
-        let repair = part.mul_f64(self.target.channel_loss.get());
-        let excess = own.backlog.saturating_sub(part.size_in(Self::STANDING));
-        let drain = excess.over(Self::DRAIN).filter(|_| self.drains).unwrap_or(Bitrate::ZERO);
+        let loss = self.target.channel_loss;
+        let repair = if loss == Probability::ZERO { Bitrate::ZERO } else { part.mul_f64(loss.get()) };
+        let drain = if self.drains { Self::drain(own.backlog, part) } else { Bitrate::ZERO };
         Share { media: (part - repair - drain).max(own.min.min(part - repair)), repair }
     }
 }
@@ -112,7 +119,6 @@ impl TargetPolicy for Direct {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seaway_units::DataSize;
 
     fn demand(weight: f32, max_kbps: u64) -> Demand {
         Demand { weight, min: Bitrate::ZERO, max: Bitrate::from_kbps(max_kbps), backlog: DataSize::ZERO }
