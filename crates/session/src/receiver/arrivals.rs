@@ -101,7 +101,7 @@ impl ArrivalLog {
         let sequence = self.unwrap(number);
         if sequence == self.end() {
             // The next in order: nothing to look for.
-            return self.append(sequence, number, at, ecn);
+            return self.append(sequence, at, ecn);
         }
         self.insert_elsewhere(sequence, number, at, ecn)
     }
@@ -129,15 +129,15 @@ impl ArrivalLog {
         }
         let missing = self.end()..sequence;
         self.slots.resize((sequence - self.base) as usize, None);
-        self.append(sequence, number, at, ecn);
+        self.append(sequence, at, ecn);
         Insertion::New { sequence, missing }
     }
 
     #[inline]
-    fn append(&mut self, sequence: u64, number: u16, at: Timestamp, ecn: Ecn) -> Insertion {
+    fn append(&mut self, sequence: u64, at: Timestamp, ecn: Ecn) -> Insertion {
         self.suspect = None;
         self.slots.push_back(Some(Slot { at, ecn }));
-        self.sequence.next(number.into());
+        self.sequence.reach(sequence);
         self.arrived();
         self.trim();
         Insertion::New { sequence, missing: sequence..sequence }

@@ -56,6 +56,8 @@ struct Entry {
     pieces: Vec<Piece>,
     start: Option<u64>,
     end: Option<u64>,
+    /// Every packet between its ends is there.
+    is_whole: bool,
     first_arrival: Timestamp,
     last_arrival: Timestamp,
     size: DataSize,
@@ -124,7 +126,8 @@ pub(super) struct Assembled {
 }
 
 impl Entry {
-    fn is_whole(&self) -> bool {
+    /// Whether it is whole with the packet that came last.
+    fn becomes_whole(&self) -> bool {
         match (self.start, self.end) {
             (Some(start), Some(end)) => end >= start && self.pieces.len() as u64 == end - start + 1,
             _ => false,
@@ -226,27 +229,24 @@ impl Assembly {
             self.entry_index(at, timestamp, frame, sequence, marking, clock)
         };
         let entry = &mut self.frames[index];
-        let is_behind = entry.pieces.last().is_none_or(|last| last.sequence < sequence);
-        let place = if is_behind {
-            entry.pieces.len()
-        } else {
-            match entry.pieces.binary_search_by_key(&sequence, |piece| piece.sequence) {
-                Ok(_) => return Placed::Duplicate,
-                Err(place) => place,
-            }
-        };
-        if entry.pieces.len() == PACKETS {
-            return Placed::Outside;
-        }
         let size = DataSize::from_bytes(payload.len() as u64);
-        entry.pieces.insert(place, Piece { sequence, payload });
+        if entry.pieces.len() < PACKETS && entry.pieces.last().is_none_or(|last| last.sequence < sequence) {
+            entry.pieces.push(Piece { sequence, payload });
+        } else {
+            let place = match entry.pieces.binary_search_by_key(&sequence, |piece| piece.sequence) {
+                Ok(_) => return Placed::Duplicate,
+                Err(_) if entry.pieces.len() == PACKETS => return Placed::Outside,
+                Err(place) => place,
+            };
+            entry.pieces.insert(place, Piece { sequence, payload });
+        }
         entry.start = if marking.start { Some(sequence) } else { entry.start };
         entry.end = if marking.end { Some(sequence) } else { entry.end };
         entry.last_arrival = at;
         entry.size += size;
         self.held += size;
-        let completed = entry.is_whole();
-        Placed::Held { completed }
+        entry.is_whole = entry.becomes_whole();
+        Placed::Held { completed: entry.is_whole }
     }
 
     /// The entry of a frame, made where it is new.
@@ -270,20 +270,26 @@ impl Assembly {
             (false, true) => FrameKind::Discardable,
             (false, false) => FrameKind::Reference,
         };
+        let media_time = clock.media_time(timestamp);
         let entry = Entry {
             timestamp,
-            media_time: clock.media_time(timestamp),
+            media_time,
             frame,
             kind,
             pieces: self.spare.pop().unwrap_or_default(),
             start: None,
             end: None,
+            is_whole: false,
             first_arrival: at,
             last_arrival: at,
             size: DataSize::ZERO,
         };
         self.frames.insert(index, entry);
-        if index < PREDICTED {
+        if self.frames.len() == 1 {
+            self.first_shown = media_time;
+        } else if self.frames.len() <= PREDICTED {
+            self.first_shown = self.first_shown.min(media_time);
+        } else if index < PREDICTED {
             self.note_first_shown();
         }
         index
@@ -310,7 +316,7 @@ impl Assembly {
 
     /// True where this frame, at the front, is whole and follows what was released.
     fn is_next(&self, front: &Entry) -> bool {
-        front.is_whole() && self.next_sequence.is_none_or(|next| front.start == Some(next))
+        front.is_whole && self.next_sequence.is_none_or(|next| front.start == Some(next))
     }
 
     /// When something is to be done with the front of the line: a whole frame is due, or what is missing is
@@ -354,7 +360,7 @@ impl Assembly {
     /// Takes the front of the line, which is due.
     pub(super) fn release(&mut self, clock: &PlayoutClock) -> Option<Release> {
         let front = self.frames.front()?;
-        let (whole, contiguous) = (front.is_whole(), self.is_next(front));
+        let (whole, contiguous) = (front.is_whole, self.is_next(front));
         let entry = self.frames.pop_front()?;
         self.note_first_shown();
         self.held -= entry.size;

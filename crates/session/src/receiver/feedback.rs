@@ -54,6 +54,10 @@ impl Outbox {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     pub(super) fn pop(&mut self) -> Option<Bytes> {
         self.waiting.pop_front()
     }

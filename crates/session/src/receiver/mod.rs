@@ -146,6 +146,12 @@ impl Receiver {
         Some(Transmit { size, ecn: Ecn::NotEct, lane: Lane(0), message })
     }
 
+    /// True where it is known without asking that nothing leaves at `now`.
+    #[inline]
+    pub fn is_drained(&self, now: Timestamp) -> bool {
+        self.outbox.is_empty() && self.session.as_ref().is_none_or(|session| !session.has_news(now))
+    }
+
     /// The next event that was not read.
     #[inline]
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {

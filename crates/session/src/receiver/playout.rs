@@ -51,33 +51,48 @@ struct Lateness {
     total: f64,
     /// What the next one counts for; it grows instead of all the others shrinking.
     weight: f64,
+    /// The bin of the quantile, and the weight of all below it.
+    quantile: usize,
+    below: f64,
 }
 
 impl Lateness {
     fn new() -> Self {
-        Self { bins: vec![0.0; BINS], total: 0.0, weight: 1.0 }
+        Self { bins: vec![0.0; BINS], total: 0.0, weight: 1.0, quantile: 0, below: 0.0 }
     }
 
     fn add(&mut self, lateness: TimeDelta) {
         let bin = usize::try_from(lateness.as_nanos() / BIN.as_nanos()).unwrap_or(0).min(BINS - 1);
         self.bins[bin] += self.weight;
         self.total += self.weight;
+        if bin < self.quantile {
+            self.below += self.weight;
+        }
         self.weight /= FORGET;
         if self.weight > 1e12 {
             self.bins.iter_mut().for_each(|bin| *bin /= self.weight);
-            (self.total, self.weight) = (self.total / self.weight, 1.0);
+            (self.total, self.below) = (self.total / self.weight, self.below / self.weight);
+            self.weight = 1.0;
+        }
+        self.follow();
+    }
+
+    /// The quantile is mostly where it was, or next to it.
+    fn follow(&mut self) {
+        let enough = QUANTILE * self.total;
+        while self.quantile > 0 && self.below >= enough {
+            self.quantile -= 1;
+            self.below -= self.bins[self.quantile];
+        }
+        while self.quantile + 1 < BINS && self.below + self.bins[self.quantile] < enough {
+            self.below += self.bins[self.quantile];
+            self.quantile += 1;
         }
     }
 
     /// At least [`QUANTILE`] of the frames were no later than this.
     fn quantile(&self) -> TimeDelta {
-        let mut sum = 0.0;
-        let enough = |bin: &f64| {
-            sum += bin;
-            sum >= QUANTILE * self.total
-        };
-        let bin = self.bins.iter().position(enough).unwrap_or(0);
-        BIN * (bin as i64 + 1)
+        BIN * (self.quantile as i64 + 1)
     }
 }
 
@@ -158,6 +173,7 @@ impl PlayoutClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn at(millis: u64) -> Timestamp {
         Timestamp::from_nanos(millis * 1_000_000)
@@ -184,6 +200,25 @@ mod tests {
         assert_eq!(clock.delay(), TimeDelta::from_millis(200));
         let deadline = clock.deadline(next, TimeDelta::from_millis(50));
         assert!((deadline - at(1600)).abs() < TimeDelta::from_micros(20), "not before it is due");
+    }
+
+    proptest! {
+        #[test]
+        fn the_quantile_is_that_of_the_bins(spread in 1i64..400, seed in any::<u32>()) {
+            let (mut lateness, mut random) = (Lateness::new(), seed);
+            for index in 0..6000i64 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let late = i64::from(random >> 8) % spread + if index / 700 % 2 == 1 { 300 } else { 0 };
+                lateness.add(TimeDelta::from_millis(late));
+                let mut sum = 0.0;
+                let enough = |bin: &f64| {
+                    sum += bin;
+                    sum >= QUANTILE * lateness.total
+                };
+                let bin = lateness.bins.iter().position(enough).unwrap();
+                prop_assert_eq!(lateness.quantile(), BIN * (bin as i64 + 1));
+            }
+        }
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub(super) struct Session {
     is_calm: bool,
     /// As of the last advance, when the first of the streams has something to give out or up.
     next_release: Option<Timestamp>,
+    /// The earliest of what somebody other than the receiving half waits for.
+    due: Option<Timestamp>,
     /// The sender's clock, unwrapped.
     sent: Option<u64>,
     /// The sender's round-trip estimate.
@@ -93,10 +95,11 @@ struct StreamState {
 
 impl StreamState {
     /// Nothing waits to be given out, and no key frame is wanted.
+    #[inline]
     fn is_calm(&self, heard_media: bool) -> bool {
         let wants_key =
-            self.keys.due.is_some() || self.keys.forced || heard_media && self.assembly.needs_key();
-        self.assembly.is_empty() && !wants_key
+            || self.keys.due.is_some() || self.keys.forced || heard_media && self.assembly.needs_key();
+        self.assembly.is_empty() && !wants_key()
     }
 }
 
@@ -141,6 +144,7 @@ impl Session {
             heard_media: false,
             is_calm: false,
             next_release: None,
+            due: None,
             sent: None,
             rtt: None,
             mapping: None,
@@ -205,6 +209,7 @@ impl Session {
             stream.keys.forced = true;
             stream.keys.due.get_or_insert(now);
         }
+        self.note_due();
     }
 
     /// An RTP packet came.
@@ -458,7 +463,7 @@ impl Session {
         }
         self.is_calm =
             self.missing.is_empty() && self.streams.iter().all(|stream| stream.is_calm(self.heard_media));
-        self.next_release = None;
+        (self.next_release, self.due) = (None, None);
         if self.is_calm {
             return;
         }
@@ -466,12 +471,13 @@ impl Session {
             let asked = &mut self.asked;
             self.missing.poll(now, self.rtt, |source, sequence| asked.push((source, sequence)));
         }
+        let mut next_release = None;
         for index in 0..self.streams.len() {
             let stream = StreamId(index as u8);
             loop {
                 let due = self.next_release_of(index);
                 if due.is_none_or(|due| due > now) {
-                    self.next_release = earlier(self.next_release, due);
+                    next_release = earlier(next_release, due);
                     break;
                 }
                 let state = &mut self.streams[index];
@@ -495,6 +501,20 @@ impl Session {
             }
             self.schedule_key_request(now, index);
         }
+        self.next_release = next_release;
+        self.note_due();
+    }
+
+    #[inline]
+    fn note_due(&mut self) {
+        let mut due = self.next_release;
+        if !self.missing.is_empty() {
+            due = earlier(due, self.missing.poll_timeout(self.rtt));
+        }
+        for stream in &self.streams {
+            due = earlier(due, stream.keys.due);
+        }
+        self.due = due;
     }
 
     #[inline]
@@ -535,6 +555,7 @@ impl Session {
     }
 
     /// A key frame is asked for while one is needed and none is on its way, ever more slowly.
+    #[inline]
     fn schedule_key_request(&mut self, now: Timestamp, index: usize) {
         let state = &mut self.streams[index];
         if state.assembly.needs_key() && self.heard_media || state.keys.forced {
@@ -560,24 +581,23 @@ impl Session {
             keys.interval = (keys.interval * 2).max(first).min(LONGEST_KEY_INTERVAL.max(first));
             keys.due = Some(now + keys.interval);
         }
+        self.note_due();
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
         let report = self.answers_reports().then_some(self.next_report);
-        let mut due = earlier(self.source.poll_timeout(), report);
-        if self.is_calm {
-            return due;
-        }
-        due = earlier(earlier(due, self.next_release), self.missing.poll_timeout(self.rtt));
-        for stream in &self.streams {
-            due = earlier(due, stream.keys.due);
-        }
-        due
+        earlier(earlier(self.source.poll_timeout(), report), self.due)
     }
 
     /// Receiver reports answer those of a sender: one that sends none hears none.
     fn answers_reports(&self) -> bool {
         self.last_report.is_some() && self.logs.iter().any(Option::is_some)
+    }
+
+    /// True where a report or a request may be due.
+    #[inline]
+    pub(super) fn has_news(&self, now: Timestamp) -> bool {
+        self.source.has_report(now) || self.has_requests(now)
     }
 
     /// True where a report or a request is due, the controller's own apart.

@@ -12,7 +12,7 @@ use seaway_control::{
     PacketReport, PeerReport, StreamId,
 };
 use seaway_units::{Ecn, RateRange, RemoteTimestamp, TimeDelta, Timestamp};
-use seaway_wire::rtcp::ccfb::{Ccfb, Metric};
+use seaway_wire::rtcp::ccfb::{Ccfb, Metric, StreamReport};
 use seaway_wire::rtcp::{self, Nack, ReceiverReport, Twcc};
 use seaway_wire::{MicrosClock, NtpTime};
 
@@ -259,23 +259,53 @@ impl Sender {
             self.evidence.report_clock = self.evidence.report_clock.max(Some(clock));
             self.evidence.lane(source.lane);
             told = true;
-            let mut newest: Option<(PacketId, TimeDelta)> = None;
-            for (sequence, metric) in stream.packets() {
-                let Metric::Received { ecn, arrival } = metric else { continue };
-                let held = arrival.to_span();
-                let id = self.history.find_rtp(source, sequence);
-                self.on_arrived(now, id, held.map(|held| made - held), ecn);
-                if let (Some(id), Some(held)) = (id, held)
-                    && newest.is_none_or(|(known, _)| known < id)
-                {
-                    newest = Some((id, held));
-                }
-            }
-            if let Some((id, held)) = newest {
+            if let Some((id, held)) = self.on_metrics(now, made, source, &stream) {
                 self.evidence.on_newest(source.lane, id, held);
             }
         }
         told
+    }
+
+    /// What a report `made` then says of a source; tells the newest packet of it and how long that was held.
+    fn on_metrics(
+        &mut self,
+        now: Timestamp,
+        made: RemoteTimestamp,
+        source: SourceId,
+        stream: &StreamReport<'_>,
+    ) -> Option<(PacketId, TimeDelta)> {
+        let mut packets = stream.packets();
+        let mut newest = None;
+        // Mostly they left one after the other, and one search finds them all.
+        if let Some((PacketId(first), count)) =
+            self.history.find_run(source, stream.begin_sequence, packets.len())
+        {
+            for (id, (_, metric)) in (first..).map(PacketId).zip(packets.by_ref().take(count)) {
+                newest = self.on_metric(now, made, Some(id), metric).or(newest);
+            }
+        }
+        for (sequence, metric) in packets {
+            let id = self.history.find_rtp(source, sequence);
+            newest = self.on_metric(now, made, id, metric).max(newest);
+        }
+        newest
+    }
+
+    #[inline]
+    fn on_metric(
+        &mut self,
+        now: Timestamp,
+        made: RemoteTimestamp,
+        id: Option<PacketId>,
+        metric: Metric,
+    ) -> Option<(PacketId, TimeDelta)> {
+        let Metric::Received { ecn, arrival } = metric else { return None };
+        let held = arrival.to_span();
+        // Reports overlap, so that the loss of one does no harm.
+        if !id.is_some_and(|id| self.history.is_received(id)) {
+            self.on_arrived(now, id, held.map(|held| made - held), ecn);
+        }
+        id.zip(held)
     }
 
     fn on_twcc(&mut self, now: Timestamp, report: &Twcc<'_>) -> bool {
@@ -301,13 +331,10 @@ impl Sender {
 
     #[inline]
     fn on_arrived(&mut self, now: Timestamp, id: Option<PacketId>, at: Option<RemoteTimestamp>, ecn: Ecn) {
-        let outcome = id.map_or(Outcome::Unmatched, |id| self.history.on_received(now, id, at, ecn));
+        let reports = &mut self.evidence.reports;
+        let outcome = id.map_or(Outcome::Unmatched, |id| self.history.on_received(now, id, at, ecn, reports));
         match outcome {
-            Outcome::News(report) => {
-                self.statistics.marked += u64::from(ecn == Ecn::Ce);
-                self.evidence.add_report(report);
-            }
-            // Reports overlap, so that the loss of one does no harm.
+            Outcome::News => self.statistics.marked += u64::from(ecn == Ecn::Ce),
             Outcome::Known => {}
             Outcome::Unmatched => self.statistics.refused.unmatched += 1,
         }

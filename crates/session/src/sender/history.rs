@@ -91,8 +91,8 @@ pub(super) struct LaneLog {
 /// What a report that a packet arrived amounts to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// News: the packet, and whether it is the newest reported of its lane.
-    News(PacketReport),
+    /// News.
+    News,
     /// It was known already.
     Known,
     /// It was never sent, or long ago.
@@ -252,12 +252,22 @@ impl History {
 
     /// Forgets what is resolved and old.
     pub(super) fn forget(&mut self, now: Timestamp) {
-        let watches = self.watches;
-        let is_open = |record: &Record| watches && record.state == State::Outstanding;
-        let stale = |record: &Record| !is_open(record) && now.since(record.sent) > MEMORY;
-        while self.records.front().is_some_and(stale) {
-            self.pop();
+        let mut stale = 0;
+        for record in &self.records {
+            let is_open = record.state == State::Outstanding;
+            if is_open && self.watches || now.since(record.sent) <= MEMORY {
+                break;
+            }
+            if is_open {
+                self.flight -= record.packet.size;
+            }
+            stale += 1;
         }
+        self.records.drain(..stale);
+        if let Some(stored) = &mut self.stored {
+            stored.drain(..stale);
+        }
+        self.first += stale as u64;
         self.forget_numbers();
     }
 
@@ -281,6 +291,26 @@ impl History {
 
     fn get_mut(&mut self, id: PacketId) -> Option<&mut Record> {
         self.records.get_mut(usize::try_from(id.0.checked_sub(self.first)?).ok()?)
+    }
+
+    /// Numbers from an RTP number on, up to `count`, whose departures followed one another: the first of these and how
+    /// many. None where the first is not known.
+    pub(super) fn find_run(
+        &self,
+        source: SourceId,
+        sequence: u16,
+        count: usize,
+    ) -> Option<(PacketId, usize)> {
+        let log = self.sources.get(source.index())?.as_ref()?;
+        let number = nearest::<16>(log.next(), sequence.into());
+        let (first, after) = log.run_from(number, number + count as u64)?;
+        Some((first, (after - number) as usize))
+    }
+
+    /// True where it is known already that a packet arrived.
+    #[inline]
+    pub(super) fn is_received(&self, id: PacketId) -> bool {
+        self.get(id).is_some_and(|record| record.state == State::Received)
     }
 
     /// The departure with this RTP number.
@@ -336,7 +366,7 @@ impl History {
         Some((lane, sent, self.stored.as_mut()?.get_mut(index)?.as_mut()?))
     }
 
-    /// The peer says that a packet arrived.
+    /// The peer says that a packet arrived: news go to `reports`.
     #[inline]
     pub(super) fn on_received(
         &mut self,
@@ -344,6 +374,7 @@ impl History {
         id: PacketId,
         at: Option<RemoteTimestamp>,
         ecn: Ecn,
+        reports: &mut Vec<PacketReport>,
     ) -> Outcome {
         let Some(record) = self.get_mut(id) else { return Outcome::Unmatched };
         let fate = match record.state {
@@ -353,12 +384,13 @@ impl History {
         };
         let was_outstanding = record.state == State::Outstanding;
         record.state = State::Received;
-        let report = record.report(fate);
+        reports.push(record.report(fate));
+        let SentPacket { lane, sequence, size, .. } = record.packet;
         if was_outstanding {
-            self.flight -= report.packet.size;
+            self.flight -= size;
         }
-        self.lane(report.packet.lane).on_received(now, report.packet.sequence);
-        Outcome::News(report)
+        self.lane(lane).on_received(now, sequence);
+        Outcome::News
     }
 
     /// Appends the packets that must be taken for lost by now, each once.
@@ -375,9 +407,8 @@ impl History {
             let [newest, .., certain] = lane.received;
             let reorder_over = lane.reported_at + times.reorder <= now;
             let mut all_resolved = true;
-            for number in lane.cursor..lane.log.next() {
-                let index =
-                    lane.log.get(number).and_then(|id| usize::try_from(id.0.checked_sub(self.first)?).ok());
+            for (number, id) in lane.log.since(lane.cursor) {
+                let index = id.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
                 let Some(record) = index.and_then(|index| self.records.get_mut(index)) else { continue };
                 if record.state == State::Outstanding {
                     let overtaken = newest.is_some_and(|newest| number < newest);
@@ -459,8 +490,9 @@ mod tests {
         reports.iter().map(|report| report.packet.id.0).collect()
     }
 
-    fn received(history: &mut History, now: Timestamp, id: PacketId) -> Outcome {
-        history.on_received(now, id, None, Ecn::NotEct)
+    fn received(history: &mut History, now: Timestamp, id: PacketId) -> (Outcome, Option<PacketReport>) {
+        let mut reports = Vec::new();
+        (history.on_received(now, id, None, Ecn::NotEct, &mut reports), reports.pop())
     }
 
     #[test]
@@ -482,9 +514,10 @@ mod tests {
         assert_eq!(lost(&mut history, at(1009)), [6, 7, 8, 9]);
         assert_eq!(history.next_loss(TIMES), None);
         let late = received(&mut history, at(1010), PacketId(3));
-        assert!(matches!(late, Outcome::News(PacketReport { fate: Fate::Late { .. }, .. })));
-        assert_eq!(received(&mut history, at(1011), PacketId(3)), Outcome::Known);
-        assert_eq!(received(&mut history, at(1011), PacketId(10)), Outcome::Unmatched);
+        assert!(matches!(late, (Outcome::News, Some(PacketReport { fate: Fate::Late { .. }, .. }))));
+        assert!(history.is_received(PacketId(3)) && !history.is_received(PacketId(6)));
+        assert_eq!(received(&mut history, at(1011), PacketId(3)), (Outcome::Known, None));
+        assert_eq!(received(&mut history, at(1011), PacketId(10)), (Outcome::Unmatched, None));
     }
 
     #[test]
@@ -505,6 +538,9 @@ mod tests {
         assert_eq!(history.find_rtp(SOURCE, 65_530), Some(ids[0]));
         assert_eq!(history.find_rtp(SOURCE, 3), Some(ids[9]));
         assert_eq!(history.find_rtp(SOURCE, 14), None, "not sent yet");
+        assert_eq!(history.find_run(SOURCE, 65_533, 7), Some((ids[3], 7)));
+        assert_eq!(history.find_run(SOURCE, 10, 7), Some((ids[16], 4)), "three are not sent yet");
+        assert_eq!(history.find_run(SOURCE, 65_529, 7), None);
         assert_eq!(history.find_rtp(SOURCE, 65_529), None, "before the first");
         assert_eq!(history.find_transport(7), Some(ids[7]));
         assert_eq!(history.find_transport(20), None);
@@ -546,10 +582,12 @@ mod tests {
                 now += TimeDelta::from_millis(wait as i64);
                 match step {
                     0 | 1 => { send(&mut history, now, step); }
-                    2 => if let Outcome::News(report) = received(&mut history, now, PacketId(id)) {
-                        reports.push(report);
-                    },
+                    2 => { history.on_received(now, PacketId(id), None, Ecn::NotEct, &mut reports); }
                     _ => history.detect_losses(now, TIMES, &mut reports),
+                }
+                for lane in &history.lanes {
+                    let sent = lane.log.get(lane.cursor).and_then(|id| history.sent_at(id));
+                    prop_assert_eq!(lane.cursor_sent, sent);
                 }
                 for report in reports.drain(..) {
                     let before = fates.insert(report.packet.id, report.fate);

@@ -61,6 +61,33 @@ impl SequenceLog {
         self.runs.get(run).map(|run| PacketId(run.packet.0 + (number - run.number)))
     }
 
+    /// Who had `number` and those up to `end`, as long as they follow one another: the first of them and the number
+    /// after the last. `None` where `number` is not known.
+    pub(super) fn run_from(&self, number: u64, end: u64) -> Option<(PacketId, u64)> {
+        let first = self.get(number)?;
+        let run = self.runs.partition_point(|run| run.number <= number);
+        let after = self.runs.get(run).map_or(self.next, |next| next.number);
+        Some((first, after.min(end)))
+    }
+
+    /// The numbers from `number` on that were given, and to whom.
+    pub(super) fn since(&self, number: u64) -> impl Iterator<Item = (u64, PacketId)> + '_ {
+        let mut number = number.max(self.first);
+        let mut run = self.runs.partition_point(|run| run.number <= number).saturating_sub(1);
+        std::iter::from_fn(move || {
+            if number >= self.next {
+                return None;
+            }
+            if self.runs.get(run + 1).is_some_and(|next| next.number <= number) {
+                run += 1;
+            }
+            let Run { number: first, packet } = *self.runs.get(run)?;
+            let given = (number, PacketId(packet.0 + (number - first)));
+            number += 1;
+            Some(given)
+        })
+    }
+
     /// Forgets departures before `oldest`.
     pub(super) fn forget_before(&mut self, oldest: PacketId) {
         while let Some(run) = self.runs.front_mut().filter(|run| run.packet < oldest) {
@@ -101,6 +128,19 @@ mod tests {
                     }
                 }
                 prop_assert_eq!((log.first(), log.next()), (first, first + model.len() as u64));
+                let mut number = log.first();
+                while let Some((packet, after)) = log.run_from(number, log.next()) {
+                    for (step, number) in (number..after).enumerate() {
+                        prop_assert_eq!(log.get(number), Some(PacketId(packet.0 + step as u64)));
+                    }
+                    prop_assert!(after > number);
+                    number = after;
+                }
+                prop_assert_eq!(number, log.next());
+                for from in 0..log.next() + 2 {
+                    let given = (from..log.next()).filter_map(|number| Some((number, log.get(number)?)));
+                    prop_assert!(log.since(from).eq(given));
+                }
                 for number in 0..log.next() + 2 {
                     let expected = number.checked_sub(first).and_then(|index| model.get(index as usize)).copied();
                     prop_assert_eq!(log.get(number), expected);

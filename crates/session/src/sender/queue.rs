@@ -269,6 +269,7 @@ fn least_waiting(queues: &[VecDeque<Queued>], turn: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn at(millis: u64) -> Timestamp {
         Timestamp::from_nanos(millis * 1_000_000)
@@ -310,6 +311,37 @@ mod tests {
         assert!(!push(&mut queue, at(51), FrameKind::Discardable, 1));
         assert!(push(&mut queue, at(51), FrameKind::Reference, 30), "no reference was lost");
         assert!(!push(&mut queue, at(52), FrameKind::Key, 1), "full");
+    }
+
+    proptest! {
+        /// What is counted on the way is what stands there.
+        #[test]
+        fn sums_and_ages_are_those_of_what_waits(
+            steps in prop::collection::vec((0u8..6, 0u8..3, 1usize..5), 1..100),
+            stripe in prop::sample::select(vec![Stripe::Packet, Stripe::Frame, Stripe::Gop]),
+        ) {
+            let mut queue = SendQueue::new(limits(Some(100)), stripe, 2);
+            for (millis, (step, which, packets)) in steps.into_iter().enumerate() {
+                let now = at(20 * millis as u64);
+                match step {
+                    0 => queue.set_lanes(which),
+                    1 => { queue.drop_stale(now); }
+                    2 | 3 => { queue.pop(Lane(which)); }
+                    _ => {
+                        let frame = Arriving { stream: StreamId(which % 2), kind: FrameKind::Key, timestamp: 0 };
+                        let payload = || (Payload::zeros(1000), DataSize::from_bytes(1000));
+                        queue.push(now, frame, (0..packets).map(|_| payload()));
+                    }
+                }
+                let starts = queue.queues.iter().filter_map(|queue| queue.iter().find(|queued| queued.start));
+                prop_assert_eq!(queue.unsent, starts.map(|queued| queued.since).min());
+                for stream in [StreamId(0), StreamId(1)] {
+                    let own = queue.queues.iter().flatten().filter(|queued| queued.stream == stream);
+                    prop_assert_eq!(queue.waiting_of(stream), own.map(|queued| queued.size).sum());
+                }
+                prop_assert_eq!(queue.waiting(), queue.queues.iter().flatten().map(|queued| queued.size).sum());
+            }
+        }
     }
 
     #[test]
