@@ -236,8 +236,9 @@ impl Observer<Cargo> for Recorder {
             flow.queue_delay.add(packet.waited);
             flow.path_delay.add(delay);
             if let Some(former) = flow.there.replace(delay) {
-                flow.path_jitter.add((delay - former).max(former - delay));
-                flow.path_rise = flow.path_rise.max(delay - former);
+                let rise = delay - former;
+                flow.path_jitter.add(rise.abs());
+                flow.path_rise = flow.path_rise.max(rise);
             }
             if let Some(back) = flow.back {
                 flow.path_rtt.add(delay + back);

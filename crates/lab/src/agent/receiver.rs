@@ -221,6 +221,11 @@ impl Node<Cargo> for MediaReceiver {
     }
 
     #[inline]
+    fn is_drained(&self, now: Timestamp) -> bool {
+        self.receiver.as_ref().is_none_or(|receiver| receiver.is_drained(now))
+    }
+
+    #[inline]
     fn poll_timeout(&self) -> Option<Timestamp> {
         self.receiver.as_ref()?.poll_timeout()
     }
