@@ -49,7 +49,8 @@ impl Parameters {
 
     /// The probability after `count` packets since the last early drop, p_a: spreads drops evenly.
     fn spread(&self, p: f64, count: f64) -> f64 {
-        let expected = count * p;
+        // ns-2 counts whole packets in byte mode too.
+        let expected = (count + 1e-9).floor() * p;
         match self.wait {
             true if expected < 1.0 => 0.0,
             true if expected < 2.0 => p / (2.0 - expected),
@@ -150,7 +151,9 @@ impl<P> Red<P> {
 
     fn early_verdict(&mut self, packet: &Packet<P>, ledger: &mut Ledger<P>) -> Verdict {
         let parameters = &self.parameters;
-        if self.average < parameters.min || self.waiting() <= 1.0 {
+        // ns-2 asks whether more than one waits, in byte mode more than one octet.
+        let is_short = self.fifo.len() <= usize::from(!parameters.byte_mode);
+        if self.average < parameters.min || is_short {
             self.above = false;
             return Verdict::Accept;
         }
@@ -160,7 +163,10 @@ impl<P> Red<P> {
             return Verdict::Accept;
         }
         let base = parameters.base_probability(self.average);
-        if !ledger.random.chance(parameters.spread(base, self.count) * weight) {
+        let spread = parameters.spread(base, self.count);
+        // Certainty is the same for every size.
+        let p = if spread < 1.0 { spread * weight } else { spread };
+        if !ledger.random.chance(p) {
             return Verdict::Accept;
         }
         self.count = 0.0;
@@ -319,6 +325,25 @@ mod tests {
             }
             assert_eq!((ledger.counts.marks > 0, ledger.counts.early > 0), (marks, drops), "at {average}");
         }
+    }
+
+    /// ns-2 2.35, byte mode: `qlen > 1` is in octets, `count_bytes / mean_pktsize` is a division of integers, and a
+    /// certain drop does not become less certain for a small packet.
+    #[test]
+    fn byte_mode_drops_before_one_that_waits_and_counts_whole_packets() {
+        let parameters = Parameters { byte_mode: true, weight: 0.0, wait: false, ..ns2_c() };
+        assert_eq!(parameters.spread(0.02, 2.92), parameters.spread(0.02, 2.0));
+        let mut queue = Red::new(parameters, Limit::PacketsWaiting(1000));
+        (queue.average, queue.above, queue.idle_since) = (300.0, true, None);
+        let mut ledger = ledger();
+        let packet = |n| Packet::new(DataSize::from_bytes(500), Ecn::NotEct, n);
+        queue.enqueue(Timestamp::ZERO, packet(0), WIDE, &mut ledger);
+        assert_eq!((ledger.counts.early, queue.fifo.len()), (0, 1));
+        queue.above = true;
+        for n in 1..40 {
+            queue.enqueue(Timestamp::ZERO, packet(n), WIDE, &mut ledger);
+        }
+        assert_eq!((ledger.counts.early, queue.fifo.len()), (39, 1));
     }
 
     #[test]

@@ -55,8 +55,14 @@ fn three_losses_take_sack_one_round_trip_and_newreno_three() {
     let newreno = transfer(LossRecovery::NewReno, 60, Script::losing(&lost));
     assert_eq!((statistics(&newreno).timeouts, statistics(&newreno).recoveries), (0, 1));
     assert!((0.2..0.25).contains(&span(&newreno)), "{}", span(&newreno));
-    // Reno halves for each, until duplicates no longer suffice.
-    assert!(statistics(&transfer(LossRecovery::Reno, 60, Script::losing(&[0, 2, 4, 6]))).timeouts > 0);
+}
+
+/// One fast retransmission a window: duplicates of what was sent before it ended are not heard (ns-2's `bug_fix_`). With one
+/// for each loss, goodput at 10 ms and a loss of 0.01 was a fifth above ns-2's.
+#[test]
+fn the_second_loss_of_a_window_takes_reno_to_the_timer() {
+    let statistics = statistics(&transfer(LossRecovery::Reno, 60, Script::losing(&[0, 4])));
+    assert_eq!((statistics.recoveries, statistics.timeouts), (1, 1));
 }
 
 #[test]

@@ -18,8 +18,9 @@ pub(in crate::tcp) struct Duplicates {
     /// In recovery: one above the highest segment sent when it began (`recover`).
     recover: Option<u64>,
     has_partial: bool,
-    /// After a timeout, and after NewReno's recovery: duplicates up to here may come from segments sent twice (RFC
-    /// 6582 sections 3.2 step 2 and 4.1).
+    /// After a timeout and after recovery: duplicates up to here may come from segments sent twice, and belong to a window
+    /// that has been reduced for (RFC 6582 sections 3.2 step 2 and 4.1). Reno, which RFC 5681 leaves free, keeps to it too, as
+    /// in ns-2 (`bug_fix_`): the second loss of a window waits for the timer.
     deaf_until: Option<u64>,
     resend: bool,
 }
@@ -91,8 +92,8 @@ impl Duplicates {
         if self.outlasts_partial {
             // Without a burst (RFC 6582 section 3.2 step 3, option 1).
             track.cwnd = track.cwnd.min(flight.max(1.0) + 1.0);
-            self.deaf_until = self.recover;
         }
+        self.deaf_until = self.recover;
         (self.recover, self.count, self.inflation, self.resend) = (None, 0, 0, false);
         Outcome::Left
     }
