@@ -79,14 +79,21 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
 }
 
 /// Appends an IP packet with a UDP datagram whose content is `payload`. An address of version 4 beside one of version 6
-/// is mapped. There is no UDP checksum, as of a sender that leaves it to its interface.
+/// is mapped.
 pub fn append_udp(buffer: &mut Vec<u8>, from: SocketAddr, to: SocketAddr, ecn: Ecn, payload: &[u8]) {
     let length = 8 + payload.len();
     append_header(buffer, (from, to), ecn, UDP, length);
+    let start = buffer.len();
     for word in [from.port(), to.port(), length as u16, 0] {
         buffer.extend(word.to_be_bytes());
     }
     buffer.extend_from_slice(payload);
+    // None at all is written as zero (RFC 768).
+    let checksum = match transport_checksum((from, to), UDP, &buffer[start..]) {
+        0 => u16::MAX,
+        checksum => checksum,
+    };
+    buffer[start + 6..start + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// A TCP header (RFC 9293 section 3.1).
@@ -118,7 +125,7 @@ pub mod tcp_flag {
     pub const CWR: u8 = 1 << 7;
 }
 
-/// Appends an IP packet with a TCP segment of so many octets of zeros; there is no checksum, as above.
+/// Appends an IP packet with a TCP segment of so many octets of zeros.
 pub fn append_tcp(
     buffer: &mut Vec<u8>,
     from: SocketAddr,
@@ -132,6 +139,7 @@ pub fn append_tcp(
     let blocks = &header.sacked[..header.sacked.len().min(4)];
     let options = if blocks.is_empty() { 0 } else { 4 + 8 * blocks.len() };
     append_header(buffer, (from, to), ecn, TCP, 20 + options + length);
+    let start = buffer.len();
     buffer.extend(from.port().to_be_bytes());
     buffer.extend(to.port().to_be_bytes());
     buffer.extend(header.sequence_number.to_be_bytes());
@@ -147,6 +155,19 @@ pub fn append_tcp(
         buffer.extend(right.to_be_bytes());
     }
     buffer.resize(buffer.len() + length, 0);
+    let checksum = transport_checksum((from, to), TCP, &buffer[start..]);
+    buffer[start + 16..start + 18].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Over the segment, whose own checksum is still zero, and the addresses before it (RFC 9293 section 3.1, RFC 8200
+/// section 8.1).
+fn transport_checksum(ends: (SocketAddr, SocketAddr), protocol: u8, segment: &[u8]) -> u16 {
+    let (source, destination) = match (ends.0.ip(), ends.1.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => (sum(&source.octets()), sum(&destination.octets())),
+        (source, destination) => (sum(&as_v6(source).octets()), sum(&as_v6(destination).octets())),
+    };
+    let words = [source, destination, u16::from(protocol), segment.len() as u16, sum(segment)];
+    !folded(words.into_iter().map(u32::from).sum())
 }
 
 fn append_header(
@@ -185,19 +206,21 @@ const fn as_v6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// The sum of the words of a header in one's complement (RFC 1071).
-fn sum(header: &[u8]) -> u16 {
-    let words = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
-    let sum: u32 = words.sum();
+/// The sum of the words of up to 64 KiB in one's complement (RFC 1071); an odd octet is filled up with zeros.
+fn sum(octets: &[u8]) -> u16 {
+    let words = octets.chunks_exact(2);
+    let odd = words.remainder().first().map_or(0, |&octet| u32::from(octet) << 8);
+    folded(odd + words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u32>())
+}
+
+const fn folded(sum: u32) -> u16 {
     let folded = (sum & 0xffff) + (sum >> 16);
     ((folded & 0xffff) + (folded >> 16)) as u16
 }
 
 /// The checksum after one of its words changed (RFC 1624 equation 3).
 fn updated(checksum: u16, old: u16, new: u16) -> u16 {
-    let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
+    !folded(u32::from(!checksum) + u32::from(!old) + u32::from(new))
 }
 
 /// FNV-1a: the same on every machine.
@@ -213,7 +236,7 @@ mod tests {
     /// 10.0.0.1:5004 to 10.0.0.2:5006 by UDP, with a sound checksum.
     const V4: [u8; 28] = [
         0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x26, 0xcf, 10, 0, 0, 1, 10, 0, 0, 2, 0x13, 0x8c, 0x13, 0x8e,
-        0, 8, 0, 0,
+        0, 8, 0xc4, 0xc1,
     ];
 
     #[test]
@@ -275,10 +298,16 @@ mod tests {
         assert_eq!((segment.len(), sum(&segment[..20])), (20 + 20 + 4 + 16 + 7, 0xffff));
         assert_eq!((segment[32], &segment[40..44]), (10 << 4, &[1, 1, 5, 18][..]));
         assert_eq!(IpHeader::parse(&segment).unwrap().ecn, Ecn::Ce);
+        // With the addresses before it, a sound segment adds up to nothing.
+        assert_eq!(transport_checksum((a, b), TCP, &segment[20..]), 0);
         let mut long = Vec::new();
         append_udp(&mut long, "[fd00::1]:5".parse().unwrap(), b, Ecn::Ect1, &[7; 10]);
         assert_eq!((&long[..2], long.len()), (&[0x60, 0x10][..], 58));
         assert_eq!(IpHeader::parse(&long).unwrap().ecn, Ecn::Ect1);
+        let mut odd = Vec::new();
+        append_udp(&mut odd, a, b, Ecn::NotEct, &[0xff, 7, 9]);
+        assert_eq!(transport_checksum((a, b), UDP, &odd[20..]), 0);
+        assert_ne!(transport_checksum((b, "10.0.0.3:1".parse().unwrap()), UDP, &odd[20..]), 0);
     }
 
     #[test]
