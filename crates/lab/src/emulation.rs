@@ -32,9 +32,12 @@ impl<P: Clone + Debug + Send + 'static> Emulation<P> {
     /// Fewer than two attachments, no way between two of them, or a link that cannot be set up.
     pub fn new(scenario: &Scenario) -> Result<Self, BuildError> {
         if scenario.attach.len() < 2 {
-            let message =
-                "an emulated network needs two [[attach]] or more, each with a `node` and `tun` or `udp`";
-            return Err(BuildError::new(message.to_owned()));
+            let (from, to) =
+                scenario.flows.first().map_or(("a", "b"), |flow| (flow.from.as_str(), flow.to.as_str()));
+            return Err(BuildError::new(format!(
+                "an emulated network needs two [[attach]] or more, each with a `node` and `tun` or `udp`, such as \
+                 --set 'attach=[{{ node = \"{from}\", tun = \"t0\" }}, {{ node = \"{to}\", tun = \"t1\" }}]'"
+            )));
         }
         let nodes: Vec<&str> = scenario.attach.iter().map(|attach| attach.node.as_str()).collect();
         Self::between(scenario, &nodes)

@@ -74,6 +74,8 @@ pub struct Emulator<N> {
     spare: Vec<Vec<u8>>,
     mail: mpsc::Receiver<EmulatorMail<N>>,
     watch: Option<(Watch<N>, Timestamp)>,
+    /// Hears of outlets that are no more.
+    gone: Option<mpsc::Sender<usize>>,
     draining: Option<mpsc::Sender<()>>,
 }
 
@@ -103,6 +105,7 @@ impl<N: Node<Frame>> Emulator<N> {
             spare: Vec::new(),
             mail,
             watch: None,
+            gone: None,
             draining: None,
         }
     }
@@ -110,6 +113,11 @@ impl<N: Node<Frame>> Emulator<N> {
     /// `watch` is shown the network every [`SNAPSHOT_INTERVAL`](crate::SNAPSHOT_INTERVAL).
     pub fn watched(self, watch: Watch<N>) -> Self {
         Self { watch: Some((watch, self.began)), ..self }
+    }
+
+    /// `gone` is told which outlet is no more.
+    pub fn telling(self, gone: mpsc::Sender<usize>) -> Self {
+        Self { gone: Some(gone), ..self }
     }
 
     /// The network.
@@ -229,6 +237,13 @@ impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
         }
         for (there, size, flow) in ways {
             self.take_in(at, (here, there), size, datagram.ecn, flow, datagram.data);
+        }
+    }
+
+    fn handle_gone(&mut self, _now: Timestamp, here: usize) {
+        if let Some(gone) = &self.gone {
+            // Nobody listening is no error.
+            let _ = gone.send(here);
         }
     }
 

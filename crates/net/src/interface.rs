@@ -1,6 +1,7 @@
 //! What a machine speaks through: a UDP socket or a TUN device.
 
 use crate::clock::Clock;
+use crate::lateness::Lateness;
 use crate::socket::{Incoming, Socket};
 use crate::tun::Tun;
 use seaway_units::Ecn;
@@ -39,6 +40,22 @@ impl Interface {
         match self {
             Self::Udp(socket) => socket.unsent(),
             Self::Tun(tun) => tun.unsent(),
+        }
+    }
+
+    /// How long packets waited to be read.
+    pub(crate) const fn reading(&self) -> &Lateness {
+        match self {
+            Self::Udp(socket) => socket.reading(),
+            Self::Tun(tun) => tun.reading(),
+        }
+    }
+
+    /// Whether nothing will ever come in again.
+    pub(crate) const fn is_gone(&self) -> bool {
+        match self {
+            Self::Udp(_) => false,
+            Self::Tun(tun) => tun.is_gone(),
         }
     }
 

@@ -25,10 +25,18 @@ impl Lateness {
 
     /// Something due at `due` was done at `now`.
     pub fn note(&mut self, due: Timestamp, now: Timestamp) {
+        self.note_all(1, due, now);
+    }
+
+    /// As many things as `count` were due at `due` and done at `now`.
+    pub fn note_all(&mut self, count: u64, due: Timestamp, now: Timestamp) {
+        if count == 0 {
+            return;
+        }
         let late = now.since(due);
-        self.count += 1;
+        self.count += count;
         self.max = self.max.max(late);
-        self.bins[Self::bin(late)] += 1;
+        self.bins[Self::bin(late)] += count;
     }
 
     /// Takes in what another has noted.
@@ -105,6 +113,10 @@ mod tests {
         assert!(!lateness.is_void());
         lateness.note(due, due - TimeDelta::from_secs(1));
         assert_eq!((lateness.count(), lateness.percentile(0.0)), (1001, TimeDelta::ZERO));
+        lateness.note_all(0, due, due + TimeDelta::from_secs(9));
+        lateness.note_all(20, due, due + TimeDelta::from_millis(2));
+        assert_eq!((lateness.count(), lateness.max()), (1021, TimeDelta::from_millis(2)));
+        assert!(lateness.is_void());
     }
 
     #[test]

@@ -20,6 +20,8 @@ use std::sync::mpsc;
 pub trait Machine: Send + Any {
     /// A datagram came in.
     fn handle_datagram(&mut self, now: Timestamp, socket: usize, datagram: &Incoming<'_>);
+    /// Nothing will come in by this socket any more, and nothing go out.
+    fn handle_gone(&mut self, _now: Timestamp, _socket: usize) {}
     /// Somebody rang: there may be mail from another thread.
     fn handle_mail(&mut self, _now: Timestamp) {}
     /// The instant named by `poll_timeout` has come.
@@ -62,6 +64,8 @@ pub struct Retired {
     pub machine: Box<dyn Machine>,
     /// How late it was woken.
     pub lateness: Lateness,
+    /// How long packets waited to be read.
+    pub reading: Lateness,
     /// What the kernel did not take, interface by interface.
     pub unsent: Vec<u64>,
 }
@@ -162,8 +166,10 @@ impl Reactor {
         let timeouts = self.machines.iter().filter_map(|driven| driven.machine.poll_timeout());
         let next = timeouts.chain(end).min();
         let span: Option<TimeDelta> = next.map(|next| next.since(self.clock.now()));
-        let sockets = self.machines.iter().flat_map(|driven| &driven.sockets).map(AsFd::as_fd);
-        let files: Vec<_> = sockets.chain([self.bell.event.as_fd()]).collect();
+        let sockets = self.machines.iter().flat_map(|driven| &driven.sockets);
+        // What is gone would wake us again and again.
+        let there = sockets.filter(|socket| !socket.is_gone()).map(AsFd::as_fd);
+        let files: Vec<_> = there.chain([self.bell.event.as_fd()]).collect();
         wait(&files, span).map(|_| ())
     }
 }
@@ -174,7 +180,9 @@ type Tap<'a> = Option<&'a mpsc::SyncSender<Observed>>;
 impl Driven {
     fn retire(self) -> Retired {
         let unsent = self.sockets.iter().map(Interface::unsent).collect();
-        Retired { machine: self.machine, lateness: self.lateness, unsent }
+        let mut reading = Lateness::new();
+        self.sockets.iter().for_each(|socket| reading.add(socket.reading()));
+        Retired { machine: self.machine, lateness: self.lateness, reading, unsent }
     }
 
     /// Does what is due.
@@ -189,7 +197,8 @@ impl Driven {
 
     /// Takes in what has come.
     fn read(&mut self, clock: &Clock, has_mail: bool, buffer: &mut Vec<u8>, tap: Tap<'_>) {
-        for (index, socket) in self.sockets.iter_mut().enumerate() {
+        let there = self.sockets.iter_mut().enumerate().filter(|(_, socket)| !socket.is_gone());
+        for (index, socket) in there {
             let (machine, local) = (&mut self.machine, self.local[index]);
             socket.receive(clock, |datagram| {
                 if let Some(tap) = tap {
@@ -199,6 +208,9 @@ impl Driven {
                 }
                 machine.handle_datagram(clock.now(), index, &datagram);
             });
+            if socket.is_gone() {
+                self.machine.handle_gone(clock.now(), index);
+            }
         }
         if has_mail {
             self.machine.handle_mail(clock.now());

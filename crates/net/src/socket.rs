@@ -1,14 +1,15 @@
 //! A UDP socket with ECN and the kernel's arrival times.
 
 use crate::clock::Clock;
+use crate::lateness::Lateness;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use seaway_units::{Ecn, Timestamp};
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The longest datagram taken in; what is longer is cut off, and then no message.
-const LONGEST: usize = 2048;
+/// The longest datagram there is: an emulated network passes on what is none of our messages.
+const LONGEST: usize = 65_535;
 /// Holds a burst of 10 000 packets/s over a pause of 100 ms.
 const BUFFER: usize = 2 * 1024 * 1024;
 
@@ -30,9 +31,11 @@ pub struct Incoming<'a> {
 pub struct Socket {
     socket: UdpSocket,
     state: UdpSocketState,
-    buffers: Vec<[u8; LONGEST]>,
+    buffers: Vec<Vec<u8>>,
     /// Datagrams that the kernel did not take.
     unsent: u64,
+    /// How long datagrams waited to be read.
+    reading: Lateness,
 }
 
 impl Socket {
@@ -48,7 +51,13 @@ impl Socket {
         // What the kernel grants is enough to go on with.
         let _ = state.set_recv_buffer_size((&socket).into(), BUFFER);
         let _ = state.set_send_buffer_size((&socket).into(), BUFFER);
-        Ok(Self { socket, state, buffers: vec![[0; LONGEST]; BATCH_SIZE], unsent: 0 })
+        Ok(Self {
+            socket,
+            state,
+            buffers: vec![vec![0; LONGEST]; BATCH_SIZE],
+            unsent: 0,
+            reading: Lateness::new(),
+        })
     }
 
     /// Where it is bound.
@@ -73,6 +82,11 @@ impl Socket {
         self.unsent
     }
 
+    /// How long datagrams waited to be read.
+    pub const fn reading(&self) -> &Lateness {
+        &self.reading
+    }
+
     /// Reads one batch of what has arrived; false where nothing had.
     pub fn receive(&mut self, clock: &Clock, mut take: impl FnMut(Incoming<'_>)) -> bool {
         let mut meta = [RecvMeta::default(); BATCH_SIZE];
@@ -82,8 +96,13 @@ impl Socket {
         let now = clock.now();
         for (meta, buffer) in meta.iter().zip(&self.buffers).take(count) {
             let at = meta.timestamp.map_or(now, |stamp| clock.at_epoch(now, stamp));
+            self.reading.note(at, now);
             let ecn = Ecn::from_bits(meta.ecn.map_or(0, |ecn| ecn as u8));
-            for data in buffer[..meta.len.min(LONGEST)].chunks(meta.stride.max(1)) {
+            let all = &buffer[..meta.len.min(LONGEST)];
+            if all.is_empty() {
+                take(Incoming { from: meta.addr, at, ecn, data: all });
+            }
+            for data in all.chunks(meta.stride.max(1)) {
                 take(Incoming { from: meta.addr, at, ecn, data });
             }
         }

@@ -1,9 +1,11 @@
 //! A TUN device: a network interface whose packets come to us.
 
 use crate::clock::Clock;
+use crate::lateness::Lateness;
 use crate::socket::Incoming;
+use seaway_units::Timestamp;
 use seaway_wire::ip::IpHeader;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};
@@ -11,7 +13,7 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 /// The longest packet there is.
 const LONGEST: usize = 65_535;
 /// Packets read before others have their turn.
-const BATCH: usize = 32;
+const BATCH: u64 = 32;
 
 /// A TUN device. It stays ours when it is moved into another network namespace, and goes when this value does.
 pub struct Tun {
@@ -19,6 +21,11 @@ pub struct Tun {
     buffer: Vec<u8>,
     /// Packets that the kernel did not take.
     unsent: u64,
+    /// Since when packets wait here to be read: the first read after which there were more.
+    waiting: Option<Timestamp>,
+    /// How long packets waited to be read, at most.
+    reading: Lateness,
+    is_gone: bool,
 }
 
 impl Tun {
@@ -29,7 +36,8 @@ impl Tun {
     pub fn open(name: &str) -> io::Result<Self> {
         let device = DeviceBuilder::new().name(name).mtu(1500).build_sync()?;
         device.set_nonblocking(true)?;
-        Ok(Self { device, buffer: vec![0; LONGEST], unsent: 0 })
+        let (buffer, reading) = (vec![0; LONGEST], Lateness::new());
+        Ok(Self { device, buffer, unsent: 0, waiting: None, reading, is_gone: false })
     }
 
     /// Sends an IP packet. One that the kernel does not take is lost, as on any network, and counted.
@@ -44,19 +52,41 @@ impl Tun {
         self.unsent
     }
 
+    /// Whether the device is no more: it was deleted, or the namespace that it was moved into. It is readable for ever
+    /// then, and has nothing to read.
+    pub const fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
     /// Reads one batch of what has arrived; false where nothing had. The kernel notes no arrival time: it is the time of
     /// the read.
     pub fn receive(&mut self, clock: &Clock, mut take: impl FnMut(Incoming<'_>)) -> bool {
-        for count in 0..BATCH {
-            // An error here is nothing to read, or a device that went away.
-            let Ok(length) = self.device.recv(&mut self.buffer) else { return count > 0 };
+        let since = *self.waiting.get_or_insert_with(|| clock.now());
+        let mut count = 0;
+        while count < BATCH {
+            let length = match self.device.recv(&mut self.buffer) {
+                Ok(length) => length,
+                Err(error) => {
+                    self.waiting = None;
+                    self.is_gone |= !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+                    break;
+                }
+            };
+            count += 1;
             let data = &self.buffer[..length.min(LONGEST)];
             if let Some(header) = IpHeader::parse(data) {
                 let from = SocketAddr::new(header.source, 0);
                 take(Incoming { from, at: clock.now(), ecn: header.ecn, data });
             }
         }
-        true
+        self.reading.note_all(count, since, clock.now());
+        count > 0
+    }
+
+    /// How long packets waited to be read, at most. Under more load than this machine reads it grows without end, and
+    /// the kernel drops what finds no room.
+    pub const fn reading(&self) -> &Lateness {
+        &self.reading
     }
 }
 

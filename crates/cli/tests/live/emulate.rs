@@ -83,6 +83,28 @@ fn datagrams_take_the_links_both_ways() {
 }
 
 #[test]
+fn datagrams_of_every_size_stay_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (near, far) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    let port = free_port();
+    let scenario = lane(
+        &format!("udp = \"127.0.0.1:{port}\""),
+        &format!("udp = \"127.0.0.1:0\"\npeer = \"{}\"", far.local_addr().unwrap()),
+    );
+    let mut emulator = emulate(folder.path(), &scenario, &[]);
+    emulator.wait_for_note("far is at udp");
+    far.set_read_timeout(Some(PATIENCE)).unwrap();
+    for length in [0, 1, 1472, 1473, 2049, 9000, 65_507] {
+        let sent: Vec<u8> = (0..length).map(|index: usize| index as u8).collect();
+        near.send_to(&sent, ("127.0.0.1", port)).unwrap();
+        let mut buffer = vec![0; 65_535];
+        let (received, _) = far.recv_from(&mut buffer).unwrap();
+        assert_eq!(buffer[..received], sent, "{length}");
+    }
+    emulator.finish();
+}
+
+#[test]
 fn a_signal_lets_what_is_inside_leave() {
     let folder = tempfile::tempdir().unwrap();
     let (near, far) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
@@ -130,6 +152,7 @@ fn attachments_that_cannot_be_are_refused() {
         (lane(free, "tun = \"x\""), "`tun` alone or by `udp` alone".to_owned()),
         (lane(free, ""), "either `tun` or `udp`".to_owned()),
         (lane(free, "tun = \"a device of a long name\""), "name of a device".to_owned()),
+        (lane(free, "tun = \"tun%d\""), "name of a device".to_owned()),
         (lane("udp = \"127.0.0.1:7\"", "udp = \"127.0.0.1:7\""), "has it already".to_owned()),
         (lane(free, "udp = \"127.0.0.1:0\"").replace("\"far\"\nudp", "\"fra\"\nudp"), "far".to_owned()),
         (lane(free, free).replace("both = true", ""), "no way from `far` to `near`".to_owned()),
@@ -150,10 +173,10 @@ struct Lane {
 }
 
 impl Lane {
-    /// Makes them, or says why the test is skipped.
-    fn new() -> Option<Self> {
+    /// Makes them, or says why the test is skipped. `mark` tells tests apart.
+    fn new(mark: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let hosts = ["n", "f"].map(|end| format!("sw{}{end}", std::process::id()));
+        let hosts = ["n", "f"].map(|end| format!("sw{}{mark}{end}", std::process::id()));
         let [near, far] = &hosts;
         let made =
             has("ip", "-V").then(|| hosts.iter().try_for_each(|host| ip(&format!("netns add {host}"))))?;
@@ -165,12 +188,19 @@ impl Lane {
             remove(&hosts);
             return None;
         }
-        for (host, number) in [(near, 1), (far, 2)] {
+        let lane = Self { folder, hosts, emulator };
+        lane.move_devices()?;
+        Some(lane)
+    }
+
+    /// Each device into its namespace.
+    fn move_devices(&self) -> Option<()> {
+        for (host, number) in self.hosts.iter().zip(1..) {
             ip(&format!("link set {host} netns {host}"))?;
             ip(&format!("-n {host} addr add 10.98.0.{number}/24 dev {host}"))?;
             ip(&format!("-n {host} link set {host} up"))?;
         }
-        Some(Self { folder, hosts, emulator })
+        Some(())
     }
 
     fn run(&self, host: usize, program: &str, arguments: &str) -> String {
@@ -198,7 +228,7 @@ fn the_kernels_own_programs_run_through_it() {
     if !has("ping", "-V") || !has("iperf3", "--version") {
         return;
     }
-    let Some(mut lane) = Lane::new() else { return };
+    let Some(mut lane) = Lane::new("") else { return };
     let taken = lane.hosts[0].clone();
     let ping = lane.run(0, "ping", "-c 10 -i 0.05 10.98.0.2");
     // rtt min/avg/max/mdev = 40.2/40.4/41.7/0.4 ms: the least of ten says nothing of the machine's load.
@@ -238,4 +268,36 @@ fn the_kernels_own_programs_run_through_it() {
     let report = lane.end();
     assert!(report["links"][0]["drops"]["queue"].as_u64().unwrap() > 0, "{report}");
     assert_eq!((&report["attach"][0]["unsent"], &report["inside"]), (&0.into(), &0.into()), "{report}");
+}
+
+#[test]
+fn a_run_whose_devices_go_ends() {
+    let Some(mut lane) = Lane::new("g") else { return };
+    ip(&format!("netns del {}", lane.hosts[0])).unwrap();
+    lane.emulator.wait_for_note("is gone: the run ends");
+    let Lane { hosts, emulator, .. } = lane;
+    let (status, output, notes) = emulator.end();
+    remove(&hosts[1..]);
+    assert!(status.success(), "{notes}");
+    assert!(notes.contains(&format!("near: tun {} is gone", hosts[0])), "{notes}");
+    assert!(report(&output)["emulated_s"].as_f64().unwrap() < 60.0);
+}
+
+#[test]
+fn a_killed_run_leaves_no_device_and_can_start_again() {
+    if !has("ping", "-V") {
+        return;
+    }
+    let Some(mut lane) = Lane::new("k") else { return };
+    let scenario = std::fs::read_to_string(lane.folder.path().join("lane.toml")).unwrap();
+    std::mem::replace(&mut lane.emulator, Live::start(std::process::Command::new("true"))).kill();
+    for host in &lane.hosts {
+        assert_eq!(ip(&format!("-n {host} link show dev {host}")), None, "{host} is left");
+    }
+    lane.emulator = emulate(lane.folder.path(), &scenario, &[]);
+    lane.emulator.wait_for_note("far is at tun");
+    lane.move_devices().unwrap();
+    let ping = lane.run(0, "ping", "-c 1 -W 10 10.98.0.2");
+    assert!(ping.contains("1 received"), "{ping}");
+    lane.end();
 }
