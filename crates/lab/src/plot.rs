@@ -22,12 +22,7 @@ struct Panel {
 }
 
 const PANELS: &[Panel] = &[
-    Panel {
-        title: "Rate received, and capacity",
-        unit: "Mbit/s",
-        scale: 1e-6,
-        names: &["received_rate", "capacity"],
-    },
+    Panel { title: "Rate received", unit: "Mbit/s", scale: 1e-6, names: &["received_rate", "capacity"] },
     Panel { title: "Rate the controller aims at", unit: "Mbit/s", scale: 1e-6, names: &["target_rate"] },
     Panel { title: "Queue of each link", unit: "packets", scale: 1.0, names: &["queue"] },
     Panel { title: "Round-trip time", unit: "ms", scale: 1.0, names: &["rtt"] },
@@ -142,6 +137,12 @@ fn lines<'s>(series: &'s Series, panel: &Panel) -> Vec<Line<'s>> {
     lines
 }
 
+/// The panel's title, and the capacity where it is drawn.
+fn caption(panel: &Panel, lines: &[Line<'_>]) -> String {
+    let has_capacity = lines.iter().any(|line| line.label != line.subject);
+    format!("{}{}", panel.title, if has_capacity { ", and capacity" } else { "" })
+}
+
 /// A rule that changed a flow's rate, and when it did.
 struct Cause<'s> {
     subject: &'s str,
@@ -189,10 +190,19 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 fn colours<'s>(panels: &[(&Panel, Vec<Line<'s>>)]) -> BTreeMap<&'s str, RGBColor> {
     let mut colours = BTreeMap::new();
     for line in panels.iter().flat_map(|(_, lines)| lines) {
-        let next = COLOURS[colours.len() % COLOURS.len()];
+        let next = shade(colours.len());
         colours.entry(line.subject).or_insert(next);
     }
     colours
+}
+
+/// The colour of the so manieth subject: where there are more than colours, paler ones.
+fn shade(index: usize) -> RGBColor {
+    let RGBColor(red, green, blue) = COLOURS[index % COLOURS.len()];
+    let pale = |octet: u8| {
+        if index / COLOURS.len() % 2 == 1 { (u16::from(octet) + 255).div_ceil(2) as u8 } else { octet }
+    };
+    RGBColor(pale(red), pale(green), pale(blue))
 }
 
 type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
@@ -206,7 +216,7 @@ fn draw<DB: DrawingBackend>(
 ) -> Drawn<DB> {
     let top = top(panel, lines) * 1.08;
     let mut chart = ChartBuilder::on(area)
-        .caption(panel.title, ("sans-serif", 14))
+        .caption(caption(panel, lines), ("sans-serif", 14))
         .margin(6)
         .x_label_area_size(26)
         .y_label_area_size(56)
@@ -278,8 +288,10 @@ fn legend<DB: DrawingBackend>(
     lines: &[Line<'_>],
     colours: &BTreeMap<&str, RGBColor>,
 ) -> Drawn<DB> {
+    // All of them find room beside their panel.
+    let step = 14.min((HEIGHT as i32 - 34) / lines.len().max(1) as i32);
     for (index, line) in lines.iter().enumerate() {
-        let y = 34 + 14 * index as i32;
+        let y = 34 + step * index as i32;
         let stroke = colour(colours, line).stroke_width(2);
         area.draw(&PathElement::new([(4, y + 5), (20, y + 5)], stroke))?;
         area.draw(&Text::new(line.label.clone(), (26, y), ("sans-serif", 11)))?;
@@ -315,6 +327,37 @@ mod tests {
     }
 
     #[test]
+    fn many_lines_stay_apart() {
+        let mut series = Series::default();
+        let flows: Vec<_> = (0..MOST_LINES).map(|flow| series.subject(&format!("flow-{flow}"))).collect();
+        for second in 0..3 {
+            for &flow in &flows {
+                series.push(
+                    Timestamp::from_nanos(second * 1_000_000_000),
+                    flow,
+                    "received_rate",
+                    1e6,
+                    "bit/s",
+                );
+            }
+        }
+        let panels = [(&PANELS[0], lines(&series, &PANELS[0]))];
+        let colours = colours(&panels);
+        let distinct: std::collections::BTreeSet<_> =
+            colours.values().map(|colour| (colour.0, colour.1, colour.2)).collect();
+        assert_eq!(distinct.len(), MOST_LINES);
+        // No name stands upon another's, and none outside the panel.
+        let document = svg(&series, &[], "many").unwrap();
+        let row = |name: &str| -> f64 {
+            let before = document.split(&format!(">{name}<")).next().unwrap();
+            before.rsplit(" y=\"").next().unwrap().split('"').next().unwrap().parse().unwrap()
+        };
+        let rows: Vec<f64> = (0..MOST_LINES).map(|flow| row(&format!("flow-{flow}"))).collect();
+        assert!(rows.windows(2).all(|pair| pair[1] - pair[0] >= 10.0), "{rows:?}");
+        assert!(!document.contains("capacity"), "none was read");
+    }
+
+    #[test]
     fn a_panel_for_each_quantity_that_was_read() {
         let mut series = Series::default();
         let [flow, link] = ["video", "bottleneck"].map(|name| series.subject(name));
@@ -338,9 +381,14 @@ mod tests {
         let decisions = vec![("video".to_owned(), decided)];
         let document = svg(&series, &decisions, "a title").unwrap();
         assert!(document.starts_with("<svg") && document.trim_end().ends_with("</svg>"));
-        for expected in
-            ["a title", "Rate received", "video", "bottleneck (capacity)", "Why the rate", "loss event"]
-        {
+        for expected in [
+            "a title",
+            "Rate received, and capacity",
+            "video",
+            "bottleneck (capacity)",
+            "Why the rate",
+            "loss event",
+        ] {
             assert!(document.contains(expected), "{expected}");
         }
         assert!(!document.contains("Queue of each link"), "a panel of nothing but zeros");
