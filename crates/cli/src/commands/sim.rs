@@ -43,7 +43,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Write the packets of each flow, as its sending host sees them, to a capture file; with `-` to standard output,
-    /// and the report to standard error
+    /// and the report to standard error. Wireshark shows RTP in it once told to look for it (`tshark --enable-heuristic
+    /// rtp_udp`)
     #[arg(long, value_name = "FILE", conflicts_with = "seeds")]
     pcap: Option<String>,
 }

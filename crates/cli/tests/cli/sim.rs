@@ -217,7 +217,10 @@ fn a_capture_is_what_wireshark_reads() {
     }
     let tshark = |arguments: &[&str]| {
         let output = std::process::Command::new("tshark")
-            .args(["-r", "mixed.pcap", "-o", "ip.check_checksum:TRUE", "-d", "udp.port==5004,rtp"])
+            .args(["-r", "mixed.pcap", "-d", "udp.port==5004,rtp"])
+            .args(
+                ["ip", "tcp", "udp"].iter().flat_map(|of| ["-o".into(), format!("{of}.check_checksum:TRUE")]),
+            )
             .args(arguments)
             .current_dir(bench.path())
             .output()
@@ -226,6 +229,8 @@ fn a_capture_is_what_wireshark_reads() {
     };
     let counted = |filter: &str| tshark(&["-Y", filter]).lines().count() as u64;
     assert_eq!(counted("_ws.malformed || ip.checksum.status == \"Bad\" || ip.len != frame.len"), 0);
+    assert_eq!(counted("tcp.checksum.status == \"Bad\" || udp.checksum.status == \"Bad\""), 0);
+    assert_eq!(counted("tcp.checksum.status == \"Good\" || udp.checksum.status == \"Good\""), count);
     let flows = &run.json()["flows"];
     let sent = |flow: usize| flows[flow]["packets"]["sent"].as_u64().unwrap();
     // What is sent in the last instant and the warm-up: there is none here.
@@ -414,9 +419,12 @@ fn a_capture_may_go_to_standard_output() {
 fn odd_files_are_refused_by_name() {
     let bench = bench();
     bench.write("trace.toml", &SCENARIO.replace("rate = \"1 Mbit/s\"", "trace = { file = \"/dev/zero\" }"));
+    bench.write("drive.txt", "0 1\n1 2\n");
+    bench.write("way.toml", &SCENARIO.replace("rate = \"1 Mbit/s\"", "trace = { file = \"drive.txt\" }"));
     for (arguments, code, expected) in [
         (&["sim", "/dev/zero"][..], 2, "/dev/zero: more than 64 MiB"),
         (&["sim", "trace.toml"], 2, "trace.toml:11:18: trace.file: found \"/dev/zero\": more than 64 MiB"),
+        (&["sim", "way.toml"], 2, "way.toml:11:9: a trace is of one way: expected what the way back has"),
         (&["sim", "cross.toml", "--pcap", "/dev/full"], 1, "/dev/full: "),
         (&["sim", "cross.toml", "-o", "cross.toml"], 2, "cross.toml: exists and is no folder"),
     ] {

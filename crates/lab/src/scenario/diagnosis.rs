@@ -143,6 +143,11 @@ fn plain(message: &str) -> String {
     let message = message.replace('\n', " ");
     let Some((found, expected)) = message.rsplit_once(", expected ") else { return message };
     let found = found.split(" as i128").next().unwrap_or(found);
+    // The deserialiser holds numbers of 64 bits, and calls what is longer another type.
+    let digits = found.strip_prefix("invalid type: integer `").and_then(|rest| rest.strip_suffix('`'));
+    if let Some(digits) = digits.filter(|digits| digits.parse::<i64>().is_err()) {
+        return format!("{digits} is too large, expected a smaller number");
+    }
     let word = WORDS.iter().find(|(types, _)| types.contains(&expected)).map_or(expected, |(_, word)| word);
     let word = if word.starts_with("struct ") { "a table, { key = value }" } else { word };
     format!("{found}, expected {word}")

@@ -58,6 +58,14 @@ pub(crate) fn read(document: &Document<'_>) -> Result<Vec<Link>, ScenarioError> 
             }
         };
         let forward = direction(document, &["link".into(), index.into()], forward)?;
+        if let Some(backward) = &backward
+            && forward.config.trace.is_some()
+            && (backward.rate, &backward.trace) == (None, &None)
+        {
+            let message = "a trace is of one way: expected what the way back has, such as \
+                           reverse = { rate = \"2.5 Mbit/s\" }";
+            return Err(document.error_at(&["link".into(), index.into(), "trace".into()], message));
+        }
         let place = ["link".into(), index.into(), "reverse".into()];
         let backward = backward.map(|backward| direction(document, &place, backward)).transpose()?;
         links.push(Link { name: ends.name, from: ends.from, to: ends.to, forward, backward });

@@ -122,6 +122,16 @@ fn mistakes_are_named_with_their_place() {
             "test.toml:2:8: invalid value: integer `-1`, expected a whole",
         ),
         (
+            "schema = 1",
+            "schema = 99999999999999999999",
+            "test.toml:1:10: 99999999999999999999 is too large, expected a smaller number",
+        ),
+        (
+            "packets = 100",
+            "packets = 99999999999999999999",
+            "test.toml:13:41: 99999999999999999999 is too large",
+        ),
+        (
             "count = 2",
             "feedback = { interval = \"2 s\" }",
             "test.toml:39:25: \"feedback=2 s\": out of range; expected 5 ms to 1 s",
