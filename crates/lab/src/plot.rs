@@ -112,19 +112,18 @@ fn compact(document: &str) -> String {
 
 fn lines<'s>(series: &'s Series, panel: &Panel) -> Vec<Line<'s>> {
     let mut found: BTreeMap<(usize, usize), Line<'s>> = BTreeMap::new();
-    let mut subjects: Vec<&str> = Vec::new();
+    let mut subjects: BTreeMap<&str, usize> = BTreeMap::new();
     for Reading { at, flow, name, value, .. } in series.readings() {
         let Some(rank) = panel.names.iter().position(|known| *known == name) else { continue };
-        let order = subjects.iter().position(|subject| *subject == flow).unwrap_or_else(|| {
-            subjects.push(flow);
-            subjects.len() - 1
-        });
+        let next = subjects.len();
+        let order = *subjects.entry(flow).or_insert(next);
         if name == "capacity" && flow.ends_with("/back") {
             continue;
         }
-        let label = if name == "capacity" { format!("{flow} (capacity)") } else { flow.to_owned() };
-        let line =
-            found.entry((rank, order)).or_insert_with(|| Line { label, subject: flow, points: Vec::new() });
+        let line = found.entry((rank, order)).or_insert_with(|| {
+            let label = if name == "capacity" { format!("{flow} (capacity)") } else { flow.to_owned() };
+            Line { label, subject: flow, points: Vec::new() }
+        });
         line.points.push((at.as_secs_f64(), value * panel.scale));
     }
     let is_above_zero = |line: &Line<'_>| line.points.iter().any(|point| point.1 > 0.0);
