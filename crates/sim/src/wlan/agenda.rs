@@ -22,36 +22,51 @@ pub(crate) enum Event {
     Beacon,
 }
 
-/// Events by time; of equal ones the first that was put in. There are never many: a list is faster than a heap.
+/// Events by time, the next one last; of equal ones the first that was put in comes first. There are never many: a list
+/// is faster than a heap.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Agenda {
-    events: Vec<(Nanos, u64, Event)>,
-    put: u64,
+    events: Vec<(Nanos, Event)>,
 }
 
 impl Agenda {
+    #[inline]
     pub(crate) fn put(&mut self, at: Nanos, event: Event) {
-        self.put += 1;
-        self.events.push((at, self.put, event));
+        let sooner = self.events.iter().rev().take_while(|&&(known, _)| known <= at).count();
+        self.events.insert(self.events.len() - sooner, (at, event));
     }
 
+    #[inline]
     pub(crate) fn cancel(&mut self, event: Event) {
-        self.events.retain(|&(.., known)| known != event);
-    }
-
-    fn first(&self) -> Option<usize> {
-        let all = self.events.iter().enumerate();
-        all.min_by_key(|(_, (at, order, _))| (*at, *order)).map(|(index, _)| index)
+        self.events.retain(|&(_, known)| known != event);
     }
 
     /// When the next event is.
+    #[inline]
     pub(crate) fn next(&self) -> Nanos {
-        self.events.iter().map(|&(at, ..)| at).min().unwrap_or(Nanos::MAX)
+        self.events.last().map_or(Nanos::MAX, |&(at, _)| at)
     }
 
     /// The next event.
+    #[inline]
     pub(crate) fn take(&mut self) -> Option<Event> {
-        let (.., event) = self.events.swap_remove(self.first()?);
-        Some(event)
+        self.events.pop().map(|(_, event)| event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_by_time_and_then_in_the_order_they_were_put() {
+        let mut agenda = Agenda::default();
+        for (at, device) in [(20, 0), (10, 1), (20, 2), (10, 3), (30, 4)] {
+            agenda.put(at, Event::Reply(device));
+        }
+        agenda.cancel(Event::Reply(3));
+        let order: Vec<(Nanos, Option<Event>)> = (0..4).map(|_| (agenda.next(), agenda.take())).collect();
+        assert_eq!(order, [(10, 1), (20, 0), (20, 2), (30, 4)].map(|(at, device)| (at, Some(Event::Reply(device)))));
+        assert_eq!((agenda.next(), agenda.take()), (Nanos::MAX, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cell::Addressed;
 use crate::wlan::agenda::Event;
-use crate::wlan::cell::{Reply, Wlan};
+use crate::wlan::cell::{Exit, Reply, Wlan, lane_number};
 use crate::wlan::medium::{DeviceId, Frame, ModeId, PpduId};
 use crate::wlan::mode::{Format, Nanos, octets};
 use crate::wlan::timing::{AFTER_RESPONSE, LONGEST};
@@ -225,7 +225,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let is_alone = sent.subframes() == 1;
         match frame {
             Frame::Beacon => {}
-            Frame::Rts if self.devices[device].nav > self.now => {}
+            Frame::Rts if self.is_reserved(device) => {}
             Frame::Rts => self.reply(device, from, Frame::Cts, mode, reserved),
             Frame::Data { .. } if is_alone => self.reply(device, from, Frame::Ack, mode, 0),
             Frame::Data { .. } => self.reply(device, from, Frame::BlockAck, mode, 0),
@@ -235,6 +235,12 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             }
             Frame::Cts | Frame::Ack | Frame::BlockAck => self.succeed(device),
         }
+    }
+
+    /// Somebody else has reserved the medium.
+    fn is_reserved(&mut self, device: DeviceId) -> bool {
+        self.tell(device);
+        self.devices[device].nav > self.now
     }
 
     fn reply(&mut self, device: DeviceId, to: DeviceId, frame: Frame, heard: ModeId, reserved: Nanos) {
@@ -284,13 +290,12 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let Some(mut packet) = mpdu.packet.take() else { return };
         packet.waited += TimeDelta::from_nanos(start.saturating_sub(mpdu.since) as i64);
         let sequence = mpdu.sequence.unwrap_or_default();
-        if !is_ordered {
-            self.deliver(from, to, packet);
-            return;
+        let mut exit = Exit { meter: &mut self.meters[lane_number(from, to)], out: &mut self.out };
+        if is_ordered {
+            lane.peer.take(sequence, packet, |packet| exit.deliver(packet));
+        } else {
+            exit.deliver(packet);
         }
-        let mut ready = std::mem::take(&mut self.ready);
-        lane.peer.take(sequence, packet, |packet| ready.push(packet));
-        self.hand_over(from, to, ready);
     }
 
     /// A request tells the receiver that nothing older will come (3.8, rule 3).
@@ -298,16 +303,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let from = self.contenders[contender].device;
         let lane = &mut self.contenders[contender].queue.lanes[lane];
         let start = lane.window_start();
-        let mut ready = std::mem::take(&mut self.ready);
-        lane.peer.skip_to(start, |packet| ready.push(packet));
-        self.hand_over(from, device, ready);
-    }
-
-    fn hand_over(&mut self, from: DeviceId, device: DeviceId, mut ready: Vec<seaway_link::Packet<P>>) {
-        for packet in ready.drain(..) {
-            self.deliver(from, device, packet);
-        }
-        self.ready = ready;
+        let mut exit = Exit { meter: &mut self.meters[lane_number(from, device)], out: &mut self.out };
+        lane.peer.skip_to(start, |packet| exit.deliver(packet));
     }
 
     /// The response has come.
@@ -474,6 +471,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     }
 
     pub(crate) fn unreserve(&mut self, device: DeviceId, made: Nanos) {
+        self.tell(device);
         let state = &mut self.devices[device];
         if state.rx_end > made || self.medium.listens(device) || state.nav <= self.now {
             return;

@@ -146,6 +146,8 @@ pub(crate) struct MacQueue<P> {
     held: usize,
     /// Of those, in the air.
     flying: usize,
+    /// None that waits has come before.
+    oldest: Nanos,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +161,7 @@ impl<P> MacQueue<P> {
     /// `lifetime` is how old a packet may become; `Nanos::MAX`: any age.
     pub(crate) fn new(limit: usize, lifetime: Nanos, schedule: Schedule) -> Self {
         let (lanes, requests) = (Vec::new(), VecDeque::new());
-        Self { lanes, requests, limit, lifetime, schedule, last: 0, held: 0, flying: 0 }
+        Self { lanes, requests, limit, lifetime, schedule, last: 0, held: 0, flying: 0, oldest: 0 }
     }
 
     pub(crate) const fn is_full(&self) -> bool {
@@ -168,13 +170,14 @@ impl<P> MacQueue<P> {
 
     /// Whether it wants to send anything.
     pub(crate) fn has_work(&self) -> bool {
-        self.requests.iter().any(|request| !request.only_with_data) || self.held > self.flying
+        self.held > self.flying || self.requests.iter().any(|request| !request.only_with_data)
     }
 
     pub(crate) fn push(&mut self, lane: usize, now: Nanos, octets: u32, packet: Packet<P>) {
         let mpdu = Mpdu { packet: Some(packet), octets, since: now, sequence: None };
         self.lanes[lane].mpdus.push_back(mpdu);
         self.held += 1;
+        self.oldest = self.oldest.min(now);
     }
 
     /// Whose turn it is among those with something that waits.
@@ -225,21 +228,26 @@ impl<P> MacQueue<P> {
 
     /// Those of a lane that are in the air wait again.
     pub(crate) fn recall(&mut self, lane: usize) {
-        self.flying -= std::mem::take(&mut self.lanes[lane].in_flight);
+        let lane = &mut self.lanes[lane];
+        self.flying -= std::mem::take(&mut lane.in_flight);
+        self.oldest = self.oldest.min(lane.head().unwrap_or(Nanos::MAX));
     }
 
     /// What the peer has of those in the air leaves the queue; how many it had, and octets.
     pub(crate) fn acknowledge(&mut self, lane: usize) -> (usize, u64) {
         self.flying -= self.lanes[lane].in_flight;
-        let (acknowledged, octets) = self.lanes[lane].acknowledge();
+        let lane = &mut self.lanes[lane];
+        let (acknowledged, octets) = lane.acknowledge();
         self.held -= acknowledged;
+        self.oldest = self.oldest.min(lane.head().unwrap_or(Nanos::MAX));
         (acknowledged, octets)
     }
 
     /// Gives up the oldest of a lane.
     pub(crate) fn discard_first(&mut self, lane: usize) -> Option<Discarded<P>> {
-        self.flying -= usize::from(self.lanes[lane].in_flight > 0);
-        let discarded = self.lanes[lane].pop(0)?;
+        let lane = &mut self.lanes[lane];
+        self.flying -= usize::from(lane.in_flight > 0);
+        let discarded = lane.pop(0)?;
         self.held -= 1;
         Some(discarded)
     }
@@ -247,7 +255,14 @@ impl<P> MacQueue<P> {
     /// The next one that waits and is too old at `now` leaves the queue, with its lane.
     pub(crate) fn expire(&mut self, now: Nanos) -> Option<(usize, Discarded<P>)> {
         let limit = now.checked_sub(self.lifetime)?;
-        let lane = self.lanes.iter().position(|lane| lane.head().is_some_and(|since| since < limit))?;
+        if self.oldest >= limit {
+            return None;
+        }
+        let heads = self.lanes.iter().map(|lane| lane.head().unwrap_or(Nanos::MAX));
+        let Some(lane) = heads.clone().position(|since| since < limit) else {
+            self.oldest = heads.min().unwrap_or(Nanos::MAX);
+            return None;
+        };
         let first = self.lanes[lane].in_flight;
         let discarded = self.lanes[lane].pop(first)?;
         self.held -= 1;

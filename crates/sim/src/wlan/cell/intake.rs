@@ -7,8 +7,9 @@ use crate::wlan::medium::DeviceId;
 use crate::wlan::mode::{Nanos, octets};
 use crate::wlan::queue::Discarded;
 use crate::wlan::statistics::LaneMeter;
-use seaway_link::{DropCause, Dropped, Packet};
+use seaway_link::{DropCause, Dropped, Packet, Port};
 use seaway_units::Timestamp;
+use std::collections::VecDeque;
 
 impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// The books of what one device sends another.
@@ -97,10 +98,18 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     fn drop(&mut self, cause: DropCause, packet: Packet<P>) {
         self.dropped.push_back(Dropped { at: Timestamp::from_nanos(self.now), cause, packet });
     }
+}
 
-    /// A packet has come from one device to another.
-    pub(crate) fn deliver(&mut self, from: DeviceId, to: DeviceId, packet: Packet<P>) {
-        self.meter(from, to).deliver(packet.size);
+/// The way out for what one device has got from another.
+pub(crate) struct Exit<'a, P> {
+    pub(crate) meter: &'a mut LaneMeter,
+    pub(crate) out: &'a mut VecDeque<(Port, Packet<P>)>,
+}
+
+impl<P: Addressed> Exit<'_, P> {
+    #[inline]
+    pub(crate) fn deliver(&mut self, packet: Packet<P>) {
+        self.meter.deliver(packet.size);
         self.out.push_back((packet.payload.leave_by(), packet));
     }
 }
@@ -118,6 +127,6 @@ impl<P> Wlan<P> {
 }
 
 /// The number of the queue between two devices, as [`WlanConfig::queue_names`] counts them.
-const fn lane_number(from: DeviceId, to: DeviceId) -> usize {
+pub(crate) const fn lane_number(from: DeviceId, to: DeviceId) -> usize {
     if from == 0 { 2 * (to - 1) } else { 2 * (from - 1) + 1 }
 }

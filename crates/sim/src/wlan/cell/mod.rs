@@ -2,6 +2,7 @@
 
 mod intake;
 mod modes;
+mod rest;
 
 use crate::cell::{Addressed, Cell, CellError};
 use crate::wlan::agenda::{Agenda, Event};
@@ -14,7 +15,9 @@ use crate::wlan::queue::{Lane, MacQueue};
 use crate::wlan::station::Association;
 use crate::wlan::statistics::{AirMeter, AirStatistics, LaneMeter};
 use crate::wlan::timing::{Access, NOTICE, Timing};
+pub(crate) use intake::{Exit, lane_number};
 use modes::Modes;
+use rest::{Hearsay, Rest};
 use seaway_link::{Dropped, LinkStatistics, Node, Packet, Port, RandomStream};
 use seaway_units::{Bitrate, Timestamp};
 use std::collections::VecDeque;
@@ -44,15 +47,16 @@ pub struct Wlan<P> {
     pub(crate) association: Association,
     pub(crate) air: AirMeter,
     /// Two a station: what goes down to it, what comes up from it.
-    meters: Vec<LaneMeter>,
+    pub(crate) meters: Vec<LaneMeter>,
     pub(crate) out: VecDeque<(Port, Packet<P>)>,
     dropped: VecDeque<Dropped<P>>,
     /// Octets of the subframes of the PPDU that is being built.
     pub(crate) sizes: Vec<u32>,
     /// Devices for which the medium has just become free.
     freed: Vec<DeviceId>,
-    /// Packets on their way to [`Wlan::deliver`].
-    pub(crate) ready: Vec<Packet<P>>,
+    /// Devices that do not rest.
+    awake: Vec<DeviceId>,
+    hearsay: Hearsay,
     /// Contention categories that are in use, highest first.
     categories: Vec<AccessCategory>,
     pub(crate) now: Nanos,
@@ -85,15 +89,6 @@ pub(crate) struct Device {
     pub(crate) got: bool,
     /// It has nothing to send and no slots to count.
     rest: Option<Rest>,
-}
-
-/// What contenders are to know of the medium when they have something to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
-    /// It is busy.
-    Busy,
-    /// It is free.
-    Free,
 }
 
 /// What a device answers SIFS later.
@@ -165,7 +160,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             dropped: VecDeque::new(),
             sizes: Vec::with_capacity(64),
             freed: Vec::new(),
-            ready: Vec::new(),
+            awake: (0..places.len()).collect(),
+            hearsay: Hearsay::default(),
             categories,
             now: 0,
             config,
@@ -257,8 +253,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// Finds what is next: what is certain comes before whose turn it is.
     fn look_ahead(&mut self) {
         let (due, contender) = self.first_due.unwrap_or_else(|| {
-            let dues = self.dues.iter().enumerate();
-            let first = dues.map(|(contender, &due)| (due, contender)).min();
+            let awake = self.awake.iter().flat_map(|&device| self.devices[device].contenders.clone());
+            let first = awake.map(|contender| (self.dues[contender], contender)).min();
             first.unwrap_or((Nanos::MAX, 0))
         });
         self.first_due = Some((due, contender));
@@ -290,31 +286,20 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let end = now + self.duration(mode, octets);
         let sizes = std::mem::take(&mut self.sizes);
         self.first_due = None;
-        let (contenders, dues, devices) = (&mut self.contenders, &mut self.dues, &mut self.devices);
-        let reserved = reserved(end);
-        let ppdu = self.medium.begin(now, (sender, to, frame, mode), (end, reserved), &sizes, |device| {
-            let device = &mut devices[device];
-            if let Some(rest) = &mut device.rest {
-                *rest = Rest::Busy;
-                return;
-            }
-            let noticed = now + NOTICE;
-            for index in device.contenders.clone() {
-                // What is due before it notices is sent all the same, and collides.
-                if dues[index] >= noticed {
-                    contenders[index].backoff.freeze(noticed);
-                    dues[index] = Nanos::MAX;
-                }
-            }
-        });
-        if let Some(rest) = &mut devices[sender].rest {
-            *rest = Rest::Busy;
-        } else {
-            for index in devices[sender].contenders.clone() {
-                contenders[index].backoff.freeze(now);
-                dues[index] = Nanos::MAX;
-            }
+        if self.medium.is_shared() {
+            self.spread();
         }
+        let reserved = reserved(end);
+        let (contenders, dues, devices) = (&mut self.contenders, &mut self.dues, &mut self.devices);
+        let noticed = now + NOTICE;
+        let mut notice = |device: DeviceId| devices[device].hear(noticed, contenders, dues);
+        let ppdu =
+            self.medium.begin(now, (sender, to, frame, mode), (end, reserved), &sizes, &mut notice);
+        let is_shared = self.medium.is_shared();
+        if is_shared {
+            self.awake.iter().filter(|device| **device != sender).for_each(|device| notice(*device));
+        }
+        self.devices[sender].speak((now, is_shared), &mut self.contenders, &mut self.dues);
         self.sizes = sizes;
         self.devices[sender].rx_failed = false;
         self.agenda.put(end, Event::End(ppdu));
@@ -359,6 +344,13 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let sent = self.medium.ppdu(ppdu);
         let (sender, to, frame, reserved) = (sent.sender, sent.to, sent.frame, sent.reserved);
         let subframes = sent.subframes();
+        if self.medium.is_shared() {
+            // Bystanders of a beacon or a reservation note more than that the medium was busy.
+            if let (Some(to), false) = (to, frame == Frame::Rts) {
+                return self.end_shared(ppdu, (sender, to, reserved));
+            }
+            self.spread();
+        }
         let mut heard_by = None;
         for device in 0..self.devices.len() {
             if device == sender || self.medium.locked(device, now) != Some(ppdu) {
@@ -397,7 +389,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         }
         self.devices[sender].tx_end = now;
         if let Some(device) = heard_by {
-            if subframes == 1 && matches!(frame, Frame::Data { .. }) {
+            if subframes == 1 {
                 self.arrive(ppdu, 0);
             }
             self.understood(device, ppdu);
@@ -407,51 +399,6 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             self.resume(device);
         }
         self.freed = freed;
-    }
-
-    /// Counting may go on for the queues of a device whose medium is free.
-    #[inline]
-    pub(crate) fn resume(&mut self, device: DeviceId) {
-        match &mut self.devices[device].rest {
-            Some(rest) => *rest = Rest::Free,
-            None => self.resume_contenders(device),
-        }
-    }
-
-    /// SIFS after all that kept the medium of a device busy.
-    fn free_from(&self, device: DeviceId) -> Nanos {
-        let state = &self.devices[device];
-        let eifs = if state.rx_failed { self.timing.eifs } else { 0 };
-        let last =
-            (state.rx_end + eifs).max(state.tx_end).max(state.busy_end).max(state.nav).max(state.timeout_end);
-        last + self.timing.sifs
-    }
-
-    fn resume_contenders(&mut self, device: DeviceId) {
-        let from = self.free_from(device);
-        let state = &self.devices[device];
-        let mut rests = state.exchange.is_none();
-        for index in state.contenders.clone() {
-            let contender = &mut self.contenders[index];
-            contender.backoff.resume(from);
-            rests &= contender.backoff.is_spent() && !contender.has_work();
-            self.refresh(index);
-        }
-        if rests {
-            self.devices[device].rest = Some(Rest::Free);
-        }
-    }
-
-    /// A device that rested has something to send. Nothing that keeps its medium busy has changed since that became free.
-    fn rouse(&mut self, device: DeviceId) {
-        let Some(rest) = self.devices[device].rest.take() else { return };
-        let from = self.free_from(device);
-        for contender in &mut self.contenders[self.devices[device].contenders.clone()] {
-            match rest {
-                Rest::Busy => contender.backoff.halt(),
-                Rest::Free => contender.backoff.resume(from),
-            }
-        }
     }
 
     /// Notes anew when a contender may send.

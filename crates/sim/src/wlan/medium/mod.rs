@@ -48,6 +48,8 @@ pub(crate) struct Medium {
     plain: Vec<bool>,
     /// A plain PPDU that is alone in the air: the receivers know nothing of it until another comes.
     alone: Option<PpduId>,
+    /// Every device hears every other enough to find the medium busy.
+    is_common: bool,
     /// Above this sum a medium is busy, in mW.
     busy_above: f64,
     /// Below this a signal does not exist, in mW.
@@ -116,11 +118,14 @@ impl Medium {
             in_the_air: 0,
             plain: Vec::new(),
             alone: None,
+            is_common: false,
             busy_above: if config.preamble_detection { milliwatts(NOTICED) } else { audible },
             audible,
         };
         medium.links = medium.clean_links();
         medium.plain = medium.plain_sends();
+        let mut pairs = (0..devices).flat_map(|from| (0..devices).map(move |to| (from, to)));
+        medium.is_common = pairs.all(|(from, to)| from == to || medium.power(from, to) >= medium.busy_above);
         medium
     }
 
@@ -223,6 +228,12 @@ impl Medium {
         &self.ppdus[usize::from(id)]
     }
 
+    /// What is in the air, if anything, is the same for all: one PPDU that every device follows to the end and gets.
+    #[inline]
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.is_common && self.alone.is_some()
+    }
+
     /// The PPDU that `device` follows at `now`.
     #[inline]
     pub(crate) fn locked(&mut self, device: DeviceId, now: Nanos) -> Option<PpduId> {
@@ -243,7 +254,7 @@ impl Medium {
     }
 
     /// A PPDU goes on the air. `sizes` are the octets of its subframes. Every device for which the medium becomes busy by
-    /// it is told to `busy`.
+    /// it is told to `busy`, unless it [is shared](Self::is_shared): then all are concerned.
     pub(crate) fn begin(
         &mut self,
         start: Nanos,
@@ -271,10 +282,9 @@ impl Medium {
         if clean && self.plain[sender * self.modes.len() + usize::from(mode)] {
             self.alone = Some(id);
             self.receivers[sender].sends = true;
-            for device in (0..self.devices).filter(|device| *device != sender) {
-                if self.power(sender, device) >= self.busy_above {
-                    busy(device);
-                }
+            if !self.is_common {
+                let others = (0..self.devices).filter(|device| *device != sender);
+                others.filter(|to| self.power(sender, *to) >= self.busy_above).for_each(busy);
             }
             return id;
         }
@@ -371,6 +381,15 @@ impl Medium {
         receiver.window = None;
         receiver.locked = noticed.then_some(candidate);
         receiver.header = None;
+    }
+
+    /// A PPDU that [is shared](Self::is_shared) has ended.
+    pub(crate) fn end_shared(&mut self, id: PpduId) {
+        let ppdu = &mut self.ppdus[usize::from(id)];
+        ppdu.state = PpduState::Free;
+        self.receivers[ppdu.sender].sends = false;
+        self.in_the_air = 0;
+        self.alone = None;
     }
 
     /// A PPDU has ended. Every device for which the medium is free now is told to `free`.
