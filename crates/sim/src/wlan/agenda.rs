@@ -32,8 +32,12 @@ pub(crate) struct Agenda {
 impl Agenda {
     #[inline]
     pub(crate) fn put(&mut self, at: Nanos, event: Event) {
-        let sooner = self.events.iter().rev().take_while(|&&(known, _)| known <= at).count();
-        self.events.insert(self.events.len() - sooner, (at, event));
+        self.events.push((at, event));
+        let mut place = self.events.len() - 1;
+        while place > 0 && self.events[place - 1].0 <= at {
+            self.events.swap(place - 1, place);
+            place -= 1;
+        }
     }
 
     #[inline]

@@ -174,12 +174,13 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.sizes.clear();
         let mut waiting = contender.queue.lanes[lane].sendable();
         let Some(mut last) = waiting.next() else { return 0 };
-        if aggregates {
+        let waits = waiting.next();
+        if aggregates && waits.is_some() {
             let span = LONGEST.min(left).saturating_sub(self.timing.extension);
             let fits = self.medium.modes[usize::from(mode)].octets_in(span);
             let most = fits.min(u64::from(config.aggregate)) as u32;
             let mut sum = 0;
-            for next in waiting {
+            for next in waits.into_iter().chain(waiting) {
                 let padded = octets::subframe(last);
                 if sum + padded + octets::DELIMITER + next > most {
                     break;

@@ -170,7 +170,8 @@ impl<P> MacQueue<P> {
 
     /// Whether it wants to send anything.
     pub(crate) fn has_work(&self) -> bool {
-        self.held > self.flying || self.requests.iter().any(|request| !request.only_with_data)
+        self.held > self.flying
+            || self.has_request() && self.requests.iter().any(|request| !request.only_with_data)
     }
 
     pub(crate) fn push(&mut self, lane: usize, now: Nanos, octets: u32, packet: Packet<P>) {
@@ -211,6 +212,9 @@ impl<P> MacQueue<P> {
 
     /// The next request to be sent.
     pub(crate) fn take_request(&mut self) -> Option<usize> {
+        if !self.has_request() {
+            return None;
+        }
         let useful = |request: &Request| !request.only_with_data || self.lanes[request.lane].waiting() > 0;
         let index = self.requests.iter().position(useful)?;
         self.requests.remove(index).map(|request| request.lane)

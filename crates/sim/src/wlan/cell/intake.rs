@@ -1,8 +1,7 @@
 //! What a packet meets on its way in and out of the cell: its queue, its age, its books (sheet `wlan`, 3.3).
 
-use super::Wlan;
+use super::{Wlan, place_of};
 use crate::cell::Addressed;
-use crate::wlan::config::AccessCategory;
 use crate::wlan::medium::DeviceId;
 use crate::wlan::mode::{Nanos, octets};
 use crate::wlan::queue::Discarded;
@@ -50,8 +49,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
 
     fn contender_of(&self, device: DeviceId, flow: u32) -> usize {
         let known = self.config.categories.iter().find(|&&(known, _)| known == flow);
-        let category = known.map_or(AccessCategory::BestEffort, |&(_, category)| category);
-        let place = self.categories.iter().position(|&known| known == category).unwrap_or(0);
+        let place = known.map_or(self.best_effort, |&(_, category)| place_of(&self.categories, category));
         self.devices[device].contenders.start + usize::from(device == 0) + place
     }
 

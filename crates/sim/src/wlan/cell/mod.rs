@@ -59,6 +59,8 @@ pub struct Wlan<P> {
     hearsay: Hearsay,
     /// Contention categories that are in use, highest first.
     categories: Vec<AccessCategory>,
+    /// Which of them is best effort.
+    best_effort: usize,
     pub(crate) now: Nanos,
 }
 
@@ -162,6 +164,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             freed: Vec::new(),
             awake: (0..places.len()).collect(),
             hearsay: Hearsay::default(),
+            best_effort: place_of(&categories, AccessCategory::BestEffort),
             categories,
             now: 0,
             config,
@@ -253,9 +256,13 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// Finds what is next: what is certain comes before whose turn it is.
     fn look_ahead(&mut self) {
         let (due, contender) = self.first_due.unwrap_or_else(|| {
-            let awake = self.awake.iter().flat_map(|&device| self.devices[device].contenders.clone());
-            let first = awake.map(|contender| (self.dues[contender], contender)).min();
-            first.unwrap_or((Nanos::MAX, 0))
+            let mut first = (Nanos::MAX, 0);
+            for &device in &self.awake {
+                for contender in self.devices[device].contenders.clone() {
+                    first = first.min((self.dues[contender], contender));
+                }
+            }
+            first
         });
         self.first_due = Some((due, contender));
         let event = self.agenda.next();
@@ -321,7 +328,10 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let now = self.now;
         let place = usize::from(index);
         let Some(to) = self.medium.ppdu(ppdu).to else { return };
-        if self.medium.locked(to, now) == Some(ppdu) {
+        if self.medium.is_shared() {
+            self.devices[to].got = true;
+            self.arrive(ppdu, place);
+        } else if self.medium.locked(to, now) == Some(ppdu) {
             let device = &mut self.devices[to];
             if index == 0 {
                 device.got = false;
@@ -430,6 +440,11 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     }
 }
 
+/// The place of a category among those in use; the first where it is not.
+fn place_of(categories: &[AccessCategory], category: AccessCategory) -> usize {
+    categories.iter().position(|&known| known == category).unwrap_or(0)
+}
+
 impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wlan<P> {
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>) {
         self.dropped.clear();
@@ -438,7 +453,9 @@ impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wlan<P> {
         let to = packet.payload.leave_by();
         debug_assert!((device == 0) != (to.0 == 0), "stations reach each other by way of the access point");
         self.enqueue(device, usize::from(to.0), packet);
-        self.look_ahead();
+        if self.first_due.is_none() {
+            self.look_ahead();
+        }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {

@@ -321,6 +321,9 @@ impl Medium {
     }
 
     fn vacant(&mut self) -> PpduId {
+        if self.in_the_air == 0 && !self.ppdus.is_empty() {
+            return 0;
+        }
         if let Some(free) = self.ppdus.iter().position(|ppdu| ppdu.state == PpduState::Free) {
             return free as PpduId;
         }
