@@ -70,7 +70,10 @@ mod tests {
         }
         agenda.cancel(Event::Reply(3));
         let order: Vec<(Nanos, Option<Event>)> = (0..4).map(|_| (agenda.next(), agenda.take())).collect();
-        assert_eq!(order, [(10, 1), (20, 0), (20, 2), (30, 4)].map(|(at, device)| (at, Some(Event::Reply(device)))));
+        assert_eq!(
+            order,
+            [(10, 1), (20, 0), (20, 2), (30, 4)].map(|(at, device)| (at, Some(Event::Reply(device))))
+        );
         assert_eq!((agenda.next(), agenda.take()), (Nanos::MAX, None));
     }
 }

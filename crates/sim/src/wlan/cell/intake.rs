@@ -60,6 +60,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
 
     /// An idle queue wants to send.
     pub(super) fn request(&mut self, index: usize) {
+        self.end_pause();
         self.rouse(self.contenders[index].device);
         let contender = &mut self.contenders[index];
         let device = &mut self.devices[contender.device];

@@ -57,6 +57,8 @@ pub struct Wlan<P> {
     /// Devices that do not rest.
     awake: Vec<DeviceId>,
     hearsay: Hearsay,
+    /// The medium is free for the moment before an answer; nobody has been told.
+    is_pause: bool,
     /// Contention categories that are in use, highest first.
     categories: Vec<AccessCategory>,
     /// Which of them is best effort.
@@ -164,6 +166,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             freed: Vec::new(),
             awake: (0..places.len()).collect(),
             hearsay: Hearsay::default(),
+            is_pause: false,
             best_effort: place_of(&categories, AccessCategory::BestEffort),
             categories,
             now: 0,
@@ -300,10 +303,10 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let (contenders, dues, devices) = (&mut self.contenders, &mut self.dues, &mut self.devices);
         let noticed = now + NOTICE;
         let mut notice = |device: DeviceId| devices[device].hear(noticed, contenders, dues);
-        let ppdu =
-            self.medium.begin(now, (sender, to, frame, mode), (end, reserved), &sizes, &mut notice);
+        let ppdu = self.medium.begin(now, (sender, to, frame, mode), (end, reserved), &sizes, &mut notice);
         let is_shared = self.medium.is_shared();
-        if is_shared {
+        let was_pause = std::mem::take(&mut self.is_pause);
+        if is_shared && !was_pause {
             self.awake.iter().filter(|device| **device != sender).for_each(|device| notice(*device));
         }
         self.devices[sender].speak((now, is_shared), &mut self.contenders, &mut self.dues);

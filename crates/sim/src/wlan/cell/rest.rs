@@ -134,6 +134,21 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.arrive(ppdu, last);
         self.understood(to, ppdu);
         self.sent(sender, frame);
+        // Whoever counts waits longer than an answer does: counting would stop before it begins.
+        self.is_pause = self.devices[to].reply.is_some();
+        if !self.is_pause {
+            self.resume_awake();
+        }
+    }
+
+    /// Somebody looks at the medium in the moment before an answer: it is free.
+    pub(super) fn end_pause(&mut self) {
+        if std::mem::take(&mut self.is_pause) {
+            self.resume_awake();
+        }
+    }
+
+    fn resume_awake(&mut self) {
         let mut place = 0;
         while let Some(&device) = self.awake.get(place) {
             self.resume_contenders(device);
@@ -144,6 +159,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// Counting may go on for the queues of a device whose medium is free.
     #[inline]
     pub(crate) fn resume(&mut self, device: DeviceId) {
+        self.end_pause();
         match &mut self.devices[device].rest {
             Some(rest) => *rest = Rest::Free,
             None => self.resume_contenders(device),

@@ -48,6 +48,10 @@ pub(crate) struct Medium {
     plain: Vec<bool>,
     /// A plain PPDU that is alone in the air: the receivers know nothing of it until another comes.
     alone: Option<PpduId>,
+    /// What interference has made of a mode before: [`Self::octet`] by the ratio's bits and the mode.
+    octets: Vec<Option<(u64, ModeId, f64)>>,
+    /// Pieces of a PPDU, for the moment: length and ratio.
+    scratch: Vec<(Nanos, f64)>,
     /// Every device hears every other enough to find the medium busy.
     is_common: bool,
     /// Above this sum a medium is busy, in mW.
@@ -82,6 +86,8 @@ const HEADER_SNR: f64 = 6.309_573_444_801_933;
 const HEADER_BITS: f64 = 24.0 + 48.0;
 /// Octets of the largest PPDU.
 const LARGEST: f64 = 1_048_575.0;
+/// Ratios under interference that are remembered: there are few of them, of few combinations of senders.
+const KNOWN_OCTETS: usize = 256;
 /// Less likely losses are not drawn.
 const CERTAIN: f64 = -1e-12;
 
@@ -118,6 +124,8 @@ impl Medium {
             in_the_air: 0,
             plain: Vec::new(),
             alone: None,
+            octets: vec![None; KNOWN_OCTETS],
+            scratch: Vec::with_capacity(16),
             is_common: false,
             busy_above: if config.preamble_detection { milliwatts(NOTICED) } else { audible },
             audible,
@@ -168,6 +176,21 @@ impl Medium {
     fn octet(&self, mode: &Mode, snr: f64) -> f64 {
         let streams = f64::from(mode.streams);
         self.error.log_success(mode, snr * self.antennas / streams) * 8.0 / streams
+    }
+
+    /// The same, remembered: error functions and powers are dear.
+    fn known_octet(&mut self, mode: ModeId, snr: f64) -> f64 {
+        let bits = snr.to_bits();
+        let place = (bits ^ (bits >> 20) ^ (bits >> 40)) as usize % KNOWN_OCTETS;
+        if let Some((known, known_mode, octet)) = self.octets[place]
+            && known == bits
+            && known_mode == mode
+        {
+            return octet;
+        }
+        let octet = self.octet(&self.modes[usize::from(mode)], snr);
+        self.octets[place] = Some((bits, mode, octet));
+        octet
     }
 
     fn header(&self, snr: f64) -> f64 {

@@ -72,19 +72,24 @@ impl Medium {
         ok
     }
 
-    fn log_success(&self, device: DeviceId, id: PpduId, index: usize) -> f64 {
+    fn log_success(&mut self, device: DeviceId, id: PpduId, index: usize) -> f64 {
         let ppdu = &self.ppdus[usize::from(id)];
         // The service field counts with the first subframe.
         let octets = f64::from(ppdu.octets(index)) + if index == 0 { 22.0 / 8.0 } else { 0.0 };
         if ppdu.clean {
             return self.spared + self.clean(ppdu.sender, device, ppdu.mode).octet * octets;
         }
-        let mode = &self.modes[usize::from(ppdu.mode)];
+        let mode = ppdu.mode;
         let (from, to) = self.span(ppdu, index);
         let whole = (to - from).max(1) as f64;
-        let pieces = self.pieces(device, id, from, to);
-        self.spared
-            + pieces.map(|(length, snr)| self.octet(mode, snr) * octets * length as f64 / whole).sum::<f64>()
+        let mut pieces = std::mem::take(&mut self.scratch);
+        pieces.clear();
+        pieces.extend(self.pieces(device, id, from, to));
+        let logs =
+            pieces.iter().map(|&(length, snr)| self.known_octet(mode, snr) * octets * length as f64 / whole);
+        let sum = logs.sum::<f64>();
+        self.scratch = pieces;
+        self.spared + sum
     }
 
     /// From when to when a subframe is in the air (3.8.1).
