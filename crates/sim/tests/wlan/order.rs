@@ -5,6 +5,31 @@ use seaway_sim::Cell;
 use seaway_sim::wlan::{Position, RateChoice, Schedule, Standard, WlanConfig};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
+/// Packets far apart in both directions: whoever has slept through what others sent, or has just answered, sends at once.
+#[test]
+fn nobody_who_rested_waits_for_more_than_the_medium() {
+    let source = |from: u16, to: u16, start: i64| Source {
+        interval: TimeDelta::from_millis(12),
+        start: TimeDelta::from_micros(start),
+        ..Source::new(from, to, 1000, Bitrate::from_mbps(1))
+    };
+    let sources = vec![
+        source(1, 0, 0),
+        source(0, 2, 3_000),
+        source(0, 1, 3_100),
+        source(3, 0, 6_000),
+        source(2, 0, 9_000),
+    ];
+    let mut bench = Bench::new(circle(ac(4, 20, &[]), 3, 5.0), 1, sources);
+    bench.run(TimeDelta::from_secs(4));
+    for tally in &bench.tallies {
+        assert!(tally.received + 1 >= tally.offered, "{} of {}", tally.received, tally.offered);
+        // A packet, another one's exchange, a beacon, and what is counted before and after.
+        let longest = tally.delay_ms.iter().fold(0.0, |longest: f64, delay| longest.max(*delay));
+        assert!(longest < 1.5, "{longest} ms");
+    }
+}
+
 /// wlan 9.11: one packet every 20 ms waits for the slot grid, at most one slot, and is sent.
 #[test]
 fn an_idle_cell_costs_a_slot_and_the_transmission() {

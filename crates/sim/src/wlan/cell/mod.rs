@@ -262,7 +262,10 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             let mut first = (Nanos::MAX, 0);
             for &device in &self.awake {
                 for contender in self.devices[device].contenders.clone() {
-                    first = first.min((self.dues[contender], contender));
+                    let due = self.dues[contender];
+                    if due < first.0 || due == first.0 && contender < first.1 {
+                        first = (due, contender);
+                    }
                 }
             }
             first
