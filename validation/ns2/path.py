@@ -6,6 +6,8 @@ import os
 import pathlib
 import subprocess
 
+# Of our name of an algorithm, ns-2's agent and sink.
+AGENTS = {"reno": ("Reno", ""), "newreno": ("Newreno", ""), "sack": ("Sack1", "/Sack1")}
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SEAWAY = os.environ.get("SEAWAY", str(ROOT / "target/release/seaway"))
@@ -17,6 +19,7 @@ class Path:
 
     tfrcs: int = 0
     tcps: int = 0
+    algorithm: str = "sack"
     rate: float = 15
     delay: float = 0.048
     packet: int = 1000
@@ -43,8 +46,10 @@ class Outcome:
 
 
 def ns2(path, seed, watch=True):
+    agent, sink = AGENTS[path.algorithm]
     pairs = {
-        "tfrcs": path.tfrcs, "tcps": path.tcps, "rate": path.rate * 1e6, "delay": path.delay, "packet": path.packet,
+        "tfrcs": path.tfrcs, "tcps": path.tcps, "agent": agent, "sink": sink,
+        "rate": path.rate * 1e6, "delay": path.delay, "packet": path.packet,
         "queue": path.queue, "limit": path.limit, "loss": path.loss, "spread": path.spread, "seed": seed,
         "from": path.begin, "to": path.end, "watch": int(watch),
     }
@@ -70,7 +75,7 @@ def scenario(path):
         media = 'name = "tfrc"\nkind = "media"\ncontrol = "tfrc(profile=ns2)"\nsource = { kind = "saturated" }\n'
         text += f"\n[[flow]]\n{media}{shared}{start}count = {path.tfrcs}\n"
     if path.tcps:
-        tcp = 'name = "tcp"\nkind = "tcp"\nalgorithm = "sack"\nmin_rto = "200 ms"\ninitial_window = 2\n'
+        tcp = f'name = "tcp"\nkind = "tcp"\nalgorithm = "{path.algorithm}"\nmin_rto = "200 ms"\ninitial_window = 2\n'
         text += f"\n[[flow]]\n{tcp}{shared}{start}count = {path.tcps}\n"
     return text
 
