@@ -66,6 +66,9 @@ impl World {
         };
         world.links = lay_network(&mut world.engine, scenario)?;
         for (index, (flow, activity)) in scenario.flows.iter().zip(activities).enumerate() {
+            if matches!(flow.kind, FlowKind::Udp(_)) {
+                world.engine.observer_mut().flows[index].forgo_round_trips();
+            }
             let plan = FlowPlan { index, flow, activity, window: windows[index], seed, options };
             world.add_flow(plan)?;
         }

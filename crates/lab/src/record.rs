@@ -7,11 +7,14 @@ use seaway_link::{DropCause, Dropped, Packet};
 use seaway_session::Message;
 use seaway_sim::{ElementId, Envelope, Observer};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// The width of the bins in which rates are recorded for time series.
 pub(crate) const BIN: TimeDelta = TimeDelta::from_millis(100);
+/// Packets that wait for what may have come back before them, at most.
+const MOST_UNPAIRED: usize = 4096;
 /// So many of them make one by which the variation of a rate is judged: without a series, rates are recorded in these.
 pub(crate) const WIDE: u64 = 5;
 
@@ -83,6 +86,9 @@ pub(crate) struct FlowRecord {
     there: Option<TimeDelta>,
     /// The delay of the newest packet that came back.
     back: Option<TimeDelta>,
+    /// When packets arrived before which another may have come back, and their delays: an end may be ahead of the other.
+    /// `None`: nothing ever comes back.
+    unpaired: Option<VecDeque<(Timestamp, TimeDelta)>>,
     /// Since the start of the run, up to the last in which anything happened.
     bins: Vec<Bin>,
     /// The bins of a whole run.
@@ -137,6 +143,7 @@ impl Recorder {
             path_rise: TimeDelta::ZERO,
             there: None,
             back: None,
+            unpaired: Some(VecDeque::new()),
             bins: vec![Bin::default()],
             most,
             width,
@@ -184,6 +191,26 @@ impl FlowRecord {
         (WIDE * BIN.as_nanos() as u64 / self.width) as usize
     }
 
+    /// Nothing comes back in this flow.
+    pub(crate) fn forgo_round_trips(&mut self) {
+        self.unpaired = None;
+    }
+
+    /// The run is over: nothing comes back any more.
+    pub(crate) fn close(&mut self) {
+        self.pair(Timestamp::from_nanos(u64::MAX));
+    }
+
+    /// What arrived before `until` makes round trips with the newest that had come back; without one it makes none.
+    fn pair(&mut self, until: Timestamp) {
+        let Some(unpaired) = &mut self.unpaired else { return };
+        while let Some((_, forth)) = unpaired.pop_front_if(|(at, _)| *at < until) {
+            if let Some(back) = self.back {
+                self.path_rtt.add(forth + back);
+            }
+        }
+    }
+
     fn bin(&mut self, now: Timestamp) -> &mut Bin {
         let (mut index, from) = self.present;
         if now.as_nanos().wrapping_sub(from) >= self.width {
@@ -224,6 +251,7 @@ impl Observer<Cargo> for Recorder {
         let flow = &mut self.flows[tag.flow];
         let delay = now - packet.payload.sent();
         if tag.is_back {
+            flow.pair(now);
             flow.back = Some(delay);
             if let Some(capture) = &mut self.capture {
                 capture.note(now, tag, packet);
@@ -240,8 +268,11 @@ impl Observer<Cargo> for Recorder {
                 flow.path_jitter.add(rise.abs());
                 flow.path_rise = flow.path_rise.max(rise);
             }
-            if let Some(back) = flow.back {
-                flow.path_rtt.add(delay + back);
+            if let Some(unpaired) = &mut flow.unpaired {
+                unpaired.push_back((now, delay));
+                if unpaired.len() > MOST_UNPAIRED {
+                    flow.pair(now);
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::agent::{Agent, MediaSender, TcpSender, Viewer, WindowSource};
 use crate::build::{BuildError, World};
 use crate::capture::Capture;
 use crate::cargo::Carriage;
-use crate::record::BIN;
+use crate::record::{BIN, FlowRecord};
 use crate::report::{self, Capacities};
 use crate::scenario::{Flow, Scenario};
 use crate::series::{Series, Subject};
@@ -128,6 +128,7 @@ fn run_world(
             break;
         }
     }
+    world.engine.observer_mut().flows.iter_mut().for_each(FlowRecord::close);
     end_viewing(&mut world);
     check_media(scenario, &world)?;
     if let Some(capture) = world.engine.observer_mut().capture.take() {

@@ -65,6 +65,17 @@ pub struct Dropped<P> {
     pub packet: Packet<P>,
 }
 
+/// What makes a [`Node`] send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sends {
+    /// It may do so at any time.
+    ByItself,
+    /// Packets that come, about one for each of them.
+    OneAnswerToEach,
+    /// Packets that come, one for many or none at all.
+    FewAnswers,
+}
+
 /// Anything the simulator or the emulator can host. A link looks at size and ECN, never at `P`.
 ///
 /// # Driving contract
@@ -88,6 +99,31 @@ pub trait Node<P>: fmt::Debug + Send {
 
     /// When to call `handle_timeout` next.
     fn poll_timeout(&self) -> Option<Timestamp>;
+
+    /// The next packet that leaves at `now` or, where nothing else comes to the node, before `until`; the port it leaves by
+    /// and the instant, which is the present from then on.
+    ///
+    /// It is the same as `poll_packet` and, where that has nothing, `handle_timeout` at each instant that `poll_timeout` names.
+    fn poll_packet_before(
+        &mut self,
+        mut now: Timestamp,
+        until: Timestamp,
+    ) -> Option<(Timestamp, Port, Packet<P>)> {
+        loop {
+            if !self.is_drained(now)
+                && let Some((port, packet)) = self.poll_packet(now)
+            {
+                return Some((now, port, packet));
+            }
+            now = self.poll_timeout().filter(|due| *due < until)?.max(now);
+            self.handle_timeout(now);
+        }
+    }
+
+    /// What makes it send: a host may give packets ahead of time to one that answers them.
+    fn sends(&self) -> Sends {
+        Sends::ByItself
+    }
 
     /// True where it is known without asking that `poll_packet` has nothing at `now`: a host may leave it unasked.
     fn is_drained(&self, _now: Timestamp) -> bool {

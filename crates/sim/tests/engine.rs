@@ -1,7 +1,9 @@
 //! The engine with real links: arrival times, books, replay.
 
 use proptest::prelude::*;
-use seaway_link::{DropTailConfig, Dropped, Link, LinkConfig, LossConfig, Node, Packet, Port, QueueConfig};
+use seaway_link::{
+    DropTailConfig, Dropped, Link, LinkConfig, LossConfig, Node, Packet, Port, QueueConfig, Sends,
+};
 use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer, RouteId};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
@@ -51,6 +53,10 @@ impl Node<u32> for Talker {
 
     fn poll_timeout(&self) -> Option<Timestamp> {
         (self.left > 0).then_some(self.next)
+    }
+
+    fn sends(&self) -> Sends {
+        if self.answers { Sends::OneAnswerToEach } else { Sends::ByItself }
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) use viewer::{Seen, Viewer};
 pub(crate) use window::{WindowSink, WindowSource};
 
 use crate::cargo::Cargo;
-use seaway_link::{Node, Packet, Port};
+use seaway_link::{Node, Packet, Port, Sends};
 use seaway_units::Timestamp;
 
 /// An end of a flow. It has one port.
@@ -77,8 +77,26 @@ impl Node<Cargo> for Agent {
         each!(self, agent => agent.poll_timeout())
     }
 
+    fn poll_packet_before(
+        &mut self,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Option<(Timestamp, Port, Packet<Cargo>)> {
+        each!(self, agent => agent.poll_packet_before(now, until))
+    }
+
     #[inline]
     fn is_drained(&self, now: Timestamp) -> bool {
         each!(self, agent => agent.is_drained(now))
+    }
+
+    fn sends(&self) -> Sends {
+        match self {
+            Self::MediaReceiver(_) | Self::UdpSink(_) => Sends::FewAnswers,
+            Self::TcpReceiver(_) | Self::WindowSink(_) => Sends::OneAnswerToEach,
+            Self::MediaSender(_) | Self::TcpSender(_) | Self::UdpSource(_) | Self::WindowSource(_) => {
+                Sends::ByItself
+            }
+        }
     }
 }
