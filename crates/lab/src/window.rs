@@ -26,6 +26,16 @@ impl<S: Clone> Window<S> {
         self.span.0 <= now && now < self.span.1
     }
 
+    /// The next instant by which it has to be looked at.
+    #[inline]
+    pub(crate) fn next_look(&self) -> Option<Timestamp> {
+        match (&self.begin, &self.end) {
+            (None, _) => Some(self.span.0),
+            (_, None) => Some(self.span.1),
+            _ => None,
+        }
+    }
+
     /// To be called before each input at `now`.
     #[inline]
     pub(crate) fn look(&mut self, now: Timestamp, counters: impl Fn() -> S) {

@@ -49,7 +49,7 @@ pub use config::{BucketConfig, JitterConfig, LinkConfig, LossConfig, Per, TraceC
 pub use error::Error;
 pub use foreseen::{Fate, Foresight};
 pub use link::Link;
-pub use node::{DropCause, Dropped, Node, Packet, Port, Sends};
+pub use node::{DropCause, Dropped, Node, Packet, Port, Sends, Step};
 pub use plan::{LinkPlan, LossPlace};
 pub use queue::{
     CoDelConfig, DropTailConfig, DualPi2Config, DualPi2Scheduler, FqCoDelConfig, LimitConfig, Nominal,

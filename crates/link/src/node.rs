@@ -65,6 +65,15 @@ pub struct Dropped<P> {
     pub packet: Packet<P>,
 }
 
+/// What a [`Node`] does next by itself.
+#[derive(Debug)]
+pub enum Step<P> {
+    /// At this instant a packet leaves by a port.
+    Leaves(Timestamp, Port, Packet<P>),
+    /// Nothing, until it wants to be woken, if it does.
+    Waits(Option<Timestamp>),
+}
+
 /// What makes a [`Node`] send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sends {
@@ -100,22 +109,21 @@ pub trait Node<P>: fmt::Debug + Send {
     /// When to call `handle_timeout` next.
     fn poll_timeout(&self) -> Option<Timestamp>;
 
-    /// The next packet that leaves at `now` or, where nothing else comes to the node, before `until`; the port it leaves by
-    /// and the instant, which is the present from then on.
+    /// What it does next by itself, where nothing comes before `until`: the next packet that leaves at `now` or before
+    /// `until`, at which instant the present then is; or when to call `handle_timeout` next.
     ///
     /// It is the same as `poll_packet` and, where that has nothing, `handle_timeout` at each instant that `poll_timeout` names.
-    fn poll_packet_before(
-        &mut self,
-        mut now: Timestamp,
-        until: Timestamp,
-    ) -> Option<(Timestamp, Port, Packet<P>)> {
+    fn poll_ahead(&mut self, mut now: Timestamp, until: Timestamp) -> Step<P> {
         loop {
             if !self.is_drained(now)
                 && let Some((port, packet)) = self.poll_packet(now)
             {
-                return Some((now, port, packet));
+                return Step::Leaves(now, port, packet);
             }
-            now = self.poll_timeout().filter(|due| *due < until)?.max(now);
+            match self.poll_timeout() {
+                Some(due) if due < until => now = due.max(now),
+                due => return Step::Waits(due),
+            }
             self.handle_timeout(now);
         }
     }

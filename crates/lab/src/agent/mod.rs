@@ -17,7 +17,7 @@ pub(crate) use viewer::{Seen, Viewer};
 pub(crate) use window::{WindowSink, WindowSource};
 
 use crate::cargo::Cargo;
-use seaway_link::{Node, Packet, Port, Sends};
+use seaway_link::{Node, Packet, Port, Sends, Step};
 use seaway_units::Timestamp;
 
 /// An end of a flow. It has one port.
@@ -77,12 +77,8 @@ impl Node<Cargo> for Agent {
         each!(self, agent => agent.poll_timeout())
     }
 
-    fn poll_packet_before(
-        &mut self,
-        now: Timestamp,
-        until: Timestamp,
-    ) -> Option<(Timestamp, Port, Packet<Cargo>)> {
-        each!(self, agent => agent.poll_packet_before(now, until))
+    fn poll_ahead(&mut self, now: Timestamp, until: Timestamp) -> Step<Cargo> {
+        each!(self, agent => agent.poll_ahead(now, until))
     }
 
     #[inline]

@@ -391,6 +391,25 @@ impl Sender {
         }
     }
 
+    /// The packet that leaves next by its pace alone, and when: at `now` or later, where that is before `until` and before
+    /// anything else that the sender wants to be woken for. It is written over an older message.
+    #[inline]
+    pub fn poll_transmit_before(
+        &mut self,
+        now: Timestamp,
+        until: Timestamp,
+        message: &mut Message,
+    ) -> Option<(Timestamp, Departing)> {
+        self.settle(now);
+        let planned = self.plan.departure?;
+        let due = planned.due.max(now);
+        let is_ahead = |other: Option<Timestamp>| other.is_none_or(|other| due < other);
+        if due < until && is_ahead(self.plan.timers) && is_ahead(self.reports.due()) {
+            return Some((due, self.depart(due, planned, message)?));
+        }
+        None
+    }
+
     /// True where it is known without asking that nothing leaves at `now`.
     #[inline]
     pub fn is_drained(&self, now: Timestamp) -> bool {

@@ -3,7 +3,7 @@
 use crate::engine::RouteId;
 use crate::flight::Ticket;
 use crate::topology::ElementId;
-use seaway_link::{Node, Port};
+use seaway_link::Port;
 use seaway_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
@@ -75,16 +75,11 @@ impl<A> Host<A> {
             (arrival, timer) => arrival.or(timer),
         }
     }
-}
 
-impl<A> Host<A> {
-    /// The agent has nothing to do at `now` any more.
+    /// The agent has done all that is to be done by `now`, and wants to be woken then.
     #[inline]
-    pub(super) fn rest<P>(&mut self, now: Timestamp)
-    where
-        A: Node<P>,
-    {
+    pub(super) fn rest(&mut self, now: Timestamp, timer: Option<Timestamp>) {
         self.lived = now;
-        self.timer = self.agent.poll_timeout().map(|timer| timer.max(now));
+        self.timer = timer.map(|timer| timer.max(now));
     }
 }

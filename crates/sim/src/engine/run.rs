@@ -4,7 +4,7 @@ use super::host::Lead;
 use super::{AgentId, Element, Engine, Envelope, Leg, Observer, Wire};
 use crate::flight::Ticket;
 use crate::topology::{ElementId, Hop};
-use seaway_link::{Dropped, Fate, Foresight, Node, Packet, Port};
+use seaway_link::{Dropped, Fate, Foresight, Node, Packet, Port, Step};
 use seaway_units::{TimeDelta, Timestamp};
 
 /// The smallest step of time.
@@ -81,41 +81,37 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
 
     /// The instant has come that an agent named, or at which a packet arrives there or leaves.
     fn wake_agent(&mut self, agent: usize) {
-        let host = &mut self.hosts[agent];
-        if let Some((_, ticket)) = host.outbox.pop_front_if(|(at, _)| *at <= self.now) {
+        if let Some((_, ticket)) = self.hosts[agent].outbox.pop_front_if(|(at, _)| *at <= self.now) {
             self.forward(self.now, ticket);
-            self.reschedule(agent);
-        } else if host.foresight.lead.is_some() || !host.inbox.is_empty() {
-            self.drive(agent);
         } else {
-            host.agent.handle_timeout(self.now);
-            self.settle_agent(agent, self.now);
+            self.drive(agent, self.nothing_before(agent));
         }
+        self.reschedule(agent);
     }
 
-    /// Lets an agent live on, as far as all is known that reaches it.
-    fn drive(&mut self, agent: usize) {
-        let end = self.nothing_before(agent);
-        let host = &mut self.hosts[agent];
-        let mut now = self.now.max(host.lived);
-        if host.arrival().is_none_or(|at| at > now) {
-            host.agent.handle_timeout(now);
-        }
+    /// Lets an agent live on from the present up to `end`, before which nothing reaches it that is not in its inbox.
+    fn drive(&mut self, agent: usize, end: Timestamp) {
+        let mut now = self.now.max(self.hosts[agent].lived);
         while self.hosts[agent].outbox.len() < MOST_AHEAD {
             let host = &mut self.hosts[agent];
             let until = host.arrival().map_or(end, |at| at.min(end));
-            if let Some((at, port, packet)) = host.agent.poll_packet_before(now, until) {
-                now = at;
-                self.send(agent, at, port, packet);
-                continue;
-            }
+            let timer = match host.agent.poll_ahead(now, until) {
+                Step::Leaves(at, port, packet) => {
+                    now = at;
+                    self.send(agent, at, port, packet);
+                    continue;
+                }
+                Step::Waits(timer) => timer,
+            };
             now = now.max(until - TICK);
-            let Some((at, port, ticket)) = host.inbox.pop_front_if(|(at, ..)| *at < end) else { break };
+            let Some((at, port, ticket)) = host.inbox.pop_front_if(|(at, ..)| *at < end) else {
+                return host.rest(now, timer);
+            };
             now = now.max(at);
             self.deliver(agent, port, now, ticket);
         }
-        self.hosts[agent].rest(now);
-        self.reschedule(agent);
+        let host = &mut self.hosts[agent];
+        host.rest(now, host.agent.poll_timeout());
     }
 
     /// Before this instant nothing reaches an agent that is not in its inbox.
@@ -133,14 +129,25 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         self.agents_due.set(agent as u32, due.map(|due| due.max(self.now)));
     }
 
+    /// Sends what an agent does by itself from `now` on and before `until`; when it wants to be woken then.
+    #[inline]
+    fn live(&mut self, agent: usize, now: Timestamp, until: Timestamp) -> Option<Timestamp> {
+        let mut now = now;
+        loop {
+            match self.hosts[agent].agent.poll_ahead(now, until) {
+                Step::Leaves(at, port, packet) => {
+                    now = at;
+                    self.send(agent, at, port, packet);
+                }
+                Step::Waits(timer) => return timer,
+            }
+        }
+    }
+
     /// Sends what an agent gives out after an input, and notes when it wants to be woken.
     fn settle_agent(&mut self, agent: usize, now: Timestamp) {
-        while !self.hosts[agent].agent.is_drained(now)
-            && let Some((port, packet)) = self.hosts[agent].agent.poll_packet(now)
-        {
-            self.send(agent, now, port, packet);
-        }
-        self.hosts[agent].rest(now);
+        let timer = self.live(agent, now, now);
+        self.hosts[agent].rest(now, timer);
         self.reschedule(agent);
     }
 
@@ -225,13 +232,8 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
 
     /// Gives an agent a packet that arrives before all others, after what the agent does by itself until then.
     fn hand(&mut self, agent: usize, port: Port, at: Timestamp, ticket: Ticket) {
-        if let Some(timer) = self.hosts[agent].timer.filter(|timer| *timer < at) {
-            self.hosts[agent].agent.handle_timeout(timer);
-            let mut now = timer;
-            while let Some((then, port, packet)) = self.hosts[agent].agent.poll_packet_before(now, at) {
-                now = then;
-                self.send(agent, then, port, packet);
-            }
+        if self.hosts[agent].timer.is_some_and(|timer| timer < at) {
+            self.live(agent, self.hosts[agent].lived, at);
         }
         self.deliver(agent, port, at, ticket);
         self.settle_agent(agent, at);
