@@ -13,8 +13,10 @@ use std::sync::{Arc, Mutex};
 
 /// The width of the bins in which rates are recorded for time series.
 pub(crate) const BIN: TimeDelta = TimeDelta::from_millis(100);
-/// Packets that wait for what may have come back before them, at most.
-const MOST_UNPAIRED: usize = 4096;
+/// Arrivals that are worked out together: one after the other they would each go through much memory.
+const BATCH: usize = 64;
+/// Arrivals that wait for what may have come back before them, at most.
+const MOST_WAITING: usize = 4096;
 /// So many of them make one by which the variation of a rate is judged: without a series, rates are recorded in these.
 pub(crate) const WIDE: u64 = 5;
 
@@ -84,11 +86,16 @@ pub(crate) struct FlowRecord {
     pub(crate) path_rise: TimeDelta,
     /// The delay of the newest packet that arrived.
     there: Option<TimeDelta>,
-    /// The delay of the newest packet that came back.
+    /// The delay of the newest packet that had come back by then.
     back: Option<TimeDelta>,
-    /// When packets arrived before which another may have come back, and their delays: an end may be ahead of the other.
-    /// `None`: nothing ever comes back.
-    unpaired: Option<VecDeque<(Timestamp, TimeDelta)>>,
+    /// Packets ever come back.
+    is_answered: bool,
+    /// What is written down and not worked out yet, and when that is done next: an end may be ahead of the other, so that
+    /// what came back before a packet arrived is heard of later.
+    arrivals: Vec<Arrival>,
+    next_batch: usize,
+    /// When packets came back and their delays.
+    returns: VecDeque<(Timestamp, TimeDelta)>,
     /// Since the start of the run, up to the last in which anything happened.
     bins: Vec<Bin>,
     /// The bins of a whole run.
@@ -97,6 +104,17 @@ pub(crate) struct FlowRecord {
     pub(crate) width: u64,
     /// The bin that was written last and when it begins, nanoseconds: a division is dear.
     present: (usize, u64),
+}
+
+/// A packet that arrived.
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    at: Timestamp,
+    size: DataSize,
+    /// Since it was sent.
+    delay: TimeDelta,
+    /// What of that it waited in queues.
+    waited: TimeDelta,
 }
 
 /// What happened in a bin.
@@ -143,7 +161,10 @@ impl Recorder {
             path_rise: TimeDelta::ZERO,
             there: None,
             back: None,
-            unpaired: Some(VecDeque::new()),
+            is_answered: true,
+            arrivals: Vec::new(),
+            next_batch: BATCH,
+            returns: VecDeque::new(),
             bins: vec![Bin::default()],
             most,
             width,
@@ -155,6 +176,11 @@ impl Recorder {
             notices: Vec::new(),
             capture: None,
         }
+    }
+
+    /// Works out all that was written down: nothing comes back any more that is earlier.
+    pub(crate) fn catch_up(&mut self) {
+        self.flows.iter_mut().for_each(|flow| flow.catch_up(Timestamp::from_nanos(u64::MAX)));
     }
 
     /// Tells `notices` what the channel loses of a flow.
@@ -193,21 +219,49 @@ impl FlowRecord {
 
     /// Nothing comes back in this flow.
     pub(crate) fn forgo_round_trips(&mut self) {
-        self.unpaired = None;
+        self.is_answered = false;
     }
 
-    /// The run is over: nothing comes back any more.
-    pub(crate) fn close(&mut self) {
-        self.pair(Timestamp::from_nanos(u64::MAX));
+    fn note_arrival(&mut self, arrival: Arrival) {
+        self.arrivals.push(arrival);
+        if self.arrivals.len() >= self.next_batch {
+            let heard_until = self.returns.back().map_or(Timestamp::ZERO, |(at, _)| *at);
+            let is_heard = !self.is_answered || self.arrivals.len() >= MOST_WAITING;
+            self.catch_up(if is_heard { Timestamp::from_nanos(u64::MAX) } else { heard_until });
+            self.next_batch = self.arrivals.len() + BATCH;
+        }
     }
 
-    /// What arrived before `until` makes round trips with the newest that had come back; without one it makes none.
-    fn pair(&mut self, until: Timestamp) {
-        let Some(unpaired) = &mut self.unpaired else { return };
-        while let Some((_, forth)) = unpaired.pop_front_if(|(at, _)| *at < until) {
-            if let Some(back) = self.back {
-                self.path_rtt.add(forth + back);
+    /// Works out what arrived before `until`, before which everything is known that came back.
+    pub(crate) fn catch_up(&mut self, until: Timestamp) {
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        let known = arrivals.partition_point(|arrival| arrival.at < until);
+        for arrival in arrivals.drain(..known) {
+            while let Some((_, back)) = self.returns.pop_front_if(|(at, _)| *at <= arrival.at) {
+                self.back = Some(back);
             }
+            self.work_out(&arrival);
+        }
+        self.arrivals = arrivals;
+    }
+
+    #[inline]
+    fn work_out(&mut self, arrival: &Arrival) {
+        let &Arrival { at, size, delay, waited } = arrival;
+        self.bin(at).received += size.as_bytes();
+        if !self.measures(at) {
+            return;
+        }
+        self.received.add(size);
+        self.queue_delay.add(waited);
+        self.path_delay.add(delay);
+        if let Some(former) = self.there.replace(delay) {
+            let rise = delay - former;
+            self.path_jitter.add(rise.abs());
+            self.path_rise = self.path_rise.max(rise);
+        }
+        if let Some(back) = self.back {
+            self.path_rtt.add(delay + back);
         }
     }
 
@@ -251,30 +305,17 @@ impl Observer<Cargo> for Recorder {
         let flow = &mut self.flows[tag.flow];
         let delay = now - packet.payload.sent();
         if tag.is_back {
-            flow.pair(now);
-            flow.back = Some(delay);
+            flow.returns.push_back((now, delay));
+            if flow.returns.len() >= MOST_WAITING {
+                flow.catch_up(now);
+                flow.back = flow.returns.drain(..).last().map(|(_, back)| back);
+            }
             if let Some(capture) = &mut self.capture {
                 capture.note(now, tag, packet);
             }
             return;
         }
-        flow.bin(now).received += packet.size.as_bytes();
-        if flow.measures(now) {
-            flow.received.add(packet.size);
-            flow.queue_delay.add(packet.waited);
-            flow.path_delay.add(delay);
-            if let Some(former) = flow.there.replace(delay) {
-                let rise = delay - former;
-                flow.path_jitter.add(rise.abs());
-                flow.path_rise = flow.path_rise.max(rise);
-            }
-            if let Some(unpaired) = &mut flow.unpaired {
-                unpaired.push_back((now, delay));
-                if unpaired.len() > MOST_UNPAIRED {
-                    flow.pair(now);
-                }
-            }
-        }
+        flow.note_arrival(Arrival { at: now, size: packet.size, delay, waited: packet.waited });
     }
 
     fn on_dropped(&mut self, _element: ElementId, dropped: &Dropped<Envelope<Cargo>>) {

@@ -4,7 +4,7 @@ use crate::agent::{Agent, MediaSender, TcpSender, Viewer, WindowSource};
 use crate::build::{BuildError, World};
 use crate::capture::Capture;
 use crate::cargo::Carriage;
-use crate::record::{BIN, FlowRecord};
+use crate::record::BIN;
 use crate::report::{self, Capacities};
 use crate::scenario::{Flow, Scenario};
 use crate::series::{Series, Subject};
@@ -121,6 +121,7 @@ fn run_world(
         if let Some(sampler) = &mut sampler
             && next.as_nanos().is_multiple_of(BIN.as_nanos() as u64)
         {
+            world.engine.observer_mut().catch_up();
             sampler.take(&world);
         }
         if progress(next - Timestamp::ZERO).is_break() {
@@ -128,7 +129,7 @@ fn run_world(
             break;
         }
     }
-    world.engine.observer_mut().flows.iter_mut().for_each(FlowRecord::close);
+    world.engine.observer_mut().catch_up();
     end_viewing(&mut world);
     check_media(scenario, &world)?;
     if let Some(capture) = world.engine.observer_mut().capture.take() {

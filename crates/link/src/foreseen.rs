@@ -9,7 +9,7 @@ use crate::link::stream;
 use crate::loss::Loss;
 use crate::node::{DropCause, Dropped, Packet};
 use crate::plan::{CapacityPlan, LinkPlan, LossPlace};
-use crate::queue::{Limit, Transmitter};
+use crate::queue::{Door, Limit, Transmitter};
 use crate::statistics::{Count, Drops, LinkStatistics};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ pub struct Foresight {
 pub(crate) struct Foreseen<P> {
     rate: Bitrate,
     delay: TimeDelta,
-    limit: Limit,
+    door: Door,
     policer: Option<TokenBucket>,
     jitter: Option<Jitter>,
     loss: Option<(Loss, LossPlace)>,
@@ -99,9 +99,9 @@ struct Window {
 }
 
 impl<P> Foreseen<P> {
-    /// The link that `plan` describes behind a queue of this `limit`; `None` where its future depends on what comes
+    /// The link that `plan` describes behind a queue with this `door`; `None` where its future depends on what comes
     /// later.
-    pub(crate) fn new(plan: &LinkPlan, limit: Option<Limit>, seed: u64, name: &str) -> Option<Self> {
+    pub(crate) fn new(plan: &LinkPlan, door: Option<Door>, seed: u64, name: &str) -> Option<Self> {
         let stream = |part| stream(seed, name, part);
         let CapacityPlan::Rates(schedule, _) = &plan.capacity else { return None };
         let keeps_order = !matches!(plan.jitter, Some(JitterModel::Reordering { .. }));
@@ -110,8 +110,8 @@ impl<P> Foreseen<P> {
         if !(keeps_order && is_constant && plan.shaper.is_none()) {
             return None;
         }
-        let limit = limit?;
-        let is_plain = matches!(limit, Limit::Packets(1..))
+        let door = door?;
+        let is_plain = matches!(door.limit, Limit::Packets(1..))
             && plan.policer.is_none()
             && plan.jitter.is_none()
             && plan.loss.is_none();
@@ -120,7 +120,7 @@ impl<P> Foreseen<P> {
         Some(Self {
             rate: schedule.initial,
             delay: plan.delay,
-            limit,
+            door,
             policer: plan.policer.map(TokenBucket::new),
             jitter: plan.jitter.map(|model| Jitter::new(model, stream("jitter"))),
             loss: plan.loss.clone().map(|(model, place)| (Loss::new(model, stream("loss")), place)),
@@ -138,9 +138,9 @@ impl<P> Foreseen<P> {
         })
     }
 
-    /// The least that a packet takes, where that is known.
-    pub(crate) fn least_delay(&self) -> Option<TimeDelta> {
-        self.jitter.is_none().then_some(self.delay)
+    /// The least that a packet takes.
+    pub(crate) fn least_delay(&self) -> TimeDelta {
+        self.delay + self.jitter.as_ref().map_or(TimeDelta::ZERO, Jitter::least)
     }
 
     pub(crate) const fn rate(&self) -> Bitrate {
@@ -225,7 +225,7 @@ impl<P> Foreseen<P> {
     #[inline]
     fn may_peak(&self, size: DataSize) -> bool {
         let packets = (self.passages.len() - self.begun) as u64 + 1;
-        let known = matches!(self.limit, Limit::Packets(limit) if packets < limit);
+        let known = matches!(self.door.limit, Limit::Packets(limit) if packets < limit);
         !known || packets > self.window.max_packets || self.waiting + size > self.window.max_size
     }
 
@@ -262,13 +262,13 @@ impl<P> Foreseen<P> {
             self.sums.drops.policer += 1;
             return Some(DropCause::Policer);
         }
-        let packets = self.passages.len() - self.begun + 1;
+        let packets = self.passages.len() - self.begun;
         // The common limit asks for no size.
-        let holds = match self.limit {
-            Limit::Packets(limit) => packets as u64 + u64::from(self.free_at > now) <= limit,
-            limit => {
+        let holds = match self.door.limit {
+            Limit::Packets(limit) => packets as u64 + 1 + u64::from(self.free_at > now) <= limit,
+            _ => {
                 let transmitter = Transmitter { in_service: self.in_service(now), rate: self.rate };
-                limit.holds(packets, self.waiting + size, transmitter)
+                self.door.admits(packets, self.waiting, size, transmitter)
             }
         };
         if !holds {

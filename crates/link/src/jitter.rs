@@ -39,6 +39,14 @@ impl Jitter {
         Self { model, random, not_before: Timestamp::ZERO }
     }
 
+    /// The least that it adds to a delay.
+    pub(crate) fn least(&self) -> TimeDelta {
+        match self.model {
+            JitterModel::Rfc8868 { mean, .. } => mean,
+            JitterModel::Reordering { std, mean } => mean - std * 3,
+        }
+    }
+
     /// When a packet arrives that would arrive at `unvaried`; sending it took `serialisation`.
     pub(crate) fn arrival(&mut self, unvaried: Timestamp, serialisation: TimeDelta) -> Timestamp {
         match self.model {

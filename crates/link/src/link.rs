@@ -55,7 +55,7 @@ impl<P> Link<P> {
     pub fn new(plan: &LinkPlan, seed: u64, name: &str) -> Result<Self, Error> {
         // The general form checks the plan, whichever form is used.
         let stepwise = Stepwise::new(plan, seed, name)?;
-        Ok(Self(match Foreseen::new(plan, stepwise.limit(), seed, name) {
+        Ok(Self(match Foreseen::new(plan, stepwise.door(), seed, name) {
             Some(foreseen) => Kind::Foreseen(Box::new(foreseen)),
             None => Kind::Stepwise(Box::new(stepwise)),
         }))
@@ -93,10 +93,11 @@ impl<P> Link<P> {
         }
     }
 
-    /// The least time that a packet spends in a link that [foresees](Self::foresees); `None` where that is not known.
+    /// The least time that a packet spends in a link that [foresees](Self::foresees); `None`
+    /// for another.
     pub fn least_delay(&self) -> Option<TimeDelta> {
         match &self.0 {
-            Kind::Foreseen(link) => link.least_delay(),
+            Kind::Foreseen(link) => Some(link.least_delay()),
             Kind::Stepwise(_) => None,
         }
     }
@@ -198,7 +199,10 @@ mod tests {
                 "loss = { kind = 'gilbert-elliott', mean = 0.1, burst = 3, per = 'ms' }\n",
                 "loss = { kind = 'independent', rate = 0.2, at = 'entry' }\n", "jitter = { kind = 'rfc8868', std = '5 ms' }\n",
             ]),
-            queue in prop::sample::select(vec!["packets = 4", "packets_waiting = 3", "bytes = '4 kB'", "time = '9 ms'"]),
+            queue in prop::sample::select(vec![
+                "packets = 4", "packets_waiting = 3", "bytes = '4 kB'", "time = '9 ms'",
+                "bytes = '4 kB', room = '1500 B'", "time = '9 ms', room = '700 B'",
+            ]),
             rate in prop::sample::select(vec!["2 Mbit/s", "1777773 bit/s"]),
             sends in prop::collection::vec((0_i64..6000, 40_u64..1501), 1..80),
         ) {

@@ -112,9 +112,13 @@ pub trait Node<P>: fmt::Debug + Send {
     /// What it does next by itself, where nothing comes before `until`: the next packet that leaves at `now` or before
     /// `until`, at which instant the present then is; or when to call `handle_timeout` next.
     ///
-    /// It is the same as `poll_packet` and, where that has nothing, `handle_timeout` at each instant that `poll_timeout` names.
+    /// It is the same as `handle_timeout` at `now`, should that be wanted, and at each instant before `until` that
+    /// `poll_timeout` names, with `poll_packet` behind each.
     fn poll_ahead(&mut self, mut now: Timestamp, until: Timestamp) -> Step<P> {
         loop {
+            if now < until && self.poll_timeout().is_some_and(|due| due <= now) {
+                self.handle_timeout(now);
+            }
             if !self.is_drained(now)
                 && let Some((port, packet)) = self.poll_packet(now)
             {
@@ -124,7 +128,6 @@ pub trait Node<P>: fmt::Debug + Send {
                 Some(due) if due < until => now = due.max(now),
                 due => return Step::Waits(due),
             }
-            self.handle_timeout(now);
         }
     }
 

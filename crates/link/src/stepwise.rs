@@ -9,7 +9,7 @@ use crate::loss::Loss;
 use crate::node::{DropCause, Dropped, Packet};
 use crate::pipe::Pipe;
 use crate::plan::{CapacityPlan, LinkPlan, LossPlace};
-use crate::queue::{Limit, Nominal, Queue, Transmitter};
+use crate::queue::{Door, Nominal, Queue, Transmitter};
 use crate::server::{Calendar, Event, RateServer, Server, SlotServer};
 use crate::statistics::{Drops, Level, LinkStatistics, Meter};
 use seaway_units::{Bitrate, DataSize, Timestamp};
@@ -96,9 +96,9 @@ impl<P> Stepwise<P> {
         self.server.rate()
     }
 
-    /// The limit of the queue, where that is plain drop-tail.
-    pub(crate) const fn limit(&self) -> Option<Limit> {
-        self.queue.plain_limit()
+    /// The door of the queue, where that is plain drop-tail.
+    pub(crate) const fn door(&self) -> Option<Door> {
+        self.queue.plain_door()
     }
 
     /// Packets waiting, in service, or flying.

@@ -4,18 +4,18 @@ use proptest::prelude::*;
 use seaway_link::{
     DropTailConfig, Dropped, Link, LinkConfig, LossConfig, Node, Packet, Port, QueueConfig, Sends,
 };
-use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer, RouteId};
+use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer, Place, RouteId};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
 
-/// Sends `left` packets, one every `gap`, and answers each packet that it receives where `answers`.
+/// Sends `left` packets, one every `gap`, and answers every so many packets that it receives; none where that is zero.
 #[derive(Debug)]
 struct Talker {
     left: u32,
     gap: TimeDelta,
     next: Timestamp,
     size: DataSize,
-    answers: bool,
+    answers: usize,
     owed: u32,
     heard: Vec<(Timestamp, u32)>,
 }
@@ -23,18 +23,18 @@ struct Talker {
 impl Talker {
     fn new(left: u32, gap: TimeDelta, size: u64) -> Self {
         let size = DataSize::from_bytes(size);
-        Self { left, gap, next: Timestamp::ZERO, size, answers: false, owed: 0, heard: Vec::new() }
+        Self { left, gap, next: Timestamp::ZERO, size, answers: 0, owed: 0, heard: Vec::new() }
     }
 
-    fn answering() -> Self {
-        Self { answers: true, ..Self::new(0, TimeDelta::ZERO, 40) }
+    fn answering(answers: usize) -> Self {
+        Self { answers, ..Self::new(0, TimeDelta::ZERO, 40) }
     }
 }
 
 impl Node<u32> for Talker {
     fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<u32>) {
         self.heard.push((now, packet.payload));
-        self.owed += u32::from(self.answers);
+        self.owed += u32::from(self.answers > 0 && self.heard.len() % self.answers == 0);
     }
 
     fn handle_timeout(&mut self, _now: Timestamp) {}
@@ -56,7 +56,11 @@ impl Node<u32> for Talker {
     }
 
     fn sends(&self) -> Sends {
-        if self.answers { Sends::OneAnswerToEach } else { Sends::ByItself }
+        match self.answers {
+            0 => Sends::ByItself,
+            1 => Sends::OneAnswerToEach,
+            _ => Sends::FewAnswers,
+        }
     }
 }
 
@@ -100,14 +104,20 @@ fn link(rate: Bitrate, packets: u64, loss: f64, name: &str) -> Link<Envelope<u32
 }
 
 /// a – m – b, the same both ways.
-fn chain(talker: Talker, rate: Bitrate, packets: u64, loss: f64) -> (World, [AgentId; 2], Vec<ElementId>) {
+fn network(rate: Bitrate, packets: u64, loss: f64) -> (World, [Place; 3], Vec<ElementId>) {
     let mut world = World::new(Books::default());
     let [a, m, b] = ["a", "m", "b"].map(|name| world.topology().place(name));
     let mut links = Vec::new();
     for (index, (from, to)) in [(a, m), (m, b), (b, m), (m, a)].into_iter().enumerate() {
         links.push(world.add_link(from, to, link(rate, packets, loss, &format!("link{index}"))));
     }
-    let agents = [world.add_agent(talker), world.add_agent(Talker::answering())];
+    (world, [a, m, b], links)
+}
+
+/// The same with a talker at a and one that answers at b.
+fn chain(talker: Talker, rate: Bitrate, packets: u64, loss: f64) -> (World, [AgentId; 2], Vec<ElementId>) {
+    let (mut world, [a, _, b], links) = network(rate, packets, loss);
+    let agents = [world.add_agent(talker), world.add_agent(Talker::answering(1))];
     world.connect((agents[0], Port(0), a), (agents[1], Port(0), b)).unwrap();
     world.connect((agents[1], Port(0), b), (agents[0], Port(0), a)).unwrap();
     (world, agents, links)
@@ -165,6 +175,34 @@ proptest! {
             world.run_until(Timestamp::from_nanos(300_000_000));
             world.run_until(Timestamp::from_nanos(2_000_000_000));
             let heard = agents.map(|agent| world.agent(agent).heard.clone());
+            let books = links.iter().map(|&id| format!("{:?}", world.link(id).unwrap().statistics(world.now())));
+            (heard, world.events(), books.collect::<Vec<_>>())
+        };
+        prop_assert_eq!(hear(false), hear(true));
+    }
+
+    /// The same where several share their first links and the way back: what is sent ahead waits for its time.
+    #[test]
+    fn nobody_notices_that_some_share_a_way(
+        gaps in prop::collection::vec(50_001..3_000_000i64, 3), kbps in 100..20_000u64, packets in 1..40u64,
+    ) {
+        let hear = |keeps_order| {
+            let (mut world, places, links) = network(Bitrate::from_kbps(kbps), packets, 0.0);
+            let answers = [1, 5, 2];
+            let mut agents = Vec::new();
+            for (gap, answers) in gaps.iter().zip(answers) {
+                let talker = world.add_agent(Talker::new(200, TimeDelta::from_nanos(*gap), 1000));
+                let listener = world.add_agent(Talker::answering(answers));
+                world.connect((talker, Port(0), places[0]), (listener, Port(0), places[2])).unwrap();
+                world.connect((listener, Port(0), places[2]), (talker, Port(0), places[0])).unwrap();
+                agents.extend([talker, listener]);
+            }
+            if keeps_order {
+                world.keep_order();
+            }
+            world.run_until(Timestamp::from_nanos(200_000_000));
+            world.run_until(Timestamp::from_nanos(2_000_000_000));
+            let heard: Vec<_> = agents.iter().map(|agent| world.agent(*agent).heard.clone()).collect();
             let books = links.iter().map(|&id| format!("{:?}", world.link(id).unwrap().statistics(world.now())));
             (heard, world.events(), books.collect::<Vec<_>>())
         };

@@ -426,6 +426,9 @@ impl Node<Cargo> for MediaSender {
             if let Some((at, port, packet)) = self.poll_paced(now, until) {
                 return Step::Leaves(at, port, packet);
             }
+            if now < until && self.poll_timeout().is_some_and(|due| due <= now) {
+                self.handle_timeout(now);
+            }
             if !self.is_drained(now)
                 && let Some((port, packet)) = self.poll_packet(now)
             {
@@ -435,7 +438,6 @@ impl Node<Cargo> for MediaSender {
                 Some(due) if due < until => now = due.max(now),
                 due => return Step::Waits(due),
             }
-            self.handle_timeout(now);
         }
     }
 

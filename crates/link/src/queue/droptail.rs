@@ -1,18 +1,16 @@
 //! Drop-tail: what does not fit is refused. With a lifetime, also: what has waited too long is not sent.
 
 use super::fifo::{Fifo, Waiting};
-use super::{Ledger, Limit, Transmitter};
+use super::{Door, Ledger, Limit, Transmitter};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 #[derive(Debug, Clone)]
 pub(super) struct DropTail<P> {
     pub(super) fifo: Fifo<P>,
-    limit: Limit,
+    door: Door,
     lifetime: Option<TimeDelta>,
     drop_front: bool,
-    /// A packet counts for so much at least when it asks to be let in.
-    room: DataSize,
 }
 
 impl<P> DropTail<P> {
@@ -22,13 +20,18 @@ impl<P> DropTail<P> {
         drop_front: bool,
         room: Option<DataSize>,
     ) -> Self {
-        Self { fifo: Fifo::new(), limit, lifetime, drop_front, room: room.unwrap_or_default() }
+        let door = Door { limit, room: room.unwrap_or_default() };
+        Self { fifo: Fifo::new(), door, lifetime, drop_front }
     }
 
-    /// The limit, where that is all there is.
-    pub(super) const fn plain_limit(&self) -> Option<Limit> {
-        let is_plain = !self.drop_front && self.lifetime.is_none() && self.room.is_zero();
-        if is_plain { Some(self.limit) } else { None }
+    /// The door, where that is all there is.
+    pub(super) const fn plain_door(&self) -> Option<Door> {
+        let is_plain = !self.drop_front && self.lifetime.is_none();
+        if is_plain { Some(self.door) } else { None }
+    }
+
+    fn admits(&self, size: DataSize, transmitter: Transmitter) -> bool {
+        self.door.admits(self.fifo.len(), self.fifo.size(), size, transmitter)
     }
 
     pub(super) fn enqueue(
@@ -38,14 +41,14 @@ impl<P> DropTail<P> {
         transmitter: Transmitter,
         ledger: &mut Ledger<P>,
     ) {
-        let size = packet.size.max(self.room);
+        let size = packet.size;
         if self.drop_front {
-            while !self.limit.admits(&self.fifo, size, transmitter) {
+            while !self.admits(size, transmitter) {
                 let Some(head) = self.fifo.pop() else { break };
                 ledger.drop(now, DropCause::Tail, head.packet);
             }
         }
-        if self.limit.admits(&self.fifo, size, transmitter) {
+        if self.admits(size, transmitter) {
             self.fifo.push(now, packet);
         } else {
             ledger.drop(now, DropCause::Tail, packet);

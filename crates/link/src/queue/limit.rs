@@ -19,6 +19,27 @@ pub(crate) enum Limit {
     LiveTime(TimeDelta),
 }
 
+/// Whom a drop-tail queue lets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Door {
+    pub(crate) limit: Limit,
+    /// A packet counts for so much at least when it asks to be let in.
+    pub(crate) room: DataSize,
+}
+
+impl Door {
+    /// Whether a packet of `size` may join so many `packets` that wait, of this size in all.
+    pub(crate) fn admits(
+        self,
+        packets: usize,
+        waiting: DataSize,
+        size: DataSize,
+        transmitter: Transmitter,
+    ) -> bool {
+        self.limit.holds(packets + 1, waiting + size.max(self.room), transmitter)
+    }
+}
+
 impl Limit {
     /// Whether a packet of `size` may still join those that wait.
     pub(crate) fn admits<P>(self, fifo: &Fifo<P>, size: DataSize, transmitter: Transmitter) -> bool {

@@ -24,7 +24,7 @@ pub use config::{
 use crate::node::{DropCause, Dropped, Packet};
 use crate::random::RandomStream;
 use fifo::Waiting;
-pub(crate) use limit::Limit;
+pub(crate) use limit::{Door, Limit};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
@@ -100,9 +100,9 @@ impl<P> Queue<P> {
     }
 
     /// The limit of a drop-tail queue that refuses what comes and never what waits.
-    pub(crate) const fn plain_limit(&self) -> Option<Limit> {
+    pub(crate) const fn plain_door(&self) -> Option<Door> {
         match &self.discipline {
-            Discipline::DropTail(queue) => queue.plain_limit(),
+            Discipline::DropTail(queue) => queue.plain_door(),
             _ => None,
         }
     }

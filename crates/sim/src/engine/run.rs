@@ -94,21 +94,21 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         let mut now = self.now.max(self.hosts[agent].lived);
         while self.hosts[agent].outbox.len() < MOST_AHEAD {
             let host = &mut self.hosts[agent];
-            let until = host.arrival().map_or(end, |at| at.min(end));
-            let timer = match host.agent.poll_ahead(now, until) {
+            if let Some((_, port, ticket)) = host.inbox.pop_front_if(|(at, ..)| *at <= now) {
+                self.deliver(agent, port, now, ticket);
+                self.live(agent, now, now);
+                continue;
+            }
+            let arrival = host.arrival().filter(|at| *at < end);
+            let until = arrival.unwrap_or(end);
+            match host.agent.poll_ahead(now, until) {
                 Step::Leaves(at, port, packet) => {
                     now = at;
                     self.send(agent, at, port, packet);
-                    continue;
                 }
-                Step::Waits(timer) => timer,
-            };
-            now = now.max(until - TICK);
-            let Some((at, port, ticket)) = host.inbox.pop_front_if(|(at, ..)| *at < end) else {
-                return host.rest(now, timer);
-            };
-            now = now.max(at);
-            self.deliver(agent, port, now, ticket);
+                Step::Waits(timer) if arrival.is_none() => return host.rest(until - TICK, timer),
+                Step::Waits(_) => now = until,
+            }
         }
         let host = &mut self.hosts[agent];
         host.rest(now, host.agent.poll_timeout());
