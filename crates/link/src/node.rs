@@ -125,7 +125,7 @@ pub trait Node<P>: fmt::Debug + Send {
                 return Step::Leaves(now, port, packet);
             }
             match self.poll_timeout() {
-                Some(due) if due < until => now = due.max(now),
+                Some(due) if due.max(now) < until => now = due.max(now),
                 due => return Step::Waits(due),
             }
         }

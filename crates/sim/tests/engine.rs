@@ -16,6 +16,8 @@ struct Talker {
     next: Timestamp,
     size: DataSize,
     answers: usize,
+    /// It answers when it is woken, which it wants to have been when it heard the packet before.
+    hesitates: bool,
     owed: u32,
     heard: Vec<(Timestamp, u32)>,
 }
@@ -23,7 +25,16 @@ struct Talker {
 impl Talker {
     fn new(left: u32, gap: TimeDelta, size: u64) -> Self {
         let size = DataSize::from_bytes(size);
-        Self { left, gap, next: Timestamp::ZERO, size, answers: 0, owed: 0, heard: Vec::new() }
+        Self {
+            left,
+            gap,
+            next: Timestamp::ZERO,
+            size,
+            answers: 0,
+            hesitates: false,
+            owed: 0,
+            heard: Vec::new(),
+        }
     }
 
     fn answering(answers: usize) -> Self {
@@ -37,10 +48,12 @@ impl Node<u32> for Talker {
         self.owed += u32::from(self.answers > 0 && self.heard.len() % self.answers == 0);
     }
 
-    fn handle_timeout(&mut self, _now: Timestamp) {}
+    fn handle_timeout(&mut self, _now: Timestamp) {
+        self.hesitates = false;
+    }
 
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<u32>)> {
-        if self.owed > 0 {
+        if self.owed > 0 && !self.hesitates {
             self.owed -= 1;
         } else if self.left > 0 && self.next <= now {
             self.left -= 1;
@@ -52,7 +65,8 @@ impl Node<u32> for Talker {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        (self.left > 0).then_some(self.next)
+        let overdue = self.hesitates && self.owed > 0;
+        if overdue { Some(Timestamp::ZERO) } else { (self.left > 0).then_some(self.next) }
     }
 
     fn sends(&self) -> Sends {
@@ -132,6 +146,15 @@ fn a_packet_takes_serialisation_and_propagation_of_each_hop() {
     let millis = |at: &(Timestamp, u32)| at.0.as_nanos() as f64 / 1e6;
     assert_eq!(world.agent(b).heard.iter().map(millis).collect::<Vec<_>>(), [36.0, 136.0, 236.0]);
     assert_eq!(world.agent(a).heard.iter().map(millis).collect::<Vec<_>>(), [56.64, 156.64, 256.64]);
+}
+
+#[test]
+fn an_agent_that_is_overdue_is_woken_at_once() {
+    let talker = Talker::new(3, TimeDelta::from_millis(100), 1000);
+    let (mut world, [a, b], _) = chain(talker, Bitrate::from_mbps(1), 50, 0.0);
+    world.agent_mut(b).hesitates = true;
+    world.run_until(Timestamp::from_nanos(1_000_000_000));
+    assert_eq!(world.agent(a).heard.len(), 3);
 }
 
 #[test]
