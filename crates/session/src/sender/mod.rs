@@ -400,6 +400,10 @@ impl Sender {
         until: Timestamp,
         message: &mut Message,
     ) -> Option<(Timestamp, Departing)> {
+        // What is due by now comes first, and may drop what would leave.
+        if now >= until || self.plan.is_valid && self.plan.timers.is_some_and(|due| due <= now) {
+            return None;
+        }
         self.settle(now);
         let planned = self.plan.departure?;
         let due = planned.due.max(now);
