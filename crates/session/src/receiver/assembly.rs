@@ -354,7 +354,9 @@ impl Assembly {
     /// hole, and nothing behind it came yet.
     fn is_arriving(&self, front: &Entry) -> bool {
         let begun = front.start.is_some() && self.next_sequence.is_none_or(|next| front.start == Some(next));
-        self.frames.len() == 1 && begun && front.pieces.len() as u64 == front.after_last() - front.first()
+        // Forged marks may end a frame before its start.
+        let spanned = front.after_last().checked_sub(front.first());
+        self.frames.len() == 1 && begun && spanned == Some(front.pieces.len() as u64)
     }
 
     /// Takes the front of the line, which is due.
