@@ -308,7 +308,7 @@ impl Observer<Cargo> for Recorder {
             flow.returns.push_back((now, delay));
             if flow.returns.len() >= MOST_WAITING {
                 flow.catch_up(now);
-                flow.back = flow.returns.drain(..).last().map(|(_, back)| back);
+                flow.back = flow.returns.drain(..).next_back().map(|(_, back)| back);
             }
             if let Some(capture) = &mut self.capture {
                 capture.note(now, tag, packet);
