@@ -45,7 +45,7 @@ impl Talker {
 impl Node<u32> for Talker {
     fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<u32>) {
         self.heard.push((now, packet.payload));
-        self.owed += u32::from(self.answers > 0 && self.heard.len() % self.answers == 0);
+        self.owed += u32::from(self.heard.len().is_multiple_of(self.answers));
     }
 
     fn handle_timeout(&mut self, _now: Timestamp) {
