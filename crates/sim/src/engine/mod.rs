@@ -136,8 +136,8 @@ impl<P> Observer<P> for () {}
 ///
 /// A packet is taken ahead of time through links that [foresee](Link::foresees) its fate, as far as nobody else's
 /// packets can come between: a chain of such links is one event. An agent lives ahead of time as well, as far as it is
-/// known what reaches it; what it sends waits for its time where others' packets can come between. One that
-/// [only answers](Node::only_answers) has each packet as soon as its arrival is known. The observer hears of packets then.
+/// known what reaches it. One that [only answers](Node::sends) has each packet as soon as its arrival is known; what it
+/// sends waits for its time where others' packets can come between. The observer hears of packets ahead of time then.
 ///
 /// `P` is what packets carry, opaque to everything here; `A` the agents (an enum keeps them free of indirect
 /// calls, `Box<dyn Node<P>>` keeps them open); `O` the observer.
