@@ -97,7 +97,7 @@ class Case:
 
 # Sources begin at 0.5 s. A crowded saturated cell collapses when the first heads of its queues are 0.5 s old, in ns-3
 # later the longer its stations take to associate: both are compared after that.
-SETTLED = {"warm": 2, "seconds": 4}
+SETTLED = {"warm": 3, "seconds": 5}
 
 
 def circle(n, radius=5.0):
@@ -286,9 +286,9 @@ PARTS = {
     "Saturation": (saturation, "Goodput of one saturated station at 5 m, 802.11ac unless said, 1472 B unless said; bound 3 %."),
     "Distance": (distance, "MCS 4, short guard interval; the distance at which goodput is half of that at 5 m, in steps of 0.25 m; bound 1 m."),
     "Contention": (contention, "MCS 4, stations on a circle of 5 m, saturated uplink, Mbit/s; bound 10 % up to 10 stations. Means of three seeds and the\n"
-                   "standard error of the difference. Sources begin at 0.5 s in both; 4 s from 2 s on count."),
+                   "standard error of the difference. Sources begin at 0.5 s in both; 5 s from 3 s on count."),
     "Two stations and five": (pairs, "MCS 4, 20 MHz; means of three seeds."),
-    "Other cells": (others, "All flows together, 5 m, 1472 B; means of three seeds and the standard error of the difference. Contention counts 4 s from 2 s on."),
+    "Other cells": (others, "All flows together, 5 m, 1472 B; means of three seeds and the standard error of the difference. Contention counts 5 s from 3 s on."),
     "Speed": (speed, "Simulated seconds per second of processor time (user and system), whole processes, sources and summary included; medians of three rounds in turn."),
 }
 

@@ -28,15 +28,14 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let had_work = self.dues[index] < Nanos::MAX
             || self.contenders[index].has_work()
             || self.is_engaged(device, index);
+        // A full queue stops the device: the packet is gone before anybody looks at the age of what waits.
         if self.contenders[index].queue.is_full() {
-            self.expire(index);
-        }
-        let contender = &mut self.contenders[index];
-        if contender.queue.is_full() {
             self.meter(device, to).drop_full();
             self.drop(DropCause::Tail, packet);
             return;
         }
+        self.expire(index);
+        let contender = &mut self.contenders[index];
         let octets = octets::mpdu(packet.size.as_bytes() as u32, self.config.standard.is_qos());
         let lane = if device == 0 { to - 1 } else { 0 };
         contender.queue.push(lane, self.now, octets, packet);
