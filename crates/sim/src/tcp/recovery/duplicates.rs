@@ -92,6 +92,9 @@ impl Duplicates {
         if self.outlasts_partial {
             // Without a burst (RFC 6582 section 3.2 step 3, option 1).
             track.cwnd = track.cwnd.min(flight.max(1.0) + 1.0);
+        } else {
+            // To Reno the acknowledgement that ends recovery is one like any other, and the window grows by it (ns-2).
+            track.cwnd += if track.in_slow_start() { 1.0 } else { 1.0 / track.cwnd };
         }
         self.deaf_until = self.recover;
         (self.recover, self.count, self.inflation, self.resend) = (None, 0, 0, false);
