@@ -6,6 +6,9 @@ use crate::topology::ElementId;
 use seaway_link::{Node, Sends};
 use seaway_units::TimeDelta;
 
+/// An agent that nothing reaches lives so far ahead: what it sends takes memory until its time.
+const LONE: TimeDelta = TimeDelta::from_millis(10);
+
 /// The routes that lead to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ways {
@@ -41,7 +44,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         let sends_alone = self.sends_alone(agent);
         let lead = match ways {
             _ if self.is_ordered => None,
-            Ways::None => Some(Lead { whole: TimeDelta::MAX, rest: Vec::new() }),
+            Ways::None => Some(Lead { whole: LONE, rest: Vec::new() }),
             Ways::One(route) => self.lead(route),
             Ways::Many => None,
         };

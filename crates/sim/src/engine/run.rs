@@ -9,8 +9,6 @@ use seaway_units::{TimeDelta, Timestamp};
 
 /// The smallest step of time.
 const TICK: TimeDelta = TimeDelta::from_nanos(1);
-/// An agent waits for the present where it has given out so many packets ahead of it.
-const MOST_AHEAD: usize = 64;
 
 /// What is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +90,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     /// Lets an agent live on from the present up to `end`, before which nothing reaches it that is not in its inbox.
     fn drive(&mut self, agent: usize, end: Timestamp) {
         let mut now = self.now.max(self.hosts[agent].lived);
-        while self.hosts[agent].outbox.len() < MOST_AHEAD {
+        loop {
             let host = &mut self.hosts[agent];
             if let Some((_, port, ticket)) = host.inbox.pop_front_if(|(at, ..)| *at <= now) {
                 self.deliver(agent, port, now, ticket);
@@ -110,8 +108,6 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
                 Step::Waits(_) => now = until,
             }
         }
-        let host = &mut self.hosts[agent];
-        host.rest(now, host.agent.poll_timeout());
     }
 
     /// Before this instant nothing reaches an agent that is not in its inbox.
