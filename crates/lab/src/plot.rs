@@ -64,10 +64,10 @@ const LEGEND: i32 = 190;
 /// # Errors
 /// What the drawing library has to say; there is no I/O.
 pub fn svg(series: &Series, decisions: &[(String, Vec<Decision>)], title: &str) -> Result<String, String> {
-    let panels: Vec<(&Panel, Vec<Line<'_>>)> = PANELS
+    let panels: Vec<(&Panel, Lines<'_>)> = PANELS
         .iter()
         .map(|panel| (panel, lines(series, panel)))
-        .filter(|(_, lines)| !lines.is_empty())
+        .filter(|(_, lines)| !lines.drawn.is_empty())
         .collect();
     let causes = causes(decisions);
     let colours = colours(&panels);
@@ -84,7 +84,7 @@ pub fn svg(series: &Series, decisions: &[(String, Vec<Decision>)], title: &str) 
         for (area, (panel, lines)) in areas.iter().zip(&panels) {
             let (left, right) = area.split_horizontally(WIDTH as i32 - LEGEND);
             draw(&left, panel, lines, &colours, end).map_err(failed)?;
-            legend(&right, lines, &colours).map_err(failed)?;
+            legend(&right, &lines.drawn, &colours).map_err(failed)?;
         }
         if let (Some(area), false) = (areas.last(), causes.is_empty()) {
             draw_causes(area, &causes, &colours, end).map_err(failed)?;
@@ -110,7 +110,14 @@ fn compact(document: &str) -> String {
     compact.replace(">\n", ">").replace("\n<", "<")
 }
 
-fn lines<'s>(series: &'s Series, panel: &Panel) -> Vec<Line<'s>> {
+/// What a panel draws of a series.
+struct Lines<'s> {
+    drawn: Vec<Line<'s>>,
+    /// More would not be told apart.
+    left_out: usize,
+}
+
+fn lines<'s>(series: &'s Series, panel: &Panel) -> Lines<'s> {
     let mut found: BTreeMap<(usize, usize), Line<'s>> = BTreeMap::new();
     let mut subjects: BTreeMap<&str, usize> = BTreeMap::new();
     for Reading { at, flow, name, value, .. } in series.readings() {
@@ -127,19 +134,22 @@ fn lines<'s>(series: &'s Series, panel: &Panel) -> Vec<Line<'s>> {
         line.points.push((at.as_secs_f64(), value * panel.scale));
     }
     let is_above_zero = |line: &Line<'_>| line.points.iter().any(|point| point.1 > 0.0);
-    let mut lines: Vec<Line<'s>> = found.into_values().filter(is_above_zero).take(MOST_LINES).collect();
-    for line in &mut lines {
+    let mut drawn: Vec<Line<'s>> = found.into_values().filter(is_above_zero).collect();
+    let left_out = drawn.len().saturating_sub(MOST_LINES);
+    drawn.truncate(MOST_LINES);
+    for line in &mut drawn {
         line.points = thinned(&line.points);
     }
-    let top = top(panel, &lines);
-    lines.retain(|line| line.points.iter().any(|point| point.1 <= top));
-    lines
+    let top = top(panel, &drawn);
+    drawn.retain(|line| line.points.iter().any(|point| point.1 <= top));
+    Lines { drawn, left_out }
 }
 
-/// The panel's title, and the capacity where it is drawn.
-fn caption(panel: &Panel, lines: &[Line<'_>]) -> String {
-    let has_capacity = lines.iter().any(|line| line.label != line.subject);
-    format!("{}{}", panel.title, if has_capacity { ", and capacity" } else { "" })
+/// The panel's title, the capacity where it is drawn, and how many lines are not.
+fn caption(panel: &Panel, Lines { drawn, left_out }: &Lines<'_>) -> String {
+    let has_capacity = drawn.iter().any(|line| line.label != line.subject);
+    let more = if *left_out > 0 { format!(" ({left_out} more not drawn)") } else { String::new() };
+    format!("{}{}{more}", panel.title, if has_capacity { ", and capacity" } else { "" })
 }
 
 /// A rule that changed a flow's rate, and when it did.
@@ -186,9 +196,9 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// Each flow and link has one colour in all panels.
-fn colours<'s>(panels: &[(&Panel, Vec<Line<'s>>)]) -> BTreeMap<&'s str, RGBColor> {
+fn colours<'s>(panels: &[(&Panel, Lines<'s>)]) -> BTreeMap<&'s str, RGBColor> {
     let mut colours = BTreeMap::new();
-    for line in panels.iter().flat_map(|(_, lines)| lines) {
+    for line in panels.iter().flat_map(|(_, lines)| &lines.drawn) {
         let next = shade(colours.len());
         colours.entry(line.subject).or_insert(next);
     }
@@ -209,11 +219,11 @@ type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorTy
 fn draw<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     panel: &Panel,
-    lines: &[Line<'_>],
+    lines: &Lines<'_>,
     colours: &BTreeMap<&str, RGBColor>,
     end: f64,
 ) -> Drawn<DB> {
-    let top = top(panel, lines) * 1.08;
+    let top = top(panel, &lines.drawn) * 1.08;
     let mut chart = ChartBuilder::on(area)
         .caption(caption(panel, lines), ("sans-serif", 14))
         .margin(6)
@@ -229,7 +239,7 @@ fn draw<DB: DrawingBackend>(
         .y_desc(panel.unit)
         .label_style(("sans-serif", 11))
         .draw()?;
-    for line in lines {
+    for line in &lines.drawn {
         let points = line.points.iter().map(|&(x, y)| (x, y.min(top)));
         chart.draw_series(LineSeries::new(points, colour(colours, line)))?;
     }
@@ -328,7 +338,7 @@ mod tests {
     #[test]
     fn many_lines_stay_apart() {
         let mut series = Series::default();
-        let flows: Vec<_> = (0..MOST_LINES).map(|flow| series.subject(&format!("flow-{flow}"))).collect();
+        let flows: Vec<_> = (0..MOST_LINES + 3).map(|flow| series.subject(&format!("flow-{flow}"))).collect();
         for second in 0..3 {
             for &flow in &flows {
                 series.push(
@@ -354,6 +364,7 @@ mod tests {
         let rows: Vec<f64> = (0..MOST_LINES).map(|flow| row(&format!("flow-{flow}"))).collect();
         assert!(rows.windows(2).all(|pair| pair[1] - pair[0] >= 10.0), "{rows:?}");
         assert!(!document.contains("capacity"), "none was read");
+        assert!(document.contains("(3 more not drawn)"));
     }
 
     #[test]
