@@ -189,3 +189,11 @@ proptest! {
         exercise::endpoints(&octets);
     }
 }
+
+#[test]
+fn what_a_first_round_trip_time_makes_overdue_is_done_at_once() {
+    let mut programme = vec![0x3d, 0x11, 0xff, 0x73];
+    programme.extend([0xcc; 25]);
+    programme.extend([0x0d, 0x28, 0x11, 0x11]);
+    exercise::endpoints(&programme);
+}
