@@ -148,8 +148,9 @@ impl Sender {
             self.statistics.feedback.add(self.size_of(received.message.wire_len()));
             self.follow_pace(now);
             self.conclude(now);
-        } else if self.history.next_loss(self.loss_times()).is_some_and(|due| due <= now) {
-            // The first round-trip time shortens the wait for what is silent.
+        }
+        // A first round-trip time shortens the wait for what is silent.
+        if self.history.next_loss(self.loss_times()).is_some_and(|due| due <= now) {
             self.conclude(now);
         }
         self.follow_controller(now);
