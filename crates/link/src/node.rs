@@ -114,8 +114,12 @@ pub trait Node<P>: fmt::Debug + Send {
     ///
     /// It is the same as `handle_timeout` at `now`, should that be wanted, and at each instant before `until` that
     /// `poll_timeout` names, with `poll_packet` behind each.
+    #[inline]
     fn poll_ahead(&mut self, mut now: Timestamp, until: Timestamp) -> Step<P> {
         loop {
+            if let Some((at, port, packet)) = self.poll_paced(now, until) {
+                return Step::Leaves(at, port, packet);
+            }
             if now < until && self.poll_timeout().is_some_and(|due| due <= now) {
                 self.handle_timeout(now);
             }
@@ -129,6 +133,13 @@ pub trait Node<P>: fmt::Debug + Send {
                 due => return Step::Waits(due),
             }
         }
+    }
+
+    /// The short way of [`poll_ahead`](Self::poll_ahead): the next packet, where nothing happens before it leaves but that it
+    /// is its turn. A node may always have none.
+    #[inline]
+    fn poll_paced(&mut self, _now: Timestamp, _until: Timestamp) -> Option<(Timestamp, Port, Packet<P>)> {
+        None
     }
 
     /// What makes it send: a host may give packets ahead of time to one that answers them.

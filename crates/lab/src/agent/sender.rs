@@ -9,7 +9,7 @@ use crate::source::{Feed, LiveSource};
 use crate::window::Window;
 use seaway_control::policy;
 use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
-use seaway_link::{Node, Packet, Port, Step};
+use seaway_link::{Node, Packet, Port};
 use seaway_session::{
     Announcement, Departing, Frame, FrameData, FrameKind, Observer, Received, Sender, SenderConfig,
     SenderEvent, SenderStatistics,
@@ -335,18 +335,6 @@ impl MediaSender {
         }
     }
 
-    /// The packet that leaves next where nothing happens before but that it is its turn.
-    #[inline]
-    fn poll_paced(&mut self, now: Timestamp, until: Timestamp) -> Option<(Timestamp, Port, Packet<Cargo>)> {
-        let waits_for_source = matches!(self.feed, Feed::Saturated) && !self.config.endless;
-        let own = earlier(self.own_timeout(), self.window.next_look());
-        let until = own.map_or(until, |own| own.min(until));
-        let sender = self.sender.as_mut().filter(|_| !waits_for_source)?;
-        let (at, departing) = sender.poll_transmit_before(now, until, self.blank.message_mut())?;
-        self.after_input(at);
-        Some((at, PORT, self.load(departing)))
-    }
-
     /// When something is to be done beside the session.
     #[inline]
     fn own_timeout(&self) -> Option<Timestamp> {
@@ -421,24 +409,14 @@ impl Node<Cargo> for MediaSender {
     }
 
     #[inline]
-    fn poll_ahead(&mut self, mut now: Timestamp, until: Timestamp) -> Step<Cargo> {
-        loop {
-            if let Some((at, port, packet)) = self.poll_paced(now, until) {
-                return Step::Leaves(at, port, packet);
-            }
-            if now < until && self.poll_timeout().is_some_and(|due| due <= now) {
-                self.handle_timeout(now);
-            }
-            if !self.is_drained(now)
-                && let Some((port, packet)) = self.poll_packet(now)
-            {
-                return Step::Leaves(now, port, packet);
-            }
-            match self.poll_timeout() {
-                Some(due) if due.max(now) < until => now = due.max(now),
-                due => return Step::Waits(due),
-            }
-        }
+    fn poll_paced(&mut self, now: Timestamp, until: Timestamp) -> Option<(Timestamp, Port, Packet<Cargo>)> {
+        let waits_for_source = matches!(self.feed, Feed::Saturated) && !self.config.endless;
+        let own = earlier(self.own_timeout(), self.window.next_look());
+        let until = own.map_or(until, |own| own.min(until));
+        let sender = self.sender.as_mut().filter(|_| !waits_for_source)?;
+        let (at, departing) = sender.poll_transmit_before(now, until, self.blank.message_mut())?;
+        self.after_input(at);
+        Some((at, PORT, self.load(departing)))
     }
 
     #[inline]
