@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The order of the algorithms at 0.8 of the input's bits (specs/rate_shaping.md, 3), on streams made here.
+"""The order of the algorithms at 0.8 of the input's bits (docs/models/rate-shaping.md, section "Order of the algorithms"), on streams made here.
 
 usage: order.py MASTERS WORK
 

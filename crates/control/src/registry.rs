@@ -1,6 +1,6 @@
 //! The built-in controllers by name.
 //!
-//! A name stands here only when the acceptance section of its sheet passes. To add a controller: implement the
+//! A controller is listed only when its acceptance tests pass. To add a controller: implement the
 //! traits, describe it in a [`ControllerInfo`] and list that in [`CONTROLLERS`], and give [`AnyController`]
 //! (and [`AnyFeedbackSource`] where the receiving half is new) a variant. One from outside this crate is
 //! [registered](crate::outside) instead.

@@ -136,7 +136,7 @@ mod tests {
         Utility { most: 2.0, credit: 5.0, utility: 1.0, account: 0.0, mean, second: None }
     }
 
-    /// loss_discrimination.md section 11: `U` is need over mean from 1/2 to 2.
+    /// `docs/models/loss-discrimination.md`, section "UTFRC": `U` is need over mean from 1/2 to 2.
     #[test]
     fn utility_follows_the_medium() {
         for (need, utility) in [(100e3, 1.0), (150e3, 1.5), (400e3, 2.0), (70e3, 0.7), (1e3, 0.5)] {

@@ -390,7 +390,8 @@ impl Verdicts {
 mod tests {
     use super::*;
 
-    /// buffer_aware.md section 5: a window of 20 reduced by 1, 5, 10 holds 49.5, 7.5, 0 round-trip times.
+    /// `docs/models/loss-discrimination.md`, section "VTP": a window of 20 reduced by 1, 5, 10 holds 49.5, 7.5, 0
+    /// round-trip times.
     #[test]
     fn deficits_are_equal() {
         for (by, round_trips) in [(1.0, 49.5), (5.0, 7.5), (10.0, 0.0)] {
@@ -399,7 +400,8 @@ mod tests {
         assert_eq!(hold(1000.0, 1.0), LONGEST_HOLD);
     }
 
-    /// buffer_aware.md section 5: AR = σ AR + (1 - σ)(sample + sample before)/2 with σ = 11/13.
+    /// `docs/models/loss-discrimination.md`, section "VTP": AR = σ AR + (1 - σ)(sample + sample before)/2 with σ =
+    /// 11/13.
     #[test]
     fn achieved_rate_is_filtered() {
         let mut achieved = AchievedRate::new(11.0 / 13.0);

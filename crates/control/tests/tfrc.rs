@@ -49,7 +49,8 @@ fn settles_at_the_equation() {
 }
 
 /// Where losses are as dense as detection takes packets, RFC 5348 is off its own equation: the open interval runs on for
-/// three packets behind a loss, and is taken in wherever that raises the mean. `docs/controllers/tfrc.md` has the numbers.
+/// three packets behind a loss, and is taken in wherever that raises the mean. `docs/controllers/tfrc.md` has the
+/// numbers.
 #[test]
 fn dense_losses_are_off_the_equation() {
     for (spec, retransmit_timeout, off) in [
@@ -160,7 +161,8 @@ fn discriminators_fill_a_lossy_link() {
     let (plain, _) = used("off");
     assert!(plain < 0.5, "{plain}");
     for (scheme, least) in [
-        // loss_discrimination.md section 12: explicit loss notification is the upper bound.
+        // `docs/models/loss-discrimination.md`, section "Acceptance", rule 5: explicit loss notification is the upper
+        // bound.
         ("oracle", 0.95),
         ("spike", 0.95),
         ("vtp", 0.95),

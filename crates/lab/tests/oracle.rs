@@ -1,4 +1,5 @@
-//! `loss_discrimination.md` sections 8 and 12.5: controllers that the simulator's links tell what the channel lost.
+//! `docs/models/loss-discrimination.md`, sections "Explicit loss notification" and "Acceptance", rule 5: controllers
+//! with explicit loss notification.
 
 use seaway_lab::scenario::{Override, Scenario, Text};
 use seaway_lab::summary::Summary;

@@ -1,4 +1,4 @@
-//! `buffer_aware.md` section 7.4, S000's figure 13: what a client receives while 48 TCP flows fill the link before it.
+//! S000's figure 13 (`docs/papers/s000.md`, section "S000-F13"): what a client receives beside 48 TCP flows.
 
 use seaway_lab::scenario::Override;
 use seaway_lab::{Options, Outcome, library, run};

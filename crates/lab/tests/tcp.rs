@@ -55,7 +55,7 @@ initial_window = 2
 
 #[test]
 fn goodput_stands_beside_the_reference_simulator() {
-    // Goodput in kbit/s that ns-2.35 has here: the comparison's sheet.
+    // Goodput in kbit/s: `docs/models/ns2-profile.md`, section "Acceptance", rule 5.
     for (algorithm, loss, reference, tolerance) in [
         ("reno", 0.01, 864.0, 0.1),
         ("newreno", 0.01, 939.0, 0.1),
@@ -181,7 +181,8 @@ fn tcp_and_tfrc_share_a_link() {
     assert!(summary.fairness.as_ref().expect("eight flows").jain > 0.8, "{:?}", summary.fairness);
 }
 
-/// multfrc.md section 10: a CTFRC that is worth one connection is a TFRC; UTFRC is one in the long run.
+/// `docs/models/evaluation.md`, section "Fairness beside TCP": a CTFRC that is worth one connection is a TFRC; UTFRC
+/// is one in the long run.
 #[test]
 fn relatives_of_tfrc_share_a_link() {
     for control in ["ctfrc(max=1)", "multfrc(max=1)", "utfrc", "multfrc(form=weighted, n=1)"] {
@@ -190,7 +191,8 @@ fn relatives_of_tfrc_share_a_link() {
     }
 }
 
-/// window_semireliable.md section 10: beside a Reno with segments of the same size the difference is a fifth at most.
+/// `docs/models/window-transport.md`, section "Acceptance", rule 2: beside a Reno with segments of the same size the
+/// difference is a fifth at most.
 #[test]
 fn the_window_is_a_tcp() {
     let path = ["link.bottleneck.rate=1 Mbit/s", "link.back.rate=1 Mbit/s", RED];

@@ -119,7 +119,8 @@ fn a_clean_path_shows_every_frame() {
     assert_eq!((seen.concealed, seen.requested, sent.repaired, sent.lost, sent.malformed), (0, 0, 0, 0, 0));
 }
 
-/// window_semireliable.md section 5: with time to spare each loss is asked for once, and repaired.
+/// `docs/models/window-transport.md`, section "Acceptance", rule 3: with time to spare each loss is asked for once,
+/// and repaired.
 #[test]
 fn what_can_be_shown_in_time_is_asked_for_once() {
     let mut run = Run::new(ms(1500), 1300, |count, _| count % 50 == 49);
@@ -132,8 +133,8 @@ fn what_can_be_shown_in_time_is_asked_for_once() {
     assert!(seen.shown * 100 >= (run.frames - 60) * 97, "{seen:?} of {}", run.frames);
 }
 
-/// window_semireliable.md section 10: no request where the media buffered ahead last no round-trip time; the loss is accepted,
-/// and the window halves for it all the same.
+/// `docs/models/window-transport.md`, section "Acceptance", rule 3: no request where the media buffered ahead last no
+/// round-trip time; the loss is accepted, and the window halves for it all the same.
 #[test]
 fn no_request_below_a_round_trip() {
     let mut run = Run::new(ms(80), 1300, |count, _| count % 50 == 49);
@@ -147,7 +148,8 @@ fn no_request_below_a_round_trip() {
     assert!(run.window() < 0.7 * clean.window(), "{} and {}", run.window(), clean.window());
 }
 
-/// window_semireliable.md section 10: a timeout gives up what was out and sends nothing again.
+/// `docs/models/window-transport.md`, section "Acceptance", rule 4: a timeout gives up what was out and sends nothing
+/// again.
 #[test]
 fn a_timeout_repeats_nothing() {
     let outage = |_, now: Timestamp| (20..25).contains(&(now.as_nanos() / 1_000_000_000));
@@ -160,7 +162,8 @@ fn a_timeout_repeats_nothing() {
     assert!(last > 50_000, "it came back: {last}");
 }
 
-/// window_semireliable.md section 10: its throughput under periodic loss is that of a Reno.
+/// `docs/models/window-transport.md`, section "Acceptance", rule 6: its throughput under periodic loss is that of a
+/// Reno.
 #[test]
 fn takes_what_a_reno_takes() {
     let mut run = Run::new(ms(80), 2600, |count, _| count % 100 == 99);

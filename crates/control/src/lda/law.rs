@@ -113,8 +113,8 @@ mod tests {
         assert!((value / expected - 1.0).abs() < 1e-5, "{value} for {expected}");
     }
 
-    /// loss_discrimination.md section 9, LDA: 1 of 4 Mbit/s, an increase of 10 kbit/s: 17.5 kbit/s more; 10 % of loss
-    /// take 30 %.
+    /// `docs/models/loss-discrimination.md`, section "LDA and LDA+": 1 of 4 Mbit/s, an increase of 10 kbit/s: 17.5
+    /// kbit/s more; 10 % of loss take 30 %.
     #[test]
     fn lda() {
         let law = Law::Lda { decrease: 3.0 };
@@ -128,7 +128,7 @@ mod tests {
         close(step(law, 125e3, 1e6, CLEAN).increase, 255e3);
     }
 
-    /// loss_discrimination.md section 9, LDA+: the least of the three increases, each in turn.
+    /// `docs/models/loss-discrimination.md`, section "LDA and LDA+": the least of the three increases, each in turn.
     #[test]
     fn lda_plus_increase() {
         close(step(Law::LdaPlus, 125e3, 1250.0, CLEAN).increase, 1.75 * 1250.0);
@@ -139,7 +139,8 @@ mod tests {
         assert_eq!(step(Law::LdaPlus, 600e3, 1250.0, CLEAN).increase, 0.0, "above the bottleneck");
     }
 
-    /// loss_discrimination.md section 9, LDA+: 4 % of loss take a fifth, but nothing below the equation's 355.4 kbit/s.
+    /// `docs/models/loss-discrimination.md`, section "LDA and LDA+": 4 % of loss take a fifth, but nothing below the
+    /// equation's 355.4 kbit/s.
     #[test]
     fn lda_plus_decrease() {
         let lossy = Interval { loss: 0.04, ..CLEAN };
@@ -148,7 +149,8 @@ mod tests {
         close(step(Law::LdaPlus, 50e3, 9e3, lossy).rate, 44_425.5);
     }
 
-    /// loss_discrimination.md section 10: a quarter of the way up, half of it down, nothing within 10 %.
+    /// `docs/models/loss-discrimination.md`, section "Smoothed LDA": a quarter of the way up, half of it down,
+    /// nothing within 10 %.
     #[test]
     fn smoothed() {
         let law = Law::Smoothed { up: 0.25, down: 0.5, dead: 0.1 };

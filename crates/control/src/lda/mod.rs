@@ -6,7 +6,7 @@
 //! Chung and Shin ("SRTP: TCP-friendly congestion control for multimedia streaming", ICOIN 2002; no relation to RFC
 //! 3711). S000 says that LDA takes round-trip time, loss and timeout from receiver reports and computes the rate by
 //! Eq. 1, and that SRTP is alike and smooths. The bodies of the three were not at hand: the laws are those of the
-//! project's sheet, from memory and unverified, SRTP's gains its own.
+//! project, from memory and unverified, SRTP's gains its own.
 
 mod bottleneck;
 mod law;

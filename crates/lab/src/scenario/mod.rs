@@ -1,6 +1,6 @@
 //! A scenario: a network and its flows, as text.
 //!
-//! [`Scenario::parse`] reads the TOML that `DESIGN.md` of the project lays down. Nothing is guessed and nothing is
+//! [`Scenario::parse`] reads the TOML of `docs/scenarios.md`. Nothing is guessed and nothing is
 //! ignored: an unknown key, a key that does not apply, a bare number where a unit is needed, an unknown node, a
 //! flow without a way there or back are errors that name the line and what would be valid.
 

@@ -16,7 +16,7 @@ fn burst(host: &mut Host, packets: u64, bytes: u64) {
     }
 }
 
-/// queues.md section 2: `packets(50)`, 1000 B, 1 Mbit/s.
+/// `docs/models/queues.md`, section "Drop-tail": `packets(50)`, 1000 B, 1 Mbit/s.
 #[test]
 fn droptail_packets_counts_the_packet_in_service() {
     let mut host = slow("packets = 50");
@@ -203,7 +203,8 @@ fn capacity_of_an_idle_link_counts() {
     }
 }
 
-/// queues.md section 7: 1 Mbit/s and 1500 B let three packets of 1500 B go at 0, 12 and 24 ms.
+/// `docs/models/queues.md`, section "Token bucket and channel loss": 1 Mbit/s and 1500 B let three packets of 1500 B
+/// go at 0, 12 and 24 ms.
 #[test]
 fn a_shaper_spaces_packets_by_its_tokens() {
     let shaper = "rate = '12 Mbit/s'\nshaper = { rate = '1 Mbit/s', burst = '1500 B' }\n";

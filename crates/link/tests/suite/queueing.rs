@@ -21,7 +21,8 @@ fn poisson(
     host.finish();
 }
 
-/// queues.md section 11: M/D/1 at load 0.8 waits ρ/(2(1 − ρ)) = 2.0 service times, ± 3 %; and Little's law.
+/// `docs/models/queues.md`, section "Acceptance", rule 2: M/D/1 at load 0.8 waits ρ/(2(1 − ρ)) = 2.0 service times, ±
+/// 3 %; and Little's law.
 #[test]
 fn m_d_1_waits_two_service_times() {
     const PACKETS: u64 = 400_000;
@@ -65,7 +66,8 @@ fn codel_under_unresponsive_overload() {
     assert!(drops[0] >= 105.0, "{}", drops[0]);
 }
 
-/// Section 11.7: with ECN on, capable packets are never dropped early below the limits.
+/// `docs/models/queues.md`, section "Acceptance", rule 7: with ECN on, capable packets are never dropped early below
+/// the limits.
 #[test]
 fn marking_replaces_early_drops() {
     for queue in [
@@ -114,7 +116,8 @@ fn pie_keeps_a_standing_queue_from_forming() {
     }
 }
 
-/// Section 11.3 on the wire: the drop rate at a frozen average is about 2p without wait, two thirds of p with.
+/// `docs/models/queues.md`, section "Acceptance", rule 3, on a link: the drop rate at a frozen average is about 2p
+/// without wait, two thirds of p with.
 #[test]
 fn red_realises_its_drop_rates() {
     // p_b = 0.02 at an average of 45: a weight this small freezes it where the first packets put it.

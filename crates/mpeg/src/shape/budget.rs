@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 const HORIZON: usize = 30;
 
 /// How deep each kind of picture is cut, beside the mean cut: errors in B pictures are seen once, those in I and P
-/// pictures in all that is predicted from them (`specs/rate_shaping.md`, 4).
+/// pictures in all that is predicted from them (`docs/models/rate-shaping.md`, section "Order of the algorithms").
 fn depth(kind: Option<PictureKind>) -> f64 {
     match kind {
         Some(PictureKind::I) => 0.3,

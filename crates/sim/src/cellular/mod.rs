@@ -10,10 +10,7 @@
 //! until the TTI is full. A block may fail and is sent again a HARQ round trip later, ahead of new data; what a user
 //! was sent arrives in order. Others come, take their share, and go.
 //!
-//! Readings, where RFC 8869 leaves it open: two antennas without interference as two Rayleigh branches; the whole band
-//! is one resource, of which each served user takes a part; averages over 100 ms; HARQ round trip 8 ms, 10 % of the
-//! blocks fail, four transmissions, then RLC; no retransmission gains from those before it; an idle user waits 10 ms
-//! for its first grant; IP datagrams are carried without headers of the radio's.
+//! `docs/models/cellular.md` has the model and its constants.
 
 mod background;
 mod channel;

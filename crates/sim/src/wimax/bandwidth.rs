@@ -1,4 +1,4 @@
-//! Who asks for bandwidth, when, and what the base grants (`wimax.md` section 4).
+//! Bandwidth requests and grants (`docs/models/wimax.md`, sections "Bandwidth requests" and "Static grants").
 
 use super::config::{Polling, Service};
 use seaway_link::RandomStream;

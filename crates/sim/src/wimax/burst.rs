@@ -1,4 +1,4 @@
-//! How PDUs fill a grant (`wimax.md` section 2).
+//! How PDUs fill a grant (`docs/models/wimax.md`, section "PDUs").
 
 use super::config::{GENERIC_HEADER, Headers, LONGEST_PDU};
 

@@ -104,19 +104,20 @@ pub struct Connection {
 pub enum Share {
     /// So many slots.
     Slots(u32),
-    /// So many octets that the frames carry this rate, whatever the modulation (`evaluation.md`'s calibrated channel).
+    /// Enough octets a frame for this rate, whatever the modulation (`docs/models/wimax.md`, section
+    /// "Static grants").
     Rate(Bitrate),
 }
 
 /// How uplink slots are given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grants {
-    /// The same to each station in every frame (S003, section 5); so many slots are lost to polls.
+    /// The same to each station in every frame (S003), less the slots that polls take.
     Static {
         /// Slots that unicast polls take from the frame.
         poll_slots: u32,
     },
-    /// As stations ask (section 4).
+    /// As stations request (`docs/models/wimax.md`, section "Bandwidth requests").
     Dynamic(Polling),
 }
 
@@ -167,7 +168,7 @@ pub struct Headers {
     pub crc: bool,
 }
 
-/// How the downlink is modelled (section 9).
+/// How the downlink is modelled (`docs/models/wimax.md`, section "Downlink").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Downlink {
     /// Feedback of what goes up is sent ahead of all data, and never refused.

@@ -1,4 +1,4 @@
-//! The OFDMA TDD frame and its slots (`wimax.md` section 1).
+//! The OFDMA TDD frame and its slots (`docs/models/wimax.md`, section "Frame").
 
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 

@@ -1,4 +1,4 @@
-//! A WiMAX cell: 802.16 OFDMA TDD, point to multipoint, as `wimax.md` describes it.
+//! A WiMAX cell: 802.16 OFDMA TDD, point to multipoint, as `docs/models/wimax.md` describes it.
 //!
 //! Time goes in frames: a downlink subframe, in which the base serves the queues it holds for its stations, and an
 //! uplink subframe, in which every station fills what it was granted. What leaves a queue at the start of a

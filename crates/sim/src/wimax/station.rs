@@ -1,4 +1,4 @@
-//! The packet scheduler of a subscriber station (`wimax.md` section 6).
+//! The packet scheduler of a subscriber station (`docs/models/wimax.md`, section "Station scheduler").
 
 use super::air::Air;
 use super::burst::Burst;

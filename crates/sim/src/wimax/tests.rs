@@ -1,4 +1,4 @@
-//! The acceptance facts of `wimax.md` section 12, and what the sections before say with numbers.
+//! The numbers of `docs/models/wimax.md`, section "Acceptance" and the sections before it.
 
 use super::*;
 use seaway_units::{DataSize, Ecn, Probability, TimeDelta};

@@ -1,4 +1,4 @@
-//! Which mode the next data frame takes (sheet `wlan`, 5).
+//! Rate adaptation: which mode the next data frame uses (`docs/models/wlan.md`, section "Rate adaptation").
 
 use crate::wlan::medium::ModeId;
 use crate::wlan::minstrel::Minstrel;

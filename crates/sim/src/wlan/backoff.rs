@@ -1,4 +1,4 @@
-//! When a queue may send: slots counted down while the medium is free (sheet `wlan`, 3.2).
+//! Backoff: slots are counted down while the medium is idle (`docs/models/wlan.md`, section "Backoff").
 
 use crate::wlan::mode::Nanos;
 use crate::wlan::timing::{Access, Timing};
@@ -106,7 +106,7 @@ mod tests {
         Backoff::new(Access::data(standard, AccessCategory::BestEffort), &timing)
     }
 
-    /// wlan 3.2, rules 2 and 3: a device one slot behind the winner goes next.
+    /// `docs/models/wlan.md`, section "Backoff", rules 2 and 3: a device one slot behind the winner goes next.
     #[test]
     fn edca_counts_the_slot_that_has_begun() {
         for (slots, expected) in [(3, 0), (2, 0), (6, 3)] {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(dcf.slots, 1);
     }
 
-    /// wlan 3.2, rule 6.
+    /// `docs/models/wlan.md`, section "Backoff", rule 6.
     #[test]
     fn a_frame_for_an_idle_medium_waits_for_the_grid() {
         let mut luck = RandomStream::new(1, "luck");
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(dcf.due(), Some(1_000_001 + 28_000));
     }
 
-    /// wlan 3.2, rule 7.
+    /// `docs/models/wlan.md`, section "Backoff", rule 7.
     #[test]
     fn windows_double_up_to_the_largest() {
         let mut backoff = backoff(Standard::Ac);

@@ -29,7 +29,7 @@ pub enum RateChoice {
     /// The fastest mode that loses at most one frame of 1500 octets in a thousand at the ratio of the link. The bound
     /// is ours: ns-3 bounds the bit error rate.
     Ideal,
-    /// By trial: ns-3's Minstrel-HT, sheet `wlan` 5.
+    /// By trial: ns-3's Minstrel-HT (`docs/models/wlan.md`, section "Rate adaptation").
     Minstrel,
 }
 

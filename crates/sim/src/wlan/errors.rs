@@ -1,4 +1,5 @@
-//! How likely a frame survives a signal-to-noise ratio: the models called YANS and NIST, and DSSS (sheet `wlan`, 2.5).
+//! Frame error rate for a signal-to-noise ratio: the YANS, NIST and DSSS models (`docs/models/wlan.md`, section
+//! "Error models").
 
 use crate::wlan::mode::{CodeRate, Format, Mode};
 use std::f64::consts::{PI, SQRT_2};
@@ -169,7 +170,7 @@ mod tests {
         -libm::expm1(model.log_success(mode, snr) * octets * 8.0 / f64::from(mode.streams))
     }
 
-    /// wlan 8, checks 3 and 4.
+    /// `docs/models/wlan.md`, section "Worked checks", checks 3 and 4.
     #[test]
     fn worked_frame_errors() {
         let mode = Mode::vht(4, 20, true, 1).unwrap();
@@ -188,7 +189,8 @@ mod tests {
         vht.chain(legacy).chain(dsss).collect()
     }
 
-    /// wlan 9.2: between 0 and 1, falling with the ratio, independent bits.
+    /// `docs/models/wlan.md`, section "Acceptance", rule 2: between 0 and 1, falling with the ratio, independent
+    /// bits.
     #[test]
     fn errors_fall_with_the_ratio_and_bits_are_independent() {
         for model in [ErrorModel::Yans, ErrorModel::Nist] {
@@ -208,7 +210,7 @@ mod tests {
         }
     }
 
-    /// wlan 9.2: what each model depends on.
+    /// `docs/models/wlan.md`, section "Acceptance", rule 2: what each model depends on.
     #[test]
     fn yans_knows_the_width_and_nist_does_not() {
         let [narrow, wide] = [20, 80].map(|width| Mode::vht(4, width, true, 1).unwrap());

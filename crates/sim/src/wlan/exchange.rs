@@ -1,4 +1,5 @@
-//! What devices do with the medium once they have it (sheet `wlan`, 3.5 to 3.9).
+//! Frame exchange sequences of a device that has access to the medium (`docs/models/wlan.md`, sections "A-MPDU and
+//! acknowledgement", "Retries and lifetime" and "RTS/CTS").
 
 use crate::cell::Addressed;
 use crate::wlan::agenda::Event;

@@ -1,4 +1,5 @@
-//! Minstrel-HT: the mode that carries most is found by trying (sheet `wlan`, 5).
+//! Minstrel-HT: samples modes and uses the one with the highest throughput (`docs/models/wlan.md`, section "Rate
+//! adaptation").
 
 use crate::wlan::mode::{MICRO, Mode, Nanos};
 use seaway_link::RandomStream;

@@ -1,4 +1,4 @@
-//! One 802.11 cell (a, b, g, n, ac), made to behave as ns-3.37's; sheet `wlan`.
+//! One 802.11 cell (a, b, g, n, ac), made to behave as ns-3.37's; see `docs/models/wlan.md`.
 //!
 //! | part | holds |
 //! | --- | --- |

@@ -1,4 +1,5 @@
-//! What is sent how fast: standards, modulation and coding, and how long a PPDU lasts (sheet `wlan`, 2.1 to 2.3).
+//! Standards, modulation and coding, and the duration of a PPDU (`docs/models/wlan.md`, sections "PHY rates", "PPDU
+//! duration" and "Frame sizes and response rates").
 
 use crate::cell::CellError;
 
@@ -361,7 +362,7 @@ mod tests {
         preamble * 10 + symbols * symbol_tenths
     }
 
-    /// wlan 8, check 1.
+    /// `docs/models/wlan.md`, section "Worked checks", check 1.
     #[test]
     fn worked_duration_of_an_aggregate() {
         let mode = Mode::vht(4, 20, true, 1).unwrap();
@@ -372,7 +373,7 @@ mod tests {
         assert!(mode.octets_in(5_484_000) >= psdu && mode.octets_in(5_484_000) < psdu + 1544);
     }
 
-    /// wlan 9.1: every MCS, width, guard interval and number of streams.
+    /// `docs/models/wlan.md`, section "Acceptance", rule 1: every MCS, width, guard interval and number of streams.
     #[test]
     fn durations_follow_the_formula_and_grow_by_symbols() {
         for width in [20, 40, 80, 160] {
@@ -402,7 +403,7 @@ mod tests {
         }
     }
 
-    /// wlan 2.3.
+    /// `docs/models/wlan.md`, section "Frame sizes and response rates".
     #[test]
     fn control_frames_last_as_listed() {
         let at = |mcs| Mode::vht(mcs, 20, true, 1).unwrap().response(false);

@@ -1,4 +1,5 @@
-//! Packets that wait for the medium, and those that were sent and not acknowledged (sheet `wlan`, 3.3 to 3.7).
+//! MAC queues: packets that wait, and packets in flight without acknowledgement (`docs/models/wlan.md`, sections
+//! "Queue", "Service order", "A-MPDU and acknowledgement" and "Retries and lifetime").
 
 use crate::wlan::adapt::Adaptation;
 use crate::wlan::config::Schedule;

@@ -1,4 +1,4 @@
-//! The receiver's half of block acknowledgement: in order, each once (sheet `wlan`, 3.8).
+//! The receiver's reorder buffer of a block-ack agreement (`docs/models/wlan.md`, section "Receiver").
 
 /// Sequence numbers count modulo this.
 pub(crate) const SEQUENCES: u16 = 4096;
@@ -107,7 +107,7 @@ mod tests {
         out
     }
 
-    /// wlan 3.8, rules 2 and 3.
+    /// `docs/models/wlan.md`, section "Receiver", rules 2 and 3.
     #[test]
     fn holds_releases_and_moves_the_window() {
         let mut reorder = Reorder::default();

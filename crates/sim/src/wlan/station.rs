@@ -1,4 +1,4 @@
-//! Which stations belong to the cell (sheet `wlan`, 3.10).
+//! Association of stations (`docs/models/wlan.md`, section "Beacons and association").
 
 use crate::wlan::medium::{DeviceId, Medium, ModeId};
 

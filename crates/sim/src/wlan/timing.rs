@@ -1,4 +1,5 @@
-//! Waits, windows and limits of the medium access (sheet `wlan`, 3.1).
+//! Interframe spaces, contention windows and limits of the medium access (`docs/models/wlan.md`, section "MAC
+//! constants").
 
 use crate::wlan::config::AccessCategory;
 use crate::wlan::mode::{Band, MICRO, Mode, Nanos, Standard, octets};
@@ -108,7 +109,7 @@ impl Access {
 mod tests {
     use super::*;
 
-    /// wlan 3.1 and 3.10.
+    /// `docs/models/wlan.md`, sections "MAC constants" and "Beacons and association".
     #[test]
     fn constants_of_the_table() {
         let ac = Timing::new(Standard::Ac, Band::Ghz5);

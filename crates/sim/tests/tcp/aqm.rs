@@ -1,4 +1,4 @@
-//! Active queue management with connections that answer to it (`queues.md` section 11).
+//! Active queue management with responsive connections (`docs/models/queues.md`, section "Acceptance").
 
 use crate::path::{Connection, Path, Setting, config};
 use seaway_link::{CoDelConfig, DualPi2Config, PieConfig, QueueConfig};
@@ -14,9 +14,9 @@ fn quantile(values: &[f64], part: f64) -> f64 {
     values[((values.len() as f64 * part).ceil() as usize).clamp(1, values.len()) - 1]
 }
 
-/// queues 11.4: one Reno over 10 Mbit/s and 100 ms. The sheet's 0.85 of the link is not to be had: a window that grows by one
-/// in a round-trip time stands 8 above the product of 120 when 5 ms of queue have stood for 100 ms, is halved to 64, and
-/// carries (64 + 120) / 2 in the mean for 56 round-trip times until the link is full again for 8: 0.795.
+/// `docs/models/queues.md`, section "Acceptance", rule 4: one Reno over 10 Mbit/s and 100 ms. CoDel drops once 5 ms
+/// of queue have stood for 100 ms, when the window is 8 above the product of 120. It is halved to 64 and carries (64
+/// + 120) / 2 in the mean for 56 round-trip times, until the link is full for 8: utilisation is 0.795.
 #[test]
 fn codel_keeps_the_queue_of_a_connection_short() {
     let queue = QueueConfig::CoDel(CoDelConfig::default());
@@ -27,7 +27,8 @@ fn codel_keeps_the_queue_of_a_connection_short() {
     assert!((used - 0.795).abs() < 0.02 && median <= 10.0, "{used} of the link, {median} ms");
 }
 
-/// queues 11.5: twenty Reno flows over 10 Mbit/s and 100 ms wait near the target of 15 ms.
+/// `docs/models/queues.md`, section "Acceptance", rule 5: twenty Reno flows over 10 Mbit/s and 100 ms wait near the
+/// target of 15 ms.
 #[test]
 fn pie_holds_its_target_under_twenty_connections() {
     let queue = QueueConfig::Pie(PieConfig::default());
@@ -38,7 +39,7 @@ fn pie_holds_its_target_under_twenty_connections() {
     assert!((10.0..=20.0).contains(&mean(&waits)) && used > 0.95, "{} ms, {used} of the link", mean(&waits));
 }
 
-/// queues 11.6: Prague beside CUBIC over 40 Mbit/s and 10 ms.
+/// `docs/models/queues.md`, section "Acceptance", rule 6: Prague beside CUBIC over 40 Mbit/s and 10 ms.
 #[test]
 fn a_dual_queue_keeps_one_short_and_holds_the_other_at_its_target() {
     let setting = Setting {

@@ -64,7 +64,7 @@ fn goodput_under_random_loss_follows_the_law() {
     }
 }
 
-/// The sheet's own model of CUBIC over SACK: 3536, 1011, 527 and 224 kbit/s.
+/// `docs/models/tcp.md`, section "Laws", has for CUBIC over SACK 3536, 1011, 527 and 224 kbit/s.
 #[test]
 fn cubic_gains_where_loss_is_rare() {
     for (p, expected) in [(0.001, 3536.0), (0.01, 1011.0), (0.03, 527.0), (0.1, 224.0)] {

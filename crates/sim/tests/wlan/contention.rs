@@ -13,7 +13,8 @@ fn contention(config: &WlanConfig, n: usize) -> (f64, f64) {
     (bench.total_goodput(SPAN), 1.0 - air.acknowledged as f64 / air.attempts as f64)
 }
 
-/// wlan 9.5, beside goodput and loss of our own runs of ns-3.37 (`docs/results/wlan-ns3.md`): within 10 % and 0.04.
+/// `docs/models/wlan.md`, section "Acceptance", rule 5: goodput within 10 % and loss within 0.04 of ns-3.37
+/// (`docs/results/wlan-ns3.md`).
 #[test]
 fn contending_stations_share_as_in_ns_3() {
     for (aggregate, width, n, goodput, loss) in [
@@ -31,7 +32,8 @@ fn contending_stations_share_as_in_ns_3() {
     }
 }
 
-/// wlan 9.5: without a lifetime there are always data to contend for (3.7, rule 5).
+/// `docs/models/wlan.md`, section "Acceptance", rule 5: without a lifetime there are always data to contend for
+/// ("Retries and lifetime", rule 5).
 #[test]
 fn old_packets_cost_goodput() {
     let config = WlanConfig { aggregate: 0, ..ac(4, 20, &[]) };
@@ -40,7 +42,7 @@ fn old_packets_cost_goodput() {
     assert!(immortal > 1.2 * mortal, "{immortal} {mortal}");
 }
 
-/// wlan 9.6: two share the idle slots.
+/// `docs/models/wlan.md`, section "Acceptance", rule 6: two share the idle slots.
 #[test]
 fn two_stations_carry_more_than_one_without_aggregation() {
     let config = WlanConfig { aggregate: 0, ..ac(4, 80, &[]) };
@@ -59,7 +61,7 @@ fn near_and_far(far: f64, schedule: Schedule) -> (f64, f64, f64) {
     (bench.goodput(0, SPAN) / 4.0, bench.goodput(1, SPAN) / 4.0, mean)
 }
 
-/// wlan 9.7: a far station holds up a near one.
+/// `docs/models/wlan.md`, section "Acceptance", rule 7: a far station holds up a near one.
 #[test]
 fn head_of_line() {
     let oldest = |far| near_and_far(far, Schedule::OldestHead);
@@ -86,7 +88,7 @@ fn hidden(aggregate: u32, rts_threshold: u32, second: Position) -> f64 {
     bench.total_goodput(SPAN)
 }
 
-/// wlan 9.8.
+/// `docs/models/wlan.md`, section "Acceptance", rule 8.
 #[test]
 fn a_hidden_pair_and_what_an_rts_mends() {
     let apart = Position { x: -40.0, y: 0.0 };
@@ -98,7 +100,8 @@ fn a_hidden_pair_and_what_an_rts_mends() {
     assert!(hidden(0, 0, apart) > 1.2 * alone);
 }
 
-/// wlan 3.10: a station that hears no beacon does not belong, and costs no time in the air.
+/// `docs/models/wlan.md`, section "Beacons and association": a station that receives no beacon is not associated and
+/// costs no air time.
 #[test]
 fn who_hears_no_beacon_gets_nothing() {
     const SPAN: TimeDelta = TimeDelta::from_secs(2);
@@ -109,7 +112,8 @@ fn who_hears_no_beacon_gets_nothing() {
     assert_eq!(bench.air().attempts, 0);
 }
 
-/// wlan 3.1: of two saturated stations the one with the shorter waits gets more.
+/// `docs/models/wlan.md`, section "MAC constants": of two saturated stations the one with the shorter waits gets
+/// more.
 #[test]
 fn video_goes_before_best_effort() {
     use seaway_sim::wlan::AccessCategory;

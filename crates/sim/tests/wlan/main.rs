@@ -1,4 +1,5 @@
-//! The cell against section 9 of sheet `wlan`. What compares with ns-3 itself stands under `validation/ns3`.
+//! The cell against `docs/models/wlan.md`, section "Acceptance". What compares with ns-3 itself stands under
+//! `validation/ns3`.
 
 mod bench;
 mod contention;

@@ -30,7 +30,8 @@ fn nobody_who_rested_waits_for_more_than_the_medium() {
     }
 }
 
-/// wlan 9.11: one packet every 20 ms waits for the slot grid, at most one slot, and is sent.
+/// `docs/models/wlan.md`, section "Acceptance", rule 11: one packet every 20 ms waits for the slot grid, at most one
+/// slot, and is sent.
 #[test]
 fn an_idle_cell_costs_a_slot_and_the_transmission() {
     let mut stations = ac(4, 20, &[5.0]).stations;
@@ -65,7 +66,8 @@ fn push(bench: &mut Bench, number: u64, octets: u64) {
     bench.cell.handle_packet(Timestamp::ZERO, Port(1), packet);
 }
 
-/// wlan 3.8.1 and 9.11: each frame of an A-MPDU is delivered at its own end.
+/// `docs/models/wlan.md`, sections "Receiver", rule 1, and "Acceptance", rule 11: each frame of an A-MPDU is
+/// delivered at its own end.
 #[test]
 fn frames_of_an_aggregate_arrive_one_by_one() {
     let config = ac(4, 20, &[5.0]);
@@ -94,7 +96,8 @@ fn strictly_in_order(arrivals: &[Arrival], sources: usize) {
     }
 }
 
-/// wlan 9.10: at 48 m most frames of an A-MPDU are lost, and answers too where stations are hidden.
+/// `docs/models/wlan.md`, section "Acceptance", rule 10: at 48 m most frames of an A-MPDU are lost, and answers too
+/// where stations are hidden.
 #[test]
 fn lost_frames_come_later_in_order_and_once() {
     let mut config = ac(4, 20, &[48.0, 47.0]);
@@ -123,7 +126,7 @@ fn check_books(bench: &Bench, now: Timestamp) {
     assert!(air.air_nanos <= air.nanos);
 }
 
-/// wlan 9.13.
+/// `docs/models/wlan.md`, section "Acceptance", rule 13.
 #[test]
 fn the_same_seed_gives_the_same_packets() {
     let run = |seed, reversed: bool| {
@@ -180,7 +183,8 @@ fn some_cell() -> impl Strategy<Value = WlanConfig> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// wlan 9.12: nothing is lost without being counted, nothing overtakes, whatever the cell.
+    /// `docs/models/wlan.md`, section "Acceptance", rule 12: nothing is lost without being counted, nothing
+    /// overtakes, whatever the cell.
     #[test]
     fn random_cells_keep_the_books(
         config in some_cell(),

@@ -22,7 +22,8 @@ fn half(error: ErrorModel, width: u16) -> f64 {
     near
 }
 
-/// wlan 9.4, the distances beside those of our own runs of ns-3.37 (`docs/results/wlan-ns3.md`), and 9.14.
+/// `docs/models/wlan.md`, section "Acceptance", rules 4 and 14; the distances of ns-3.37 are from
+/// `docs/results/wlan-ns3.md`.
 #[test]
 fn reach_by_model_and_width() {
     let yans = (half(ErrorModel::Yans, 20), half(ErrorModel::Yans, 80));
@@ -35,7 +36,7 @@ fn reach_by_model_and_width() {
     assert!((yans.1 / yans.0 - 0.606).abs() < 0.02, "{yans:?}");
 }
 
-/// wlan 9.4: falling with distance, and nothing beyond 51.46 m.
+/// `docs/models/wlan.md`, section "Acceptance", rule 4: falling with distance, and nothing beyond 51.46 m.
 #[test]
 fn goodput_falls_to_nothing() {
     let mut last = f64::INFINITY;

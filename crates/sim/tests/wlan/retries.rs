@@ -16,7 +16,7 @@ fn hopeless(config: WlanConfig, packets: u64) -> (AirStatistics, u64) {
     (bench.air(), bench.tallies[0].mac)
 }
 
-/// wlan 9.9: seven transmissions, then the next frame begins anew.
+/// `docs/models/wlan.md`, section "Acceptance", rule 9: seven transmissions, then the next frame begins anew.
 #[test]
 fn a_frame_alone_is_sent_seven_times() {
     let stations = vec![("sta0".to_owned(), Position { x: 45.0, y: 0.0 })];
@@ -28,7 +28,8 @@ fn a_frame_alone_is_sent_seven_times() {
     assert_eq!((air.attempts, given_up), (21, 3));
 }
 
-/// wlan 9.9: an A-MPDU and a request take turns until the frames are too old.
+/// `docs/models/wlan.md`, section "Acceptance", rule 9: an A-MPDU and a request take turns until the frames are too
+/// old.
 #[test]
 fn an_aggregate_is_repeated_for_500_ms() {
     let config = ac(8, 20, &[46.0]);

@@ -28,7 +28,7 @@ fn saturated(config: WlanConfig, payload: u64, up: bool) -> (f64, f64) {
     (bench.goodput(0, TimeDelta::from_secs(2)), expected)
 }
 
-/// wlan 8, check 5.
+/// `docs/models/wlan.md`, section "Worked checks", check 5.
 #[test]
 fn one_saturated_station_reaches_the_worked_goodput() {
     let (goodput, expected) = saturated(ac(4, 20, &[5.0]), 1472, true);
@@ -36,7 +36,7 @@ fn one_saturated_station_reaches_the_worked_goodput() {
     assert!((goodput / 39.76 - 1.0).abs() < 0.005, "{goodput}");
 }
 
-/// wlan 9.3.
+/// `docs/models/wlan.md`, section "Acceptance", rule 3.
 #[test]
 fn saturation_at_every_rate() {
     for width in [20, 40, 80, 160] {
@@ -53,7 +53,8 @@ fn saturation_at_every_rate() {
     }
 }
 
-/// wlan 9.3: smaller packets, of which 64 do not fill an A-MPDU, and packets sent alone.
+/// `docs/models/wlan.md`, section "Acceptance", rule 3: smaller packets, of which 64 do not fill an A-MPDU, and
+/// packets sent alone.
 #[test]
 fn saturation_with_other_packets() {
     for (mcs, width) in [(4, 20), (9, 80)] {

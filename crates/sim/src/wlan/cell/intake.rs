@@ -1,4 +1,4 @@
-//! What a packet meets on its way in and out of the cell: its queue, its age, its books (sheet `wlan`, 3.3).
+//! Ingress and egress of packets: queues, expiry, counters (`docs/models/wlan.md`, section "Queue").
 
 use super::{Wlan, place_of};
 use crate::cell::Addressed;

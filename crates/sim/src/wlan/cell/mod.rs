@@ -1,4 +1,4 @@
-//! The cell as a node: packets in, packets out, and the events between (sheet `wlan`, 4).
+//! The cell as a node and its event loop (`docs/models/wlan.md`, section "Event model").
 
 mod intake;
 mod modes;

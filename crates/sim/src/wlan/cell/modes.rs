@@ -1,4 +1,5 @@
-//! The modes of a cell: which there are, and who chooses among those for data (sheet `wlan`, 2.3 and 5).
+//! The modes of a cell and the choice of a mode for data (`docs/models/wlan.md`, sections "Frame sizes and response
+//! rates" and "Rate adaptation").
 
 use crate::cell::CellError;
 use crate::wlan::adapt::Adaptation;

@@ -1,4 +1,5 @@
-//! Devices with nothing to send: what happens in the air is told to them when it matters (sheet `wlan`, 4).
+//! Idle devices: their NAV and busy state is updated only when it matters (`docs/models/wlan.md`, section "Event
+//! model").
 
 use super::{Contender, Device, Wlan};
 use crate::cell::Addressed;

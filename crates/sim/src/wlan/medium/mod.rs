@@ -1,4 +1,5 @@
-//! The air: who hears whom how well, what is being sent, and which of it a receiver follows (sheet `wlan`, 2.4 and 2.6).
+//! The medium: received powers, transmissions on the air, and which of them a receiver locks to
+//! (`docs/models/wlan.md`, sections "Link budget" and "Reception and carrier sense").
 
 mod ppdu;
 mod reception;
@@ -491,7 +492,7 @@ mod tests {
         Medium::new(&config, &places, vec![Mode::vht(4, width, true, 1).unwrap()])
     }
 
-    /// wlan 8, check 2.
+    /// `docs/models/wlan.md`, section "Worked checks", check 2.
     #[test]
     fn worked_ratio() {
         let snr = medium(80, &[0.0, 36.4]).snr(0, 1, 0);
@@ -499,7 +500,8 @@ mod tests {
         assert!((decibels - 10.455).abs() < 5e-4, "{decibels}");
     }
 
-    /// wlan 2.6, rule 2: nothing passes 51.455 m; 47.4 m at 160 MHz.
+    /// `docs/models/wlan.md`, section "Reception and carrier sense", rule 2: nothing passes 51.455 m; 47.4 m at 160
+    /// MHz.
     #[test]
     fn reach_of_the_preamble() {
         for (width, reach) in [(20, 51.455), (80, 51.455), (160, 47.4)] {
@@ -512,7 +514,8 @@ mod tests {
         (sender, Some(to), Frame::Data { contender: 0, lane: 0 }, 0)
     }
 
-    /// wlan 2.6: equal powers lose everything; the stronger of two is followed; one that comes later is interference.
+    /// `docs/models/wlan.md`, section "Reception and carrier sense": equal powers lose everything; the stronger of
+    /// two is followed; one that comes later is interference.
     #[test]
     fn capture_takes_the_strongest_of_the_window() {
         let mut luck = RandomStream::new(1, "luck");

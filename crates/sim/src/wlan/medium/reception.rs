@@ -1,4 +1,5 @@
-//! What a receiver makes of the PPDU that it follows (sheet `wlan`, 2.5 and 2.6).
+//! Decoding of the PPDU that a receiver is locked to (`docs/models/wlan.md`, sections "Error models" and "Reception
+//! and carrier sense").
 
 use super::ppdu::PpduState;
 use super::{CERTAIN, DeviceId, Medium, Ppdu, PpduId};
@@ -159,7 +160,7 @@ mod tests {
     use crate::wlan::mode::Mode;
     use crate::wlan::{Position, Standard};
 
-    /// wlan 3.8.1.
+    /// `docs/models/wlan.md`, section "Receiver", rule 1.
     #[test]
     fn subframes_end_one_after_the_other() {
         let config = WlanConfig { width: 20, ..WlanConfig::new(Standard::Ac) };
