@@ -1,7 +1,7 @@
 //! A controller of one's own beside a built-in one: a little up with each report, a sixth down where something was lost.
 use seaway_control::outside::{Outside, register};
 use seaway_control::*;
-use seaway_lab::{Options, library, run};
+use seaway_lab::{RunOptions, library, run};
 use seaway_units::{Bitrate, Probability, Timestamp};
 use std::ops::ControlFlow;
 
@@ -41,7 +41,7 @@ pub(crate) fn main() {
     for control in ["seesaw", "tfrc"] {
         let set = format!("flow.video.control={control}").parse().unwrap();
         let scenario = library::find("squeeze").unwrap().parse(&[set]).unwrap();
-        let outcome = run(&scenario, Options::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+        let outcome = run(&scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
         let video = &outcome.summary.flows[0];
         println!("{control}: {:.2} Mbit/s received", video.received_bps.unwrap() / 1e6);
     }

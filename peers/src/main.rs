@@ -4,7 +4,7 @@ mod rtc_gcc;
 
 use seaway_control::outside::register;
 use seaway_lab::scorecard::{Plan, Suite};
-use seaway_lab::{Options, sweep};
+use seaway_lab::{RunOptions, sweep};
 use std::error::Error;
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let controls = ["gcc", "gcc(variant=draft)", "rtc-gcc"];
     let controls = controls.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
     let plan = Plan::new(Some(controls), &[Suite::Rfc8867, Suite::Curves], 1, seeds)?;
-    let outcomes = sweep(plan.scenarios(), Options::default(), &|_| ControlFlow::Continue(()))?;
+    let outcomes = sweep(plan.scenarios(), RunOptions::default(), &|_| ControlFlow::Continue(()))?;
     let card = plan.finish(&outcomes);
     card.print(&mut std::io::stdout().lock())?;
     if let Some(file) = arguments.next() {

@@ -1,7 +1,7 @@
 //! Where a scenario comes from: a file, standard input, or the library.
 
 use crate::commands::Failure;
-use seaway_lab::library::{self, Entry};
+use seaway_lab::library::{self, BundledScenario};
 use seaway_lab::scenario::{Flow, FlowKind, Override, Scenario, Source as FrameSource, Text};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) struct Source {
 #[derive(Debug)]
 enum Files {
     Folder(PathBuf),
-    Library(Entry),
+    Library(BundledScenario),
 }
 
 impl Source {

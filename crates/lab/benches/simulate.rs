@@ -1,7 +1,7 @@
 //! How much virtual time a second of processor time buys.
 
 use seaway_lab::scenario::{Override, Scenario, Text};
-use seaway_lab::{Options, library, run};
+use seaway_lab::{RunOptions, library, run};
 use std::ops::ControlFlow;
 
 fn main() {
@@ -19,7 +19,7 @@ flow = [{ name = "video", kind = "media", control = "tfrc", packet = "1000 B", f
 
 fn simulate(bencher: divan::Bencher<'_, '_>, scenario: &Scenario) {
     bencher.bench(|| {
-        run(scenario, Options::default(), &mut |_| ControlFlow::Continue(())).map(|run| run.summary)
+        run(scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(())).map(|run| run.summary)
     });
 }
 

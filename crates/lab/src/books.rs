@@ -3,7 +3,7 @@
 
 use crate::build::World;
 use crate::library;
-use crate::run::{Options, run};
+use crate::run::{RunOptions, run};
 use crate::scenario::{FlowKind, Scenario, Source, Text};
 use proptest::prelude::*;
 use seaway_units::{TimeDelta, Timestamp};
@@ -155,13 +155,13 @@ fn scenario() -> impl Strategy<Value = String> {
 }
 
 fn check_books(scenario: &Scenario) -> Result<(), TestCaseError> {
-    let mut world =
-        World::new(scenario, Options::default()).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let mut world = World::new(scenario, RunOptions::default())
+        .map_err(|error| TestCaseError::fail(error.to_string()))?;
     let end = Timestamp::ZERO + scenario.duration;
     world.engine.run_until(end);
     let mut inside = 0;
-    for (name, carrier) in &world.links {
-        let books = world.statistics(*carrier).expect("it is there");
+    for (name, queue) in &world.links {
+        let books = world.statistics(*queue).expect("it is there");
         prop_assert_eq!(
             books.arrivals.packets,
             books.delivered.packets + books.drops.total() + books.inside,
@@ -172,7 +172,7 @@ fn check_books(scenario: &Scenario) -> Result<(), TestCaseError> {
     }
     let recorder = world.engine.observer();
     prop_assert_eq!(
-        recorder.on_their_way(),
+        recorder.in_flight(),
         inside,
         "packets sent, but neither received nor lost nor in a link"
     );
@@ -189,7 +189,7 @@ proptest! {
         check_books(&scenario)?;
         let mut last = TimeDelta::ZERO;
         let mut once = |series| {
-            let options = Options { series, ..Options::default() };
+            let options = RunOptions { series, ..RunOptions::default() };
             run(&scenario, options, &mut |now| {
                 assert!(now > last || last == scenario.duration, "time ran back");
                 last = now;

@@ -1,18 +1,18 @@
 //! From a scenario to a world that can run.
 
-use crate::activity::Activity;
 use crate::agent::{
-    Agent, Audience, MediaReceiver, MediaSender, MediaSenderParts, ModelledViewer, PORT, TcpReceiver,
-    TcpSender, UdpSink, UdpSource, Viewer, WindowSink, WindowSource,
+    Agent, DecoderSink, MediaReceiver, MediaSender, MediaSenderParts, ModelSink, PORT, Sinks, TcpReceiver,
+    TcpSender, UdpSink, UdpSource, WindowSink, WindowSource,
 };
-use crate::cargo::Cargo;
-use crate::connection;
-use crate::endpoint;
-use crate::network;
-use crate::record::{Notices, Recorder, Tag};
-use crate::run::Options;
+use crate::payload::Payload;
+use crate::record::{LossNotification, Recorder, Tag};
+use crate::routing;
+use crate::run::RunOptions;
 use crate::scenario::{self, CellKind, Direction, Flow, FlowKind, MediaFlow, Scenario, Source, TcpFlow};
-use crate::source::{self, Feed, LadderSource, LiveSource, Shaped};
+use crate::schedule::OnOffSchedule;
+use crate::session_config;
+use crate::source::{self, LadderSource, LiveSource, MediaSource, Shaped};
+use crate::tcp_config;
 use crate::video::{Camera, PacketCost, SharedClip, Tape};
 use seaway_control::ControlSpec;
 use seaway_link::{Link, LinkStatistics, Node, RandomStream};
@@ -32,13 +32,13 @@ use std::sync::mpsc;
 /// A scenario set up in the simulator, at time zero.
 #[derive(Debug)]
 pub(crate) struct World {
-    pub(crate) engine: Engine<Cargo, Agent, Recorder>,
+    pub(crate) engine: Engine<Payload, Agent, Recorder>,
     /// Links and the queues of cells, in the order of [`link_names`].
-    pub(crate) links: Vec<(String, Carrier)>,
+    pub(crate) links: Vec<(String, QueueRef)>,
     /// Sender and receiver of each flow.
-    pub(crate) ends: Vec<(AgentId, AgentId)>,
+    pub(crate) endpoints: Vec<(AgentId, AgentId)>,
     /// The way of each flow's data.
-    pub(crate) ways: Vec<RouteId>,
+    pub(crate) routes: Vec<RouteId>,
 }
 
 impl World {
@@ -46,72 +46,72 @@ impl World {
     ///
     /// # Errors
     /// What the scenario's own checks cannot see.
-    pub(crate) fn new(scenario: &Scenario, options: Options) -> Result<Self, BuildError> {
+    pub(crate) fn new(scenario: &Scenario, options: RunOptions) -> Result<Self, BuildError> {
         let seed = scenario.seed;
-        let activities: Vec<Activity> =
-            scenario.flows.iter().map(|flow| Activity::new(flow, seed, scenario.duration)).collect();
+        let schedules: Vec<OnOffSchedule> =
+            scenario.flows.iter().map(|flow| OnOffSchedule::new(flow, seed, scenario.duration)).collect();
         let warm = Timestamp::ZERO + scenario.warmup;
-        let windows: Vec<_> = activities
+        let intervals: Vec<_> = schedules
             .iter()
-            .map(|activity| {
-                let (first, last) = activity.whole();
+            .map(|schedule| {
+                let (first, last) = schedule.extent();
                 (first.max(warm), last.max(warm))
             })
             .collect();
         let mut world = Self {
-            engine: Engine::new(Recorder::new(&windows, scenario.duration, options.series)),
+            engine: Engine::new(Recorder::new(&intervals, scenario.duration, options.series)),
             links: Vec::new(),
-            ends: Vec::new(),
-            ways: Vec::new(),
+            endpoints: Vec::new(),
+            routes: Vec::new(),
         };
-        world.links = lay_network(&mut world.engine, scenario)?;
-        for (index, (flow, activity)) in scenario.flows.iter().zip(activities).enumerate() {
+        world.links = build_network(&mut world.engine, scenario)?;
+        for (index, (flow, schedule)) in scenario.flows.iter().zip(schedules).enumerate() {
             if matches!(flow.kind, FlowKind::Udp(_)) {
-                world.engine.observer_mut().flows[index].forgo_round_trips();
+                world.engine.observer_mut().flows[index].skip_round_trips();
             }
-            let plan = FlowPlan { index, flow, activity, window: windows[index], seed, options };
+            let plan = FlowBuilder { index, flow, schedule, interval: intervals[index], seed, options };
             world.add_flow(plan)?;
         }
         Ok(world)
     }
 
-    /// What a carrier's books say now.
-    pub(crate) fn statistics(&self, carrier: Carrier) -> Option<LinkStatistics> {
-        carrier.statistics(&self.engine)
+    /// What a queue's books say now.
+    pub(crate) fn statistics(&self, queue: QueueRef) -> Option<LinkStatistics> {
+        queue.statistics(&self.engine)
     }
 
     /// Capacity and packets that wait.
-    pub(crate) fn level(&self, carrier: Carrier) -> Option<(Bitrate, u64)> {
-        match carrier {
-            Carrier::Link(element) => {
+    pub(crate) fn level(&self, queue: QueueRef) -> Option<(Bitrate, u64)> {
+        match queue {
+            QueueRef::Link(element) => {
                 let link = self.engine.link(element)?;
                 Some((link.rate(), link.waiting(self.engine.now()).0))
             }
-            Carrier::Queue { element, queue } => {
+            QueueRef::Queue { element, queue } => {
                 let cell = self.engine.cell(element)?;
                 Some((cell.rate(queue), cell.waiting(queue)))
             }
         }
     }
 
-    fn add_flow(&mut self, plan: FlowPlan<'_>) -> Result<(), BuildError> {
+    fn add_flow(&mut self, plan: FlowBuilder<'_>) -> Result<(), BuildError> {
         let flow = plan.flow;
         let (sender, receiver) = match &flow.kind {
             FlowKind::Media(media) => {
-                let notices = hears_of_losses(&media.control).then(Notices::default);
-                if let Some(notices) = &notices {
-                    self.engine.observer_mut().notify(plan.index, notices.clone());
+                let notification = needs_loss_notification(&media.control).then(LossNotification::default);
+                if let Some(notification) = &notification {
+                    self.engine.observer_mut().notify(plan.index, notification.clone());
                 }
-                plan.media(media, notices)?
+                plan.media(media, notification)?
             }
             FlowKind::Udp(udp) => {
-                let source = UdpSource::new(plan.there(), *udp, plan.activity);
+                let source = UdpSource::new(plan.forward(), *udp, plan.schedule);
                 (Agent::UdpSource(source), Agent::UdpSink(UdpSink))
             }
             FlowKind::Tcp(tcp) => plan.tcp(tcp),
             FlowKind::Window(window) => {
-                let sink = WindowSink::new(plan.back(), window, plan.window);
-                let source = WindowSource::new(plan.there(), window, plan.activity, plan.window)
+                let sink = WindowSink::new(plan.reverse(), window, plan.interval);
+                let source = WindowSource::new(plan.forward(), window, plan.schedule, plan.interval)
                     .map_err(|error| BuildError(format!("flow {}: {error}", flow.name)))?;
                 (Agent::WindowSource(Box::new(source)), Agent::WindowSink(Box::new(sink)))
             }
@@ -121,21 +121,21 @@ impl World {
         let (from, to) = (topology.place(&flow.from), topology.place(&flow.to));
         let (sending, receiving) = ((sender, PORT, from), (receiver, PORT, to));
         let no_way = || BuildError(format!("flow {}: no way there and back", flow.name));
-        self.ways.push(self.engine.connect(sending, receiving).ok_or_else(no_way)?);
+        self.routes.push(self.engine.connect(sending, receiving).ok_or_else(no_way)?);
         self.engine.connect(receiving, sending).ok_or_else(no_way)?;
-        self.ends.push((sender, receiver));
+        self.endpoints.push((sender, receiver));
         Ok(())
     }
 }
 
 /// What has books of its own: a link, or a queue of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carrier {
+pub(crate) enum QueueRef {
     Link(ElementId),
     Queue { element: ElementId, queue: usize },
 }
 
-impl Carrier {
+impl QueueRef {
     pub(crate) const fn element(self) -> ElementId {
         match self {
             Self::Link(element) | Self::Queue { element, .. } => element,
@@ -155,36 +155,36 @@ impl Carrier {
 }
 
 /// Lays the links and puts up the cells of `scenario`; gives what has books, in the order of [`link_names`].
-pub(crate) fn lay_network<P: Debug + Send + 'static, A: Node<P>, O: Observer<P>>(
+pub(crate) fn build_network<P: Debug + Send + 'static, A: Node<P>, O: Observer<P>>(
     engine: &mut Engine<P, A, O>,
     scenario: &Scenario,
-) -> Result<Vec<(String, Carrier)>, BuildError> {
-    let mut carriers = Vec::new();
-    let mut lay = |name: &str, [from, to]: [&str; 2], direction: &Direction| {
+) -> Result<Vec<(String, QueueRef)>, BuildError> {
+    let mut queues = Vec::new();
+    let mut add_link = |name: &str, [from, to]: [&str; 2], direction: &Direction| {
         let refused = |error: seaway_link::Error| BuildError(format!("link {name}: {error}"));
         let link = Link::new(&direction.plan, scenario.seed, name).map_err(refused)?;
         let topology = engine.topology();
         let (from, to) = (topology.place(from), topology.place(to));
-        carriers.push((name.to_owned(), Carrier::Link(engine.add_link(from, to, link))));
+        queues.push((name.to_owned(), QueueRef::Link(engine.add_link(from, to, link))));
         Ok(())
     };
     for link in &scenario.links {
-        lay(&link.name, [&link.from, &link.to], &link.forward)?;
+        add_link(&link.name, [&link.from, &link.to], &link.forward)?;
         if let Some(backward) = &link.backward {
-            lay(&back_name(&link.name), [&link.to, &link.from], backward)?;
+            add_link(&reverse_name(&link.name), [&link.to, &link.from], backward)?;
         }
     }
     for cell in &scenario.cells {
-        carriers.extend(put_up(engine, cell, scenario.seed)?);
+        queues.extend(add_cell(engine, cell, scenario.seed)?);
     }
-    Ok(carriers)
+    Ok(queues)
 }
 
-fn put_up<P: Debug + Send + 'static, A: Node<P>, O: Observer<P>>(
+fn add_cell<P: Debug + Send + 'static, A: Node<P>, O: Observer<P>>(
     engine: &mut Engine<P, A, O>,
     cell: &scenario::Cell,
     seed: u64,
-) -> Result<impl Iterator<Item = (String, Carrier)> + use<P, A, O>, BuildError> {
+) -> Result<impl Iterator<Item = (String, QueueRef)> + use<P, A, O>, BuildError> {
     let refused = |error: CellError| BuildError(format!("cell {}: {error}", cell.name));
     let (name, topology) = (&cell.name, engine.topology());
     let places: Vec<Place> = cell.nodes().map(|node| topology.place(node)).collect();
@@ -193,75 +193,79 @@ fn put_up<P: Debug + Send + 'static, A: Node<P>, O: Observer<P>>(
         CellKind::Cellular(config) => Box::new(Cellular::new(config, seed, name).map_err(refused)?),
         CellKind::Wlan(config) => Box::new(Wlan::new((**config).clone(), seed, name).map_err(refused)?),
     };
-    let element = engine.add_cell(&places, &network::pairs(cell), medium);
+    let element = engine.add_cell(&places, &routing::pairs(cell), medium);
     let queues = cell.queue_names().into_iter().enumerate();
-    Ok(queues.map(move |(queue, name)| (name, Carrier::Queue { element, queue })))
+    Ok(queues.map(move |(queue, name)| (name, QueueRef::Queue { element, queue })))
 }
 
 /// Whether the controller discriminates losses by explicit notification.
-fn hears_of_losses(control: &ControlSpec) -> bool {
+fn needs_loss_notification(control: &ControlSpec) -> bool {
     control.options.iter().any(|(key, value)| key == "discriminate" && value == "oracle")
 }
 
 /// What is known of a flow before its ends are made.
-struct FlowPlan<'s> {
+struct FlowBuilder<'s> {
     index: usize,
     flow: &'s Flow,
-    activity: Activity,
-    window: (Timestamp, Timestamp),
+    schedule: OnOffSchedule,
+    interval: (Timestamp, Timestamp),
     seed: u64,
-    options: Options,
+    options: RunOptions,
 }
 
-impl FlowPlan<'_> {
-    fn there(&self) -> Tag {
-        Tag { flow: self.index, is_back: false }
+impl FlowBuilder<'_> {
+    fn forward(&self) -> Tag {
+        Tag { flow: self.index, is_reverse: false }
     }
 
-    fn back(&self) -> Tag {
-        Tag { flow: self.index, is_back: true }
+    fn reverse(&self) -> Tag {
+        Tag { flow: self.index, is_reverse: true }
     }
 
     fn tcp(self, tcp: &TcpFlow) -> (Agent, Agent) {
-        let (sender, transfers, receiver) = connection::parts(tcp);
+        let (sender, transfers, receiver) = tcp_config::parts(tcp);
         let stream = RandomStream::new(self.seed, &format!("{}/source", self.flow.name));
         let source = TcpSource::new(sender, transfers, stream);
-        let receiver = TcpReceiver::new(self.back(), receiver, self.window);
-        let sender = TcpSender::new(self.there(), source, self.activity, self.window);
+        let receiver = TcpReceiver::new(self.reverse(), receiver, self.interval);
+        let sender = TcpSender::new(self.forward(), source, self.schedule, self.interval);
         (Agent::TcpSender(Box::new(sender)), Agent::TcpReceiver(Box::new(receiver)))
     }
 
-    fn media(self, media: &MediaFlow, notices: Option<Notices>) -> Result<(Agent, Agent), BuildError> {
-        let config = endpoint::sender(self.index, media);
+    fn media(
+        self,
+        media: &MediaFlow,
+        notification: Option<LossNotification>,
+    ) -> Result<(Agent, Agent), BuildError> {
+        let config = session_config::sender(self.index, media);
         let announcement = MediaSender::announcement(&config, &media.policy)
             .map_err(|error| BuildError(format!("flow {}: {error}", self.flow.name)))?;
-        let carriage = self.options.carriage;
-        let (feed, audience) = self.feed(media, &config)?;
-        let receiver = endpoint::receiver(media, announcement);
+        let encoding = self.options.encoding;
+        let (source, sinks) = self.source(media, &config)?;
+        let receiver = session_config::receiver(media, announcement);
         let (size, series) = (media.feedback.size, self.options.series);
         let receiver =
-            MediaReceiver::new(self.back(), carriage, size, receiver, self.window, audience, notices)
+            MediaReceiver::new(self.reverse(), encoding, size, receiver, self.interval, sinks, notification)
                 .keeping_shown(series);
         let sender = MediaSender::new(MediaSenderParts {
-            tag: self.there(),
-            carriage,
+            tag: self.forward(),
+            encoding,
             config,
             policy: media.policy.clone(),
-            feed,
-            activity: self.activity,
-            window: self.window,
+            source,
+            schedule: self.schedule,
+            interval: self.interval,
             keep_decisions: self.options.series,
         });
         Ok((Agent::MediaSender(Box::new(sender)), Agent::MediaReceiver(Box::new(receiver))))
     }
 
     /// What is sent, and who watches it where there are pictures.
-    fn feed(&self, media: &MediaFlow, config: &SenderConfig) -> Result<(Feed, Audience), BuildError> {
+    fn source(&self, media: &MediaFlow, config: &SenderConfig) -> Result<(MediaSource, Sinks), BuildError> {
         if let Source::Ladder { ladder: Some(ladder), .. } = &media.source {
             let (tell, taken) = mpsc::channel();
-            let viewer = ModelledViewer::new(ladder.clone(), taken, self.window);
-            let audience = Audience { modelled: Some(Box::new(viewer)), ..Audience::default() };
-            return Ok((Feed::Model(Box::new(LadderSource::new(ladder.clone(), tell))), audience));
+            let sink = ModelSink::new(ladder.clone(), taken, self.interval);
+            let sinks = Sinks { model: Some(Box::new(sink)), ..Sinks::default() };
+            return Ok((MediaSource::Model(Box::new(LadderSource::new(ladder.clone(), tell))), sinks));
         }
         let failed = |error| BuildError(format!("flow {}: {error}", self.flow.name));
         if let Source::Shaper { file, method } = &media.source {
@@ -270,7 +274,7 @@ impl FlowPlan<'_> {
                 None => ShapedClip::new(BIG_BUCK_BUNNY_MPEG2, (*method).into()),
             };
             let source = Shaped::new(clip.map_err(failed)?);
-            return Ok((Feed::Model(Box::new(source)), Audience::default()));
+            return Ok((MediaSource::Model(Box::new(source)), Sinks::default()));
         }
         if let Source::Clip { encoder, file } = &media.source {
             let cost = PacketCost::new(config.packet, config.overhead);
@@ -285,17 +289,17 @@ impl FlowPlan<'_> {
             )
             .map_err(failed)?;
             let (captured, captures) = mpsc::channel();
-            let mut viewer = Viewer::new(captures, self.window).map_err(failed)?;
-            if let Some(film) = self.options.film.filter(|film| film.flow == self.index) {
-                viewer = viewer.filmed(Tape::new(film.tape).map_err(failed)?);
+            let mut sink = DecoderSink::new(captures, self.interval).map_err(failed)?;
+            if let Some(recording) = self.options.record.filter(|recording| recording.flow == self.index) {
+                sink = sink.recorded(Tape::new(recording.tape).map_err(failed)?);
             }
-            let live = LiveSource::new(camera, captured, self.window.0);
-            let audience = Audience { viewer: Some(Box::new(viewer)), ..Audience::default() };
-            return Ok((Feed::Live(Box::new(live)), audience));
+            let live = LiveSource::new(camera, captured, self.interval.0);
+            let sinks = Sinks { decoder: Some(Box::new(sink)), ..Sinks::default() };
+            return Ok((MediaSource::Live(Box::new(live)), sinks));
         }
         let stream = RandomStream::new(self.seed, &format!("{}/source", self.flow.name));
-        let feed = source::model(&media.source, stream).map_or(Feed::Saturated, Feed::Model);
-        Ok((feed, Audience::default()))
+        let source = source::model(&media.source, stream).map_or(MediaSource::Saturated, MediaSource::Model);
+        Ok((source, Sinks::default()))
     }
 }
 
@@ -306,14 +310,14 @@ pub(crate) fn link_names(scenario: &Scenario) -> Vec<String> {
     for link in &scenario.links {
         names.push(link.name.clone());
         if link.backward.is_some() {
-            names.push(back_name(&link.name));
+            names.push(reverse_name(&link.name));
         }
     }
     names.extend(scenario.cells.iter().flat_map(scenario::Cell::queue_names));
     names
 }
 
-pub(crate) fn back_name(link: &str) -> String {
+pub(crate) fn reverse_name(link: &str) -> String {
     format!("{link}/back")
 }
 

@@ -1,6 +1,6 @@
 //! The network of a scenario without its flows: what an emulator hosts in real time.
 
-use crate::build::{BuildError, Carrier, lay_network};
+use crate::build::{BuildError, QueueRef, build_network};
 use crate::report::link_summary;
 use crate::scenario::{Flow, Scenario};
 use crate::summary::LinkSummary;
@@ -16,11 +16,11 @@ use std::fmt::Debug;
 /// It is the simulator, driven by its host's clock: the same links draw the same random numbers.
 #[derive(Debug)]
 pub struct Emulation<P> {
-    engine: Engine<P, Gate<P>, Losses<P>>,
-    gates: Vec<AgentId>,
-    links: Vec<(String, Carrier)>,
-    /// From the first gate to the second.
-    forth: RouteId,
+    engine: Engine<P, Attachment<P>, Losses<P>>,
+    attachments: Vec<AgentId>,
+    links: Vec<(String, QueueRef)>,
+    /// From the first attachment to the second.
+    forward: RouteId,
     /// Gates with packets that leave, in order.
     leaving: VecDeque<usize>,
 }
@@ -53,55 +53,55 @@ impl<P: Clone + Debug + Send + 'static> Emulation<P> {
 
     fn between(scenario: &Scenario, nodes: &[&str]) -> Result<Self, BuildError> {
         let mut engine = Engine::new(Losses(VecDeque::new()));
-        let links = lay_network(&mut engine, scenario)?;
-        let gates: Vec<AgentId> = nodes.iter().map(|_| engine.add_agent(Gate::default())).collect();
-        let mut forth = None;
+        let links = build_network(&mut engine, scenario)?;
+        let attachments: Vec<AgentId> =
+            nodes.iter().map(|_| engine.add_agent(Attachment::default())).collect();
+        let mut forward = None;
         for (from, here) in nodes.iter().enumerate() {
             for (to, there) in nodes.iter().enumerate().filter(|&(to, _)| to != from) {
                 let topology = engine.topology();
                 let (start, end) = (topology.place(here), topology.place(there));
-                // Port `to` of gate `from` leads to the gate `to`.
-                let sending = (gates[from], Port(to as u16), start);
-                let receiving = (gates[to], Port(from as u16), end);
+                // Port `to` of attachment `from` leads to the attachment `to`.
+                let sending = (attachments[from], Port(to as u16), start);
+                let receiving = (attachments[to], Port(from as u16), end);
                 let no_way = || BuildError::new(format!("no way from `{here}` to `{there}`"));
                 let route = engine.connect(sending, receiving).ok_or_else(no_way)?;
-                forth.get_or_insert(route);
+                forward.get_or_insert(route);
             }
         }
-        let forth =
-            forth.ok_or_else(|| BuildError::new("a network between fewer than two nodes".to_owned()))?;
-        Ok(Self { engine, gates, links, forth, leaving: VecDeque::new() })
+        let forward =
+            forward.ok_or_else(|| BuildError::new("a network between fewer than two nodes".to_owned()))?;
+        Ok(Self { engine, attachments, links, forward, leaving: VecDeque::new() })
     }
 
-    /// How the way from the first gate to the second is now.
-    pub fn outlook(&self) -> Outlook {
-        let nothing = Outlook { capacity: Bitrate::MAX, queue_delay: Some(TimeDelta::ZERO) };
-        self.engine.elements_of(self.forth).fold(nothing, |outlook, element| {
+    /// How the way from the first attachment to the second is now.
+    pub fn path_state(&self) -> PathState {
+        let nothing = PathState { capacity: Bitrate::MAX, queue_delay: Some(TimeDelta::ZERO) };
+        self.engine.elements_of(self.forward).fold(nothing, |state, element| {
             let Some(link) = self.engine.link(element) else {
-                return Outlook { queue_delay: None, ..outlook };
+                return PathState { queue_delay: None, ..state };
             };
             let wait = link.rate().time_to_send(link.waiting(self.engine.now()).1);
-            Outlook {
-                capacity: outlook.capacity.min(link.rate()),
-                queue_delay: outlook.queue_delay.zip(wait).map(|(before, wait)| before + wait),
+            PathState {
+                capacity: state.capacity.min(link.rate()),
+                queue_delay: state.queue_delay.zip(wait).map(|(before, wait)| before + wait),
             }
         })
     }
 
     /// The numbers of the links up to now.
     pub fn links(&self) -> Vec<LinkSummary> {
-        let summary = |(name, carrier): &(String, Carrier)| {
-            Some(link_summary(name, &carrier.statistics(&self.engine)?))
-        };
+        let summary =
+            |(name, queue): &(String, QueueRef)| Some(link_summary(name, &queue.statistics(&self.engine)?));
         self.links.iter().filter_map(summary).collect()
     }
 
     /// Lets everything happen up to `now`.
     fn run(&mut self, now: Timestamp) {
         self.engine.run_until(now);
-        for (index, gate) in self.gates.iter().enumerate() {
-            if self.engine.agent(*gate).arrived > 0 {
-                let arrived = std::mem::take(&mut self.engine.agent_mut(*gate).arrived);
+        for (index, attachment) in self.attachments.iter().enumerate() {
+            if self.engine.agent(*attachment).arrived > 0 {
+                let arrived = std::mem::take(&mut self.engine.agent_mut(*attachment).arrived);
                 self.leaving.extend(std::iter::repeat_n(index, arrived));
             }
         }
@@ -113,8 +113,8 @@ impl<P: Clone + Debug + Send + 'static> Node<(Port, P)> for Emulation<P> {
         // What was due before comes first.
         self.run(now);
         let to = packet.payload.0;
-        let Some(&gate) = self.gates.get(usize::from(port.0)) else { return };
-        self.engine.agent_mut(gate).entering.push_back((to, packet.map(|(_, payload)| payload)));
+        let Some(&attachment) = self.attachments.get(usize::from(port.0)) else { return };
+        self.engine.agent_mut(attachment).entering.push_back((to, packet.map(|(_, payload)| payload)));
         self.run(now);
     }
 
@@ -123,9 +123,9 @@ impl<P: Clone + Debug + Send + 'static> Node<(Port, P)> for Emulation<P> {
     }
 
     fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<(Port, P)>)> {
-        let gate = self.leaving.pop_front()?;
-        let port = Port(gate as u16);
-        let packet = self.engine.agent_mut(self.gates[gate]).leaving.pop_front()?;
+        let attachment = self.leaving.pop_front()?;
+        let port = Port(attachment as u16);
+        let packet = self.engine.agent_mut(self.attachments[attachment]).leaving.pop_front()?;
         Some((port, packet.map(|payload| (port, payload))))
     }
 
@@ -141,7 +141,7 @@ impl<P: Clone + Debug + Send + 'static> Node<(Port, P)> for Emulation<P> {
 
 /// How a way is at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outlook {
+pub struct PathState {
     /// The rate of its slowest link; cells are not counted.
     pub capacity: Bitrate,
     /// How long what waits in its queues will wait; `None` in an outage, and over a cell, where others decide.
@@ -168,20 +168,20 @@ impl<P: Clone> Observer<P> for Losses<P> {
 
 /// Where packets come in and go out.
 #[derive(Debug)]
-struct Gate<P> {
+struct Attachment<P> {
     entering: VecDeque<(Port, Packet<P>)>,
     leaving: VecDeque<Packet<P>>,
     /// Those among `leaving` that nobody was told of.
     arrived: usize,
 }
 
-impl<P> Default for Gate<P> {
+impl<P> Default for Attachment<P> {
     fn default() -> Self {
         Self { entering: VecDeque::new(), leaving: VecDeque::new(), arrived: 0 }
     }
 }
 
-impl<P: Debug + Send> Node<P> for Gate<P> {
+impl<P: Debug + Send> Node<P> for Attachment<P> {
     fn handle_packet(&mut self, _now: Timestamp, _port: Port, packet: Packet<P>) {
         self.leaving.push_back(packet);
         self.arrived += 1;
@@ -235,7 +235,7 @@ mod tests {
         }
         network.handle_timeout(at(2_000 + 5_000));
         // One in service, which is not counted, and one behind it.
-        assert_eq!(network.outlook().queue_delay, Some(TimeDelta::from_millis(8)));
+        assert_eq!(network.path_state().queue_delay, Some(TimeDelta::from_millis(8)));
         let mut seen = Vec::new();
         let mut lost = 0;
         while let Some(due) = network.poll_timeout().filter(|&due| due < at(1_000_000)) {
@@ -245,7 +245,7 @@ mod tests {
             }
             lost += std::iter::from_fn(|| network.poll_dropped()).count();
         }
-        assert_eq!(network.outlook().capacity, Bitrate::from_mbps(1));
+        assert_eq!(network.path_state().capacity, Bitrate::from_mbps(1));
         assert_eq!(seen, [(Port(1), 0, at(23_080)), (Port(1), 1, at(31_080))]);
         assert_eq!(lost, 2);
         let far = network.links().into_iter().find(|link| link.name == "far").unwrap();

@@ -4,44 +4,44 @@
 //! gives an [`Outcome`]: the [`Summary`] and, where asked for, the time [`Series`]. Everything is a function of the
 //! scenario and its seed.
 
-mod activity;
 mod agent;
 #[cfg(test)]
 mod books;
 mod build;
-mod capture;
-mod cargo;
 pub mod compare;
-mod connection;
 pub mod decisions;
 mod emulation;
-mod endpoint;
 mod ensemble;
 mod expectation;
+mod interval;
 pub mod library;
 pub mod metrics;
-mod network;
 mod page;
+mod payload;
+mod pcap;
 pub mod plot;
 mod record;
 mod report;
+mod routing;
 mod run;
 mod samples;
 pub mod scenario;
+mod schedule;
 pub mod score;
 pub mod scorecard;
 mod series;
+mod session_config;
 mod source;
 pub mod summary;
 mod sweep;
+mod tcp_config;
 pub mod video;
-mod window;
 
 pub use build::BuildError;
-pub use cargo::Carriage;
-pub use emulation::{Emulation, Outlook};
+pub use emulation::{Emulation, PathState};
 pub use ensemble::Ensemble;
-pub use run::{Film, Filming, Options, Outcome, run, run_captured};
+pub use payload::Encoding;
+pub use run::{Outcome, Recording, RecordingOptions, RunOptions, run, run_captured};
 pub use series::{Reading, Series};
 pub use source::{ClipLadder, FrameLadder};
 pub use summary::Summary;

@@ -9,7 +9,7 @@ static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
 
 /// A scenario of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct BundledScenario {
     /// What it is called by: its file's name without the ending.
     pub name: &'static str,
     /// Its text.
@@ -17,7 +17,7 @@ pub struct Entry {
     path: &'static Path,
 }
 
-impl Entry {
+impl BundledScenario {
     /// Reads the scenario with these changes.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Entry {
 }
 
 /// All of them, by name.
-pub fn entries() -> Vec<Entry> {
+pub fn entries() -> Vec<BundledScenario> {
     let mut entries = Vec::new();
     collect(&FILES, &mut entries);
     entries.sort_unstable_by_key(|entry| entry.name);
@@ -46,21 +46,21 @@ pub fn entries() -> Vec<Entry> {
 }
 
 /// The named networks, which are what is measured, by name.
-pub fn networks() -> Vec<Entry> {
+pub fn networks() -> Vec<BundledScenario> {
     let mut entries = Vec::new();
     FILES.get_dir("networks").into_iter().for_each(|folder| collect(folder, &mut entries));
     entries.sort_unstable_by_key(|entry| entry.name);
     entries
 }
 
-fn collect(folder: &'static Dir<'static>, entries: &mut Vec<Entry>) {
+fn collect(folder: &'static Dir<'static>, entries: &mut Vec<BundledScenario>) {
     for file in folder.files() {
         let path = file.path();
         let name = path.file_stem().and_then(|stem| stem.to_str());
         if path.extension().is_some_and(|extension| extension == "toml")
             && let (Some(name), Some(text)) = (name, file.contents_utf8())
         {
-            entries.push(Entry { name, text, path });
+            entries.push(BundledScenario { name, text, path });
         }
     }
     for inner in folder.dirs() {
@@ -72,7 +72,7 @@ fn collect(folder: &'static Dir<'static>, entries: &mut Vec<Entry>) {
 ///
 /// # Errors
 /// The nearest names, or all.
-pub fn find(name: &str) -> Result<Entry, String> {
+pub fn find(name: &str) -> Result<BundledScenario, String> {
     let entries = entries();
     let found = entries.iter().find(|entry| entry.name == name).copied();
     found.ok_or_else(|| nearest(name, entries.iter().map(|entry| entry.name)))

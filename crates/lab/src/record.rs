@@ -1,7 +1,7 @@
 //! What is written down of every packet while a run goes on.
 
-use crate::capture::Capture;
-use crate::cargo::Cargo;
+use crate::payload::Payload;
+use crate::pcap::Capture;
 use crate::samples::Samples;
 use seaway_link::{DropCause, Dropped, Packet};
 use seaway_session::Message;
@@ -25,16 +25,16 @@ pub(crate) const WIDE: u64 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) flow: usize,
-    pub(crate) is_back: bool,
+    pub(crate) is_reverse: bool,
 }
 
 impl Tag {
     pub(crate) const fn number(self) -> u32 {
-        (self.flow as u32) << 1 | self.is_back as u32
+        (self.flow as u32) << 1 | self.is_reverse as u32
     }
 
     const fn of(number: u32) -> Self {
-        Self { flow: (number >> 1) as usize, is_back: number & 1 == 1 }
+        Self { flow: (number >> 1) as usize, is_reverse: number & 1 == 1 }
     }
 }
 
@@ -43,19 +43,19 @@ impl Tag {
 pub(crate) struct Recorder {
     pub(crate) flows: Vec<FlowRecord>,
     /// Packets that were sent and neither arrived nor were dropped yet.
-    on_their_way: u64,
+    in_flight: u64,
     /// Where packets are written down as they are.
     pub(crate) capture: Option<Capture>,
     /// Where the flows that are told of the channel's losses hear of them.
-    notices: Vec<(usize, Notices)>,
+    notifications: Vec<(usize, LossNotification)>,
 }
 
 /// What the channel lost of a flow since its receiver last looked: explicit loss notification, which the simulator alone
 /// can give.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Notices(Arc<Mutex<Vec<Message>>>);
+pub(crate) struct LossNotification(Arc<Mutex<Vec<Message>>>);
 
-impl Notices {
+impl LossNotification {
     /// The losses so far, once.
     pub(crate) fn take(&self) -> Vec<Message> {
         self.0.lock().map_or_else(|_| Vec::new(), |mut lost| std::mem::take(&mut *lost))
@@ -71,7 +71,7 @@ impl Notices {
 /// What is recorded of a flow.
 #[derive(Debug)]
 pub(crate) struct FlowRecord {
-    window: (Timestamp, Timestamp),
+    interval: (Timestamp, Timestamp),
     pub(crate) sent: Count,
     pub(crate) received: Count,
     pub(crate) lost_queue: u64,
@@ -143,12 +143,12 @@ impl Count {
 }
 
 impl Recorder {
-    /// A record for each of the windows, one a flow; with bins as narrow as time `series` want them.
-    pub(crate) fn new(windows: &[(Timestamp, Timestamp)], duration: TimeDelta, series: bool) -> Self {
+    /// A record for each of the intervals, one a flow; with bins as narrow as time `series` want them.
+    pub(crate) fn new(intervals: &[(Timestamp, Timestamp)], duration: TimeDelta, series: bool) -> Self {
         let width = BIN.as_nanos() as u64 * if series { 1 } else { WIDE };
         let most = (duration.as_nanos() as u64 / width + 1) as usize;
-        let record = |&window: &(Timestamp, Timestamp)| FlowRecord {
-            window,
+        let record = |&interval: &(Timestamp, Timestamp)| FlowRecord {
+            interval,
             sent: Count::default(),
             received: Count::default(),
             lost_queue: 0,
@@ -171,9 +171,9 @@ impl Recorder {
             present: (0, 0),
         };
         Self {
-            flows: windows.iter().map(record).collect(),
-            on_their_way: 0,
-            notices: Vec::new(),
+            flows: intervals.iter().map(record).collect(),
+            in_flight: 0,
+            notifications: Vec::new(),
             capture: None,
         }
     }
@@ -183,28 +183,28 @@ impl Recorder {
         self.flows.iter_mut().for_each(|flow| flow.catch_up(Timestamp::from_nanos(u64::MAX)));
     }
 
-    /// Tells `notices` what the channel loses of a flow.
-    pub(crate) fn notify(&mut self, flow: usize, notices: Notices) {
-        self.notices.push((flow, notices));
+    /// Tells `notifications` what the channel loses of a flow.
+    pub(crate) fn notify(&mut self, flow: usize, notifications: LossNotification) {
+        self.notifications.push((flow, notifications));
     }
 }
 
 #[cfg(test)]
 impl Recorder {
-    pub(crate) const fn on_their_way(&self) -> u64 {
-        self.on_their_way
+    pub(crate) const fn in_flight(&self) -> u64 {
+        self.in_flight
     }
 }
 
 impl FlowRecord {
     /// Whether the flow is measured at `now`.
     pub(crate) fn measures(&self, now: Timestamp) -> bool {
-        self.window.0 <= now && now < self.window.1
+        self.interval.0 <= now && now < self.interval.1
     }
 
     /// From when to when the flow is measured in a run that ended at `end`; empty where it ended before.
-    pub(crate) fn window(&self, end: Timestamp) -> (Timestamp, Timestamp) {
-        (self.window.0.min(end), self.window.1.min(end))
+    pub(crate) fn interval(&self, end: Timestamp) -> (Timestamp, Timestamp) {
+        (self.interval.0.min(end), self.interval.1.min(end))
     }
 
     /// What happened in these bins.
@@ -218,7 +218,7 @@ impl FlowRecord {
     }
 
     /// Nothing comes back in this flow.
-    pub(crate) fn forgo_round_trips(&mut self) {
+    pub(crate) fn skip_round_trips(&mut self) {
         self.is_answered = false;
     }
 
@@ -240,13 +240,13 @@ impl FlowRecord {
             while let Some((_, back)) = self.returns.pop_front_if(|(at, _)| *at <= arrival.at) {
                 self.back = Some(back);
             }
-            self.work_out(&arrival);
+            self.process(&arrival);
         }
         self.arrivals = arrivals;
     }
 
     #[inline]
-    fn work_out(&mut self, arrival: &Arrival) {
+    fn process(&mut self, arrival: &Arrival) {
         let &Arrival { at, size, delay, waited } = arrival;
         self.bin(at).received += size.as_bytes();
         if !self.measures(at) {
@@ -279,12 +279,12 @@ impl FlowRecord {
     }
 }
 
-impl Observer<Cargo> for Recorder {
-    fn on_sent(&mut self, now: Timestamp, packet: &Packet<Envelope<Cargo>>) {
-        self.on_their_way += 1;
+impl Observer<Payload> for Recorder {
+    fn on_sent(&mut self, now: Timestamp, packet: &Packet<Envelope<Payload>>) {
+        self.in_flight += 1;
         let tag = Tag::of(packet.flow);
         let flow = &mut self.flows[tag.flow];
-        if tag.is_back {
+        if tag.is_reverse {
             if flow.measures(now) {
                 flow.feedback.add(packet.size);
             }
@@ -299,12 +299,12 @@ impl Observer<Cargo> for Recorder {
         }
     }
 
-    fn on_delivered(&mut self, now: Timestamp, packet: &Packet<Envelope<Cargo>>) {
-        self.on_their_way -= 1;
+    fn on_delivered(&mut self, now: Timestamp, packet: &Packet<Envelope<Payload>>) {
+        self.in_flight -= 1;
         let tag = Tag::of(packet.flow);
         let flow = &mut self.flows[tag.flow];
         let delay = now - packet.payload.sent();
-        if tag.is_back {
+        if tag.is_reverse {
             flow.returns.push_back((now, delay));
             if flow.returns.len() >= MOST_WAITING {
                 flow.catch_up(now);
@@ -318,18 +318,23 @@ impl Observer<Cargo> for Recorder {
         flow.note_arrival(Arrival { at: now, size: packet.size, delay, waited: packet.waited });
     }
 
-    fn on_dropped(&mut self, _element: ElementId, dropped: &Dropped<Envelope<Cargo>>) {
-        self.on_their_way -= 1;
+    fn on_dropped(&mut self, _element: ElementId, dropped: &Dropped<Envelope<Payload>>) {
+        self.in_flight -= 1;
         let tag = Tag::of(dropped.packet.flow);
         let flow = &mut self.flows[tag.flow];
-        if tag.is_back {
+        if tag.is_reverse {
             return;
         }
         flow.bin(dropped.at).lost += 1;
-        if let (DropCause::Channel | DropCause::Mac, Some((_, notices))) =
-            (dropped.cause, self.notices.iter().find(|(index, _)| *index == tag.flow))
+        if let (DropCause::Channel | DropCause::Mac, Some((_, notifications))) =
+            (dropped.cause, self.notifications.iter().find(|(index, _)| *index == tag.flow))
         {
-            dropped.packet.payload.payload().clone().unload(|message| notices.push(std::mem::take(message)));
+            dropped
+                .packet
+                .payload
+                .payload()
+                .clone()
+                .take_message(|message| notifications.push(std::mem::take(message)));
         }
         if !flow.measures(dropped.at) {
             return;

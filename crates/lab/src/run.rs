@@ -1,9 +1,9 @@
 //! Runs a scenario.
 
-use crate::agent::{Agent, MediaSender, TcpSender, Viewer, WindowSource};
+use crate::agent::{Agent, DecoderSink, MediaSender, TcpSender, WindowSource};
 use crate::build::{BuildError, World};
-use crate::capture::Capture;
-use crate::cargo::Carriage;
+use crate::payload::Encoding;
+use crate::pcap::Capture;
 use crate::record::BIN;
 use crate::report::{self, Capacities};
 use crate::scenario::{Flow, Scenario};
@@ -22,27 +22,27 @@ const SECOND: TimeDelta = TimeDelta::from_secs(1);
 
 /// What a run should keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct RunOptions {
     /// Take readings over time and keep the causes of rate changes.
     pub series: bool,
     /// How messages travel.
-    pub carriage: Carriage,
-    /// Film what is seen of one flow, which has pictures.
-    pub film: Option<Filming>,
+    pub encoding: Encoding,
+    /// Recording what is seen of one flow, which has pictures.
+    pub record: Option<RecordingOptions>,
 }
 
 /// What is filmed and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Filming {
+pub struct RecordingOptions {
     /// The place of the flow among those of the scenario.
     pub flow: usize,
-    /// What the film is like.
+    /// What the recording is like.
     pub tape: TapeConfig,
 }
 
 /// What was seen of a flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Film {
+pub struct Recording {
     /// What stood on the screen over virtual time, as MP4.
     pub mp4: Vec<u8>,
     /// The score of every picture, in the order of capture.
@@ -61,7 +61,7 @@ pub struct Outcome {
     /// When the frames that were shown were captured, flow by flow; empty unless the series was asked for.
     pub shown: Vec<(String, Vec<Timestamp>)>,
     /// What was seen, where that was filmed.
-    pub film: Option<Film>,
+    pub recording: Option<Recording>,
     /// True where it was broken off: the summary is about the part before.
     pub interrupted: bool,
 }
@@ -73,7 +73,7 @@ pub struct Outcome {
 /// Where the scenario cannot be set up, or a codec fails.
 pub fn run(
     scenario: &Scenario,
-    options: Options,
+    options: RunOptions,
     progress: &mut dyn FnMut(TimeDelta) -> ControlFlow<()>,
 ) -> Result<Outcome, BuildError> {
     run_world(scenario, options, World::new(scenario, options)?, progress)
@@ -85,7 +85,7 @@ pub fn run(
 /// As [`run`], or where `capture` refuses.
 pub fn run_captured(
     scenario: &Scenario,
-    options: Options,
+    options: RunOptions,
     capture: Box<dyn Write + Send>,
     progress: &mut dyn FnMut(TimeDelta) -> ControlFlow<()>,
 ) -> Result<Outcome, BuildError> {
@@ -98,7 +98,7 @@ pub fn run_captured(
 
 fn run_world(
     scenario: &Scenario,
-    options: Options,
+    options: RunOptions,
     mut world: World,
     progress: &mut dyn FnMut(TimeDelta) -> ControlFlow<()>,
 ) -> Result<Outcome, BuildError> {
@@ -130,49 +130,52 @@ fn run_world(
         }
     }
     world.engine.observer_mut().catch_up();
-    end_viewing(&mut world);
+    finish_display(&mut world);
     check_media(scenario, &world)?;
     if let Some(capture) = world.engine.observer_mut().capture.take() {
         capture.finish().map_err(|error| BuildError::new(format!("capture: {error}")))?;
     }
     let summary = report::summary(scenario, &world, &capacities);
     let series = sampler.map(|sampler| sampler.series).unwrap_or_default();
-    let film = take_film(&mut world, options)?;
+    let recording = take_recording(&mut world, options)?;
     let (decisions, shown) = (decisions(scenario, &world), shown(scenario, &world));
-    Ok(Outcome { film, summary, series, decisions, shown, interrupted })
+    Ok(Outcome { recording, summary, series, decisions, shown, interrupted })
 }
 
 /// Where nothing arrives any more nobody looked at the screen either: what stood there until now counts.
-fn end_viewing(world: &mut World) {
+fn finish_display(world: &mut World) {
     let now = world.engine.now();
-    let receivers: Vec<AgentId> = world.ends.iter().map(|ends| ends.1).collect();
+    let receivers: Vec<AgentId> = world.endpoints.iter().map(|ends| ends.1).collect();
     for receiver in receivers {
         if let Agent::MediaReceiver(receiver) = world.engine.agent_mut(receiver) {
-            receiver.end_viewing(now);
+            receiver.finish_display(now);
         }
     }
 }
 
-fn take_film(world: &mut World, options: Options) -> Result<Option<Film>, BuildError> {
-    let Some(receiver) = options.film.and_then(|film| world.ends.get(film.flow)).map(|ends| ends.1) else {
+fn take_recording(world: &mut World, options: RunOptions) -> Result<Option<Recording>, BuildError> {
+    let Some(receiver) =
+        options.record.and_then(|recording| world.endpoints.get(recording.flow)).map(|ends| ends.1)
+    else {
         return Ok(None);
     };
     let end = world.engine.now();
-    let film = match world.engine.agent_mut(receiver) {
-        Agent::MediaReceiver(receiver) => receiver.viewer_mut().map(|viewer| viewer.take_film(end)),
+    let recording = match world.engine.agent_mut(receiver) {
+        Agent::MediaReceiver(receiver) => receiver.decoder_mut().map(|sink| sink.take_recording(end)),
         _ => None,
     };
-    let film = film.transpose().map_err(|error| BuildError::new(format!("film: {error}")))?.flatten();
-    Ok(film.map(|(mp4, scores)| Film { mp4, scores }))
+    let recording =
+        recording.transpose().map_err(|error| BuildError::new(format!("recording: {error}")))?.flatten();
+    Ok(recording.map(|(mp4, scores)| Recording { mp4, scores }))
 }
 
 /// Without its codec a flow's numbers would be about something else.
 fn check_media(scenario: &Scenario, world: &World) -> Result<(), BuildError> {
-    for (flow, ends) in scenario.flows.iter().zip(&world.ends) {
+    for (flow, ends) in scenario.flows.iter().zip(&world.endpoints) {
         let failure = match (world.engine.agent(ends.0), world.engine.agent(ends.1)) {
             (Agent::MediaSender(sender), Agent::MediaReceiver(receiver)) => {
                 let camera = sender.live().and_then(LiveSource::failure);
-                camera.or_else(|| receiver.viewer().and_then(Viewer::failure))
+                camera.or_else(|| receiver.decoder().and_then(DecoderSink::failure))
             }
             _ => None,
         };
@@ -190,7 +193,7 @@ fn decisions(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Decision>)>
         }
         _ => None,
     };
-    scenario.flows.iter().zip(&world.ends).filter_map(of).collect()
+    scenario.flows.iter().zip(&world.endpoints).filter_map(of).collect()
 }
 
 fn shown(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Timestamp>)> {
@@ -200,7 +203,7 @@ fn shown(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Timestamp>)> {
         }
         _ => None,
     };
-    scenario.flows.iter().zip(&world.ends).filter_map(of).collect()
+    scenario.flows.iter().zip(&world.endpoints).filter_map(of).collect()
 }
 
 /// Where the run next stands still: at the end of a bin of the series; without one in the midst of each second, as each
@@ -213,8 +216,8 @@ fn next_stop(now: Timestamp, series: bool) -> Timestamp {
 }
 
 fn restart_statistics(world: &mut World, now: Timestamp) {
-    // A cell is as many carriers as it has queues.
-    let mut elements: Vec<_> = world.links.iter().map(|(_, carrier)| carrier.element()).collect();
+    // A cell is as many queues as it has queues.
+    let mut elements: Vec<_> = world.links.iter().map(|(_, queue)| queue.element()).collect();
     elements.dedup();
     for element in elements {
         if let Some(link) = world.engine.link_mut(element) {
@@ -250,7 +253,7 @@ impl Sampler {
             self.series.push(now, *subject, "received_rate", rate(bin.received), "bit/s");
             self.series.push(now, *subject, "lost", f64::from(bin.lost), "packets");
         }
-        for (subject, ends) in self.flows.iter().zip(&world.ends) {
+        for (subject, ends) in self.flows.iter().zip(&world.endpoints) {
             match world.engine.agent(ends.0) {
                 Agent::MediaSender(sender) => take_media(&mut self.series, now, *subject, sender),
                 Agent::WindowSource(source) => take_window(&mut self.series, now, *subject, source),
@@ -266,8 +269,8 @@ impl Sampler {
                 }
             }
         }
-        for (subject, (_, carrier)) in self.links.iter().zip(&world.links) {
-            let Some((rate, waiting)) = world.level(*carrier) else { continue };
+        for (subject, (_, queue)) in self.links.iter().zip(&world.links) {
+            let Some((rate, waiting)) = world.level(*queue) else { continue };
             self.series.push(now, *subject, "capacity", rate.as_bps_f64(), "bit/s");
             self.series.push(now, *subject, "queue", waiting as f64, "packets");
         }

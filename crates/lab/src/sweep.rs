@@ -1,7 +1,7 @@
 //! Many runs on all cores. Each run is single-threaded and none knows of the others.
 
 use crate::build::BuildError;
-use crate::run::{Options, Outcome, run};
+use crate::run::{Outcome, RunOptions, run};
 use crate::scenario::Scenario;
 use seaway_units::TimeDelta;
 use std::num::NonZeroUsize;
@@ -18,7 +18,7 @@ use std::thread;
 /// The first scenario that cannot be set up.
 pub fn sweep(
     scenarios: &[Scenario],
-    options: Options,
+    options: RunOptions,
     progress: &(dyn Fn(TimeDelta) -> ControlFlow<()> + Sync),
 ) -> Result<Vec<Outcome>, BuildError> {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);

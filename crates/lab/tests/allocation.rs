@@ -2,7 +2,7 @@
 //! once the time is the growth of a few tables.
 
 use seaway_lab::scenario::{Override, Scenario, Text};
-use seaway_lab::{Options, Summary, run};
+use seaway_lab::{RunOptions, Summary, run};
 use std::ops::ControlFlow;
 
 const LINK: &str = r#"
@@ -80,7 +80,7 @@ fn allocations(text: &str, changes: &[&str], duration: &str) -> (u64, Summary) {
     let scenario = Scenario::parse(Text::alone("drops", text), &changes).unwrap();
     let mut outcome = None;
     let counted = allocation_counter::measure(|| {
-        outcome = Some(run(&scenario, Options::default(), &mut |_| ControlFlow::Continue(())).unwrap());
+        outcome = Some(run(&scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap());
     });
     (counted.count_total, outcome.unwrap().summary)
 }

@@ -2,7 +2,7 @@
 
 use seaway_lab::scenario::{Scenario, Text};
 use seaway_lab::summary::{FlowSummary, Summary};
-use seaway_lab::{Options, run};
+use seaway_lab::{RunOptions, run};
 use std::ops::ControlFlow;
 
 fn parse(text: &str) -> Result<Scenario, String> {
@@ -11,7 +11,7 @@ fn parse(text: &str) -> Result<Scenario, String> {
 
 fn simulate(text: &str) -> Summary {
     let scenario = parse(text).unwrap_or_else(|error| panic!("{error}"));
-    run(&scenario, Options::default(), &mut |_| ControlFlow::Continue(())).unwrap().summary
+    run(&scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap().summary
 }
 
 const HEAD: &str = r#"

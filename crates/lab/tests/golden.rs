@@ -6,7 +6,7 @@
 
 use seaway_lab::scenario::Scenario;
 use seaway_lab::summary::{FlowSummary, LinkSummary, Spread};
-use seaway_lab::{Options, Summary, library, sweep};
+use seaway_lab::{RunOptions, Summary, library, sweep};
 use seaway_units::TimeDelta;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -19,7 +19,7 @@ const BLESS: &str = "SEAWAY_BLESS";
 fn the_library_gives_the_numbers_it_gave() {
     let scenarios: Vec<Scenario> =
         library::entries().iter().map(|entry| shortened(entry.parse(&[]).unwrap())).collect();
-    let outcomes = sweep(&scenarios, Options::default(), &|_| ControlFlow::Continue(())).unwrap();
+    let outcomes = sweep(&scenarios, RunOptions::default(), &|_| ControlFlow::Continue(())).unwrap();
     let numbers =
         outcomes.iter().map(|outcome| (outcome.summary.scenario.clone(), numbers(&outcome.summary)));
     let found: Map<String, Value> = numbers.collect();
@@ -83,22 +83,10 @@ fn of_link(link: &LinkSummary) -> Value {
     ])
 }
 
-/// A line a flow and a link, so that differences can be read.
+/// One row a scenario, so that a difference shows which scenarios changed.
 fn text(found: &Map<String, Value>) -> String {
-    let mut text = String::from("{\n");
-    for (index, (name, numbers)) in found.iter().enumerate() {
-        let _ = write!(text, "{}{name:?}: {{", if index == 0 { "" } else { ",\n" });
-        for (part, list) in ["flows", "links"].into_iter().enumerate() {
-            let _ = write!(text, "{}\n \"{list}\": {{", if part == 0 { "" } else { "," });
-            for (index, (name, values)) in numbers[list].as_object().into_iter().flatten().enumerate() {
-                let _ = write!(text, "{}\n  {name:?}: {values}", if index == 0 { "" } else { "," });
-            }
-            text.push('}');
-        }
-        text.push('}');
-    }
-    text.push_str("\n}\n");
-    text
+    let rows: Vec<String> = found.iter().map(|(name, numbers)| format!("{name:?}: {numbers}")).collect();
+    format!("{{\n{}\n}}\n", rows.join(",\n"))
 }
 
 fn note_changes(path: &str, before: Option<&Value>, after: Option<&Value>, changes: &mut String) {

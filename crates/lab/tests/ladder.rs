@@ -1,7 +1,7 @@
 //! The pre-encoded ladder beside the live encoder: the same network, the same clip, quality modelled and decoded.
 
 use seaway_lab::scenario::{Override, Scenario};
-use seaway_lab::{Options, library, run};
+use seaway_lab::{RunOptions, library, run};
 use std::io::Write;
 use std::ops::ControlFlow;
 
@@ -18,7 +18,7 @@ fn psnr(network: &str, control: &str, source: &str, more: &[&str]) -> (f64, &'st
         .map(|text| text.parse().unwrap())
         .collect();
     let scenario: Scenario = library::find(network).unwrap().parse(&overrides).unwrap();
-    let outcome = run(&scenario, Options::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let outcome = run(&scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
     let flow = &outcome.summary.flows[0];
     let psnr = flow.psnr_db.unwrap();
     (psnr.value, psnr.kind, flow.received_bps.unwrap() / 1e3)

@@ -2,7 +2,7 @@
 
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::summary::FlowSummary;
-use seaway_lab::{Carriage, Options, Outcome, library, run};
+use seaway_lab::{Encoding, Outcome, RunOptions, library, run};
 use seaway_units::{TimeDelta, Timestamp};
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ fn scenario(network: &str, duration: &str) -> Scenario {
     library::find(network).unwrap().parse(&overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn outcome(scenario: &Scenario, options: Options) -> Outcome {
+fn outcome(scenario: &Scenario, options: RunOptions) -> Outcome {
     run(scenario, options, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
@@ -28,7 +28,7 @@ struct Watched {
 
 impl Watched {
     fn on(network: &str) -> Self {
-        let options = Options { series: true, ..Options::default() };
+        let options = RunOptions { series: true, ..RunOptions::default() };
         let watched = Self { outcome: outcome(&scenario(network, "30 s"), options) };
         let frames = watched.flow().frames.unwrap();
         assert_eq!(frames.captured, 750, "25 pictures/s");
@@ -109,12 +109,12 @@ fn a_lossy_network_is_repaired() {
 #[test]
 fn runs_repeat_and_octets_change_nothing() {
     let scenario = scenario("lossy-wifi", "4 s");
-    let summary = |carriage| {
-        let outcome = outcome(&scenario, Options { carriage, ..Options::default() });
+    let summary = |encoding| {
+        let outcome = outcome(&scenario, RunOptions { encoding, ..RunOptions::default() });
         serde_json::to_string_pretty(&outcome.summary).unwrap()
     };
-    let first = summary(Carriage::Messages);
+    let first = summary(Encoding::Structs);
     assert!(first.contains("\"decoded\""), "nothing was decoded: {first}");
-    assert_eq!(first, summary(Carriage::Messages));
-    assert_eq!(first, summary(Carriage::Octets));
+    assert_eq!(first, summary(Encoding::Structs));
+    assert_eq!(first, summary(Encoding::Wire));
 }

@@ -3,7 +3,7 @@
 
 use seaway_lab::scenario::{Override, Scenario, Text};
 use seaway_lab::summary::Summary;
-use seaway_lab::{Options, run};
+use seaway_lab::{RunOptions, run};
 use std::ops::ControlFlow;
 
 const LINK: &str = r#"
@@ -45,7 +45,9 @@ packet = "1000 B"
 fn summary(text: &str, set: &[&str]) -> Summary {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("key=value")).collect();
     let scenario = Scenario::parse(Text::alone("oracle.toml", text), &set).expect("a valid scenario");
-    run(&scenario, Options::default(), &mut |_| ControlFlow::Continue(())).expect("it can be built").summary
+    run(&scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(()))
+        .expect("it can be built")
+        .summary
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! S000's figure 13 (`docs/papers/s000.md`, section "S000-F13"): what a client receives beside 48 TCP flows.
 
 use seaway_lab::scenario::Override;
-use seaway_lab::{Options, Outcome, library, run};
+use seaway_lab::{Outcome, RunOptions, library, run};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ fn beside_tcp(control: &str) -> Outcome {
     let changes = [format!("flow.video.control={control}")];
     let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
     let scenario = library::find("s000-beside-tcp").unwrap().parse(&changes).unwrap();
-    let options = Options { series: true, ..Options::default() };
+    let options = RunOptions { series: true, ..RunOptions::default() };
     run(&scenario, options, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! `docs/models/wimax.md`, section "Acceptance", rule 7: the trends of S003's tables over the WiMAX uplink.
 
 use seaway_lab::scenario::Override;
-use seaway_lab::{Options, Outcome, library, sweep};
+use seaway_lab::{Outcome, RunOptions, library, sweep};
 use std::ops::ControlFlow;
 
 /// What S003 prints of a run, over the video's connections together.
@@ -30,7 +30,7 @@ fn rows(fps: u32) -> Vec<Row> {
         library::find("s003").unwrap().parse(&changes).unwrap()
     };
     let scenarios: Vec<_> = (1..=4).map(scenario).collect();
-    let options = Options { series: true, ..Options::default() };
+    let options = RunOptions { series: true, ..RunOptions::default() };
     let outcomes = sweep(&scenarios, options, &|_| ControlFlow::Continue(())).unwrap();
     outcomes.iter().map(row).collect()
 }

@@ -2,12 +2,12 @@
 
 use seaway_lab::scenario::{Override, Scenario, Text};
 use seaway_lab::summary::Summary;
-use seaway_lab::{Options, library, run};
+use seaway_lab::{RunOptions, library, run};
 use seaway_units::TimeDelta;
 use std::ops::ControlFlow;
 
 fn simulate(scenario: &Scenario) -> Summary {
-    run(scenario, Options::default(), &mut |_| ControlFlow::Continue(())).unwrap().summary
+    run(scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap().summary
 }
 
 fn flow(keys: &str) -> Result<Scenario, String> {
@@ -154,7 +154,7 @@ fn a_shaped_stream_fits_through_what_is_too_narrow_for_it() {
 fn what_cannot_be_shaped_is_said() {
     let nowhere = r#"source = { kind = "shaper", file = "/nowhere.m2v" }"#;
     let scenario = flow(&format!("control = \"window\"\n{nowhere}")).unwrap();
-    let error = run(&scenario, Options::default(), &mut |_| ControlFlow::Continue(())).unwrap_err();
+    let error = run(&scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert!(error.to_string().contains("/nowhere.m2v"), "{error}");
     assert!(flow(r#"source = { kind = "shaper", method = "auto" }"#).is_err());
 }

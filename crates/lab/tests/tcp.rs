@@ -2,7 +2,7 @@
 
 use seaway_lab::scenario::{Override, Scenario, Text};
 use seaway_lab::summary::{FlowSummary, Summary};
-use seaway_lab::{Options, run};
+use seaway_lab::{RunOptions, run};
 use std::ops::ControlFlow;
 
 /// The comparison's path: 10 Mbit/s, a round trip of 100 ms.
@@ -35,7 +35,9 @@ fn summary(flows: &str, set: &[&str]) -> Summary {
     let text = format!("{PATH}{flows}");
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("key=value")).collect();
     let scenario = Scenario::parse(Text::alone("tcp.toml", &text), &set).expect("a valid scenario");
-    run(&scenario, Options::default(), &mut |_| ControlFlow::Continue(())).expect("it can be built").summary
+    run(&scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(()))
+        .expect("it can be built")
+        .summary
 }
 
 fn only(summary: Summary) -> FlowSummary {

@@ -1,7 +1,7 @@
 //! Where experiments are run.
 
 use seaway_lab::scenario::{Override, Scenario};
-use seaway_lab::{Options, Outcome, library, sweep};
+use seaway_lab::{Outcome, RunOptions, library, sweep};
 use seaway_units::TimeDelta;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -123,7 +123,7 @@ impl<'p> Bench<'p> {
             let scenario = case.parse()?;
             scenarios.extend(self.seeds_of(case).map(|seed| Scenario { seed, ..scenario.clone() }));
         }
-        let options = Options { series, ..Options::default() };
+        let options = RunOptions { series, ..RunOptions::default() };
         let outcomes = sweep(&scenarios, options, self.progress)
             .map_err(|error| Failure::Scenario(error.to_string()))?;
         if outcomes.len() < scenarios.len() || outcomes.iter().any(|outcome| outcome.interrupted) {

@@ -11,7 +11,7 @@ use crate::stream::Sink;
 use seaway_control::ControlSpec;
 use seaway_lab::compare::{Comparison, Contest, Take};
 use seaway_lab::scenario::{Override, Scenario};
-use seaway_lab::{Options, Outcome};
+use seaway_lab::{Outcome, RunOptions};
 use seaway_units::TimeDelta;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -139,12 +139,16 @@ fn runs(contest: &Contest, cache: &Cache) -> Result<Vec<Vec<Take>>, Failure> {
 }
 
 /// A first run is filmed.
-fn options(contest: &Contest, number: u16) -> Options {
-    let film = (number == 0).then(|| contest.filming());
-    Options { series: film.is_some(), film, ..Options::default() }
+fn options(contest: &Contest, number: u16) -> RunOptions {
+    let record = (number == 0).then(|| contest.filming());
+    RunOptions { series: record.is_some(), record, ..RunOptions::default() }
 }
 
-fn simulate(scenarios: &[Scenario], options: Options, progress: &Progress) -> Result<Vec<Outcome>, Failure> {
+fn simulate(
+    scenarios: &[Scenario],
+    options: RunOptions,
+    progress: &Progress,
+) -> Result<Vec<Outcome>, Failure> {
     let step = |passed: TimeDelta| {
         progress.advance(passed);
         if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

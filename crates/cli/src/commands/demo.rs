@@ -14,7 +14,7 @@ use crate::web::{ControlName, Hello, Page, Request};
 use seaway_control::ControlSpec;
 use seaway_control::registry::{self, CONTROLLERS};
 use seaway_lab::scenario::{Flow, FlowKind, Scenario};
-use seaway_lab::{Emulation, Outlook, library};
+use seaway_lab::{Emulation, PathState, library};
 use seaway_media::input::{bundled_clip, open};
 use seaway_net::{Bell, Clock, Emulator, EmulatorMail, Outlet, SenderMail, Socket};
 use seaway_session::{Limits, ReceiverConfig};
@@ -92,7 +92,7 @@ struct Demo {
     sending: Sending,
     receiving: Receiving,
     to_network: mpsc::Sender<EmulatorMail<Network>>,
-    of_network: mpsc::Receiver<Outlook>,
+    of_network: mpsc::Receiver<PathState>,
     bell: Bell,
 }
 
@@ -135,7 +135,7 @@ impl Demo {
         let (tell, of_network) = channel();
         let watch = Box::new(move |_, network: &Network| {
             // Nobody listening is no error.
-            let _ = tell.send(network.outlook());
+            let _ = tell.send(network.path_state());
         });
         let outlets = [Outlet::Udp { peer: None }, Outlet::Udp { peer: Some(address(&far)?) }];
         let network = Emulator::new(clock.now(), network(&scenario)?, &outlets, mail).watched(watch);
@@ -184,8 +184,8 @@ impl Demo {
         if !self.receiving.hear(&mut self.board) {
             return Err(Failure::running(&"the screen's thread ended"));
         }
-        if let Some(outlook) = self.of_network.try_iter().last() {
-            self.board.network = Some(outlook);
+        if let Some(state) = self.of_network.try_iter().last() {
+            self.board.network = Some(state);
         }
         while let Some(Request::Set { settings }) = self.console.poll_request() {
             if let Err(text) = self.set(&settings) {

@@ -110,7 +110,7 @@ fn path(metric: &Metric) -> String {
 }
 
 fn scenarios(as_json: bool) -> Result<String, Failure> {
-    let parse = |entry: library::Entry| entry.parse(&[]).map_err(|error| Failure::running(&error));
+    let parse = |entry: library::BundledScenario| entry.parse(&[]).map_err(|error| Failure::running(&error));
     let scenarios = library::entries().into_iter().map(parse).collect::<Result<Vec<_>, _>>()?;
     let about = |scenario: &Scenario| scenario.about.clone().unwrap_or_default();
     Ok(if as_json {

@@ -7,7 +7,7 @@ use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
 use crate::stream::Sink;
 use seaway_lab::scorecard::{Plan, Scorecard, Suite};
-use seaway_lab::{Options, Outcome};
+use seaway_lab::{Outcome, RunOptions};
 use seaway_units::TimeDelta;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -76,7 +76,7 @@ fn outcomes(plan: &Plan) -> Result<Vec<Outcome>, Failure> {
         progress.advance(passed);
         if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let outcomes = seaway_lab::sweep(plan.scenarios(), Options::default(), &step);
+    let outcomes = seaway_lab::sweep(plan.scenarios(), RunOptions::default(), &step);
     progress.clear();
     if interrupt::asked() {
         return Err(Failure::running(&"interrupted; nothing was written"));

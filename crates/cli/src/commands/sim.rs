@@ -10,7 +10,7 @@ use crate::scenario::Source;
 use crate::stream::Sink;
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::summary::Timing;
-use seaway_lab::{Ensemble, Options, Outcome, Summary, decisions, plot};
+use seaway_lab::{Ensemble, Outcome, RunOptions, Summary, decisions, plot};
 use seaway_units::TimeDelta;
 use serde::Serialize;
 use std::io::{BufWriter, Write};
@@ -95,7 +95,7 @@ fn simulate(scenarios: &[Scenario], series: bool, arguments: &Arguments) -> Resu
     // A front end may look at the clock; nothing of it goes into the run.
     #[expect(clippy::disallowed_methods, reason = "the report says how long it took")]
     let began = Instant::now();
-    let options = Options { series, ..Options::default() };
+    let options = RunOptions { series, ..RunOptions::default() };
     let mut outcomes = match (&arguments.pcap, scenarios) {
         (Some(file), [scenario]) => vec![captured(scenario, options, file, &step)?],
         _ => seaway_lab::sweep(scenarios, options, &step).map_err(|error| Failure::input(&error))?,
@@ -111,7 +111,7 @@ fn simulate(scenarios: &[Scenario], series: bool, arguments: &Arguments) -> Resu
 /// A run whose packets go to a capture file.
 fn captured(
     scenario: &Scenario,
-    options: Options,
+    options: RunOptions,
     file: &str,
     step: &dyn Fn(TimeDelta) -> ControlFlow<()>,
 ) -> Result<Outcome, Failure> {

@@ -6,7 +6,7 @@ use super::camera::CameraSnapshot;
 use super::screen::ScreenNews;
 use crate::web::Live;
 use seaway_control::Decision;
-use seaway_lab::Outlook;
+use seaway_lab::PathState;
 use seaway_net::{ReceiverSnapshot, SenderNews, SenderSnapshot};
 use seaway_session::{ReceiverEvent, SenderEvent};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -24,7 +24,7 @@ pub(crate) struct Board {
     pub(crate) sender: Option<Box<SenderSnapshot>>,
     pub(crate) receiver: Option<Box<ReceiverSnapshot>>,
     pub(crate) camera: Option<CameraSnapshot>,
-    pub(crate) network: Option<Outlook>,
+    pub(crate) network: Option<PathState>,
     sent: Rate,
     received: Rate,
     /// Packets lost of those sent, over [`SPAN`].

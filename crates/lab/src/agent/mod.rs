@@ -1,22 +1,22 @@
 //! What sits at the ends of a flow, as nodes of the simulator.
 
-mod modelled;
+mod decoder_sink;
+mod model_sink;
 mod receiver;
 mod sender;
 mod tcp;
 mod udp;
-mod viewer;
 mod window;
 
-pub(crate) use modelled::ModelledViewer;
-pub(crate) use receiver::{Audience, MediaReceiver};
+pub(crate) use decoder_sink::{DecoderSink, DisplayStatistics};
+pub(crate) use model_sink::ModelSink;
+pub(crate) use receiver::{MediaReceiver, Sinks};
 pub(crate) use sender::{MediaSender, MediaSenderParts};
 pub(crate) use tcp::{TcpReceiver, TcpSender};
 pub(crate) use udp::{UdpSink, UdpSource};
-pub(crate) use viewer::{Seen, Viewer};
 pub(crate) use window::{WindowSink, WindowSource};
 
-use crate::cargo::Cargo;
+use crate::payload::Payload;
 use seaway_link::{Node, Packet, Port, Sends, Step};
 use seaway_units::Timestamp;
 
@@ -60,8 +60,8 @@ macro_rules! each {
 }
 
 // Each agent's part is inlined here, its only user: a call costs as much as what many of them do.
-impl Node<Cargo> for Agent {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
+impl Node<Payload> for Agent {
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Payload>) {
         each!(self, agent => agent.handle_packet(now, port, packet));
     }
 
@@ -69,7 +69,7 @@ impl Node<Cargo> for Agent {
         each!(self, agent => agent.handle_timeout(now));
     }
 
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
         each!(self, agent => agent.poll_packet(now))
     }
 
@@ -77,7 +77,7 @@ impl Node<Cargo> for Agent {
         each!(self, agent => agent.poll_timeout())
     }
 
-    fn poll_ahead(&mut self, now: Timestamp, until: Timestamp) -> Step<Cargo> {
+    fn poll_ahead(&mut self, now: Timestamp, until: Timestamp) -> Step<Payload> {
         each!(self, agent => agent.poll_ahead(now, until))
     }
 

@@ -1,42 +1,42 @@
 //! The receiving end of a media flow.
 
 use crate::agent::PORT;
-use crate::agent::modelled::ModelledViewer;
-use crate::agent::viewer::Viewer;
-use crate::cargo::{Cargo, Carriage, Load};
-use crate::record::{Notices, Tag};
+use crate::agent::decoder_sink::DecoderSink;
+use crate::agent::model_sink::ModelSink;
+use crate::interval::IntervalCounters;
+use crate::payload::{Content, Encoding, Payload};
+use crate::record::{LossNotification, Tag};
 use crate::samples::Samples;
-use crate::window::Window;
 use seaway_link::{Node, Packet, Port};
 use seaway_session::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// Who watches, where frames have a quality.
 #[derive(Debug, Default)]
-pub(crate) struct Audience {
+pub(crate) struct Sinks {
     /// Decodes and scores; `None` where frames have no content.
-    pub(crate) viewer: Option<Box<Viewer>>,
+    pub(crate) decoder: Option<Box<DecoderSink>>,
     /// Follows the quality of a ladder.
-    pub(crate) modelled: Option<Box<ModelledViewer>>,
+    pub(crate) model: Option<Box<ModelSink>>,
 }
 
 /// The receiving end of a media flow. The session begins with the first packet.
 #[derive(Debug)]
 pub(crate) struct MediaReceiver {
     tag: Tag,
-    carriage: Carriage,
+    encoding: Encoding,
     /// The least that a message of feedback takes as an IP datagram.
     feedback_size: Option<DataSize>,
     config: ReceiverConfig,
     receiver: Option<Receiver>,
     /// What the next message of feedback leaves in.
-    blank: Box<Load>,
-    window: Window<ReceiverStatistics>,
-    audience: Audience,
+    scratch: Box<Content>,
+    interval: IntervalCounters<ReceiverStatistics>,
+    sinks: Sinks,
     /// From capture to display.
     delays: Samples,
     /// What the channel lost, where the controller is told.
-    notices: Option<Notices>,
+    notification: Option<LossNotification>,
     /// When the frames that were shown were captured; `None`: not kept.
     shown: Option<Vec<Timestamp>>,
 }
@@ -44,28 +44,28 @@ pub(crate) struct MediaReceiver {
 impl MediaReceiver {
     pub(crate) fn new(
         tag: Tag,
-        carriage: Carriage,
+        encoding: Encoding,
         feedback_size: Option<DataSize>,
         config: ReceiverConfig,
-        window: (Timestamp, Timestamp),
-        audience: Audience,
-        notices: Option<Notices>,
+        interval: (Timestamp, Timestamp),
+        sinks: Sinks,
+        notification: Option<LossNotification>,
     ) -> Self {
         let (receiver, delays) = (None, Samples::default());
-        let window = Window::new(window);
+        let interval = IntervalCounters::new(interval);
         let shown = None;
-        let blank = Box::default();
+        let scratch = Box::default();
         Self {
             tag,
-            carriage,
+            encoding,
             feedback_size,
             config,
             receiver,
-            blank,
-            window,
-            audience,
+            scratch,
+            interval,
+            sinks,
             delays,
-            notices,
+            notification,
             shown,
         }
     }
@@ -78,7 +78,7 @@ impl MediaReceiver {
 
     /// What it did up to the beginning and up to the end of the time it is measured.
     pub(crate) fn measured(&self) -> (ReceiverStatistics, ReceiverStatistics) {
-        self.window.ends(|| statistics(self.receiver.as_ref()))
+        self.interval.at_ends(|| statistics(self.receiver.as_ref()))
     }
 
     /// From capture to display of each frame.
@@ -92,29 +92,29 @@ impl MediaReceiver {
     }
 
     /// Who watches, where frames have content.
-    pub(crate) fn viewer(&self) -> Option<&Viewer> {
-        self.audience.viewer.as_deref()
+    pub(crate) fn decoder(&self) -> Option<&DecoderSink> {
+        self.sinks.decoder.as_deref()
     }
 
     /// Who watches, to take the film from.
-    pub(crate) fn viewer_mut(&mut self) -> Option<&mut Viewer> {
-        self.audience.viewer.as_deref_mut()
+    pub(crate) fn decoder_mut(&mut self) -> Option<&mut DecoderSink> {
+        self.sinks.decoder.as_deref_mut()
     }
 
     /// Who follows the quality of a ladder.
-    pub(crate) fn modelled(&self) -> Option<&ModelledViewer> {
-        self.audience.modelled.as_deref()
+    pub(crate) fn model(&self) -> Option<&ModelSink> {
+        self.sinks.model.as_deref()
     }
 
     /// The run ends at `now`: pictures that were given up by then are scored, those still on their way are not.
-    pub(crate) fn end_viewing(&mut self, now: Timestamp) {
+    pub(crate) fn finish_display(&mut self, now: Timestamp) {
         // The last instant that is measured.
         let now = now - TimeDelta::from_nanos(1);
-        if let Some(viewer) = &mut self.audience.viewer {
-            viewer.score_missing(now);
+        if let Some(sink) = &mut self.sinks.decoder {
+            sink.score_missing(now);
         }
-        if let Some(viewer) = &mut self.audience.modelled {
-            viewer.score_missing(now);
+        if let Some(sink) = &mut self.sinks.model {
+            sink.score_missing(now);
         }
     }
 
@@ -131,7 +131,7 @@ impl MediaReceiver {
     #[inline]
     fn before_input(&mut self, now: Timestamp) {
         let receiver = self.receiver.as_ref();
-        self.window.look(now, || statistics(receiver));
+        self.interval.sample(now, || statistics(receiver));
     }
 
     #[inline]
@@ -139,18 +139,18 @@ impl MediaReceiver {
         while let Some(event) = self.receiver.as_mut().and_then(Receiver::poll_event) {
             self.follow(now, event);
         }
-        if let Some(viewer) = &mut self.audience.viewer {
-            viewer.score_missing(now);
+        if let Some(sink) = &mut self.sinks.decoder {
+            sink.score_missing(now);
         }
-        if let Some(viewer) = &mut self.audience.modelled {
-            viewer.score_missing(now);
+        if let Some(sink) = &mut self.sinks.model {
+            sink.score_missing(now);
         }
     }
 
     fn follow(&mut self, now: Timestamp, event: ReceiverEvent) {
         let Some(receiver) = &mut self.receiver else { return };
-        let is_measured = self.window.is_open(now);
-        let watched = self.audience.viewer.as_mut().map(|viewer| viewer.on_event(now, &event));
+        let is_measured = self.interval.contains(now);
+        let watched = self.sinks.decoder.as_mut().map(|sink| sink.on_event(now, &event));
         if watched.is_some_and(|watched| watched.wants_key_frame) {
             receiver.on_picture_lost(now);
         }
@@ -158,8 +158,8 @@ impl MediaReceiver {
             && watched.is_none_or(|watched| watched.displayed)
         {
             let age = age(now, frame.timestamp);
-            if let Some(viewer) = &mut self.audience.modelled {
-                viewer.show(now, now - age);
+            if let Some(sink) = &mut self.sinks.model {
+                sink.show(now, now - age);
             }
             if let Some(shown) = &mut self.shown {
                 shown.push(now - age);
@@ -183,16 +183,16 @@ fn age(now: Timestamp, timestamp: u32) -> TimeDelta {
     TimeDelta::from_nanos(i64::from(ticks) * 1_000_000_000 / 90_000)
 }
 
-impl Node<Cargo> for MediaReceiver {
+impl Node<Payload> for MediaReceiver {
     #[inline]
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
+    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Payload>) {
         self.before_input(now);
         let ecn = packet.ecn;
-        let (config, session, notices) = (&self.config, &mut self.receiver, &self.notices);
-        packet.payload.unload(|message| {
+        let (config, session, notification) = (&self.config, &mut self.receiver, &self.notification);
+        packet.payload.take_message(|message| {
             let receiver = session.get_or_insert_with(|| Receiver::new(now, config.clone()));
-            if let Some(notices) = notices {
-                for lost in notices.take() {
+            if let Some(notification) = notification {
+                for lost in notification.take() {
                     receiver.on_channel_loss(&lost);
                 }
             }
@@ -211,12 +211,12 @@ impl Node<Cargo> for MediaReceiver {
     }
 
     #[inline]
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
         let transmit = self.receiver.as_mut()?.poll_transmit(now)?;
         let size = self.feedback_size.map_or(transmit.size, |size| size.max(transmit.size));
-        *self.blank.message_mut() = transmit.message;
-        let cargo = self.carriage.load(&mut self.blank);
-        let packet = Packet::new(size, transmit.ecn, cargo);
+        *self.scratch.message_mut() = transmit.message;
+        let payload = self.encoding.encode(&mut self.scratch);
+        let packet = Packet::new(size, transmit.ecn, payload);
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
 

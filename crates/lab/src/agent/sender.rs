@@ -1,12 +1,12 @@
 //! The sending end of a media flow: a source of frames, or a camera, and a session's sender.
 
-use crate::activity::Activity;
 use crate::agent::{PORT, earlier};
-use crate::cargo::{Cargo, Carriage, Load};
+use crate::interval::IntervalCounters;
+use crate::payload::{Content, Encoding, Payload};
 use crate::record::Tag;
 use crate::samples::Samples;
-use crate::source::{Feed, LiveSource};
-use crate::window::Window;
+use crate::schedule::OnOffSchedule;
+use crate::source::{LiveSource, MediaSource};
 use seaway_control::policy;
 use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
 use seaway_link::{Node, Packet, Port};
@@ -26,23 +26,23 @@ const TICK: TimeDelta = TimeDelta::from_nanos(11_112);
 #[derive(Debug)]
 pub(crate) struct MediaSender {
     tag: Tag,
-    carriage: Carriage,
+    encoding: Encoding,
     config: SenderConfig,
     policy: ControlSpec,
     sender: Option<Sender>,
     /// What the next packet is written into.
-    blank: Box<Load>,
-    feed: Feed,
+    scratch: Box<Content>,
+    source: MediaSource,
     /// What a model was last told to code.
     encoder_rate: Bitrate,
-    activity: Activity,
+    schedule: OnOffSchedule,
     is_on: bool,
     /// When the flow is next switched on or off.
     change: Option<Timestamp>,
     /// When the model has its next frame.
     next_frame: Option<Timestamp>,
     last_capture: Option<Timestamp>,
-    window: Window<SenderStatistics>,
+    interval: IntervalCounters<SenderStatistics>,
     lanes: Lanes,
     round_trips: Arc<Mutex<Samples>>,
     /// `None`: not kept.
@@ -52,7 +52,7 @@ pub(crate) struct MediaSender {
 /// Connections inside the flow, over the time in which it is measured.
 #[derive(Debug)]
 struct Lanes {
-    window: (Timestamp, Timestamp),
+    interval: (Timestamp, Timestamp),
     now: u8,
     since: Timestamp,
     max: u8,
@@ -62,8 +62,8 @@ struct Lanes {
 }
 
 impl Lanes {
-    const fn new(window: (Timestamp, Timestamp)) -> Self {
-        Self { window, now: 0, since: Timestamp::ZERO, max: 0, integral: 0, span: 0 }
+    const fn new(interval: (Timestamp, Timestamp)) -> Self {
+        Self { interval, now: 0, since: Timestamp::ZERO, max: 0, integral: 0, span: 0 }
     }
 
     fn note(&mut self, at: Timestamp, lanes: u8) {
@@ -75,7 +75,7 @@ impl Lanes {
 
     /// The present number has held since the last change.
     fn pass(&mut self, at: Timestamp) {
-        let span = at.min(self.window.1).since(self.since.max(self.window.0)).as_nanos() as u64;
+        let span = at.min(self.interval.1).since(self.since.max(self.interval.0)).as_nanos() as u64;
         if span > 0 && self.now > 0 {
             self.max = self.max.max(self.now);
             self.integral += u128::from(self.now) * u128::from(span);
@@ -97,15 +97,15 @@ impl Lanes {
 /// Takes the sender's own samples of the round-trip time while the flow is measured.
 #[derive(Debug)]
 struct RoundTrips {
-    window: (Timestamp, Timestamp),
+    interval: (Timestamp, Timestamp),
     samples: Arc<Mutex<Samples>>,
 }
 
 impl Observer for RoundTrips {
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
         if let Some(rtt) = feedback.rtt
-            && self.window.0 <= now
-            && now < self.window.1
+            && self.interval.0 <= now
+            && now < self.interval.1
         {
             self.samples.lock().unwrap_or_else(PoisonError::into_inner).add(rtt);
         }
@@ -116,35 +116,35 @@ impl Observer for RoundTrips {
 #[derive(Debug)]
 pub(crate) struct MediaSenderParts {
     pub(crate) tag: Tag,
-    pub(crate) carriage: Carriage,
+    pub(crate) encoding: Encoding,
     pub(crate) config: SenderConfig,
     pub(crate) policy: ControlSpec,
-    pub(crate) feed: Feed,
-    pub(crate) activity: Activity,
-    pub(crate) window: (Timestamp, Timestamp),
+    pub(crate) source: MediaSource,
+    pub(crate) schedule: OnOffSchedule,
+    pub(crate) interval: (Timestamp, Timestamp),
     pub(crate) keep_decisions: bool,
 }
 
 impl MediaSender {
     pub(crate) fn new(parts: MediaSenderParts) -> Self {
-        let MediaSenderParts { tag, carriage, config, policy, feed, activity, window, keep_decisions } =
+        let MediaSenderParts { tag, encoding, config, policy, source, schedule, interval, keep_decisions } =
             parts;
         Self {
             tag,
-            carriage,
+            encoding,
             config,
             policy,
             sender: None,
-            blank: Box::default(),
-            feed,
+            scratch: Box::default(),
+            source,
             encoder_rate: Bitrate::ZERO,
             is_on: false,
-            change: activity.next_on(Timestamp::ZERO),
-            activity,
+            change: schedule.next_on(Timestamp::ZERO),
+            schedule,
             next_frame: None,
             last_capture: None,
-            window: Window::new(window),
-            lanes: Lanes::new(window),
+            interval: IntervalCounters::new(interval),
+            lanes: Lanes::new(interval),
             round_trips: Arc::new(Mutex::new(Samples::default())),
             decisions: keep_decisions.then(Vec::new),
         }
@@ -168,14 +168,14 @@ impl MediaSender {
 
     /// What it did up to the beginning and up to the end of the time it is measured.
     pub(crate) fn measured(&self) -> (SenderStatistics, SenderStatistics) {
-        self.window.ends(|| statistics(self.sender.as_ref()))
+        self.interval.at_ends(|| statistics(self.sender.as_ref()))
     }
 
     /// The camera, where there is one.
     pub(crate) fn live(&self) -> Option<&LiveSource> {
-        match &self.feed {
-            Feed::Live(live) => Some(live),
-            Feed::Saturated | Feed::Model(_) => None,
+        match &self.source {
+            MediaSource::Live(live) => Some(live),
+            MediaSource::Saturated | MediaSource::Model(_) => None,
         }
     }
 
@@ -191,8 +191,8 @@ impl MediaSender {
 
     /// What the source codes: a model what it was last told, a live encoder its share of the wire.
     pub(crate) fn encoder_rate(&self) -> Bitrate {
-        match (&self.feed, &self.sender) {
-            (Feed::Live(_), Some(sender)) => sender.share(StreamId(0)).media,
+        match (&self.source, &self.sender) {
+            (MediaSource::Live(_), Some(sender)) => sender.share(StreamId(0)).media,
             _ => self.encoder_rate,
         }
     }
@@ -205,8 +205,10 @@ impl MediaSender {
     fn begin(&mut self, now: Timestamp) {
         // Both were tried when the world was built.
         let Ok(mut sender) = open(now, &self.config, &self.policy) else { return };
-        sender
-            .observe(Box::new(RoundTrips { window: self.window.span(), samples: self.round_trips.clone() }));
+        sender.observe(Box::new(RoundTrips {
+            interval: self.interval.span(),
+            samples: self.round_trips.clone(),
+        }));
         self.sender = Some(sender);
         self.after_input(now);
     }
@@ -220,12 +222,12 @@ impl MediaSender {
     }
 
     fn switch(&mut self, now: Timestamp) {
-        self.change = self.activity.next_change(now);
-        self.is_on = self.activity.is_on(now);
-        match &mut self.feed {
-            Feed::Saturated => {}
-            Feed::Model(source) => self.next_frame = (self.is_on && !source.is_over()).then_some(now),
-            Feed::Live(live) => live.switch(now, self.is_on),
+        self.change = self.schedule.next_change(now);
+        self.is_on = self.schedule.is_on(now);
+        match &mut self.source {
+            MediaSource::Saturated => {}
+            MediaSource::Model(source) => self.next_frame = (self.is_on && !source.is_over()).then_some(now),
+            MediaSource::Live(live) => live.switch(now, self.is_on),
         }
         match &mut self.sender {
             Some(sender) => sender.on_paused(now, !self.is_on),
@@ -235,17 +237,17 @@ impl MediaSender {
 
     #[inline]
     fn capture(&mut self, now: Timestamp) {
-        if !matches!(self.feed, Feed::Saturated) {
+        if !matches!(self.source, MediaSource::Saturated) {
             self.capture_frames(now);
         }
     }
 
     fn capture_frames(&mut self, now: Timestamp) {
-        if let (Feed::Live(live), Some(sender)) = (&mut self.feed, &mut self.sender) {
+        if let (MediaSource::Live(live), Some(sender)) = (&mut self.source, &mut self.sender) {
             live.advance(now, sender);
         }
-        while let (Some(due), Feed::Model(source), Some(sender)) =
-            (self.next_frame, &mut self.feed, &mut self.sender)
+        while let (Some(due), MediaSource::Model(source), Some(sender)) =
+            (self.next_frame, &mut self.source, &mut self.sender)
         {
             if due > now {
                 break;
@@ -274,7 +276,7 @@ impl MediaSender {
     /// Keeps a few packets waiting while the flow is on.
     #[inline]
     fn saturate(&mut self, now: Timestamp) {
-        if !self.config.endless && self.is_on && matches!(self.feed, Feed::Saturated) {
+        if !self.config.endless && self.is_on && matches!(self.source, MediaSource::Saturated) {
             self.keep_waiting(now);
         }
     }
@@ -313,16 +315,16 @@ impl MediaSender {
         let Some(sender) = &mut self.sender else { return };
         match event {
             SenderEvent::Share { share, .. } => {
-                if let Feed::Model(source) = &mut self.feed {
+                if let MediaSource::Model(source) = &mut self.source {
                     let rate = coded_rate(share.media, source.interval(), sender, &self.config);
                     self.encoder_rate = rate;
                     source.on_rate(now, rate);
                 }
             }
-            SenderEvent::KeyFrameWanted { .. } => match &mut self.feed {
-                Feed::Saturated => {}
-                Feed::Model(source) => source.on_key_frame_wanted(),
-                Feed::Live(live) => live.on_key_frame_wanted(),
+            SenderEvent::KeyFrameWanted { .. } => match &mut self.source {
+                MediaSource::Saturated => {}
+                MediaSource::Model(source) => source.on_key_frame_wanted(),
+                MediaSource::Live(live) => live.on_key_frame_wanted(),
             },
             SenderEvent::Decision(decision) => {
                 if let Some(decisions) = &mut self.decisions {
@@ -344,8 +346,8 @@ impl MediaSender {
 
     /// What has just been written, as a packet.
     #[inline]
-    fn load(&mut self, departing: Departing) -> Packet<Cargo> {
-        let payload = self.carriage.load(&mut self.blank);
+    fn load(&mut self, departing: Departing) -> Packet<Payload> {
+        let payload = self.encoding.encode(&mut self.scratch);
         let Departing { size, ecn, .. } = departing;
         Packet { size, ecn, flow: self.tag.number(), waited: TimeDelta::ZERO, payload }
     }
@@ -353,7 +355,7 @@ impl MediaSender {
     #[inline]
     fn before_input(&mut self, now: Timestamp) {
         let sender = self.sender.as_ref();
-        self.window.look(now, || statistics(sender));
+        self.interval.sample(now, || statistics(sender));
     }
 }
 
@@ -376,13 +378,13 @@ fn coded_rate(wire: Bitrate, interval: TimeDelta, sender: &Sender, config: &Send
     whole.max(all).max(DataSize::from_bytes(1)).over(interval).unwrap_or(Bitrate::ZERO)
 }
 
-impl Node<Cargo> for MediaSender {
+impl Node<Payload> for MediaSender {
     #[inline]
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
+    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Payload>) {
         self.before_input(now);
         let ecn = packet.ecn;
         if let Some(sender) = &mut self.sender {
-            packet.payload.unload(|message| {
+            packet.payload.take_message(|message| {
                 sender.handle_message(now, &Received { at: now, ecn, message: std::mem::take(message) });
             });
         }
@@ -401,20 +403,20 @@ impl Node<Cargo> for MediaSender {
     }
 
     #[inline]
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
         self.saturate(now);
-        let departing = self.sender.as_mut()?.poll_transmit_into(now, self.blank.message_mut())?;
+        let departing = self.sender.as_mut()?.poll_transmit_into(now, self.scratch.message_mut())?;
         self.after_input(now);
         Some((PORT, self.load(departing)))
     }
 
     #[inline]
-    fn poll_paced(&mut self, now: Timestamp, until: Timestamp) -> Option<(Timestamp, Port, Packet<Cargo>)> {
-        let waits_for_source = matches!(self.feed, Feed::Saturated) && !self.config.endless;
-        let own = earlier(self.own_timeout(), self.window.next_look());
+    fn poll_paced(&mut self, now: Timestamp, until: Timestamp) -> Option<(Timestamp, Port, Packet<Payload>)> {
+        let waits_for_source = matches!(self.source, MediaSource::Saturated) && !self.config.endless;
+        let own = earlier(self.own_timeout(), self.interval.next_sample());
         let until = own.map_or(until, |own| own.min(until));
         let sender = self.sender.as_mut().filter(|_| !waits_for_source)?;
-        let (at, departing) = sender.poll_transmit_before(now, until, self.blank.message_mut())?;
+        let (at, departing) = sender.poll_transmit_before(now, until, self.scratch.message_mut())?;
         self.after_input(at);
         Some((at, PORT, self.load(departing)))
     }

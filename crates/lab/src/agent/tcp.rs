@@ -1,11 +1,11 @@
 //! The two ends of a TCP flow.
 
-use crate::activity::Activity;
 use crate::agent::{PORT, earlier};
-use crate::cargo::Cargo;
+use crate::interval::IntervalCounters;
+use crate::payload::Payload;
 use crate::record::Tag;
 use crate::samples::Samples;
-use crate::window::Window;
+use crate::schedule::OnOffSchedule;
 use seaway_link::{Node, Packet, Port};
 use seaway_sim::tcp::{Receiver, ReceiverConfig, ReceiverStatistics, SenderStatistics};
 use seaway_sim::traffic::{TcpSource, TransferStatistics};
@@ -23,10 +23,10 @@ pub(crate) struct TcpCounters {
 pub(crate) struct TcpSender {
     tag: Tag,
     source: TcpSource,
-    activity: Activity,
+    schedule: OnOffSchedule,
     /// When the flow is next switched on or off.
     change: Option<Timestamp>,
-    window: Window<TcpCounters>,
+    interval: IntervalCounters<TcpCounters>,
     round_trips: Samples,
 }
 
@@ -34,16 +34,23 @@ impl TcpSender {
     pub(crate) fn new(
         tag: Tag,
         source: TcpSource,
-        activity: Activity,
-        window: (Timestamp, Timestamp),
+        schedule: OnOffSchedule,
+        interval: (Timestamp, Timestamp),
     ) -> Self {
-        let change = activity.next_on(Timestamp::ZERO);
-        Self { tag, source, activity, change, window: Window::new(window), round_trips: Samples::default() }
+        let change = schedule.next_on(Timestamp::ZERO);
+        Self {
+            tag,
+            source,
+            schedule,
+            change,
+            interval: IntervalCounters::new(interval),
+            round_trips: Samples::default(),
+        }
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.
     pub(crate) fn measured(&self) -> (TcpCounters, TcpCounters) {
-        self.window.ends(|| counters(&self.source))
+        self.interval.at_ends(|| counters(&self.source))
     }
 
     /// Samples of the round-trip time.
@@ -63,18 +70,18 @@ impl TcpSender {
 
     fn before_input(&mut self, now: Timestamp) {
         let source = &self.source;
-        self.window.look(now, || counters(source));
+        self.interval.sample(now, || counters(source));
     }
 
     fn switch(&mut self, now: Timestamp) {
         if self.change.is_none_or(|at| now < at) {
             return;
         }
-        match self.activity.is_on(now) {
+        match self.schedule.is_on(now) {
             true => self.source.resume(now),
             false => self.source.pause(),
         }
-        self.change = self.activity.next_change(now);
+        self.change = self.schedule.next_change(now);
     }
 }
 
@@ -82,16 +89,16 @@ fn counters(source: &TcpSource) -> TcpCounters {
     TcpCounters { sender: source.statistics(), transfers: source.transferred() }
 }
 
-impl Node<Cargo> for TcpSender {
+impl Node<Payload> for TcpSender {
     #[inline]
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Payload>) {
         self.before_input(now);
         let Packet { size, ecn, flow, waited, payload } = packet;
-        payload.unload_segment(|payload| {
+        payload.take_segment(|payload| {
             self.source.handle_packet(now, port, Packet { size, ecn, flow, waited, payload });
         });
         if let Some(sample) = self.source.take_round_trip()
-            && self.window.is_open(now)
+            && self.interval.contains(now)
         {
             self.round_trips.add(sample);
         }
@@ -105,9 +112,9 @@ impl Node<Cargo> for TcpSender {
     }
 
     #[inline]
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
         let (_, packet) = self.source.poll_packet(now)?;
-        let packet = packet.map(Cargo::of_segment);
+        let packet = packet.map(Payload::of_segment);
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
 
@@ -122,31 +129,31 @@ impl Node<Cargo> for TcpSender {
 pub(crate) struct TcpReceiver {
     tag: Tag,
     receiver: Receiver,
-    window: Window<ReceiverStatistics>,
+    interval: IntervalCounters<ReceiverStatistics>,
 }
 
 impl TcpReceiver {
-    pub(crate) fn new(tag: Tag, config: ReceiverConfig, window: (Timestamp, Timestamp)) -> Self {
-        Self { tag, receiver: Receiver::new(config), window: Window::new(window) }
+    pub(crate) fn new(tag: Tag, config: ReceiverConfig, interval: (Timestamp, Timestamp)) -> Self {
+        Self { tag, receiver: Receiver::new(config), interval: IntervalCounters::new(interval) }
     }
 
     /// What it took up to the beginning and up to the end of the time it is measured.
     pub(crate) fn measured(&self) -> (ReceiverStatistics, ReceiverStatistics) {
-        self.window.ends(|| self.receiver.statistics())
+        self.interval.at_ends(|| self.receiver.statistics())
     }
 
     fn before_input(&mut self, now: Timestamp) {
         let receiver = &self.receiver;
-        self.window.look(now, || receiver.statistics());
+        self.interval.sample(now, || receiver.statistics());
     }
 }
 
-impl Node<Cargo> for TcpReceiver {
+impl Node<Payload> for TcpReceiver {
     #[inline]
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
+    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Payload>) {
         self.before_input(now);
         let Packet { size, ecn, flow, waited, payload } = packet;
-        payload.unload_segment(|payload| {
+        payload.take_segment(|payload| {
             self.receiver.handle_packet(now, port, Packet { size, ecn, flow, waited, payload });
         });
     }
@@ -158,9 +165,9 @@ impl Node<Cargo> for TcpReceiver {
     }
 
     #[inline]
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
         let (_, packet) = self.receiver.poll_packet(now)?;
-        Some((PORT, Packet { flow: self.tag.number(), ..packet.map(Cargo::of_segment) }))
+        Some((PORT, Packet { flow: self.tag.number(), ..packet.map(Payload::of_segment) }))
     }
 
     #[inline]

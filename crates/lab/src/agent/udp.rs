@@ -1,10 +1,10 @@
 //! Datagrams at a constant rate, and where they end.
 
-use crate::activity::Activity;
 use crate::agent::PORT;
-use crate::cargo::Cargo;
+use crate::payload::Payload;
 use crate::record::Tag;
 use crate::scenario::UdpFlow;
+use crate::schedule::OnOffSchedule;
 use seaway_link::{Node, Packet, Port};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -13,7 +13,7 @@ use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 pub(crate) struct UdpSource {
     tag: Tag,
     bursts: Bursts,
-    activity: Activity,
+    schedule: OnOffSchedule,
     /// The start of the present on-span and the packets sent in it: their product is exact where adding up
     /// rounded gaps would drift.
     since: Timestamp,
@@ -22,15 +22,15 @@ pub(crate) struct UdpSource {
 }
 
 impl UdpSource {
-    pub(crate) fn new(tag: Tag, flow: UdpFlow, activity: Activity) -> Self {
-        let due = activity.next_on(Timestamp::ZERO);
+    pub(crate) fn new(tag: Tag, flow: UdpFlow, schedule: OnOffSchedule) -> Self {
+        let due = schedule.next_on(Timestamp::ZERO);
         let since = due.unwrap_or(Timestamp::ZERO);
-        Self { tag, bursts: Bursts::of(flow), activity, since, sent: 0, due }
+        Self { tag, bursts: Bursts::of(flow), schedule, since, sent: 0, due }
     }
 
     fn schedule_next(&mut self) {
         let next = self.since + self.bursts.begins(self.sent);
-        self.due = self.activity.next_on(next);
+        self.due = self.schedule.next_on(next);
         if let Some(due) = self.due.filter(|&due| due > next) {
             (self.since, self.sent) = (due, 0);
         }
@@ -65,19 +65,19 @@ impl Bursts {
     }
 }
 
-impl Node<Cargo> for UdpSource {
-    fn handle_packet(&mut self, _now: Timestamp, _port: Port, _packet: Packet<Cargo>) {}
+impl Node<Payload> for UdpSource {
+    fn handle_packet(&mut self, _now: Timestamp, _port: Port, _packet: Packet<Payload>) {}
 
     fn handle_timeout(&mut self, _now: Timestamp) {}
 
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
         if self.due.is_none_or(|due| now < due) {
             return None;
         }
         let size = self.bursts.size(self.sent);
         self.sent += 1;
         self.schedule_next();
-        let packet = Packet { flow: self.tag.number(), ..Packet::new(size, Ecn::NotEct, Cargo::FILLING) };
+        let packet = Packet { flow: self.tag.number(), ..Packet::new(size, Ecn::NotEct, Payload::PADDING) };
         Some((PORT, packet))
     }
 
@@ -90,12 +90,12 @@ impl Node<Cargo> for UdpSource {
 #[derive(Debug)]
 pub(crate) struct UdpSink;
 
-impl Node<Cargo> for UdpSink {
-    fn handle_packet(&mut self, _now: Timestamp, _port: Port, _packet: Packet<Cargo>) {}
+impl Node<Payload> for UdpSink {
+    fn handle_packet(&mut self, _now: Timestamp, _port: Port, _packet: Packet<Payload>) {}
 
     fn handle_timeout(&mut self, _now: Timestamp) {}
 
-    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<Payload>)> {
         None
     }
 

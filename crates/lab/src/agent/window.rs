@@ -1,11 +1,11 @@
 //! The ends of a flow over S002's transport.
 
-use crate::activity::Activity;
 use crate::agent::PORT;
-use crate::cargo::{Cargo, Load};
+use crate::interval::IntervalCounters;
+use crate::payload::{Content, Payload};
 use crate::record::Tag;
 use crate::scenario::WindowFlow;
-use crate::window::Window;
+use crate::schedule::OnOffSchedule;
 use bytes::Bytes;
 use seaway_control::policy::{self, Demand, TargetPolicy};
 use seaway_control::{SpecError, StreamId};
@@ -19,12 +19,12 @@ use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 /// The only stream.
 const STREAM: StreamId = StreamId(0);
 
-/// Frames into the window: of one size, or as the policy wants them.
+/// Frames into the send window: of one size, or as the policy wants them.
 #[derive(Debug)]
 pub(crate) struct WindowSource {
     tag: Tag,
     sender: WindowSender,
-    activity: Activity,
+    schedule: OnOffSchedule,
     /// What steers the rate, where it is steered.
     policy: Option<Box<dyn TargetPolicy>>,
     /// What the frames take at most.
@@ -34,7 +34,7 @@ pub(crate) struct WindowSource {
     frame: Bytes,
     interval: TimeDelta,
     due: Option<Timestamp>,
-    window: Window<Sent>,
+    counted: IntervalCounters<Sent>,
     captured: u64,
     buffer: Vec<u8>,
 }
@@ -50,8 +50,8 @@ impl WindowSource {
     pub(crate) fn new(
         tag: Tag,
         flow: &WindowFlow,
-        activity: Activity,
-        window: (Timestamp, Timestamp),
+        schedule: OnOffSchedule,
+        interval: (Timestamp, Timestamp),
     ) -> Result<Self, SpecError> {
         let octets = |span: f64| (flow.rate.as_bytes_per_second() * span) as u64;
         let fifo = DataSize::from_bytes(octets(flow.fifo.as_secs_f64()));
@@ -61,11 +61,11 @@ impl WindowSource {
             full: flow.rate,
             fps: flow.fps,
             sender: WindowSender::new(WindowSenderConfig::new(fifo)),
-            due: activity.next_on(Timestamp::ZERO),
-            activity,
+            due: schedule.next_on(Timestamp::ZERO),
+            schedule,
             frame: Bytes::from(vec![0; octets(1.0 / flow.fps).max(1) as usize]),
             interval: TimeDelta::from_secs_f64(1.0 / flow.fps),
-            window: Window::new(window),
+            counted: IntervalCounters::new(interval),
             captured: 0,
             buffer: Vec::new(),
         })
@@ -112,7 +112,7 @@ impl WindowSource {
 
     /// What it did up to the beginning and up to the end of the time it is measured.
     pub(crate) fn measured(&self) -> (Sent, Sent) {
-        self.window.ends(|| self.counters())
+        self.counted.at_ends(|| self.counters())
     }
 
     fn counters(&self) -> Sent {
@@ -121,14 +121,14 @@ impl WindowSource {
 
     fn before_input(&mut self, now: Timestamp) {
         let counters = self.counters();
-        self.window.look(now, || counters);
+        self.counted.sample(now, || counters);
     }
 }
 
-impl Node<Cargo> for WindowSource {
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
+impl Node<Payload> for WindowSource {
+    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Payload>) {
         self.before_input(now);
-        if let Some(Load::Octets(octets)) = packet.payload.content() {
+        if let Some(Content::Bytes(octets)) = packet.payload.content() {
             self.sender.handle_answer(now, octets);
         }
         self.steer_if_begun(now);
@@ -140,17 +140,17 @@ impl Node<Cargo> for WindowSource {
         while let Some(due) = self.due.filter(|due| *due <= now) {
             self.steer(now);
             self.capture(due);
-            self.due = self.activity.next_on(due + self.interval);
+            self.due = self.schedule.next_on(due + self.interval);
         }
         self.steer_if_begun(now);
     }
 
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
         self.buffer.clear();
         let size = self.sender.poll_datagram(now, &mut self.buffer)?;
         self.steer_if_begun(now);
-        let cargo = Cargo::of_octets(Bytes::copy_from_slice(&self.buffer));
-        Some((PORT, Packet { flow: self.tag.number(), ..Packet::new(size, Ecn::NotEct, cargo) }))
+        let payload = Payload::of_bytes(Bytes::copy_from_slice(&self.buffer));
+        Some((PORT, Packet { flow: self.tag.number(), ..Packet::new(size, Ecn::NotEct, payload) }))
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
@@ -164,30 +164,30 @@ impl Node<Cargo> for WindowSource {
 pub(crate) struct WindowSink {
     tag: Tag,
     client: WindowClient,
-    window: Window<ClientStatistics>,
+    counted: IntervalCounters<ClientStatistics>,
 }
 
 impl WindowSink {
-    pub(crate) fn new(tag: Tag, flow: &WindowFlow, window: (Timestamp, Timestamp)) -> Self {
+    pub(crate) fn new(tag: Tag, flow: &WindowFlow, interval: (Timestamp, Timestamp)) -> Self {
         let client = WindowClient::new(ClientConfig::new(flow.buffer));
-        Self { tag, client, window: Window::new(window) }
+        Self { tag, client, counted: IntervalCounters::new(interval) }
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.
     pub(crate) fn measured(&self) -> (ClientStatistics, ClientStatistics) {
-        self.window.ends(|| self.client.statistics())
+        self.counted.at_ends(|| self.client.statistics())
     }
 
     fn before_input(&mut self, now: Timestamp) {
         let client = &self.client;
-        self.window.look(now, || client.statistics());
+        self.counted.sample(now, || client.statistics());
     }
 }
 
-impl Node<Cargo> for WindowSink {
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
+impl Node<Payload> for WindowSink {
+    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Payload>) {
         self.before_input(now);
-        if let Some(Load::Octets(octets)) = packet.payload.content() {
+        if let Some(Content::Bytes(octets)) = packet.payload.content() {
             self.client.handle_datagram(now, octets);
         }
     }
@@ -199,10 +199,10 @@ impl Node<Cargo> for WindowSink {
         while self.client.poll_frame().is_some() {}
     }
 
-    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
+    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<Payload>)> {
         let answer = self.client.poll_answer()?;
         let size = OVERHEAD_IPV4 + DataSize::from_bytes(answer.len() as u64);
-        let packet = Packet::new(size, Ecn::NotEct, Cargo::of_octets(answer));
+        let packet = Packet::new(size, Ecn::NotEct, Payload::of_bytes(answer));
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
     }
 

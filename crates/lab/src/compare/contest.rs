@@ -1,7 +1,7 @@
 //! The scenarios of a comparison: the same but for the controller.
 
 use super::{Comparison, Contender, Take};
-use crate::run::Filming;
+use crate::run::RecordingOptions;
 use crate::scenario::{Encoder, FlowKind, MediaFlow, Scenario, Source};
 use crate::video::{SharedClip, Tape, TapeConfig};
 use seaway_control::{ControlSpec, registry};
@@ -116,8 +116,8 @@ impl Contest {
     }
 
     /// What is filmed in a first run.
-    pub fn filming(&self) -> Filming {
-        Filming { flow: self.flow, tape: self.tape }
+    pub fn filming(&self) -> RecordingOptions {
+        RecordingOptions { flow: self.flow, tape: self.tape }
     }
 
     /// The name of the watched flow.
@@ -150,8 +150,8 @@ impl Contest {
         };
         let mut clip = SharedClip::open(clip_file(media))?;
         let mut tape = Tape::new(self.tape)?;
-        let activity = crate::activity::Activity::new(flow, self.scenario.seed, self.scenario.duration);
-        let (from, to) = activity.whole();
+        let schedule = crate::schedule::OnOffSchedule::new(flow, self.scenario.seed, self.scenario.duration);
+        let (from, to) = schedule.extent();
         let mut index = 0;
         loop {
             let at = from + self.video.frame_rate.time_of(index);
@@ -163,7 +163,7 @@ impl Contest {
                 clip.rewind()?;
                 picture = clip.next_picture()?;
             }
-            if let Some(picture) = picture.filter(|_| activity.is_on(at)) {
+            if let Some(picture) = picture.filter(|_| schedule.is_on(at)) {
                 tape.show(at, &picture)?;
             }
             index += 1;

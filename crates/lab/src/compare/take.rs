@@ -77,7 +77,7 @@ impl Take {
     /// Of a run in which the flow of that name was watched.
     pub fn of(outcome: &Outcome, flow: &str) -> Self {
         let summary = serde_json::to_value(&outcome.summary).unwrap_or_default();
-        let footage = outcome.film.as_ref().map(|film| {
+        let footage = outcome.recording.as_ref().map(|film| {
             let decisions = outcome.decisions.iter().find(|(name, _)| name == flow);
             Footage {
                 film: STANDARD.encode(&film.mp4),

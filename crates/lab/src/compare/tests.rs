@@ -1,6 +1,6 @@
 use super::*;
 use crate::scenario::Scenario;
-use crate::{Options, library, run};
+use crate::{RunOptions, library, run};
 use seaway_control::ControlSpec;
 use seaway_media::input::{PictureSource, Synthetic};
 use seaway_media::output::Y4mWriter;
@@ -36,7 +36,7 @@ fn clip() -> &'static str {
 fn compare(contest: &Contest) -> Comparison {
     let take = |control: &ControlSpec, number: u16| {
         let film = (number == 0).then(|| contest.filming());
-        let options = Options { series: number == 0, film, ..Options::default() };
+        let options = RunOptions { series: number == 0, record: film, ..RunOptions::default() };
         let outcome = run(&contest.scenario(control, number), options, &mut |_| ControlFlow::Continue(()));
         Take::of(&outcome.unwrap(), contest.flow())
     };

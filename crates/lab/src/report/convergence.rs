@@ -4,11 +4,11 @@
 //! The share of a flow is an equal part of each link on its way among the media and TCP flows that are on, of what UDP
 //! flows leave, and no more than it may use itself (Reading: the specifications name no share for several bottlenecks).
 
-use crate::activity::Activity;
-use crate::build::{Carrier, World};
-use crate::endpoint;
+use crate::build::{QueueRef, World};
 use crate::record::FlowRecord;
 use crate::scenario::{Flow, FlowKind, Scenario};
+use crate::schedule::OnOffSchedule;
+use crate::session_config;
 use seaway_sim::ElementId;
 use seaway_units::{TimeDelta, Timestamp};
 use std::collections::BTreeMap;
@@ -27,9 +27,9 @@ pub(crate) struct Capacities {
 impl Capacities {
     /// Nothing seen yet.
     pub(crate) fn new(world: &World) -> Self {
-        let links = world.links.iter().filter_map(|(_, carrier)| match carrier {
-            Carrier::Link(element) => Some((*element, Vec::new())),
-            Carrier::Queue { .. } => None,
+        let links = world.links.iter().filter_map(|(_, queue)| match queue {
+            QueueRef::Link(element) => Some((*element, Vec::new())),
+            QueueRef::Queue { .. } => None,
         });
         Self { links: links.collect() }
     }
@@ -57,13 +57,16 @@ struct Load {
 /// For each flow, how long after its start it had found its share; `None` where it never did, or has none.
 pub(super) fn times(scenario: &Scenario, world: &World, capacities: &Capacities) -> Vec<Option<f64>> {
     let seconds = (world.engine.now().as_nanos() / SECOND.as_nanos() as u64) as usize;
-    let activities: Vec<Activity> =
-        scenario.flows.iter().map(|flow| Activity::new(flow, scenario.seed, scenario.duration)).collect();
+    let schedules: Vec<OnOffSchedule> = scenario
+        .flows
+        .iter()
+        .map(|flow| OnOffSchedule::new(flow, scenario.seed, scenario.duration))
+        .collect();
     let ways: Vec<Vec<ElementId>> =
-        world.ways.iter().map(|&way| world.engine.elements_of(way).collect()).collect();
+        world.routes.iter().map(|&way| world.engine.elements_of(way).collect()).collect();
     let mut loads: BTreeMap<ElementId, Vec<Load>> = BTreeMap::new();
-    for ((flow, activity), way) in scenario.flows.iter().zip(&activities).zip(&ways) {
-        for second in (0..seconds).filter(|&second| activity.is_on(middle(second))) {
+    for ((flow, schedule), way) in scenario.flows.iter().zip(&schedules).zip(&ways) {
+        for second in (0..seconds).filter(|&second| schedule.is_on(middle(second))) {
             for element in way {
                 let loads = loads.entry(*element).or_insert_with(|| vec![Load::default(); seconds]);
                 match &flow.kind {
@@ -83,13 +86,13 @@ pub(super) fn times(scenario: &Scenario, world: &World, capacities: &Capacities)
     let time = |(index, flow): (usize, &Flow)| {
         let most = most(index, flow)?;
         let record = &world.engine.observer().flows[index];
-        let activity = &activities[index];
+        let schedule = &schedules[index];
         let is_fair = |second: usize| {
             let Some(share) = share(&ways[index], most, second) else { return false };
             let rate = received(record, second);
-            activity.is_on(middle(second)) && share > 0.0 && (rate / share - 1.0).abs() <= TOLERANCE
+            schedule.is_on(middle(second)) && share > 0.0 && (rate / share - 1.0).abs() <= TOLERANCE
         };
-        let start = activity.whole().0.as_secs_f64();
+        let start = schedule.extent().0.as_secs_f64();
         let mut fair = 0;
         for second in start.ceil() as usize..seconds {
             fair = if is_fair(second) { fair + 1 } else { 0 };
@@ -109,7 +112,7 @@ fn middle(second: usize) -> Timestamp {
 /// What a flow could use at most; `None` for one that does not share.
 fn most(index: usize, flow: &Flow) -> Option<f64> {
     match &flow.kind {
-        FlowKind::Media(media) => Some(endpoint::sender(index, media).limits.max.as_bps_f64()),
+        FlowKind::Media(media) => Some(session_config::sender(index, media).limits.max.as_bps_f64()),
         FlowKind::Window(window) => Some(window.rate.as_bps_f64()),
         FlowKind::Tcp(_) => Some(f64::INFINITY),
         FlowKind::Udp(_) => None,

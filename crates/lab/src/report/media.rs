@@ -1,6 +1,6 @@
 //! What the two ends of a media flow add to its summary.
 
-use crate::agent::{MediaReceiver, MediaSender, Seen};
+use crate::agent::{DisplayStatistics, MediaReceiver, MediaSender};
 use crate::samples::Samples;
 use crate::scenario::{MediaFlow, Source};
 use crate::source::LiveSource;
@@ -65,17 +65,17 @@ pub(super) fn complete(
             total_s: (frozen(&measured.receiver.1) - frozen(&measured.receiver.0)).as_secs_f64(),
         });
     }
-    if let (Some(live), Some(viewer)) = (sender.live(), receiver.viewer()) {
-        complete_pictures(summary, live, viewer.seen(end));
+    if let (Some(live), Some(sink)) = (sender.live(), receiver.decoder()) {
+        complete_pictures(summary, live, sink.seen(end));
     }
-    if let Some(viewer) = receiver.modelled() {
-        summary.psnr_db = viewer.psnr().map(|value| Psnr { value, kind: "modelled" });
+    if let Some(sink) = receiver.model() {
+        summary.psnr_db = sink.psnr().map(|value| Psnr { value, kind: "modelled" });
     }
     summary.buffer = buffer(&measured);
 }
 
 /// What the viewer saw takes the place of what the receiver gave out.
-fn complete_pictures(summary: &mut FlowSummary, live: &LiveSource, seen: Seen) {
+fn complete_pictures(summary: &mut FlowSummary, live: &LiveSource, seen: DisplayStatistics) {
     if let Some(frames) = &mut summary.frames {
         frames.displayed = seen.displayed;
         frames.lost += seen.held;

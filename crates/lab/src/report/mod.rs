@@ -25,7 +25,7 @@ pub(crate) fn summary(scenario: &Scenario, world: &World, capacities: &Capacitie
         .flows
         .iter()
         .zip(records)
-        .zip(&world.ends)
+        .zip(&world.endpoints)
         .zip(converged)
         .map(|(((flow, record), ends), convergence_s)| {
             let mut summary = FlowSummary { convergence_s, ..flow_summary(flow, record, end) };
@@ -58,7 +58,7 @@ pub(crate) fn summary(scenario: &Scenario, world: &World, capacities: &Capacitie
         links: world
             .links
             .iter()
-            .filter_map(|(name, carrier)| Some(link_summary(name, &world.statistics(*carrier)?)))
+            .filter_map(|(name, queue)| Some(link_summary(name, &world.statistics(*queue)?)))
             .collect(),
     };
     summary.expect = crate::expectation::evaluate(scenario, &summary);
@@ -66,7 +66,7 @@ pub(crate) fn summary(scenario: &Scenario, world: &World, capacities: &Capacitie
 }
 
 fn flow_summary(flow: &Flow, record: &FlowRecord, end: Timestamp) -> FlowSummary {
-    let (from, to) = record.window(end);
+    let (from, to) = record.interval(end);
     let span = to - from;
     let per_second =
         |size: DataSize| (span > TimeDelta::ZERO).then(|| size.as_bits() as f64 / span.as_secs_f64());

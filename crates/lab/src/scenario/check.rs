@@ -1,8 +1,8 @@
 //! What the parts of a scenario must be to one another.
 
 use crate::metrics;
-use crate::network::Network;
-use crate::scenario::document::{Document, Step, at};
+use crate::routing::RoutingGraph;
+use crate::scenario::document::{Document, PathSegment, at};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::{Flow, FlowKind, Start};
 use crate::scenario::media::{MediaFlow, Source};
@@ -22,7 +22,7 @@ pub(crate) fn check(
 ) -> Result<(), ScenarioError> {
     times(document, scenario)?;
     let mut names = BTreeSet::new();
-    let network = Network::new(&scenario.links, &scenario.cells);
+    let network = RoutingGraph::new(&scenario.links, &scenario.cells);
     let nodes: Vec<&str> = network.nodes().collect();
     for (flow, &table) in scenario.flows.iter().zip(tables) {
         let place = Place { document, base: ["flow".into(), table.into()] };
@@ -167,13 +167,13 @@ fn is_name(text: &str) -> bool {
 /// A table of the document that is being checked.
 struct Place<'d> {
     document: &'d Document<'d>,
-    base: [Step<'d>; 2],
+    base: [PathSegment<'d>; 2],
 }
 
 impl Place<'_> {
     fn error(&self, key: &str, message: impl Into<String>) -> ScenarioError {
-        let steps = key.split('.').map(Step::Key);
-        let path: Vec<Step<'_>> = self.base.iter().copied().chain(steps).collect();
+        let steps = key.split('.').map(PathSegment::Key);
+        let path: Vec<PathSegment<'_>> = self.base.iter().copied().chain(steps).collect();
         self.document.error_at(&path, message)
     }
 
@@ -213,10 +213,10 @@ impl Place<'_> {
     }
 }
 
-fn route(place: &Place<'_>, flow: &Flow, network: &Network) -> Result<(), ScenarioError> {
+fn route(place: &Place<'_>, flow: &Flow, network: &RoutingGraph) -> Result<(), ScenarioError> {
     place.require("to", flow.from != flow.to, "a flow ends at another node than it begins at")?;
     for (from, to, why) in [(&flow.from, &flow.to, "data"), (&flow.to, &flow.from, "feedback")] {
-        if network.way(from, to).is_none() {
+        if network.route(from, to).is_none() {
             let hint = "a link goes both ways with `both = true`";
             let message = format!("no way for {why} from `{from}` to `{to}`; {hint}");
             return Err(place.error("to", message));

@@ -21,18 +21,18 @@ pub(crate) struct Document<'a> {
 
 /// One step from a table or an array to what is inside.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Step<'a> {
+pub(crate) enum PathSegment<'a> {
     Key(&'a str),
     Index(usize),
 }
 
-impl<'a> From<&'a str> for Step<'a> {
+impl<'a> From<&'a str> for PathSegment<'a> {
     fn from(key: &'a str) -> Self {
         Self::Key(key)
     }
 }
 
-impl From<usize> for Step<'_> {
+impl From<usize> for PathSegment<'_> {
     fn from(index: usize) -> Self {
         Self::Index(index)
     }
@@ -40,7 +40,7 @@ impl From<usize> for Step<'_> {
 
 /// A path through the document: `at!["flow", 2, "rate"]`.
 macro_rules! at {
-    ($($step:expr),* $(,)?) => { &[$($crate::scenario::document::Step::from($step)),*] };
+    ($($step:expr),* $(,)?) => { &[$($crate::scenario::document::PathSegment::from($step)),*] };
 }
 pub(crate) use at;
 
@@ -103,14 +103,14 @@ impl<'a> Document<'a> {
     }
 
     /// An error about what is at `path`, or about the nearest thing around it that was written.
-    pub(crate) fn error_at(&self, path: &[Step<'_>], message: impl Into<String>) -> ScenarioError {
+    pub(crate) fn error_at(&self, path: &[PathSegment<'_>], message: impl Into<String>) -> ScenarioError {
         let mut span = 0..0;
         let mut here: Option<&Value<'a>> = None;
         for step in path {
             let table = here.map_or(Some(&self.root), |value| value.get_ref().as_table());
             here = match step {
-                Step::Key(key) => table.and_then(|table| table.get(*key)),
-                Step::Index(index) => here.and_then(|value| value.get_ref().get(*index)),
+                PathSegment::Key(key) => table.and_then(|table| table.get(*key)),
+                PathSegment::Index(index) => here.and_then(|value| value.get_ref().get(*index)),
             };
             let Some(value) = here else { break };
             span = value.span();

@@ -1,6 +1,6 @@
 //! `[[flow]]`: what every flow has, and which kind it is.
 
-use crate::scenario::document::{Document, Step, Value, at, split};
+use crate::scenario::document::{Document, PathSegment, Value, at, split};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::media::MediaFlow;
 use crate::scenario::tcp::TcpFlow;
@@ -189,8 +189,8 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
     let (common, rest) = split(table, COMMON);
     let common: Common = document.read(&common, &[])?;
     let refuse_at = |keys: &[&str], message: String| {
-        let keys = keys.iter().map(|key| Step::Key(key));
-        let path: Vec<Step<'_>> = at!["flow", index].iter().copied().chain(keys).collect();
+        let keys = keys.iter().map(|key| PathSegment::Key(key));
+        let path: Vec<PathSegment<'_>> = at!["flow", index].iter().copied().chain(keys).collect();
         document.error_at(&path, message)
     };
     let refuse = |key: &str, message: String| refuse_at(&[key], message);

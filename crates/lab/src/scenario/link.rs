@@ -1,6 +1,6 @@
 //! `[[link]]`: a link between two nodes, one way or both.
 
-use crate::scenario::document::{Document, Step, split};
+use crate::scenario::document::{Document, PathSegment, split};
 use crate::scenario::error::ScenarioError;
 use seaway_link::{LinkConfig, LinkPlan};
 use serde::Deserialize;
@@ -76,7 +76,7 @@ pub(crate) fn read(document: &Document<'_>) -> Result<Vec<Link>, ScenarioError> 
 /// One direction, if it holds together and its files can be read. `base` is where it is written.
 fn direction(
     document: &Document<'_>,
-    base: &[Step<'_>],
+    base: &[PathSegment<'_>],
     config: LinkConfig,
 ) -> Result<Direction, ScenarioError> {
     match config.plan_with(&mut |file| document.read_file(file)) {
@@ -86,7 +86,8 @@ fn direction(
                 seaway_link::Error::Config { field, .. } => field.as_str(),
                 seaway_link::Error::Trace { .. } => "trace",
             };
-            let path: Vec<Step<'_>> = base.iter().copied().chain(field.split('.').map(Step::Key)).collect();
+            let path: Vec<PathSegment<'_>> =
+                base.iter().copied().chain(field.split('.').map(PathSegment::Key)).collect();
             let within = match (&error, &config.trace) {
                 (seaway_link::Error::Trace { .. }, Some(trace)) => format!("{}: ", trace.file),
                 _ => String::new(),

@@ -34,7 +34,7 @@ pub use tcp::{TcpAlgorithm, TcpFlow, TransferSize};
 pub use udp::UdpFlow;
 pub use window::WindowFlow;
 
-use crate::network::Network;
+use crate::routing::RoutingGraph;
 use document::{Document, at};
 use seaway_units::TimeDelta;
 use serde::Deserialize;
@@ -150,7 +150,7 @@ impl Scenario {
 
     /// The names of all nodes, each once, in the order they are written: those of links, then those of cells.
     pub fn nodes(&self) -> Vec<String> {
-        Network::new(&self.links, &self.cells).nodes().map(str::to_owned).collect()
+        RoutingGraph::new(&self.links, &self.cells).nodes().map(str::to_owned).collect()
     }
 }
 

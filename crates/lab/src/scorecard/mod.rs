@@ -12,7 +12,7 @@ pub use cases::{CURVES, Curve, Suite};
 pub use metrics::{METRICS, Metric};
 
 use crate::build::World;
-use crate::run::{Options, Outcome};
+use crate::run::{Outcome, RunOptions};
 use crate::scenario::{FlowKind, Scenario};
 use cases::Case;
 use metrics::Run;
@@ -201,7 +201,7 @@ fn scenario(case: &Case, control: &ControlSpec) -> Result<Scenario, String> {
             media.apply_pace()?;
         }
     }
-    World::new(&scenario, Options::default()).map_err(|error| error.to_string())?;
+    World::new(&scenario, RunOptions::default()).map_err(|error| error.to_string())?;
     Ok(scenario)
 }
 

@@ -13,7 +13,7 @@ fn card(names: &[&str], suites: &[Suite], seeds: u16) -> Scorecard {
         scenario.duration = seaway_units::TimeDelta::from_secs(8);
         scenario.warmup = seaway_units::TimeDelta::from_secs(1);
     }
-    let outcomes = sweep(&plan.scenarios, Options::default(), &|_| ControlFlow::Continue(())).unwrap();
+    let outcomes = sweep(&plan.scenarios, RunOptions::default(), &|_| ControlFlow::Continue(())).unwrap();
     plan.finish(&outcomes)
 }
 

@@ -61,7 +61,7 @@ pub(crate) trait FrameSource: fmt::Debug + Send {
 
 /// What a sender sends.
 #[derive(Debug)]
-pub(crate) enum Feed {
+pub(crate) enum MediaSource {
     /// Always a full packet.
     Saturated,
     /// Frames without content.

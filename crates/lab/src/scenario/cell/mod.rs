@@ -8,7 +8,7 @@ mod wlan;
 pub(super) use wimax::service;
 pub(super) use wlan::access;
 
-use crate::scenario::document::{Document, Step};
+use crate::scenario::document::{Document, PathSegment};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::Flow;
 use seaway_link::{DropTailConfig, QueueConfig};
@@ -86,7 +86,7 @@ pub(crate) fn connect(
     flows: &[(usize, Flow)],
 ) -> Result<(), ScenarioError> {
     let known: Vec<Cell> = cells.iter().map(|(_, cell)| cell.clone()).collect();
-    let network = crate::network::Network::new(links, &known);
+    let network = crate::routing::RoutingGraph::new(links, &known);
     wimax::connect(document, &network, cells, flows)?;
     wlan::connect(document, &network, cells, flows)?;
     for (index, cell) in cells {
@@ -115,7 +115,8 @@ fn packets(count: u64) -> QueueConfig {
 
 /// What is wrong with cell `index` of `list`, at the key it names.
 fn refusal(document: &Document<'_>, list: &str, index: usize, error: &CellError) -> ScenarioError {
-    let keys = error.key.split('.').map(|key| key.parse().map_or(Step::Key(key), Step::Index));
-    let path: Vec<Step<'_>> = [Step::Key(list), Step::Index(index)].into_iter().chain(keys).collect();
+    let keys = error.key.split('.').map(|key| key.parse().map_or(PathSegment::Key(key), PathSegment::Index));
+    let path: Vec<PathSegment<'_>> =
+        [PathSegment::Key(list), PathSegment::Index(index)].into_iter().chain(keys).collect();
     document.error_at(&path, error.to_string())
 }

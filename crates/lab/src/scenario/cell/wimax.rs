@@ -1,8 +1,8 @@
 //! `[[wimax]]`: an 802.16 cell.
 
 use super::{Base, Cell, CellKind, packets, refusal};
-use crate::network::{Network, Way};
 use crate::record::Tag;
+use crate::routing::{Hop, RoutingGraph};
 use crate::scenario::document::{Document, at};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::Flow;
@@ -178,22 +178,22 @@ pub(super) fn read(document: &Document<'_>) -> Result<Vec<(usize, Cell)>, Scenar
 /// Opens a connection for each flow and each direction in which it crosses the air of a cell.
 pub(super) fn connect(
     document: &Document<'_>,
-    network: &Network,
+    network: &RoutingGraph,
     cells: &mut [(usize, Cell)],
     flows: &[(usize, Flow)],
 ) -> Result<(), ScenarioError> {
     for (number, (table, flow)) in flows.iter().enumerate() {
         let mut crosses = false;
-        for (from, to, is_back) in [(&flow.from, &flow.to, false), (&flow.to, &flow.from, true)] {
-            for way in network.way(from, to).unwrap_or_default() {
-                let Way::Cell { cell, enter, leave } = way else { continue };
+        for (from, to, is_reverse) in [(&flow.from, &flow.to, false), (&flow.to, &flow.from, true)] {
+            for way in network.route(from, to).unwrap_or_default() {
+                let Hop::Cell { cell, enter, leave } = way else { continue };
                 let CellKind::Wimax(config) = &mut cells[cell].1.kind else { continue };
                 crosses = true;
                 config.connections.push(Connection {
-                    flow: Tag { flow: number, is_back }.number(),
+                    flow: Tag { flow: number, is_reverse }.number(),
                     station: usize::from(enter.0.max(leave.0)) - 1,
                     is_uplink: leave.0 == 0,
-                    is_feedback: is_back,
+                    is_feedback: is_reverse,
                     service: flow.service.unwrap_or(Service::BestEffort),
                 });
             }

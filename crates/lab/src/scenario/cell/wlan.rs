@@ -1,8 +1,8 @@
 //! `[[wlan]]`: an 802.11 cell.
 
 use super::{Cell, CellKind, refusal};
-use crate::network::{Network, Way};
 use crate::record::Tag;
+use crate::routing::{Hop, RoutingGraph};
 use crate::scenario::document::{Document, at};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::Flow;
@@ -269,23 +269,23 @@ pub(super) fn read(document: &Document<'_>) -> Result<Vec<(usize, Cell)>, Scenar
 /// Tells the cells the access categories of the flows that cross them.
 pub(super) fn connect(
     document: &Document<'_>,
-    network: &Network,
+    network: &RoutingGraph,
     cells: &mut [(usize, Cell)],
     flows: &[(usize, Flow)],
 ) -> Result<(), ScenarioError> {
     for (number, (table, flow)) in flows.iter().enumerate() {
         let Some(access) = flow.access else { continue };
         // A flow without a way there and back is refused later, for that.
-        let ways = [network.way(&flow.from, &flow.to), network.way(&flow.to, &flow.from)];
+        let ways = [network.route(&flow.from, &flow.to), network.route(&flow.to, &flow.from)];
         let [Some(there), Some(back)] = ways else { continue };
         let mut crosses = false;
-        for (way, is_back) in [(there, false), (back, true)] {
+        for (way, is_reverse) in [(there, false), (back, true)] {
             for step in way {
-                let Way::Cell { cell, .. } = step else { continue };
+                let Hop::Cell { cell, .. } = step else { continue };
                 let CellKind::Wlan(config) = &mut cells[cell].1.kind else { continue };
                 if config.standard.is_qos() {
                     crosses = true;
-                    config.categories.push((Tag { flow: number, is_back }.number(), access));
+                    config.categories.push((Tag { flow: number, is_reverse }.number(), access));
                 }
             }
         }

@@ -13,31 +13,31 @@ const GIVEN_UP: TimeDelta = TimeDelta::from_secs(2);
 
 /// The screen, and what is measured on it.
 #[derive(Debug)]
-pub(crate) struct Viewer {
+pub(crate) struct DecoderSink {
     screen: Screen,
     /// From the camera, at the instant of capture.
     captured: mpsc::Receiver<Captured>,
-    window: (Timestamp, Timestamp),
+    interval: (Timestamp, Timestamp),
     freezes: FreezeDetector,
-    seen: Seen,
+    seen: DisplayStatistics,
     /// `None`: not filmed.
-    film: Option<Film>,
+    recording: Option<Recording>,
     failure: Option<Error>,
 }
 
 /// What is kept of the screen where it is filmed.
 #[derive(Debug)]
-struct Film {
+struct Recording {
     tape: Tape,
     scores: Vec<PictureScore>,
 }
 
-/// A film (MP4) and the scores of its pictures, in the order of capture.
-pub(crate) type Footage = (Vec<u8>, Vec<PictureScore>);
+/// A recording (MP4) and the scores of its pictures, in the order of capture.
+pub(crate) type Mp4AndScores = (Vec<u8>, Vec<PictureScore>);
 
 /// What was seen while the flow was measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct DisplayStatistics {
     /// Frames that reached the screen.
     pub(crate) displayed: u64,
     /// Frames that came and could not be shown.
@@ -63,45 +63,45 @@ pub(crate) struct Watched {
     pub(crate) wants_key_frame: bool,
 }
 
-impl Viewer {
-    /// Measures within `window`.
+impl DecoderSink {
+    /// Measures within `interval`.
     ///
     /// # Errors
     /// The decoder cannot be set up.
     pub(crate) fn new(
         captured: mpsc::Receiver<Captured>,
-        window: (Timestamp, Timestamp),
+        interval: (Timestamp, Timestamp),
     ) -> Result<Self, Error> {
         Ok(Self {
             screen: Screen::new()?,
             captured,
-            window,
+            interval,
             freezes: FreezeDetector::default(),
-            seen: Seen::default(),
-            film: None,
+            seen: DisplayStatistics::default(),
+            recording: None,
             failure: None,
         })
     }
 
     /// Films the screen and keeps the score of every picture.
-    pub(crate) fn filmed(self, tape: Tape) -> Self {
-        Self { film: Some(Film { tape, scores: Vec::new() }), ..self }
+    pub(crate) fn recorded(self, tape: Tape) -> Self {
+        Self { recording: Some(Recording { tape, scores: Vec::new() }), ..self }
     }
 
-    /// The film up to `end` and the scores, in the order of capture; `None` where it was not filmed.
+    /// The recording up to `end` and the scores, in the order of capture; `None` where it was not filmed.
     ///
     /// # Errors
-    /// The encoder of the film fails.
-    pub(crate) fn take_film(&mut self, end: Timestamp) -> Result<Option<Footage>, Error> {
-        let Some(Film { tape, scores }) = self.film.take() else { return Ok(None) };
+    /// The encoder of the recording fails.
+    pub(crate) fn take_recording(&mut self, end: Timestamp) -> Result<Option<Mp4AndScores>, Error> {
+        let Some(Recording { tape, scores }) = self.recording.take() else { return Ok(None) };
         Ok(Some((tape.finish(end)?, scores)))
     }
 
     /// What was seen while the flow was measured, up to `end`: a picture that stands still by then counts as far as
     /// it has come.
-    pub(crate) fn seen(&self, end: Timestamp) -> Seen {
+    pub(crate) fn seen(&self, end: Timestamp) -> DisplayStatistics {
         let mut seen = self.seen;
-        let end = end.min(self.window.1);
+        let end = end.min(self.interval.1);
         // At time zero no picture had stood still yet: those are the freezes that ended.
         let (open, closed) = (self.freezes.report(end), self.freezes.report(Timestamp::ZERO));
         if open.count > closed.count {
@@ -134,10 +134,10 @@ impl Viewer {
     /// Scores what was captured so long ago that it will not be shown.
     pub(crate) fn score_missing(&mut self, now: Timestamp) {
         self.take_captured();
-        let (measured, seen, film) = (self.is_measured(now), &mut self.seen, &mut self.film);
+        let (measured, seen, recording) = (self.is_measured(now), &mut self.seen, &mut self.recording);
         self.screen.score_older(now, GIVEN_UP, |score| {
             seen.add_score(measured, score);
-            film.iter_mut().for_each(|film| film.scores.push(score));
+            recording.iter_mut().for_each(|recording| recording.scores.push(score));
         });
     }
 
@@ -147,15 +147,15 @@ impl Viewer {
 
     fn show(&mut self, now: Timestamp, frame: &ReceivedFrame) -> Result<Watched, Error> {
         self.take_captured();
-        let (measured, seen, film) = (self.is_measured(now), &mut self.seen, &mut self.film);
+        let (measured, seen, recording) = (self.is_measured(now), &mut self.seen, &mut self.recording);
         let shown = self.screen.show(frame.timestamp, &frame.data, |score| {
             seen.add_score(measured, score);
-            film.iter_mut().for_each(|film| film.scores.push(score));
+            recording.iter_mut().for_each(|recording| recording.scores.push(score));
         })?;
         Ok(match shown {
             Shown::Picture { picture, .. } => {
-                if let Some(film) = &mut self.film {
-                    film.tape.show(now, &picture)?;
+                if let Some(recording) = &mut self.recording {
+                    recording.tape.show(now, &picture)?;
                 }
                 let freeze = self.freezes.on_picture(now);
                 if measured {
@@ -172,11 +172,11 @@ impl Viewer {
     }
 
     fn is_measured(&self, now: Timestamp) -> bool {
-        self.window.0 <= now && now < self.window.1
+        self.interval.0 <= now && now < self.interval.1
     }
 }
 
-impl Seen {
+impl DisplayStatistics {
     fn add_score(&mut self, measured: bool, score: PictureScore) {
         if measured {
             self.scored += 1;

@@ -6,11 +6,11 @@ use seaway_units::{TimeDelta, Timestamp};
 
 /// The spans in which a flow is on, in order, `[from, to)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Activity {
+pub(crate) struct OnOffSchedule {
     spans: Vec<(Timestamp, Timestamp)>,
 }
 
-impl Activity {
+impl OnOffSchedule {
     /// What the scenario says of `flow`; a start to be drawn comes from the flow's own stream of the run's `seed`.
     pub(crate) fn new(flow: &Flow, seed: u64, duration: TimeDelta) -> Self {
         let instant = |span| Timestamp::ZERO + span;
@@ -49,7 +49,7 @@ impl Activity {
     }
 
     /// From the first instant it is on to the last.
-    pub(crate) fn whole(&self) -> (Timestamp, Timestamp) {
+    pub(crate) fn extent(&self) -> (Timestamp, Timestamp) {
         let first = self.spans.first().map_or(Timestamp::ZERO, |span| span.0);
         (first, self.spans.last().map_or(first, |span| span.1))
     }
@@ -70,14 +70,14 @@ mod tests {
             flow = [{ kind = "udp", from = "a", to = "b", rate = "1 kbit/s", start = "1 s", stop = "9 s", pause = [["2 s", "3 s"], ["8 s", "12 s"]] }]
         "#;
         let scenario = Scenario::parse(Text::alone("t", text), &[]).unwrap();
-        let activity = Activity::new(&scenario.flows[0], 1, scenario.duration);
+        let schedule = OnOffSchedule::new(&scenario.flows[0], 1, scenario.duration);
         let at = |secs: u64| Timestamp::from_nanos(secs * 1_000_000_000);
-        assert_eq!(activity.spans, [(at(1), at(2)), (at(3), at(8))]);
-        assert_eq!(activity.next_on(at(2)), Some(at(3)));
-        assert_eq!(activity.next_on(at(4)), Some(at(4)));
-        assert_eq!(activity.next_on(at(8)), None);
-        assert!(activity.is_on(at(1)) && !activity.is_on(at(2)));
-        assert_eq!(activity.next_change(at(1)), Some(at(2)));
-        assert_eq!(activity.whole(), (at(1), at(8)));
+        assert_eq!(schedule.spans, [(at(1), at(2)), (at(3), at(8))]);
+        assert_eq!(schedule.next_on(at(2)), Some(at(3)));
+        assert_eq!(schedule.next_on(at(4)), Some(at(4)));
+        assert_eq!(schedule.next_on(at(8)), None);
+        assert!(schedule.is_on(at(1)) && !schedule.is_on(at(2)));
+        assert_eq!(schedule.next_change(at(1)), Some(at(2)));
+        assert_eq!(schedule.extent(), (at(1), at(8)));
     }
 }

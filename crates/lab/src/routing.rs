@@ -7,34 +7,34 @@ use seaway_sim::Topology;
 /// The nodes of a scenario and the ways between them, in the order in which the simulator joins them: it takes the
 /// same of several shortest ways.
 #[derive(Debug)]
-pub(crate) struct Network {
-    topology: Topology<Way>,
+pub(crate) struct RoutingGraph {
+    topology: Topology<Hop>,
 }
 
 /// A step from a node to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Hop {
     /// Over a link of the scenario.
-    Link { link: usize, is_back: bool },
+    Link { link: usize, is_reverse: bool },
     /// Through the air of a cell of the scenario, in by one of its ports and out by another.
     Cell { cell: usize, enter: Port, leave: Port },
 }
 
-impl Network {
+impl RoutingGraph {
     pub(crate) fn new(links: &[Link], cells: &[Cell]) -> Self {
         let mut topology = Topology::default();
         for (index, link) in links.iter().enumerate() {
             let (from, to) = (topology.place(&link.from), topology.place(&link.to));
-            topology.join(from, Way::Link { link: index, is_back: false }, to);
+            topology.join(from, Hop::Link { link: index, is_reverse: false }, to);
             if link.backward.is_some() {
-                topology.join(to, Way::Link { link: index, is_back: true }, from);
+                topology.join(to, Hop::Link { link: index, is_reverse: true }, from);
             }
         }
         for (index, cell) in cells.iter().enumerate() {
             let places: Vec<_> = cell.nodes().map(|node| topology.place(node)).collect();
             for (enter, leave) in pairs(cell) {
-                let way = Way::Cell { cell: index, enter, leave };
-                topology.join(places[usize::from(enter.0)], way, places[usize::from(leave.0)]);
+                let hop = Hop::Cell { cell: index, enter, leave };
+                topology.join(places[usize::from(enter.0)], hop, places[usize::from(leave.0)]);
             }
         }
         Self { topology }
@@ -46,7 +46,7 @@ impl Network {
     }
 
     /// The steps from one node to another; `None` where no way leads there.
-    pub(crate) fn way(&self, from: &str, to: &str) -> Option<Vec<Way>> {
+    pub(crate) fn route(&self, from: &str, to: &str) -> Option<Vec<Hop>> {
         self.topology.shortest(self.topology.find(from)?, self.topology.find(to)?)
     }
 }

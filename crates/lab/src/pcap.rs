@@ -1,6 +1,6 @@
 //! The packets of a run as a capture file that Wireshark opens.
 
-use crate::cargo::{Cargo, Load};
+use crate::payload::{Content, Payload};
 use crate::record::Tag;
 use crate::scenario::{FlowKind, Scenario};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
@@ -90,23 +90,23 @@ impl Capture {
     }
 
     /// Notes a packet that passes the sending host.
-    pub(crate) fn note(&mut self, now: Timestamp, tag: Tag, packet: &Packet<Envelope<Cargo>>) {
+    pub(crate) fn note(&mut self, now: Timestamp, tag: Tag, packet: &Packet<Envelope<Payload>>) {
         if self.failure.is_some() {
             return;
         }
         self.packet.clear();
         self.payload.clear();
         match packet.payload.payload().content() {
-            Some(Load::Segment(segment)) => self.append_segment(tag, packet, *segment),
+            Some(Content::Segment(segment)) => self.append_segment(tag, packet, *segment),
             None => {
                 self.payload.resize((packet.size.as_bytes() as usize).saturating_sub(28), 0);
                 self.append_datagram(tag, packet);
             }
-            Some(Load::Message(message)) => {
+            Some(Content::Message(message)) => {
                 message.encode(&mut self.payload);
                 self.append_datagram(tag, packet);
             }
-            Some(Load::Octets(octets)) => {
+            Some(Content::Bytes(octets)) => {
                 self.payload.extend_from_slice(octets);
                 self.append_datagram(tag, packet);
             }
@@ -116,13 +116,13 @@ impl Capture {
         self.failure = self.writer.write_packet(&record).err().map(io::Error::other);
     }
 
-    fn append_datagram(&mut self, tag: Tag, packet: &Packet<Envelope<Cargo>>) {
+    fn append_datagram(&mut self, tag: Tag, packet: &Packet<Envelope<Payload>>) {
         let (from, to) = self.ends(tag, (tag.flow as u32).wrapping_mul(SPREAD));
         append_udp(&mut self.packet, from, to, packet.ecn, &self.payload);
     }
 
     /// A connection counts its octets from 1, behind the SYN; the last segment has the FIN.
-    fn append_segment(&mut self, tag: Tag, packet: &Packet<Envelope<Cargo>>, segment: Segment) {
+    fn append_segment(&mut self, tag: Tag, packet: &Packet<Envelope<Payload>>, segment: Segment) {
         let Segment { connection, kind } = segment;
         let flow = &mut self.flows[tag.flow];
         let full = flow.full.as_bytes();
@@ -176,7 +176,7 @@ impl Capture {
         let flow = &self.flows[tag.flow];
         let port = FIRST_PORT + (number % PORTS) as u16;
         let ends = (SocketAddr::from((flow.from, port)), SocketAddr::from((flow.to, flow.port)));
-        if tag.is_back { (ends.1, ends.0) } else { ends }
+        if tag.is_reverse { (ends.1, ends.0) } else { ends }
     }
 
     /// Hands over what is still held back.

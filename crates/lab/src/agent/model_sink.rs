@@ -12,10 +12,10 @@ const SAME: TimeDelta = TimeDelta::from_micros(100);
 
 /// Scores every picture that was taken: by itself where it was shown, by the one in its place where it was not.
 #[derive(Debug)]
-pub(crate) struct ModelledViewer {
+pub(crate) struct ModelSink {
     ladder: Arc<ClipLadder>,
     taken: mpsc::Receiver<Taken>,
-    window: (Timestamp, Timestamp),
+    interval: (Timestamp, Timestamp),
     /// Taken and not yet scored, oldest first.
     waiting: VecDeque<Taken>,
     shown: Option<CodedPicture>,
@@ -23,14 +23,14 @@ pub(crate) struct ModelledViewer {
     levels: f64,
 }
 
-impl ModelledViewer {
-    /// Measures within `window`.
+impl ModelSink {
+    /// Measures within `interval`.
     pub(crate) fn new(
         ladder: Arc<ClipLadder>,
         taken: mpsc::Receiver<Taken>,
-        window: (Timestamp, Timestamp),
+        interval: (Timestamp, Timestamp),
     ) -> Self {
-        Self { ladder, taken, window, waiting: VecDeque::new(), shown: None, scored: 0, levels: 0.0 }
+        Self { ladder, taken, interval, waiting: VecDeque::new(), shown: None, scored: 0, levels: 0.0 }
     }
 
     /// Mean PSNR of the pictures that were taken while the flow was measured; `None` where there was none.
@@ -61,7 +61,7 @@ impl ModelledViewer {
     /// Before the first picture there is nothing to compare.
     fn score(&mut self, now: Timestamp, taken: CodedPicture) {
         let Some(shown) = self.shown else { return };
-        if self.window.0 <= now && now < self.window.1 {
+        if self.interval.0 <= now && now < self.interval.1 {
             self.scored += 1;
             self.levels += self.ladder.level_after(shown, taken.picture.saturating_sub(shown.picture));
         }
