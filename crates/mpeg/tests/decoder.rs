@@ -1,5 +1,5 @@
 //! The decoder on real streams. The sums were recorded when its frames agreed with those of FFmpeg 5.1 and
-//! libmpeg2 0.5.1 within the tolerance of the inverse transform (`validation/decoder.sh` compares again).
+//! libmpeg2 0.5.1 within the tolerance of the inverse transform (compared again by `crates/mpeg/tests/peers`).
 
 use seaway_mpeg::decode::{Decoder, DecoderStats};
 use seaway_testkit::shared;
