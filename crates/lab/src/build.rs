@@ -237,11 +237,11 @@ impl FlowBuilder<'_> {
         notification: Option<LossNotification>,
     ) -> Result<(Agent, Agent), BuildError> {
         let config = session_config::sender(self.index, media);
-        let announcement = MediaSender::announcement(&config, &media.policy)
+        let description = MediaSender::description(&config, &media.policy)
             .map_err(|error| BuildError(format!("flow {}: {error}", self.flow.name)))?;
         let encoding = self.options.encoding;
         let (source, sinks) = self.source(media, &config)?;
-        let receiver = session_config::receiver(media, announcement);
+        let receiver = session_config::receiver(media, description);
         let (size, series) = (media.feedback.size, self.options.series);
         let receiver =
             MediaReceiver::new(self.reverse(), encoding, size, receiver, self.interval, sinks, notification)

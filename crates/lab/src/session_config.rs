@@ -4,8 +4,8 @@ use crate::scenario::{self, MediaFlow, Source};
 use seaway_control::Needs;
 use seaway_control::registry::{self, Setting};
 use seaway_session::{
-    Announcement, ByteBufferConfig, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig,
-    RepairLimits, RepairRequests, SenderConfig, SourceId, Stripe,
+    ByteBufferConfig, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig, RepairLimits,
+    RepairRequests, SenderConfig, SessionDescription, SourceId, Stripe,
 };
 use seaway_units::{Bitrate, TimeDelta};
 
@@ -65,11 +65,11 @@ fn needs(media: &MediaFlow, config: &SenderConfig) -> Needs {
     registry::needs(&media.control, setting).unwrap_or(Needs::ALL)
 }
 
-/// The receiver that hears this announcement.
-pub(crate) fn receiver(media: &MediaFlow, announcement: Announcement) -> ReceiverConfig {
-    let mut config = ReceiverConfig::new(announcement.session.wrapping_add(SourceId::COUNT - 1));
+/// The receiver of the session of this description.
+pub(crate) fn receiver(media: &MediaFlow, description: SessionDescription) -> ReceiverConfig {
+    let mut config = ReceiverConfig::new(description.session.wrapping_add(SourceId::COUNT - 1));
     let deadline = media.repair.and_then(|repair| repair.deadline);
-    config.announced = Some(announcement);
+    config.description = Some(description);
     config.repair = repairs(media).then(|| {
         let requests = RepairRequests::default();
         RepairRequests { deadline: deadline.unwrap_or(requests.deadline), ..requests }

@@ -21,7 +21,7 @@ struct Pair {
     sender: Sender,
     receiver: Receiver,
     count: u64,
-    sent: Vec<Transmit>,
+    sent: Vec<Message>,
 }
 
 impl Pair {
@@ -34,7 +34,7 @@ impl Pair {
         let sender = Sender::new(start, config, Box::new(Direct::new())).expect("a known controller");
         let receiver = Receiver::new(
             start,
-            ReceiverConfig { announced: Some(sender.announcement()), ..ReceiverConfig::new(2) },
+            ReceiverConfig { description: Some(sender.description()), ..ReceiverConfig::new(2) },
         );
         Self { now: start, sender, receiver, count: 0, sent: Vec::new() }
     }
@@ -55,8 +55,9 @@ impl Pair {
         while let Some(next) = self.sender.poll_timeout().filter(|next| *next < end) {
             self.now = next.max(self.now);
             self.sender.handle_timeout(self.now);
-            while let Some(transmit) = self.sender.poll_transmit(self.now) {
-                self.sent.push(transmit);
+            let mut message = Message::default();
+            while self.sender.poll_transmit(self.now, self.now, &mut message).is_some() {
+                self.sent.push(std::mem::take(&mut message));
             }
         }
         self.now = end;
@@ -64,13 +65,12 @@ impl Pair {
     }
 
     fn receive(&mut self, lost: u64) {
-        for transmit in self.sent.drain(..) {
+        for mut message in self.sent.drain(..) {
             self.count += 1;
             if lost > 0 && self.count.is_multiple_of(lost) {
                 continue;
             }
-            let received = Received { at: self.now, ecn: Ecn::NotEct, message: transmit.message };
-            self.receiver.handle_message(self.now, received);
+            self.receiver.handle_message(self.now, self.now, Ecn::NotEct, &mut message);
         }
         self.receiver.handle_timeout(self.now);
         while let Some(event) = self.receiver.poll_event() {
@@ -79,9 +79,9 @@ impl Pair {
     }
 
     fn report(&mut self) {
-        while let Some(transmit) = self.receiver.poll_transmit(self.now) {
-            let received = Received { at: self.now, ecn: Ecn::NotEct, message: transmit.message };
-            self.sender.handle_message(self.now, &received);
+        let mut message = Message::default();
+        while self.receiver.poll_transmit(self.now, &mut message).is_some() {
+            self.sender.handle_message(self.now, self.now, &message);
         }
     }
 }
@@ -120,7 +120,7 @@ fn sender_alone(bencher: Bencher<'_, '_>) {
 fn encode_and_decode(bencher: Bencher<'_, '_>) {
     let mut pair = Pair::new();
     pair.send();
-    let message = pair.sent.pop().expect("a packet").message;
+    let message = pair.sent.pop().expect("a packet");
     let mut octets = Vec::with_capacity(2_000);
     bencher.bench_local(|| {
         octets.clear();

@@ -43,7 +43,7 @@ pub struct SenderConfig {
     pub pushback: Option<TimeDelta>,
     /// The source is never short: where no frame waits, a packet of filling leaves. For bulk data that nobody plays:
     /// the controller is told of no frames, and no sender reports leave, since there is no media clock to tell of. The
-    /// receiver must know the announcement beforehand.
+    /// receiver must know the description beforehand.
     pub endless: bool,
 }
 
@@ -188,8 +188,8 @@ pub struct ReceiverConfig {
     pub playout: Playout,
     /// Requests for retransmission; `None`: none are made.
     pub repair: Option<RepairRequests>,
-    /// What a session description told beforehand. `None`: the sender's own announcement is awaited.
-    pub announced: Option<crate::Announcement>,
+    /// What a session description told beforehand. `None`: the sender's own description is awaited.
+    pub description: Option<crate::SessionDescription>,
     /// Another sender is accepted once the present one was silent for this long.
     pub lock: TimeDelta,
 }
@@ -202,7 +202,7 @@ impl ReceiverConfig {
             overhead: OVERHEAD_IPV4,
             playout: Playout::default(),
             repair: Some(RepairRequests::default()),
-            announced: None,
+            description: None,
             lock: TimeDelta::from_secs(1),
         }
     }

@@ -1,6 +1,6 @@
 //! What an endpoint has to tell its driver.
 
-use crate::announcement::Announcement;
+use crate::describe::SessionDescription;
 use crate::frame::ReceivedFrame;
 use seaway_control::{Arrival, Decision, Feedback, SentPacket, Share, StreamId};
 use seaway_units::Timestamp;
@@ -71,12 +71,12 @@ pub enum ReceiverEvent {
         /// The encoder.
         stream: StreamId,
     },
-    /// The receiver belongs to this sender from now on.
-    Locked(Announcement),
-    /// The sender changed what it announced: another controller.
-    Reannounced(Announcement),
-    /// The sender said goodbye or fell silent.
-    Unlocked,
+    /// A session began: the receiver belongs to its sender from now on.
+    SessionStarted(SessionDescription),
+    /// The sender changed its session's description: another controller.
+    SessionChanged(SessionDescription),
+    /// The sender said goodbye or another took over.
+    SessionEnded,
 }
 
 /// Looks on while an endpoint works, for time series and captures. Nothing it does changes the endpoint.

@@ -16,29 +16,30 @@
 //! Everything from the network is hostile: it is checked, bounded and counted in [`Refused`], and never a panic.
 //! Every rate and size counts IP datagrams.
 
-mod announcement;
 mod clock;
 mod config;
-mod counter;
+mod describe;
 mod event;
+mod feedback;
 mod frame;
 mod message;
 mod packetise;
 mod payload;
-mod receiver;
-mod sender;
-mod source;
+mod receive;
+mod send;
+mod source_id;
 mod statistics;
+mod unwrap;
 pub mod window;
 
-pub use announcement::Announcement;
 pub use clock::MediaClock;
 pub use config::*;
+pub use describe::SessionDescription;
 pub use event::{KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
 pub use frame::{Frame, FrameData, FrameKind, ReceivedFrame};
-pub use message::{ControlData, Departing, Message, Received, RtpPacket, Transmit, payload_type};
+pub use message::{ControlData, Message, RtpPacket, Transmit, payload_type};
 pub use payload::Payload;
-pub use receiver::{BufferStatistics, Receiver};
-pub use sender::Sender;
-pub use source::SourceId;
+pub use receive::{BufferStatistics, Receiver};
+pub use send::Sender;
+pub use source_id::SourceId;
 pub use statistics::*;

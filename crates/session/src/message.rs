@@ -8,39 +8,17 @@ use seaway_wire::extension::{CtfrcData, Form, FrameMarking, TfrcData, TransportS
 use seaway_wire::rtp::{self, HEADER_LEN, Header};
 use seaway_wire::{Error, MicrosClock, rtcp};
 
-/// A packet that leaves at the instant it was polled.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Transmit {
-    /// The whole IP datagram, headers included.
-    pub size: DataSize,
-    /// The codepoint of its IP header.
-    pub ecn: Ecn,
-    /// The connection it leaves by; a driver with several sockets may use it.
-    pub lane: Lane,
-    /// What it carries.
-    pub message: Message,
-}
-
-/// A packet that leaves at the instant it was polled, but for its content.
+/// A packet that leaves; its content is the [`Message`] that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Departing {
+pub struct Transmit {
+    /// When it leaves.
+    pub at: Timestamp,
     /// The whole IP datagram, headers included.
     pub size: DataSize,
     /// The codepoint of its IP header.
     pub ecn: Ecn,
     /// The connection it leaves by; a driver with several sockets may use it.
     pub lane: Lane,
-}
-
-/// A packet that came.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Received {
-    /// When it arrived: the kernel's time where there is one, at most the present.
-    pub at: Timestamp,
-    /// The codepoint it arrived with.
-    pub ecn: Ecn,
-    /// What it carries.
-    pub message: Message,
 }
 
 /// The content of one datagram. Every field is held as the wire holds it, so that a simulator may carry the

@@ -24,7 +24,7 @@ pub struct Refused {
     /// Packets that make no sense.
     pub malformed: u64,
     /// Packets of another session, or of a second peer.
-    pub strangers: u64,
+    pub unknown_ssrc: u64,
     /// Packets that came before.
     pub duplicates: u64,
     /// Reports for packets that were never sent or left long ago, requests for them, packets far outside

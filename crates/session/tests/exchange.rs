@@ -132,7 +132,7 @@ fn either_side_may_start_anew() {
     run.source.as_mut().unwrap().key_wanted = true;
     run.until(at(15_000));
     assert!(shown(&run, 12_500) >= 60, "a new sender: {}", shown(&run, 12_500));
-    let unlocked = run.receiver_events.iter().any(|(_, event)| *event == ReceiverEvent::Unlocked);
+    let unlocked = run.receiver_events.iter().any(|(_, event)| *event == ReceiverEvent::SessionEnded);
     assert!(unlocked);
 }
 
@@ -251,7 +251,7 @@ fn a_controller_may_be_exchanged_while_it_runs() {
     assert!(run.sender.on_control(run.now, "nothing".parse().unwrap()).is_err());
     run.sender.on_control(run.now, "fixed(rate=500 kbit/s)".parse().unwrap()).unwrap();
     run.until(at(6_000));
-    let reannounced = |(_, event): &(_, ReceiverEvent)| matches!(event, ReceiverEvent::Reannounced(_));
+    let reannounced = |(_, event): &(_, ReceiverEvent)| matches!(event, ReceiverEvent::SessionChanged(_));
     assert!(run.receiver_events.iter().any(reannounced));
     let since =
         |from: u64| run.departures.iter().filter(move |(when, _)| *when > at(from)).map(|(_, size)| *size);

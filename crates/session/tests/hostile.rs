@@ -13,10 +13,6 @@ fn run() -> Run {
     Run::new(sender(Timestamp::ZERO, config("tfrc")), receiver(Timestamp::ZERO), ideal(ms(20)), ideal(ms(20)))
 }
 
-fn received(now: Timestamp, message: Message) -> Received {
-    Received { at: now, ecn: Ecn::NotEct, message }
-}
-
 /// Both endpoints get the octets, where they can be read at all.
 fn throw(run: &mut Run, octets: &[u8]) {
     if let Ok(message) = Message::decode(&Bytes::copy_from_slice(octets)) {
@@ -25,8 +21,8 @@ fn throw(run: &mut Run, octets: &[u8]) {
 }
 
 fn throw_message(run: &mut Run, message: &Message) {
-    run.receiver.handle_message(run.now, received(run.now, message.clone()));
-    run.sender.handle_message(run.now, &received(run.now, message.clone()));
+    run.receiver.handle_message(run.now, run.now, Ecn::NotEct, &mut message.clone());
+    run.sender.handle_message(run.now, run.now, message);
     run.drain();
 }
 
@@ -67,7 +63,10 @@ fn ten_thousand_packets_of_garbage_a_second() {
     }
     assert_goes_on(&mut run);
     let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
-    assert!(sent.refused.strangers > 100 && received.refused.strangers > 100, "{sent:#?} {received:#?}");
+    assert!(
+        sent.refused.unknown_ssrc > 100 && received.refused.unknown_ssrc > 100,
+        "{sent:#?} {received:#?}"
+    );
     assert_eq!(received.frames.lost, 0);
 }
 
@@ -92,14 +91,17 @@ fn another_session_is_not_let_in_and_not_answered() {
     let mut run =
         Run::new(sender(Timestamp::ZERO, other), receiver(Timestamp::ZERO), ideal(ms(20)), ideal(ms(20)));
     run.until(at(2_000));
-    let strangers = |run: &Run| run.receiver.statistics().refused.strangers;
-    let before = strangers(&run);
+    let unknown_ssrc = |run: &Run| run.receiver.statistics().refused.unknown_ssrc;
+    let before = unknown_ssrc(&run);
     for message in &messages {
         throw_message(&mut run, message);
     }
-    assert!(strangers(&run) - before > 400, "{:#?}", run.receiver.statistics());
-    let locked =
-        run.receiver_events.iter().filter(|(_, event)| matches!(event, ReceiverEvent::Locked(_))).count();
+    assert!(unknown_ssrc(&run) - before > 400, "{:#?}", run.receiver.statistics());
+    let locked = run
+        .receiver_events
+        .iter()
+        .filter(|(_, event)| matches!(event, ReceiverEvent::SessionStarted(_)))
+        .count();
     assert_eq!(locked, 1);
     assert_goes_on(&mut run);
 }
@@ -141,7 +143,7 @@ fn forged_reports_of_another_name_are_not_heard() {
         throw(&mut run, &octets);
     }
     let after = run.sender.statistics();
-    assert_eq!(after.refused.strangers - before.refused.strangers, 100);
+    assert_eq!(after.refused.unknown_ssrc - before.refused.unknown_ssrc, 100);
     assert_eq!((after.requested, after.repair.packets), (before.requested, before.repair.packets));
 }
 

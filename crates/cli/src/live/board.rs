@@ -220,11 +220,9 @@ fn describe(event: &ReceiverEvent) -> Option<String> {
         ReceiverEvent::Frame(_) => None,
         ReceiverEvent::FramesLost { frames, .. } => Some(format!("frames lost: {frames}")),
         ReceiverEvent::Frozen { .. } => Some("waiting for a key frame".into()),
-        ReceiverEvent::Locked(announcement) => Some(format!("sender found, under {}", announcement.control)),
-        ReceiverEvent::Reannounced(announcement) => {
-            Some(format!("sender now under {}", announcement.control))
-        }
-        ReceiverEvent::Unlocked => Some("sender gone".into()),
+        ReceiverEvent::SessionStarted(session) => Some(format!("sender found, under {}", session.control)),
+        ReceiverEvent::SessionChanged(session) => Some(format!("sender now under {}", session.control)),
+        ReceiverEvent::SessionEnded => Some("sender gone".into()),
     }
 }
 

@@ -154,7 +154,7 @@ pub(crate) struct RefusedReport {
 
 impl RefusedReport {
     fn add(&mut self, refused: &Refused, screened: &Screened) {
-        self.strangers += refused.strangers + screened.strangers;
+        self.strangers += refused.unknown_ssrc + screened.strangers;
         self.malformed += refused.malformed + screened.malformed;
         self.duplicates += refused.duplicates;
         self.unmatched += refused.unmatched;

@@ -196,7 +196,7 @@ impl Node<Payload> for MediaReceiver {
                     receiver.on_channel_loss(&lost);
                 }
             }
-            receiver.handle_message_in(now, now, ecn, message);
+            receiver.handle_message(now, now, ecn, message);
         });
         self.after_input(now);
     }
@@ -212,17 +212,11 @@ impl Node<Payload> for MediaReceiver {
 
     #[inline]
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
-        let transmit = self.receiver.as_mut()?.poll_transmit(now)?;
+        let transmit = self.receiver.as_mut()?.poll_transmit(now, self.scratch.message_mut())?;
         let size = self.feedback_size.map_or(transmit.size, |size| size.max(transmit.size));
-        *self.scratch.message_mut() = transmit.message;
         let payload = self.encoding.encode(&mut self.scratch);
         let packet = Packet::new(size, transmit.ecn, payload);
         Some((PORT, Packet { flow: self.tag.number(), ..packet }))
-    }
-
-    #[inline]
-    fn is_drained(&self, now: Timestamp) -> bool {
-        self.receiver.as_ref().is_none_or(|receiver| receiver.is_drained(now))
     }
 
     #[inline]

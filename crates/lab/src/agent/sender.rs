@@ -11,8 +11,8 @@ use seaway_control::policy;
 use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
 use seaway_link::{Node, Packet, Port};
 use seaway_session::{
-    Announcement, Departing, Frame, FrameData, FrameKind, Observer, Received, Sender, SenderConfig,
-    SenderEvent, SenderStatistics,
+    Frame, FrameData, FrameKind, Observer, Sender, SenderConfig, SenderEvent, SenderStatistics,
+    SessionDescription, Transmit,
 };
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -150,15 +150,15 @@ impl MediaSender {
         }
     }
 
-    /// What the sender will announce, for its receiver to know beforehand.
+    /// The session's description, for its receiver to know beforehand.
     ///
     /// # Errors
     /// A controller or a policy that cannot be built.
-    pub(crate) fn announcement(
+    pub(crate) fn description(
         config: &SenderConfig,
         policy: &ControlSpec,
-    ) -> Result<Announcement, SpecError> {
-        open(Timestamp::ZERO, config, policy).map(|sender| sender.announcement())
+    ) -> Result<SessionDescription, SpecError> {
+        open(Timestamp::ZERO, config, policy).map(|sender| sender.description())
     }
 
     /// The session; `None` before the flow began.
@@ -346,9 +346,9 @@ impl MediaSender {
 
     /// What has just been written, as a packet.
     #[inline]
-    fn load(&mut self, departing: Departing) -> Packet<Payload> {
+    fn load(&mut self, transmit: Transmit) -> Packet<Payload> {
         let payload = self.encoding.encode(&mut self.scratch);
-        let Departing { size, ecn, .. } = departing;
+        let Transmit { size, ecn, .. } = transmit;
         Packet { size, ecn, flow: self.tag.number(), waited: TimeDelta::ZERO, payload }
     }
 
@@ -382,11 +382,8 @@ impl Node<Payload> for MediaSender {
     #[inline]
     fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Payload>) {
         self.before_input(now);
-        let ecn = packet.ecn;
         if let Some(sender) = &mut self.sender {
-            packet.payload.take_message(|message| {
-                sender.handle_message(now, &Received { at: now, ecn, message: std::mem::take(message) });
-            });
+            packet.payload.take_message(|message| sender.handle_message(now, now, message));
         }
         self.after_input(now);
     }
@@ -405,9 +402,9 @@ impl Node<Payload> for MediaSender {
     #[inline]
     fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
         self.saturate(now);
-        let departing = self.sender.as_mut()?.poll_transmit_into(now, self.scratch.message_mut())?;
+        let transmit = self.sender.as_mut()?.poll_transmit(now, now, self.scratch.message_mut())?;
         self.after_input(now);
-        Some((PORT, self.load(departing)))
+        Some((PORT, self.load(transmit)))
     }
 
     #[inline]
@@ -416,14 +413,9 @@ impl Node<Payload> for MediaSender {
         let own = earlier(self.own_timeout(), self.interval.next_sample());
         let until = own.map_or(until, |own| own.min(until));
         let sender = self.sender.as_mut().filter(|_| !waits_for_source)?;
-        let (at, departing) = sender.poll_transmit_before(now, until, self.scratch.message_mut())?;
-        self.after_input(at);
-        Some((at, PORT, self.load(departing)))
-    }
-
-    #[inline]
-    fn is_drained(&self, now: Timestamp) -> bool {
-        self.config.endless && self.sender.as_ref().is_some_and(|sender| sender.is_drained(now))
+        let transmit = sender.poll_transmit(now, until, self.scratch.message_mut())?;
+        self.after_input(transmit.at);
+        Some((transmit.at, PORT, self.load(transmit)))
     }
 
     #[inline]

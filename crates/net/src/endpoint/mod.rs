@@ -11,8 +11,8 @@ pub use sender::{Dial, SenderMachine, SenderMail, SenderNews, SenderSnapshot};
 use crate::reactor::Outgoing;
 use crate::socket::Incoming;
 use bytes::Bytes;
-use seaway_session::{Message, Received, Transmit};
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_session::Message;
+use seaway_units::{Ecn, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 
 /// How often an endpoint tells how it is.
@@ -29,9 +29,9 @@ pub struct Screened {
 
 impl Screened {
     /// The message in `datagram`, counted where it is none.
-    fn message(&mut self, now: Timestamp, datagram: &Incoming<'_>) -> Option<Received> {
+    fn message(&mut self, datagram: &Incoming<'_>) -> Option<Message> {
         match Message::decode(&Bytes::copy_from_slice(datagram.data)) {
-            Ok(message) => Some(Received { at: datagram.at.min(now), ecn: datagram.ecn, message }),
+            Ok(message) => Some(message),
             Err(_) => {
                 self.malformed += 1;
                 None
@@ -41,9 +41,9 @@ impl Screened {
 }
 
 /// Writes what leaves.
-fn encode(transmit: &Transmit, to: SocketAddr, buffer: &mut Vec<u8>) -> Outgoing {
-    transmit.message.encode(buffer);
-    Outgoing { socket: 0, to, ecn: transmit.ecn }
+fn encode(message: &Message, to: SocketAddr, ecn: Ecn, buffer: &mut Vec<u8>) -> Outgoing {
+    message.encode(buffer);
+    Outgoing { socket: 0, to, ecn }
 }
 
 /// The next of a row of instants, none of them in the past.

@@ -3,7 +3,7 @@
 use super::{Screened, encode, next_tick};
 use crate::reactor::{Machine, Outgoing};
 use crate::socket::Incoming;
-use seaway_session::{Receiver, ReceiverEvent, ReceiverStatistics};
+use seaway_session::{Message, Receiver, ReceiverEvent, ReceiverStatistics};
 use seaway_units::{TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -83,13 +83,13 @@ impl Machine for ReceiverMachine {
             self.screened.strangers += 1;
             return;
         }
-        let Some(received) = self.screened.message(now, datagram) else { return };
+        let Some(mut message) = self.screened.message(datagram) else { return };
         // Only an address that is not yet the peer has to show that the session takes it.
         let is_peer = self.peer.is_some_and(|(peer, _)| peer == datagram.from);
-        let strangers = |receiver: &Receiver| receiver.statistics().refused.strangers;
+        let strangers = |receiver: &Receiver| receiver.statistics().refused.unknown_ssrc;
         let before = if is_peer { 0 } else { strangers(&self.receiver) };
-        self.receiver.handle_message(now, received);
-        let is_locked = self.receiver.announcement().is_some();
+        self.receiver.handle_message(now, datagram.at, datagram.ecn, &mut message);
+        let is_locked = self.receiver.description().is_some();
         if is_locked && (is_peer || strangers(&self.receiver) == before) {
             self.peer = Some((datagram.from, now));
         }
@@ -123,7 +123,8 @@ impl Machine for ReceiverMachine {
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         let (peer, _) = self.peer?;
-        let transmit = self.receiver.poll_transmit(now)?;
-        Some(encode(&transmit, peer, buffer))
+        let mut message = Message::default();
+        let transmit = self.receiver.poll_transmit(now, &mut message)?;
+        Some(encode(&message, peer, transmit.ecn, buffer))
     }
 }

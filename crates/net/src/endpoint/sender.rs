@@ -4,7 +4,7 @@ use super::{Screened, encode, next_tick};
 use crate::reactor::{Machine, Outgoing};
 use crate::socket::Incoming;
 use seaway_control::{ControlSpec, Gauge, Lane, SpecError, StreamId};
-use seaway_session::{Frame, Limits, Sender, SenderEvent, SenderStatistics};
+use seaway_session::{Frame, Limits, Message, Sender, SenderEvent, SenderStatistics};
 use seaway_units::{Bitrate, DataSize, Timestamp};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -192,8 +192,8 @@ impl Machine for SenderMachine {
             self.screened.strangers += 1;
             return;
         }
-        if let Some(received) = self.screened.message(now, datagram) {
-            self.sender.handle_message(now, &received);
+        if let Some(message) = self.screened.message(datagram) {
+            self.sender.handle_message(now, datagram.at, &message);
         }
         self.tell(now);
     }
@@ -219,8 +219,9 @@ impl Machine for SenderMachine {
     }
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        let transmit = self.sender.poll_transmit(now);
-        let outgoing = transmit.map(|transmit| encode(&transmit, self.to, buffer));
+        let mut message = Message::default();
+        let transmit = self.sender.poll_transmit(now, now, &mut message);
+        let outgoing = transmit.map(|transmit| encode(&message, self.to, transmit.ecn, buffer));
         if outgoing.is_none() {
             self.tell(now);
         }

@@ -1,7 +1,7 @@
 //! The receiving half: acknowledgements, requests by deadline, frames when they are due.
 
 use super::Numbers;
-use crate::counter::nearest;
+use crate::unwrap::nearest;
 use bytes::Bytes;
 use seaway_units::{TimeDelta, Timestamp};
 use seaway_wire::List;

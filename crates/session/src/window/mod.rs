@@ -12,10 +12,10 @@ mod sender;
 pub use client::{ClientConfig, ClientFrame, ClientStatistics, WindowClient};
 pub use sender::{WindowSender, WindowSenderConfig, WindowSenderStatistics};
 
-use crate::counter::Unwrap;
+use crate::unwrap::SequenceUnwrapper;
 
 /// Sequence numbers that may be out at once: half of what 16 bits tell apart.
 const MOST_OUT: u64 = 32_767;
 
 /// Counts from one turn above zero, so that a number before the first is no less a number.
-type Numbers = Unwrap<16>;
+type Numbers = SequenceUnwrapper<16>;

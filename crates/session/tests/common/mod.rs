@@ -164,7 +164,7 @@ pub(crate) struct Run {
     marks: u64,
     /// Every message that leaves, either way.
     pub(crate) tap: Option<std::rc::Rc<std::cell::RefCell<Vec<Message>>>>,
-    flying: BTreeMap<(Timestamp, u64), (bool, Transmit)>,
+    flying: BTreeMap<(Timestamp, u64), (bool, Ecn, Message)>,
     order: u64,
     pub(crate) frames: Vec<(Timestamp, ReceivedFrame)>,
     pub(crate) sender_events: Vec<(Timestamp, SenderEvent)>,
@@ -213,8 +213,8 @@ impl Run {
     fn step(&mut self) {
         let now = self.now;
         while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= now) {
-            let (to_receiver, transmit) = entry.remove();
-            self.arrive(to_receiver, transmit);
+            let (to_receiver, ecn, message) = entry.remove();
+            self.arrive(to_receiver, ecn, message);
         }
         if let Some(source) = self.source.as_mut().filter(|source| source.next <= now) {
             if self.sender.should_skip() {
@@ -241,25 +241,21 @@ impl Run {
         assert!(self.receiver.poll_timeout().is_none_or(|due| due > now), "nor the receiver at {now}");
     }
 
-    fn arrive(&mut self, to_receiver: bool, transmit: Transmit) {
-        let message = if self.bytes {
+    fn arrive(&mut self, to_receiver: bool, mut ecn: Ecn, mut message: Message) {
+        if self.bytes {
             let mut octets = Vec::new();
-            transmit.message.encode(&mut octets);
-            assert_eq!(octets.len(), transmit.message.wire_len());
-            Message::decode(&Bytes::from(octets)).expect("what an endpoint sends can be read")
-        } else {
-            transmit.message
-        };
-        let mut ecn = transmit.ecn;
+            message.encode(&mut octets);
+            assert_eq!(octets.len(), message.wire_len());
+            message = Message::decode(&Bytes::from(octets)).expect("what an endpoint sends can be read");
+        }
         if self.mark_every > 0 && ecn.is_capable() {
             self.marks += 1;
             ecn = if self.marks.is_multiple_of(self.mark_every) { Ecn::Ce } else { ecn };
         }
-        let received = Received { at: self.now, ecn, message };
         if to_receiver {
-            self.receiver.handle_message(self.now, received);
+            self.receiver.handle_message(self.now, self.now, ecn, &mut message);
         } else {
-            self.sender.handle_message(self.now, &received);
+            self.sender.handle_message(self.now, self.now, &message);
         }
         // The contract asks for it after each input.
         self.drain();
@@ -267,22 +263,17 @@ impl Run {
 
     pub(crate) fn drain(&mut self) {
         let now = self.now;
-        while let Some(transmit) = self.sender.poll_transmit(now) {
-            self.note(&transmit);
-            if matches!(transmit.message, Message::Rtp(_)) {
+        let mut message = Message::default();
+        while let Some(transmit) = self.sender.poll_transmit(now, now, &mut message) {
+            if matches!(message, Message::Rtp(_)) {
                 self.departures.push((now, transmit.size));
             }
-            if let Some(when) = (self.there)(now, transmit.size) {
-                self.order += 1;
-                self.flying.insert((when, self.order), (true, transmit));
-            }
+            let arrival = (self.there)(now, transmit.size);
+            self.carry(arrival, true, transmit.ecn, &message);
         }
-        while let Some(transmit) = self.receiver.poll_transmit(now) {
-            self.note(&transmit);
-            if let Some(when) = (self.back)(now, transmit.size) {
-                self.order += 1;
-                self.flying.insert((when, self.order), (false, transmit));
-            }
+        while let Some(transmit) = self.receiver.poll_transmit(now, &mut message) {
+            let arrival = (self.back)(now, transmit.size);
+            self.carry(arrival, false, transmit.ecn, &message);
         }
         while let Some(event) = self.sender.poll_event() {
             if let (SenderEvent::KeyFrameWanted { .. }, Some(source)) = (event, &mut self.source) {
@@ -298,9 +289,13 @@ impl Run {
         }
     }
 
-    fn note(&self, transmit: &Transmit) {
+    fn carry(&mut self, arrival: Option<Timestamp>, to_receiver: bool, ecn: Ecn, message: &Message) {
         if let Some(tap) = &self.tap {
-            tap.borrow_mut().push(transmit.message.clone());
+            tap.borrow_mut().push(message.clone());
+        }
+        if let Some(arrival) = arrival {
+            self.order += 1;
+            self.flying.insert((arrival, self.order), (to_receiver, ecn, message.clone()));
         }
     }
 

@@ -56,7 +56,7 @@ impl Pair {
         let sender = Sender::new(start, config, Box::new(Direct::new())).expect("a known controller");
         let receiver = Receiver::new(
             start,
-            ReceiverConfig { announced: Some(sender.announcement()), ..ReceiverConfig::new(2) },
+            ReceiverConfig { description: Some(sender.description()), ..ReceiverConfig::new(2) },
         );
         Self { now: start, sender, receiver, flying: Vec::new() }
     }
@@ -86,23 +86,26 @@ impl Pair {
     /// Bounded: whoever is woken now must not want to be woken now again.
     fn drain(&mut self) {
         const MANY: usize = 10_000;
-        let sent = std::iter::from_fn(|| self.sender.poll_transmit(self.now)).take(MANY);
-        self.flying.extend(sent.map(|transmit| (true, transmit.message)));
-        let sent = std::iter::from_fn(|| self.receiver.poll_transmit(self.now)).take(MANY);
-        self.flying.extend(sent.map(|transmit| (false, transmit.message)));
-        assert!(self.flying.len() < MANY, "an endpoint does not fall silent");
+        let mut message = Message::default();
+        while self.sender.poll_transmit(self.now, self.now, &mut message).is_some() {
+            self.flying.push((true, message.clone()));
+            assert!(self.flying.len() < MANY, "the sender does not fall silent");
+        }
+        while self.receiver.poll_transmit(self.now, &mut message).is_some() {
+            self.flying.push((false, message.clone()));
+            assert!(self.flying.len() < MANY, "the receiver does not fall silent");
+        }
         let excess = self.flying.len().saturating_sub(256);
         self.flying.drain(..excess);
         while self.sender.poll_event().is_some() {}
         while self.receiver.poll_event().is_some() {}
     }
 
-    fn hand(&mut self, to_receiver: bool, message: Message) {
-        let received = Received { at: self.now, ecn: Ecn::NotEct, message };
+    fn hand(&mut self, to_receiver: bool, mut message: Message) {
         if to_receiver {
-            self.receiver.handle_message(self.now, received);
+            self.receiver.handle_message(self.now, self.now, Ecn::NotEct, &mut message);
         } else {
-            self.sender.handle_message(self.now, &received);
+            self.sender.handle_message(self.now, self.now, &message);
         }
         self.drain();
     }

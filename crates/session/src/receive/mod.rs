@@ -1,23 +1,23 @@
 //! The receiving endpoint.
 
-mod arrivals;
-mod assembly;
 mod byte_buffer;
-mod feedback;
 mod freezes;
+mod jitter_buffer;
+mod nack;
 mod playout;
-mod repair;
+mod reception;
+mod reports;
 mod session;
 
 pub use byte_buffer::BufferStatistics;
 
-use crate::announcement::Announcement;
 use crate::config::{Playout, ReceiverConfig};
+use crate::describe::SessionDescription;
 use crate::event::{Events, Observer, ReceiverEvent};
-use crate::message::{Message, Received, Transmit};
+use crate::message::{Message, Transmit};
 use crate::statistics::ReceiverStatistics;
 use bytes::Bytes;
-use feedback::Outbox;
+use reports::Outbox;
 use seaway_control::Lane;
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::rtcp::{self, App, Bye, SenderReport};
@@ -44,9 +44,9 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver; locked from the start where the configuration brings the announcement.
+    /// A receiver; locked from the start where the configuration brings the description.
     pub fn new(now: Timestamp, config: ReceiverConfig) -> Self {
-        let announced = config.announced.clone();
+        let description = config.description.clone();
         let mut receiver = Self {
             config,
             session: None,
@@ -55,8 +55,8 @@ impl Receiver {
             observer: None,
             statistics: ReceiverStatistics::default(),
         };
-        if let Some(announcement) = announced {
-            receiver.lock(now, announcement);
+        if let Some(description) = description {
+            receiver.lock(now, description);
         }
         receiver
     }
@@ -71,9 +71,9 @@ impl Receiver {
         statistics
     }
 
-    /// What the present sender announced.
-    pub fn announcement(&self) -> Option<&Announcement> {
-        self.session.as_ref().map(|session| &session.announcement)
+    /// The present sender's description.
+    pub fn description(&self) -> Option<&SessionDescription> {
+        self.session.as_ref().map(|session| &session.description)
     }
 
     /// Lets `observer` look on from now.
@@ -81,21 +81,18 @@ impl Receiver {
         self.observer = Some(observer);
     }
 
-    /// A message came. Whatever makes no sense is counted and otherwise ignored.
-    pub fn handle_message(&mut self, now: Timestamp, mut received: Received) {
-        self.handle_message_in(now, received.at, received.ecn, &mut received.message);
-    }
-
-    /// A message came at `at`: as [`handle_message`](Self::handle_message), save that the message stays the caller's,
-    /// its payload taken out.
-    pub fn handle_message_in(&mut self, now: Timestamp, at: Timestamp, ecn: Ecn, message: &mut Message) {
+    /// A message came, with this codepoint; its payload is taken out. Whatever makes no sense is counted and otherwise
+    /// ignored.
+    ///
+    /// `at` is when it arrived: the kernel's time where there is one, at most `now`.
+    pub fn handle_message(&mut self, now: Timestamp, at: Timestamp, ecn: Ecn, message: &mut Message) {
         let at = at.min(now);
         let size = self.config.overhead + DataSize::from_bytes(message.wire_len() as u64);
         match message {
             Message::Rtcp(octets) => self.handle_reports(at, octets),
             Message::Rtp(packet) => {
                 let Some(session) = &mut self.session else {
-                    self.statistics.refused.strangers += 1;
+                    self.statistics.refused.unknown_ssrc += 1;
                     return;
                 };
                 let observer = self.observer.as_deref_mut();
@@ -135,21 +132,24 @@ impl Receiver {
         }
     }
 
-    /// The packet that leaves now.
-    pub fn poll_transmit(&mut self, now: Timestamp) -> Option<Transmit> {
+    /// The packet that leaves now, its content written over `message`.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Timestamp, message: &mut Message) -> Option<Transmit> {
+        let has_reports = self.session.as_ref().is_some_and(|session| session.has_reports(now));
+        if self.outbox.is_empty() && !has_reports {
+            return None;
+        }
+        self.next_report(now, message)
+    }
+
+    fn next_report(&mut self, now: Timestamp, message: &mut Message) -> Option<Transmit> {
         if let Some(session) = &mut self.session {
             session.build_reports(now, &self.config, &mut self.outbox, &mut self.statistics);
         }
-        let message = Message::Rtcp(self.outbox.pop()?);
+        *message = Message::Rtcp(self.outbox.pop()?);
         let size = self.config.overhead + DataSize::from_bytes(message.wire_len() as u64);
         self.statistics.feedback.add(size);
-        Some(Transmit { size, ecn: Ecn::NotEct, lane: Lane(0), message })
-    }
-
-    /// True where it is known without asking that nothing leaves at `now`.
-    #[inline]
-    pub fn is_drained(&self, now: Timestamp) -> bool {
-        self.outbox.is_empty() && self.session.as_ref().is_none_or(|session| !session.has_news(now))
+        Some(Transmit { at: now, size, ecn: Ecn::NotEct, lane: Lane(0) })
     }
 
     /// The next event that was not read.
@@ -167,7 +167,7 @@ impl Receiver {
 
     /// Sender reports, announcements and goodbyes.
     fn handle_reports(&mut self, at: Timestamp, octets: &[u8]) {
-        // The announcement stands behind the sender report, which without it is a stranger's.
+        // The description stands behind the sender report, which without it is a stranger's.
         let messages = || rtcp::packets(octets).map(|packet| packet.and_then(rtcp::Message::parse));
         for message in messages() {
             if let Ok(rtcp::Message::App(app)) = message {
@@ -185,20 +185,20 @@ impl Receiver {
     }
 
     fn on_app(&mut self, at: Timestamp, app: &App<'_>) {
-        let Some(announcement) = Announcement::parse(app) else {
+        let Some(description) = SessionDescription::parse(app) else {
             self.statistics.refused.malformed += 1;
             return;
         };
-        let Some(session) = &mut self.session else { return self.lock(at, announcement) };
-        if session.announcement.session != announcement.session {
+        let Some(session) = &mut self.session else { return self.lock(at, description) };
+        if session.description.session != description.session {
             if session.is_over(at, self.config.lock) {
-                self.lock(at, announcement);
+                self.lock(at, description);
             } else {
-                self.statistics.refused.strangers += 1;
+                self.statistics.refused.unknown_ssrc += 1;
             }
-        } else if session.announcement != announcement {
-            match session.on_reannounced(announcement.clone()) {
-                Ok(()) => self.events.push(ReceiverEvent::Reannounced(announcement)),
+        } else if session.description != description {
+            match session.on_description_changed(description.clone()) {
+                Ok(()) => self.events.push(ReceiverEvent::SessionChanged(description)),
                 Err(_) => self.statistics.refused.malformed += 1,
             }
         } else {
@@ -207,14 +207,14 @@ impl Receiver {
     }
 
     /// Belongs to this sender from now on.
-    fn lock(&mut self, now: Timestamp, announcement: Announcement) {
-        match Session::new(now, announcement.clone(), &self.config) {
+    fn lock(&mut self, now: Timestamp, description: SessionDescription) {
+        match Session::new(now, description.clone(), &self.config) {
             Ok(session) => {
                 if let Some(old) = self.session.replace(session) {
                     old.complete(&mut self.statistics);
-                    self.events.push(ReceiverEvent::Unlocked);
+                    self.events.push(ReceiverEvent::SessionEnded);
                 }
-                self.events.push(ReceiverEvent::Locked(announcement));
+                self.events.push(ReceiverEvent::SessionStarted(description));
             }
             // A controller that does not exist here.
             Err(_) => self.statistics.refused.malformed += 1,
@@ -222,7 +222,7 @@ impl Receiver {
     }
 
     fn on_sender_report(&mut self, at: Timestamp, report: &SenderReport<'_>) {
-        let own = self.session.as_mut().filter(|session| session.announcement.session == report.ssrc);
+        let own = self.session.as_mut().filter(|session| session.description.session == report.ssrc);
         if let Some(session) = own {
             session.on_sender_report(at, report);
         }
@@ -230,11 +230,11 @@ impl Receiver {
 
     fn on_bye(&mut self, mut ssrcs: impl Iterator<Item = u32>) {
         let own =
-            self.session.as_mut().filter(|session| ssrcs.any(|ssrc| ssrc == session.announcement.session));
+            self.session.as_mut().filter(|session| ssrcs.any(|ssrc| ssrc == session.description.session));
         if let Some(session) = own
             && session.on_bye()
         {
-            self.events.push(ReceiverEvent::Unlocked);
+            self.events.push(ReceiverEvent::SessionEnded);
         }
     }
 

@@ -9,14 +9,14 @@ const ABSURD: TimeDelta = TimeDelta::from_secs(60);
 
 /// Smooths samples of the round-trip time.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct RoundTrip {
+pub(crate) struct RoundTrip {
     smoothed: Option<TimeDelta>,
     minimum: Option<TimeDelta>,
 }
 
 impl RoundTrip {
     /// Takes a sample and returns it, if it makes sense.
-    pub(super) fn on_sample(&mut self, sample: TimeDelta) -> Option<TimeDelta> {
+    pub(crate) fn on_sample(&mut self, sample: TimeDelta) -> Option<TimeDelta> {
         if sample <= TimeDelta::ZERO || sample > ABSURD {
             return None;
         }
@@ -27,17 +27,17 @@ impl RoundTrip {
     }
 
     /// The smoothed value, `None` before the first sample.
-    pub(super) fn smoothed(&self) -> Option<TimeDelta> {
+    pub(crate) fn smoothed(&self) -> Option<TimeDelta> {
         self.smoothed
     }
 
     /// The least sample since the start or the last change of route.
-    pub(super) fn minimum(&self) -> Option<TimeDelta> {
+    pub(crate) fn minimum(&self) -> Option<TimeDelta> {
         self.minimum
     }
 
     /// The smoothed value as packets carry it: whole microseconds, from one up.
-    pub(super) fn on_wire(&self) -> Option<TimeDelta> {
+    pub(crate) fn on_wire(&self) -> Option<TimeDelta> {
         self.smoothed.map(|rtt| TimeDelta::from_micros(rtt.as_micros().clamp(1, u32::MAX.into())))
     }
 }

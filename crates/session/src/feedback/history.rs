@@ -1,10 +1,10 @@
 //! What left, when, and what became of it: the one place that calls a packet lost.
 
-use super::log::SequenceLog;
-use super::pacer::Pacer;
-use crate::counter::nearest;
+use super::sequence_log::SequenceLog;
 use crate::message::RtpPacket;
-use crate::source::SourceId;
+use crate::send::pacer::Pacer;
+use crate::source_id::SourceId;
+use crate::unwrap::nearest;
 use seaway_control::{Fate, Lane, PacketId, PacketReport, SentPacket};
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::MicrosClock;
@@ -12,11 +12,11 @@ use std::collections::VecDeque;
 
 /// How long a packet waits to be called lost.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LossTimes {
+pub(crate) struct LossTimes {
     /// After a later packet of its lane was reported.
-    pub(super) reorder: TimeDelta,
+    pub(crate) reorder: TimeDelta,
     /// After it left, where nothing later was reported.
-    pub(super) silence: TimeDelta,
+    pub(crate) silence: TimeDelta,
 }
 
 /// Later packets of a lane that must have arrived before one is called lost at once (RFC 5348 section 5.1).
@@ -28,7 +28,7 @@ const MEMORY: TimeDelta = TimeDelta::from_secs(4);
 
 /// The departures of a flow: a ring by [`PacketId`], and for each lane and source which number was whose.
 #[derive(Debug)]
-pub(super) struct History {
+pub(crate) struct History {
     /// Arrivals are reported packet by packet: what is not reported is lost.
     watches: bool,
     /// Id of the oldest record.
@@ -52,16 +52,16 @@ struct Record {
 
 /// What stood on a packet for the receiving half, should that run here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Written {
-    pub(super) tag: Option<u16>,
-    pub(super) ends_frame: bool,
+pub(crate) struct Written {
+    pub(crate) tag: Option<u16>,
+    pub(crate) ends_frame: bool,
 }
 
 /// A media packet that may be asked for again.
 #[derive(Debug)]
-pub(super) struct Stored {
-    pub(super) packet: RtpPacket,
-    pub(super) repeats: u8,
+pub(crate) struct Stored {
+    pub(crate) packet: RtpPacket,
+    pub(crate) repeats: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ enum State {
 
 /// One connection of the flow.
 #[derive(Debug)]
-pub(super) struct LaneLog {
+pub(crate) struct LaneLog {
     log: SequenceLog,
     /// Everything below is resolved.
     cursor: u64,
@@ -85,12 +85,12 @@ pub(super) struct LaneLog {
     reported_at: Timestamp,
     /// Nothing will be told of what left before this one.
     settled: PacketId,
-    pub(super) pacer: Pacer,
+    pub(crate) pacer: Pacer,
 }
 
 /// What a report that a packet arrived amounts to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// News.
     News,
     /// It was known already.
@@ -136,7 +136,7 @@ impl LaneLog {
 impl History {
     /// Nothing left yet. `watches`: arrivals will be reported packet by packet; `stores`: packets may be asked for
     /// again.
-    pub(super) fn new(watches: bool, stores: bool) -> Self {
+    pub(crate) fn new(watches: bool, stores: bool) -> Self {
         Self {
             watches,
             first: 0,
@@ -149,18 +149,18 @@ impl History {
     }
 
     /// The id of the next departure.
-    pub(super) fn next_id(&self) -> PacketId {
+    pub(crate) fn next_id(&self) -> PacketId {
         PacketId(self.first + self.records.len() as u64)
     }
 
     /// Wire octets that left and were not reported yet.
-    pub(super) fn flight(&self) -> DataSize {
+    pub(crate) fn flight(&self) -> DataSize {
         self.flight
     }
 
     /// State of a lane, made where it is new.
     #[inline]
-    pub(super) fn lane(&mut self, lane: Lane) -> &mut LaneLog {
+    pub(crate) fn lane(&mut self, lane: Lane) -> &mut LaneLog {
         let index = usize::from(lane.0);
         if self.lanes.len() <= index {
             self.lanes.resize_with(index + 1, LaneLog::new);
@@ -170,19 +170,19 @@ impl History {
 
     /// The pacer of a lane.
     #[inline]
-    pub(super) fn pacer(&self, lane: Lane) -> Pacer {
+    pub(crate) fn pacer(&self, lane: Lane) -> Pacer {
         self.lanes.get(usize::from(lane.0)).map_or_else(Pacer::default, |lane| lane.pacer)
     }
 
     /// The number the next departure of `lane` will have.
     #[inline]
-    pub(super) fn next_in_lane(&self, lane: Lane) -> u64 {
+    pub(crate) fn next_in_lane(&self, lane: Lane) -> u64 {
         self.lanes.get(usize::from(lane.0)).map_or(0, |lane| lane.log.next())
     }
 
     /// The RTP number the next departure of `source` will have, before it is cut to 16 bits.
     #[inline]
-    pub(super) fn next_in_source(&mut self, source: SourceId, initial: u16) -> u64 {
+    pub(crate) fn next_in_source(&mut self, source: SourceId, initial: u16) -> u64 {
         self.source(source, initial).next()
     }
 
@@ -199,7 +199,7 @@ impl History {
     /// A packet left as the next of its lane and source. Where the memory is full, the oldest departure is
     /// forgotten, and taken for lost where nothing was known of it.
     #[inline]
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
         now: Timestamp,
         packet: &SentPacket,
@@ -240,7 +240,7 @@ impl History {
 
     /// Nothing more will be told of what left by `lane` before `id`: what left before the last such packet of every
     /// lane is forgotten, unless it may be asked for again.
-    pub(super) fn settle_before(&mut self, lane: Lane, id: PacketId) {
+    pub(crate) fn settle_before(&mut self, lane: Lane, id: PacketId) {
         let settled = &mut self.lane(lane).settled;
         *settled = (*settled).max(id);
         let oldest = self.lanes.iter().map(|lane| lane.settled).min().unwrap_or_default();
@@ -251,7 +251,7 @@ impl History {
     }
 
     /// Forgets what is resolved and old.
-    pub(super) fn forget(&mut self, now: Timestamp) {
+    pub(crate) fn forget(&mut self, now: Timestamp) {
         let mut stale = 0;
         for record in &self.records {
             let is_open = record.state == State::Outstanding;
@@ -295,7 +295,7 @@ impl History {
 
     /// Numbers from an RTP number on, up to `count`, whose departures followed one another: the first of these and how
     /// many. None where the first is not known.
-    pub(super) fn find_run(
+    pub(crate) fn find_run(
         &self,
         source: SourceId,
         sequence: u16,
@@ -309,24 +309,24 @@ impl History {
 
     /// True where it is known already that a packet arrived.
     #[inline]
-    pub(super) fn is_received(&self, id: PacketId) -> bool {
+    pub(crate) fn is_received(&self, id: PacketId) -> bool {
         self.get(id).is_some_and(|record| record.state == State::Received)
     }
 
     /// The departure with this RTP number.
-    pub(super) fn find_rtp(&self, source: SourceId, sequence: u16) -> Option<PacketId> {
+    pub(crate) fn find_rtp(&self, source: SourceId, sequence: u16) -> Option<PacketId> {
         let log = self.sources.get(source.index())?.as_ref()?;
         log.get(nearest::<16>(log.next(), sequence.into()))
     }
 
     /// The departure with this transport-wide number.
-    pub(super) fn find_transport(&self, sequence: u16) -> Option<PacketId> {
+    pub(crate) fn find_transport(&self, sequence: u16) -> Option<PacketId> {
         let id = PacketId(nearest::<16>(self.next_id().0, sequence.into()));
         self.get(id).map(|_| id)
     }
 
     /// The departure of `lane` that carried this send time.
-    pub(super) fn find_echo(&self, lane: Lane, echo: MicrosClock) -> Option<PacketId> {
+    pub(crate) fn find_echo(&self, lane: Lane, echo: MicrosClock) -> Option<PacketId> {
         let log = &self.lanes.get(usize::from(lane.0))?.log;
         let sent = |number| log.get(number).and_then(|id| self.get(id)).map(|record| record.sent);
         // Departures are in order of time: halve the range.
@@ -344,22 +344,22 @@ impl History {
     }
 
     /// When a packet left.
-    pub(super) fn sent_at(&self, id: PacketId) -> Option<Timestamp> {
+    pub(crate) fn sent_at(&self, id: PacketId) -> Option<Timestamp> {
         self.get(id).map(|record| record.sent)
     }
 
     /// What stood on a packet.
-    pub(super) fn written_on(&self, id: PacketId) -> Written {
+    pub(crate) fn written_on(&self, id: PacketId) -> Written {
         self.get(id).map(|record| record.written).unwrap_or_default()
     }
 
     /// The connection a packet left by.
-    pub(super) fn lane_of(&self, id: PacketId) -> Option<Lane> {
+    pub(crate) fn lane_of(&self, id: PacketId) -> Option<Lane> {
         self.get(id).map(|record| record.packet.lane)
     }
 
     /// What of a departure could be sent again.
-    pub(super) fn stored(&mut self, id: PacketId) -> Option<(Lane, Timestamp, &mut Stored)> {
+    pub(crate) fn stored(&mut self, id: PacketId) -> Option<(Lane, Timestamp, &mut Stored)> {
         let record = self.get(id)?;
         let (lane, sent) = (record.packet.lane, record.sent);
         let index = usize::try_from(id.0.checked_sub(self.first)?).ok()?;
@@ -368,7 +368,7 @@ impl History {
 
     /// The peer says that a packet arrived: news go to `reports`.
     #[inline]
-    pub(super) fn on_received(
+    pub(crate) fn on_received(
         &mut self,
         now: Timestamp,
         id: PacketId,
@@ -394,7 +394,7 @@ impl History {
     }
 
     /// Appends the packets that must be taken for lost by now, each once.
-    pub(super) fn detect_losses(
+    pub(crate) fn detect_losses(
         &mut self,
         now: Timestamp,
         times: LossTimes,
@@ -435,7 +435,7 @@ impl History {
     }
 
     /// When [`Self::detect_losses`] may find one where nothing is reported until then.
-    pub(super) fn next_loss(&self, times: LossTimes) -> Option<Timestamp> {
+    pub(crate) fn next_loss(&self, times: LossTimes) -> Option<Timestamp> {
         if !self.watches {
             return None;
         }

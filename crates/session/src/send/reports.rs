@@ -1,8 +1,8 @@
 //! Sender reports, announcements and the goodbye: when they are due and what they say.
 
 use super::Sender;
-use crate::message::{Departing, Message};
-use crate::source::SourceId;
+use crate::message::{Message, Transmit};
+use crate::source_id::SourceId;
 use bytes::Bytes;
 use seaway_control::{Lane, StreamId};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
@@ -48,13 +48,13 @@ impl Reports {
 }
 
 impl Sender {
-    /// The report that is due: sender report and announcement in one compound packet.
-    pub(super) fn report(&mut self, now: Timestamp, message: &mut Message) -> Departing {
+    /// The report that is due: sender report and description in one compound packet.
+    pub(super) fn report(&mut self, now: Timestamp, message: &mut Message) -> Transmit {
         let interval = if self.peer.is_present() { INTERVAL } else { UNANSWERED_INTERVAL };
         self.reports.due = (!self.reports.closing).then_some(now + interval);
         let mut octets = Vec::with_capacity(256);
         self.emit_sender_report(now, &mut octets);
-        self.announcement().emit(&mut octets);
+        self.description().emit(&mut octets);
         if self.reports.closing {
             let ssrcs = [self.config.session];
             let bye = Bye { ssrcs: List::from(&ssrcs[..]), reason: &[] };
@@ -63,7 +63,7 @@ impl Sender {
         *message = Message::Rtcp(Bytes::from(octets));
         let size = self.size_of(message.wire_len());
         self.statistics.control.add(size);
-        Departing { size, ecn: Ecn::NotEct, lane: Lane(0) }
+        Transmit { at: now, size, ecn: Ecn::NotEct, lane: Lane(0) }
     }
 
     /// Counts of the whole session under the name of its first source.

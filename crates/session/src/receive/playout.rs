@@ -1,7 +1,7 @@
 //! When frames are due: capture time, the least delay of the path, and a playout delay that follows lateness.
 
 use crate::clock::ticks_to_span;
-use crate::counter::nearest;
+use crate::unwrap::nearest;
 use seaway_units::{TimeDelta, Timestamp};
 
 /// The least delay is that of the last one or two of these.

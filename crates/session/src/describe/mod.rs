@@ -1,7 +1,7 @@
 //! What a sender tells of itself in-band, so that a receiver needs no session description.
 
 use crate::config::{FeedbackFormat, Format, Stripe};
-use crate::source::SourceId;
+use crate::source_id::SourceId;
 use seaway_control::ControlSpec;
 use seaway_units::{DataSize, Ecn};
 use seaway_wire::rtcp::App;
@@ -16,7 +16,7 @@ use seaway_wire::rtcp::App;
 /// |  one octet a stream: its format; then the control text; zeros |
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Announcement {
+pub struct SessionDescription {
     /// First of the 1024 synchronisation sources of the session.
     pub session: u32,
     /// The controller, whose receiving half the receiver is to run.
@@ -40,7 +40,7 @@ const HEAD_LEN: usize = 8;
 /// Longest control text; a controller's options are far below.
 const LONGEST: usize = 512;
 
-impl Announcement {
+impl SessionDescription {
     /// Appends the RTCP packet to `buffer`.
     pub(crate) fn emit(&self, buffer: &mut Vec<u8>) {
         let text = self.control.to_string();
@@ -110,8 +110,8 @@ mod tests {
     use proptest::prelude::*;
     use seaway_wire::rtcp;
 
-    fn announcement() -> Announcement {
-        Announcement {
+    fn description() -> SessionDescription {
+        SessionDescription {
             session: 0x0102_0304,
             control: "tfrc(profile=ns2, t_rto=0.3 s)".parse().unwrap(),
             ecn: Ecn::Ect1,
@@ -122,23 +122,23 @@ mod tests {
         }
     }
 
-    fn parse(bytes: &[u8]) -> Option<Announcement> {
+    fn parse(bytes: &[u8]) -> Option<SessionDescription> {
         let packet = rtcp::packets(bytes).next()?.ok()?;
-        Announcement::parse(&App::parse(packet).ok()?)
+        SessionDescription::parse(&App::parse(packet).ok()?)
     }
 
     #[test]
     fn comes_back_whole() {
         let mut bytes = Vec::new();
-        announcement().emit(&mut bytes);
-        assert_eq!(parse(&bytes), Some(announcement()));
+        description().emit(&mut bytes);
+        assert_eq!(parse(&bytes), Some(description()));
     }
 
     proptest! {
         #[test]
         fn damage_never_panics(at in 4usize..60, octet in any::<u8>()) {
             let mut bytes = Vec::new();
-            announcement().emit(&mut bytes);
+            description().emit(&mut bytes);
             let at = at % bytes.len();
             bytes[at] = octet;
             parse(&bytes);

@@ -4,7 +4,7 @@ use seaway_control::{Lane, StreamId};
 
 /// One of the numbered streams of packets that a sender emits: a stream's frames, or their repair, by one lane.
 ///
-/// A session owns a block of 1024 consecutive synchronisation sources, so that the announcement of the first
+/// A session owns a block of 1024 consecutive synchronisation sources, so that the description of the first
 /// says what each of them carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourceId {

@@ -1,12 +1,12 @@
 //! Feedback of every format, matched with what left, becomes one language before the controller sees it.
 
 use super::Sender;
-use super::history::Outcome;
 use super::pushback::PathState;
-use crate::counter::nearest;
 use crate::event::{KeyFrameCause, SenderEvent};
-use crate::message::{Message, Received};
-use crate::source::SourceId;
+use crate::feedback::history::Outcome;
+use crate::message::Message;
+use crate::source_id::SourceId;
+use crate::unwrap::nearest;
 use seaway_control::{
     Arrival, BufferLevel, Congestion, Fate, Feedback, FeedbackSource, Lane, LocalSignal, PacketId,
     PacketReport, PeerReport, StreamId,
@@ -130,13 +130,15 @@ impl Evidence {
 
 impl Sender {
     /// A message came. Whatever makes no sense is counted and otherwise ignored.
-    pub fn handle_message(&mut self, now: Timestamp, received: &Received) {
-        let Message::Rtcp(octets) = &received.message else {
-            self.statistics.refused.strangers += 1;
+    ///
+    /// `at` is when it arrived: the kernel's time where there is one, at most `now`.
+    pub fn handle_message(&mut self, now: Timestamp, at: Timestamp, message: &Message) {
+        let Message::Rtcp(octets) = message else {
+            self.statistics.refused.unknown_ssrc += 1;
             return;
         };
-        self.plan.is_valid = false;
-        self.evidence.arrived = received.at.min(now);
+        self.schedule.is_valid = false;
+        self.evidence.arrived = at.min(now);
         let mut feedback = false;
         for packet in rtcp::packets(octets) {
             match packet.and_then(rtcp::Message::parse) {
@@ -145,7 +147,7 @@ impl Sender {
             }
         }
         if feedback {
-            self.statistics.feedback.add(self.size_of(received.message.wire_len()));
+            self.statistics.feedback.add(self.size_of(message.wire_len()));
             self.follow_pace(now);
             self.conclude(now);
         }
@@ -227,7 +229,7 @@ impl Sender {
             admitted
         });
         if admitted.is_none() {
-            self.statistics.refused.strangers += 1;
+            self.statistics.refused.unknown_ssrc += 1;
         }
         admitted
     }

@@ -1,32 +1,29 @@
 //! The sending endpoint.
 
-mod departure;
-mod evidence;
-mod history;
-mod log;
-mod pacer;
+pub(crate) mod pacer;
 mod pushback;
 mod queue;
 mod reports;
-mod round_trip;
+mod rtcp;
+mod scheduler;
 
-use crate::announcement::Announcement;
 use crate::clock::{MediaClock, earlier};
 use crate::config::{FeedbackFormat, Limits, QueueLimits, SenderConfig, StreamConfig};
+use crate::describe::SessionDescription;
 use crate::event::{Events, KeyFrameCause, Observer, SenderEvent};
+use crate::feedback::history::{History, LossTimes};
+use crate::feedback::round_trip::RoundTrip;
 use crate::frame::{Frame, FrameKind};
-use crate::message::{Departing, Message, RtpPacket, Transmit};
+use crate::message::{Message, RtpPacket, Transmit};
 use crate::packetise;
 use crate::payload::Payload;
-use crate::source::SourceId;
+use crate::source_id::SourceId;
 use crate::statistics::SenderStatistics;
-use departure::{ActiveProbe, Planned};
-use evidence::{Evidence, Peer};
-use history::{History, LossTimes};
 use pushback::Pushback;
 use queue::{Arriving, SendQueue};
 use reports::Reports;
-use round_trip::RoundTrip;
+use rtcp::{Evidence, Peer};
+use scheduler::{ActiveProbe, Transmission};
 use seaway_control::registry::{self, Setting};
 use seaway_control::{
     Content, ControlSpec, Demand, FeedbackSource, Lane, LocalSignal, PacketId, RateController, SentPacket,
@@ -58,8 +55,7 @@ pub struct Sender {
     history: History,
     repairs: VecDeque<(Lane, PacketId)>,
     probe: Option<ActiveProbe>,
-    /// What is due when, where that was worked out since the last input or departure.
-    plan: Plan,
+    schedule: Schedule,
     round_trip: RoundTrip,
     pushback: Pushback,
     peer: Peer,
@@ -75,13 +71,13 @@ pub struct Sender {
     statistics: SenderStatistics,
 }
 
-/// What is due when. It changes with an input and with a departure, never by itself.
+/// The next timer and the next transmission, kept from one input or transmission to the next.
 #[derive(Debug, Clone, Copy, Default)]
-struct Plan {
+struct Schedule {
     is_valid: bool,
-    /// What [`Sender::handle_timeout`] is wanted for.
+    /// When [`Sender::handle_timeout`] is wanted.
     timers: Option<Timestamp>,
-    departure: Option<Planned>,
+    transmission: Option<Transmission>,
 }
 
 /// When a stream last had a key frame, and whether it owes one.
@@ -146,7 +142,7 @@ impl Sender {
             history: History::new(config.feedback.has_arrivals(), config.repair.is_some()),
             repairs: VecDeque::new(),
             probe: None,
-            plan: Plan::default(),
+            schedule: Schedule::default(),
             round_trip: RoundTrip::default(),
             pushback: Pushback::new(config.pushback.filter(|_| config.feedback.has_arrivals())),
             peer: Peer::default(),
@@ -211,8 +207,8 @@ impl Sender {
     }
 
     /// What the sender tells in-band, for a session description.
-    pub fn announcement(&self) -> Announcement {
-        Announcement {
+    pub fn description(&self) -> SessionDescription {
+        SessionDescription {
             session: self.config.session,
             control: self.config.control.clone(),
             ecn: self.config.ecn,
@@ -233,7 +229,7 @@ impl Sender {
     /// # Errors
     /// A stream that is not configured, or a frame that is not in its stream's format.
     pub fn handle_frame(&mut self, now: Timestamp, frame: &Frame) -> Result<(), Error> {
-        self.plan.is_valid = false;
+        self.schedule.is_valid = false;
         let stream = frame.stream;
         let Some(config) = self.config.streams.get(usize::from(stream.0)) else {
             let (seen, limit) = (stream.0.into(), self.config.streams.len().saturating_sub(1) as u64);
@@ -281,14 +277,14 @@ impl Sender {
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
     #[inline]
     pub fn handle_timeout(&mut self, now: Timestamp) {
-        self.work_out_plan();
-        if self.plan.timers.is_some_and(|due| due <= now) {
+        self.ensure_schedule();
+        if self.schedule.timers.is_some_and(|due| due <= now) {
             self.handle_due(now);
         }
     }
 
     fn handle_due(&mut self, now: Timestamp) {
-        self.plan.is_valid = false;
+        self.schedule.is_valid = false;
         if self.controller.poll_timeout().is_some_and(|due| due <= now) {
             self.controller.handle_timeout(now);
         }
@@ -311,7 +307,7 @@ impl Sender {
 
     /// The range of the rate changed.
     pub fn on_limits(&mut self, now: Timestamp, limits: Limits) {
-        self.plan.is_valid = false;
+        self.schedule.is_valid = false;
         self.config.limits = limits;
         let Limits { min, start, max } = limits;
         self.controller.on_signal(now, LocalSignal::Limits { min, start, max });
@@ -344,7 +340,7 @@ impl Sender {
     /// # Errors
     /// A controller or an option that does not exist: nothing changes then.
     pub fn on_control(&mut self, now: Timestamp, control: ControlSpec) -> Result<(), SpecError> {
-        self.plan.is_valid = false;
+        self.schedule.is_valid = false;
         let (controller, source) = registry::halves(&control, setting(&self.config))?;
         self.config.control = control;
         self.tagged = writes_tags(&self.config, now)?;
@@ -362,67 +358,44 @@ impl Sender {
         self.reports.close(now);
     }
 
-    /// The packet that leaves now.
-    pub fn poll_transmit(&mut self, now: Timestamp) -> Option<Transmit> {
-        let mut message = Message::default();
-        let Departing { size, ecn, lane } = self.poll_transmit_into(now, &mut message)?;
-        Some(Transmit { size, ecn, lane, message })
-    }
-
-    /// The packet that leaves now, its content written over an older message.
-    pub fn poll_transmit_into(&mut self, now: Timestamp, message: &mut Message) -> Option<Departing> {
-        if self.reports.is_due(now) {
-            return Some(self.report(now, message));
-        }
-        loop {
-            self.settle(now);
-            let planned = match &self.plan.departure {
-                Some(planned) if planned.due <= now => *planned,
-                _ => return None,
-            };
-            // Nothing departs where what was asked for is forgotten by now.
-            if let Some(departing) = self.depart(now, planned, message) {
-                if self.config.endless {
-                    // The driver has nothing to hand in: it may leave unasked what is not due.
-                    self.settle(now);
-                }
-                return Some(departing);
-            }
-        }
-    }
-
-    /// The packet that leaves next by its pace alone, and when: at `now` or later, where that is before `until` and before
-    /// anything else that the sender wants to be woken for. It is written over an older message.
+    /// The next packet, its content written over `message`: one that leaves at `now`, or one that the pacer releases
+    /// before `until` and before any timer of the sender. Time has then advanced to its [`Transmit::at`].
+    ///
+    /// A driver in real time gives `now` for `until`. One that looks ahead gives a later instant; it then gets `None`
+    /// where [`handle_timeout`](Self::handle_timeout) is due first.
     #[inline]
-    pub fn poll_transmit_before(
+    pub fn poll_transmit(
         &mut self,
         now: Timestamp,
         until: Timestamp,
         message: &mut Message,
-    ) -> Option<(Timestamp, Departing)> {
-        // What is due by now comes first, and may drop what would leave.
-        if now >= until || self.plan.is_valid && self.plan.timers.is_some_and(|due| due <= now) {
+    ) -> Option<Transmit> {
+        let looks_ahead = now < until;
+        let timer_is_first =
+            |schedule: &Schedule| looks_ahead && schedule.timers.is_some_and(|due| due <= now);
+        if self.schedule.is_valid && timer_is_first(&self.schedule) {
             return None;
         }
-        self.settle(now);
-        let planned = self.plan.departure?;
-        let due = planned.due.max(now);
-        let is_ahead = |other: Option<Timestamp>| other.is_none_or(|other| due < other);
-        if due < until && is_ahead(self.plan.timers) && is_ahead(self.reports.due()) {
-            return Some((due, self.depart(due, planned, message)?));
+        if self.reports.is_due(now) {
+            return Some(self.report(now, message));
         }
-        None
-    }
-
-    /// True where it is known without asking that nothing leaves at `now`.
-    #[inline]
-    pub fn is_drained(&self, now: Timestamp) -> bool {
-        let Plan { is_valid, timers, departure } = &self.plan;
-        let is_ahead = |due: Option<Timestamp>| due.is_none_or(|due| now < due);
-        *is_valid
-            && is_ahead(*timers)
-            && is_ahead(departure.as_ref().map(|planned| planned.due))
-            && is_ahead(self.reports.due())
+        loop {
+            self.update_schedule(now);
+            if timer_is_first(&self.schedule) {
+                return None;
+            }
+            let next = self.schedule.transmission?;
+            let at = next.due.max(now);
+            let is_before = |other: Option<Timestamp>| other.is_none_or(|other| at < other);
+            let is_first = || at < until && is_before(self.schedule.timers) && is_before(self.reports.due());
+            if at > now && !is_first() {
+                return None;
+            }
+            // A packet to retransmit may have been forgotten.
+            if let Some(transmit) = self.send(at, next, message) {
+                return Some(transmit);
+            }
+        }
     }
 
     /// The next event that was not read.
@@ -435,32 +408,31 @@ impl Sender {
     /// [`poll_transmit`](Self::poll_transmit).
     #[inline]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let (timers, departure) = match &self.plan {
-            Plan { is_valid: true, timers, departure } => {
-                (*timers, departure.as_ref().map(|planned| planned.due))
-            }
-            _ => (self.timers(), self.work_out_departure().map(|planned| planned.due)),
-        };
-        earlier(earlier(timers, departure), self.reports.due())
+        let schedule = if self.schedule.is_valid { self.schedule } else { self.compute_schedule() };
+        let transmission = schedule.transmission.map(|next| next.due);
+        earlier(earlier(schedule.timers, transmission), self.reports.due())
     }
 
-    /// Works out what is due when, after what is too old is dropped and what the controller wants to probe is begun.
+    /// Drops stale frames and starts the controller's probe before the schedule is computed.
     #[inline]
-    fn settle(&mut self, now: Timestamp) {
-        if !self.plan.is_valid || self.plan.timers.is_some_and(|due| due <= now) {
+    fn update_schedule(&mut self, now: Timestamp) {
+        if !self.schedule.is_valid || self.schedule.timers.is_some_and(|due| due <= now) {
             self.drop_stale(now);
             self.begin_probe(now);
-            self.work_out_plan();
+            self.ensure_schedule();
         }
     }
 
     #[inline]
-    fn work_out_plan(&mut self) {
-        if !self.plan.is_valid {
-            self.plan.timers = self.timers();
-            self.plan.departure = self.work_out_departure();
-            self.plan.is_valid = true;
+    fn ensure_schedule(&mut self) {
+        if !self.schedule.is_valid {
+            self.schedule = self.compute_schedule();
         }
+    }
+
+    #[inline]
+    fn compute_schedule(&self) -> Schedule {
+        Schedule { is_valid: true, timers: self.timers(), transmission: self.next_transmission() }
     }
 
     #[inline]
@@ -472,7 +444,7 @@ impl Sender {
     }
 
     fn signal(&mut self, now: Timestamp, signal: LocalSignal) {
-        self.plan.is_valid = false;
+        self.schedule.is_valid = false;
         self.controller.on_signal(now, signal);
         self.follow_controller(now);
     }
@@ -549,7 +521,7 @@ impl Sender {
         if dropped.frames == 0 {
             return;
         }
-        self.plan.is_valid = false;
+        self.schedule.is_valid = false;
         self.statistics.frames.skipped += dropped.frames;
         self.statistics.frames.queued -= dropped.frames;
         self.events.push(SenderEvent::FramesDropped { frames: dropped.frames });

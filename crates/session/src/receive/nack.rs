@@ -1,7 +1,7 @@
 //! Which missing packets are worth asking for, and when (S002 section 5; RFC 4585 for the request).
 
 use crate::config::RepairRequests;
-use crate::source::SourceId;
+use crate::source_id::SourceId;
 use seaway_units::{TimeDelta, Timestamp};
 
 /// Gaps that are remembered at most, in packets.

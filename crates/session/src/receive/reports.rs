@@ -3,9 +3,9 @@
 use super::report_time;
 use super::session::{LaneState, Session};
 use crate::config::{FeedbackFormat, ReceiverConfig};
-use crate::counter::Unwrap;
-use crate::source::SourceId;
+use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
+use crate::unwrap::SequenceUnwrapper;
 use bytes::Bytes;
 use seaway_control::{BufferLevel, Lane, PeerReport, StreamId};
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
@@ -110,7 +110,7 @@ impl Session {
             self.append_receiver_report(now, config.ssrc, outbox);
         }
         if !outbox.due.is_empty() {
-            match self.announcement.feedback {
+            match self.description.feedback {
                 FeedbackFormat::Twcc => self.append_transport_feedback(config.ssrc, outbox),
                 FeedbackFormat::Ccfb => self.append_arrivals(now, config.ssrc, outbox),
                 FeedbackFormat::Native => {
@@ -125,7 +125,7 @@ impl Session {
     }
 
     fn append_receiver_report(&mut self, now: Timestamp, ssrc: u32, outbox: &mut Outbox) {
-        let session = self.announcement.session;
+        let session = self.description.session;
         let mut blocks = [ReportBlock::default(); BLOCKS];
         let mut count = 0;
         let logs = self.logs.iter_mut().enumerate().filter_map(|(index, log)| Some((index, log.as_mut()?)));
@@ -143,7 +143,7 @@ impl Session {
 
     /// RFC 8888: the arrivals of the lanes that are due, in as many packets as it takes.
     fn append_arrivals(&mut self, now: Timestamp, ssrc: u32, outbox: &mut Outbox) {
-        let session = self.announcement.session;
+        let session = self.description.session;
         let mut pieces = std::mem::take(&mut outbox.pieces);
         pieces.clear();
         for (index, log) in self.logs.iter_mut().enumerate() {
@@ -184,7 +184,7 @@ impl Session {
                 break;
             }
             let end = range.end.min(range.start + fit);
-            let media = self.announcement.session.wrapping_add(*index as u32);
+            let media = self.description.session.wrapping_add(*index as u32);
             if let Some(log) = &self.logs[*index] {
                 writer.stream(media, range.start as u16, log.metrics(range.start..end, now))?;
             }
@@ -204,7 +204,7 @@ impl Session {
             let Some(state) = self.lanes.get(usize::from(lane.0)) else { continue };
             let Some(echo) = state.echo else { continue };
             let first = SourceId { stream: StreamId(0), lane: *lane, repair: false };
-            let about = About { sender_ssrc, media_ssrc: first.ssrc(self.announcement.session), echo, now };
+            let about = About { sender_ssrc, media_ssrc: first.ssrc(self.description.session), echo, now };
             about.append(peer, level, state, outbox);
         }
         outbox.due = due;
@@ -235,7 +235,7 @@ impl Session {
         outbox: &mut Outbox,
         statistics: &mut ReceiverStatistics,
     ) {
-        let session = self.announcement.session;
+        let session = self.description.session;
         let mut asked = std::mem::take(&mut self.asked);
         asked.sort_unstable();
         statistics.requests += asked.len() as u64;
@@ -336,7 +336,7 @@ impl About {
 /// Arrivals by transport-wide number, for the draft's feedback.
 #[derive(Debug, Default)]
 pub(super) struct TransportLog {
-    sequence: Option<Unwrap<16>>,
+    sequence: Option<SequenceUnwrapper<16>>,
     /// Number of the first slot: what was not reported yet.
     base: u64,
     slots: VecDeque<Option<Timestamp>>,
@@ -351,7 +351,7 @@ impl TransportLog {
     pub(super) fn on_arrival(&mut self, at: Timestamp, ssrc: u32, number: u16) {
         self.media_ssrc = Some(ssrc);
         let unwrap = self.sequence.get_or_insert_with(|| {
-            let unwrap = Unwrap::new(number.into());
+            let unwrap = SequenceUnwrapper::new(number.into());
             self.base = unwrap.highest();
             unwrap
         });

@@ -1,14 +1,14 @@
 //! What leaves next, by which lane, and what is written on it.
 
 use super::Sender;
-use super::history::{Stored, Written};
 use super::pacer::Pacer;
 use super::queue::Queued;
 use crate::config::FeedbackFormat;
+use crate::feedback::history::{Stored, Written};
 use crate::frame::FrameKind;
-use crate::message::{ControlData, Departing, Message, RtpPacket, payload_type};
+use crate::message::{ControlData, Message, RtpPacket, Transmit, payload_type};
 use crate::payload::Payload;
-use crate::source::SourceId;
+use crate::source_id::SourceId;
 use seaway_control::{
     Allowance, Content, Lane, PacketId, PacketReport, ProbeId, SentPacket, Stamp, StreamId,
 };
@@ -38,7 +38,7 @@ pub(super) enum Departure {
 
 /// When which packet may leave by which lane.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Planned {
+pub(super) struct Transmission {
     pub(super) due: Timestamp,
     lane: Lane,
     departure: Departure,
@@ -63,39 +63,39 @@ impl Sender {
 
     /// A lane's next packet and when it is due; `None` where nothing waits or may leave.
     #[inline]
-    fn departure(&self, lane: Lane) -> Option<Planned> {
+    fn departure(&self, lane: Lane) -> Option<Transmission> {
         let (departure, size) = self.content(lane)?;
         let allowance = self.controller.allowance(lane);
         if allowance.window.is_some_and(|window| size > window) {
             return None;
         }
         let due = self.history.pacer(lane).due(allowance)?;
-        Some(Planned { due, lane, departure, credit: Some(allowance.credit) })
+        Some(Transmission { due, lane, departure, credit: Some(allowance.credit) })
     }
 
     /// What leaves next, of all lanes: a probe before all else.
     #[inline]
-    pub(super) fn work_out_departure(&self) -> Option<Planned> {
+    pub(super) fn next_transmission(&self) -> Option<Transmission> {
         if self.probe.is_some() {
-            return self.work_out_probe();
+            return self.next_probe_packet();
         }
         let mut first = self.departure(Lane(0));
         for lane in self.lanes().skip(1) {
-            if let Some(planned) = self.departure(lane)
-                && first.as_ref().is_none_or(|first| planned.due < first.due)
+            if let Some(next) = self.departure(lane)
+                && first.as_ref().is_none_or(|first| next.due < first.due)
             {
-                first = Some(planned);
+                first = Some(next);
             }
         }
         first
     }
 
-    fn work_out_probe(&self) -> Option<Planned> {
+    fn next_probe_packet(&self) -> Option<Transmission> {
         let probe = self.probe.as_ref()?;
         let due = probe.pacer.due(probe.allowance)?;
         let busy = self.lanes().find_map(|lane| Some((lane, self.content(lane)?.0)));
         let (lane, departure) = busy.unwrap_or((Lane(0), Departure::Padding));
-        Some(Planned { due, lane, departure, credit: None })
+        Some(Transmission { due, lane, departure, credit: None })
     }
 
     pub(super) fn begin_probe(&mut self, now: Timestamp) {
@@ -103,7 +103,7 @@ impl Sender {
             return;
         }
         let Some(probe) = self.controller.poll_probe(now) else { return };
-        self.plan.is_valid = false;
+        self.schedule.is_valid = false;
         self.probe = Some(ActiveProbe {
             id: probe.id,
             allowance: Allowance::paced(probe.rate),
@@ -113,15 +113,15 @@ impl Sender {
         });
     }
 
-    /// Writes what was planned; `None` where it is there no more.
-    pub(super) fn depart(
+    /// Writes what was next; `None` where it is there no more.
+    pub(super) fn send(
         &mut self,
         now: Timestamp,
-        planned: Planned,
+        next: Transmission,
         message: &mut Message,
-    ) -> Option<Departing> {
-        let Planned { departure, lane, .. } = planned;
-        self.plan.is_valid = false;
+    ) -> Option<Transmit> {
+        let Transmission { departure, lane, .. } = next;
+        self.schedule.is_valid = false;
         let (packet, source, content) = match departure {
             Departure::Repair(id) => self.repair_packet(lane, id)?,
             Departure::Media => {
@@ -133,12 +133,12 @@ impl Sender {
             }
             Departure::Filling => {
                 let (source, content) = self.fill(lane, message.rtp_mut());
-                return Some(self.dispatch(now, planned, source, content, message.rtp_mut()));
+                return Some(self.dispatch(now, next, source, content, message.rtp_mut()));
             }
             Departure::Padding => self.padding_packet(lane),
         };
         *message = Message::Rtp(packet);
-        Some(self.dispatch(now, planned, source, content, message.rtp_mut()))
+        Some(self.dispatch(now, next, source, content, message.rtp_mut()))
     }
 
     fn blank(&mut self, source: SourceId) -> RtpPacket {
@@ -225,12 +225,12 @@ impl Sender {
     fn dispatch(
         &mut self,
         now: Timestamp,
-        planned: Planned,
+        next: Transmission,
         source: SourceId,
         content: Content,
         packet: &mut RtpPacket,
-    ) -> Departing {
-        let lane = planned.lane;
+    ) -> Transmit {
+        let lane = next.lane;
         let sequence = self.history.next_in_lane(lane);
         let id = self.history.next_id();
         packet.transport_sequence = (self.config.feedback == FeedbackFormat::Twcc).then_some(id.0 as u16);
@@ -261,8 +261,8 @@ impl Sender {
         if tag.is_some() {
             sent.size = self.size_of(packet.wire_len());
         }
-        self.note_departure(now, (planned.due, planned.credit), &sent, source, written, stored);
-        Departing { size: sent.size, ecn, lane }
+        self.note_departure(now, (next.due, next.credit), &sent, source, written, stored);
+        Transmit { at: now, size: sent.size, ecn, lane }
     }
 
     fn note_departure(

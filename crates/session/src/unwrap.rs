@@ -2,11 +2,11 @@
 
 /// Follows a counter of `BITS` bits: each number is taken for the one nearest to the highest seen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unwrap<const BITS: u32> {
+pub(crate) struct SequenceUnwrapper<const BITS: u32> {
     highest: u64,
 }
 
-impl<const BITS: u32> Unwrap<BITS> {
+impl<const BITS: u32> SequenceUnwrapper<BITS> {
     /// Begins at `first`, one whole turn above zero, so that a number before it is no less a number.
     pub(crate) fn new(first: u32) -> Self {
         Self { highest: (1 << BITS) + u64::from(first) }
@@ -52,15 +52,15 @@ mod tests {
 
     #[test]
     fn numbers_wrap_both_ways() {
-        let mut sequence = Unwrap::<16>::new(65_534);
+        let mut sequence = SequenceUnwrapper::<16>::new(65_534);
         let base = (1 << 16) + 65_534;
         assert_eq!(sequence.next(0), base + 2);
         assert_eq!(sequence.next(65_535), base + 1);
         assert_eq!(sequence.next(5), base + 7);
         assert_eq!(sequence.peek(40_000), base - 25_534);
-        let mut frames = Unwrap::<12>::new(4_095);
+        let mut frames = SequenceUnwrapper::<12>::new(4_095);
         assert_eq!(frames.next(0), 8_192);
-        assert_eq!(Unwrap::<32>::new(u32::MAX).next(0), 1 << 33);
+        assert_eq!(SequenceUnwrapper::<32>::new(u32::MAX).next(0), 1 << 33);
     }
 
     #[test]

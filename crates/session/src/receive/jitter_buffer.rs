@@ -2,10 +2,10 @@
 
 use super::playout::PlayoutClock;
 use crate::config::Format;
-use crate::counter::Unwrap;
 use crate::frame::{FrameData, FrameKind};
 use crate::packetise;
 use crate::payload::Payload;
+use crate::unwrap::SequenceUnwrapper;
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 use seaway_wire::extension::FrameMarking;
 use std::collections::VecDeque;
@@ -27,8 +27,8 @@ const GIVEN_UP: usize = 64;
 #[derive(Debug)]
 pub(super) struct Assembly {
     format: Format,
-    sequence: Option<Unwrap<16>>,
-    numbers: Unwrap<12>,
+    sequence: Option<SequenceUnwrapper<16>>,
+    numbers: SequenceUnwrapper<12>,
     /// In decoding order.
     frames: VecDeque<Entry>,
     /// The least media time of the first [`PREDICTED`] of them.
@@ -148,7 +148,7 @@ impl Assembly {
         Self {
             format,
             sequence: None,
-            numbers: Unwrap::new(0),
+            numbers: SequenceUnwrapper::new(0),
             frames: VecDeque::new(),
             first_shown: TimeDelta::ZERO,
             next_sequence: None,
@@ -207,8 +207,8 @@ impl Assembly {
         clock: &PlayoutClock,
     ) -> Placed {
         let unwrap = self.sequence.get_or_insert_with(|| {
-            self.numbers = Unwrap::new(marking.frame.into());
-            Unwrap::new(marking.sequence_number.into())
+            self.numbers = SequenceUnwrapper::new(marking.frame.into());
+            SequenceUnwrapper::new(marking.sequence_number.into())
         });
         let sequence = unwrap.peek(marking.sequence_number.into());
         if self.next_sequence.is_some_and(|next| sequence < next) {

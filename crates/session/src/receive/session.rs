@@ -1,22 +1,22 @@
 //! What a receiver knows of the sender it belongs to.
 
-use super::arrivals::{ArrivalLog, Insertion};
-use super::assembly::{Assembled, Assembly, Patience, Placed, Release};
 use super::byte_buffer::ByteBuffer;
-use super::feedback::{LaneEcho, TransportLog};
 use super::freezes::FreezeWatch;
+use super::jitter_buffer::{Assembled, Assembly, Patience, Placed, Release};
+use super::nack::Missing;
 use super::playout::PlayoutClock;
 use super::playout_bounds;
-use super::repair::Missing;
-use crate::announcement::Announcement;
+use super::reception::{ArrivalLog, Insertion};
+use super::reports::{LaneEcho, TransportLog};
 use crate::clock::{ClockMapping, earlier};
 use crate::config::{Playout, ReceiverConfig};
-use crate::counter::Unwrap;
+use crate::describe::SessionDescription;
 use crate::event::{Events, Observer, ReceiverEvent};
 use crate::frame::ReceivedFrame;
 use crate::message::{ControlData, RtpPacket, payload_type};
-use crate::source::SourceId;
+use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
+use crate::unwrap::SequenceUnwrapper;
 use seaway_control::registry::{self, Setting};
 use seaway_control::{Arrival, BufferLevel, FeedbackSource, SpecError, StreamId};
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
@@ -32,7 +32,7 @@ const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// One sender's session.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) announcement: Announcement,
+    pub(super) description: SessionDescription,
     pub(super) source: Box<dyn FeedbackSource>,
     heard: Timestamp,
     /// The latest that the receiving half and the buffer were told; an arrival may be older than a timeout
@@ -70,7 +70,7 @@ pub(super) struct Session {
 /// One lane's numbers.
 #[derive(Debug, Default)]
 pub(super) struct LaneState {
-    sequence: Option<Unwrap<32>>,
+    sequence: Option<SequenceUnwrapper<32>>,
     pub(super) echo: Option<LaneEcho>,
     pub(super) received: u64,
     first: u64,
@@ -115,7 +115,7 @@ struct KeyRequests {
 impl Session {
     pub(super) fn new(
         now: Timestamp,
-        announcement: Announcement,
+        description: SessionDescription,
         config: &ReceiverConfig,
     ) -> Result<Self, SpecError> {
         let (min, max) = playout_bounds(config.playout);
@@ -130,14 +130,14 @@ impl Session {
             Playout::Adaptive { .. } => None,
         };
         Ok(Self {
-            source: receiving_half(&announcement)?,
+            source: receiving_half(&description)?,
             heard: now,
             present: now,
             closed: false,
             logs: Vec::new(),
             lanes: Vec::new(),
             transport: TransportLog::default(),
-            streams: announcement.streams.iter().map(stream).collect(),
+            streams: description.streams.iter().map(stream).collect(),
             missing: config.repair.map_or_else(Missing::without_requests, Missing::new),
             asked: Vec::new(),
             buffer,
@@ -150,7 +150,7 @@ impl Session {
             mapping: None,
             last_report: None,
             next_report: now + REPORT_INTERVAL,
-            announcement,
+            description,
         })
     }
 
@@ -187,12 +187,15 @@ impl Session {
     }
 
     /// The same session under another controller.
-    pub(super) fn on_reannounced(&mut self, announcement: Announcement) -> Result<(), SpecError> {
-        if announcement.streams != self.announcement.streams {
+    pub(super) fn on_description_changed(
+        &mut self,
+        description: SessionDescription,
+    ) -> Result<(), SpecError> {
+        if description.streams != self.description.streams {
             return Err(SpecError::new("streams", "a session keeps its streams"));
         }
-        self.source = receiving_half(&announcement)?;
-        self.announcement = announcement;
+        self.source = receiving_half(&description)?;
+        self.description = description;
         Ok(())
     }
 
@@ -223,9 +226,9 @@ impl Session {
         observer: Option<&mut (dyn Observer + 'static)>,
     ) {
         let refused = &mut statistics.refused;
-        let source = SourceId::of(packet.ssrc, self.announcement.session);
+        let source = SourceId::of(packet.ssrc, self.description.session);
         let Some(source) = source.filter(|source| usize::from(source.stream.0) < self.streams.len()) else {
-            refused.strangers += 1;
+            refused.unknown_ssrc += 1;
             return;
         };
         let Some(control) = packet.control else {
@@ -283,7 +286,7 @@ impl Session {
 
     /// The channel lost this packet, as a link says.
     pub(super) fn on_channel_loss(&mut self, packet: &RtpPacket) {
-        let source = SourceId::of(packet.ssrc, self.announcement.session);
+        let source = SourceId::of(packet.ssrc, self.description.session);
         let (Some(source), Some(control)) = (source, packet.control) else { return };
         // Before the first arrival of a lane nothing is missing.
         let state = self.lanes.get(usize::from(source.lane.0));
@@ -332,7 +335,7 @@ impl Session {
         let number = control.sequence_number;
         let unwrap = lane.sequence.get_or_insert_with(|| {
             lane.first = number.into();
-            Unwrap::at(number.into())
+            SequenceUnwrapper::at(number.into())
         });
         let sequence = unwrap.next(number);
         lane.received += 1;
@@ -596,7 +599,7 @@ impl Session {
 
     /// True where a report or a request may be due.
     #[inline]
-    pub(super) fn has_news(&self, now: Timestamp) -> bool {
+    pub(super) fn has_reports(&self, now: Timestamp) -> bool {
         self.source.has_report(now) || self.has_requests(now)
     }
 
@@ -618,9 +621,9 @@ impl Session {
     }
 }
 
-fn receiving_half(announcement: &Announcement) -> Result<Box<dyn FeedbackSource>, SpecError> {
-    let setting = Setting { packet: announcement.packet, ecn: announcement.ecn };
-    registry::halves(&announcement.control, setting).map(|(_, source)| source)
+fn receiving_half(description: &SessionDescription) -> Result<Box<dyn FeedbackSource>, SpecError> {
+    let setting = Setting { packet: description.packet, ecn: description.ecn };
+    registry::halves(&description.control, setting).map(|(_, source)| source)
 }
 
 impl LaneEcho {

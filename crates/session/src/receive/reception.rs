@@ -1,7 +1,7 @@
 //! What arrived of one source: who is a duplicate, what is missing, and what reports say of it.
 
 use crate::clock::{ticks, ticks_to_span};
-use crate::counter::Unwrap;
+use crate::unwrap::SequenceUnwrapper;
 use seaway_units::{Ecn, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ReportBlock;
 use seaway_wire::rtcp::ccfb::{ArrivalOffset, Metric};
@@ -23,7 +23,7 @@ const REPEAT: TimeDelta = TimeDelta::from_secs(1);
 /// The arrivals of one source.
 #[derive(Debug)]
 pub(super) struct ArrivalLog {
-    sequence: Unwrap<16>,
+    sequence: SequenceUnwrapper<16>,
     /// Number of the first slot.
     base: u64,
     slots: VecDeque<Option<Slot>>,
@@ -71,7 +71,7 @@ pub(super) enum Insertion {
 impl ArrivalLog {
     /// Begins with the first packet of a source.
     pub(super) fn new(first: u16) -> Self {
-        let sequence = Unwrap::new(first.into());
+        let sequence = SequenceUnwrapper::new(first.into());
         let base = sequence.highest();
         Self {
             sequence,
@@ -146,7 +146,7 @@ impl ArrivalLog {
     fn restart(&mut self, sequence: u64) {
         self.slots.clear();
         self.base = sequence;
-        self.sequence = Unwrap::at(sequence);
+        self.sequence = SequenceUnwrapper::at(sequence);
         self.reported = [sequence; 2];
         self.reach_back = None;
     }
