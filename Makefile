@@ -4,7 +4,7 @@
 .PHONY: demo test tools page format clippy docs wasm documents deny unit bench cost fuzz validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
-PORTABLE := units wire control session link sim mpeg quality
+PORTABLE := units wire control session link sim mpeg quality report
 # What tests run beside the binary; they skip, and say so, where one is missing.
 APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping
 PAGE := crates/cli/page

@@ -1,8 +1,10 @@
 //! A progress bar on a terminal, nothing elsewhere.
 
+use crate::interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use seaway_units::TimeDelta;
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 
 /// How far a command is, on standard error.
 #[derive(Debug, Clone)]
@@ -57,10 +59,11 @@ impl Progress {
         Self(bar)
     }
 
-    /// So much more virtual time has passed.
-    pub(crate) fn advance(&self, by: TimeDelta) {
+    /// Advances by virtual time. Breaks off after a signal.
+    pub(crate) fn simulated(&self, by: TimeDelta) -> ControlFlow<()> {
         self.0.inc(by.as_millis() as u64);
         self.0.set_message(format!("{} s simulated", self.0.position() / 1000));
+        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// So many more bytes were read.

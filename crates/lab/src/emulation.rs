@@ -3,8 +3,8 @@
 use crate::build::{BuildError, QueueRef, build_network};
 use crate::report::link_summary;
 use crate::scenario::{Flow, Scenario};
-use crate::summary::LinkSummary;
 use seaway_link::{Dropped, Node, Packet, Port};
+use seaway_report::summary::LinkSummary;
 use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer, RouteId};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::collections::VecDeque;

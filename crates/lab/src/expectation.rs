@@ -1,9 +1,49 @@
-//! Holds the summary against what the scenario expects.
+//! `[[expect]]`: compares the summary with the scenario's bounds.
 
-use crate::metrics;
 use crate::scenario::{Bound, Expect, Scenario};
-use crate::summary::{Expectation, Summary};
-use serde_json::Value;
+use seaway_control::registry::nearest;
+use seaway_report::summary::{Expectation, Summary};
+use seaway_report::{Metric, Scope, metric};
+
+/// The metric that a path of a scenario names: `flow.video.rtt_ms.p95`.
+///
+/// # Errors
+/// Says which part is unknown and what would be valid.
+pub(crate) fn resolve(path: &str, scenario: &Scenario) -> Result<Metric, String> {
+    let parts: Vec<&str> = path.split('.').collect();
+    let (scope, keys) = match parts[..] {
+        ["flow", name, ref keys @ ..] => {
+            known("flow", name, scenario.flows.iter().map(|flow| flow.name.as_str()))?;
+            (Scope::Flow, keys)
+        }
+        ["link", name, ref keys @ ..] => {
+            let names = crate::build::link_names(scenario);
+            known("link", name, names.iter().map(String::as_str))?;
+            (Scope::Link, keys)
+        }
+        _ => (Scope::Run, &parts[..]),
+    };
+    if let Some(metric) = scope.metric(&keys.join(".")) {
+        return Ok(metric);
+    }
+    let key = keys.first().ok_or_else(|| format!("`{path}` names no number"))?;
+    let row = scope.rows().iter().find(|row| row.key == *key).ok_or_else(|| {
+        format!("unknown metric `{key}`; {}", nearest(key, scope.rows().iter().map(|row| row.key)))
+    })?;
+    if row.parts.is_empty() {
+        return Err(format!("`{key}` is a single number"));
+    }
+    let metrics = row.metrics();
+    let parts: Vec<_> = metrics.iter().map(|metric| metric.key()[key.len() + 1..].to_owned()).collect();
+    Err(format!("`{key}` has the parts {}", parts.join(", ")))
+}
+
+fn known<'a>(what: &str, name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Result<(), String> {
+    if names.clone().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(format!("there is no {what} named `{name}`; {}", nearest(name, names)))
+}
 
 /// Each expectation of the scenario with its value.
 pub(crate) fn evaluate(scenario: &Scenario, summary: &Summary) -> Vec<Expectation> {
@@ -11,33 +51,16 @@ pub(crate) fn evaluate(scenario: &Scenario, summary: &Summary) -> Vec<Expectatio
         return Vec::new();
     }
     let document = serde_json::to_value(summary).unwrap_or_default();
-    scenario.expect.iter().map(|expect| judge(scenario, expect, value(&document, &expect.of))).collect()
+    let with_value = |expect| compare(scenario, expect, metric::value_at(&document, &expect.of));
+    scenario.expect.iter().map(with_value).collect()
 }
 
-fn judge(scenario: &Scenario, expect: &Expect, value: Option<f64>) -> Expectation {
-    // The scenario was checked when it was read: path and bounds are known to fit.
-    let metric = metrics::resolve(&expect.of, scenario).ok();
-    let number = |bound: &Option<Bound>| bound.as_ref()?.in_unit_of(metric?).ok();
+fn compare(scenario: &Scenario, expect: &Expect, value: Option<f64>) -> Expectation {
+    // The scenario was checked when it was parsed: path and bounds are valid.
+    let metric = resolve(&expect.of, scenario).ok();
+    let number = |bound: &Option<Bound>| bound.as_ref()?.in_unit_of(metric.as_ref()?).ok();
     let (min, max) = (number(&expect.min), number(&expect.max));
     let held =
         value.is_some_and(|value| min.is_none_or(|min| value >= min) && max.is_none_or(|max| value <= max));
     Expectation { of: expect.of.clone(), value, min, max, held }
-}
-
-/// The number at a path such as `flow.video.rtt_ms.p95`.
-pub(crate) fn value(document: &Value, path: &str) -> Option<f64> {
-    let mut parts = path.split('.');
-    let first = parts.next()?;
-    let mut here = match first {
-        "flow" | "link" => {
-            let list = document.get(format!("{first}s"))?.as_array()?;
-            let name = parts.next()?;
-            list.iter().find(|entry| entry.get("name").and_then(Value::as_str) == Some(name))?
-        }
-        key => document.get(key)?,
-    };
-    for key in parts {
-        here = here.get(key)?;
-    }
-    here.as_f64()
 }

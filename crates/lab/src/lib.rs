@@ -1,8 +1,8 @@
 //! The lab: from the text of a scenario to its summary.
 //!
 //! [`Scenario::parse`](scenario::Scenario::parse) reads it, [`run`] builds the world of the simulator, runs it and
-//! gives an [`Outcome`]: the [`Summary`] and, where asked for, the time [`Series`]. Everything is a function of the
-//! scenario and its seed.
+//! gives an [`Outcome`]: the [`Summary`](seaway_report::Summary) and, where asked for, the time [`Series`]. Everything is
+//! a function of the scenario and its seed.
 
 mod agent;
 #[cfg(test)]
@@ -11,12 +11,9 @@ mod build;
 pub mod compare;
 pub mod decisions;
 mod emulation;
-mod ensemble;
 mod expectation;
 mod interval;
 pub mod library;
-pub mod metrics;
-mod page;
 mod payload;
 mod pcap;
 pub mod plot;
@@ -32,17 +29,15 @@ pub mod scorecard;
 mod series;
 mod session_config;
 mod source;
-pub mod summary;
 mod sweep;
 mod tcp_config;
 pub mod video;
 
 pub use build::BuildError;
 pub use emulation::{Emulation, PathState};
-pub use ensemble::Ensemble;
 pub use payload::Encoding;
+pub use report::encoder_summary;
 pub use run::{Outcome, Recording, RecordingOptions, RunOptions, run, run_captured};
 pub use series::{Reading, Series};
 pub use source::{ClipLadder, FrameLadder};
-pub use summary::Summary;
 pub use sweep::sweep;

@@ -1,6 +1,6 @@
 //! Spans of time, counted in bounded memory.
 
-use crate::summary::Spread;
+use seaway_quality::statistics::Distribution;
 use seaway_units::TimeDelta;
 
 /// So many samples are kept as they are.
@@ -57,13 +57,13 @@ impl Samples {
     }
 
     /// What a summary says of them; `None` where there are none.
-    pub(crate) fn spread(&self) -> Option<Spread> {
+    pub(crate) fn spread(&self) -> Option<Distribution> {
         if self.count == 0 {
             return None;
         }
         let [p50, p95, p99] = self.percentiles([50, 95, 99]);
         let (mean, max) = (self.nanos as f64 / 1e6 / self.count as f64, f64::from(self.max) / 1e3);
-        Some(Spread { mean, p50, p95, p99, max })
+        Some(Distribution { mean, p50, p95, p99, max })
     }
 
     /// The values in milliseconds that so many in 100, ascending, do not exceed: by the nearest rank.
@@ -110,7 +110,6 @@ fn middle_of(place: usize) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use seaway_quality::statistics::Distribution;
 
     #[test]
     fn every_value_has_its_place() {

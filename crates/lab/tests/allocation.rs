@@ -2,7 +2,8 @@
 //! once the time is the growth of a few tables.
 
 use seaway_lab::scenario::{Override, Scenario, Text};
-use seaway_lab::{RunOptions, Summary, run};
+use seaway_lab::{RunOptions, run};
+use seaway_report::Summary;
 use std::ops::ControlFlow;
 
 const LINK: &str = r#"

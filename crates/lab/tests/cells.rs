@@ -1,8 +1,8 @@
 //! Flows of every kind across cells.
 
 use seaway_lab::scenario::{Scenario, Text};
-use seaway_lab::summary::{FlowSummary, Summary};
 use seaway_lab::{RunOptions, run};
+use seaway_report::summary::{FlowSummary, Summary};
 use std::ops::ControlFlow;
 
 fn parse(text: &str) -> Result<Scenario, String> {

@@ -5,8 +5,10 @@
 //! in the difference of `golden.json` before it is kept.
 
 use seaway_lab::scenario::Scenario;
-use seaway_lab::summary::{FlowSummary, LinkSummary, Spread};
-use seaway_lab::{RunOptions, Summary, library, sweep};
+use seaway_lab::{RunOptions, library, sweep};
+use seaway_quality::statistics::Distribution;
+use seaway_report::Summary;
+use seaway_report::summary::{FlowSummary, LinkSummary};
 use seaway_units::TimeDelta;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -61,7 +63,7 @@ fn numbers(summary: &Summary) -> Value {
 
 /// Packets sent, received, lost in queues and on channels; octets a second; mean waiting and round-trip time in us.
 fn of_flow(flow: &FlowSummary) -> Value {
-    let mean = |spread: Option<Spread>| spread.map(|spread| (spread.mean * 1e3).round() as u64);
+    let mean = |spread: Option<Distribution>| spread.map(|spread| (spread.mean * 1e3).round() as u64);
     let goodput = flow.goodput_bps.map(|bps| (bps / 8.0).round() as u64);
     let packets = flow.packets;
     json!([

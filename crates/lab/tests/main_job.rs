@@ -1,8 +1,8 @@
 //! The main job in virtual time: a real clip, coded live, over the named networks, judged by what the viewer saw.
 
 use seaway_lab::scenario::{Override, Scenario};
-use seaway_lab::summary::FlowSummary;
 use seaway_lab::{Encoding, Outcome, RunOptions, library, run};
+use seaway_report::summary::FlowSummary;
 use seaway_units::{TimeDelta, Timestamp};
 use std::ops::ControlFlow;
 

@@ -2,8 +2,8 @@
 //! with explicit loss notification.
 
 use seaway_lab::scenario::{Override, Scenario, Text};
-use seaway_lab::summary::Summary;
 use seaway_lab::{RunOptions, run};
+use seaway_report::summary::Summary;
 use std::ops::ControlFlow;
 
 const LINK: &str = r#"

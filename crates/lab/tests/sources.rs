@@ -1,8 +1,8 @@
 //! Flows' sources and weights.
 
 use seaway_lab::scenario::{Override, Scenario, Text};
-use seaway_lab::summary::Summary;
 use seaway_lab::{RunOptions, library, run};
+use seaway_report::summary::Summary;
 use seaway_units::TimeDelta;
 use std::ops::ControlFlow;
 

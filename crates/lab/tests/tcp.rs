@@ -1,8 +1,8 @@
 //! TCP flows of a scenario: goodput, transfers, and sharing with media.
 
 use seaway_lab::scenario::{Override, Scenario, Text};
-use seaway_lab::summary::{FlowSummary, Summary};
 use seaway_lab::{RunOptions, run};
+use seaway_report::summary::{FlowSummary, Summary};
 use std::ops::ControlFlow;
 
 /// The comparison's path: 10 Mbit/s, a round trip of 100 ms.

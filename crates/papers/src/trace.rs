@@ -2,7 +2,7 @@
 
 use crate::bench::Failure;
 use seaway_lab::Outcome;
-use seaway_lab::summary::FlowSummary;
+use seaway_report::summary::FlowSummary;
 
 /// A quantity over time: seconds and values.
 pub(crate) type Trace = Vec<(f64, f64)>;

@@ -1,4 +1,6 @@
-//! Numbers made of many numbers.
+//! Percentiles, distributions and confidence intervals.
+
+use serde::Serialize;
 
 /// The value that `percent` of the others do not exceed, by the nearest rank: always one that occurred.
 /// `sorted` ascends. `None` where it is empty.
@@ -7,8 +9,8 @@ pub fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
     sorted.get(rank.max(1) - 1).or(sorted.last()).copied()
 }
 
-/// Mean, percentiles and maximum of a set of values.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Mean, percentiles (nearest rank) and maximum of a set of values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Distribution {
     /// Arithmetic mean.
     pub mean: f64,
@@ -37,12 +39,13 @@ impl Distribution {
     }
 }
 
-/// A mean of independent runs, and how far the true one may be from it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A mean of independent runs and its confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// Arithmetic mean.
     pub mean: f64,
     /// Half the width of the 95 % confidence interval; `None` from a single run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<f64>,
 }
 

@@ -9,12 +9,10 @@ use crate::progress::Progress;
 use crate::scenario::Source;
 use crate::stream::Sink;
 use seaway_control::ControlSpec;
-use seaway_lab::compare::{Comparison, Contest, Take};
+use seaway_lab::compare::{Comparison, Run, Setup};
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::{Outcome, RunOptions};
-use seaway_units::TimeDelta;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -25,16 +23,16 @@ pub(crate) struct Arguments {
     /// Controllers, such as tfrc,nada,'multfrc(max=8)'
     #[arg(long, value_name = "LIST", required = true)]
     control: Vec<String>,
-    /// The video; the bundled clip where the scenario names none
+    /// The video; default: the clip of the scenario, else the bundled one
     #[arg(long, value_name = "FILE")]
     clip: Option<String>,
-    /// The flow that is watched and alone takes the controllers; else the first, and all media flows take them
+    /// The flow that is watched and alone found the controllers; else the first, and all media flows run them
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
-    /// Where all randomness comes from; in place of the scenario's own
+    /// Seed of all random numbers; default: that of the scenario
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Run with so many seeds, one after another from the first; the first is shown
+    /// Number of seeds, counted up from the first; the first is shown
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     seeds: u16,
     /// Change the scenario, such as link.bottleneck.rate='2 Mbit/s'
@@ -43,13 +41,13 @@ pub(crate) struct Arguments {
     /// Print one JSON document and nothing else
     #[arg(long)]
     json: bool,
-    /// Write the page to this file; without it and -o it is SCENARIO-compare.html, unless --json is asked for
+    /// Write the page to this file; default without -o and --json: SCENARIO-compare.html
     #[arg(long, value_name = "FILE")]
     page: Option<String>,
     /// Write a folder with the page, the results, tables of numbers, time series and causes, and the command
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Run everything again, whatever was run before
+    /// Run everything again and ignore the cache
     #[arg(long)]
     no_cache: bool,
 }
@@ -58,12 +56,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let source = Source::read(&arguments.scenario)?;
     let scenario = source.parse(&arguments.overrides)?;
     let scenario = Scenario { seed: arguments.seed.unwrap_or(scenario.seed), ..scenario };
-    let contest = contest(arguments, scenario)?;
+    let setup = setup(arguments, scenario)?;
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
-    let page = page_name(arguments, contest.name()).as_deref().map(Sink::create).transpose()?;
+    let page = page_name(arguments, setup.name()).as_deref().map(Sink::create).transpose()?;
     let cache = if arguments.no_cache { Cache::none() } else { Cache::open("compare") };
-    let comparison = contest.finish(runs(&contest, &cache)?).map_err(|error| Failure::running(&error))?;
+    let comparison = setup.finish(runs(&setup, &cache)?).map_err(|error| Failure::running(&error))?;
     if let Some(mut page) = page {
         page.put(comparison.page(&Provenance::of_this_process().command).as_bytes())?;
         page.finish()?;
@@ -75,13 +73,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn contest(arguments: &Arguments, scenario: Scenario) -> Result<Contest, Failure> {
+fn setup(arguments: &Arguments, scenario: Scenario) -> Result<Setup, Failure> {
     let controls = controls::parse(&arguments.control)?;
     if !(1..=8).contains(&controls.len()) {
         return Err(Failure::input(&format!("--control: {} controllers: expected 1 to 8", controls.len())));
     }
     let (flow, clip) = (arguments.flow.as_deref(), arguments.clip.as_deref());
-    Contest::new(scenario, flow, controls, clip, arguments.seeds).map_err(|error| Failure::input(&error))
+    Setup::new(scenario, flow, controls, clip, arguments.seeds).map_err(|error| Failure::input(&error))
 }
 
 fn page_name(arguments: &Arguments, scenario: &str) -> Option<String> {
@@ -93,54 +91,51 @@ fn page_name(arguments: &Arguments, scenario: &str) -> Option<String> {
     arguments.page.clone().or_else(|| is_usual.then(usual))
 }
 
-/// One run that is needed.
+/// A run that the comparison needs.
 struct Job {
     key: String,
     scenario: Scenario,
+    options: RunOptions,
+    /// From the cache, or simulated.
+    run: Option<Run>,
 }
 
-/// The runs of each controller: from the cache what was run before, the rest on all cores.
-fn runs(contest: &Contest, cache: &Cache) -> Result<Vec<Vec<Take>>, Failure> {
-    // The scenario holds what is in its other files; of the clip it has the name alone.
-    let clip = contest.clip().and_then(|file| std::fs::metadata(file).ok());
+/// The runs of each controller: those of the cache, the others simulated on all cores.
+fn runs(setup: &Setup, cache: &Cache) -> Result<Vec<Vec<Run>>, Failure> {
+    // The scenario holds the contents of its other files, but only the name of the clip.
+    let clip = setup.clip().and_then(|file| std::fs::metadata(file).ok());
     let clip = clip.map(|file| (file.len(), file.modified().ok()));
     let job = |control: &ControlSpec, number: u16| {
-        let scenario = contest.scenario(control, number);
-        Job { key: cache.key(&format!("{scenario:?} {clip:?} {:?}", options(contest, number))), scenario }
+        let (scenario, options) = (setup.scenario(control, number), options(setup, number));
+        let key = cache.key(&format!("{scenario:?} {clip:?} {options:?}"));
+        Job { run: cache.get(&key), key, scenario, options }
     };
-    let jobs: Vec<Vec<Job>> = contest
-        .controls()
-        .iter()
-        .map(|control| (0..contest.seeds()).map(|number| job(control, number)).collect())
-        .collect();
-    let mut takes: Vec<Vec<Option<Take>>> =
-        jobs.iter().map(|jobs| jobs.iter().map(|job| cache.get(&job.key)).collect()).collect();
-    let is_missing =
-        |takes: &[Vec<Option<Take>>], control: usize, number: usize| takes[control][number].is_none();
-    let every =
-        || (0..jobs.len()).flat_map(|control| (0..jobs[control].len()).map(move |number| (control, number)));
-    let missing: Vec<_> = every().filter(|&(control, number)| is_missing(&takes, control, number)).collect();
-    let total = missing.iter().map(|&(control, number)| jobs[control][number].scenario.duration).sum();
-    let progress = Progress::new(total);
-    // First runs are filmed, the others are not: two sets with options of their own.
-    for filmed in [true, false] {
-        let set: Vec<_> = missing.iter().copied().filter(|&(_, number)| (number == 0) == filmed).collect();
-        let scenarios: Vec<Scenario> =
-            set.iter().map(|&(control, number)| jobs[control][number].scenario.clone()).collect();
-        let outcomes = simulate(&scenarios, options(contest, u16::from(!filmed)), &progress)?;
-        for ((control, number), outcome) in set.into_iter().zip(&outcomes) {
-            let take = Take::of(outcome, contest.flow());
-            cache.put(&jobs[control][number].key, &take);
-            takes[control][number] = Some(take);
+    let of = |control| (0..setup.seeds()).map(|number| job(control, number)).collect();
+    let mut jobs: Vec<Vec<Job>> = setup.controls().iter().map(of).collect();
+    let mut missing: Vec<&mut Job> = jobs.iter_mut().flatten().filter(|job| job.run.is_none()).collect();
+    let progress = Progress::new(missing.iter().map(|job| job.scenario.duration).sum());
+    // A sweep has one set of options, and only the first run of a controller is recorded.
+    for number in [0, 1] {
+        let options = options(setup, number);
+        let mut set: Vec<_> = missing
+            .iter_mut()
+            .filter(|job| job.options.record.is_some() == options.record.is_some())
+            .collect();
+        let scenarios: Vec<Scenario> = set.iter().map(|job| job.scenario.clone()).collect();
+        let outcomes = simulate(&scenarios, options, &progress)?;
+        for (job, outcome) in set.iter_mut().zip(&outcomes) {
+            let run = Run::new(outcome, setup.flow());
+            cache.put(&job.key, &run);
+            job.run = Some(run);
         }
     }
     progress.clear();
-    Ok(takes.into_iter().map(|takes| takes.into_iter().flatten().collect()).collect())
+    Ok(jobs.into_iter().map(|jobs| jobs.into_iter().filter_map(|job| job.run).collect()).collect())
 }
 
-/// A first run is filmed.
-fn options(contest: &Contest, number: u16) -> RunOptions {
-    let record = (number == 0).then(|| contest.filming());
+/// The first run of a controller is recorded.
+fn options(setup: &Setup, number: u16) -> RunOptions {
+    let record = (number == 0).then(|| setup.recording());
     RunOptions { series: record.is_some(), record, ..RunOptions::default() }
 }
 
@@ -149,14 +144,11 @@ fn simulate(
     options: RunOptions,
     progress: &Progress,
 ) -> Result<Vec<Outcome>, Failure> {
-    let step = |passed: TimeDelta| {
-        progress.advance(passed);
-        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
+    let step = |passed| progress.simulated(passed);
     let outcomes = seaway_lab::sweep(scenarios, options, &step).map_err(|error| Failure::input(&error))?;
     if interrupt::asked() {
         progress.clear();
-        return Err(Failure::running(&"interrupted; whole runs are remembered"));
+        return Err(Failure::running(&"interrupted; finished runs are in the cache"));
     }
     Ok(outcomes)
 }

@@ -4,9 +4,9 @@ use super::Failure;
 use clap::ValueEnum;
 use seaway_control::registry::{CONTROLLERS, ControllerInfo, Kind};
 use seaway_lab::library;
-use seaway_lab::metrics::{METRICS, Metric, Scope};
 use seaway_lab::scenario::Scenario;
 use seaway_papers::{Experiment, Method, catalogue};
+use seaway_report::{Row, Scope};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -43,10 +43,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             json!(catalogue().map(experiment_as_json).collect::<Vec<_>>()).to_string() + "\n"
         }
         (What::Experiments, false) => catalogue().map(experiment_as_text).collect(),
-        (What::Metrics, true) => {
-            json!(METRICS.iter().map(metric_as_json).collect::<Vec<_>>()).to_string() + "\n"
-        }
-        (What::Metrics, false) => METRICS.iter().map(metric_as_text).collect(),
+        (What::Metrics, true) => json!(metrics().map(metric_as_json).collect::<Vec<_>>()).to_string() + "\n",
+        (What::Metrics, false) => metrics().map(metric_as_text).collect(),
         (What::Scenarios, json) => scenarios(json)?,
     };
     std::io::stdout().write_all(text.as_bytes()).map_err(|error| Failure::output(&error))?;
@@ -87,26 +85,34 @@ fn experiment_as_text(experiment: &Experiment) -> String {
     format!("{:<9} {}{state}\n", experiment.id, experiment.title)
 }
 
-fn metric_as_json(metric: &Metric) -> Value {
-    json!({ "name": path(metric), "parts": metric.parts, "unit": metric.unit, "about": metric.about })
+/// The scopes of a summary, and what stands before their keys in a path.
+const SCOPES: [(Scope, &str); 3] =
+    [(Scope::Run, ""), (Scope::Flow, "flow.NAME."), (Scope::Link, "link.NAME.")];
+
+fn metrics() -> impl Iterator<Item = (&'static str, &'static Row)> {
+    SCOPES.into_iter().flat_map(|(scope, before)| scope.rows().iter().map(move |row| (before, row)))
 }
 
-fn metric_as_text(metric: &Metric) -> String {
-    let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
-    let mut text = format!("{:<30} {}{unit}\n", path(metric), metric.about);
-    if !metric.parts.is_empty() {
-        let _ = writeln!(text, "    .{}", metric.parts.join(" ."));
+fn metric_as_json((before, row): (&str, &Row)) -> Value {
+    let Row { key, unit, better, about, parts, .. } = row;
+    let parts: Vec<_> = parts.iter().map(|part| part.key).collect();
+    json!({
+        "name": format!("{before}{key}"),
+        "parts": parts,
+        "unit": unit.symbol(),
+        "better": better,
+        "about": about.trim(),
+    })
+}
+
+fn metric_as_text((before, row): (&str, &Row)) -> String {
+    let unit = if row.unit.symbol().is_empty() { String::new() } else { format!(" [{}]", row.unit.symbol()) };
+    let mut text = format!("{:<30} {}{unit}\n", format!("{before}{}", row.key), row.about.trim());
+    if !row.parts.is_empty() {
+        let parts: Vec<_> = row.parts.iter().map(|part| part.key).collect();
+        let _ = writeln!(text, "    .{}", parts.join(" ."));
     }
     text
-}
-
-fn path(metric: &Metric) -> String {
-    let scope = match metric.scope {
-        Scope::Run => "",
-        Scope::Flow => "flow.NAME.",
-        Scope::Link => "link.NAME.",
-    };
-    format!("{scope}{}", metric.name)
 }
 
 fn scenarios(as_json: bool) -> Result<String, Failure> {

@@ -6,23 +6,21 @@ use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
 use crate::stream::Sink;
-use seaway_lab::scorecard::{Plan, Scorecard, Suite};
+use seaway_lab::scorecard::{Scorecard, Setup, Suite};
 use seaway_lab::{Outcome, RunOptions};
-use seaway_units::TimeDelta;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Controllers, such as tfrc,nada,'multfrc(max=8)'; without it all that can run
+    /// Controllers, such as tfrc,nada,'multfrc(max=8)'; default: all that can run
     #[arg(long, value_name = "LIST")]
     control: Vec<String>,
-    /// Sets of cases, of rfc8867, rfc8869 and curves
+    /// Suites of cases: rfc8867, rfc8869, curves
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Suite::ALL)]
     suite: Vec<Suite>,
-    /// Run every case with so many seeds
+    /// Number of seeds for each case
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     seeds: u16,
     /// The first seed
@@ -31,7 +29,7 @@ pub(crate) struct Arguments {
     /// Print one JSON document and nothing else
     #[arg(long)]
     json: bool,
-    /// Write the page to this file; without it and -o it is scorecard.html, unless --json is asked for
+    /// Write the page to this file; default without -o and --json: scorecard.html
     #[arg(long, value_name = "FILE")]
     page: Option<String>,
     /// Write a folder with the page, the results as JSON and CSV, and the command
@@ -40,11 +38,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let plan = plan(arguments)?;
+    let setup = setup(arguments)?;
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
     let page = page_name(arguments).map(|name| Sink::create(&name)).transpose()?;
-    let card = plan.finish(&outcomes(&plan)?);
+    let card = setup.finish(&outcomes(&setup)?);
     if let Some(mut page) = page {
         page.put(card.page(&Provenance::of_this_process().command).as_bytes())?;
         page.finish()?;
@@ -56,12 +54,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
+fn setup(arguments: &Arguments) -> Result<Setup, Failure> {
     let controls =
         (!arguments.control.is_empty()).then(|| controls::parse(&arguments.control)).transpose()?;
     let asked = |suite: &Suite| arguments.suite.contains(suite);
     let suites: Vec<Suite> = Suite::ALL.into_iter().filter(asked).collect();
-    Plan::new(controls, &suites, arguments.seed, arguments.seeds).map_err(|error| Failure::input(&error))
+    Setup::new(controls, &suites, arguments.seed, arguments.seeds).map_err(|error| Failure::input(&error))
 }
 
 fn page_name(arguments: &Arguments) -> Option<String> {
@@ -70,13 +68,10 @@ fn page_name(arguments: &Arguments) -> Option<String> {
 }
 
 /// All runs on all cores.
-fn outcomes(plan: &Plan) -> Result<Vec<Outcome>, Failure> {
-    let progress = Progress::new(plan.scenarios().iter().map(|scenario| scenario.duration).sum());
-    let step = |passed: TimeDelta| {
-        progress.advance(passed);
-        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let outcomes = seaway_lab::sweep(plan.scenarios(), RunOptions::default(), &step);
+fn outcomes(setup: &Setup) -> Result<Vec<Outcome>, Failure> {
+    let progress = Progress::new(setup.scenarios().iter().map(|scenario| scenario.duration).sum());
+    let step = |passed| progress.simulated(passed);
+    let outcomes = seaway_lab::sweep(setup.scenarios(), RunOptions::default(), &step);
     progress.clear();
     if interrupt::asked() {
         return Err(Failure::running(&"interrupted; nothing was written"));

@@ -9,8 +9,9 @@ use crate::progress::Progress;
 use crate::scenario::Source;
 use crate::stream::Sink;
 use seaway_lab::scenario::{Override, Scenario};
-use seaway_lab::summary::Timing;
-use seaway_lab::{Ensemble, Outcome, RunOptions, Summary, decisions, plot};
+use seaway_lab::{Outcome, RunOptions, decisions, plot};
+use seaway_report::summary::Timing;
+use seaway_report::{Aggregate, Summary};
 use seaway_units::TimeDelta;
 use serde::Serialize;
 use std::io::{BufWriter, Write};
@@ -88,10 +89,7 @@ fn with_seeds(scenario: &Scenario, arguments: &Arguments) -> Vec<Scenario> {
 
 fn simulate(scenarios: &[Scenario], series: bool, arguments: &Arguments) -> Result<Vec<Outcome>, Failure> {
     let progress = Progress::new(scenarios.iter().map(|scenario| scenario.duration).sum());
-    let step = |passed: TimeDelta| {
-        progress.advance(passed);
-        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
+    let step = |passed| progress.simulated(passed);
     // A front end may look at the clock; nothing of it goes into the run.
     #[expect(clippy::disallowed_methods, reason = "the report says how long it took")]
     let began = Instant::now();
@@ -166,7 +164,7 @@ impl Write for Shared {
 #[serde(untagged)]
 enum Report {
     One(Box<Summary>),
-    Several(Box<Ensemble>),
+    Several(Box<Aggregate>),
 }
 
 impl Report {
@@ -175,7 +173,7 @@ impl Report {
             Some(summary) if !several && summaries.is_empty() => Self::One(Box::new(summary)),
             last => {
                 summaries.extend(last);
-                Self::Several(Box::new(Ensemble::of(summaries)))
+                Self::Several(Box::new(Aggregate::new(summaries)))
             }
         }
     }
@@ -187,7 +185,7 @@ impl Report {
                 writeln!(out)
             }
             Self::One(summary) => table::summary(&mut out, summary),
-            Self::Several(ensemble) => table::ensemble(&mut out, ensemble),
+            Self::Several(aggregate) => table::aggregate(&mut out, aggregate),
         }
     }
 }

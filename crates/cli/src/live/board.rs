@@ -8,6 +8,7 @@ use crate::web::Live;
 use seaway_control::Decision;
 use seaway_lab::PathState;
 use seaway_net::{ReceiverSnapshot, SenderNews, SenderSnapshot};
+use seaway_report::live::Sample;
 use seaway_session::{ReceiverEvent, SenderEvent};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use serde_json::{Map, Value, json};
@@ -150,44 +151,38 @@ impl Board {
         std::mem::take(&mut self.events)
     }
 
-    /// The present values under their names; what is not known is left out.
-    pub(crate) fn sample(&mut self) -> Map<String, Value> {
-        let mut values = Map::new();
-        let mut put = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                values.insert(name.to_owned(), value);
-            }
-        };
-        put("control", Some(json!(self.control)));
+    /// The present values; what is not known is absent.
+    pub(crate) fn sample(&mut self) -> Sample {
+        let mut sample = Sample { control: self.control.clone(), ..Sample::default() };
         if let Some(sender) = &self.sender {
-            put("phase", Some(json!(sender.phase)));
-            put("allowance_bps", Some(json!(sender.target.as_bps())));
-            put("pace_bps", Some(json!(sender.allowance.as_bps())));
-            put("rtt_ms", sender.statistics.rtt.map(|rtt| json!(rtt.as_millis_f64())));
-            put("backlog_bytes", Some(json!(sender.backlog.as_bytes())));
-            put("frames_captured", Some(json!(sender.statistics.frames.captured)));
-            put("frames_skipped", Some(json!(sender.statistics.frames.skipped)));
-            put("sent_bps", self.sent.per_second().map(|rate| json!(rate.as_bps())));
-            put("loss_ratio", self.lost.ratio().map(|ratio| json!(ratio)));
+            sample.phase = Some(sender.phase);
+            sample.allowance_bps = Some(sender.target.as_bps());
+            sample.pace_bps = Some(sender.allowance.as_bps());
+            sample.rtt_ms = sender.statistics.rtt.map(|rtt| rtt.as_millis_f64());
+            sample.backlog_bytes = Some(sender.backlog.as_bytes());
+            sample.frames_captured = Some(sender.statistics.frames.captured);
+            sample.frames_skipped = Some(sender.statistics.frames.skipped);
+            sample.sent_bps = self.sent.per_second().map(Bitrate::as_bps);
+            sample.loss_ratio = self.lost.ratio();
         }
         if let Some(receiver) = &self.receiver {
-            put("playout_buffer_ms", Some(json!(receiver.statistics.playout_delay.as_millis_f64())));
-            put("received_bps", self.received.per_second().map(|rate| json!(rate.as_bps())));
-            put("residual_loss_ratio", self.unrepaired.ratio().map(|ratio| json!(ratio)));
-            put("frames_displayed", Some(json!(self.displayed)));
-            put("freezes", Some(json!(self.freezes.0)));
+            sample.playout_buffer_ms = Some(receiver.statistics.playout_delay.as_millis_f64());
+            sample.received_bps = self.received.per_second().map(Bitrate::as_bps);
+            sample.residual_loss_ratio = self.unrepaired.ratio();
+            sample.frames_displayed = Some(self.displayed);
+            sample.freezes = Some(self.freezes.0);
         }
         if let Some(camera) = &self.camera {
-            put("target_bps", Some(json!(camera.target.as_bps())));
-            put("resolution", Some(json!(camera.size.to_string())));
+            sample.target_bps = Some(camera.target.as_bps());
+            sample.resolution = Some(camera.size.to_string());
         }
         if let Some(network) = &self.network {
-            put("capacity_bps", Some(json!(network.capacity.as_bps())));
-            put("queue_delay_ms", network.queue_delay.map(|delay| json!(delay.as_millis_f64())));
+            sample.capacity_bps = Some(network.capacity.as_bps());
+            sample.queue_delay_ms = network.queue_delay.map(TimeDelta::as_millis_f64);
         }
-        put("delay_ms", self.recent_delays.take_mean().map(|mean| json!(mean)));
-        put("psnr_db", self.recent_psnr.take_mean().map(|mean| json!(mean)));
-        values
+        sample.delay_ms = self.recent_delays.take_mean();
+        sample.psnr_db = self.recent_psnr.take_mean();
+        sample
     }
 
     fn on_decision(&mut self, at: Timestamp, decision: &Decision) {

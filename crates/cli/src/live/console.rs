@@ -95,7 +95,7 @@ impl Console {
         }
         if self.next <= now {
             self.next = now + Self::INTERVAL;
-            let values = board.sample();
+            let values = Box::new(board.sample());
             if let Some(metrics) = &self.metrics {
                 metrics.set(&values);
             }

@@ -2,10 +2,10 @@
 
 use super::board::Board;
 use crate::commands::Failure;
-use seaway_lab::Summary;
-use seaway_lab::summary::{FlowSummary, Frames, Freezes, Packets, Psnr, Spread};
 use seaway_net::{Lateness, Screened};
 use seaway_quality::statistics::Distribution;
+use seaway_report::Summary;
+use seaway_report::summary::{FlowSummary, Frames, Freezes, Packets, Psnr};
 use seaway_session::Refused;
 use seaway_units::{Bitrate, Timestamp};
 use serde::Serialize;
@@ -90,7 +90,7 @@ fn write_flow(out: &mut impl Write, flow: &FlowSummary) -> std::io::Result<()> {
         let what = format!("{captured} captured, {displayed} displayed");
         writeln!(out, "frames: {what}, {skipped} skipped, {lost} lost, {late} late")?;
     }
-    if let Some(Spread { p50, p95, p99, .. }) = flow.delay_ms {
+    if let Some(Distribution { p50, p95, p99, .. }) = flow.delay_ms {
         writeln!(out, "capture to display: p50 {p50:.0} ms, p95 {p95:.0} ms, p99 {p99:.0} ms")?;
     }
     if let Some(Psnr { value, kind }) = flow.psnr_db {
@@ -203,8 +203,8 @@ fn flow(board: &Board, now: Timestamp) -> FlowSummary {
     }
     flow.packets = packets;
     flow.frames = Some(frames);
-    flow.encoder = board.camera.map(|camera| camera.obedience.into());
-    flow.delay_ms = spread(board.delays.kept());
+    flow.encoder = board.camera.map(|camera| seaway_lab::encoder_summary(&camera.obedience));
+    flow.delay_ms = Distribution::of(&mut board.delays.kept().to_vec());
     flow.psnr_db = board.psnr.mean().map(|value| Psnr { value, kind: "decoded" });
     flow
 }
@@ -219,9 +219,4 @@ fn refused(board: &Board) -> RefusedReport {
         report.add(&receiver.statistics.refused, &receiver.screened);
     }
     report
-}
-
-fn spread(values: &[f64]) -> Option<Spread> {
-    let Distribution { mean, p50, p95, p99, max } = Distribution::of(&mut values.to_vec())?;
-    Some(Spread { mean, p50, p95, p99, max })
 }

@@ -1,5 +1,7 @@
 //! The live messages.
 
+use seaway_report::Scope;
+use seaway_report::live::Sample;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -43,9 +45,9 @@ pub(crate) enum Live {
     Sample {
         /// Since the beginning, in seconds.
         time: f64,
-        /// Name and value.
+        /// The values under their keys.
         #[serde(flatten)]
-        values: Map<String, Value>,
+        values: Box<Sample>,
     },
     /// Something happened.
     Event {
@@ -112,7 +114,9 @@ impl Stage {
     }
 
     pub(super) fn hello(&self) -> Option<String> {
-        text_of("hello", &*hold(&self.hello))
+        let mut hello = serde_json::to_value(&*hold(&self.hello)).ok()?;
+        hello.as_object_mut()?.insert("metrics".into(), serde_json::to_value(Scope::Live.metrics()).ok()?);
+        text_of("hello", &hello)
     }
 
     pub(super) fn listen(&self) -> broadcast::Receiver<String> {
@@ -146,14 +150,13 @@ fn text_of(kind: &str, message: &impl Serialize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
     use std::sync::mpsc::channel;
 
     #[test]
     fn messages_are_what_the_page_expects() {
-        let values = json!({ "sent_bps": 5.0 }).as_object().cloned().unwrap();
+        let values = Box::new(Sample { control: "tfrc".into(), sent_bps: Some(5), ..Sample::default() });
         let sample = text_of("", &Live::Sample { time: 1.5, values }).unwrap();
-        assert_eq!(sample, r#"{"type":"sample","time":1.5,"sent_bps":5.0}"#);
+        assert_eq!(sample, r#"{"type":"sample","time":1.5,"control":"tfrc","sent_bps":5}"#);
     }
 
     #[test]

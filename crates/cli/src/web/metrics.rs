@@ -4,7 +4,8 @@ use axum::Router;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use serde_json::{Map, Value};
+use seaway_report::Scope;
+use seaway_report::live::Sample;
 use std::fmt::Write;
 use std::io;
 use std::net::SocketAddr;
@@ -39,18 +40,25 @@ impl Metrics {
         self.address
     }
 
-    /// Sets the values; those that are no number are left out.
-    pub(crate) fn set(&self, values: &Map<String, Value>) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = exposition(values);
+    /// Sets the present values.
+    pub(crate) fn set(&self, sample: &Sample) {
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = exposition(sample);
     }
 }
 
-fn exposition(values: &Map<String, Value>) -> String {
+/// Each number with its meaning and unit, in the text format of Prometheus.
+fn exposition(sample: &Sample) -> String {
+    let document = serde_json::to_value(sample).unwrap_or_default();
     let mut text = String::new();
-    for (name, value) in values {
-        if let Some(value) = value.as_f64() {
+    for metric in Scope::Live.metrics() {
+        let (key, about, unit) = (metric.key(), metric.about(), metric.unit().symbol());
+        let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+        if let Some(value) = metric.value(&document) {
             // Writing to a String does not fail.
-            let _ = writeln!(text, "# TYPE seaway_{name} gauge\nseaway_{name} {value}");
+            let _ = writeln!(
+                text,
+                "# HELP seaway_{key} {about}{unit}\n# TYPE seaway_{key} gauge\nseaway_{key} {value}"
+            );
         }
     }
     text
@@ -59,11 +67,12 @@ fn exposition(values: &Map<String, Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn numbers_are_gauges() {
-        let values = json!({ "control": "tfrc", "rtt_ms": 42.5 }).as_object().cloned().unwrap();
-        assert_eq!(exposition(&values), "# TYPE seaway_rtt_ms gauge\nseaway_rtt_ms 42.5\n");
+        let sample = Sample { control: "tfrc".into(), rtt_ms: Some(42.5), ..Sample::default() };
+        let expected = "# HELP seaway_rtt_ms round-trip time as the sender measured it (ms)\n\
+                        # TYPE seaway_rtt_ms gauge\nseaway_rtt_ms 42.5\n";
+        assert_eq!(exposition(&sample), expected);
     }
 }

@@ -1,17 +1,17 @@
 //! The same network and the same video under several controllers.
 //!
-//! A [`Contest`] sets the scenarios up, whoever calls runs them (and may remember a [`Take`], which has a text form),
-//! and a [`Comparison`] is what they come to: a document, tables, and one page that needs nothing else.
+//! A [`Setup`] has the scenario of every run, the caller runs them (and may cache each [`Run`], which has a JSON form),
+//! and [`Setup::finish`] makes a [`Comparison`]: a document, tables and a self-contained page.
 
-mod contest;
 mod page;
+mod run;
+mod setup;
 mod table;
-mod take;
 
-pub use contest::{Contest, Video};
-pub use take::{Cause, Footage, Line, Take};
+pub use run::{RateChange, Recording, Run, Trace};
+pub use setup::{Setup, Video};
 
-use crate::ensemble::combined;
+use seaway_report::aggregate::mean_and_ci95;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, Write};
@@ -21,30 +21,30 @@ use std::io::{self, Write};
 pub struct Comparison {
     /// The scenario's name.
     pub scenario: String,
-    /// What it shows.
+    /// What the scenario shows.
     pub about: String,
     /// How long a run lasts, s.
     pub duration_s: f64,
-    /// The flow that is watched.
+    /// The flow whose video is recorded and compared.
     pub flow: String,
     /// The video.
     pub video: Video,
-    /// The video as it was sent, filmed as those that were received.
+    /// The video that was sent, coded like the recordings (MP4).
     pub sent: Vec<u8>,
-    /// One a controller, in the order asked for.
-    pub contenders: Vec<Contender>,
+    /// One for each controller, in the order of the request.
+    pub candidates: Vec<Candidate>,
 }
 
-/// A controller and what it did.
+/// A controller and its runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Contender {
+pub struct Candidate {
     /// The controller with its options.
     pub control: String,
-    /// One a seed; the first was filmed.
-    pub takes: Vec<Take>,
+    /// One for each seed; the first has a recording.
+    pub runs: Vec<Run>,
 }
 
-/// What a program reads of it.
+/// The JSON document.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     schema: u32,
@@ -65,14 +65,13 @@ struct Runs<'a> {
     ci95: Value,
 }
 
-impl Contender {
-    fn combined(&self) -> (Value, Value) {
-        combined(&self.takes.iter().map(|take| take.summary.clone()).collect::<Vec<_>>())
+impl Candidate {
+    fn mean_and_ci95(&self) -> (Value, Value) {
+        mean_and_ci95(&self.runs.iter().map(|run| run.summary.clone()).collect::<Vec<_>>())
     }
 
-    /// What was filmed.
-    fn footage(&self) -> Option<&Footage> {
-        self.takes.first().and_then(|take| take.footage.as_ref())
+    fn recording(&self) -> Option<&Recording> {
+        self.runs.first().and_then(|run| run.recording.as_ref())
     }
 }
 
@@ -82,10 +81,10 @@ impl Comparison {
     /// # Errors
     /// Those of the writer.
     pub fn write_json(&self, out: impl Write) -> io::Result<()> {
-        let controls = self.contenders.iter().map(|contender| {
-            let (mean, ci95) = contender.combined();
-            let runs = contender.takes.iter().map(|take| &take.summary).collect();
-            Runs { control: &contender.control, runs, mean, ci95 }
+        let controls = self.candidates.iter().map(|candidate| {
+            let (mean, ci95) = candidate.mean_and_ci95();
+            let runs = candidate.runs.iter().map(|run| &run.summary).collect();
+            Runs { control: &candidate.control, runs, mean, ci95 }
         });
         let document = Document {
             schema: 1,
@@ -99,20 +98,23 @@ impl Comparison {
         Ok(())
     }
 
-    /// Means and intervals, a row a number and controller, as CSV (RFC 4180) with a header.
+    /// Means and intervals, one row for each number and controller, as CSV (RFC 4180) with a header.
     ///
     /// # Errors
     /// Those of the writer.
     pub fn write_table(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "metric,unit,control,mean,ci95")?;
         for row in table::rows(self) {
-            for (cell, contender) in row.cells.iter().zip(&self.contenders) {
+            for (cell, candidate) in row.cells.iter().zip(&self.candidates) {
                 let Some(cell) = cell else { continue };
                 let interval = cell.ci95.map(|half| half.to_string()).unwrap_or_default();
                 writeln!(
                     out,
                     "\"{}\",{},\"{}\",{},{interval}",
-                    row.label, row.unit, contender.control, cell.mean
+                    row.metric.label(),
+                    row.metric.unit().display().0,
+                    candidate.control,
+                    cell.mean
                 )?;
             }
         }
@@ -124,21 +126,20 @@ impl Comparison {
     /// # Errors
     /// Those of the writer.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let wide = self.contenders.iter().map(|contender| contender.control.len()).max().unwrap_or(0).max(17);
+        let wide = self.candidates.iter().map(|candidate| candidate.control.len()).max().unwrap_or(0).max(17);
         write!(out, "{:<32}", "")?;
-        for contender in &self.contenders {
-            write!(out, "  {:>wide$}", contender.control)?;
+        for candidate in &self.candidates {
+            write!(out, "  {:>wide$}", candidate.control)?;
         }
         writeln!(out)?;
         for row in table::rows(self) {
-            let name = if row.unit.is_empty() {
-                row.label.to_owned()
-            } else {
-                format!("{}, {}", row.label, row.unit)
+            let name = match (row.metric.label(), row.metric.unit().display().0) {
+                (label, "") => label,
+                (label, unit) => format!("{label}, {unit}"),
             };
             write!(out, "{name:<32}")?;
             for cell in &row.cells {
-                let text = cell.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+                let text = cell.as_ref().map_or_else(|| "-".to_owned(), table::text);
                 write!(out, "  {text:>wide$}")?;
             }
             writeln!(out)?;
@@ -146,40 +147,41 @@ impl Comparison {
         Ok(())
     }
 
-    /// What was filmed of each controller over time, as one table: CSV (RFC 4180) with a header.
+    /// The time series of each controller's first run as one table: CSV (RFC 4180) with a header.
     ///
     /// # Errors
     /// Those of the writer.
     pub fn write_series(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "time,control,of,name,value,unit")?;
-        for contender in &self.contenders {
-            let Some(footage) = contender.footage() else { continue };
-            let control = &contender.control;
-            for line in &footage.lines {
-                for (index, value) in line.values.iter().enumerate() {
+        for candidate in &self.candidates {
+            let Some(recording) = candidate.recording() else { continue };
+            let control = &candidate.control;
+            for trace in &recording.traces {
+                for (index, value) in trace.values.iter().enumerate() {
                     let Some(value) = value else { continue };
                     let time = (index + 1) as f64 / 10.0;
-                    writeln!(out, "{time},\"{control}\",{},{},{value},{}", line.of, line.name, line.unit)?;
+                    writeln!(out, "{time},\"{control}\",{},{},{value},{}", trace.of, trace.name, trace.unit)?;
                 }
             }
-            for &(time, psnr, _) in &footage.psnr {
+            for &(time, psnr, _) in &recording.psnr {
                 writeln!(out, "{time},\"{control}\",{},psnr,{psnr},dB", self.flow)?;
             }
         }
         Ok(())
     }
 
-    /// Why rates changed, as CSV (RFC 4180) with a header: the largest change of each tenth of a second.
+    /// The causes of rate changes as CSV (RFC 4180) with a header: the largest change of each tenth of a second.
     ///
     /// # Errors
     /// Those of the writer.
     pub fn write_causes(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "time,control,cause,signal,value,unit,threshold,before_bps,after_bps,phase")?;
-        for contender in &self.contenders {
-            for cause in contender.footage().iter().flat_map(|footage| &footage.causes) {
-                let Cause { at, cause, signal, value, unit, threshold, before, after, phase, .. } = cause;
+        for candidate in &self.candidates {
+            for change in candidate.recording().iter().flat_map(|recording| &recording.rate_changes) {
+                let RateChange { at, cause, signal, value, unit, threshold, before, after, phase, .. } =
+                    change;
                 let threshold = threshold.map(|value| value.to_string()).unwrap_or_default();
-                let control = &contender.control;
+                let control = &candidate.control;
                 let value = value.map(|value| value.to_string()).unwrap_or_default();
                 writeln!(
                     out,
@@ -190,7 +192,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// One page with everything in it; `command` made it.
+    /// A self-contained page, with the command that made it in its footer.
     pub fn page(&self, command: &str) -> String {
         page::page(self, command)
     }

@@ -7,13 +7,13 @@ use seaway_media::output::Y4mWriter;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-fn contest(controls: &[&str], seeds: u16) -> Contest {
+fn setup(controls: &[&str], seeds: u16) -> Setup {
     let scenario = Scenario {
         duration: seaway_units::TimeDelta::from_secs(2),
         ..library::find("squeeze").unwrap().parse(&[]).unwrap()
     };
     let controls = controls.iter().map(|control| control.parse::<ControlSpec>().unwrap()).collect();
-    Contest::new(scenario, None, controls, Some(clip()), seeds).unwrap()
+    Setup::new(scenario, None, controls, Some(clip()), seeds).unwrap()
 }
 
 /// Two seconds of the synthetic scene, small, so that coding it takes no time.
@@ -33,20 +33,20 @@ fn clip() -> &'static str {
     &CLIP.1
 }
 
-fn compare(contest: &Contest) -> Comparison {
-    let take = |control: &ControlSpec, number: u16| {
-        let film = (number == 0).then(|| contest.filming());
-        let options = RunOptions { series: number == 0, record: film, ..RunOptions::default() };
-        let outcome = run(&contest.scenario(control, number), options, &mut |_| ControlFlow::Continue(()));
-        Take::of(&outcome.unwrap(), contest.flow())
+fn compare(setup: &Setup) -> Comparison {
+    let one = |control: &ControlSpec, number: u16| {
+        let record = (number == 0).then(|| setup.recording());
+        let options = RunOptions { series: number == 0, record, ..RunOptions::default() };
+        let outcome = run(&setup.scenario(control, number), options, &mut |_| ControlFlow::Continue(()));
+        Run::new(&outcome.unwrap(), setup.flow())
     };
-    let takes = |control| (0..contest.seeds()).map(|number| take(control, number)).collect();
-    contest.finish(contest.controls().iter().map(takes).collect()).unwrap()
+    let runs = |control| (0..setup.seeds()).map(|number| one(control, number)).collect();
+    setup.finish(setup.controls().iter().map(runs).collect()).unwrap()
 }
 
 #[test]
 fn a_page_holds_everything() {
-    let comparison = compare(&contest(&["tfrc", "fixed(rate=1 Mbit/s)"], 2));
+    let comparison = compare(&setup(&["tfrc", "fixed(rate=1 Mbit/s)"], 2));
     let page = comparison.page("seaway compare squeeze");
     assert!(page.len() < 3_000_000, "{} octets", page.len());
     assert!(!page.contains("{{") && !page.contains("http"), "nothing is loaded");
@@ -54,8 +54,8 @@ fn a_page_holds_everything() {
     let data: Value = serde_json::from_str(data).unwrap();
     assert_eq!(data["controls"][1]["name"], "fixed(rate=1 Mbit/s)");
     for control in data["controls"].as_array().unwrap() {
-        assert_eq!(control["lines"]["received_rate"].as_array().unwrap().len(), 20);
-        assert_eq!(control["lines"]["queue"].as_array().unwrap().len(), 20);
+        assert_eq!(control["traces"]["received_rate"].as_array().unwrap().len(), 20);
+        assert_eq!(control["traces"]["queue"].as_array().unwrap().len(), 20);
         let scored = control["psnr"]["db"].as_array().unwrap();
         assert!(scored.len() > 30 && scored.iter().all(|psnr| psnr.as_f64().unwrap() > 15.0), "{scored:?}");
     }
@@ -63,16 +63,16 @@ fn a_page_holds_everything() {
     assert_eq!(data["capacity"][0], 4e6);
     assert_eq!(data["table"][0]["cells"].as_array().unwrap().len(), 2);
     assert!(data["table"][0]["cells"][0]["ci95"].is_number());
-    // The same again, from memory.
-    let remembered: Vec<Vec<Take>> = comparison
-        .contenders
+    // The same again, from the cached form.
+    let cached: Vec<Vec<Run>> = comparison
+        .candidates
         .iter()
-        .map(|contender| {
-            let texts = contender.takes.iter().map(|take| serde_json::to_string(take).unwrap());
+        .map(|candidate| {
+            let texts = candidate.runs.iter().map(|run| serde_json::to_string(run).unwrap());
             texts.map(|text| serde_json::from_str(&text).unwrap()).collect()
         })
         .collect();
-    let again = contest(&["tfrc", "fixed(rate=1 Mbit/s)"], 2).finish(remembered).unwrap();
+    let again = setup(&["tfrc", "fixed(rate=1 Mbit/s)"], 2).finish(cached).unwrap();
     assert!(again.page("seaway compare squeeze") == page, "the same bytes");
     let mut tables = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
     comparison.write_series(&mut tables[0]).unwrap();
@@ -88,7 +88,7 @@ fn a_page_holds_everything() {
 #[test]
 fn what_cannot_be_compared_is_refused() {
     let scenario = library::find("squeeze").unwrap().parse(&[]).unwrap();
-    let refuse = |flow, clip| Contest::new(scenario.clone(), flow, Vec::new(), clip, 1).unwrap_err();
+    let refuse = |flow, clip| Setup::new(scenario.clone(), flow, Vec::new(), clip, 1).unwrap_err();
     assert_eq!(refuse(Some("other"), None), "no media flow is called other; there are: video");
     assert!(refuse(None, Some("nowhere.mp4")).contains("nowhere.mp4"));
 }

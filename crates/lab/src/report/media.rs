@@ -4,9 +4,10 @@ use crate::agent::{DisplayStatistics, MediaReceiver, MediaSender};
 use crate::samples::Samples;
 use crate::scenario::{MediaFlow, Source};
 use crate::source::LiveSource;
-use crate::summary::{Buffer, Encoder, FlowSummary, Frames, Freezes, MeanMax, Psnr, TimeIn};
+use seaway_media::encoder::ObedienceReport;
+use seaway_report::summary::{Buffer, Encoder, FlowSummary, Frames, Freezes, MeanMax, Psnr, TimeIn};
 use seaway_session::{BufferStatistics, ReceiverStatistics, Sender, SenderStatistics};
-use seaway_units::{DataSize, TimeDelta, Timestamp};
+use seaway_units::{DataSize, Probability, TimeDelta, Timestamp};
 
 /// Begin and end of the time in which the flow is measured.
 struct Measured {
@@ -84,7 +85,17 @@ fn complete_pictures(summary: &mut FlowSummary, live: &LiveSource, seen: Display
     summary.psnr_db =
         (seen.scored > 0).then(|| Psnr { value: seen.psnr / seen.scored as f64, kind: "decoded" });
     let obedience = live.obedience();
-    summary.encoder = (obedience.windows > 0).then(|| Encoder::from(obedience));
+    summary.encoder = (obedience.windows > 0).then(|| encoder_summary(&obedience));
+}
+
+/// How closely a live encoder kept its target.
+pub fn encoder_summary(report: &ObedienceReport) -> Encoder {
+    Encoder {
+        out_over_asked: report.ratio(),
+        within_tenth: report.within_tenth().map(Probability::get),
+        worst: report.worst,
+        left_out: report.left_out().get(),
+    }
 }
 
 /// Media packets that neither came by themselves nor were repaired, over those that were sent.

@@ -6,14 +6,17 @@ mod tcp;
 mod window;
 
 pub(crate) use convergence::Capacities;
+pub use media::encoder_summary;
 
 use crate::agent::Agent;
 use crate::build::World;
 use crate::record::{BIN, FlowRecord, WIDE};
 use crate::scenario::{Flow, FlowKind, Scenario};
-use crate::summary::{Fairness, FlowSummary, LinkDrops, LinkSummary, MeanMax, Packets, RateCov, Summary};
 use seaway_link::LinkStatistics;
 use seaway_quality::fairness::jain;
+use seaway_report::summary::{
+    Fairness, FlowSummary, LinkDrops, LinkSummary, MeanMax, Packets, RateCov, Summary,
+};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// The summary of a run that has come to its end, or to where it was broken off.

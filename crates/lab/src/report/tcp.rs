@@ -2,7 +2,7 @@
 
 use crate::agent::{TcpReceiver, TcpSender};
 use crate::scenario::TcpFlow;
-use crate::summary::{FlowSummary, Tcp};
+use seaway_report::summary::{FlowSummary, Tcp};
 use seaway_sim::tcp::HEADERS;
 
 pub(super) fn complete(

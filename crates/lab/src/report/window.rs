@@ -1,7 +1,7 @@
 //! What the two ends of a window flow add to its summary.
 
 use crate::agent::{WindowSink, WindowSource};
-use crate::summary::{FlowSummary, Frames};
+use seaway_report::summary::{FlowSummary, Frames};
 
 pub(super) fn complete(summary: &mut FlowSummary, source: &WindowSource, sink: &WindowSink) {
     let (sent_before, sent) = source.measured();

@@ -1,6 +1,6 @@
 //! What the parts of a scenario must be to one another.
 
-use crate::metrics;
+use crate::expectation;
 use crate::routing::RoutingGraph;
 use crate::scenario::document::{Document, PathSegment, at};
 use crate::scenario::error::ScenarioError;
@@ -347,10 +347,10 @@ fn source(place: &Place<'_>, source: &Source) -> Result<(), ScenarioError> {
 }
 
 fn expectation(place: &Place<'_>, expect: &Expect, scenario: &Scenario) -> Result<(), ScenarioError> {
-    let metric = metrics::resolve(&expect.of, scenario).map_err(|message| place.error("of", message))?;
+    let metric = expectation::resolve(&expect.of, scenario).map_err(|message| place.error("of", message))?;
     place.require("of", expect.min.is_some() || expect.max.is_some(), "expected `min`, `max` or both")?;
     let bound = |key: &str, bound: &Option<Bound>| {
-        let number = bound.as_ref().map(|bound| bound.in_unit_of(metric)).transpose();
+        let number = bound.as_ref().map(|bound| bound.in_unit_of(&metric)).transpose();
         number.map_err(|message| place.error(key, message))
     };
     let (min, max) = (bound("min", &expect.min)?, bound("max", &expect.max)?);

@@ -1,6 +1,6 @@
 //! `[[expect]]`: a bound on a number of the summary.
 
-use crate::metrics::Metric;
+use seaway_report::{Metric, Unit};
 use seaway_units::{Bitrate, ParseError, TimeDelta};
 use serde::Deserialize;
 use std::str::FromStr;
@@ -33,16 +33,18 @@ impl Bound {
     /// # Errors
     /// Where the metric has a unit and the bound has none or another, or the other way round.
     pub fn in_unit_of(&self, metric: &Metric) -> Result<f64, String> {
-        match (self, metric.unit) {
-            (Self::Number(number), "") if number.is_finite() => Ok(*number),
-            (Self::Quantity(text), "bit/s") => number(text, |rate: Bitrate| rate.as_bps_f64()),
-            (Self::Quantity(text), "s") => number(text, |span: TimeDelta| span.as_secs_f64()),
-            (Self::Quantity(text), "ms") => number(text, |span: TimeDelta| span.as_millis_f64()),
-            (Self::Number(number), unit) if !unit.is_empty() => {
-                Err(format!("{number} has no unit: `{}` is in {unit}", metric.name))
+        match (self, metric.unit()) {
+            (Self::Quantity(text), Unit::BitsPerSecond) => number(text, |rate: Bitrate| rate.as_bps_f64()),
+            (Self::Quantity(text), Unit::Seconds) => number(text, |span: TimeDelta| span.as_secs_f64()),
+            (Self::Quantity(text), Unit::Milliseconds) => {
+                number(text, |span: TimeDelta| span.as_millis_f64())
             }
+            (Self::Quantity(text), _) => Err(format!("{text:?}: `{}` is a pure number", metric.key())),
+            (Self::Number(number), unit @ (Unit::BitsPerSecond | Unit::Seconds | Unit::Milliseconds)) => {
+                Err(format!("{number} has no unit: `{}` is in {}", metric.key(), unit.symbol()))
+            }
+            (Self::Number(number), _) if number.is_finite() => Ok(*number),
             (Self::Number(number), _) => Err(format!("{number} is not a number to compare with")),
-            (Self::Quantity(text), _) => Err(format!("{text:?}: `{}` is a pure number", metric.name)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Every controller over the test cases of RFC 8867 and RFC 8869 and over curves of loss, jitter and capacity.
 //!
-//! A [`Plan`] names the runs, whoever calls makes them, and a [`Scorecard`] is what they come to: a document, a table,
-//! and one page that needs nothing else.
+//! A [`Setup`] has the scenario of every run, the caller runs them, and [`Setup::finish`] makes a [`Scorecard`] of the
+//! outcomes: a document, a table and a self-contained page.
 
 mod cases;
 mod metrics;
@@ -9,15 +9,14 @@ mod page;
 mod table;
 
 pub use cases::{CURVES, Curve, Suite};
-pub use metrics::{METRICS, Metric};
 
 use crate::build::World;
 use crate::run::{Outcome, RunOptions};
 use crate::scenario::{FlowKind, Scenario};
 use cases::Case;
-use metrics::Run;
 use seaway_control::{ControlSpec, registry};
 use seaway_quality::statistics::Estimate;
+use seaway_report::{Metric, Scope};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -29,11 +28,11 @@ const NO_CONTROL: &str = "fixed";
 
 /// The runs that a scorecard needs.
 #[derive(Debug)]
-pub struct Plan {
+pub struct Setup {
     controls: Vec<ControlSpec>,
     cases: Vec<Case>,
     seeds: u16,
-    /// One a run, in the order of [`Plan::scenarios`]: case and controller.
+    /// One a run, in the order of [`Setup::scenarios`]: case and controller.
     runs: Vec<(usize, usize)>,
     scenarios: Vec<Scenario>,
     left_out: Vec<LeftOut>,
@@ -51,7 +50,7 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-impl Plan {
+impl Setup {
     /// These controllers, or all that can run, over these suites, from `seed` on with so many seeds.
     ///
     /// # Errors
@@ -120,12 +119,15 @@ impl Plan {
         }
     }
 
-    /// What the runs come to; `outcomes` are those of [`Plan::scenarios`], in their order.
+    /// What the runs come to; `outcomes` are those of [`Setup::scenarios`], in their order.
     pub fn finish(&self, outcomes: &[Outcome]) -> Scorecard {
+        let metrics = Scope::Score.metrics();
         let mut numbers: BTreeMap<(usize, usize), Vec<Numbers>> = BTreeMap::new();
         for ((place, scenario), outcome) in self.runs.iter().zip(&self.scenarios).zip(outcomes) {
-            let run = Run { scenario, summary: &outcome.summary };
-            numbers.entry(*place).or_default().push(METRICS.iter().map(|metric| (metric.of)(&run)).collect());
+            let score = metrics::score(scenario, &outcome.summary);
+            let score = serde_json::to_value(score).unwrap_or_default();
+            let run = metrics.iter().map(|metric| metric.value(&score)).collect();
+            numbers.entry(*place).or_default().push(run);
         }
         let of = |case, control| numbers.get(&(case, control));
         let controls = 0..self.controls.len();
@@ -135,7 +137,10 @@ impl Plan {
             about: case.about.clone(),
             curve: case.point.map(|(curve, _)| curve.name),
             x: case.point.map(|(_, x)| x),
-            scores: controls.clone().map(|control| of(index, control).map(|runs| Score::of(runs))).collect(),
+            scores: controls
+                .clone()
+                .map(|control| of(index, control).map(|runs| Estimates::of(runs.iter())))
+                .collect(),
         });
         let mut suites: Vec<Suite> = self.cases.iter().map(|case| case.suite).collect();
         suites.dedup();
@@ -148,9 +153,10 @@ impl Plan {
             let score = |control| {
                 let runs = |seed: usize| {
                     let of = |&case: &usize| of(case, control).and_then(|runs| runs.get(seed));
-                    mean(&shared.iter().filter_map(of).collect::<Vec<_>>())
+                    estimates(shared.iter().filter_map(of)).map(|score| Some(score?.mean)).collect()
                 };
-                Score::of(&(0..usize::from(self.seeds)).map(runs).collect::<Vec<_>>())
+                let runs: Vec<Numbers> = (0..usize::from(self.seeds)).map(runs).collect();
+                Estimates::of(runs.iter())
             };
             ScoredSuite {
                 suite: suite.name(),
@@ -163,7 +169,7 @@ impl Plan {
             seaway: env!("CARGO_PKG_VERSION"),
             seeds: self.seeds,
             first_seed: self.scenarios.first().map_or(0, |scenario| scenario.seed),
-            metrics: METRICS,
+            metrics: metrics.into_iter().map(|metric| Column { kind: kind(&metric.key()), metric }).collect(),
             controls: self.controls.iter().map(ToString::to_string).collect(),
             suites: suites.collect(),
             curves: CURVES
@@ -205,16 +211,13 @@ fn scenario(case: &Case, control: &ControlSpec) -> Result<Scenario, String> {
     Ok(scenario)
 }
 
-/// The numbers of a run, in the order of [`METRICS`].
+/// The scores of a run, in the order of [`Scope::Score`].
 type Numbers = Vec<Option<f64>>;
 
-/// Number by number, over those that have it.
-fn mean(runs: &[&Numbers]) -> Numbers {
-    let of = |index: usize| {
-        let numbers: Vec<f64> = runs.iter().filter_map(|run| run[index]).collect();
-        Estimate::of(&numbers).map(|estimate| estimate.mean)
-    };
-    (0..METRICS.len()).map(of).collect()
+/// An estimate of each score from the runs that have it.
+fn estimates<'a>(runs: impl Iterator<Item = &'a Numbers> + Clone) -> impl Iterator<Item = Option<Estimate>> {
+    let of = move |index: usize| Estimate::of(&runs.clone().filter_map(|run| run[index]).collect::<Vec<_>>());
+    (0..Scope::Score.rows().len()).map(of)
 }
 
 /// Every controller over every case.
@@ -225,7 +228,7 @@ pub struct Scorecard {
     /// Runs of each case and controller.
     seeds: u16,
     first_seed: u64,
-    metrics: &'static [Metric],
+    metrics: Vec<Column>,
     /// Scores are in their order.
     controls: Vec<String>,
     suites: Vec<ScoredSuite>,
@@ -239,7 +242,7 @@ pub struct Scorecard {
 struct ScoredSuite {
     suite: &'static str,
     cases: usize,
-    scores: Vec<Score>,
+    scores: Vec<Estimates>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -259,35 +262,39 @@ struct ScoredCase {
     #[serde(skip_serializing_if = "Option::is_none")]
     x: Option<f64>,
     /// Null where the controller was left out.
-    scores: Vec<Option<Score>>,
+    scores: Vec<Option<Estimates>>,
 }
 
-/// A mean and half the width of its 95 % interval for each metric; what does not apply is absent.
+/// Mean and 95 % interval of each score; those that do not apply are absent.
 #[derive(Debug, Clone)]
-struct Score(Vec<Option<Estimate>>);
+struct Estimates(Vec<Option<Estimate>>);
 
-impl Score {
-    fn of(runs: &[Numbers]) -> Self {
-        let of = |index: usize| Estimate::of(&runs.iter().filter_map(|run| run[index]).collect::<Vec<_>>());
-        Self((0..METRICS.len()).map(of).collect())
+impl Estimates {
+    fn of<'a>(runs: impl Iterator<Item = &'a Numbers> + Clone) -> Self {
+        Self(estimates(runs).collect())
     }
 }
 
-#[derive(Serialize)]
-struct MeanOf {
-    mean: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ci95: Option<f64>,
-}
-
-impl Serialize for Score {
+impl Serialize for Estimates {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let known = METRICS.iter().zip(&self.0);
-        serializer.collect_map(known.filter_map(|(metric, estimate)| {
-            let Estimate { mean, ci95 } = (*estimate)?;
-            Some((metric.key, MeanOf { mean, ci95 }))
-        }))
+        let known = Scope::Score.rows().iter().zip(&self.0);
+        serializer.collect_map(known.filter_map(|(row, estimate)| Some((row.key, (*estimate)?))))
     }
+}
+
+/// A score as documents describe it.
+#[derive(Debug, Clone, Serialize)]
+struct Column {
+    #[serde(flatten)]
+    metric: Metric,
+    /// `modelled` where it is not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+}
+
+/// `modelled` where the score is not measured.
+fn kind(key: &str) -> Option<&'static str> {
+    (key == "psnr").then_some(metrics::MODELLED)
 }
 
 impl Scorecard {

@@ -1,6 +1,7 @@
 //! The scorecard as tables: all numbers as CSV, and the means of the suites for a person.
 
-use super::{METRICS, Score, Scorecard};
+use super::{Estimates, Scorecard, kind};
+use seaway_report::Scope;
 use std::io::{self, Write};
 
 impl Scorecard {
@@ -12,8 +13,8 @@ impl Scorecard {
         writeln!(out, "suite,case,curve,x,control,metric,unit,kind,mean,ci95")?;
         for case in &self.cases {
             for (control, score) in self.controls.iter().zip(&case.scores) {
-                let Some(Score(estimates)) = score else { continue };
-                for (metric, estimate) in METRICS.iter().zip(estimates) {
+                let Some(Estimates(estimates)) = score else { continue };
+                for (metric, estimate) in Scope::Score.rows().iter().zip(estimates) {
                     let Some(estimate) = estimate else { continue };
                     let number = |number: Option<f64>| number.map(|n| n.to_string()).unwrap_or_default();
                     writeln!(
@@ -24,8 +25,8 @@ impl Scorecard {
                         case.curve.unwrap_or_default(),
                         number(case.x),
                         metric.key,
-                        metric.unit,
-                        metric.kind.unwrap_or_default(),
+                        metric.unit.symbol(),
+                        kind(metric.key).unwrap_or_default(),
                         estimate.mean,
                         number(estimate.ci95)
                     )?;
@@ -43,16 +44,16 @@ impl Scorecard {
         let wide = self.controls.iter().map(String::len).max().unwrap_or(0).max(10);
         for suite in &self.suites {
             writeln!(out, "{}: means over {} cases and {} seeds\n", suite.suite, suite.cases, self.seeds)?;
-            // Of what no controller has a number, no column.
+            // Columns without any number are left out.
             let is_known = |index: &usize| suite.scores.iter().any(|score| score.0[*index].is_some());
-            let columns: Vec<usize> = (0..METRICS.len()).filter(is_known).collect();
+            let columns: Vec<usize> = (0..Scope::Score.rows().len()).filter(is_known).collect();
             write!(out, "{:<wide$}", "")?;
             for &column in &columns {
-                write!(out, " {:>COLUMN$}", METRICS[column].key)?;
+                write!(out, " {:>COLUMN$}", Scope::Score.rows()[column].key)?;
             }
             write!(out, "\n{:<wide$}", "")?;
             for &column in &columns {
-                write!(out, " {:>COLUMN$}", METRICS[column].unit)?;
+                write!(out, " {:>COLUMN$}", Scope::Score.rows()[column].unit.symbol())?;
             }
             writeln!(out)?;
             for (control, score) in self.controls.iter().zip(&suite.scores) {

@@ -7,19 +7,19 @@ fn controls(names: &[&str]) -> Option<Vec<ControlSpec>> {
 }
 
 /// Two controllers over a few seconds of every case, a run or two each.
-fn card(names: &[&str], suites: &[Suite], seeds: u16) -> Scorecard {
-    let mut plan = Plan::new(controls(names), suites, 1, seeds).unwrap();
-    for scenario in &mut plan.scenarios {
+fn scorecard(names: &[&str], suites: &[Suite], seeds: u16) -> Scorecard {
+    let mut setup = Setup::new(controls(names), suites, 1, seeds).unwrap();
+    for scenario in &mut setup.scenarios {
         scenario.duration = seaway_units::TimeDelta::from_secs(8);
         scenario.warmup = seaway_units::TimeDelta::from_secs(1);
     }
-    let outcomes = sweep(&plan.scenarios, RunOptions::default(), &|_| ControlFlow::Continue(())).unwrap();
-    plan.finish(&outcomes)
+    let outcomes = sweep(&setup.scenarios, RunOptions::default(), &|_| ControlFlow::Continue(())).unwrap();
+    setup.finish(&outcomes)
 }
 
 #[test]
 fn a_card_has_every_case_and_says_what_is_modelled() {
-    let card = card(&["tfrc", "nada"], &[Suite::Rfc8867, Suite::Curves], 2);
+    let card = scorecard(&["tfrc", "nada"], &[Suite::Rfc8867, Suite::Curves], 2);
     assert_eq!(card.cases.len(), 27 + 28);
     let text = serde_json::to_value(&card).unwrap();
     assert_eq!(text["suites"][0]["suite"], "rfc8867");
@@ -28,7 +28,7 @@ fn a_card_has_every_case_and_says_what_is_modelled() {
     assert_eq!(card.left_out.len(), 1);
     assert_eq!(card.left_out[0].case.as_deref(), Some("rfc8867-6.1"));
     assert!(card.left_out[0].reason.contains("weight"), "{}", card.left_out[0].reason);
-    let psnr = card.metrics.iter().find(|metric| metric.key == "psnr").unwrap();
+    let psnr = card.metrics.iter().find(|metric| metric.metric.key() == "psnr").unwrap();
     assert_eq!(psnr.kind, Some("modelled"));
     for case in text["cases"].as_array().unwrap() {
         for score in case["scores"].as_array().unwrap().iter().filter(|score| !score.is_null()) {
@@ -41,10 +41,10 @@ fn a_card_has_every_case_and_says_what_is_modelled() {
     assert!(String::from_utf8(table).unwrap().contains("curves,loss-20,loss,20,\"tfrc\",psnr,dB,modelled,"));
 }
 
-/// The numbers themselves, so that nobody changes their meaning unseen.
+/// Worked numbers, so that a change of their meaning fails.
 #[test]
 fn numbers_of_one_case() {
-    let card = card(&["tfrc"], &[Suite::Curves], 1);
+    let card = scorecard(&["tfrc"], &[Suite::Curves], 1);
     let lost = card.cases.iter().find(|case| case.name == "loss-10").unwrap();
     let numbers = serde_json::to_value(lost.scores[0].as_ref().unwrap()).unwrap();
     let rounded = |key: &str| (numbers[key]["mean"].as_f64().unwrap() * 100.0).round() / 100.0;
@@ -54,11 +54,11 @@ fn numbers_of_one_case() {
 
 #[test]
 fn what_cannot_be_run_is_named() {
-    let plan = Plan::new(None, &[Suite::Rfc8869], 1, 1).unwrap();
-    let left: Vec<_> = plan.left_out.iter().map(|left| left.control.as_str()).collect();
+    let setup = Setup::new(None, &[Suite::Rfc8869], 1, 1).unwrap();
+    let left: Vec<_> = setup.left_out.iter().map(|left| left.control.as_str()).collect();
     assert_eq!(left, ["fixed", "buffer-type1", "buffer-type2"]);
-    assert_eq!(plan.extent(), (17, registry::CONTROLLERS.len() - 3));
-    let error = Plan::new(controls(&["buffer-type1"]), &[Suite::Curves], 1, 1).unwrap_err();
+    assert_eq!(setup.extent(), (17, registry::CONTROLLERS.len() - 3));
+    let error = Setup::new(controls(&["buffer-type1"]), &[Suite::Curves], 1, 1).unwrap_err();
     assert!(error.contains("buffer of bytes"), "{error}");
-    assert!(Plan::new(controls(&["tfrk"]), &[Suite::Curves], 1, 1).unwrap_err().contains("tfrc"));
+    assert!(Setup::new(controls(&["tfrk"]), &[Suite::Curves], 1, 1).unwrap_err().contains("tfrc"));
 }

@@ -7,7 +7,7 @@ use crate::finding::{Check, Finding};
 use crate::trace::mean;
 use seaway_control::tfrc::Equation;
 use seaway_lab::Outcome;
-use seaway_lab::summary::FlowSummary;
+use seaway_report::summary::FlowSummary;
 use std::rc::Rc;
 
 /// Error rates of the hop (`p_w`).

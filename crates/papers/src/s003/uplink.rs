@@ -7,7 +7,8 @@ use crate::figure::{Curve, Figure};
 use crate::finding::{Check, Finding};
 use crate::trace::{Trace, binned, correlation, flow, mean, pairs_that, scaled, trace};
 use seaway_lab::Outcome;
-use seaway_lab::summary::{FlowSummary, Spread};
+use seaway_quality::statistics::Distribution;
+use seaway_report::summary::FlowSummary;
 use std::collections::BTreeMap;
 
 const CONNECTIONS: [usize; 4] = [1, 2, 3, 4];
@@ -66,14 +67,16 @@ impl Run {
         let videos: Vec<&FlowSummary> = videos(outcome).collect();
         let [cbr, ftp] = [flow(outcome, "cbr-1")?, flow(outcome, "ftp-1")?];
         let sent: f64 = videos.iter().map(|flow| flow.packets.sent as f64).sum();
-        let spread = |of: fn(&FlowSummary) -> Option<Spread>| -> Result<Vec<(Spread, f64)>, Failure> {
-            let one = |flow: &&FlowSummary| Some((of(flow)?, flow.packets.received as f64));
-            videos.iter().map(|flow| one(flow).ok_or(Failure::Absent("path_delay_ms"))).collect()
-        };
+        let spread =
+            |of: fn(&FlowSummary) -> Option<Distribution>| -> Result<Vec<(Distribution, f64)>, Failure> {
+                let one = |flow: &&FlowSummary| Some((of(flow)?, flow.packets.received as f64));
+                videos.iter().map(|flow| one(flow).ok_or(Failure::Absent("path_delay_ms"))).collect()
+            };
         let delays = spread(|flow| flow.path_delay_ms)?;
         let packets: f64 = delays.iter().map(|(_, packets)| packets).sum();
-        let most =
-            |spreads: &[(Spread, f64)]| spreads.iter().map(|(spread, _)| spread.max).fold(0.0, f64::max);
+        let most = |spreads: &[(Distribution, f64)]| {
+            spreads.iter().map(|(spread, _)| spread.max).fold(0.0, f64::max)
+        };
         Ok(Self {
             period,
             average: bits / period / 1e3,

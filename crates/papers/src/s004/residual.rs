@@ -7,7 +7,7 @@ use crate::figure::{Curve, Figure};
 use crate::finding::{Check, Finding};
 use crate::trace::{flow, mean};
 use seaway_lab::Outcome;
-use seaway_lab::summary::FlowSummary;
+use seaway_report::summary::FlowSummary;
 
 /// Set directly, as S004-C1 asks: by distance the whole range lies within a metre.
 const RESIDUAL: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.1];

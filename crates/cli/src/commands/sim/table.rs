@@ -1,7 +1,7 @@
 //! A report for a reader: one line a flow, a link, an expectation.
 
-use seaway_lab::summary::{FlowSummary, LinkSummary};
-use seaway_lab::{Ensemble, Summary};
+use seaway_report::summary::{FlowSummary, LinkSummary};
+use seaway_report::{Aggregate, Summary};
 use seaway_units::Bitrate;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -29,12 +29,12 @@ pub(super) fn summary(out: &mut impl Write, summary: &Summary) -> std::io::Resul
 }
 
 /// Several runs: mean and half the width of the 95 % interval.
-pub(super) fn ensemble(out: &mut impl Write, ensemble: &Ensemble) -> std::io::Result<()> {
-    let seeds: Vec<_> = ensemble.runs.iter().map(|run| run.seed.to_string()).collect();
-    let name = ensemble.runs.first().map_or("", |run| run.scenario.as_str());
+pub(super) fn aggregate(out: &mut impl Write, aggregate: &Aggregate) -> std::io::Result<()> {
+    let seeds: Vec<_> = aggregate.runs.iter().map(|run| run.seed.to_string()).collect();
+    let name = aggregate.runs.first().map_or("", |run| run.scenario.as_str());
     writeln!(out, "{name}, seeds {}: mean ± half the 95 % interval\n", seeds.join(" "))?;
     let cells = |list: &str, columns: &[(&str, f64, usize)]| -> Vec<Vec<String>> {
-        let (means, intervals) = (&ensemble.mean[list], &ensemble.ci95[list]);
+        let (means, intervals) = (&aggregate.mean[list], &aggregate.ci95[list]);
         let count = means.as_array().map_or(0, Vec::len);
         let row = |index: usize| {
             let cell = |&(path, scale, digits): &(&str, f64, usize)| {
@@ -59,12 +59,12 @@ pub(super) fn ensemble(out: &mut impl Write, ensemble: &Ensemble) -> std::io::Re
     let columns = [("/utilisation", 1e2, 2), ("/drops/queue", 1.0, 1), ("/drops/channel", 1.0, 1)];
     let header = ["link", "utilisation %", "drops queue", "channel"];
     rows(out, header, cells("links", &columns).into_iter().map(fixed))?;
-    if let Some(jain) = ensemble.mean.pointer("/fairness/jain").and_then(Value::as_f64) {
+    if let Some(jain) = aggregate.mean.pointer("/fairness/jain").and_then(Value::as_f64) {
         writeln!(out, "\nJain's index: {jain:.3}")?;
     }
-    for (index, expectation) in ensemble.runs.first().iter().flat_map(|run| &run.expect).enumerate() {
-        let held = ensemble.runs.iter().filter(|run| run.expect[index].held).count();
-        writeln!(out, "held in {held} of {} runs: {}", ensemble.runs.len(), expectation.of)?;
+    for (index, expectation) in aggregate.runs.first().iter().flat_map(|run| &run.expect).enumerate() {
+        let held = aggregate.runs.iter().filter(|run| run.expect[index].held).count();
+        writeln!(out, "held in {held} of {} runs: {}", aggregate.runs.len(), expectation.of)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A run as it is kept: its summary, and what was filmed of it.
+//! A run as the cache keeps it: its summary, and the recording of what the viewer saw.
 
 use crate::run::Outcome;
 use crate::series::Reading;
@@ -8,80 +8,81 @@ use seaway_control::Decision;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A run. Its text form is what a cache keeps.
+/// A run. A cache keeps its JSON form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Take {
+pub struct Run {
     /// Its summary, without timing.
     pub summary: Value,
-    /// What was filmed, in the first run of a controller.
-    pub footage: Option<Footage>,
+    /// In the first run of a controller.
+    pub recording: Option<Recording>,
 }
 
-/// What was seen and read over time.
+/// The video on screen, time series and rate changes of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Footage {
-    /// The film, MP4 in base64 (RFC 4648).
-    pub film: String,
-    /// Readings, one each 0.1 s.
-    pub lines: Vec<Line>,
-    /// Instant of capture (s), PSNR of what was on the screen (dB), whether it was the picture itself.
+pub struct Recording {
+    /// The video on screen, MP4 in base64 (RFC 4648).
+    pub video: String,
+    /// Time series with a value each 0.1 s.
+    pub traces: Vec<Trace>,
+    /// Capture time (s), PSNR of the picture on screen (dB), whether that was the captured picture.
     pub psnr: Vec<(f64, f64, bool)>,
-    /// Why the rate changed.
-    pub causes: Vec<Cause>,
+    /// The largest rate change of each tenth of a second.
+    pub rate_changes: Vec<RateChange>,
 }
 
-/// A reading over time.
+/// The time series of a quantity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct Trace {
     /// The flow or link.
     pub of: String,
-    /// What: `received_rate`.
+    /// The quantity: `received_rate`.
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// At 0.1 s, 0.2 s and so on; absent where there was none.
+    /// At 0.1 s, 0.2 s and so on; absent where it has no value.
     pub values: Vec<Option<f64>>,
 }
 
-/// Why a rate changed.
+/// A rate change and its cause.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cause {
+pub struct RateChange {
     /// Seconds of the run.
     pub at: f64,
     /// In words.
     pub cause: String,
-    /// What was looked at.
+    /// The signal that caused it.
     pub signal: String,
-    /// What it was; absent where it is no number.
+    /// The signal's value; absent where it is not finite.
     pub value: Option<f64>,
     /// Its unit.
     pub unit: String,
-    /// What it was held against; absent where that is no number.
+    /// The threshold it was compared with; absent where it is not finite.
     pub threshold: Option<f64>,
     /// bit/s.
     pub before: u64,
     /// bit/s.
     pub after: u64,
-    /// What the controller calls its state.
+    /// The controller's phase.
     pub phase: String,
-    /// So many smaller changes in the same tenth of a second.
+    /// The number of smaller changes in the same tenth of a second.
     pub more: u32,
 }
 
-/// Readings of the watched flow that are kept, of all a run has.
+/// The series of the recorded flow that are kept.
 const OF_FLOW: &[&str] =
     &["received_rate", "sent_rate", "target_rate", "lost", "rtt", "backlog", "buffer", "receiver_buffer"];
+/// The series of links that are kept.
 const OF_LINK: &[&str] = &["capacity", "queue"];
 
-impl Take {
-    /// Of a run in which the flow of that name was watched.
-    pub fn of(outcome: &Outcome, flow: &str) -> Self {
+impl Run {
+    /// The run of which the flow of that name was recorded.
+    pub fn new(outcome: &Outcome, flow: &str) -> Self {
         let summary = serde_json::to_value(&outcome.summary).unwrap_or_default();
-        let footage = outcome.recording.as_ref().map(|film| {
+        let recording = outcome.recording.as_ref().map(|film| {
             let decisions = outcome.decisions.iter().find(|(name, _)| name == flow);
-            Footage {
-                film: STANDARD.encode(&film.mp4),
-                lines: lines(outcome, flow),
+            Recording {
+                video: STANDARD.encode(&film.mp4),
+                traces: traces(outcome, flow),
                 psnr: film
                     .scores
                     .iter()
@@ -89,72 +90,72 @@ impl Take {
                         (rounded(score.at.as_secs_f64()), rounded(score.psnr.get()), score.displayed)
                     })
                     .collect(),
-                causes: decisions.map(|(_, decisions)| causes(decisions)).unwrap_or_default(),
+                rate_changes: decisions.map(|(_, decisions)| rate_changes(decisions)).unwrap_or_default(),
             }
         });
-        Self { summary, footage }
+        Self { summary, recording }
     }
 }
 
-impl Footage {
-    /// The reading of that name of the flow or link.
-    pub(super) fn line(&self, of: &str, name: &str) -> Option<&Line> {
-        self.lines.iter().find(|line| line.of == of && line.name == name)
+impl Recording {
+    /// The series of that name of the flow or link.
+    pub(super) fn trace(&self, of: &str, name: &str) -> Option<&Trace> {
+        self.traces.iter().find(|trace| trace.of == of && trace.name == name)
     }
 
-    /// The link with the least mean capacity: where the flows meet.
+    /// The link with the lowest mean capacity.
     pub(super) fn bottleneck(&self) -> Option<&str> {
-        let mean = |line: &Line| {
-            let known = || line.values.iter().flatten();
+        let mean = |trace: &Trace| {
+            let known = || trace.values.iter().flatten();
             known().sum::<f64>() / known().count().max(1) as f64
         };
-        let capacities = self.lines.iter().filter(|line| line.name == "capacity");
-        capacities.min_by(|a, b| mean(a).total_cmp(&mean(b))).map(|line| line.of.as_str())
+        let capacities = self.traces.iter().filter(|trace| trace.name == "capacity");
+        capacities.min_by(|a, b| mean(a).total_cmp(&mean(b))).map(|trace| trace.of.as_str())
     }
 }
 
-fn lines(outcome: &Outcome, flow: &str) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+fn traces(outcome: &Outcome, flow: &str) -> Vec<Trace> {
+    let mut traces: Vec<Trace> = Vec::new();
     for Reading { at, flow: of, name, value, unit } in outcome.series.readings() {
         let wanted = if of == flow { OF_FLOW } else { OF_LINK };
         if !wanted.contains(&name) {
             continue;
         }
         let index = (at.as_secs_f64() * 10.0).round() as usize;
-        let known = lines.iter().position(|line| line.of == of && line.name == name);
+        let known = traces.iter().position(|trace| trace.of == of && trace.name == name);
         let place = known.unwrap_or_else(|| {
             let values = Vec::new();
-            lines.push(Line { of: of.to_owned(), name: name.to_owned(), unit: unit.to_owned(), values });
-            lines.len() - 1
+            traces.push(Trace { of: of.to_owned(), name: name.to_owned(), unit: unit.to_owned(), values });
+            traces.len() - 1
         });
-        let values = &mut lines[place].values;
+        let values = &mut traces[place].values;
         values.resize(index.max(1), None);
         values[index.max(1) - 1] = Some(rounded(value));
     }
-    lines
+    traces
 }
 
 /// The largest change of each tenth of a second.
-fn causes(decisions: &[Decision]) -> Vec<Cause> {
-    let change = |before: u64, after: u64| (after as f64 - before as f64).abs() / before.max(1) as f64;
-    let mut causes: Vec<Cause> = Vec::new();
+fn rate_changes(decisions: &[Decision]) -> Vec<RateChange> {
+    let extent = |before: u64, after: u64| (after as f64 - before as f64).abs() / before.max(1) as f64;
+    let mut changes: Vec<RateChange> = Vec::new();
     for decision in decisions {
-        let cause = cause(decision);
-        let tenth = |cause: &Cause| (cause.at * 10.0).floor();
-        match causes.last_mut().filter(|last| tenth(last) == tenth(&cause)) {
-            Some(last) if change(last.before, last.after) >= change(cause.before, cause.after) => {
+        let change = rate_change(decision);
+        let tenth = |change: &RateChange| (change.at * 10.0).floor();
+        match changes.last_mut().filter(|last| tenth(last) == tenth(&change)) {
+            Some(last) if extent(last.before, last.after) >= extent(change.before, change.after) => {
                 last.more += 1;
             }
-            Some(last) => *last = Cause { more: last.more + 1, ..cause },
-            None => causes.push(cause),
+            Some(last) => *last = RateChange { more: last.more + 1, ..change },
+            None => changes.push(change),
         }
     }
-    causes
+    changes
 }
 
-fn cause(decision: &Decision) -> Cause {
+fn rate_change(decision: &Decision) -> RateChange {
     let finite = |value: f64| value.is_finite().then(|| rounded(value));
-    Cause {
+    RateChange {
         at: (decision.at.as_secs_f64() * 1e3).round() / 1e3,
         cause: decision.cause.to_owned(),
         signal: decision.signal.name.to_owned(),
@@ -168,7 +169,7 @@ fn cause(decision: &Decision) -> Cause {
     }
 }
 
-/// To five digits: more would only be octets on the page.
+/// Rounds to five significant digits, which keeps the page small.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
@@ -210,7 +211,7 @@ mod tests {
         };
         let decisions =
             [decision(110, 100, 110), decision(130, 110, 55), decision(199, 55, 54), decision(200, 54, 50)];
-        let found = causes(&decisions);
+        let found = rate_changes(&decisions);
         let brief: Vec<_> = found.iter().map(|cause| (cause.at, cause.after, cause.more)).collect();
         assert_eq!(brief, [(0.13, 55_000, 2), (0.2, 50_000, 0)]);
         assert_eq!(found[0].threshold, None);

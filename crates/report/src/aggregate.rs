@@ -1,4 +1,4 @@
-//! Several runs of one scenario, each with a seed of its own.
+//! Several runs of one scenario, each with its own seed: means and confidence intervals.
 
 use crate::summary::Summary;
 use seaway_quality::statistics::Estimate;
@@ -7,21 +7,21 @@ use serde_json::{Map, Value};
 
 /// The summaries of several runs, their mean and its 95 % confidence interval.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ensemble {
+pub struct Aggregate {
     /// The version of this form.
     pub schema: u32,
-    /// One a seed.
+    /// One for each seed.
     pub runs: Vec<Summary>,
-    /// In the shape of a summary: the mean of every number, and what is not a number where all runs agree.
+    /// In the shape of a summary: the mean of every number; a text where all runs agree.
     pub mean: Value,
     /// In the shape of a summary: half the width of the interval by Student's distribution.
     pub ci95: Value,
 }
 
-/// Keys that identify a run or say how long it took: there is no sense in their mean.
+/// Keys that identify a run or give its wall-clock time; they have no mean.
 const NOT_MEASURED: &[&str] = &["seed", "timing"];
-/// Numbers that are set and not measured: they have a mean, they have no interval.
-const SET: &[&str] = &["schema", "simulated_s", "measured_s", "min"];
+/// Numbers that are configured and not measured; they have a mean and no interval.
+const CONFIGURED: &[&str] = &["schema", "simulated_s", "measured_s", "min"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -29,12 +29,12 @@ enum Part {
     Interval,
 }
 
-impl Ensemble {
-    /// Of these runs.
-    pub fn of(runs: Vec<Summary>) -> Self {
+impl Aggregate {
+    /// Aggregates these runs.
+    pub fn new(runs: Vec<Summary>) -> Self {
         let documents: Vec<Value> =
             runs.iter().map(|run| serde_json::to_value(run).unwrap_or_default()).collect();
-        let (mean, ci95) = combined(&documents);
+        let (mean, ci95) = mean_and_ci95(&documents);
         Self { schema: Summary::SCHEMA, mean, ci95, runs }
     }
 
@@ -44,14 +44,14 @@ impl Ensemble {
     }
 }
 
-/// The mean of these documents and half the width of its interval, each shaped as they are.
-pub(crate) fn combined(documents: &[Value]) -> (Value, Value) {
+/// The mean of these documents and half the width of its interval, each in their shape.
+pub fn mean_and_ci95(documents: &[Value]) -> (Value, Value) {
     let all: Vec<&Value> = documents.iter().collect();
     let part = |part| combine(&all, part).unwrap_or_default();
     (part(Part::Mean), part(Part::Interval))
 }
 
-/// What stands in one place of all documents, made one. `None` where nothing can be said.
+/// Combines the values at one place of all documents. `None` where they have no mean.
 fn combine(values: &[&Value], part: Part) -> Option<Value> {
     match values.first()? {
         Value::Object(_) => Some(Value::Object(combine_objects(values, part))),
@@ -66,7 +66,7 @@ fn combine(values: &[&Value], part: Part) -> Option<Value> {
     }
 }
 
-/// Key by key; a key that some runs lack is about those that have it.
+/// Key by key; runs without a key do not count for it.
 fn combine_objects(values: &[&Value], part: Part) -> Map<String, Value> {
     let mut combined = Map::new();
     for key in values.iter().filter_map(|value| value.as_object()).flat_map(Map::keys) {
@@ -74,7 +74,7 @@ fn combine_objects(values: &[&Value], part: Part) -> Map<String, Value> {
             continue;
         }
         let inside: Vec<&Value> = values.iter().filter_map(|value| value.get(key)).collect();
-        let part = if SET.contains(&key.as_str()) { Part::Mean } else { part };
+        let part = if CONFIGURED.contains(&key.as_str()) { Part::Mean } else { part };
         if let Some(value) = combine(&inside, part) {
             combined.insert(key.clone(), value);
         }
@@ -96,7 +96,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn means_and_intervals_have_the_shape_of_what_they_are_of() {
+    fn means_and_intervals_have_the_shape_of_the_documents() {
         let runs = [
             json!({ "schema": 1, "seed": 1, "flows": [{ "name": "a", "rate": 1.0, "rtt": { "p50": 10 } }], "held": true }),
             json!({ "schema": 1, "seed": 2, "flows": [{ "name": "a", "rate": 3.0 }], "held": false }),

@@ -1,6 +1,6 @@
-//! The scenarios of a comparison: the same but for the controller.
+//! The scenarios of a comparison, which differ in the controller only.
 
-use super::{Comparison, Contender, Take};
+use super::{Candidate, Comparison, Run};
 use crate::run::RecordingOptions;
 use crate::scenario::{Encoder, FlowKind, MediaFlow, Scenario, Source};
 use crate::video::{SharedClip, Tape, TapeConfig};
@@ -9,46 +9,47 @@ use seaway_media::input::PictureSource;
 use seaway_media::{Error, FrameRate, PictureSize};
 use seaway_units::{TimeDelta, Timestamp};
 
-/// What is to be compared.
+/// The runs that a comparison needs.
 #[derive(Debug, Clone)]
-pub struct Contest {
-    /// With the watched flow sending a clip.
+pub struct Setup {
+    /// Its recorded flow sends a clip.
     scenario: Scenario,
-    /// Where the watched flow stands.
+    /// The index of the recorded flow.
     flow: usize,
     controls: Vec<ControlSpec>,
     seeds: u16,
     video: Video,
-    /// Only the watched flow takes the controller; otherwise all media flows do.
-    alone: bool,
+    /// Only the recorded flow has the controller; otherwise all media flows do.
+    is_alone: bool,
     tape: TapeConfig,
 }
 
 /// The video that is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Video {
-    /// Its file, or what the bundled clip is called.
+    /// Its file, or the name of the bundled clip.
     pub name: String,
     /// Its own size.
     pub size: PictureSize,
     /// Pictures a second.
     pub frame_rate: FrameRate,
-    /// The size of the films.
-    pub filmed: PictureSize,
+    /// The size of the recordings.
+    pub recorded: PictureSize,
 }
 
-/// All films of a page together take about this many octets.
-const FILMS: f64 = 3.0e6;
-/// Of the films' pictures: the finest quantiser at which a film's faults are not those of the network.
+/// Bytes of all recordings of a page together, about.
+const BUDGET: f64 = 3.0e6;
+/// The quantiser of the recordings: coarse enough for their size, fine enough to show the faults of the network alone.
 const QUANTISER: u8 = 30;
-/// Bits a pixel costs at that quantiser: the bundled clip takes 0.07 at 240 rows.
+/// Bits a pixel at that quantiser: the bundled clip takes 0.07 at 240 rows.
 const BITS_PER_PIXEL: f64 = 0.08;
-/// The sizes films come in.
+/// The heights of recordings.
 const ROWS: [u32; 7] = [120, 144, 180, 216, 240, 288, 360];
 
-impl Contest {
-    /// Sets up `scenario` for these controllers. The flow of that name is watched, or else the first media flow, and
-    /// then all media flows take the controller. It sends `clip`, or else the clip its own source names, or the bundled one.
+impl Setup {
+    /// Sets up `scenario` for these controllers. The flow of that name is recorded and has the controller.
+    /// Without a name the first media flow is recorded and all media flows have the controller. The recorded flow sends
+    /// `clip`, else the clip of its own source, else the bundled one.
     ///
     /// # Errors
     /// Where there is no such flow or controller, or the clip cannot be read; in words.
@@ -59,23 +60,23 @@ impl Contest {
         clip: Option<&str>,
         seeds: u16,
     ) -> Result<Self, String> {
-        // Before the clip is decoded and the first of them runs.
         for control in &controls {
             registry::check(control).map_err(|error| error.to_string())?;
         }
-        let index = watched(&scenario, flow)?;
+        let index = recorded_flow(&scenario, flow)?;
         let FlowKind::Media(media) = &mut scenario.flows[index].kind else {
-            return Err("the flow to be watched is no media flow".to_owned());
+            return Err("the flow to record is no media flow".to_owned());
         };
-        let file = film_clip(media, clip);
+        let file = send_clip(media, clip);
         let failed = |error: Error| format!("clip {}: {error}", file.as_deref().unwrap_or("that is bundled"));
         let format = SharedClip::open(file.as_deref()).map_err(failed)?.format();
-        let films = (controls.len() + 1) as f64;
-        let filmed = film_size(format.size, format.frame_rate, scenario.duration, films).map_err(failed)?;
+        let recordings = (controls.len() + 1) as f64;
+        let recorded =
+            recorded_size(format.size, format.frame_rate, scenario.duration, recordings).map_err(failed)?;
         let name = file.unwrap_or_else(|| seaway_media::clip::ATTRIBUTION.to_owned());
-        let video = Video { name, size: format.size, frame_rate: format.frame_rate, filmed };
-        let tape = TapeConfig { size: filmed, frame_rate: format.frame_rate, quantiser: QUANTISER };
-        Ok(Self { scenario, flow: index, controls, seeds, video, alone: flow.is_some(), tape })
+        let video = Video { name, size: format.size, frame_rate: format.frame_rate, recorded };
+        let tape = TapeConfig { size: recorded, frame_rate: format.frame_rate, quantiser: QUANTISER };
+        Ok(Self { scenario, flow: index, controls, seeds, video, is_alone: flow.is_some(), tape })
     }
 
     /// The scenario's name.
@@ -107,7 +108,7 @@ impl Contest {
         let mut scenario = Scenario { seed, ..self.scenario.clone() };
         for (index, flow) in scenario.flows.iter_mut().enumerate() {
             if let FlowKind::Media(media) = &mut flow.kind
-                && (index == self.flow || !self.alone)
+                && (index == self.flow || !self.is_alone)
             {
                 media.control = control.clone();
             }
@@ -115,35 +116,35 @@ impl Contest {
         scenario
     }
 
-    /// What is filmed in a first run.
-    pub fn filming(&self) -> RecordingOptions {
+    /// What the first run of a controller records.
+    pub fn recording(&self) -> RecordingOptions {
         RecordingOptions { flow: self.flow, tape: self.tape }
     }
 
-    /// The name of the watched flow.
+    /// The name of the recorded flow.
     pub fn flow(&self) -> &str {
         &self.scenario.flows[self.flow].name
     }
 
-    /// What the runs come to: for each controller its takes, in order of their seeds.
+    /// The comparison of these runs: for each controller one for each seed, in their order.
     ///
     /// # Errors
-    /// Where the clip cannot be read again or filmed.
-    pub fn finish(&self, takes: Vec<Vec<Take>>) -> Result<Comparison, String> {
-        let named = self.controls.iter().map(ToString::to_string).zip(takes);
+    /// Where the clip cannot be read again or coded.
+    pub fn finish(&self, runs: Vec<Vec<Run>>) -> Result<Comparison, String> {
+        let named = self.controls.iter().map(ToString::to_string).zip(runs);
         Ok(Comparison {
             scenario: self.scenario.name.clone(),
             about: self.scenario.about.clone().unwrap_or_default(),
             duration_s: self.scenario.duration.as_secs_f64(),
             flow: self.flow().to_owned(),
             video: self.video.clone(),
-            sent: self.film_what_was_sent().map_err(|error| error.to_string())?,
-            contenders: named.map(|(control, takes)| Contender { control, takes }).collect(),
+            sent: self.record_source().map_err(|error| error.to_string())?,
+            candidates: named.map(|(control, runs)| Candidate { control, runs }).collect(),
         })
     }
 
-    /// What stood before the camera while the flow was on.
-    fn film_what_was_sent(&self) -> Result<Vec<u8>, Error> {
+    /// Codes the source video while the flow is on, like the recordings (MP4).
+    fn record_source(&self) -> Result<Vec<u8>, Error> {
         let flow = &self.scenario.flows[self.flow];
         let FlowKind::Media(media) = &flow.kind else {
             return Err(Error::Unsupported("no media flow".into()));
@@ -172,7 +173,7 @@ impl Contest {
     }
 }
 
-fn watched(scenario: &Scenario, name: Option<&str>) -> Result<usize, String> {
+fn recorded_flow(scenario: &Scenario, name: Option<&str>) -> Result<usize, String> {
     let is_media = |index: &usize| matches!(scenario.flows[*index].kind, FlowKind::Media(_));
     let mut media = (0..scenario.flows.len()).filter(is_media);
     let names = || {
@@ -187,8 +188,8 @@ fn watched(scenario: &Scenario, name: Option<&str>) -> Result<usize, String> {
     }
 }
 
-/// Makes the flow send a clip and tells its file.
-fn film_clip(media: &mut MediaFlow, clip: Option<&str>) -> Option<String> {
+/// Makes the flow send a clip. Returns its file.
+fn send_clip(media: &mut MediaFlow, clip: Option<&str>) -> Option<String> {
     let encoder = match media.source {
         Source::Clip { encoder, .. } => encoder,
         _ => Encoder::default(),
@@ -205,15 +206,15 @@ fn clip_file(media: &MediaFlow) -> Option<&str> {
     }
 }
 
-/// The largest size whose films keep within [`FILMS`].
-fn film_size(
+/// The largest size at which so many recordings stay within [`BUDGET`].
+fn recorded_size(
     clip: PictureSize,
     rate: FrameRate,
     duration: TimeDelta,
-    films: f64,
+    recordings: f64,
 ) -> Result<PictureSize, Error> {
-    let pictures = films * duration.as_secs_f64() * rate.hz();
-    let pixels = FILMS * 8.0 / BITS_PER_PIXEL / pictures.max(1.0);
+    let pictures = recordings * duration.as_secs_f64() * rate.hz();
+    let pixels = BUDGET * 8.0 / BITS_PER_PIXEL / pictures.max(1.0);
     let shape = f64::from(clip.width()) / f64::from(clip.height());
     let fits = |rows: &u32| *rows <= clip.height() && f64::from(*rows) * f64::from(*rows) * shape <= pixels;
     let rows = ROWS.into_iter().rfind(fits).unwrap_or(ROWS[0].min(clip.height()));

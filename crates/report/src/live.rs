@@ -1,0 +1,52 @@
+//! What a live session measures at an instant: the JSON lines, the page and `/metrics` show it.
+
+use crate::metric::measured;
+
+measured! {
+    /// The values of a live session at an instant. Rates and ratios are over the last half second.
+    #[derive(Default)]
+    pub struct Sample {
+        /// The controller with its options.
+        control: String,
+        /// The state of the controller.
+        phase: Option<&'static str>,
+        /// rate that the controller allows media and repair
+        allowance_bps: Option<u64> = "Allowed", BitsPerSecond, Higher,
+        /// rate at which the pacer may send
+        pace_bps: Option<u64> = "Pacing rate", BitsPerSecond, Neutral,
+        /// round-trip time as the sender measured it
+        rtt_ms: Option<f64> = "Round trip", Milliseconds, Lower,
+        /// bytes waiting in the send queue
+        backlog_bytes: Option<u64> = "Send queue", Bytes, Lower,
+        /// frames from the source
+        frames_captured: Option<u64> = "Frames captured", One, Neutral,
+        /// frames skipped by the encoder
+        frames_skipped: Option<u64> = "Frames skipped", One, Lower,
+        /// IP bits sent, every copy
+        sent_bps: Option<u64> = "Sent", BitsPerSecond, Neutral,
+        /// lost packets over those whose fate is known, before repair
+        loss_ratio: Option<f64> = "Loss", Ratio, Lower,
+        /// time from the capture of a frame to its playout that the receiver aims at
+        playout_buffer_ms: Option<f64> = "Playout buffer", Milliseconds, Lower,
+        /// IP bits received, every copy
+        received_bps: Option<u64> = "Received", BitsPerSecond, Higher,
+        /// lost packets over those whose fate is known, after repair
+        residual_loss_ratio: Option<f64> = "Loss after repair", Ratio, Lower,
+        /// frames displayed
+        frames_displayed: Option<u64> = "Frames shown", One, Higher,
+        /// gaps between displayed frames (webrtc-stats)
+        freezes: Option<u64> = "Freezes", One, Lower,
+        /// target rate of the encoder
+        target_bps: Option<u64> = "Encoder target", BitsPerSecond, Higher,
+        /// Width and height of the coded picture.
+        resolution: Option<String>,
+        /// rate of the emulated link
+        capacity_bps: Option<u64> = "Capacity", BitsPerSecond, Neutral,
+        /// waiting time in the queue of the emulated link
+        queue_delay_ms: Option<f64> = "Queueing", Milliseconds, Lower,
+        /// from capture to display
+        delay_ms: Option<f64> = "Delay", Milliseconds, Lower,
+        /// luma PSNR of the picture on screen against the captured one
+        psnr_db: Option<f64> = "PSNR", Decibels, Higher,
+    }
+}

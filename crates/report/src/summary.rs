@@ -1,0 +1,290 @@
+//! The summary of a run, as `--json` prints it. What does not apply is left out; there is no NaN.
+//!
+//! A metric is defined here and nowhere else: its field, its unit, its direction and its meaning.
+
+use crate::metric::measured;
+use seaway_quality::statistics::Distribution;
+use serde::Serialize;
+
+measured! {
+    /// The numbers of a run.
+    pub struct Summary {
+        /// The version of this form.
+        schema: u32,
+        /// The version of Seaway.
+        seaway: &'static str,
+        /// The scenario's name.
+        scenario: String,
+        /// The seed of all random numbers.
+        seed: u64,
+        /// length of the run in virtual time
+        simulated_s: f64 = "Simulated", Seconds, Neutral,
+        /// wake-ups and deliveries of the simulator
+        events: u64 = "Events", One, Neutral,
+        /// How long the run took; the only part that differs between two runs.
+        timing: Option<Timing>,
+        /// The scenario's expectations.
+        expect: Vec<Expectation>,
+        /// how evenly the media and TCP flows share
+        fairness: Option<Fairness> = "", One, Neutral,
+        /// The flows.
+        flows: Vec<FlowSummary>,
+        /// The links, each direction apart.
+        links: Vec<LinkSummary>,
+    }
+
+    /// How long a run took.
+    #[derive(Copy)]
+    pub struct Timing {
+        /// Seconds of wall-clock time.
+        wall_s: f64,
+    }
+
+    /// How evenly the flows share.
+    pub struct Fairness {
+        /// Jain's index over the received rates of the media and TCP flows; 1 is even (RFC 5166)
+        jain: f64 = "Jain's index", One, Higher,
+        /// Which flows.
+        over: Vec<String>,
+    }
+
+    /// The numbers of a flow.
+    #[derive(Default)]
+    pub struct FlowSummary {
+        /// Its name.
+        name: String,
+        /// `media`, `tcp`, `udp` or `window`.
+        kind: &'static str,
+        /// The controller, or TCP's algorithm.
+        control: Option<String>,
+        /// span over which the flow is measured, without warm-up
+        measured_s: f64 = "Measured", Seconds, Neutral,
+        /// IP bits sent, every copy
+        sent_bps: Option<f64> = "Rate sent", BitsPerSecond, Neutral,
+        /// IP bits received, every copy
+        received_bps: Option<f64> = "Rate received", BitsPerSecond, Higher,
+        /// IP bits in order (tcp) or payload bits of displayable frames (media), each counted once
+        goodput_bps: Option<f64> = "Goodput", BitsPerSecond, Higher,
+        /// packets by outcome
+        packets: Packets = "Packets", One, Neutral,
+        /// lost packets over those whose fate is known, before repair
+        loss_ratio: Option<f64> = "Packets lost", Ratio, Lower,
+        /// lost packets over those whose fate is known, after repair
+        residual_loss_ratio: Option<f64> = "Lost after repair", Ratio, Lower,
+        /// the controller's loss event rate at the end (RFC 5348)
+        loss_event_rate: Option<f64> = "Loss event rate", Ratio, Lower,
+        /// IP bits of feedback received by the sender
+        feedback_bps: Option<f64> = "Feedback rate", BitsPerSecond, Lower,
+        /// IP bits of retransmission sent
+        repair_bps: Option<f64> = "Repair rate", BitsPerSecond, Lower,
+        /// from its start until its rate in 1 s bins keeps within a tenth of its fair share for 5 s
+        convergence_s: Option<f64> = "Convergence", Seconds, Lower,
+        /// connections inside the flow
+        lanes: Option<MeanMax> = "Connections", One, Neutral,
+        /// rate changes with a cause
+        decisions: Option<u64> = "Changes of the rate", One, Neutral,
+        /// round-trip time as the sender measured it
+        rtt_ms: Option<Distribution> = "Round trip", Milliseconds, Lower,
+        /// one-way delay of data plus that of the latest feedback, per packet
+        path_rtt_ms: Option<Distribution> = "Path round trip", Milliseconds, Lower,
+        /// from sending to arrival, per packet
+        path_delay_ms: Option<Distribution> = "One-way delay", Milliseconds, Lower,
+        /// absolute difference between the one-way delays of a packet and the one before
+        path_jitter_ms: Option<Distribution> = "Jitter", Milliseconds, Lower,
+        /// largest increase of the one-way delay from one packet to the next
+        path_rise_ms: Option<f64> = "Largest delay increase", Milliseconds, Lower,
+        /// waiting in all queues of the forward path, per packet
+        queue_delay_ms: Option<Distribution> = "Queueing", Milliseconds, Lower,
+        /// coefficient of variation of the rate in 0.5 s bins
+        rate_cov: Option<RateCov> = "", Ratio, Lower,
+        /// frames by outcome
+        frames: Option<Frames> = "", One, Neutral,
+        /// from capture to display
+        delay_ms: Option<Distribution> = "Capture to display", Milliseconds, Lower,
+        /// gaps between displayed frames (webrtc-stats)
+        freezes: Option<Freezes> = "", One, Lower,
+        /// luma PSNR of the picture on screen against the captured one, repeats counted
+        psnr_db: Option<Psnr> = "", Decibels, Higher,
+        /// how closely the live encoder keeps its target in windows of 1 s
+        encoder: Option<Encoder> = "Encoder", Ratio, Neutral,
+        /// events of the TCP sender
+        tcp: Option<Tcp> = "TCP", One, Neutral,
+        /// the receiver's bounded buffer
+        buffer: Option<Buffer> = "Receiver buffer", One, Neutral,
+    }
+
+    /// A quality and how it was found.
+    #[derive(Copy)]
+    pub struct Psnr {
+        /// mean over the captured frames
+        value: f64 = "PSNR of what was seen", Decibels, Higher,
+        /// `decoded` from pictures, or `modelled` from sizes.
+        kind: &'static str,
+    }
+
+    /// Bits an encoder produced over its target in windows of 1 s. Windows with the quantiser at a bound are left out.
+    #[derive(Copy)]
+    pub struct Encoder {
+        /// bits produced over the target, all windows together
+        out_over_asked: Option<f64> = "output over target", Ratio, Neutral,
+        /// windows within a tenth of the target
+        within_tenth: Option<f64> = "within a tenth", Ratio, Higher,
+        /// largest deviation of a window from the target
+        worst: f64 = "largest deviation", Ratio, Lower,
+        /// windows left out because the mean quantiser was at a bound
+        left_out: f64 = "left out", Ratio, Neutral,
+    }
+
+    /// Packets by outcome.
+    #[derive(Copy, Default, Eq)]
+    pub struct Packets {
+        /// packets sent, every copy
+        sent: u64 = "sent", One, Neutral,
+        /// packets received, every copy
+        received: u64 = "received", One, Neutral,
+        /// packets dropped by a full or managed queue
+        lost_queue: u64 = "lost in queues", One, Lower,
+        /// packets lost by a channel
+        lost_channel: u64 = "lost on channels", One, Lower,
+        /// packets that arrived too late to be used
+        late: Option<u64> = "late", One, Lower,
+        /// lost packets that were replaced in time
+        repaired: Option<u64> = "repaired", One, Neutral,
+    }
+
+    /// Mean over time and largest value.
+    #[derive(Copy)]
+    pub struct MeanMax {
+        /// mean over time
+        mean: f64 = "mean", OfGroup, Neutral,
+        /// largest value
+        max: f64 = "max", OfGroup, Neutral,
+    }
+
+    /// Coefficient of variation of the rate in 0.5 s bins.
+    #[derive(Copy)]
+    pub struct RateCov {
+        /// at the sender
+        sent: Option<f64> = "Variation of the rate sent", Ratio, Lower,
+        /// at the receiver
+        received: Option<f64> = "Variation of the rate", Ratio, Lower,
+    }
+
+    /// Frames by outcome.
+    #[derive(Copy, Default, Eq)]
+    pub struct Frames {
+        /// frames from the source
+        captured: u64 = "Frames captured", One, Neutral,
+        /// frames displayed
+        displayed: u64 = "Pictures displayed", One, Higher,
+        /// frames complete after their playout time
+        late: u64 = "Frames late", One, Lower,
+        /// frames never complete, or not decodable without one that is missing
+        lost: u64 = "Frames lost", One, Lower,
+        /// frames skipped by the encoder
+        skipped: u64 = "Frames skipped", One, Lower,
+    }
+
+    /// Gaps between displayed frames, as webrtc-stats defines them.
+    #[derive(Copy)]
+    pub struct Freezes {
+        /// number of freezes
+        count: u64 = "Freezes", One, Lower,
+        /// total duration of freezes
+        total_s: f64 = "Frozen", Seconds, Lower,
+    }
+
+    /// Events of a TCP sender.
+    #[derive(Copy)]
+    pub struct Tcp {
+        /// expiries of the retransmission timer
+        timeouts: u64 = "timeouts", One, Lower,
+        /// fast recoveries
+        recoveries: u64 = "recoveries", One, Lower,
+        /// window reductions in response to ECN
+        mark_reductions: u64 = "ECN reductions", One, Neutral,
+        /// completed transfers
+        transfers: Option<u64> = "transfers", One, Higher,
+        /// mean completion time of the transfers
+        transfer_s: Option<f64> = "transfer time", Seconds, Lower,
+    }
+
+    /// The receiver's bounded buffer.
+    #[derive(Copy)]
+    pub struct Buffer {
+        /// packets refused because the buffer was full
+        refused_events: u64 = "packets refused", One, Lower,
+        /// bytes that arrived, with or without room for them
+        offered_bytes: u64 = "bytes offered", Bytes, Neutral,
+        /// bytes refused because the buffer was full
+        refused_bytes: u64 = "bytes refused", Bytes, Lower,
+        /// times the player found the buffer empty
+        stalls: u64 = "stalls", One, Lower,
+        /// part of the time in each state
+        time_in: Option<TimeIn> = "time in", Ratio, Neutral,
+    }
+
+    /// Part of the time that a buffer spent in each state.
+    #[derive(Copy)]
+    pub struct TimeIn {
+        /// below the low threshold
+        underflow: f64 = "underflow", Ratio, Lower,
+        /// between the thresholds
+        stable: f64 = "stable", Ratio, Higher,
+        /// above the high threshold
+        overflow: f64 = "overflow", Ratio, Lower,
+    }
+
+    /// The numbers of one direction of a link.
+    pub struct LinkSummary {
+        /// Its name; the reverse direction is `name/back`.
+        name: String,
+        /// busy time over time, weighted by the rate where it varies
+        utilisation: f64 = "Utilisation", Ratio, Higher,
+        /// packets dropped, by cause
+        drops: LinkDrops = "Dropped", One, Lower,
+        /// packets marked CE
+        marks: u64 = "CE marks", One, Neutral,
+        /// packets waiting, without the one in service
+        queue: MeanMax = "Queue", One, Lower,
+    }
+
+    /// Packets dropped by a link.
+    #[derive(Copy, Eq)]
+    pub struct LinkDrops {
+        /// by a full queue, or for their age
+        queue: u64 = "queue", One, Lower,
+        /// by active queue management
+        aqm: u64 = "AQM", One, Lower,
+        /// by the channel
+        channel: u64 = "channel", One, Lower,
+    }
+}
+
+impl Summary {
+    /// The version of this form.
+    pub const SCHEMA: u32 = 1;
+
+    /// True unless an expectation was missed.
+    pub fn holds(&self) -> bool {
+        self.expect.iter().all(|expectation| expectation.held)
+    }
+}
+
+/// An expectation and its outcome.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Expectation {
+    /// The number's path.
+    pub of: String,
+    /// Its value; absent where it does not apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// At least, in the metric's unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// At most, in the metric's unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// Whether the value kept both bounds; an absent value does not.
+    pub held: bool,
+}
