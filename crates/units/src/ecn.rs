@@ -9,7 +9,7 @@ pub enum Ecn {
     /// The sender does not take part: congestion drops the packet.
     #[default]
     NotEct = 0b00,
-    /// ECT(1): a scalable sender, treated as L4S where a queue knows it.
+    /// ECT(1): a scalable sender, treated as L4S by a queue that supports it.
     Ect1 = 0b01,
     /// ECT(0): a classic sender.
     Ect0 = 0b10,

@@ -37,7 +37,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Reads a number with one of `units` behind it, in base units. Finite, or an error.
+/// Reads a number followed by one of `units`, in base units. Finite, or an error.
 pub(crate) fn parse_scaled(text: &str, expected: &str, units: &[Unit]) -> Result<f64, ParseError> {
     let with_units = || {
         let names: Vec<_> = units.iter().map(|unit| unit.0).collect();

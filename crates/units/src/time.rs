@@ -156,7 +156,7 @@ fn signed_difference(a: u64, b: u64) -> i64 {
     }
 }
 
-/// Saturating. In the lower half of the range, where all clocks are, one test tells that nothing can overflow.
+/// Saturating. In the lower half of the range, where all clocks are, one comparison excludes overflow.
 #[inline]
 fn shifted(instant: u64, span: i64) -> u64 {
     let sum = instant.wrapping_add_signed(span);

@@ -110,7 +110,7 @@ pub(crate) fn span_micros(span: TimeDelta) -> u32 {
     u32::try_from(span.as_micros().max(0)).unwrap_or(u32::MAX)
 }
 
-/// A span that may be unknown: zero says so, a known one is at least a microsecond.
+/// A span that may be unknown: zero means unknown, a known one is at least a microsecond.
 pub(crate) fn optional_micros(span: Option<TimeDelta>) -> u32 {
     span.map_or(0, |span| span_micros(span).max(1))
 }

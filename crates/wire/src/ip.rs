@@ -6,7 +6,7 @@ use seaway_units::Ecn;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// What a network needs to know of an IP packet.
+/// The fields of an IP packet that a network uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IpHeader {
     /// Who sent it.
@@ -15,7 +15,7 @@ pub struct IpHeader {
     pub destination: IpAddr,
     /// Its codepoint.
     pub ecn: Ecn,
-    /// A hash of addresses, protocol and ports: what a fair queue tells flows apart by.
+    /// A hash of addresses, protocol and ports, by which a fair queue distinguishes flows.
     pub flow: u32,
 }
 
@@ -62,7 +62,7 @@ impl IpHeader {
     }
 }
 
-/// Writes the codepoint into a packet that [`IpHeader::parse`] takes; leaves any other alone.
+/// Writes the codepoint into a packet that [`IpHeader::parse`] takes; leaves any other unchanged.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     if IpHeader::parse(packet).is_none() {
         return;

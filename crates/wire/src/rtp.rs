@@ -23,7 +23,7 @@ const PADDING: u8 = 0x20;
 const EXTENSION: u8 = 0x10;
 const MARKER: u8 = 0x80;
 
-/// The header. What the padding bit says is kept by [`Packet`].
+/// The header. [`Packet`] keeps the padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Header<'a> {
     /// Set on the last packet of a picture by every video format here.

@@ -10,7 +10,7 @@ const ORIGINAL_LEN: usize = 2;
 /// A retransmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retransmission<'a> {
-    /// Its own sequence number and payload type, and its own SSRC unless sessions tell them apart; the rest is
+    /// Its own sequence number and payload type, and its own SSRC unless they are separated by session; the rest is
     /// the original's.
     pub header: Header<'a>,
     /// OSN: sequence number of the original.

@@ -1,11 +1,12 @@
-//! Packets of the window transport for one video stream (S002): a data header, and what the client answers.
-//! The data header is S002's; the answers are this project's. They do not travel in RTP.
+//! Packets of S002's window transport for one video stream: a data header, and the client's acknowledgements and
+//! requests. The data header is S002's, the client's messages are this project's (`docs/models/window-transport.md`,
+//! section "Wire format"). They do not travel in RTP.
 
 use crate::bytes::{fits, put_u16, put_u32, room, take, u16_at, u32_at};
 use crate::{Error, List};
 use seaway_units::TimeDelta;
 
-/// What stands before each payload, 10 octets.
+/// The header before each payload, 10 octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataHeader {
     /// Counts packets, modulo 2^16; a retransmission keeps its number.
@@ -26,7 +27,7 @@ mod data {
 impl DataHeader {
     /// Octets of the header.
     pub const LEN: usize = data::LEN;
-    /// Most octets of payload behind it.
+    /// Most octets of payload after it.
     pub const MAX_PAYLOAD: usize = 512;
 
     /// The header at the front of a datagram, and its payload.
@@ -54,13 +55,13 @@ impl DataHeader {
         data::LEN
     }
 
-    /// Writes the header to the front of `buffer`; the payload goes straight behind it.
+    /// Writes the header to the front of `buffer`; the payload follows directly.
     ///
     /// # Errors
     /// A buffer below `buffer_len()`.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<usize, Error> {
         let buffer = room(buffer, data::LEN, "data header")?;
-        // Zero says "unknown": a known time is at least a millisecond.
+        // Zero means unknown: a known time is at least a millisecond.
         let rtt = self.rtt.map_or(0, |rtt| u32::try_from(rtt.as_millis().max(1)).unwrap_or(u32::MAX));
         put_u16(buffer, data::SEQUENCE, self.sequence_number);
         put_u32(buffer, data::PRESENTATION, self.presentation_ms);
@@ -69,7 +70,7 @@ impl DataHeader {
     }
 }
 
-/// What a client sends.
+/// A message of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'a> {
     /// One for each data packet.
@@ -78,7 +79,7 @@ pub enum Answer<'a> {
     RetransmissionRequest(List<'a, u16>),
 }
 
-/// What has come so far, 12 octets.
+/// An acknowledgement, 12 octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acknowledgement {
     /// Sequence number of the packet this one answers.
@@ -111,7 +112,7 @@ impl<'a> Answer<'a> {
     /// Reads a datagram from a client.
     ///
     /// # Errors
-    /// An unknown type, or fewer octets than the type or the count asks for.
+    /// An unknown type, or fewer octets than the type or the count requires.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Error> {
         match take(datagram, 0, 1, "answer type")?[0] {
             ACKNOWLEDGEMENT => Acknowledgement::parse(datagram).map(Self::Acknowledgement),
@@ -155,7 +156,7 @@ impl<'a> Answer<'a> {
 }
 
 impl Acknowledgement {
-    /// True where packet `sequence_number` came or was given up, by this answer alone.
+    /// True where packet `sequence_number` came or was given up, according to this message.
     pub fn covers(&self, sequence_number: u16) -> bool {
         match sequence_number.wrapping_sub(self.cumulative) {
             ahead @ 1..=32 => self.bitmap >> (32 - ahead) & 1 == 1,

@@ -1,4 +1,4 @@
-//! The byte stream of ITU-T H.264 Annex B: NAL units behind start codes.
+//! The byte stream of ITU-T H.264 Annex B: NAL units after start codes.
 
 /// What stands before each NAL unit that is written.
 pub const START_CODE: [u8; 4] = [0, 0, 0, 1];
@@ -21,7 +21,7 @@ pub fn nal_units(stream: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     })
 }
 
-/// What is before the next 0x000001 and what is behind it.
+/// The octets before the next 0x000001 and those after it.
 fn split_at_start_code(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut at = 2;
     while at < bytes.len() {

@@ -12,7 +12,7 @@ pub use payload::{Aggregate, Fragment, Payload};
 
 use crate::Error;
 
-/// NAL unit types that this crate tells apart (ITU-T H.264 table 7-1, RFC 6184 table 1).
+/// NAL unit types that this crate distinguishes (ITU-T H.264 table 7-1, RFC 6184 table 1).
 pub mod nal_type {
     /// Slice of a picture that others may depend on, not a key frame.
     pub const SLICE: u8 = 1;

@@ -29,7 +29,7 @@ pub enum PictureType {
     D = 4,
 }
 
-/// What stands before the video in each payload (section 3.4).
+/// The header before the video in each payload (RFC 2250 section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PayloadHeader<'a> {
     /// Place of the picture in its group of pictures in display order, 10 bits.
@@ -40,7 +40,7 @@ pub struct PayloadHeader<'a> {
     pub new_picture_header: bool,
     /// S: a sequence header is in the payload.
     pub sequence_header: bool,
-    /// B: the payload begins with a slice, or has one after headers alone.
+    /// B: the payload begins with a slice, or has one after nothing but headers.
     pub beginning_of_slice: bool,
     /// E: the last octet of the payload ends a slice.
     pub end_of_slice: bool,
@@ -48,7 +48,7 @@ pub struct PayloadHeader<'a> {
     pub picture_type: PictureType,
     /// FBV, BFC, FFV and FFC as they stand in the picture header.
     pub motion: MotionCodes,
-    /// T: the MPEG-2 header behind this one.
+    /// T: the MPEG-2 header after this one.
     pub mpeg2: Option<Mpeg2Header<'a>>,
 }
 
@@ -100,7 +100,7 @@ impl PictureType {
 }
 
 impl<'a> PayloadHeader<'a> {
-    /// The header at the front of a payload, and the video behind it. The five bits that must be zero are
+    /// The header at the front of a payload, and the video after it. The five bits that must be zero are
     /// not looked at.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl<'a> PayloadHeader<'a> {
         HEADER_LEN + self.mpeg2.as_ref().map_or(0, Mpeg2Header::buffer_len)
     }
 
-    /// Writes the header to the front of `buffer`; the video goes straight behind it.
+    /// Writes the header to the front of `buffer`; the video follows directly.
     ///
     /// # Errors
     /// A field that holds more than its bits, or a buffer below `buffer_len()`.

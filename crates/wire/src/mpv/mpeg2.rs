@@ -4,7 +4,7 @@
 use crate::Error;
 use crate::bytes::{fits, padded, put_u32, room, take, u32_at};
 
-/// What a picture coding extension says.
+/// The fields of a picture coding extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mpeg2Header<'a> {
     /// f_code: forward horizontal, forward vertical, backward horizontal, backward vertical; 4 bits each.

@@ -32,7 +32,7 @@ pub struct Packetizer<'a> {
 pub struct Payload<'a> {
     /// What goes first.
     pub header: PayloadHeader<'a>,
-    /// The video behind it.
+    /// The video after the header.
     pub video: &'a [u8],
     /// The last of the picture: its packet has the RTP marker.
     pub ends_picture: bool,

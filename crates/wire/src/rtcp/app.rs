@@ -65,45 +65,65 @@ impl<'a> App<'a> {
     }
 }
 
-/// One of this project's reports: a name, a subtype and a body of fixed length that begins with the SSRC of
-/// the media stream it is about.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Kind {
-    pub(super) name: &'static [u8; 4],
-    pub(super) subtype: u8,
-    /// Octets after the name.
-    pub(super) body_len: usize,
-    /// What errors call it.
-    pub(super) field: &'static str,
-}
+/// The packet of one of this project's reports: `name`, subtype 1 and a body of fixed length, which begins with the SSRC
+/// of the media stream. The type has `read` and `write` for the body, and a `sender_ssrc`.
+macro_rules! report {
+    ($report:ident, $name:literal, $body_len:expr, $what:literal) => {
+        impl $report {
+            /// Name of the application-defined packet.
+            pub const NAME: &'static [u8; 4] = $name;
+            /// Octets of the packet.
+            pub const LEN: usize = $crate::rtcp::app::HEADER_LEN + $body_len;
 
-impl Kind {
-    /// Octets of the packet.
-    pub(super) const fn packet_len(&self) -> usize {
-        field::DATA + self.body_len
-    }
+            /// Reads a packet.
+            ///
+            /// # Errors
+            /// Another type, name or subtype, or fewer than `LEN` octets.
+            pub fn parse(packet: $crate::rtcp::Packet<'_>) -> Result<Self, $crate::Error> {
+                let app = $crate::rtcp::app::expect(packet, Self::NAME, Self::LEN, $what)?;
+                Ok(Self::read(app.ssrc, app.data))
+            }
 
-    /// SSRC of the reporter and the body.
-    pub(super) fn parse<'a>(&self, packet: Packet<'a>) -> Result<(u32, &'a [u8]), Error> {
-        let bytes = packet.expect(packet_type::APP, self.packet_len(), self.field)?;
-        let app = App::parse(packet)?;
-        if app.name != *self.name || app.subtype != self.subtype {
-            let seen = u32_at(bytes, field::NAME.start).into();
-            let expected = "the name and subtype of this report";
-            return Err(Error::Invalid { field: self.field, offset: field::NAME.start, seen, expected });
+            /// Octets `emit` writes.
+            pub fn buffer_len(&self) -> usize {
+                Self::LEN
+            }
+
+            /// Writes the packet to the front of `buffer`.
+            ///
+            /// # Errors
+            /// A buffer below `buffer_len()`.
+            pub fn emit(&self, buffer: &mut [u8]) -> Result<usize, $crate::Error> {
+                let mut body = [0; $body_len];
+                self.write(&mut body);
+                let (subtype, name) = ($crate::rtcp::app::REPORT, *Self::NAME);
+                $crate::rtcp::App { subtype, ssrc: self.sender_ssrc, name, data: &body }.emit(buffer)
+            }
         }
-        Ok((app.ssrc, app.data))
-    }
+    };
+}
+pub(super) use report;
 
-    /// Writes all but the body and returns the body, zeroed.
-    pub(super) fn emit<'b>(&self, buffer: &'b mut [u8], ssrc: u32) -> Result<&'b mut [u8], Error> {
-        let packet = emit_header(buffer, self.subtype, packet_type::APP, self.packet_len(), self.field)?;
-        put_u32(packet, field::SSRC, ssrc);
-        packet[field::NAME].copy_from_slice(self.name);
-        let body = &mut packet[field::DATA..];
-        body.fill(0);
-        Ok(body)
+/// Octets before the data.
+pub(super) const HEADER_LEN: usize = field::DATA;
+/// The subtype of all reports of this project.
+pub(super) const REPORT: u8 = 1;
+
+/// A report of `name` with at least `len` octets.
+pub(super) fn expect<'a>(
+    packet: Packet<'a>,
+    name: &[u8; 4],
+    len: usize,
+    what: &'static str,
+) -> Result<App<'a>, Error> {
+    let bytes = packet.expect(packet_type::APP, len, what)?;
+    let app = App::parse(packet)?;
+    if app.name != *name || app.subtype != REPORT {
+        let seen = u32_at(bytes, field::NAME.start).into();
+        let expected = "the name and subtype of this report";
+        return Err(Error::Invalid { field: what, offset: field::NAME.start, seen, expected });
     }
+    Ok(app)
 }
 
 #[cfg(test)]

@@ -1,20 +1,19 @@
-//! The report of buffer-aware rate control (S000 gives no layout, this one is ours): an application-defined
-//! packet of 40 octets.
+//! The report of buffer-aware rate control (`docs/models/feedback-formats.md`, section "Buffer level"): an
+//! application-defined packet of 40 octets.
 
-use super::Packet;
-use super::app::Kind;
+use super::app::report;
 use super::buffer_level::octets;
+use crate::MicrosClock;
 use crate::bytes::{put_u32, u32_at};
 use crate::clock::span_micros;
-use crate::{Error, MicrosClock};
 use seaway_units::{DataSize, TimeDelta};
 
 /// What a buffer-aware receiver reports once per smoothed round-trip time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferAwareReport {
-    /// Who reports.
+    /// SSRC of the reporter.
     pub sender_ssrc: u32,
-    /// The stream it is about.
+    /// SSRC of the media stream.
     pub media_ssrc: u32,
     /// B: what is in the buffer; saturates at 4 GiB less one octet.
     pub held: DataSize,
@@ -41,28 +40,9 @@ mod field {
     pub(super) const LEN: usize = 28;
 }
 
-const KIND: Kind = Kind {
-    name: BufferAwareReport::NAME,
-    subtype: BufferAwareReport::SUBTYPE,
-    body_len: field::LEN,
-    field: "buffer-aware report",
-};
-
 impl BufferAwareReport {
-    /// Name of the application-defined packet.
-    pub const NAME: &'static [u8; 4] = b"BUFA";
-    /// Its subtype.
-    pub const SUBTYPE: u8 = 1;
-    /// Octets of the packet.
-    pub const LEN: usize = KIND.packet_len();
-
-    /// Reads a packet.
-    ///
-    /// # Errors
-    /// Another type, name or subtype, or fewer than 40 octets.
-    pub fn parse(packet: Packet<'_>) -> Result<Self, Error> {
-        let (sender_ssrc, body) = KIND.parse(packet)?;
-        Ok(Self {
+    fn read(sender_ssrc: u32, body: &[u8]) -> Self {
+        Self {
             sender_ssrc,
             media_ssrc: u32_at(body, field::MEDIA_SSRC),
             held: DataSize::from_bytes(u32_at(body, field::HELD).into()),
@@ -71,20 +51,10 @@ impl BufferAwareReport {
             delay: TimeDelta::from_micros(u32_at(body, field::DELAY).into()),
             highest_sequence: u32_at(body, field::HIGHEST),
             lost: u32_at(body, field::LOST),
-        })
+        }
     }
 
-    /// Octets `emit` writes.
-    pub fn buffer_len(&self) -> usize {
-        Self::LEN
-    }
-
-    /// Writes the packet to the front of `buffer`.
-    ///
-    /// # Errors
-    /// A buffer below `buffer_len()`.
-    pub fn emit(&self, buffer: &mut [u8]) -> Result<usize, Error> {
-        let body = KIND.emit(buffer, self.sender_ssrc)?;
+    fn write(&self, body: &mut [u8]) {
         put_u32(body, field::MEDIA_SSRC, self.media_ssrc);
         put_u32(body, field::HELD, octets(self.held));
         put_u32(body, field::CAPACITY, octets(self.capacity));
@@ -92,13 +62,15 @@ impl BufferAwareReport {
         put_u32(body, field::DELAY, span_micros(self.delay));
         put_u32(body, field::HIGHEST, self.highest_sequence);
         put_u32(body, field::LOST, self.lost);
-        Ok(Self::LEN)
     }
 }
+
+report!(BufferAwareReport, b"BUFA", field::LEN, "buffer-aware report");
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rtcp::Packet;
 
     #[test]
     fn twenty_four_octets_behind_the_streams_ssrc() {

@@ -1,15 +1,13 @@
 //! Level of the receiver's playout buffer, for any controller: an application-defined packet of 24 octets.
 
-use super::Packet;
-use super::app::Kind;
-use crate::Error;
+use super::app::report;
 use crate::bytes::{put_u32, u32_at};
 use seaway_units::DataSize;
 
 /// How much the receiver holds and could hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferLevelReport {
-    /// Who reports.
+    /// SSRC of the reporter.
     pub sender_ssrc: u32,
     /// The stream whose buffer it is.
     pub media_ssrc: u32,
@@ -26,52 +24,24 @@ mod field {
     pub(super) const LEN: usize = 12;
 }
 
-const KIND: Kind = Kind {
-    name: BufferLevelReport::NAME,
-    subtype: BufferLevelReport::SUBTYPE,
-    body_len: field::LEN,
-    field: "buffer level report",
-};
-
 impl BufferLevelReport {
-    /// Name of the application-defined packet.
-    pub const NAME: &'static [u8; 4] = b"BUFL";
-    /// Its subtype.
-    pub const SUBTYPE: u8 = 1;
-    /// Octets of the packet.
-    pub const LEN: usize = KIND.packet_len();
-
-    /// Reads a packet.
-    ///
-    /// # Errors
-    /// Another type, name or subtype, or fewer than 24 octets.
-    pub fn parse(packet: Packet<'_>) -> Result<Self, Error> {
-        let (sender_ssrc, body) = KIND.parse(packet)?;
-        Ok(Self {
+    fn read(sender_ssrc: u32, body: &[u8]) -> Self {
+        Self {
             sender_ssrc,
             media_ssrc: u32_at(body, field::MEDIA_SSRC),
             held: DataSize::from_bytes(u32_at(body, field::HELD).into()),
             capacity: DataSize::from_bytes(u32_at(body, field::CAPACITY).into()),
-        })
+        }
     }
 
-    /// Octets `emit` writes.
-    pub fn buffer_len(&self) -> usize {
-        Self::LEN
-    }
-
-    /// Writes the packet to the front of `buffer`.
-    ///
-    /// # Errors
-    /// A buffer below `buffer_len()`.
-    pub fn emit(&self, buffer: &mut [u8]) -> Result<usize, Error> {
-        let body = KIND.emit(buffer, self.sender_ssrc)?;
+    fn write(&self, body: &mut [u8]) {
         put_u32(body, field::MEDIA_SSRC, self.media_ssrc);
         put_u32(body, field::HELD, octets(self.held));
         put_u32(body, field::CAPACITY, octets(self.capacity));
-        Ok(Self::LEN)
     }
 }
+
+report!(BufferLevelReport, b"BUFL", field::LEN, "buffer level report");
 
 /// An amount as 32 bits, saturating.
 pub(super) fn octets(size: DataSize) -> u32 {
@@ -81,6 +51,7 @@ pub(super) fn octets(size: DataSize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rtcp::Packet;
 
     #[test]
     fn twenty_four_octets() {

@@ -30,14 +30,14 @@ mod field {
 /// A feedback packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ccfb<'a> {
-    /// Who reports.
+    /// SSRC of the reporter.
     pub sender_ssrc: u32,
     /// When the report was made, on the clock of the reporter's sender reports. Arrivals count back from it.
     pub report_timestamp: NtpShort,
     streams: &'a [u8],
 }
 
-/// What a feedback packet says of one stream.
+/// The part of a feedback packet about one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamReport<'a> {
     /// The stream.

@@ -1,4 +1,4 @@
-//! What feedback messages share (RFC 4585 section 6.1): the SSRC of who reports and of the media it is about.
+//! The common part of feedback messages (RFC 4585 section 6.1): the SSRCs of the reporter and of the media.
 
 use super::{Packet, emit_header};
 use crate::Error;

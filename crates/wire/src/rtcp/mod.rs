@@ -1,7 +1,7 @@
 //! RTCP: the common header, compound packets, and every report (RFC 3550 section 6, RFC 4585, RFC 5506).
 //!
 //! A datagram is walked with [`packets`]; each [`Packet`] becomes a [`Message`]. A compound packet is written
-//! by emitting one report behind the other.
+//! by emitting one report after the other.
 //!
 //! | report | container | source |
 //! | --- | --- | --- |
@@ -185,7 +185,7 @@ pub fn is_rtcp(datagram: &[u8]) -> bool {
     datagram.get(field::PACKET_TYPE).is_some_and(|packet_type| (192..=223).contains(packet_type))
 }
 
-/// Every packet this crate knows.
+/// Every packet type that this crate supports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Message<'a> {
@@ -250,14 +250,10 @@ impl<'a> Message<'a> {
     fn application(packet: Packet<'a>) -> Result<Self, Error> {
         let app = App::parse(packet)?;
         Ok(match (&app.name, app.subtype) {
-            (TfrcReport::NAME, TfrcReport::SUBTYPE) => Self::Tfrc(TfrcReport::parse(packet)?),
-            (NadaReport::NAME, NadaReport::SUBTYPE) => Self::Nada(NadaReport::parse(packet)?),
-            (BufferAwareReport::NAME, BufferAwareReport::SUBTYPE) => {
-                Self::BufferAware(BufferAwareReport::parse(packet)?)
-            }
-            (BufferLevelReport::NAME, BufferLevelReport::SUBTYPE) => {
-                Self::BufferLevel(BufferLevelReport::parse(packet)?)
-            }
+            (TfrcReport::NAME, app::REPORT) => Self::Tfrc(TfrcReport::parse(packet)?),
+            (NadaReport::NAME, app::REPORT) => Self::Nada(NadaReport::parse(packet)?),
+            (BufferAwareReport::NAME, app::REPORT) => Self::BufferAware(BufferAwareReport::parse(packet)?),
+            (BufferLevelReport::NAME, app::REPORT) => Self::BufferLevel(BufferLevelReport::parse(packet)?),
             _ => Self::App(app),
         })
     }

@@ -10,11 +10,11 @@ const KIND: Kind = Kind { packet_type: packet_type::RTPFB, format: feedback::NAC
 /// A negative acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nack<'a> {
-    /// Who asks.
+    /// SSRC of the requester.
     pub sender_ssrc: u32,
     /// The stream that lost packets.
     pub media_ssrc: u32,
-    /// What is asked for; [`NackEntry::pack`] makes them from sequence numbers.
+    /// The lost packets; [`NackEntry::pack`] makes them from sequence numbers.
     pub entries: List<'a, NackEntry>,
 }
 
@@ -23,7 +23,7 @@ pub struct Nack<'a> {
 pub struct NackEntry {
     /// PID: sequence number of a lost packet.
     pub packet_id: u16,
-    /// BLP: bit i, from zero, says that packet `packet_id + 1 + i` is lost too. A zero says nothing.
+    /// BLP: bit i, from zero, says that packet `packet_id + 1 + i` is lost too. A zero does not mean that it was received.
     pub bitmask: u16,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Nack<'a> {
         Ok(Self { sender_ssrc, media_ssrc, entries: List::on_wire(&bytes[feedback::field::FCI..]) })
     }
 
-    /// The sequence numbers asked for, as the sender of the report put them.
+    /// The requested sequence numbers, in the order of the report.
     pub fn sequence_numbers(&self) -> impl Iterator<Item = u16> + use<'a> {
         self.entries.iter().flat_map(NackEntry::sequence_numbers)
     }
@@ -78,7 +78,7 @@ impl NackEntry {
         })
     }
 
-    /// The bit that says `number` is lost; none for `packet_id` itself, which needs no saying.
+    /// The bit for `number`; none for `packet_id` itself, which the entry names.
     fn bit_of(self, number: u16) -> Option<u16> {
         match number.wrapping_sub(self.packet_id) {
             0 => Some(0),

@@ -1,17 +1,15 @@
 //! NADA feedback (RFC 8698 section 5.3 fixes 48 bits of contents): an application-defined packet of 24 octets.
 
-use super::Packet;
-use super::app::Kind;
-use crate::Error;
+use super::app::report;
 use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
 use seaway_units::{Bitrate, TimeDelta};
 
 /// What a NADA receiver reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NadaReport {
-    /// Who reports.
+    /// SSRC of the reporter.
     pub sender_ssrc: u32,
-    /// The stream it is about.
+    /// SSRC of the media stream.
     pub media_ssrc: u32,
     /// rmode 0: the sender may use accelerated ramp-up.
     pub ramp_up: bool,
@@ -33,57 +31,34 @@ mod field {
 const GRADUAL: u16 = 0x8000;
 const UNIT_NANOS: i64 = 100_000;
 
-const KIND: Kind =
-    Kind { name: NadaReport::NAME, subtype: NadaReport::SUBTYPE, body_len: field::LEN, field: "NADA report" };
-
 impl NadaReport {
-    /// Name of the application-defined packet.
-    pub const NAME: &'static [u8; 4] = b"NADA";
-    /// Its subtype.
-    pub const SUBTYPE: u8 = 1;
-    /// Octets of the packet.
-    pub const LEN: usize = KIND.packet_len();
-
-    /// Reads a packet.
-    ///
-    /// # Errors
-    /// Another type, name or subtype, or fewer than 24 octets.
-    pub fn parse(packet: Packet<'_>) -> Result<Self, Error> {
-        let (sender_ssrc, body) = KIND.parse(packet)?;
+    fn read(sender_ssrc: u32, body: &[u8]) -> Self {
         let congestion = u16_at(body, field::CONGESTION);
-        Ok(Self {
+        Self {
             sender_ssrc,
             media_ssrc: u32_at(body, field::MEDIA_SSRC),
             ramp_up: congestion & GRADUAL == 0,
             congestion: TimeDelta::from_nanos(UNIT_NANOS * i64::from(congestion & !GRADUAL)),
             receive_rate: Bitrate::from_bps(u32_at(body, field::RECEIVE_RATE).into()),
-        })
+        }
     }
 
-    /// Octets `emit` writes.
-    pub fn buffer_len(&self) -> usize {
-        Self::LEN
-    }
-
-    /// Writes the packet to the front of `buffer`.
-    ///
-    /// # Errors
-    /// A buffer below `buffer_len()`.
-    pub fn emit(&self, buffer: &mut [u8]) -> Result<usize, Error> {
-        let body = KIND.emit(buffer, self.sender_ssrc)?;
+    fn write(&self, body: &mut [u8]) {
         let units = self.congestion.as_nanos().saturating_add(UNIT_NANOS / 2) / UNIT_NANOS;
         let congestion = units.clamp(0, i64::from(!GRADUAL)) as u16;
         put_u32(body, field::MEDIA_SSRC, self.media_ssrc);
         put_u16(body, field::CONGESTION, congestion | if self.ramp_up { 0 } else { GRADUAL });
         let rate = u32::try_from(self.receive_rate.as_bps()).unwrap_or(u32::MAX);
         put_u32(body, field::RECEIVE_RATE, rate);
-        Ok(Self::LEN)
     }
 }
+
+report!(NadaReport, b"NADA", field::LEN, "NADA report");
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rtcp::Packet;
 
     #[test]
     fn forty_eight_bits() {

@@ -10,7 +10,7 @@ const KIND: Kind =
 /// A picture loss indication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pli {
-    /// Who asks.
+    /// SSRC of the requester.
     pub sender_ssrc: u32,
     /// The stream that lost a picture.
     pub media_ssrc: u32,

@@ -29,7 +29,7 @@ mod field {
     pub(super) const SSRCS: usize = 20;
 }
 
-/// What tells it from other application-layer feedback.
+/// The identifier that distinguishes it from other application-layer feedback.
 const IDENTIFIER: &[u8; 4] = b"REMB";
 const MANTISSA_BITS: u32 = 18;
 
@@ -42,7 +42,7 @@ impl<'a> Remb<'a> {
     /// Reads a packet.
     ///
     /// # Errors
-    /// Another type, format or identifier, or fewer octets than the count of streams asks for.
+    /// Another type, format or identifier, or fewer octets than the count of streams requires.
     pub fn parse(packet: Packet<'a>) -> Result<Self, Error> {
         let (sender_ssrc, _, bytes) = KIND.parse(packet, field::SSRCS - feedback::field::FCI)?;
         if !Self::is(packet) {

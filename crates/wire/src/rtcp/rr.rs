@@ -4,10 +4,10 @@ use super::{Packet, ReportBlock, emit_header, packet_type};
 use crate::bytes::{fits, put_u32, take, u32_at};
 use crate::{Error, List, Record};
 
-/// A receiver report. Profile-specific extensions behind the blocks are ignored.
+/// A receiver report. Profile-specific extensions after the blocks are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverReport<'a> {
-    /// Who reports.
+    /// SSRC of the reporter.
     pub ssrc: u32,
     /// What it received, at most 31 sources.
     pub blocks: List<'a, ReportBlock>,
@@ -22,7 +22,7 @@ impl<'a> ReceiverReport<'a> {
     /// Reads a packet.
     ///
     /// # Errors
-    /// Another type, or fewer octets than the count of blocks asks for.
+    /// Another type, or fewer octets than the count of blocks requires.
     pub fn parse(packet: Packet<'a>) -> Result<Self, Error> {
         let bytes = packet.expect(packet_type::RR, field::BLOCKS, "receiver report")?;
         let blocks_len = ReportBlock::SIZE * usize::from(packet.count());

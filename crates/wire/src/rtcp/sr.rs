@@ -4,7 +4,7 @@ use super::{Packet, ReportBlock, emit_header, packet_type};
 use crate::bytes::{fits, put_u32, take, u32_at};
 use crate::{Error, List, NtpTime, Record};
 
-/// A sender report. Profile-specific extensions behind the blocks are ignored.
+/// A sender report. Profile-specific extensions after the blocks are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderReport<'a> {
     /// Who sends.
@@ -35,7 +35,7 @@ impl<'a> SenderReport<'a> {
     /// Reads a packet.
     ///
     /// # Errors
-    /// Another type, or fewer octets than the count of blocks asks for.
+    /// Another type, or fewer octets than the count of blocks requires.
     pub fn parse(packet: Packet<'a>) -> Result<Self, Error> {
         let bytes = packet.expect(packet_type::SR, field::BLOCKS, "sender report")?;
         let blocks_len = ReportBlock::SIZE * usize::from(packet.count());

@@ -1,18 +1,17 @@
 //! TFRC feedback (RFC 5348 section 3.2.2 fixes the contents): an application-defined packet of 36 octets.
 
-use super::Packet;
-use super::app::Kind;
+use super::app::report;
+use crate::MicrosClock;
 use crate::bytes::{put_u24, put_u32, u24_at, u32_at};
 use crate::clock::span_micros;
-use crate::{Error, MicrosClock};
 use seaway_units::{Bitrate, Probability, TimeDelta};
 
 /// What a TFRC receiver reports once per round-trip time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TfrcReport {
-    /// Who reports.
+    /// SSRC of the reporter.
     pub sender_ssrc: u32,
-    /// The stream it is about.
+    /// SSRC of the media stream.
     pub media_ssrc: u32,
     /// t_recvdata: the send time of the last packet received, as it was written on it.
     pub echo: MicrosClock,
@@ -45,24 +44,9 @@ const NEW_LOSS: u8 = 1;
 const ECN: u8 = 2;
 const ONE: f64 = 4_294_967_296.0;
 
-const KIND: Kind =
-    Kind { name: TfrcReport::NAME, subtype: TfrcReport::SUBTYPE, body_len: field::LEN, field: "TFRC report" };
-
 impl TfrcReport {
-    /// Name of the application-defined packet.
-    pub const NAME: &'static [u8; 4] = b"TFRC";
-    /// Its subtype.
-    pub const SUBTYPE: u8 = 1;
-    /// Octets of the packet.
-    pub const LEN: usize = KIND.packet_len();
-
-    /// Reads a packet.
-    ///
-    /// # Errors
-    /// Another type, name or subtype, or fewer than 36 octets.
-    pub fn parse(packet: Packet<'_>) -> Result<Self, Error> {
-        let (sender_ssrc, body) = KIND.parse(packet)?;
-        Ok(Self {
+    fn read(sender_ssrc: u32, body: &[u8]) -> Self {
+        Self {
             sender_ssrc,
             media_ssrc: u32_at(body, field::MEDIA_SSRC),
             echo: MicrosClock::from_bits(u32_at(body, field::ECHO)),
@@ -72,20 +56,10 @@ impl TfrcReport {
             new_loss: body[field::FLAGS] & NEW_LOSS != 0,
             ecn: body[field::FLAGS] & ECN != 0,
             ce_packets: u24_at(body, field::CE_PACKETS),
-        })
+        }
     }
 
-    /// Octets `emit` writes.
-    pub fn buffer_len(&self) -> usize {
-        Self::LEN
-    }
-
-    /// Writes the packet to the front of `buffer`.
-    ///
-    /// # Errors
-    /// A buffer below `buffer_len()`.
-    pub fn emit(&self, buffer: &mut [u8]) -> Result<usize, Error> {
-        let body = KIND.emit(buffer, self.sender_ssrc)?;
+    fn write(&self, body: &mut [u8]) {
         put_u32(body, field::MEDIA_SSRC, self.media_ssrc);
         put_u32(body, field::ECHO, self.echo.bits());
         put_u32(body, field::DELAY, span_micros(self.delay));
@@ -93,15 +67,16 @@ impl TfrcReport {
         put_u32(body, field::LOSS_EVENT_RATE, fraction_bits(self.loss_event_rate));
         body[field::FLAGS] = if self.new_loss { NEW_LOSS } else { 0 } | if self.ecn { ECN } else { 0 };
         put_u24(body, field::CE_PACKETS, self.ce_packets);
-        Ok(Self::LEN)
     }
 }
+
+report!(TfrcReport, b"TFRC", field::LEN, "TFRC report");
 
 fn octets_per_second(rate: Bitrate) -> u32 {
     u32::try_from(rate.as_bps().saturating_add(4) / 8).unwrap_or(u32::MAX)
 }
 
-/// "Seen no loss" and "seen very little" are different answers: only zero is written as zero.
+/// "No loss seen" differs from "very little": only zero is written as zero.
 fn fraction_bits(p: Probability) -> u32 {
     if p == Probability::ZERO { 0 } else { (p.get() * ONE).round().clamp(1.0, ONE - 1.0) as u32 }
 }
@@ -109,6 +84,7 @@ fn fraction_bits(p: Probability) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rtcp::Packet;
 
     const REPORT: TfrcReport = TfrcReport {
         sender_ssrc: 0x0102_0304,

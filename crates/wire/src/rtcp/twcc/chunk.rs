@@ -32,7 +32,7 @@ impl Symbol {
         }
     }
 
-    /// The delta this symbol announces, in ticks, and the deltas behind it.
+    /// The delta this symbol announces, in ticks, and the deltas after it.
     pub(super) fn split_delta(self, deltas: &[u8]) -> Option<(Option<i16>, &[u8])> {
         let (own, rest) = deltas.split_at_checked(self.delta_len())?;
         let delta = match *own {
@@ -84,7 +84,7 @@ impl Chunk {
 /// Symbols that are not in a chunk yet. Whatever is in it fits one chunk.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    /// The first symbols; behind them all are like the first.
+    /// The first symbols; all later ones equal the first.
     symbols: [Symbol; ONE_BIT_SYMBOLS],
     len: usize,
 }
@@ -155,7 +155,7 @@ impl Pending {
         Chunk(VECTOR | TWO_BIT | self.vector(TWO_BIT_SYMBOLS, 2))
     }
 
-    /// The first `count` symbols of `bits` each; places behind the last stay zero.
+    /// The first `count` symbols of `bits` each; places after the last stay zero.
     fn vector(&self, count: usize, bits: usize) -> u16 {
         let places = self.known().iter().take(count).enumerate();
         places.fold(0, |vector, (index, &symbol)| vector | (symbol as u16) << (bits * (count - 1 - index)))

@@ -32,7 +32,7 @@ const TICKS_PER_REFERENCE: i64 = 256;
 /// A feedback packet; [`TwccWriter`] makes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Twcc<'a> {
-    /// Who reports.
+    /// SSRC of the reporter.
     pub sender_ssrc: u32,
     /// One of the streams it is about.
     pub media_ssrc: u32,

@@ -22,7 +22,7 @@ pub struct TwccWriter {
 pub struct Emitted {
     /// Octets of the packet.
     pub len: usize,
-    /// Statuses in it; the next packet begins behind them.
+    /// Number of statuses in it; the next packet begins after them.
     pub statuses: u16,
 }
 
