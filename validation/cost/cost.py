@@ -48,8 +48,8 @@ def medians(executable):
 
 def states():
     """Octets of the sending and the receiving half, by controller."""
-    told = said("cargo", "test", "--release", "-q", "-p", "seaway-control", "--test", "allocation", "state", "--", "--nocapture")
-    return {row[0]: row[1:] for row in re.findall(r"^state (.+): (\d+) \+ (\d+) B$", told, re.M)}
+    output = said("cargo", "test", "--release", "-q", "-p", "seaway-control", "--test", "allocation", "state", "--", "--nocapture")
+    return {row[0]: row[1:] for row in re.findall(r"^state (.+): (\d+) \+ (\d+) B$", output, re.M)}
 
 
 def main():

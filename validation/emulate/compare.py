@@ -199,7 +199,7 @@ def main():
           f"{'held' if late['held'] else 'missed: the run is void'}.\n")
     print("| network | arrives Mbit/s | waiting, mean ms | p95 ms |\n| --- | --- | --- | --- |")
     print(f"| simulator | {ours[0]:.3f} | {ours[1]:.1f} | {ours[2]:.1f} |\n| relay | {rate:.3f} | {mean:.1f} | {tail:.1f} |\n")
-    print("Asked: means within 3 %, p95 of the waiting within 5 ms of the simulator's.\n\n| network | |\n| --- | --- |")
+    print("Bounds: means within 3 %, p95 of the waiting time within 5 ms of the simulator's.\n\n| network | |\n| --- | --- |")
     for algorithm, (goodput, _, wait) in simulated.items():
         print(f"| namespaces, {algorithm} | {verdict(goodput, inside[algorithm][0], (wait, inside[algorithm][2]))} |")
     print(f"| relay | {verdict(ours[0], rate, (ours[2], tail))} |")

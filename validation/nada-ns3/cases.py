@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """NADA on RFC 8867's wired cases, as ns3-rmcat sets them up, beside what ns3-rmcat has there.
 
-The numbers of ns3-rmcat stand in ns3-rmcat.csv, eight runs of each case with other random numbers;
-docs/results/nada-ns3.md says how they were made. As many of ours stand beside them. Writes the tables of that page; with
-the names of controllers it prints theirs.
+ns3-rmcat.csv has the numbers of ns3-rmcat, eight runs of each case with different random numbers;
+docs/results/nada-ns3.md says how they were made. Runs ours as often and writes the tables of that page; with the names
+of controllers it prints their tables.
 Usage: cases.py [CONTROL...], `seaway` or $SEAWAY
 """
 
@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SEAWAY = os.environ.get("SEAWAY", str(ROOT / "target/release/seaway"))
 RESULT = ROOT / "docs/results/nada-ns3.md"
-BEGIN, END = "## Side by side\n", "## What stands out\n"
+BEGIN, END = "## Side by side\n", "## Findings\n"
 # ns3-rmcat counts in powers of two.
 M, K = 1 << 20, 1 << 10
 WARMUP = 10

@@ -82,7 +82,7 @@ mean of {len(SEEDS)} seeds with its 95 % interval. The channel loses packets ind
 Ours has ns-2's `min_rto = "200 ms"` and `initial_window = 2`, no delayed acknowledgements, and is otherwise
 as the RFCs have it.
 
-Four runs of 400 s leave a few per cent to luck, and the runs of one seed lose the same packets whatever the algorithm.
+Four runs of 400 s have a sampling error of a few per cent, and the runs of one seed lose the same packets whatever the algorithm.
 Twelve runs of 1200 s, once: SACK at 0.003 1788 ± 24 there and 1793 ± 28 here, at 0.1 189 ± 2 and 183 ± 3; NewReno 1786 ± 22
 and 1817 ± 27, 202 ± 3 and 187 ± 3; Reno at 0.01 853 ± 8 and 852 ± 9.
 

@@ -50,8 +50,8 @@ def ffmpeg(text, *more):
 def psnr(stream, reference, kind):
     """Luma PSNR in dB, from the mean squared error of all frames."""
     graph = "[0:v]settb=1/25,setpts=N[a];[1:v]settb=1/25,setpts=N,format=yuv420p[b];[a][b]psnr"
-    told = ffmpeg(f"-f {kind} -i {stream} -i {reference} -lavfi {graph} -fps_mode passthrough -f null -").stderr
-    return float(re.search(rb"PSNR y:([\d.]+|inf)", told)[1])
+    output = ffmpeg(f"-f {kind} -i {stream} -i {reference} -lavfi {graph} -fps_mode passthrough -f null -").stderr
+    return float(re.search(rb"PSNR y:([\d.]+|inf)", output)[1])
 
 
 def recode(name, folder, stream, decoded, size, seconds, encoder):
