@@ -77,6 +77,28 @@ pub fn find(data: &[u8], from: usize) -> Option<usize> {
     None
 }
 
+/// A start code found by [`codes`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found<'a> {
+    /// The byte behind `00 00 01`.
+    pub(crate) code: u8,
+    /// The bytes behind that.
+    pub(crate) tail: &'a [u8],
+    /// It is the first, and nothing but zeros stands before it.
+    pub(crate) leads: bool,
+}
+
+/// The start codes of `data`, in order.
+pub(crate) fn codes(data: &[u8]) -> impl Iterator<Item = Found<'_>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = find(data, from)?;
+        let leads = from == 0 && data[..at].iter().all(|&byte| byte == 0);
+        from = at + 3;
+        Some(Found { code: data[at + 3], tail: &data[at + 4..], leads })
+    })
+}
+
 /// All spans of `data`; bytes before the first start code belong to none.
 pub fn spans(data: &[u8]) -> Vec<Span> {
     let mut spans = Vec::new();

@@ -1,44 +1,86 @@
 //! Elementary streams: nothing around the video.
 
+use super::config::Config;
+use super::error::Error;
+use super::format::{Container, ContainerReport};
 use super::track::VideoTrack;
+use crate::startcode::{self, Found};
 
-/// The machine for a bare video stream.
+/// A bare video stream.
 #[derive(Debug)]
-pub(super) struct Elementary {
-    /// Bytes taken and not given back, from `start` on.
-    waiting: Vec<u8>,
+pub(super) struct ElementaryStream {
+    /// Input that is not yet written, from position `start` on.
+    pending: Vec<u8>,
     start: u64,
     memory: usize,
     output: Vec<u8>,
 }
 
-impl Elementary {
-    pub(super) fn new(memory: usize) -> Elementary {
-        Elementary { waiting: Vec::new(), start: 0, memory, output: Vec::new() }
+impl ElementaryStream {
+    pub(super) fn new(config: &Config) -> ElementaryStream {
+        ElementaryStream { pending: Vec::new(), start: 0, memory: config.memory, output: Vec::new() }
     }
+}
 
-    pub(super) fn push(&mut self, bytes: &[u8], track: &mut VideoTrack) {
-        self.waiting.extend_from_slice(bytes);
+impl Container for ElementaryStream {
+    fn push(&mut self, bytes: &[u8], track: &mut VideoTrack) -> Result<(), Error> {
+        self.pending.extend_from_slice(bytes);
         track.push(bytes);
-        if self.waiting.len() > self.memory {
+        if self.pending.len() > self.memory {
             track.give_up();
-            self.advance(track);
+            self.advance(track)?;
         }
+        Ok(())
     }
 
-    pub(super) fn advance(&mut self, track: &mut VideoTrack) {
+    fn finish(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
+        track.close();
+        Ok(())
+    }
+
+    fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
         let ready = self.start..track.resolved();
-        if ready.is_empty() {
-            return;
+        if !ready.is_empty() {
+            let len = (ready.end - ready.start) as usize;
+            track.render(&ready, &self.pending[..len], &mut self.output);
+            self.pending.drain(..len);
+            self.start = ready.end;
+            track.release(self.start, |_| ());
         }
-        let len = (ready.end - ready.start) as usize;
-        track.render(&ready, &self.waiting[..len], &mut self.output);
-        self.waiting.drain(..len);
-        self.start = ready.end;
-        track.forget(self.start, |_| ());
+        Ok(())
     }
 
-    pub(super) fn output(&mut self) -> &mut Vec<u8> {
+    fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
+
+    fn report(&self) -> Option<ContainerReport> {
+        None
+    }
+}
+
+/// The most bytes of a packet of a program stream. A recording that starts inside a packet begins with video, so
+/// that much is searched for a pack header before it counts as elementary.
+const LONGEST_PACKET: usize = 6 + 0xffff;
+
+/// True where a stream begins with a sequence header.
+pub(super) fn begins(head: &[u8]) -> bool {
+    startcode::codes(head).next().is_some_and(|first| first.leads && is_sequence_header(&first))
+}
+
+/// True where a stream has a sequence header somewhere and is not a program stream; or, with `complete`, at least
+/// two slices.
+pub(super) fn probe(head: &[u8], complete: bool) -> bool {
+    let has_header = || startcode::codes(head).any(|found| is_sequence_header(&found));
+    let is_slice = |found: &Found<'_>| (0x01..=0xaf).contains(&found.code) && !found.leads;
+    (complete || head.len() > LONGEST_PACKET + 16) && has_header()
+        || complete && startcode::codes(head).filter(is_slice).count() >= 2
+}
+
+/// True for a sequence header with a size and a frame rate.
+fn is_sequence_header(found: &Found<'_>) -> bool {
+    let (0xb3, [width, height_high, height_low, rates, ..]) = (found.code, found.tail) else { return false };
+    let horizontal = usize::from(*width) << 4 | usize::from(*height_high) >> 4;
+    let vertical = usize::from(height_high & 15) << 8 | usize::from(*height_low);
+    horizontal > 0 && vertical > 0 && rates & 15 != 0
 }

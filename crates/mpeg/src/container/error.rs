@@ -28,8 +28,8 @@ pub enum Error {
         /// The size of the replacement, in bytes.
         after: usize,
     },
-    /// A replacement without a picture that waits for one.
-    Unasked,
+    /// A replacement where no picture waits for one.
+    NotPending,
     /// A constant multiplex rate was asked for, and the stream has no clock to hold it against.
     NoClock,
     /// The constant multiplex rate cannot hold what is in the stream, or is above 1 Gbit/s.
@@ -48,7 +48,7 @@ impl fmt::Display for Error {
             Error::Grew { picture, before, after } => {
                 write!(f, "picture {picture} may not grow from {before} B to {after} B")
             }
-            Error::Unasked => f.write_str("a replacement came without a picture that waits for one"),
+            Error::NotPending => f.write_str("a replacement where no picture waits for one"),
             Error::NoClock => f.write_str("no program clock reference to hold a multiplex rate against"),
             Error::RateUnfit { rate } => {
                 write!(f, "a multiplex rate of {rate} is not between what the stream needs and 1 Gbit/s")

@@ -28,18 +28,23 @@
 //! # }
 //! ```
 
+mod config;
 mod elementary;
 mod error;
+mod foreign;
+mod format;
 mod pes;
 mod program;
 mod remuxer;
 mod report;
-mod sniff;
 mod track;
 mod transport;
 
+pub use config::{Config, Multiplex};
 pub use error::Error;
-pub use remuxer::{Config, Multiplex, Remuxer};
-pub use report::{PacingReport, ProgramReport, Report, TransportReport};
-pub use sniff::{Format, Framing, SNIFF_LIMIT, sniff};
+pub use format::{ContainerReport, Format, SNIFF_LIMIT, sniff};
+pub use program::ProgramReport;
+pub use remuxer::Remuxer;
+pub use report::Report;
 pub use track::{CodedPicture, Replacement};
+pub use transport::{Framing, PacingReport, TransportReport};

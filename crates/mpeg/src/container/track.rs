@@ -194,7 +194,7 @@ impl VideoTrack {
     /// Gives the oldest picture without a fate its own.
     pub(super) fn replace(&mut self, replacement: Replacement) -> Result<(), Error> {
         if self.next + self.ready.len() as u64 >= self.first + self.slots.len() as u64 {
-            return Err(Error::Unasked);
+            return Err(Error::NotPending);
         }
         if self.next >= self.first {
             let slot = &mut self.slots[(self.next - self.first) as usize];
@@ -280,7 +280,7 @@ impl VideoTrack {
     }
 
     /// Nothing before `position` will be rendered again: gives the pictures that are done with.
-    pub(super) fn forget(&mut self, position: u64, mut departed: impl FnMut(Departed)) {
+    pub(super) fn release(&mut self, position: u64, mut departed: impl FnMut(Departed)) {
         while let Some(slot) = self.slots.pop_front_if(|slot| slot.fate.is_some() && slot.old.end <= position)
         {
             self.first += 1;
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(track.resolved(), second.end);
         let all = 0..stream.len() as u64;
         track.replace(Replacement::Kept).unwrap();
-        assert_eq!(track.replace(Replacement::Kept), Err(Error::Unasked));
+        assert_eq!(track.replace(Replacement::Kept), Err(Error::NotPending));
         let mut out = Vec::new();
         track.render(&all, &stream, &mut out);
         assert_eq!(out.len(), stream.len() - lengths[1] + 5);
@@ -417,11 +417,11 @@ mod tests {
         assert_eq!(pictures(&mut track).len(), 2);
         track.give_up();
         assert_eq!((track.given_up, track.resolved()), (3, stream.len() as u64 - 1));
-        track.forget(stream.len() as u64 - 1, |_| ());
+        track.release(stream.len() as u64 - 1, |_| ());
         assert!(track.poll_picture().is_some());
         for _ in 0..3 {
             track.replace(Replacement::Bytes(vec![1])).unwrap();
         }
-        assert_eq!(track.replace(Replacement::Kept), Err(Error::Unasked));
+        assert_eq!(track.replace(Replacement::Kept), Err(Error::NotPending));
     }
 }

@@ -173,7 +173,7 @@ impl Pipeline {
     /// Gives the container what the shaper has.
     fn collect(&mut self) -> Result<(), Error> {
         while let Some(shaped) = self.shaper.pull() {
-            let Some(pending) = self.pending.pop_front() else { return Err(Error::Unasked) };
+            let Some(pending) = self.pending.pop_front() else { return Err(Error::NotPending) };
             let mut shaping = shaped.report;
             match self.remuxer.replace(Replacement::Bytes(shaped.bytes)) {
                 Err(Error::Grew { .. }) => {

@@ -11,13 +11,13 @@ fn transport_streams_at_a_lower_constant_rate() {
         let multiplex = Multiplex::Constant(Bitrate::from_bps(rate));
         let config = Config { multiplex, ..Config::default() };
         let outcome = run(TRANSPORT, Plan { config, delay: 2, ..Plan::default() }, cut(share));
-        outcome.result.unwrap();
+        outcome.result.as_ref().unwrap();
         check_continuity(&outcome.output);
         assert!(elementary(&outcome.output, 0x100).0 == expected(&outcome.pictures, share));
         for pid in [0x101, 0x102] {
             assert!(elementary(&outcome.output, pid) == elementary(TRANSPORT, pid));
         }
-        let report = outcome.report.transport.unwrap().pacing.unwrap();
+        let report = outcome.transport().pacing.clone().unwrap();
         assert_eq!(report.underflows, 0);
         // Every reference of either programme stands where the rate says, within 500 ns (2.4.2.1).
         for pid in [0x100, 0x102] {

@@ -85,7 +85,7 @@ fn a_wrong_crc_is_counted_and_the_next_table_taken() {
     first[10] ^= 1;
     let outcome = run(&input, Plan::default(), keep);
     assert!(outcome.output == input);
-    assert_eq!(outcome.report.transport.unwrap().crc_errors, 1);
+    assert_eq!(outcome.transport().crc_errors, 1);
 }
 
 #[test]

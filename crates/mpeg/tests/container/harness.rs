@@ -1,6 +1,8 @@
 //! Runs a stream through the remuxer.
 
-use seaway_mpeg::container::{CodedPicture, Config, Error, Remuxer, Replacement, Report};
+use seaway_mpeg::container::{
+    CodedPicture, Config, ContainerReport, Error, Remuxer, Replacement, Report, TransportReport,
+};
 use std::collections::VecDeque;
 
 pub(crate) const TRANSPORT: &[u8] = include_bytes!("../fixtures/two_programmes.ts");
@@ -29,6 +31,16 @@ pub(crate) struct Outcome {
     pub(crate) output: Vec<u8>,
     pub(crate) pictures: Vec<CodedPicture>,
     pub(crate) report: Report,
+}
+
+impl Outcome {
+    /// Counts of a transport stream.
+    pub(crate) fn transport(&self) -> &TransportReport {
+        match &self.report.container {
+            Some(ContainerReport::Transport(report)) => report,
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 /// Runs `input` through, each picture through `shape`.

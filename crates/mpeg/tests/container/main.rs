@@ -17,7 +17,7 @@ fn nothing_replaced_is_the_same_stream() {
         for chunk in [1, 188, 4096, input.len()] {
             for delay in [0, 4] {
                 let outcome = run(input, Plan { chunk, delay, ..Plan::default() }, keep);
-                outcome.result.unwrap();
+                outcome.result.as_ref().unwrap();
                 assert!(outcome.output == input, "chunk {chunk}, delay {delay}");
                 assert_eq!(outcome.report.bytes_out, input.len() as u64);
             }

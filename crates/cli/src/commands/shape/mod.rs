@@ -10,7 +10,7 @@ use crate::stream::{Chunk, Sink, Source};
 pub(crate) use options::Arguments;
 use options::Plan;
 use report::Journal;
-use seaway_mpeg::container::{Error, Format, SNIFF_LIMIT, sniff};
+use seaway_mpeg::container::{ContainerReport, Error, Format, SNIFF_LIMIT, sniff};
 use seaway_mpeg::pipeline::{self, Pipeline, Survey};
 use std::process::ExitCode;
 
@@ -54,8 +54,11 @@ impl Outcome {
 
     /// At the constant multiplex rate asked for, if one was, every picture is there when it is decoded.
     fn holds_multiplex(&self) -> bool {
-        let pacing = self.report.container.transport.as_ref().and_then(|transport| transport.pacing.as_ref());
-        pacing.is_none_or(|pacing| pacing.underflows == 0)
+        self.late_pictures() == 0
+    }
+
+    fn late_pictures(&self) -> u64 {
+        self.report.container.container.as_ref().map_or(0, ContainerReport::late_pictures)
     }
 }
 

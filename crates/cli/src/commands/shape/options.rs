@@ -122,23 +122,19 @@ impl Plan {
     /// The whole configuration for a stream of this format.
     pub(super) fn config(&self, format: Format) -> Result<Config, String> {
         self.check_format(format)?;
-        let usual = match format {
-            Format::Transport(_) => Multiplex::Keep,
-            Format::Elementary | Format::System | Format::Program => Multiplex::Variable,
-        };
-        let multiplex = self.multiplex.unwrap_or(usual);
+        let multiplex = self.multiplex.unwrap_or(format.default_multiplex());
         let container =
             container::Config { multiplex, program: self.program, ..container::Config::default() };
         Ok(Config { shaper: self.shaper.clone(), container })
     }
 
     fn check_format(&self, format: Format) -> Result<(), String> {
-        let unused = match format {
-            Format::Transport(_) => return Ok(()),
-            _ if self.program.is_some() => "--program",
-            _ if matches!(self.multiplex, Some(Multiplex::Constant(_))) => "--multiplex with a rate",
-            Format::Elementary if self.multiplex.is_some() => "--multiplex",
-            _ => return Ok(()),
+        let unused = match self.multiplex {
+            _ if self.program.is_some() && !format.has_programs() => "--program",
+            Some(multiplex) if format.supports(multiplex) => return Ok(()),
+            Some(Multiplex::Constant(_)) => "--multiplex with a rate",
+            Some(_) => "--multiplex",
+            None => return Ok(()),
         };
         Err(format!("{unused} does not apply to this {}", format.name()))
     }

@@ -3,6 +3,7 @@
 use super::Outcome;
 use super::options::{Arguments, Plan};
 use crate::commands::Failure;
+use seaway_mpeg::container::ContainerReport;
 use seaway_mpeg::pipeline::{PictureRecord, Report};
 use seaway_mpeg::shape::Cluster;
 use seaway_units::Bitrate;
@@ -126,12 +127,8 @@ fn summary(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> String {
     note(totals.damaged_slices, "damaged slices copied as they are");
     note(totals.left_alone.not_readable, "pictures that cannot be read copied as they are");
     note(container.given_up, "pictures left as they are for want of memory");
-    if let Some(transport) = &container.transport {
-        note(transport.continuity_errors, "gaps in the video's packets");
-        note(transport.transport_errors, "packets with an error flag");
-        note(transport.sync_losses, "losses of sync");
-        note(transport.crc_errors, "damaged programme tables");
-        note(transport.scrambled_packets, "packets of the video that cannot be read");
+    for (count, what) in container.container.iter().flat_map(ContainerReport::warnings) {
+        note(count, what);
     }
     if let Some(buffer) = buffer.as_ref().filter(|buffer| buffer.after.underflows > 0) {
         let (after, before) = (buffer.after.underflows, buffer.before.underflows);
@@ -141,10 +138,8 @@ fn summary(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> String {
         let allowed = totals.bits_allowed / totals.seconds.max(f64::MIN_POSITIVE);
         lines.push(format!("MISSED: {} asked, {} is the least", rate(allowed), rate(totals.rate_out_bps)));
     }
-    if let Some(pacing) = container.transport.as_ref().and_then(|transport| transport.pacing.as_ref())
-        && !outcome.holds_multiplex()
-    {
-        let late = pacing.underflows;
+    if !outcome.holds_multiplex() {
+        let late = outcome.late_pictures();
         lines
             .push(format!("MISSED: {late} pictures too late for their decoding time at that multiplex rate"));
     }

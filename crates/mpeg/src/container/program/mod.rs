@@ -13,11 +13,34 @@ use std::ops::Range;
 
 use super::error::Error;
 use super::pes;
-use super::report::ProgramReport;
 use super::track::VideoTrack;
-use super::{Config, Multiplex};
+use super::config::{Config, Multiplex};
+use super::format::{Container, ContainerReport, Format};
+use crate::startcode;
+use serde::Serialize;
 use reader::{Element, Reader};
 use writer::Writer;
+
+/// Counts of a program or system stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ProgramReport {
+    /// `stream_id` of the shaped video.
+    pub video_stream_id: u8,
+    /// Packs read.
+    pub packs: u64,
+    /// Packets of the shaped video read.
+    pub video_packets: u64,
+    /// Of these, how many lost their whole payload.
+    pub emptied_packets: u64,
+    /// Packs dropped with them.
+    pub removed_packs: u64,
+    /// Bytes that became padding.
+    pub padding_bytes: u64,
+    /// Video packets copied unchanged because they are scrambled or malformed.
+    pub opaque_packets: u64,
+    /// Bytes outside packs and packets, copied.
+    pub junk_bytes: u64,
+}
 
 /// What waits for the video before it.
 #[derive(Debug)]
@@ -43,7 +66,7 @@ impl Entry {
 
 /// The machine for one program or system stream.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(super) struct ProgramStream {
     reader: Reader,
     stream_id: Option<u8>,
     pending: VecDeque<Entry>,
@@ -53,9 +76,9 @@ pub(super) struct Program {
     report: ProgramReport,
 }
 
-impl Program {
-    pub(super) fn new(config: &Config) -> Program {
-        Program {
+impl ProgramStream {
+    pub(super) fn new(config: &Config) -> ProgramStream {
+        ProgramStream {
             reader: Reader::default(),
             stream_id: None,
             pending: VecDeque::new(),
@@ -65,8 +88,10 @@ impl Program {
             report: ProgramReport::default(),
         }
     }
+}
 
-    pub(super) fn push(&mut self, bytes: &[u8], track: &mut VideoTrack) {
+impl Container for ProgramStream {
+    fn push(&mut self, bytes: &[u8], track: &mut VideoTrack) -> Result<(), Error> {
         self.reader.push(bytes);
         while let Some(element) = self.reader.poll() {
             let entry = self.entry(element, track);
@@ -74,38 +99,36 @@ impl Program {
             self.pending.push_back(entry);
             if self.pending_bytes > self.memory {
                 track.give_up();
-                self.advance(track);
+                self.advance(track)?;
             }
         }
-        self.advance(track);
+        self.advance(track)
     }
 
-    pub(super) fn finish(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
+    fn finish(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
         self.reader.finish();
-        self.push(&[], track);
+        self.push(&[], track)?;
         track.close();
         if self.report.video_packets == 0 {
             return Err(Error::NoVideo { found: "a program stream without a video stream".to_owned() });
         }
-        self.advance(track);
-        Ok(())
+        self.advance(track)
     }
 
-    /// Moves on what no longer waits.
-    pub(super) fn advance(&mut self, track: &mut VideoTrack) {
+    fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
         while let Some(entry) = self.pending.pop_front() {
             if let Entry::Video { video, .. } = &entry
                 && video.end > track.resolved()
             {
                 self.pending.push_front(entry);
-                return;
+                return Ok(());
             }
             self.pending_bytes -= entry.len();
             match entry {
                 Entry::Pack(bytes) => self.writer.pack(bytes, &mut self.report),
                 Entry::Other(bytes) => self.writer.other(&bytes),
                 Entry::Video { bytes, header, video } => {
-                    track.forget(video.start, |_| ());
+                    track.release(video.start, |_| ());
                     self.writer.video(&bytes, header, &video, track, &mut self.report);
                 }
             }
@@ -113,16 +136,19 @@ impl Program {
         if self.reader.is_finished() {
             self.writer.finish();
         }
+        Ok(())
     }
 
-    pub(super) fn output(&mut self) -> &mut Vec<u8> {
+    fn output(&mut self) -> &mut Vec<u8> {
         self.writer.output()
     }
 
-    pub(super) fn report(&self) -> ProgramReport {
-        self.report.clone()
+    fn report(&self) -> Option<ContainerReport> {
+        Some(ContainerReport::Program(self.report.clone()))
     }
+}
 
+impl ProgramStream {
     fn entry(&mut self, element: Element, track: &mut VideoTrack) -> Entry {
         match element {
             Element::Pack(bytes) => {
@@ -161,4 +187,16 @@ impl Program {
             }
         }
     }
+}
+
+/// A program or system stream, by its first pack header, or by the first packet of a stream without packs.
+pub(super) fn probe(head: &[u8]) -> Option<Format> {
+    startcode::codes(head).find_map(|found| match (found.code, found.tail) {
+        (0xba, [next, ..]) if next >> 6 == 0b01 => Some(Format::Program),
+        (0xba, [next, ..]) if next >> 4 == 0b0010 => Some(Format::System),
+        (0xc0..=0xef | 0xbd, [_, _, flags, ..]) if found.leads => {
+            Some(if flags >> 6 == 0b10 { Format::Program } else { Format::System })
+        }
+        _ => None,
+    })
 }

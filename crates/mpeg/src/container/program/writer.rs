@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::container::pes::{self, Header};
-use crate::container::report::ProgramReport;
+use super::ProgramReport;
 use crate::container::track::VideoTrack;
 
 /// The output, and the pack that is being written.

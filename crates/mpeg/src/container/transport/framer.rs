@@ -1,7 +1,7 @@
 //! Finds the packets in a stream of bytes, and finds them again after a loss of sync.
 
 use super::packet::{Packet, SYNC};
-use crate::container::sniff::Framing;
+use super::framing::Framing;
 
 /// Sync bytes in a row that make sync again.
 const REGAIN: usize = 3;

@@ -6,19 +6,23 @@
 
 mod clock;
 mod framer;
+mod framing;
 mod outlet;
 mod pacer;
 mod packet;
 mod parity;
 mod psi;
+mod report;
 mod video;
 
 use std::collections::VecDeque;
 
-use super::Config;
+pub use framing::Framing;
+pub use report::{PacingReport, TransportReport};
+
+use super::config::Config;
 use super::error::Error;
-use super::report::TransportReport;
-use super::sniff::Framing;
+use super::format::{Container, ContainerReport};
 use super::track::VideoTrack;
 use framer::{Framed, Framer};
 use outlet::Outlet;
@@ -36,7 +40,7 @@ enum Entry {
 
 /// The machine for one transport stream.
 #[derive(Debug)]
-pub(super) struct Transport {
+pub(super) struct TransportStream {
     framer: Framer,
     tables: Tables,
     wanted: Option<u16>,
@@ -48,9 +52,9 @@ pub(super) struct Transport {
     report: TransportReport,
 }
 
-impl Transport {
-    pub(super) fn new(framing: Framing, config: &Config) -> Transport {
-        Transport {
+impl TransportStream {
+    pub(super) fn new(framing: Framing, config: &Config) -> TransportStream {
+        TransportStream {
             framer: Framer::new(framing),
             tables: Tables::default(),
             wanted: config.program,
@@ -62,8 +66,10 @@ impl Transport {
             report: TransportReport::default(),
         }
     }
+}
 
-    pub(super) fn push(&mut self, bytes: &[u8], track: &mut VideoTrack) -> Result<(), Error> {
+impl Container for TransportStream {
+    fn push(&mut self, bytes: &[u8], track: &mut VideoTrack) -> Result<(), Error> {
         self.framer.push(bytes);
         while let Some(framed) = self.framer.poll() {
             let entry = match framed {
@@ -88,7 +94,7 @@ impl Transport {
         self.advance(track)
     }
 
-    pub(super) fn finish(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
+    fn finish(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
         self.framer.finish();
         self.push(&[], track)?;
         track.close();
@@ -98,8 +104,7 @@ impl Transport {
         self.advance(track)
     }
 
-    /// Moves on what no longer waits.
-    pub(super) fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
+    fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
         while let Some(entry) = self.pending.pop_front() {
             match entry {
                 Entry::Junk(bytes) => self.outlet.junk(&bytes),
@@ -111,7 +116,7 @@ impl Transport {
                         return Ok(());
                     }
                     let buffer = track.buffer_size();
-                    track.forget(video.needed_from(&packet), |picture| self.outlet.picture(picture, buffer));
+                    track.release(video.needed_from(&packet), |picture| self.outlet.picture(picture, buffer));
                     let (packet, bytes) = video.emit(packet, track, &mut self.report);
                     self.outlet.packet(packet, bytes)?;
                 }
@@ -120,15 +125,21 @@ impl Transport {
         if self.finished { self.outlet.finish() } else { Ok(()) }
     }
 
-    pub(super) fn output(&mut self) -> &mut Vec<u8> {
+    fn output(&mut self) -> &mut Vec<u8> {
         self.outlet.output()
     }
 
-    pub(super) fn report(&self) -> TransportReport {
+    fn report(&self) -> Option<ContainerReport> {
         let (crc_errors, pacing) = (self.tables.crc_errors, self.outlet.pacing());
-        TransportReport { crc_errors, pacing, ..self.report.clone() }
+        Some(ContainerReport::Transport(TransportReport { crc_errors, pacing, ..self.report.clone() }))
     }
 
+    fn is_scrambled(&self) -> bool {
+        self.report.scrambled_packets > 0
+    }
+}
+
+impl TransportStream {
     /// Takes note of a packet.
     fn packet(&mut self, packet: Packet, track: &mut VideoTrack) -> Result<Entry, Error> {
         self.report.packets += 1;

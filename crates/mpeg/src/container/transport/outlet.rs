@@ -2,9 +2,9 @@
 
 use super::pacer::Pacer;
 use super::packet::{NULL_PID, Packet};
-use crate::container::Multiplex;
+use crate::container::config::Multiplex;
 use crate::container::error::Error;
-use crate::container::report::PacingReport;
+use super::report::PacingReport;
 use crate::container::track::Departed;
 
 /// Writes packets.

@@ -12,7 +12,7 @@ use seaway_units::Bitrate;
 use super::clock::{Clock, Timed};
 use super::packet::{NULL_PID, PACKET, Packet};
 use crate::container::error::Error;
-use crate::container::report::PacingReport;
+use super::report::PacingReport;
 use crate::container::track::Departed;
 
 /// How early the video may leave: half a second at 27 MHz.

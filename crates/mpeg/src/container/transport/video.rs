@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::packet::Packet;
 use crate::container::pes;
-use crate::container::report::TransportReport;
+use super::report::TransportReport;
 use crate::container::track::VideoTrack;
 
 /// A packet of the video with what its payload holds.

@@ -1,0 +1,69 @@
+//! Counts of a transport stream.
+
+use serde::Serialize;
+
+/// Counts of a transport stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TransportReport {
+    /// `program_number` of the shaped programme.
+    pub program: u16,
+    /// PID of its video.
+    pub video_pid: u16,
+    /// Packets read.
+    pub packets: u64,
+    /// Packets read with the PID of the video.
+    pub video_packets: u64,
+    /// Null packets read.
+    pub null_packets: u64,
+    /// Video packets that became null packets, or left where these are removed.
+    pub freed_packets: u64,
+    /// Gaps in the continuity count of the video.
+    pub continuity_errors: u64,
+    /// Repeated packets of the video.
+    pub repeated_packets: u64,
+    /// Packets with `transport_error_indicator`.
+    pub transport_errors: u64,
+    /// Scrambled packets of the video, passed as they are.
+    pub scrambled_packets: u64,
+    /// Sections of the programme tables with a wrong CRC.
+    pub crc_errors: u64,
+    /// Losses of sync.
+    pub sync_losses: u64,
+    /// Bytes outside packets; passed, or left out at a constant rate.
+    pub junk_bytes: u64,
+    /// The pacing at a constant multiplex rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<PacingReport>,
+}
+
+/// How the packets fitted a constant multiplex rate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PacingReport {
+    /// Null packets written to fill the rate.
+    pub null_packets: u64,
+    /// Packets written for a clock reference alone, so that two are never more than 40 ms apart.
+    pub added_references: u64,
+    /// Packets that left later than they did in the input.
+    pub late_packets: u64,
+    /// The latest of them, in µs.
+    pub most_late_us: u64,
+    /// The earliest packet against its time in the input, in µs.
+    pub most_early_us: u64,
+    /// Pictures not all there at their decoding time.
+    pub underflows: u64,
+    /// Jumps of the program clock.
+    pub discontinuities: u64,
+}
+
+impl TransportReport {
+    /// Counts of what is wrong with the stream, each with its description.
+    pub(in crate::container) fn warnings(&self) -> Vec<(u64, &'static str)> {
+        vec![
+            (self.continuity_errors, "gaps in the video's packets"),
+            (self.transport_errors, "packets with an error flag"),
+            (self.sync_losses, "losses of sync"),
+            (self.crc_errors, "damaged programme tables"),
+            (self.scrambled_packets, "packets of the video that cannot be read"),
+        ]
+    }
+}
