@@ -1,51 +1,51 @@
-//! `auto`: levels chosen anew over a window of pictures, one lambda, each macroblock weighed by how far its
-//! errors spread.
+//! `auto`: trellis requantisation over a window of pictures with one lambda. Levels are lowered or dropped and scales
+//! made coarser; the errors of each macroblock are weighted by its importance.
 
-use super::budget::Account;
-use super::config::{Config, Target};
-use super::importance;
+use super::config::Config;
 use super::parallel;
-use super::shaper::leave_alone;
-use super::truncation::allow_window;
-use super::work::{Work, end_is_near};
+use super::picture::PictureShaper;
+use super::rate_control::RateControl;
+use super::window;
 
-/// How close to the budget a window must come, as a share of it; the rest is carried over.
+/// How close a window comes to its budget, as a share of it; the rest is carried over.
 const TOLERANCE: f64 = 0.05;
-/// How close a sample of it must come before all is recoded.
+/// How close a sample of its macroblocks comes before all are recoded.
 const SAMPLE_TOLERANCE: f64 = 0.03;
-/// How close both must come as a share of what is to be saved.
+/// Both tolerances are at most this share of the bits to be saved.
 const OF_SAVING: f64 = 0.4;
-/// How close it must come where too little follows to carry the rest to.
+/// How close it comes where the rest of the stream is too short to carry over to.
 const LAST_TOLERANCE: f64 = 0.0002;
-/// So much above its budget a window has reached its floor.
+/// A window that exceeds its budget by this share has reached its floor.
 const FLOOR_EXCESS: f64 = 0.1;
-/// Rounds of adjusting lambda, at most.
+/// Trials of lambda, at most.
 const ROUNDS: usize = 12;
-/// One macroblock in so many is a sample, at most ...
+/// One macroblock in so many is sampled, at most, ...
 const SAMPLING: usize = 32;
-/// ... and so many of a window at least.
+/// ... and so many of a window, at least.
 const SAMPLE: usize = 600;
 
-/// Above this share of the input coarser scales do not pay: dropping and lowering levels do as well.
+/// Coarser scales are tried below this share of the input only; above it they gain nothing over lower levels.
 const REQUANTISES_BELOW: f64 = 0.75;
-/// How much more than the aim the coarser scales must leave while nothing is dropped.
+/// The bits beyond the aim, as a share of it, that coarser scales must leave while no level is dropped.
 const ROOM: f64 = 0.05;
-/// With this nothing is dropped.
+/// With this lambda no level is dropped.
 const LEAST_LAMBDA: f64 = 1e-2;
-/// Beyond this nothing is worth a bit.
+/// With this lambda every level is dropped.
 const HIGHEST_LAMBDA: f64 = 1e7;
-/// Where the search begins in a stream, and where it goes on at most.
+/// Where the first search starts.
 const FIRST_LAMBDA: f64 = 30.0;
+/// The highest lambda at which a later search starts.
 const LARGEST_LAMBDA: f64 = 1e4;
-/// By what share of the aim bits fall where lambda grows by a factor of e: at first, and at least and at most.
+/// The share of the aim by which bits fall where lambda grows by a factor of e: the first guess.
 const FIRST_FALL: f64 = 0.25;
+/// The least and the most of it.
 const FALLS: (f64, f64) = (1e-3, 2.0);
 
-/// What `auto` remembers from window to window.
+/// The state that `auto` keeps from window to window.
 #[derive(Debug)]
 pub(super) struct Auto {
     lambda: f64,
-    /// By what share of the aim bits fell where lambda grew by a factor of e.
+    /// The share of the aim by which bits last fell where lambda grew by a factor of e.
     fall: f64,
 }
 
@@ -54,90 +54,79 @@ impl Auto {
         Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL }
     }
 
-    /// Shapes a window of pictures; `beyond` is what its newest reference picture passes on to later ones.
+    /// Shapes a window of pictures; `future` as for [`window::shape`].
     pub(super) fn shape(
         &mut self,
         config: &Config,
-        account: &mut Account,
-        works: &mut [Work],
-        targets: &[Target],
-        beyond: f32,
+        rate_control: &mut RateControl,
+        pictures: &mut [PictureShaper],
+        future: f32,
     ) {
-        let allowed = allow_window(account, works, targets);
-        let budget = allowed + account.carry();
-        let whole: u64 = works.iter().map(Work::bits_in).sum();
-        if budget >= whole as f64 {
-            works.iter_mut().for_each(|work| {
-                leave_alone(work, f64::INFINITY);
-                work.copy();
-            });
-        } else {
-            importance::weigh(works, beyond);
-            self.fit(config, works, budget.max(1.0));
-        }
-        let spent = works.iter().map(|work| work.writer.bit_length() as u64).sum();
-        account.settle(allowed, spent);
+        window::shape(rate_control, pictures, future, |pictures, budget| {
+            self.fit(config, pictures, budget.max(1.0));
+        });
     }
 
-    /// Writes the last pictures of a stream, whose scales are chosen, so that they come out even; returns the bits
-    /// they take.
-    pub(super) fn settle(&mut self, config: &Config, works: &mut [Work], budget: f64) -> f64 {
-        self.search(works, budget, LAST_TOLERANCE, &mut |works: &mut [Work], lambda| {
-            write(config, works, lambda)
+    /// Writes the last pictures of a stream, whose scales are chosen already, in `budget` bits; returns the bits they
+    /// take.
+    pub(super) fn fit_last(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) -> f64 {
+        self.search(pictures, budget, LAST_TOLERANCE, &mut |pictures: &mut [PictureShaper], lambda| {
+            write(config, pictures, lambda)
         })
     }
 
-    /// Meets the budget, and writes the pictures.
-    fn fit(&mut self, config: &Config, works: &mut [Work], budget: f64) {
-        let macroblocks: usize = works.iter().map(|work| work.picture.macroblocks.len()).sum();
+    /// Writes the pictures in `budget` bits.
+    fn fit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) {
+        let macroblocks: usize = pictures.iter().map(|picture| picture.parsed.macroblocks.len()).sum();
         let sampling = (macroblocks / SAMPLE).clamp(1, SAMPLING);
         let threads = config.threads;
-        let mut sample = |works: &mut [Work], lambda: f64| {
-            parallel::for_each(threads, works, |work| work.recode(lambda as f32, sampling));
-            works.iter().map(|work| work.expected_bits(sampling)).sum()
+        let mut sample = |pictures: &mut [PictureShaper], lambda: f64| {
+            parallel::for_each(threads, pictures, |picture| picture.recode(lambda as f32, sampling));
+            pictures.iter().map(|picture| picture.expected_bits(sampling)).sum()
         };
-        let whole: f64 = works.iter().map(|work| work.bits_in() as f64).sum();
+        let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
         let saving = OF_SAVING * (whole / budget - 1.0);
-        self.stretch(config, works, budget, &mut sample);
-        self.search(works, budget, SAMPLE_TOLERANCE.min(saving), &mut sample);
-        let tolerance = if end_is_near(works) { LAST_TOLERANCE } else { TOLERANCE.min(saving) };
-        let mut written = |works: &mut [Work], lambda| write(config, works, lambda);
-        let bits = self.search(works, budget, tolerance, &mut written);
+        self.choose_factors(config, pictures, budget, &mut sample);
+        self.search(pictures, budget, SAMPLE_TOLERANCE.min(saving), &mut sample);
+        let tolerance =
+            if window::is_near_the_end(pictures) { LAST_TOLERANCE } else { TOLERANCE.min(saving) };
+        let mut written = |pictures: &mut [PictureShaper], lambda| write(config, pictures, lambda);
+        let bits = self.search(pictures, budget, tolerance, &mut written);
         let at_floor = bits > budget * (1.0 + FLOOR_EXCESS);
-        works.iter_mut().for_each(|work| work.report.at_floor = at_floor);
+        pictures.iter_mut().for_each(|picture| picture.report.at_floor = at_floor);
     }
 
-    /// Tries coarser scales, where much is to be saved. The lambda of the window before tells what they are worth; at
-    /// the very first it must be found.
-    fn stretch(
+    /// Tries coarser scales, where many bits are to be saved. They are compared by the lambda of the window before; the
+    /// first window searches for one.
+    fn choose_factors(
         &mut self,
         config: &Config,
-        works: &mut [Work],
+        pictures: &mut [PictureShaper],
         aim: f64,
-        sample: &mut impl FnMut(&mut [Work], f64) -> f64,
+        sample: &mut impl FnMut(&mut [PictureShaper], f64) -> f64,
     ) {
-        let whole: f64 = works.iter().map(|work| work.bits_in() as f64).sum();
+        let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
         if aim >= whole * REQUANTISES_BELOW {
             return;
         }
         if self.lambda == FIRST_LAMBDA {
-            self.search(works, aim, SAMPLE_TOLERANCE, sample);
+            self.search(pictures, aim, SAMPLE_TOLERANCE, sample);
         }
-        parallel::for_each(config.threads, works, |work| work.choose_factor(self.lambda as f32));
-        // They must leave room for the aim: what they save cannot be had back.
-        if sample(works, LEAST_LAMBDA) < aim * (1.0 + ROOM) {
-            works.iter_mut().for_each(|work| work.factor = 1.0);
+        parallel::for_each(config.threads, pictures, |picture| picture.choose_factor(self.lambda as f32));
+        // Bits that coarser scales save cannot be spent again, so they must leave more than the aim.
+        if sample(pictures, LEAST_LAMBDA) < aim * (1.0 + ROOM) {
+            pictures.iter_mut().for_each(|picture| picture.factor = 1.0);
         }
     }
 
-    /// Finds the lambda with which the pictures take `aim` bits, nearly; returns what they take with the lambda
-    /// tried last, by `take`. Bits fall by about as much wherever lambda grows by one factor.
+    /// Searches for the lambda with which the pictures take `aim` bits, within `tolerance`; returns the bits they take
+    /// with the last one tried. `take` gives the bits for a lambda, which fall about linearly with its logarithm.
     fn search(
         &mut self,
-        works: &mut [Work],
+        pictures: &mut [PictureShaper],
         aim: f64,
         tolerance: f64,
-        take: &mut impl FnMut(&mut [Work], f64) -> f64,
+        take: &mut impl FnMut(&mut [PictureShaper], f64) -> f64,
     ) -> f64 {
         let (mut low, mut high) = (0.0, HIGHEST_LAMBDA * 2.0);
         self.lambda = self.lambda.min(LARGEST_LAMBDA);
@@ -145,7 +134,7 @@ impl Auto {
         let mut excess = 0.0f64;
         for round in 0..ROUNDS {
             let logarithm = libm::log(self.lambda);
-            excess = take(works, self.lambda) / aim - 1.0;
+            excess = take(pictures, self.lambda) / aim - 1.0;
             if let Some((lambda, other)) = before.filter(|&(lambda, _)| lambda != logarithm) {
                 self.fall = ((other - excess) / (logarithm - lambda)).clamp(FALLS.0, FALLS.1);
             }
@@ -163,16 +152,16 @@ impl Auto {
     }
 }
 
-/// Recodes all, and writes it; returns the bits.
-fn write(config: &Config, works: &mut [Work], lambda: f64) -> f64 {
-    parallel::for_each(config.threads, works, |work| {
-        work.recode(lambda as f32, 1);
-        work.write_recoded();
+/// Recodes and writes all pictures; returns their bits.
+fn write(config: &Config, pictures: &mut [PictureShaper], lambda: f64) -> f64 {
+    parallel::for_each(config.threads, pictures, |picture| {
+        picture.recode(lambda as f32, 1);
+        picture.write_recoded();
     });
-    works.iter().map(|work| work.writer.bit_length() as f64).sum()
+    pictures.iter().map(|picture| picture.writer.bit_length() as f64).sum()
 }
 
-/// Lambda changes by this power of e at once, at most.
+/// The largest change of the logarithm of lambda in one round.
 const LONGEST_STEP: f64 = 2.0;
 
 fn between(low: f64, high: f64) -> f64 {

@@ -1,75 +1,68 @@
-//! Pictures that are decided together, and what decides them.
+//! Pictures that are shaped together: one, a few, or a window.
 
 use super::auto::Auto;
-use super::budget::Account;
 use super::causal::Causal;
-use super::config::{Config, Method, Target};
+use super::config::{Config, Method};
 use super::parallel;
+use super::picture::PictureShaper;
+use super::rate_control::RateControl;
+use super::report::Shaped;
 use super::requantize;
-use super::shaper::Shaped;
 use super::truncation;
-use super::work::Work;
 use std::num::NonZeroUsize;
 
-/// Pictures that are decided together.
+/// Pictures that are shaped together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    pub(super) works: Vec<Work>,
-    /// By picture.
-    pub(super) targets: Vec<Target>,
-    /// What its newest reference picture passes on to later ones.
-    pub(super) beyond: f32,
+    pub(super) pictures: Vec<PictureShaper>,
+    /// Importance that its newest reference picture will gather from pictures behind the batch.
+    pub(super) future: f32,
 }
 
-/// Decides batches in order, and remembers from one to the next.
+/// Shapes batches in order; carries the state of the rate control from one to the next.
 #[derive(Debug)]
-pub(super) struct Decider {
+pub(super) struct BatchShaper {
     config: Config,
-    account: Account,
+    rate_control: RateControl,
     auto: Auto,
     causal: Causal,
 }
 
 impl Batch {
-    /// Reads the slices. Depends on nothing but the pictures.
+    /// Parses the slices. Depends on nothing but the pictures.
     pub(super) fn parse(&mut self, threads: NonZeroUsize) {
-        parallel::for_each(threads, &mut self.works, Work::parse);
+        parallel::for_each(threads, &mut self.pictures, PictureShaper::parse);
     }
 
-    /// What comes of it, in order, once it is decided.
+    /// The output, in order, once the batch is shaped.
     pub(super) fn shaped(&mut self) -> impl Iterator<Item = Shaped> {
-        self.works.iter_mut().map(|work| {
-            work.report.bits_out = work.writer.bit_length() as u64;
-            Shaped { bytes: work.writer.bytes().to_vec(), report: work.report.clone() }
-        })
+        self.pictures.iter_mut().map(PictureShaper::shaped)
     }
 }
 
-impl Decider {
+impl BatchShaper {
     pub(super) fn new(config: Config) -> Self {
-        let account = Account::new(config.target);
-        Self { config, account, auto: Auto::new(), causal: Causal::default() }
+        let rate_control = RateControl::new(config.target);
+        Self { config, rate_control, auto: Auto::new(), causal: Causal::default() }
     }
 
     pub(super) fn threads(&self) -> NonZeroUsize {
         self.config.threads
     }
 
-    /// Decides and writes a batch that is parsed.
-    pub(super) fn decide(&mut self, batch: &mut Batch) {
-        let Self { config, account, auto, causal } = self;
-        let Batch { works, targets, beyond } = batch;
-        if works.is_empty() {
+    /// Shapes and writes a batch that is parsed.
+    pub(super) fn shape(&mut self, batch: &mut Batch) {
+        let Self { config, rate_control, auto, causal } = self;
+        let pictures = &mut batch.pictures[..];
+        if pictures.is_empty() {
             return;
         }
         match config.method {
-            Method::Memoryless | Method::RateBased => {
-                truncation::by_picture(config, account, works, targets);
-            }
-            Method::Causal => truncation::causally(config, account, causal, works, targets),
-            Method::Requantize => requantize::by_batch(config, account, works, targets),
-            Method::Window => truncation::by_window(config, account, works, targets, *beyond),
-            Method::Auto => auto.shape(config, account, works, targets, *beyond),
+            Method::Memoryless | Method::RateBased => truncation::memoryless(config, rate_control, pictures),
+            Method::Causal => truncation::causal(config, rate_control, causal, pictures),
+            Method::Requantize => requantize::shape(config, rate_control, pictures),
+            Method::Window => truncation::window(config, rate_control, pictures, batch.future),
+            Method::Auto => auto.shape(config, rate_control, pictures, batch.future),
         }
     }
 }

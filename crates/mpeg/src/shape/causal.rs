@@ -1,8 +1,8 @@
-//! The causally optimal algorithm (S002, equations 9 to 11): two prediction loops, one as the input is decoded
-//! and one as the output will be, tell which error is already there.
+//! The causally optimal algorithm (S002, equations 9 to 11): two prediction loops, of the input and of the output, give
+//! the error that earlier pictures have left.
 
 use super::parallel;
-use super::work::Work;
+use super::picture::PictureShaper;
 use crate::decode::block::dequantise;
 use crate::decode::idct;
 use crate::decode::predict::{Movement, Prediction, predict};
@@ -13,40 +13,40 @@ use crate::picture::{Block, Code, Macroblock, Picture};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-/// Both loops.
+/// The two prediction loops.
 #[derive(Debug, Default)]
 pub(super) struct Causal {
     input: PredictionLoop,
     output: PredictionLoop,
-    /// Whether the picture at hand can be decoded.
+    /// The present picture can be decoded.
     decodes: bool,
 }
 
-/// Macroblocks of a picture that one thread looks at, and what their codes are worth.
+/// Macroblocks of a picture for one thread, and the distortion of their codes.
 struct Part<'a> {
     macroblocks: Range<usize>,
-    /// The first of their codes.
+    /// Index of the first of their codes.
     first: usize,
-    worth: &'a mut [f32],
+    distortion: &'a mut [f32],
 }
 
-/// As many parts as there are threads.
-fn split<'a>(picture: &Picture, mut worth: &'a mut [f32], threads: NonZeroUsize) -> Vec<Part<'a>> {
-    let count = picture.macroblocks.len();
+/// Splits a picture into one part for each thread.
+fn split<'a>(parsed: &Picture, mut distortion: &'a mut [f32], threads: NonZeroUsize) -> Vec<Part<'a>> {
+    let count = parsed.macroblocks.len();
     let size = count.div_ceil(threads.get()).max(1);
     let first_code =
-        |index: usize| match picture.macroblocks[index..].iter().find(|macroblock| macroblock.blocks > 0) {
-            Some(macroblock) => picture.blocks[macroblock.first_block as usize].first as usize,
-            None => picture.codes.len(),
+        |index: usize| match parsed.macroblocks[index..].iter().find(|macroblock| macroblock.blocks > 0) {
+            Some(macroblock) => parsed.blocks[macroblock.first_block as usize].first as usize,
+            None => parsed.codes.len(),
         };
     let mut parts = Vec::new();
     let mut first = 0;
     for start in (0..count).step_by(size) {
         let end = (start + size).min(count);
-        let next = if end < count { first_code(end) } else { picture.codes.len() };
-        let (own, rest) = worth.split_at_mut(next - first);
-        parts.push(Part { macroblocks: start..end, first, worth: own });
-        (worth, first) = (rest, next);
+        let next = if end < count { first_code(end) } else { parsed.codes.len() };
+        let (own, rest) = distortion.split_at_mut(next - first);
+        parts.push(Part { macroblocks: start..end, first, distortion: own });
+        (distortion, first) = (rest, next);
     }
     parts
 }
@@ -55,54 +55,54 @@ fn split<'a>(picture: &Picture, mut worth: &'a mut [f32], threads: NonZeroUsize)
 const LARGEST_FRAME: usize = 1 << 18;
 
 impl Causal {
-    /// What each code of a picture is worth: `2 A(k) E(k) + E(k)^2`. Opens the picture in both loops.
-    pub(super) fn worth(&mut self, work: &Work, threads: NonZeroUsize) -> Vec<f32> {
-        let mut worth = vec![0.0; work.picture.codes.len()];
-        let Some(context) = work.context.as_ref() else { return worth };
+    /// The distortion of dropping each code of a picture, `2 A(k) E(k) + E(k)^2`. Opens the picture in both loops.
+    pub(super) fn distortion(&mut self, picture: &PictureShaper, threads: NonZeroUsize) -> Vec<f32> {
+        let mut distortion = vec![0.0; picture.parsed.codes.len()];
+        let Some(context) = picture.context.as_ref() else { return distortion };
         let opened = |loops: &mut PredictionLoop| {
             let fits = context.columns * context.rows <= LARGEST_FRAME;
-            fits && !matches!(loops.open(context, work.closed_group), Opened::Undecodable(_))
+            fits && !matches!(loops.open(context, picture.closed_group), Opened::Undecodable(_))
         };
         self.decodes = opened(&mut self.input) & opened(&mut self.output);
-        let mut parts = split(&work.picture, &mut worth, threads);
-        parallel::for_each(threads, &mut parts, |part| self.fill_part(context, &work.picture, part));
-        worth
+        let mut parts = split(&picture.parsed, &mut distortion, threads);
+        parallel::for_each(threads, &mut parts, |part| self.fill_part(context, &picture.parsed, part));
+        distortion
     }
 
-    fn fill_part(&self, context: &PictureContext, picture: &Picture, part: &mut Part<'_>) {
-        for macroblock in &picture.macroblocks[part.macroblocks.clone()] {
-            let differences = self.prediction_error(context, macroblock);
-            for block in picture.blocks_of(macroblock) {
-                let there = differences.as_ref().map(|error| error.coefficients(context, macroblock, block));
+    fn fill_part(&self, context: &PictureContext, parsed: &Picture, part: &mut Part<'_>) {
+        for macroblock in &parsed.macroblocks[part.macroblocks.clone()] {
+            let predictions = self.prediction_error(context, macroblock);
+            for block in parsed.blocks_of(macroblock) {
+                let error = predictions.as_ref().map(|error| error.coefficients(context, macroblock, block));
                 let codes = block.codes();
-                let worth = &mut part.worth[codes.start - part.first..codes.end - part.first];
-                fill(worth, context, macroblock, block, picture.codes_of(block), there.as_ref());
+                let distortion = &mut part.distortion[codes.start - part.first..codes.end - part.first];
+                fill(distortion, context, macroblock, block, parsed.codes_of(block), error.as_ref());
             }
         }
     }
 
-    /// Decodes a picture in both loops: as it came, and with the codes that were kept.
-    pub(super) fn follow(&mut self, work: &Work, threads: NonZeroUsize) {
-        let Some(context) = work.context.as_ref().filter(|_| self.decodes) else { return };
-        let picture = &work.picture;
-        let shaped = work.is_shapeable();
-        let as_it_came = |index: usize| picture.codes_of(&picture.blocks[index]);
-        let as_it_goes = |index: usize| {
-            let codes = as_it_came(index);
-            if shaped { &codes[..usize::from(work.keep[index]).min(codes.len())] } else { codes }
+    /// Decodes a picture in both loops: with all its codes, and with those that were kept.
+    pub(super) fn decode(&mut self, picture: &PictureShaper, threads: NonZeroUsize) {
+        let Some(context) = picture.context.as_ref().filter(|_| self.decodes) else { return };
+        let parsed = &picture.parsed;
+        let shaped = picture.is_shapeable();
+        let input_codes = |index: usize| parsed.codes_of(&parsed.blocks[index]);
+        let output_codes = |index: usize| {
+            let codes = input_codes(index);
+            if shaped { &codes[..usize::from(picture.keep[index]).min(codes.len())] } else { codes }
         };
         let mut loops = [(&mut self.input, true), (&mut self.output, false)];
         parallel::for_each(threads, &mut loops, |(prediction_loop, whole)| {
             if *whole {
-                prediction_loop.paint(context, picture, as_it_came);
+                prediction_loop.paint(context, parsed, input_codes);
             } else {
-                prediction_loop.paint(context, picture, as_it_goes);
+                prediction_loop.paint(context, parsed, output_codes);
             }
         });
     }
 
-    /// `a`, the difference of the two predictions; `None` where nothing is predicted.
-    fn prediction_error(&self, context: &PictureContext, macroblock: &Macroblock) -> Option<Differences> {
+    /// The predictions of both loops, whose difference is `a`; `None` in an intra macroblock.
+    fn prediction_error(&self, context: &PictureContext, macroblock: &Macroblock) -> Option<Predictions> {
         if macroblock.is_intra() || !self.decodes {
             return None;
         }
@@ -116,18 +116,18 @@ impl Causal {
             });
             prediction
         };
-        Some(Differences { input: predicted(&self.input), output: predicted(&self.output) })
+        Some(Predictions { input: predicted(&self.input), output: predicted(&self.output) })
     }
 }
 
 /// The two predictions of a macroblock.
-struct Differences {
+struct Predictions {
     input: Prediction,
     output: Prediction,
 }
 
-impl Differences {
-    /// `A`, output less input, of one block.
+impl Predictions {
+    /// `A` of one block: the transform of output minus input.
     fn coefficients(&self, context: &PictureContext, macroblock: &Macroblock, block: &Block) -> [f32; 64] {
         let place = BlockPlace::of(context, macroblock, block.index);
         let (input, output) = (&self.input.planes[place.component], &self.output.planes[place.component]);
@@ -139,22 +139,22 @@ impl Differences {
     }
 }
 
-/// Keeping a code leaves the error `A`; dropping it leaves `A - E`.
+/// Keeping a code leaves the error `A`; dropping it leaves `A - E`. `error` is `A`.
 fn fill(
-    worth: &mut [f32],
+    distortion: &mut [f32],
     context: &PictureContext,
     macroblock: &Macroblock,
     block: &Block,
     codes: &[Code],
-    there: Option<&[f32; 64]>,
+    error: Option<&[f32; 64]>,
 ) {
     let mut coefficients = [0; 64];
     dequantise(context, macroblock, block, codes, &mut coefficients);
     let scan = context.scan();
-    for (worth, code) in worth.iter_mut().zip(codes) {
+    for (distortion, code) in distortion.iter_mut().zip(codes) {
         let position = usize::from(scan[usize::from(code.position())]);
         let value = coefficients[position] as f32;
-        let error = there.map_or(0.0, |there| there[position]);
-        *worth = value * value - 2.0 * error * value;
+        let error = error.map_or(0.0, |error| error[position]);
+        *distortion = value * value - 2.0 * error * value;
     }
 }

@@ -1,25 +1,25 @@
-//! What is asked of a shaper.
+//! The configuration of a shaper.
 
-use super::requantize;
 use seaway_units::Bitrate;
 use std::num::{NonZeroU16, NonZeroUsize};
 
 /// How the codes to drop are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Least distortion in the picture itself, past errors left out (S002, equations 2 to 8).
+    /// Least distortion in the picture itself; errors of earlier pictures are ignored (S002, equations 2 to 8).
     Memoryless,
-    /// Least distortion with the error that past pictures have left (S002, equations 9 to 11); two decoders run
-    /// along.
+    /// Least distortion including the error that earlier pictures left (S002, equations 9 to 11). Two decoders follow
+    /// the input and the output.
     Causal,
     /// Every block keeps the same share of its bits (S002, 2.3).
     RateBased,
     /// Coarser quantiser scales, open loop.
     Requantize,
-    /// One slope over a window of pictures; errors in pictures that others are predicted from weigh more.
+    /// Truncation with one slope over a window of pictures. Errors are weighted by how far they propagate along the
+    /// motion vectors.
     Window,
-    /// Levels lowered and dropped, and scales made coarser, whatever gives the best picture for the rate; errors
-    /// weigh as far as they spread along the vectors.
+    /// Trellis requantisation over a window of pictures: levels are lowered or dropped and scales made coarser. Errors
+    /// are weighted as with [`Method::Window`].
     Auto,
 }
 
@@ -49,46 +49,53 @@ pub enum Cluster {
     Block,
 }
 
-/// How much may come out. A target above the input leaves it as it is.
+/// The size of the output. A target above the input leaves it unchanged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target {
-    /// A share of the input's bits, 0 to 1.
+    /// A share of the bits of the input, 0 to 1.
     Ratio(f64),
-    /// A rate, reckoned by the pictures' display time.
+    /// A rate over the display time of the pictures.
     Rate(Bitrate),
+}
+
+impl Default for Target {
+    /// Leaves the input unchanged.
+    fn default() -> Self {
+        Self::Ratio(1.0)
+    }
 }
 
 /// What becomes of `vbv_delay`, and in MPEG-1 of `bit_rate`, which describe the old rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vbv {
-    /// Left as they are.
+    /// Unchanged.
     Keep,
-    /// Declared variable (13818-2, C.3.2): the VBV fills at `bit_rate` whenever it is not full. No picture grows,
-    /// so a stream that kept its buffer from underflow still does.
+    /// Declares a variable rate (13818-2, C.3.2): the VBV fills at `bit_rate` whenever it is not full. No picture grows,
+    /// so a stream without underflow stays without.
     Variable,
 }
 
-/// Everything a [`crate::shape::Shaper`] needs to know before it begins.
+/// The configuration of a [`Shaper`](super::Shaper).
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// How to choose.
+    /// How the codes to drop are chosen.
     pub method: Method,
-    /// Which blocks share a breakpoint; `auto` has none.
+    /// Which blocks share a breakpoint; ignored by `auto` and `requantize`.
     pub cluster: Cluster,
-    /// The target to begin with.
+    /// The target at the start.
     pub target: Target,
-    /// Pictures that `window` and `auto` decide together, at most; a decision also ends before a group of pictures.
+    /// The most pictures of a window of `window` and `auto`; a window also ends before a GOP that would not fit.
     pub window: NonZeroUsize,
-    /// Threads that parse, decide and write. More than one makes `memoryless` and its like wait for a batch of pictures,
-    /// and every method for three batches ([`Shaper::delay`](super::Shaper::delay)).
+    /// Threads that parse, shape and write. With more than one every method shapes pictures in batches, and holds three
+    /// of them ([`Shaper::delay`](super::Shaper::delay)).
     pub threads: NonZeroUsize,
-    /// What to do with the declared buffer.
+    /// What becomes of the declared buffer.
     pub vbv: Vbv,
 }
 
 impl Config {
-    /// `method` with its customary settings: one macroblock a cluster, except one block for `window`; a window
-    /// of 36 pictures, three groups of 12 or two of 15 or 18; one thread; a declared variable rate.
+    /// `method` with the usual settings: clusters of one macroblock, or of one block for `window`; a window of 36
+    /// pictures, which is three GOPs of 12 or two of 15 or 18; one thread; a declared variable rate.
     pub fn new(method: Method, target: Target) -> Self {
         Self {
             method,
@@ -103,14 +110,17 @@ impl Config {
         }
     }
 
-    /// How many pictures are decided together at most.
+    /// The most pictures that are shaped together.
     pub(crate) fn batch(&self) -> usize {
         match (self.method.looks_ahead(), self.threads.get()) {
             _ if self.method == Method::Causal => 1,
-            _ if self.method == Method::Requantize => requantize::BATCH,
+            _ if self.method == Method::Requantize => REQUANTIZE_BATCH,
             (true, _) => self.window.get(),
             (false, 1) => 1,
             (false, threads) => 4 * threads,
         }
     }
 }
+
+/// The batch of `requantize`, whatever the number of threads.
+const REQUANTIZE_BATCH: usize = 8;

@@ -1,11 +1,11 @@
-//! How much a coefficient weighs: the squared error that losing it adds.
+//! Energy of coefficients: the squared error of dropping one.
 
 use crate::header::PictureContext;
 use crate::picture::Code;
 use std::sync::LazyLock;
 
-/// Squared reconstruction values by block class, scan position and quantiser scale (13818-2, 7.4.2.3; MPEG-1's
-/// formula gives the same with its scale counted twice). Rounding and mismatch control are left out.
+/// Squared reconstruction values by block class, scan position and quantiser scale (13818-2, 7.4.2.3; MPEG-1's formula
+/// gives the same, because its scales are half of ours). Rounding and mismatch control are ignored.
 #[derive(Debug, Clone)]
 pub(crate) struct Energy {
     /// `(W / 32)^2` by class (intra is 0 or 2, non-intra 1 or 3; chrominance adds 2) and scan position.
@@ -26,7 +26,7 @@ impl Energy {
         Self { weights, scales, squares: &SQUARES }
     }
 
-    /// The weights of one block.
+    /// The table for one block.
     #[inline]
     pub(crate) fn of_block(&self, intra: bool, chroma: bool, quantiser: u8) -> BlockEnergy<'_> {
         BlockEnergy {
@@ -56,7 +56,7 @@ impl BlockEnergy<'_> {
 /// Squares of levels in half steps, by [`Code::level_index`].
 pub(super) type Squares = [f32; Code::LEVELS];
 
-/// Those of intra blocks, and of others, where levels stand for the middle of their interval.
+/// Squares in intra blocks, and in others, where levels stand for the middle of their interval.
 pub(super) static SQUARES: LazyLock<[Squares; 2]> = LazyLock::new(|| {
     [0, 1]
         .map(|offset| std::array::from_fn(|index| square((2 * Code::level_of(index).abs() + offset) as f32)))

@@ -1,23 +1,40 @@
-//! Dynamic rate shaping (S002, section 2): lowering the rate of a coded stream without encoding it again.
+//! Dynamic rate shaping (S002, section 2): lowers the rate of a coded stream without encoding it again.
+//!
+//! ```
+//! use seaway_mpeg::shape::{Config, Method, Shaper, Target};
+//!
+//! # let input: &[u8] = b"\x00\x00\x01\xb3\x16\x01\x20\x13\xff\xff\xe0\x18\x00\x00\x01\x00\x00\x08\xff\xf8";
+//! let mut shaper = Shaper::new(Config::new(Method::Memoryless, Target::Ratio(1.0)));
+//! shaper.push(input);
+//! shaper.finish();
+//! let output: Vec<u8> = std::iter::from_fn(|| shaper.pull()).flat_map(|shaped| shaped.bytes).collect();
+//! assert_eq!(output, input);
+//! ```
 
 mod auto;
 mod batch;
-mod budget;
 mod causal;
 mod config;
 mod curve;
 mod energy;
+mod executor;
 mod importance;
+mod lagrangian;
+mod lengths;
+mod levels;
 mod parallel;
+mod picture;
+mod rate_control;
 mod recode;
 mod report;
 mod requantize;
-mod select;
+mod scale_map;
 mod shaper;
+mod slope;
 mod trellis;
 mod truncation;
-mod work;
+mod window;
 
 pub use config::{Cluster, Config, Method, Target, Vbv};
-pub use report::{LeftAlone, PictureReport};
-pub use shaper::{Shaped, Shaper};
+pub use report::{LeftAlone, PictureReport, Shaped};
+pub use shaper::Shaper;

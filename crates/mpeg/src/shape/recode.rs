@@ -1,39 +1,38 @@
-//! Levels chosen anew, macroblock by macroblock, for a lambda and a quantiser scale.
+//! Requantisation of macroblocks, each for a lambda and a quantiser scale.
 
 use super::energy::{SQUARES, Squares};
-use super::trellis::{
-    self, Changed, Choice, Lengths, Level, Levels, MAGNITUDES, Magnitudes, Same, Sight, Tally, Terms,
-    Weights, weight_for_all,
-};
+use super::lengths::Lengths;
+use super::levels::{Choice, Level, Levels, MAGNITUDES, Magnitudes, NewScale, SameScale};
+use super::trellis::{self, CostModel, RdChange, Scratch, Weights, weight_for_all};
 use crate::header::PictureContext;
 use crate::picture::{Block, Code, Macroblock, Picture};
 use crate::write::rewrite::{Codes, Content};
 
-/// What becomes of a macroblock.
+/// A requantised macroblock.
 #[derive(Debug, Clone, Copy)]
 struct Outcome {
     quantiser: u8,
-    /// All is as it was.
+    /// Nothing changed.
     unchanged: bool,
-    /// Its blocks' codes are written anew.
-    anew: bool,
-    /// Blocks that still have codes, by bit, the macroblock's first lowest.
+    /// Its codes have a new scale and are all replaced.
+    new_scale: bool,
+    /// Blocks that keep codes, by bit, the first in bit 0.
     coded: u16,
 }
 
-/// New content of a picture.
+/// A requantised picture.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recoded {
-    /// New codes of blocks whose scale changes, and where those of each block begin.
+    /// New codes of the blocks with a new scale, and where those of each block begin.
     codes: Vec<Code>,
     firsts: Vec<u32>,
     choices: Vec<Choice>,
     outcomes: Vec<Outcome>,
-    /// Bits that blocks take less than before.
+    /// Bits saved.
     pub(crate) saved_bits: f64,
     /// Squared error added.
     pub(crate) distortion: f64,
-    /// Codes and blocks that are gone.
+    /// Dropped codes, and blocks that lost all of them.
     pub(crate) lost: [u64; 2],
 }
 
@@ -41,7 +40,7 @@ impl Content for Recoded {
     #[inline]
     fn codes(&self, macroblock: usize, block: usize) -> Codes<'_> {
         let Choice { kept, lowered } = self.choices[block];
-        if self.outcomes[macroblock].anew {
+        if self.outcomes[macroblock].new_scale {
             let first = self.firsts[block] as usize;
             Codes::New(&self.codes[first..first + kept.count_ones() as usize])
         } else {
@@ -66,10 +65,10 @@ impl Content for Recoded {
 }
 
 impl Recoded {
-    /// Begins anew, for so many blocks.
+    /// Clears it for a picture of `blocks` blocks.
     pub(crate) fn clear(&mut self, blocks: usize) {
         self.codes.clear();
-        // Each block's are written before they are read.
+        // Every entry is written before it is read.
         self.choices.resize(blocks, Choice::ALL);
         self.firsts.resize(blocks, 0);
         self.outcomes.clear();
@@ -78,8 +77,7 @@ impl Recoded {
         self.lost = [0; 2];
     }
 
-    /// Recodes the next macroblock; they come in the picture's order. `importance` is that of its errors over lambda,
-    /// squared error a bit.
+    /// Requantises the next macroblock, in the order of the picture. `importance` is the weight of its errors over lambda.
     pub(crate) fn push(
         &mut self,
         recoder: &mut Recoder,
@@ -90,36 +88,36 @@ impl Recoded {
     ) {
         let blocks = macroblock.block_range();
         let coded = ((1u32 << blocks.len()) - 1) as u16;
-        let anew = quantiser != macroblock.quantiser;
-        let mut outcome = Outcome { quantiser, unchanged: !anew, anew, coded };
-        if !anew && recoder.every_code_pays(macroblock, importance) {
+        let new_scale = quantiser != macroblock.quantiser;
+        let mut outcome = Outcome { quantiser, unchanged: !new_scale, new_scale, coded };
+        if !new_scale && recoder.every_code_pays(macroblock, importance) {
             self.choices[blocks].fill(Choice::ALL);
             return self.outcomes.push(outcome);
         }
-        let mut tally = Tally::default();
+        let mut change = RdChange::default();
         let (codes_of, index_of) = (|block: &Block| picture.codes_of(block), blocks.start);
         let blocks = picture.blocks[blocks.clone()].iter().zip(&mut self.choices[blocks]).enumerate();
-        if anew {
-            let (places, terms, changed, sight) = recoder.terms_anew(macroblock, quantiser, importance);
+        if new_scale {
+            let (places, model, changed, scratch) = recoder.new_scale(macroblock, quantiser, importance);
             for (i, (block, choice)) in blocks {
                 let (codes, places) = (codes_of(block), places[usize::from(block.is_chroma())]);
-                *choice = trellis::choose_anew(sight, codes, places, &terms, changed, &mut tally);
+                *choice = trellis::choose_anew(scratch, codes, places, &model, changed, &mut change);
                 self.firsts[index_of + i] = self.codes.len() as u32;
                 changed.recode(&mut self.codes, codes, *choice);
                 outcome.coded &= !(u16::from(choice.kept == 0) << i);
             }
         } else {
-            let (places, terms, same, sight) = recoder.terms(macroblock, importance);
+            let (places, model, same, scratch) = recoder.unchanged_scale(macroblock, importance);
             for (i, (block, choice)) in blocks {
                 let (codes, places) = (codes_of(block), places[usize::from(block.is_chroma())]);
-                *choice = trellis::choose(sight, codes, places, &terms, same, &mut tally);
+                *choice = trellis::choose(scratch, codes, places, &model, same, &mut change);
                 outcome.unchanged &= *choice == Choice::ALL;
                 outcome.coded &= !(u16::from(choice.kept == 0) << i);
             }
         }
-        self.saved_bits += f64::from(tally.saved_bits);
-        self.distortion += f64::from(tally.error / importance);
-        self.lost = [self.lost[0] + tally.lost[0], self.lost[1] + tally.lost[1]];
+        self.saved_bits += f64::from(change.saved_bits);
+        self.distortion += f64::from(change.error / importance);
+        self.lost = [self.lost[0] + change.lost[0], self.lost[1] + change.lost[1]];
         self.outcomes.push(outcome);
     }
 }
@@ -127,23 +125,22 @@ impl Recoded {
 /// Tables for the blocks of one picture.
 #[derive(Debug)]
 pub(crate) struct Recoder {
-    /// `W / 32` by class (as in [`super::energy::Energy`]) and scan position, squared.
+    /// `(W / 32)^2` by class (as in [`super::energy::Energy`]) and scan position, weighted by component.
     places: [Weights; 4],
     scales: [f32; 32],
     intra_vlc_format: bool,
-    /// The smallest weight in intra and in non-intra blocks.
+    /// The smallest of them in intra and in non-intra blocks.
     smallest: [f32; 2],
-    /// Levels where the scale stays.
+    /// Tables for an unchanged scale.
     squares: &'static [Squares; 2],
     magnitudes: &'static Magnitudes,
-    /// Those where it changes, by class and code, with the new code they were made for.
-    changed: Vec<(u8, Levels)>,
-    /// Memory for the codes of a block.
-    sight: Sight,
+    /// Tables for new scales, by class and old scale code, each with the new code it was made for.
+    new_scales: Vec<(u8, Levels)>,
+    scratch: Scratch,
 }
 
 impl Recoder {
-    /// Chrominance errors weigh this much of luminance errors.
+    /// Weight of a chrominance error, relative to luminance.
     const CHROMA_WEIGHT: f32 = 0.5;
 
     pub(crate) fn new(context: &PictureContext) -> Self {
@@ -165,55 +162,56 @@ impl Recoder {
             intra_vlc_format: context.coding.intra_vlc_format,
             squares: &SQUARES,
             magnitudes: &MAGNITUDES,
-            changed: Vec::new(),
-            sight: Sight::default(),
+            new_scales: Vec::new(),
+            scratch: Scratch::default(),
         }
     }
 
-    /// True where the least code gains more than the longest costs, dropped or lowered.
+    /// True where keeping even the smallest level is cheaper than dropping or lowering the longest code.
     fn every_code_pays(&self, macroblock: &Macroblock, importance: f32) -> bool {
         let intra = macroblock.is_intra();
         let scale = self.scales[usize::from(macroblock.quantiser)];
         scale * scale * self.smallest[usize::from(!intra)] * importance >= weight_for_all(intra)
     }
 
-    /// What choices in a macroblock depend on whose scale stays: weights of luminance and chrominance, and the rest.
+    /// The weights of luminance and chrominance and the cost model of a macroblock whose scale is unchanged.
     #[inline]
-    fn terms(
+    fn unchanged_scale(
         &mut self,
         macroblock: &Macroblock,
         importance: f32,
-    ) -> ([&Weights; 2], Terms, Same<'_>, &mut Sight) {
+    ) -> ([&Weights; 2], CostModel, SameScale<'_>, &mut Scratch) {
         let intra = macroblock.is_intra();
         let class = usize::from(!intra);
         let scale = self.scales[usize::from(macroblock.quantiser & 31)];
         let lengths = Lengths::of(intra && self.intra_vlc_format);
-        let terms = Terms { factor: scale * scale * importance, lengths, intra };
-        let same = Same { squares: &self.squares[class], magnitudes: self.magnitudes };
-        ([&self.places[class], &self.places[class + 2]], terms, same, &mut self.sight)
+        let model = CostModel { factor: scale * scale * importance, lengths, intra };
+        let same = SameScale { squares: &self.squares[class], magnitudes: self.magnitudes };
+        ([&self.places[class], &self.places[class + 2]], model, same, &mut self.scratch)
     }
 
-    /// The same where the scale changes.
-    fn terms_anew(
+    /// The same for a macroblock whose scale changes.
+    fn new_scale(
         &mut self,
         macroblock: &Macroblock,
         quantiser: u8,
         importance: f32,
-    ) -> ([&Weights; 2], Terms, Changed<'_>, &mut Sight) {
+    ) -> ([&Weights; 2], CostModel, NewScale<'_>, &mut Scratch) {
         let intra = macroblock.is_intra();
         let class = usize::from(!intra);
         let [from, to] = [macroblock.quantiser & 31, quantiser & 31].map(usize::from);
         let scales = [self.scales[from], self.scales[to]];
-        if self.changed.is_empty() {
-            self.changed.resize(2 * self.scales.len(), (0, Levels::default()));
+        if self.new_scales.is_empty() {
+            self.new_scales.resize(2 * self.scales.len(), (0, Levels::default()));
         }
-        let (made_for, levels) = &mut self.changed[class << 5 | from];
+        let (made_for, levels) = &mut self.new_scales[class << 5 | from];
         if *made_for != quantiser {
             *made_for = quantiser;
             *levels = std::array::from_fn(|magnitude| Level::new(magnitude as i32, class as f32, scales));
         }
-        let terms = Terms { factor: importance, lengths: Lengths::of(intra && self.intra_vlc_format), intra };
-        let changed = Changed { levels, scales, intra };
-        ([&self.places[class], &self.places[class + 2]], terms, changed, &mut self.sight)
+        let model =
+            CostModel { factor: importance, lengths: Lengths::of(intra && self.intra_vlc_format), intra };
+        let changed = NewScale { levels, scales, intra };
+        ([&self.places[class], &self.places[class + 2]], model, changed, &mut self.scratch)
     }
 }

@@ -3,43 +3,71 @@
 use crate::header::PictureKind;
 use serde::Serialize;
 
-/// Why a picture was handed on as it came.
+/// One access unit of the output, at the same position in the stream as the unit that came in.
+#[derive(Debug, Clone)]
+pub struct Shaped {
+    /// The bytes to send.
+    pub bytes: Vec<u8>,
+    /// What was done.
+    pub report: PictureReport,
+}
+
+/// Why a picture was copied unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftAlone {
-    /// The target does not ask for less.
+    /// It is within its budget.
     NothingToDo,
-    /// No picture is in it, or its headers are missing, forbidden, or of a scalable layer.
+    /// The unit has no picture, or its headers are missing, forbidden, or of a scalable layer.
     NotReadable,
-    /// It has DC coefficients only.
+    /// It is a D picture: DC coefficients only.
     DcOnly,
 }
 
 /// One picture of the output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PictureReport {
-    /// Its coding type; `None` where there is no picture that can be read.
+    /// Its coding type; `None` where the unit has no readable picture.
     pub kind: Option<PictureKind>,
-    /// Bits that came in, headers included.
+    /// Bits of the input, headers included.
     pub bits_in: u64,
-    /// Bits that went out.
+    /// Bits of the output.
     pub bits_out: u64,
-    /// Bits it was allowed; negative where earlier pictures had overdrawn.
+    /// Bits of its budget; negative where earlier pictures overspent.
     pub budget: i64,
-    /// Run-level codes that were read, and how many of them went out.
+    /// Run-level codes of the input, and of the output.
     pub codes: [u64; 2],
-    /// Coded blocks that were read, and how many of them went out. Codes by blocks are the mean breakpoint.
+    /// Coded blocks of the input, and of the output. Codes by blocks are the mean breakpoint.
     pub blocks: [u64; 2],
-    /// Slope at which distortion was traded for rate: squared error a bit; 0 where the method knows none.
+    /// The Lagrangian multiplier: squared error a bit; 0 for a method without one.
     pub lambda: f64,
-    /// By how much the quantiser scales were stretched; 1 where they stay.
+    /// By how much the quantiser scales were multiplied; 1 where they are unchanged.
     pub quantiser_factor: f64,
-    /// Squared error this picture's changes add to its own samples, summed, drift not counted.
+    /// Squared error that the changes add to this picture's own samples, drift not included.
     pub distortion: f64,
     /// Slices that could not be read and were copied.
     pub damaged_slices: u32,
-    /// True where even the least it can be reduced to is above its budget.
+    /// True where the smallest possible size is above the budget.
     pub at_floor: bool,
-    /// Why it was not touched, if so.
+    /// Why it was copied unchanged, if so.
     pub left_alone: Option<LeftAlone>,
+}
+
+impl Default for PictureReport {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            bits_in: 0,
+            bits_out: 0,
+            budget: 0,
+            codes: [0; 2],
+            blocks: [0; 2],
+            lambda: 0.0,
+            quantiser_factor: 1.0,
+            distortion: 0.0,
+            damaged_slices: 0,
+            at_floor: false,
+            left_alone: None,
+        }
+    }
 }

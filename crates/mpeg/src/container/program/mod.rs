@@ -11,14 +11,14 @@ mod writer;
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::config::{Config, Multiplex};
 use super::error::Error;
+use super::format::{Container, ContainerReport, Format};
 use super::pes;
 use super::track::VideoTrack;
-use super::config::{Config, Multiplex};
-use super::format::{Container, ContainerReport, Format};
 use crate::startcode;
-use serde::Serialize;
 use reader::{Element, Reader};
+use serde::Serialize;
 use writer::Writer;
 
 /// Counts of a program or system stream.

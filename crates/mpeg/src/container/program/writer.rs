@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::container::pes::{self, Header};
 use super::ProgramReport;
+use crate::container::pes::{self, Header};
 use crate::container::track::VideoTrack;
 
 /// The output, and the pack that is being written.

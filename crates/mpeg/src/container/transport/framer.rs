@@ -1,7 +1,7 @@
 //! Finds the packets in a stream of bytes, and finds them again after a loss of sync.
 
-use super::packet::{Packet, SYNC};
 use super::framing::Framing;
+use super::packet::{Packet, SYNC};
 
 /// Sync bytes in a row that make sync again.
 const REGAIN: usize = 3;

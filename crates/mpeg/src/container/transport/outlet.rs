@@ -2,9 +2,9 @@
 
 use super::pacer::Pacer;
 use super::packet::{NULL_PID, Packet};
+use super::report::PacingReport;
 use crate::container::config::Multiplex;
 use crate::container::error::Error;
-use super::report::PacingReport;
 use crate::container::track::Departed;
 
 /// Writes packets.

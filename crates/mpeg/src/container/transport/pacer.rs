@@ -11,8 +11,8 @@ use seaway_units::Bitrate;
 
 use super::clock::{Clock, Timed};
 use super::packet::{NULL_PID, PACKET, Packet};
-use crate::container::error::Error;
 use super::report::PacingReport;
+use crate::container::error::Error;
 use crate::container::track::Departed;
 
 /// How early the video may leave: half a second at 27 MHz.

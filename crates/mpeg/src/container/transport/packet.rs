@@ -1,7 +1,7 @@
 //! The transport packet (ISO/IEC 13818-1, 2.4.3.2) and what surrounds it on disk.
 
-use super::parity;
 use super::framing::Framing;
+use super::parity;
 
 /// Bytes of a transport packet.
 pub(super) const PACKET: usize = 188;

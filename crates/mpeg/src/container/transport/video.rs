@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::packet::Packet;
-use crate::container::pes;
 use super::report::TransportReport;
+use crate::container::pes;
 use crate::container::track::VideoTrack;
 
 /// A packet of the video with what its payload holds.

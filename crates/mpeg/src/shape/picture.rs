@@ -1,12 +1,12 @@
-//! A picture on its way through a shaper.
+//! One picture: parsed, changed by truncation or requantisation, and written.
 
-use super::budget::Opening;
-use super::config::Cluster;
+use super::config::{Cluster, Target};
 use super::curve::{Curves, for_each_block};
+use super::lagrangian::SlopeThreshold;
+use super::rate_control::BudgetRequest;
 use super::recode::{Recoded, Recoder};
-use super::report::{LeftAlone, PictureReport};
-use super::requantize::Coarser;
-use super::select::Threshold;
+use super::report::{LeftAlone, PictureReport, Shaped};
+use super::scale_map::ScaleMap;
 use crate::bits::BitWriter;
 use crate::header::{PictureContext, PictureKind};
 use crate::picture::{Macroblock, Picture, bits_of_first};
@@ -15,72 +15,53 @@ use crate::write::rewrite::{Codes, Content, rewrite_slice};
 use crate::write::splice::{Cuts, splice_slice, spliced_bits};
 use crate::write::unit::{Declare, unit_bytes, write_unit};
 
-/// One access unit with all that is worked out about it. The buffers live as long as the shaper.
+/// One access unit, its parsed codes, and what becomes of them. Reused for later units, so that it keeps its memory.
 #[derive(Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct PictureShaper {
     pub(crate) unit: AccessUnit,
+    pub(crate) target: Target,
+    /// `None` where the unit has no readable picture.
     pub(crate) context: Option<PictureContext>,
-    pub(crate) picture: Picture,
+    pub(crate) parsed: Picture,
     pub(crate) curves: Curves,
-    /// Codes kept, by block.
+    /// Number of codes kept, by block.
     pub(crate) keep: Vec<u8>,
-    /// Bits of the codes that are not kept, by slice.
+    /// Bits of the dropped codes, by slice.
     dropped: Vec<u64>,
     /// Blocks that lose codes.
     cuts: Vec<u32>,
-    /// By slice: whether a block loses all its codes, so that patterns change.
+    /// By slice: true where a block loses all its codes, so that patterns change.
     empties: Vec<bool>,
-    /// The unit is in `writer` already.
+    /// `writer` already holds the truncated unit.
     written: bool,
-    /// How much an error in each macroblock weighs.
+    /// Weight of an error in each macroblock.
     pub(crate) importance: Vec<f32>,
     pub(crate) recoded: Recoded,
-    /// A sample of macroblocks recoded on trial.
+    /// A sample of macroblocks, recoded to compare factors.
     trial: Recoded,
-    /// By how much quantiser scales are stretched when it is recoded.
+    /// The factor by which recoding multiplies the quantiser scales.
     pub(crate) factor: f64,
     pub(crate) writer: BitWriter,
     /// How long it is shown, in seconds.
     pub(crate) seconds: f64,
-    /// `bit_rate`, in bit/s.
+    /// `bit_rate` of the sequence header, in bit/s.
     pub(crate) declared_rate: Option<f64>,
-    /// Its group needs nothing from before.
+    /// `closed_gop`
     pub(crate) closed_group: bool,
+    /// Its headers are to declare a variable rate.
     pub(crate) declare_variable: bool,
-    /// The bits it can be cut back to, once that is known.
-    pub(crate) least: Option<u64>,
-    /// Nothing follows.
+    /// It is the last of the stream.
     pub(crate) last: bool,
-    /// Bits that follow, where that is known.
+    /// Bits of the stream behind it, where that is known.
     pub(crate) bits_left: Option<f64>,
     pub(crate) report: PictureReport,
 }
 
-impl Default for PictureReport {
-    fn default() -> Self {
-        Self {
-            kind: None,
-            bits_in: 0,
-            bits_out: 0,
-            budget: 0,
-            codes: [0; 2],
-            blocks: [0; 2],
-            lambda: 0.0,
-            quantiser_factor: 1.0,
-            distortion: 0.0,
-            damaged_slices: 0,
-            at_floor: false,
-            left_alone: None,
-        }
-    }
-}
-
-impl Work {
-    /// Reads the slices, and opens the report.
+impl PictureShaper {
+    /// Parses the slices, and begins the report.
     pub(crate) fn parse(&mut self) {
-        self.picture.clear();
+        self.parsed.clear();
         self.written = false;
-        self.least = None;
         self.factor = 1.0;
         self.report = PictureReport { bits_in: self.bits_in(), ..PictureReport::default() };
         let report = &mut self.report;
@@ -93,19 +74,20 @@ impl Work {
             report.left_alone = Some(LeftAlone::DcOnly);
             return;
         }
-        self.unit.read_slices(context, &mut self.picture);
+        self.unit.read_slices(context, &mut self.parsed);
         report.damaged_slices =
-            self.picture.slices.iter().filter(|slice| slice.damage.is_some()).count() as u32;
+            self.parsed.slices.iter().filter(|slice| slice.damage.is_some()).count() as u32;
     }
 
-    /// Size of the unit.
+    /// Size of the unit in bits.
     pub(crate) fn bits_in(&self) -> u64 {
         self.unit.data.len() as u64 * 8
     }
 
     /// What its budget depends on.
-    pub(crate) fn opening(&self) -> Opening {
-        Opening {
+    pub(crate) fn budget_request(&self) -> BudgetRequest {
+        BudgetRequest {
+            target: self.target,
             kind: self.report.kind,
             bits: self.bits_in(),
             seconds: self.seconds,
@@ -113,6 +95,11 @@ impl Work {
             bits_left: self.bits_left,
             declared_rate: self.declared_rate,
         }
+    }
+
+    /// True for an I picture.
+    pub(crate) fn is_intra(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| context.kind() == PictureKind::I)
     }
 
     /// True for the last few pictures, as far as the end is known.
@@ -125,29 +112,38 @@ impl Work {
         self.report.left_alone.is_none()
     }
 
-    /// Cuts each cluster back to what the threshold leaves of its curve, `smallest` codes at least. Returns the size in
-    /// bits that [`Work::write_truncated`] writes, where no block loses all its codes; patterns and types that change
-    /// with them make it a little less.
-    pub(crate) fn truncate(&mut self, cluster: Cluster, smallest: u8, threshold: &mut Threshold) -> u64 {
+    /// Leaves the picture unchanged if it is within `budget`; true where its slices may not be changed, for this or
+    /// another reason.
+    pub(crate) fn leave_alone(&mut self, budget: f64) -> bool {
+        if self.is_shapeable() && budget >= self.bits_in() as f64 {
+            self.report.left_alone = Some(LeftAlone::NothingToDo);
+        }
+        !self.is_shapeable()
+    }
+
+    /// Truncates each cluster at the threshold on its curve, to `smallest` codes a block at least. Returns the size in
+    /// bits that [`PictureShaper::write_truncated`] writes; an upper bound where blocks lose all their codes, because
+    /// patterns and types change with them.
+    pub(crate) fn truncate(&mut self, cluster: Cluster, smallest: u8, threshold: &mut SlopeThreshold) -> u64 {
         self.written = false;
-        let (curves, keep, picture) = (&self.curves, &mut self.keep, &self.picture);
+        let (curves, keep, parsed) = (&self.curves, &mut self.keep, &self.parsed);
         let dropped = &mut self.dropped;
         keep.clear();
-        keep.resize(picture.blocks.len(), 0);
+        keep.resize(parsed.blocks.len(), 0);
         dropped.clear();
-        dropped.resize(picture.slices.len(), 0);
+        dropped.resize(parsed.slices.len(), 0);
         let empties = &mut self.empties;
         empties.clear();
-        empties.resize(picture.slices.len(), false);
-        // One place more than blocks: it is written before it is known whether the block is cut.
+        empties.resize(parsed.slices.len(), false);
+        // One entry more than blocks: an entry is written before it is known whether its block is cut.
         self.cuts.clear();
-        self.cuts.resize(picture.blocks.len() + 1, 0);
+        self.cuts.resize(parsed.blocks.len() + 1, 0);
         let (cuts, mut cut_count) = (&mut self.cuts, 0);
         let mut clusters = curves.ends.iter().zip(curves.bases.iter().zip(&curves.tops));
         let mut next = 0;
         let (mut breakpoint, mut whole) = (smallest, false);
-        let (mut lost_codes, mut lost_blocks, mut kept_worth) = (0, 0, curves.base_worth);
-        for_each_block(picture, cluster, |first, slice, _, index| {
+        let (mut lost_codes, mut lost_blocks, mut kept_distortion) = (0, 0, curves.base_distortion);
+        for_each_block(parsed, cluster, |first, slice, _, index| {
             if first {
                 let (&end, (&base, &top)) = clusters.next().unwrap_or((&0, (&smallest, &0)));
                 breakpoint = base;
@@ -156,12 +152,12 @@ impl Work {
                         break;
                     }
                     breakpoint = segment.breakpoint;
-                    kept_worth += segment.worth;
+                    kept_distortion += segment.distortion;
                 }
                 next = end as usize;
                 whole = breakpoint >= top;
             }
-            let block = &picture.blocks[index];
+            let block = &parsed.blocks[index];
             if whole {
                 keep[index] = block.count;
                 return;
@@ -174,23 +170,23 @@ impl Work {
             empties[slice] |= empty;
             lost_blocks += u64::from(empty);
             lost_codes += u64::from(block.count - kept);
-            let codes = picture.codes_of(block);
+            let codes = parsed.codes_of(block);
             dropped[slice] +=
                 u64::from(bits_of_first(codes, codes.len()) - bits_of_first(codes, usize::from(kept)));
             dropped[slice] += if empty { END_BITS } else { 0 };
         });
         cuts.truncate(cut_count);
-        self.report.codes = [picture.codes.len() as u64, picture.codes.len() as u64 - lost_codes];
-        self.report.blocks = [picture.blocks.len() as u64, picture.blocks.len() as u64 - lost_blocks];
-        self.report.distortion = f64::from(curves.total_worth - kept_worth);
-        let (picture, dropped) = (&self.picture, &self.dropped);
-        let bits = |i: usize| spliced_bits(&picture.slices[i]).saturating_sub(dropped[i]);
-        8 * unit_bytes(&self.unit, &picture.slices, bits)
+        self.report.codes = [parsed.codes.len() as u64, parsed.codes.len() as u64 - lost_codes];
+        self.report.blocks = [parsed.blocks.len() as u64, parsed.blocks.len() as u64 - lost_blocks];
+        self.report.distortion = f64::from(curves.total_distortion - kept_distortion);
+        let (parsed, dropped) = (&self.parsed, &self.dropped);
+        let bits = |i: usize| spliced_bits(&parsed.slices[i]).saturating_sub(dropped[i]);
+        8 * unit_bytes(&self.unit, &parsed.slices, bits)
     }
 
-    /// The size in bits that [`Work::write_truncated`] writes, where [`Work::truncate`] returned `bits`. What becomes of
-    /// patterns and types is known when it is written.
-    pub(crate) fn exact(&mut self, bits: u64) -> u64 {
+    /// The exact size after truncation, where [`PictureShaper::truncate`] returned `bits`. Writes the unit where the
+    /// size depends on patterns and types.
+    pub(crate) fn exact_bits(&mut self, bits: u64) -> u64 {
         if !self.empties.contains(&true) {
             return bits;
         }
@@ -199,17 +195,17 @@ impl Work {
         self.writer.bit_length() as u64
     }
 
-    /// The least the unit can be cut back to along its curves; all of it where it may not be changed.
-    pub(crate) fn bits_needed(&self) -> u64 {
+    /// The bits that the unit takes without any code on its curves; all its bits where it may not be changed.
+    pub(crate) fn floor(&self) -> u64 {
         if !self.is_shapeable() {
             return self.bits_in();
         }
-        let slices = &self.picture.slices;
+        let slices = &self.parsed.slices;
         let whole = 8 * unit_bytes(&self.unit, slices, |i| spliced_bits(&slices[i]));
         whole.saturating_sub(self.curves.total_bits)
     }
 
-    /// Writes the unit with the codes to keep, or as it is where it may not be changed.
+    /// Writes the unit with the kept codes; copies it where it may not be changed.
     pub(crate) fn write_truncated(&mut self) {
         if self.written {
             return;
@@ -219,66 +215,66 @@ impl Work {
         };
         self.writer.clear();
         let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
-        let (picture, data) = (&self.picture, &self.unit.data);
+        let (parsed, data) = (&self.parsed, &self.unit.data);
         let mut cuts = Cuts { blocks: &self.cuts, keep: &self.keep };
-        let content = Truncated { picture, keep: &self.keep };
-        write_unit(&mut self.writer, &self.unit, &picture.slices, declare, |writer, i| {
-            let slice = &picture.slices[i];
+        let content = Truncated { parsed, keep: &self.keep };
+        write_unit(&mut self.writer, &self.unit, &parsed.slices, declare, |writer, i| {
+            let slice = &parsed.slices[i];
             if self.empties[i] {
-                cuts.leave_out(picture, slice);
-                rewrite_slice(writer, context, picture, data, slice, &content);
+                cuts.leave_out(parsed, slice);
+                rewrite_slice(writer, context, parsed, data, slice, &content);
             } else {
-                splice_slice(writer, context, picture, data, slice, &mut cuts);
+                splice_slice(writer, context, parsed, data, slice, &mut cuts);
             }
         });
     }
 
-    /// Chooses levels anew for `lambda`, squared error a bit, macroblock by macroblock: one in `sampling`, and to write
-    /// the picture all.
+    /// Requantises one macroblock in `sampling` for `lambda`, squared error a bit. [`PictureShaper::write_recoded`] needs
+    /// a `sampling` of 1.
     pub(crate) fn recode(&mut self, lambda: f32, sampling: usize) {
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return;
         };
-        let (picture, recoded) = (&self.picture, &mut self.recoded);
+        let (parsed, recoded) = (&self.parsed, &mut self.recoded);
         let mut recoder = Recoder::new(context);
-        let coarser = Coarser::new(context, self.factor);
-        recoded.clear(picture.blocks.len());
-        for (macroblock, importance) in picture.macroblocks.iter().zip(&self.importance).step_by(sampling) {
+        let scale_map = ScaleMap::new(context, self.factor);
+        recoded.clear(parsed.blocks.len());
+        for (macroblock, importance) in parsed.macroblocks.iter().zip(&self.importance).step_by(sampling) {
             let lambda = lambda * dither(macroblock.address + u32::from(context.header.temporal_reference));
             let row = macroblock.address / context.columns as u32;
-            let quantiser = coarser.of(macroblock.quantiser, row);
-            recoded.push(&mut recoder, picture, macroblock, quantiser, importance / lambda);
+            let quantiser = scale_map.of(macroblock.quantiser, row);
+            recoded.push(&mut recoder, parsed, macroblock, quantiser, importance / lambda);
         }
         self.report.lambda = f64::from(lambda);
         self.report.quantiser_factor = self.factor;
         self.report.distortion = recoded.distortion;
     }
 
-    /// Stretches the quantiser scales where that is the better way to save at this lambda, as far as a sample of
-    /// macroblocks tells.
+    /// Chooses the factor of the quantiser scales with the lowest Lagrangian cost at this lambda, by a sample of the
+    /// macroblocks.
     pub(crate) fn choose_factor(&mut self, lambda: f32) {
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return;
         };
         let mut recoder = Recoder::new(context);
-        let sampling = (self.picture.macroblocks.len() / SAMPLE).clamp(1, SAMPLING);
+        let sampling = (self.parsed.macroblocks.len() / SAMPLE).clamp(1, SAMPLING);
         let mut best = (f64::INFINITY, 1.0);
         for factor in FACTORS {
             let mut cost = 0.0;
-            let coarser = Coarser::new(context, factor);
+            let scale_map = ScaleMap::new(context, factor);
             let trial = &mut self.trial;
-            trial.clear(self.picture.blocks.len());
+            trial.clear(self.parsed.blocks.len());
             for (macroblock, &importance) in
-                self.picture.macroblocks.iter().zip(&self.importance).step_by(sampling)
+                self.parsed.macroblocks.iter().zip(&self.importance).step_by(sampling)
             {
                 let row = macroblock.address / context.columns as u32;
-                let quantiser = coarser.of(macroblock.quantiser, row);
+                let quantiser = scale_map.of(macroblock.quantiser, row);
                 let (bits, distortion) = (trial.saved_bits, trial.distortion);
-                trial.push(&mut recoder, &self.picture, macroblock, quantiser, importance / lambda);
+                trial.push(&mut recoder, &self.parsed, macroblock, quantiser, importance / lambda);
                 cost += f64::from(importance) * (trial.distortion - distortion)
                     - f64::from(lambda) * (trial.saved_bits - bits);
             }
-            // Costs are below zero: a saving. A coarser scale must save a little more, for the change it brings.
+            // Costs are negative: a saving. A coarser scale must save more than the one before by a margin.
             if cost < best.0.min(best.0 * FACTOR_MARGIN) {
                 best = (cost, factor);
             } else {
@@ -288,61 +284,60 @@ impl Work {
         self.factor = best.1;
     }
 
-    /// What the unit is going to take, nearly, where one macroblock in `sampling` was recoded.
+    /// An estimate of the unit's size in bits where one macroblock in `sampling` was recoded.
     pub(crate) fn expected_bits(&self, sampling: usize) -> f64 {
         let saved = if self.is_shapeable() { self.recoded.saved_bits } else { 0.0 };
         self.bits_in() as f64 - saved * sampling as f64
     }
 
-    /// Writes the unit with the levels chosen.
+    /// Writes the unit with its new levels.
     pub(crate) fn write_recoded(&mut self) {
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return self.copy();
         };
         self.writer.clear();
-        let [codes, blocks] = [self.picture.codes.len() as u64, self.picture.blocks.len() as u64];
+        let [codes, blocks] = [self.parsed.codes.len() as u64, self.parsed.blocks.len() as u64];
         let lost = self.recoded.lost;
         self.report.codes = [codes, codes - lost[0]];
         self.report.blocks = [blocks, blocks - lost[1]];
         let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
-        let (picture, recoded, data) = (&self.picture, &self.recoded, &self.unit.data);
-        write_unit(&mut self.writer, &self.unit, &picture.slices, declare, |writer, i| {
-            rewrite_slice(writer, context, picture, data, &picture.slices[i], recoded);
+        let (parsed, recoded, data) = (&self.parsed, &self.recoded, &self.unit.data);
+        write_unit(&mut self.writer, &self.unit, &parsed.slices, declare, |writer, i| {
+            rewrite_slice(writer, context, parsed, data, &parsed.slices[i], recoded);
         });
     }
 
-    /// Writes the unit with its slices as they are.
+    /// Writes the unit with unchanged slices.
     pub(crate) fn copy(&mut self) {
         self.writer.clear();
         let mpeg2 = self.context.as_ref().is_none_or(|context| context.mpeg2);
         let declare = Declare { variable: self.declare_variable, mpeg2 };
         write_unit(&mut self.writer, &self.unit, &[], declare, |_, _| {});
     }
+
+    /// The unit as it was written, with its report.
+    pub(crate) fn shaped(&mut self) -> Shaped {
+        self.report.bits_out = self.writer.bit_length() as u64;
+        Shaped { bytes: self.writer.bytes().to_vec(), report: self.report.clone() }
+    }
 }
 
-/// True where fewer bits follow these pictures than they have, as far as that is known: what they miss the rest may not
-/// be able to make up for.
-pub(crate) fn end_is_near(works: &[Work]) -> bool {
-    let whole: u64 = works.iter().map(Work::bits_in).sum();
-    works.last().is_some_and(|work| work.last || work.bits_left.is_some_and(|left| left < whole as f64))
-}
-
-/// The end of a block that is not intra (13818-2, table B-14).
+/// Length of `End of block` in a block that is not intra (13818-2, table B-14).
 const END_BITS: u64 = 2;
-/// So many more pictures of a size are few.
+/// The end is near where so many more pictures of the same size follow, or fewer.
 const NEAR: f64 = 3.0;
-/// Factors that quantiser scales are tried with, while each is better than the one before.
+/// Factors of the quantiser scales, tried in order while each is better than the one before.
 const FACTORS: [f64; 6] = [1.0, 1.25, 1.6, 2.0, 2.5, 3.2];
 /// How much more a coarser scale must save than the one before.
 const FACTOR_MARGIN: f64 = 1.04;
-/// One macroblock in so many is tried, ...
+/// One macroblock in so many is sampled, at most, ...
 const SAMPLING: usize = 32;
-/// ... but so many of a picture at least.
+/// ... and so many of a picture, at least.
 const SAMPLE: usize = 40;
 
-/// The first codes of each block, the scales as they are.
+/// The kept codes of each block, with unchanged scales.
 struct Truncated<'a> {
-    picture: &'a Picture,
+    parsed: &'a Picture,
     keep: &'a [u8],
 }
 
@@ -352,12 +347,12 @@ impl Content for Truncated<'_> {
     }
 
     fn quantiser(&self, macroblock: usize) -> u8 {
-        self.picture.macroblocks[macroblock].quantiser
+        self.parsed.macroblocks[macroblock].quantiser
     }
 
     fn is_unchanged(&self, macroblock: usize) -> bool {
-        let blocks = self.picture.macroblocks[macroblock].block_range();
-        self.picture.blocks[blocks.clone()]
+        let blocks = self.parsed.macroblocks[macroblock].block_range();
+        self.parsed.blocks[blocks.clone()]
             .iter()
             .zip(&self.keep[blocks])
             .all(|(block, &keep)| keep == block.count)
@@ -369,10 +364,10 @@ impl Content for Truncated<'_> {
     }
 }
 
-/// Spreads lambda a little from macroblock to macroblock: where many codes have the very same slope, rate follows
-/// lambda smoothly all the same.
+/// Varies lambda from macroblock to macroblock, so that the rate follows lambda smoothly even where many codes have the
+/// same slope.
 fn dither(seed: u32) -> f32 {
-    // Fibonacci hashing: evenly spread for any run of seeds.
+    // Fibonacci hashing: evenly spread for consecutive seeds.
     let fraction = seed.wrapping_mul(0x9e37_79b9) as f32 / 4_294_967_296.0;
     0.92 + 0.16 * fraction
 }

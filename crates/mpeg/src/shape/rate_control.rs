@@ -1,0 +1,293 @@
+//! Rate control: the bit budget of each picture (S002, 2.2 and 2.3), for a target that may change at any picture.
+
+use super::config::Target;
+use crate::header::PictureKind;
+use std::collections::VecDeque;
+
+/// Pictures over which the input rate is measured and a deviation is corrected.
+const HORIZON: usize = 30;
+
+/// How much each kind of picture is cut, relative to the mean. Errors in B pictures are seen once; errors in I and P
+/// pictures propagate to every picture predicted from them (`docs/models/rate-shaping.md`, section "Order of the algorithms").
+fn cut_weight(kind: Option<PictureKind>) -> f64 {
+    match kind {
+        Some(PictureKind::I) => 0.3,
+        Some(PictureKind::P) => 0.7,
+        Some(PictureKind::B) => 2.0,
+        _ => 1.0,
+    }
+}
+
+/// The largest share that is cut from a picture while others can be cut more.
+const DEEPEST: f64 = 0.7;
+/// The share of all bits whose cut may be deferred, ...
+const DEFERRABLE: f64 = 0.003;
+/// ... beside what the smallest of the last so many pictures can be cut.
+const ABSORBING: usize = 4;
+/// Smoothing factor of [`RateControl::floor`].
+const FLOOR_GAIN: f64 = 0.2;
+/// How much of the cuts possible in the rest of the stream, beyond those the target needs, is relied upon.
+const RELIABLE: f64 = 0.5;
+
+/// The state of the rate control. Budgets are in proportion to the input; unused bits are carried over.
+#[derive(Debug, Clone)]
+pub(crate) struct RateControl {
+    target: Target,
+    /// Bits budgeted and not spent; negative where more were spent.
+    carry_over: f64,
+    /// Bits and seconds of the newest pictures: the rate of the input.
+    recent: VecDeque<(f64, f64)>,
+    /// Bits of the same pictures times [`cut_weight`].
+    weights: VecDeque<f64>,
+    /// Bits due to be cut whose cut is deferred to later pictures.
+    deferred: f64,
+    /// Bits of all pictures.
+    total_bits: f64,
+    /// What each picture of the newest GOP cuts of the bits deferred before it.
+    repayment: f64,
+    /// Pictures in this GOP so far.
+    gop_position: usize,
+    /// For a target in bit/s: bits of the target beyond the budgets given, the level of the bucket.
+    reserve: f64,
+    /// The smallest share that P and B pictures can be cut to, smoothed.
+    floor: f64,
+}
+
+impl RateControl {
+    pub(crate) fn new(target: Target) -> Self {
+        Self {
+            target,
+            carry_over: 0.0,
+            recent: VecDeque::new(),
+            weights: VecDeque::new(),
+            deferred: 0.0,
+            total_bits: 0.0,
+            repayment: 0.0,
+            gop_position: 0,
+            reserve: 0.0,
+            floor: 0.0,
+        }
+    }
+
+    fn set_target(&mut self, target: Target) {
+        if self.target != target {
+            self.target = target;
+            self.reserve = 0.0;
+        }
+    }
+
+    /// Observes a picture and returns its budget without the carry-over: the target, with cuts weighted by kind. The
+    /// `last` picture cuts everything that is still deferred.
+    pub(crate) fn budget(&mut self, request: &BudgetRequest) -> f64 {
+        self.observe(request.bits, request.seconds);
+        let bits = request.bits as f64;
+        let due = bits - self.allowance(request);
+        let wanted = self.cut_for(request.kind, bits, due) + self.repay(request.kind);
+        // Only what the last pictures cannot be cut is cut in advance: bits that were cut too early are lost.
+        let most = due + self.deferred + self.shortfall_ahead(due / bits.max(1.0), request);
+        let least = (most - self.deferrable(due / bits.max(1.0), request)).clamp(0.0, most.max(0.0));
+        let cut = if request.last { most } else { wanted.min(most).max(least) };
+        let cut = cut.clamp(0.0, bits);
+        self.deferred += due - cut;
+        bits - cut
+    }
+
+    /// The budget of a picture as far as it depends on the input alone, for an estimate before the pictures ahead of it
+    /// are shaped.
+    pub(crate) fn estimate(&mut self, request: &BudgetRequest) -> f64 {
+        self.observe(request.bits, request.seconds);
+        let bits = request.bits as f64;
+        let due = bits - self.allowance(request);
+        bits - self.cut_for(request.kind, bits, due).clamp(0.0, bits)
+    }
+
+    /// Near the end: the bits by which the rest of the stream misses a cut of `share`, because of its floor.
+    fn shortfall_ahead(&self, share: f64, request: &BudgetRequest) -> f64 {
+        let Some(left) = request.bits_left.filter(|&left| left < self.recent_bits()) else { return 0.0 };
+        (self.floor - (1.0 - share)).max(0.0) * left
+    }
+
+    /// The cut of a picture by its kind, where `due` is the mean one.
+    fn cut_for(&mut self, kind: Option<PictureKind>, bits: f64, due: f64) -> f64 {
+        self.weights.push_back(cut_weight(kind) * bits);
+        if self.weights.len() > HORIZON {
+            self.weights.pop_front();
+        }
+        let total_bits: f64 = self.recent.iter().map(|&(bits, _)| bits).sum();
+        let mean = self.weights.iter().sum::<f64>() / total_bits.max(1.0);
+        // The deeper the mean cut, the less kinds may differ.
+        let deepest = cut_weight(Some(PictureKind::B)) / mean.max(1e-9);
+        let share = due / bits.max(1.0);
+        let spread = ((DEEPEST / share.max(1e-9) - 1.0) / (deepest - 1.0).max(1e-9)).clamp(0.0, 1.0);
+        due * (1.0 + (cut_weight(kind) / mean.max(1e-9) - 1.0) * spread)
+    }
+
+    /// The cut that repays deferred bits. Within a GOP the P and B pictures already cut what the I picture was spared,
+    /// so only what a whole GOP deferred is repaid, evenly over the next.
+    fn repay(&mut self, kind: Option<PictureKind>) -> f64 {
+        if kind == Some(PictureKind::I) || self.gop_position >= HORIZON {
+            self.repayment = self.deferred / self.gop_position.max(1) as f64;
+            self.gop_position = 0;
+        }
+        self.gop_position += 1;
+        self.repayment
+    }
+
+    /// The bits that may be deferred: a small share of the stream, and what the smallest of the last pictures could be
+    /// cut were it the last; at most what the rest of the stream can repay.
+    fn deferrable(&mut self, share: f64, request: &BudgetRequest) -> f64 {
+        self.total_bits += request.bits as f64;
+        let newest = self.recent.iter().rev().take(ABSORBING).map(|&(bits, _)| bits);
+        let most = DEFERRABLE * self.total_bits + DEEPEST / 2.0 * newest.fold(f64::INFINITY, f64::min);
+        match request.bits_left {
+            Some(left) => most.min(RELIABLE * (1.0 - self.floor - share).max(0.0) * left),
+            None => most,
+        }
+    }
+
+    /// Bits of all pictures so far.
+    pub(crate) fn total_bits(&self) -> f64 {
+        self.total_bits
+    }
+
+    fn recent_bits(&self) -> f64 {
+        self.recent.iter().map(|&(bits, _)| bits).sum()
+    }
+
+    /// Adds a picture of `bits` that is shown for `seconds` to the measured input rate.
+    pub(crate) fn observe(&mut self, bits: u64, seconds: f64) {
+        self.recent.push_back((bits as f64, seconds));
+        if self.recent.len() > HORIZON {
+            self.recent.pop_front();
+        }
+    }
+
+    /// The budget of an observed picture at the mean cut, without the carry-over.
+    pub(crate) fn allowance(&mut self, request: &BudgetRequest) -> f64 {
+        self.set_target(request.target);
+        let bits = request.bits as f64;
+        match self.target {
+            Target::Ratio(ratio) => bits * ratio.clamp(0.0, 1.0),
+            Target::Rate(rate) => {
+                let rate = rate.as_bps_f64();
+                let (all_bits, all_seconds) =
+                    self.recent.iter().fold((0.0, 0.0), |(b, s), &(bits, seconds)| (b + bits, s + seconds));
+                // The last pictures get all of the reserve.
+                let mean = all_bits / self.recent.len().max(1) as f64;
+                let left = request.bits_left.map_or(HORIZON as f64, |left| 1.0 + left / mean.max(1.0));
+                let left = if request.last { 1.0 } else { left.min(HORIZON as f64) };
+                let even = bits * rate * f64::max(all_seconds / all_bits.max(1.0), self.as_declared(request));
+                let due = if request.last { rate * request.seconds } else { even };
+                let budget = (due + self.reserve / left).clamp(0.0, bits);
+                let limit = rate * all_seconds;
+                self.reserve = (self.reserve + rate * request.seconds - budget).clamp(-limit, limit);
+                budget
+            }
+        }
+    }
+
+    /// Seconds a bit, with the unknown rest of the horizon at the declared rate: at the start of a stream only an I
+    /// picture is known, which says little about the rate.
+    fn as_declared(&self, request: &BudgetRequest) -> f64 {
+        let (bits, seconds) =
+            self.recent.iter().fold((0.0, 0.0), |(b, s), &(bits, seconds)| (b + bits, s + seconds));
+        let Some(declared) = request.declared_rate.filter(|_| self.recent.len() < HORIZON) else {
+            return 0.0;
+        };
+        let unknown = (HORIZON - self.recent.len()) as f64 * request.seconds;
+        (seconds + unknown) / f64::max(bits + declared * unknown, 1.0)
+    }
+
+    /// The reserve, for the window that ends the stream.
+    pub(crate) fn take_reserve(&mut self) -> f64 {
+        std::mem::take(&mut self.reserve)
+    }
+
+    /// Bits that earlier pictures left; negative where they overspent.
+    pub(crate) fn carry_over(&self) -> f64 {
+        self.carry_over
+    }
+
+    /// Updates the floor by a picture that can be cut to `needed` bits.
+    pub(crate) fn record_floor(&mut self, kind: Option<PictureKind>, bits: u64, needed: u64) {
+        if kind != Some(PictureKind::I) {
+            self.floor += FLOOR_GAIN * (needed as f64 / bits.max(1) as f64 - self.floor);
+        }
+    }
+
+    /// Charges pictures of a budget of `allowed` bits with the bits `spent`. The carry-over is limited to the bits of the
+    /// last pictures.
+    pub(crate) fn charge(&mut self, allowed: f64, spent: u64) {
+        let limit = self.recent_bits();
+        self.carry_over = (self.carry_over + allowed - spent as f64).clamp(-limit, limit);
+    }
+}
+
+/// What the budget of a picture depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BudgetRequest {
+    pub(crate) target: Target,
+    pub(crate) kind: Option<PictureKind>,
+    pub(crate) bits: u64,
+    pub(crate) seconds: f64,
+    pub(crate) last: bool,
+    /// Bits of the stream behind it, where that is known.
+    pub(crate) bits_left: Option<f64>,
+    /// The rate that the stream declares, bit/s.
+    pub(crate) declared_rate: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_units::Bitrate;
+
+    fn request(target: Target, kind: Option<PictureKind>, bits: u64, last: bool) -> BudgetRequest {
+        BudgetRequest { target, kind, bits, seconds: 0.04, last, bits_left: None, declared_rate: None }
+    }
+
+    #[test]
+    fn a_rate_is_met_on_average_whatever_the_picture_sizes() {
+        let target = Target::Rate(Bitrate::from_kbps(2000));
+        let mut rate_control = RateControl::new(target);
+        let mut total = 0.0;
+        for i in 0..1000u64 {
+            let bits = if i % 15 == 0 { 500_000 } else { 80_000 + i % 7 * 1000 };
+            rate_control.observe(bits, 0.04);
+            total += rate_control.allowance(&request(target, None, bits, false));
+        }
+        let rate = total / (1000.0 * 0.04);
+        assert!((rate / 2e6 - 1.0).abs() < 0.01, "{rate}");
+    }
+
+    #[test]
+    fn cuts_by_kind_add_up_to_the_target() {
+        for ratio in [0.95, 0.8, 0.5, 0.2] {
+            let target = Target::Ratio(ratio);
+            let mut rate_control = RateControl::new(target);
+            let (mut total_bits, mut allowed) = (0.0, 0.0);
+            for i in 0..100u64 {
+                let (kind, bits) = match i {
+                    _ if i % 15 == 0 => (PictureKind::I, 400_000),
+                    _ if i % 3 == 0 => (PictureKind::P, 200_000),
+                    _ => (PictureKind::B, 60_000),
+                };
+                let budget = rate_control.budget(&request(target, Some(kind), bits, i == 99));
+                (total_bits, allowed) = (total_bits + bits as f64, allowed + budget);
+                assert!((allowed - ratio * total_bits).abs() < 400_000.0, "{ratio}: {i}");
+                if i > 60 && kind == PictureKind::I {
+                    assert!(budget / bits as f64 >= ratio, "{ratio}: {budget}");
+                }
+            }
+            assert!((allowed / total_bits / ratio - 1.0).abs() < 0.001, "{ratio}: {}", allowed / total_bits);
+        }
+    }
+
+    #[test]
+    fn a_rate_above_the_input_allows_the_input() {
+        let target = Target::Rate(Bitrate::from_mbps(100));
+        let mut rate_control = RateControl::new(target);
+        rate_control.observe(1000, 0.04);
+        assert_eq!(rate_control.allowance(&request(target, None, 1000, false)), 1000.0);
+    }
+}
