@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 const HORIZON: usize = 30;
 
 /// How much each kind of picture is cut, relative to the mean. Errors in B pictures are seen once; errors in I and P
-/// pictures propagate to every picture predicted from them (`docs/models/rate-shaping.md`, section "Order of the algorithms").
+/// pictures propagate to every picture predicted from them (`docs/models/rate-shaping.md`, section "Order of the
+/// algorithms").
 fn cut_weight(kind: Option<PictureKind>) -> f64 {
     match kind {
         Some(PictureKind::I) => 0.3,
