@@ -1,7 +1,7 @@
 //! The size asked for: over a stream, and at any time. `validation/shaping/sizes.py` sweeps methods, ratios and streams.
 
 use seaway_mpeg::header::{PictureKind, SequenceState};
-use seaway_mpeg::pipeline::{Config, Pipeline, Report, Schedule, Survey};
+use seaway_mpeg::pipeline::{Config, FirstPass, Pipeline, Report, Schedule};
 use seaway_mpeg::shape::{self, Cluster, Method, Target};
 use seaway_mpeg::unit::Splitter;
 use seaway_testkit::shared;
@@ -101,10 +101,10 @@ fn a_picture_behind_the_last_window_need_not_make_up_for_it() {
 fn shape_twice(data: &[u8], method: Method, rate: Bitrate) -> (Report, f64) {
     let config =
         Config { shaper: shape::Config::new(method, Target::Rate(rate)), container: Default::default() };
-    let mut survey = Survey::new(config.container, Schedule::constant(Target::Rate(rate)));
+    let mut survey = FirstPass::new(config.container, Schedule::constant(Target::Rate(rate)));
     data.chunks(50_000).for_each(|piece| survey.push(piece).unwrap());
     let mut pipeline = Pipeline::new(config);
-    pipeline.follow(survey.finish().unwrap());
+    pipeline.set_plan(survey.finish().unwrap());
     let mut furthest = 0.0f64;
     for piece in data.chunks(2_000) {
         pipeline.push(piece).unwrap();

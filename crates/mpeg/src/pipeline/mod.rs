@@ -1,16 +1,16 @@
-//! From a stream in its container to the shaped stream in the same container.
+//! Shapes a stream in its container: demultiplexes it, shapes the video, and multiplexes it again.
 
-mod buffer;
 mod report;
 mod schedule;
-mod survey;
+mod two_pass;
+mod vbv;
 
 use std::collections::VecDeque;
 
-pub use buffer::{BufferReport, Filling, Fullness};
 pub use report::{LeftAloneCounts, PictureRecord, Report, Totals};
 pub use schedule::{Schedule, ScheduleError};
-pub use survey::{Plan, Survey};
+pub use two_pass::{FirstPass, RatePlan};
+pub use vbv::{Fullness, VbvMode, VbvReport};
 
 use crate::container::{self, CodedPicture, Error, Remuxer, Replacement};
 use crate::shape::{self, Shaper, Target};
@@ -18,9 +18,9 @@ use crate::shape::{self, Shaper, Target};
 /// How a [`Pipeline`] works.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How pictures are shaped; its target is the one at the start.
+    /// How pictures are shaped; its target holds at the start.
     pub shaper: shape::Config,
-    /// Where they stand.
+    /// How the container is read and written.
     pub container: container::Config,
 }
 
@@ -31,13 +31,13 @@ struct Pending {
     pts: Option<u64>,
     seconds: f64,
     target: Target,
-    buffer: Option<buffer::Entry>,
+    vbv: Option<vbv::VbvPicture>,
 }
 
-/// Takes a stream in pieces and gives it back with its video shaped. What is held back is bounded by the
-/// shaper's delay in pictures and by [`container::Config::memory`].
+/// Shapes the video of a stream that arrives in pieces. It holds at most as many pictures as the shaper, and
+/// [`container::Config::memory`] bytes.
 ///
-/// After each input take the output by [`Pipeline::drain_output`], and the pictures' records by
+/// After each input take the output by [`Pipeline::drain_output`] and the records of the pictures by
 /// [`Pipeline::poll_record`].
 #[derive(Debug)]
 pub struct Pipeline {
@@ -47,15 +47,15 @@ pub struct Pipeline {
     pending: VecDeque<Pending>,
     records: VecDeque<PictureRecord>,
     totals: Totals,
-    meter: buffer::Meter,
+    vbv: vbv::VbvModel,
     /// Bytes of the whole stream, where that is known.
     length: Option<u64>,
-    /// What a first pass over it found.
-    plan: Option<Plan>,
+    /// Ratios found by a first pass.
+    plan: Option<RatePlan>,
 }
 
 impl Pipeline {
-    /// A pipeline that has seen nothing.
+    /// A pipeline that has read nothing.
     pub fn new(config: Config) -> Pipeline {
         Pipeline {
             remuxer: Remuxer::new(config.container),
@@ -64,35 +64,34 @@ impl Pipeline {
             pending: VecDeque::new(),
             records: VecDeque::new(),
             totals: Totals::default(),
-            meter: buffer::Meter::default(),
+            vbv: vbv::VbvModel::default(),
             length: None,
             plan: None,
         }
     }
 
-    /// Says how many bytes the whole stream has, container and all, so that its size comes out even at its end.
+    /// Announces the length of the whole stream in bytes, container included, so that the stream ends on its target.
     pub fn announce_length(&mut self, bytes: u64) {
         self.length = Some(bytes);
     }
 
-    /// Gives each picture the ratio that a [`Survey`] of this very stream has for it, with the schedule given there: rates
-    /// are met over the whole stream.
-    pub fn follow(&mut self, plan: Plan) {
+    /// Sets the ratios that a [`FirstPass`] over the same stream has found. They replace the schedule.
+    pub fn set_plan(&mut self, plan: RatePlan) {
         self.shaper.announce_length(plan.bytes);
         self.plan = Some(plan);
     }
 
-    /// From the next picture on, the target is this.
+    /// Sets the target from the next picture on.
     pub fn set_target(&mut self, target: Target) {
         self.set_schedule(Schedule::constant(target));
     }
 
-    /// From the next picture on, the target follows this.
+    /// Sets the schedule of targets from the next picture on.
     pub fn set_schedule(&mut self, schedule: Schedule) {
         self.schedule = schedule;
     }
 
-    /// The format of the stream, once known.
+    /// The format of the stream; `None` while it is not known.
     pub fn format(&self) -> Option<container::Format> {
         self.remuxer.format()
     }
@@ -106,11 +105,11 @@ impl Pipeline {
         self.shape(false)
     }
 
-    /// Nothing follows.
+    /// The stream has ended.
     ///
     /// # Errors
-    /// As [`Remuxer::finish`] and [`Remuxer::replace`]. The output drained until then is the whole stream all
-    /// the same, as far as it could be read.
+    /// As [`Remuxer::finish`] and [`Remuxer::replace`]. The output is complete all the same, as far as the input could be
+    /// read.
     pub fn finish(&mut self) -> Result<(), Error> {
         let result = self.remuxer.finish();
         self.shape(true)?;
@@ -124,17 +123,17 @@ impl Pipeline {
         self.remuxer.drain_output(into);
     }
 
-    /// What was done to the next picture, in coding order.
+    /// The record of the next picture, in coding order.
     pub fn poll_record(&mut self) -> Option<PictureRecord> {
         self.records.pop_front()
     }
 
-    /// What was done so far.
+    /// The report on everything so far.
     pub fn report(&self) -> Report {
-        Report { totals: self.totals.clone(), buffer: self.meter.report(), container: self.remuxer.report() }
+        Report { totals: self.totals.clone(), vbv: self.vbv.report(), container: self.remuxer.report() }
     }
 
-    /// Tells the shaper how much video there will be, if the rest has as large a share of it as what came.
+    /// Announces the length of the video, estimated by its share of the bytes so far.
     fn announce_video(&mut self, ends: bool) {
         if self.plan.is_some() {
             return;
@@ -148,7 +147,7 @@ impl Pipeline {
         }
     }
 
-    /// Gives the shaper what the container has; at the end that is all.
+    /// Shapes the pictures that the container has. With `ends` the last of them is the last of the stream.
     fn shape(&mut self, ends: bool) -> Result<(), Error> {
         self.announce_video(ends);
         let mut picture = self.remuxer.poll_picture();
@@ -157,20 +156,20 @@ impl Pipeline {
             if ends && picture.is_none() {
                 self.shaper.announce_end();
             }
-            let buffer = self.meter.read(&unit);
+            let vbv = self.vbv.read_picture(&unit);
             let begin = self.shaper.elapsed();
             let target = self.schedule.at(begin);
             let planned = self.plan.as_ref().map(|plan| Target::Ratio(plan.ratio(index)));
             self.shaper.set_target(planned.unwrap_or(target));
             self.shaper.push_unit(unit);
             let seconds = (self.shaper.elapsed() - begin).as_secs_f64();
-            self.pending.push_back(Pending { index, pts, seconds, target, buffer });
+            self.pending.push_back(Pending { index, pts, seconds, target, vbv });
             self.collect()?;
         }
         Ok(())
     }
 
-    /// Gives the container what the shaper has.
+    /// Multiplexes the pictures that are shaped.
     fn collect(&mut self) -> Result<(), Error> {
         while let Some(shaped) = self.shaper.pull() {
             let Some(pending) = self.pending.pop_front() else { return Err(Error::NotPending) };
@@ -183,8 +182,8 @@ impl Pipeline {
                 }
                 result => result?,
             }
-            if let Some(entry) = pending.buffer {
-                self.meter.take(entry, [shaping.bits_in, shaping.bits_out], self.shaper.declares());
+            if let Some(picture) = pending.vbv {
+                self.vbv.remove_picture(picture, [shaping.bits_in, shaping.bits_out], self.shaper.declares());
             }
             let allowed = match pending.target {
                 Target::Ratio(ratio) => ratio * shaping.bits_in as f64,

@@ -1,12 +1,12 @@
-//! What was done to a whole stream.
+//! The report on a whole stream.
 
 use serde::Serialize;
 
-use super::buffer::BufferReport;
+use super::vbv::VbvReport;
 use crate::container;
 use crate::shape::{LeftAlone, PictureReport};
 
-/// Above its target by so much a stream missed it.
+/// A stream that exceeds its target by this factor misses it.
 const TOLERANCE: f64 = 1.001;
 
 /// One picture of the stream, in coding order.
@@ -17,7 +17,7 @@ pub struct PictureRecord {
     /// Presentation time stamp, 90 kHz, where the container gives one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pts: Option<u64>,
-    /// What the shaper did.
+    /// The report of the shaper.
     #[serde(flatten)]
     pub shaping: PictureReport,
 }
@@ -25,13 +25,13 @@ pub struct PictureRecord {
 /// Sums over the pictures of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// Pictures, and stretches without one.
+    /// Access units, with a picture or without.
     pub pictures: u64,
-    /// How long they are shown, in seconds.
+    /// Their display time in seconds.
     pub seconds: f64,
-    /// Bits of video that came in.
+    /// Bits of video in the input.
     pub bits_in: u64,
-    /// Bits of video that went out.
+    /// Bits of video in the output.
     pub bits_out: u64,
     /// Bits that the target allowed.
     pub bits_allowed: f64,
@@ -39,30 +39,30 @@ pub struct Totals {
     pub rate_in_bps: f64,
     /// Rate of the video in the output, bit/s.
     pub rate_out_bps: f64,
-    /// Run-level codes that came in and went out.
+    /// Run-level codes of the input and of the output.
     pub codes: [u64; 2],
-    /// Coded blocks that came in and went out.
+    /// Coded blocks of the input and of the output.
     pub blocks: [u64; 2],
-    /// Squared error added to the pictures' own samples.
+    /// Squared error that the changes add to the pictures' own samples, drift not included.
     pub distortion: f64,
     /// Slices that could not be read and were copied.
     pub damaged_slices: u64,
     /// Pictures that could not be reduced to their budget.
     pub at_floor: u64,
-    /// Pictures that would have grown, and stayed as they were.
+    /// Pictures that shaping would have made larger; they were copied.
     pub would_have_grown: u64,
-    /// Pictures that were not touched, and why.
+    /// Pictures that were copied unchanged, by reason.
     pub left_alone: LeftAloneCounts,
 }
 
-/// How many pictures were left alone for each reason.
+/// Pictures that were copied unchanged, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftAloneCounts {
-    /// The target did not ask for less.
+    /// Within the budget.
     pub nothing_to_do: u64,
-    /// No picture in it that can be read.
+    /// Without a readable picture.
     pub not_readable: u64,
-    /// Nothing but DC coefficients.
+    /// D pictures.
     pub dc_only: u64,
 }
 
@@ -94,7 +94,7 @@ impl Totals {
         }
     }
 
-    /// The target is below what shaping can reach: pictures at their floor, and more bits than allowed.
+    /// True where the target is below what shaping can reach: pictures at their floor, and more bits than allowed.
     pub fn missed_target(&self) -> bool {
         self.at_floor > 0 && self.bits_out as f64 > self.bits_allowed * TOLERANCE
     }
@@ -103,11 +103,11 @@ impl Totals {
 /// The report of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The video.
+    /// Of the video.
     pub totals: Totals,
-    /// The declared buffer, where one is declared.
+    /// Of the VBV; `None` where the stream declares none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub buffer: Option<BufferReport>,
-    /// What is around it.
+    pub vbv: Option<VbvReport>,
+    /// Of the container.
     pub container: container::Report,
 }

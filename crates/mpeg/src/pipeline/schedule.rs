@@ -1,4 +1,4 @@
-//! A target that changes with the time of the video.
+//! A target that changes over the time of the video.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,15 +9,15 @@ use crate::shape::Target;
 
 /// Targets, each from an instant of the video on, counted from its first picture in coding order.
 ///
-/// As text: a line for each, `time, rate`, the first at zero and the times rising; empty lines and what stands
-/// behind `#` are left out.
+/// The text form has one line `time, rate` for each. The first time is zero and the times rise. Empty lines and
+/// comments behind `#` are ignored.
 ///
 /// ```
 /// use seaway_mpeg::pipeline::Schedule;
 /// use seaway_mpeg::shape::Target;
 /// use seaway_units::{Bitrate, TimeDelta};
 ///
-/// let schedule: Schedule = "0 s, 4 Mbit/s\n10 s, 2.5 Mbit/s  # the news".parse().unwrap();
+/// let schedule: Schedule = "0 s, 4 Mbit/s\n10 s, 2.5 Mbit/s  # less motion".parse().unwrap();
 /// assert_eq!(schedule.at(TimeDelta::from_secs(12)), Target::Rate(Bitrate::from_kbps(2500)));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl Schedule {
     }
 }
 
-/// Why a text is no [`Schedule`].
+/// An error in the text of a [`Schedule`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleError {
     /// The line, from 1; 0 for the text as a whole.
@@ -80,7 +80,7 @@ impl FromStr for Schedule {
                     return Err(wrong(format!("starts at {time}: expected 0 s")));
                 }
                 Some((before, _)) if time <= *before => {
-                    return Err(wrong(format!("{time} does not lie behind {before}")));
+                    return Err(wrong(format!("{time} is not after {before}")));
                 }
                 _ => entries.push((time, Target::Rate(rate))),
             }

@@ -11,7 +11,7 @@ pub(crate) use options::Arguments;
 use options::Plan;
 use report::Journal;
 use seaway_mpeg::container::{ContainerReport, Error, Format, SNIFF_LIMIT, sniff};
-use seaway_mpeg::pipeline::{self, Pipeline, Survey};
+use seaway_mpeg::pipeline::{self, FirstPass, Pipeline};
 use std::process::ExitCode;
 
 /// The exit code of a run that missed a threshold.
@@ -38,12 +38,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
 }
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     interrupted: bool,
-    /// A first pass told how long the stream is shown.
-    surveyed: bool,
+    /// The rates were planned by a first pass.
+    two_passes: bool,
     report: seaway_mpeg::pipeline::Report,
 }
 
@@ -52,7 +52,7 @@ impl Outcome {
         !self.report.totals.missed_target()
     }
 
-    /// At the constant multiplex rate asked for, if one was, every picture is there when it is decoded.
+    /// True where no picture is late for its decoding time at a constant multiplex rate.
     fn holds_multiplex(&self) -> bool {
         self.late_pictures() == 0
     }
@@ -79,13 +79,13 @@ fn shape(
     if let Some(length) = source.len() {
         pipeline.announce_length(length);
     }
-    let mut surveyed = false;
+    let mut two_passes = false;
     if source.len().is_some()
         && plan.asks_for_a_rate()
-        && let Some(found) = survey(arguments, Survey::new(container, plan.schedule.clone()))?
+        && let Some(found) = first_pass(arguments, FirstPass::new(container, plan.schedule.clone()))?
     {
-        pipeline.follow(found);
-        surveyed = true;
+        pipeline.set_plan(found);
+        two_passes = true;
     }
     let progress = Progress::of_bytes(source.len());
     let mut output = Vec::new();
@@ -99,17 +99,17 @@ fn shape(
             Chunk::Nothing => {}
             Chunk::End => break,
         }
-        give(&mut pipeline, &mut output, sink, journal)?;
+        drain(&mut pipeline, &mut output, sink, journal)?;
         chunk = source.next()?;
     }
     pipeline.finish().map_err(refused)?;
-    give(&mut pipeline, &mut output, sink, journal)?;
+    drain(&mut pipeline, &mut output, sink, journal)?;
     progress.clear();
-    Ok(Outcome { interrupted: interrupt::asked(), surveyed, report: pipeline.report() })
+    Ok(Outcome { interrupted: interrupt::asked(), two_passes, report: pipeline.report() })
 }
 
-/// Reads a file through; nothing where that was interrupted.
-fn survey(arguments: &Arguments, mut survey: Survey) -> Result<Option<pipeline::Plan>, Failure> {
+/// Runs the first pass over a file; `None` where it was interrupted.
+fn first_pass(arguments: &Arguments, mut pass: FirstPass) -> Result<Option<pipeline::RatePlan>, Failure> {
     let name = &arguments.input;
     let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
     let source = Source::open(name)?;
@@ -117,20 +117,20 @@ fn survey(arguments: &Arguments, mut survey: Survey) -> Result<Option<pipeline::
     while !interrupt::asked() {
         match source.next()? {
             Chunk::Bytes(bytes) => {
-                survey.push(&bytes).map_err(refused)?;
+                pass.push(&bytes).map_err(refused)?;
                 progress.read(bytes.len());
             }
             Chunk::Nothing => {}
             Chunk::End => {
                 progress.clear();
-                return survey.finish().map(Some).map_err(refused);
+                return pass.finish().map(Some).map_err(refused);
             }
         }
     }
     Ok(None)
 }
 
-/// Reads until the format is known.
+/// Reads until the format is known; returns what was read.
 fn read_head(source: &Source, name: &str) -> Result<(Vec<u8>, Format), Failure> {
     let mut head = Vec::new();
     loop {
@@ -154,8 +154,8 @@ fn read_head(source: &Source, name: &str) -> Result<(Vec<u8>, Format), Failure> 
     }
 }
 
-/// Writes what is ready.
-fn give(
+/// Writes the output and the records that are ready.
+fn drain(
     pipeline: &mut Pipeline,
     output: &mut Vec<u8>,
     sink: &mut Sink,

@@ -1,4 +1,4 @@
-//! What a user asks of `seaway shape`.
+//! The options of `seaway shape`.
 
 use crate::commands::Failure;
 use clap::ArgGroup;
@@ -9,9 +9,9 @@ use seaway_units::Bitrate;
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
-const AFTER: &str = "The input may be an elementary, program, system or transport stream; its content tells \
-                     which. The output is of the same kind. A target below what shaping can reach gives the \
-                     least it can reach, and exit code 3.";
+const AFTER: &str = "The input may be an elementary, program, system or transport stream; it is recognised by \
+                     its content. The output has the same format. A target below what shaping can reach \
+                     gives the lowest possible rate and exit code 3.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER, group = ArgGroup::new("target").required(true))]
@@ -25,33 +25,32 @@ pub(crate) struct Arguments {
     /// Rate of the video, such as '3.2 Mbit/s'; a file is read twice for it
     #[arg(long, group = "target")]
     pub(super) rate: Option<Bitrate>,
-    /// Rate of the video as a share of what it is, above 0 and up to 1
+    /// Rate of the video as a share of its input rate, above 0 and up to 1
     #[arg(long, group = "target", value_parser = ratio)]
     pub(super) ratio: Option<f64>,
     /// A file with a line 'time, rate' for each change, the first at 0 s
     #[arg(long, group = "target", value_name = "FILE")]
     pub(super) rate_schedule: Option<PathBuf>,
-    /// How to choose what to drop
+    /// How the codes to drop are chosen
     #[arg(long, value_name = "NAME", default_value = DEFAULT_METHOD, value_parser = method)]
     method: Method,
-    /// Macroblocks that share a breakpoint, or `block`: each block has its own
+    /// Macroblocks that share a breakpoint, or `block` for a breakpoint of each block
     #[arg(long, value_name = "N|block", value_parser = cluster)]
     cluster: Option<Cluster>,
-    /// Pictures that are decided together, where the method looks ahead
+    /// Pictures that are shaped together, for methods that look ahead
     #[arg(long, value_name = "PICTURES")]
     window: Option<NonZeroUsize>,
-    /// Threads; with more than one, every method waits for several pictures
+    /// Threads; with more than one, every method delays several pictures
     #[arg(long, value_name = "N", default_value = "1")]
     threads: NonZeroUsize,
-    /// What becomes of the declared decoder buffer: `variable` declares it anew, `keep` leaves it
+    /// The declared decoder buffer: `variable` declares a variable rate, `keep` leaves it unchanged
     #[arg(long, value_name = "HOW", default_value = "variable", value_parser = vbv)]
     vbv: Vbv,
-    /// What becomes of the freed room: `keep` fills it with null packets or padding, `variable` closes it, a
-    /// rate gives a transport stream that multiplex rate. Left out: `keep` for a transport stream, `variable`
-    /// for others
+    /// The freed room: `keep` fills it with null packets or padding, `variable` closes it, a rate gives a
+    /// transport stream that multiplex rate. Default: `keep` for a transport stream, `variable` for others
     #[arg(long, value_name = "keep|variable|RATE", value_parser = multiplex)]
     multiplex: Option<Multiplex>,
-    /// The programme of a transport stream whose video is shaped; the first with such video if left out
+    /// The programme of a transport stream whose video is shaped; the first with MPEG video by default
     #[arg(long, value_name = "NUMBER")]
     program: Option<u16>,
     /// Print one JSON document and nothing else
@@ -59,10 +58,10 @@ pub(crate) struct Arguments {
     pub(super) json: bool,
 }
 
-/// The method where none is named.
+/// The default of `--method`.
 const DEFAULT_METHOD: &str = "auto";
 
-/// What was asked, read and checked.
+/// The options, checked.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) schedule: Schedule,
@@ -83,7 +82,7 @@ impl Arguments {
         Ok(Plan { schedule, shaper, multiplex: self.multiplex, program: self.program })
     }
 
-    /// What a method has no use for is no option of it.
+    /// Refuses options that the method does not use.
     fn check_method(&self) -> Result<(), Failure> {
         let unused = match self.method {
             Method::Auto | Method::Requantize if self.cluster.is_some() => "--cluster",
@@ -114,7 +113,7 @@ impl Arguments {
 }
 
 impl Plan {
-    /// True where the target is in bit/s: how much that leaves depends on how long the stream is shown.
+    /// True where the target is in bit/s, so that the ratio depends on the display time.
     pub(super) fn asks_for_a_rate(&self) -> bool {
         matches!(self.shaper.target, Target::Rate(_))
     }

@@ -1,4 +1,4 @@
-//! What `seaway shape` tells of its run.
+//! The report of `seaway shape`.
 
 use super::Outcome;
 use super::options::{Arguments, Plan};
@@ -11,12 +11,12 @@ use serde_json::json;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek, Write};
 
-/// Notes of the pictures, kept in a file until the end: a stream may be of any length.
+/// Records of the pictures, kept in a temporary file until the end because a stream may be of any length.
 #[derive(Debug)]
 pub(super) struct Journal(Option<BufWriter<File>>);
 
 impl Journal {
-    /// Notes are taken where a document is wanted.
+    /// Records are kept if they are `wanted`, for a JSON document.
     pub(super) fn new(wanted: bool) -> Result<Journal, Failure> {
         let file = wanted.then(tempfile::tempfile).transpose();
         file.map(|file| Journal(file.map(BufWriter::new))).map_err(|error| lost(&error))
@@ -29,7 +29,7 @@ impl Journal {
         serde_json::to_writer(file, record).map_err(|error| lost(&error.into()))
     }
 
-    /// Prints the report: the document, or lines for a reader.
+    /// Prints the report, as a JSON document or as text.
     pub(super) fn print(
         self,
         arguments: &Arguments,
@@ -51,7 +51,7 @@ impl Journal {
 }
 
 fn lost(error: &std::io::Error) -> Failure {
-    Failure::running(&format!("notes for the report: {error}"))
+    Failure::running(&format!("records for the report: {error}"))
 }
 
 fn document(
@@ -80,10 +80,10 @@ fn document(
         },
         "target_held": outcome.holds_target(),
         "multiplex_held": outcome.holds_multiplex(),
-        "passes": if outcome.surveyed { 2 } else { 1 },
+        "passes": if outcome.two_passes { 2 } else { 1 },
         "interrupted": outcome.interrupted,
         "totals": outcome.report.totals,
-        "vbv": outcome.report.buffer,
+        "vbv": outcome.report.vbv,
         "container": outcome.report.container,
     });
     let head = serde_json::to_string_pretty(&head)?;
@@ -95,9 +95,9 @@ fn document(
     writeln!(out, "\n  ]\n}}")
 }
 
-/// A few lines for a reader.
+/// The report as text.
 fn summary(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> String {
-    let Report { totals, buffer, container } = &outcome.report;
+    let Report { totals, vbv, container } = &outcome.report;
     let rate = |bps| format!("{:.3}", Bitrate::from_bps_f64(bps));
     let mut lines = vec![
         format!(
@@ -113,30 +113,33 @@ fn summary(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> String {
             container.bytes_out,
         ),
     ];
-    if plan.asks_for_a_rate() && !outcome.surveyed {
-        let declared = buffer
-            .as_ref()
-            .map(|buffer| format!(", at first by the declared {}", rate(buffer.rate_bps as f64)));
-        lines.push(format!("one pass: the rate holds over 30 pictures{}", declared.unwrap_or_default()));
+    if plan.asks_for_a_rate() && !outcome.two_passes {
+        let declared =
+            vbv.as_ref().map(|vbv| format!(", at first by the declared {}", rate(vbv.rate_bps as f64)));
+        lines.push(format!("one pass: the rate is met over 30 pictures{}", declared.unwrap_or_default()));
     }
     let mut note = |count: u64, what: &str| {
         if count > 0 {
             lines.push(format!("{count} {what}"));
         }
     };
-    note(totals.damaged_slices, "damaged slices copied as they are");
-    note(totals.left_alone.not_readable, "pictures that cannot be read copied as they are");
-    note(container.given_up, "pictures left as they are for want of memory");
+    note(totals.damaged_slices, "damaged slices copied unchanged");
+    note(totals.left_alone.not_readable, "unreadable pictures copied unchanged");
+    note(container.given_up, "pictures copied unchanged because memory was short");
     for (count, what) in container.container.iter().flat_map(ContainerReport::warnings) {
         note(count, what);
     }
-    if let Some(buffer) = buffer.as_ref().filter(|buffer| buffer.after.underflows > 0) {
-        let (after, before) = (buffer.after.underflows, buffer.before.underflows);
+    if let Some(vbv) = vbv.as_ref().filter(|vbv| vbv.after.underflows > 0) {
+        let (after, before) = (vbv.after.underflows, vbv.before.underflows);
         lines.push(format!("{after} pictures too large for the declared buffer and rate, {before} before"));
     }
     if !outcome.holds_target() {
         let allowed = totals.bits_allowed / totals.seconds.max(f64::MIN_POSITIVE);
-        lines.push(format!("MISSED: {} asked, {} is the least", rate(allowed), rate(totals.rate_out_bps)));
+        lines.push(format!(
+            "MISSED: {} asked, {} is the lowest possible",
+            rate(allowed),
+            rate(totals.rate_out_bps)
+        ));
     }
     if !outcome.holds_multiplex() {
         let late = outcome.late_pictures();

@@ -1,6 +1,5 @@
-//! A first pass over a stream that can be read twice: how many bits its groups of pictures have, and how long they are
-//! shown. It turns a rate into a ratio for each group, so that the file comes out at its rate and no picture is cut for
-//! being the first.
+//! Two-pass rate control of a stream that can be read twice. The first pass measures the bits and the display time of
+//! each GOP and turns a rate into a ratio for each, so that the whole stream meets the rate.
 
 use super::schedule::Schedule;
 use crate::container::{self, Error, Multiplex, Remuxer, Replacement};
@@ -8,27 +7,27 @@ use crate::header::{PictureContext, PictureKind, SequenceState};
 use crate::shape::Target;
 use seaway_units::TimeDelta;
 
-/// A group that is shown for less, in seconds, takes the next in ...
+/// A group of fewer seconds is extended by the next GOP.
 const SHORTEST: f64 = 0.5;
-/// ... and one is ended that has no I picture for so long.
+/// A group without another I picture ends after so many seconds.
 const LONGEST: f64 = 10.0;
 
-/// Pictures that get one ratio.
+/// Pictures that are shaped by one ratio.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Group {
-    /// Index behind the last of them.
+    /// Index behind the last of its pictures.
     end: u64,
     bits: f64,
-    /// Bits that the schedule has for the time they are shown.
-    due: f64,
+    /// Bits that the schedule allows for their display time.
+    allowed: f64,
     seconds: f64,
-    /// What the schedule says of them.
+    /// Their target by the schedule.
     target: Option<Target>,
 }
 
-/// The first pass. Takes the whole stream by [`Survey::push`], then [`Survey::finish`] gives what the second one needs.
+/// The first pass. Takes the whole stream by [`FirstPass::push`]; [`FirstPass::finish`] gives the plan for the second.
 #[derive(Debug)]
-pub struct Survey {
+pub struct FirstPass {
     remuxer: Remuxer,
     scratch: Vec<u8>,
     schedule: Schedule,
@@ -40,19 +39,19 @@ pub struct Survey {
     bytes: u64,
 }
 
-/// A ratio for each picture of a stream, by which it meets a schedule of rates as a whole.
+/// A ratio for each picture of a stream, so that the whole stream meets a schedule of rates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// One past the last picture, and the ratio of those up to it.
+pub struct RatePlan {
+    /// By group: the index behind its last picture, and its ratio.
     ratios: Vec<(u64, f64)>,
     /// Bytes of the whole video.
     pub(super) bytes: u64,
 }
 
-impl Survey {
-    /// Before the first byte. `config` chooses the programme as it will in the second pass.
-    pub fn new(config: container::Config, schedule: Schedule) -> Survey {
-        Survey {
+impl FirstPass {
+    /// A first pass that has read nothing. `config` is that of the second pass, except for its multiplex.
+    pub fn new(config: container::Config, schedule: Schedule) -> FirstPass {
+        FirstPass {
             remuxer: Remuxer::new(container::Config { multiplex: Multiplex::Keep, ..config }),
             scratch: Vec::new(),
             schedule,
@@ -74,22 +73,22 @@ impl Survey {
         self.count()
     }
 
-    /// Nothing follows: what came of it.
+    /// The stream has ended: returns the plan.
     ///
     /// # Errors
     /// As [`Remuxer::finish`].
-    pub fn finish(mut self) -> Result<Plan, Error> {
+    pub fn finish(mut self) -> Result<RatePlan, Error> {
         self.remuxer.finish()?;
         self.count()?;
         self.close();
         let mut ratios = Vec::with_capacity(self.groups.len());
-        // What a schedule allows at one time is not for another.
+        // Bits are shared among groups of the same target only.
         for groups in self.groups.chunk_by(|a, b| a.target == b.target) {
-            let most = highest_share(groups);
-            let ratio = |group: &Group| (most * group.due / group.bits.max(1.0)).min(1.0);
+            let most = water_fill(groups);
+            let ratio = |group: &Group| (most * group.allowed / group.bits.max(1.0)).min(1.0);
             ratios.extend(groups.iter().map(|group| (group.end, ratio(group))));
         }
-        Ok(Plan { ratios, bytes: self.bytes })
+        Ok(RatePlan { ratios, bytes: self.bytes })
     }
 
     fn count(&mut self) -> Result<(), Error> {
@@ -119,13 +118,13 @@ impl Survey {
         self.group.bits += bits;
         self.group.seconds += seconds;
         self.group.target = Some(target);
-        self.group.due += match target {
+        self.group.allowed += match target {
             Target::Rate(rate) => rate.as_bps_f64() * seconds,
             Target::Ratio(ratio) => ratio * bits,
         };
     }
 
-    /// Ends a group. What is short goes with the one before, if the target is the same.
+    /// Ends a group. A short one is merged with the one before if that has the same target.
     fn close(&mut self) {
         let group = std::mem::take(&mut self.group);
         let before = self.groups.last_mut().filter(|before| before.target == group.target);
@@ -133,7 +132,7 @@ impl Survey {
             Some(before) => {
                 before.end = group.end;
                 before.bits += group.bits;
-                before.due += group.due;
+                before.allowed += group.allowed;
                 before.seconds += group.seconds;
             }
             None => self.groups.push(group),
@@ -141,30 +140,30 @@ impl Survey {
     }
 }
 
-/// By how much all rates must be raised for the whole to be what is due in sum: where a group has fewer bits than are due,
-/// others get more, and the highest of the rates as little more as can be.
-fn highest_share(groups: &[Group]) -> f64 {
-    let spent = |share: f64| groups.iter().map(|group| group.bits.min(share * group.due)).sum::<f64>();
-    let due: f64 = groups.iter().map(|group| group.due).sum();
+/// The factor on the bits allowed with which all groups together spend what is allowed in sum (water filling): a group
+/// that has fewer bits leaves the rest to the others, and the highest rate is as low as possible.
+fn water_fill(groups: &[Group]) -> f64 {
+    let spent = |share: f64| groups.iter().map(|group| group.bits.min(share * group.allowed)).sum::<f64>();
+    let allowed: f64 = groups.iter().map(|group| group.allowed).sum();
     let (mut low, mut high) = (1.0, 1.0);
-    // Beyond this all that can be kept is.
-    while spent(high) < due && high < MOST {
+    // Above the highest share every group keeps all its bits.
+    while spent(high) < allowed && high < HIGHEST_SHARE {
         (low, high) = (high, 2.0 * high);
     }
     for _ in 0..ROUNDS {
         let middle = f64::midpoint(low, high);
-        *(if spent(middle) < due { &mut low } else { &mut high }) = middle;
+        *(if spent(middle) < allowed { &mut low } else { &mut high }) = middle;
     }
     high
 }
 
-/// No group gets more than so many times its due.
-const MOST: f64 = 1e6;
-/// Halvings of the interval.
+/// The largest factor.
+const HIGHEST_SHARE: f64 = 1e6;
+/// Rounds of the bisection.
 const ROUNDS: usize = 50;
 
-impl Plan {
-    /// The ratio of a picture, by its index in coding order.
+impl RatePlan {
+    /// The ratio of a picture by its index in coding order.
     pub fn ratio(&self, index: u64) -> f64 {
         let at = self.ratios.partition_point(|&(end, _)| end <= index);
         self.ratios.get(at).or(self.ratios.last()).map_or(1.0, |&(_, ratio)| ratio)
@@ -175,24 +174,24 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn group(bits: f64, due: f64) -> Group {
-        Group { bits, due, ..Group::default() }
+    fn group(bits: f64, allowed: f64) -> Group {
+        Group { bits, allowed, ..Group::default() }
     }
 
     #[test]
-    fn what_one_group_cannot_use_the_others_get() {
-        let share = |groups: &[Group]| highest_share(groups);
+    fn groups_share_the_bits_that_one_cannot_use() {
+        let share = |groups: &[Group]| water_fill(groups);
         assert!((share(&[group(200.0, 100.0); 3]) - 1.0).abs() < 1e-9);
         // 50 of 100 stay with the first; the others get 125 each.
         let uneven = [group(50.0, 100.0), group(200.0, 100.0), group(200.0, 100.0)];
         assert!((share(&uneven) - 1.25).abs() < 1e-9);
-        // All there is.
+        // All bits are kept.
         assert!(share(&[group(50.0, 100.0); 2]) >= 1.0);
     }
 
     #[test]
     fn a_plan_holds_beyond_its_end() {
-        let plan = Plan { ratios: vec![(12, 0.5), (24, 0.8)], bytes: 0 };
+        let plan = RatePlan { ratios: vec![(12, 0.5), (24, 0.8)], bytes: 0 };
         assert_eq!([plan.ratio(0), plan.ratio(11), plan.ratio(12), plan.ratio(99)], [0.5, 0.5, 0.8, 0.8]);
     }
 }
