@@ -1,21 +1,39 @@
 //! Token buckets: how much may leave above a long-run rate.
 
+use crate::error::Error;
 use crate::node::Packet;
+use crate::queue::LARGEST_PACKET;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use serde::Deserialize;
 
-/// Rate and depth of a bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BucketSize {
-    /// Octets that the bucket gains per time; above zero.
-    pub(crate) rate: Bitrate,
-    /// Octets that it holds at most; it starts full.
-    pub(crate) burst: DataSize,
+/// A token bucket: `{ rate = "1 Mbit/s", burst = "15 kB" }`. It starts full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BucketConfig {
+    /// What it gains per time, above zero.
+    pub rate: Bitrate,
+    /// What it holds at most; room for a full packet at least.
+    pub burst: DataSize,
+}
+
+impl BucketConfig {
+    /// Whether the values hold; `field` is the bucket's key.
+    pub(crate) fn check(self, field: &str) -> Result<Self, Error> {
+        if self.rate == Bitrate::ZERO {
+            return Err(Error::config(format!("{field}.rate"), self.rate, "a rate above zero"));
+        }
+        if self.burst < LARGEST_PACKET {
+            let expected = format!("room for a packet of {LARGEST_PACKET}");
+            return Err(Error::config(format!("{field}.burst"), self.burst, expected));
+        }
+        Ok(self)
+    }
 }
 
 /// Tokens to send with, counted in bit·ns/s: exact, whatever the rate.
 #[derive(Debug, Clone)]
 pub(crate) struct TokenBucket {
-    size: BucketSize,
+    size: BucketConfig,
     tokens: u128,
     counted: Timestamp,
 }
@@ -23,7 +41,7 @@ pub(crate) struct TokenBucket {
 const PER_BIT: u128 = 1_000_000_000;
 
 impl TokenBucket {
-    pub(crate) fn new(size: BucketSize) -> Self {
+    pub(crate) fn new(size: BucketConfig) -> Self {
         Self { size, tokens: cost(size.burst), counted: Timestamp::ZERO }
     }
 
@@ -77,7 +95,7 @@ struct Held<P> {
 }
 
 impl<P> Shaper<P> {
-    pub(crate) fn new(size: BucketSize) -> Self {
+    pub(crate) fn new(size: BucketConfig) -> Self {
         Self { bucket: TokenBucket::new(size), held: None }
     }
 
@@ -118,7 +136,8 @@ impl<P> Shaper<P> {
 mod tests {
     use super::*;
 
-    const SIZE: BucketSize = BucketSize { rate: Bitrate::from_mbps(1), burst: DataSize::from_bytes(1500) };
+    const SIZE: BucketConfig =
+        BucketConfig { rate: Bitrate::from_mbps(1), burst: DataSize::from_bytes(1500) };
 
     #[test]
     fn tokens_come_at_the_rate_and_no_more_than_fit() {

@@ -1,5 +1,6 @@
 //! What can be wrong with a description of a link.
 
+use seaway_units::{DataSize, TimeDelta};
 use std::fmt;
 
 /// A configuration or a trace that cannot be used.
@@ -53,3 +54,23 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+pub(crate) fn above_zero(field: &str, span: TimeDelta) -> Result<TimeDelta, Error> {
+    if span > TimeDelta::ZERO { Ok(span) } else { Err(Error::config(field, span, "a time above zero")) }
+}
+
+pub(crate) fn not_negative(field: &str, span: TimeDelta) -> Result<TimeDelta, Error> {
+    if span.is_negative() { Err(Error::config(field, span, "a time not below zero")) } else { Ok(span) }
+}
+
+pub(crate) fn some_octets(field: &str, size: DataSize) -> Result<DataSize, Error> {
+    if size.is_zero() { Err(Error::config(field, size, "a size above zero")) } else { Ok(size) }
+}
+
+pub(crate) fn fraction(field: &str, value: f64) -> Result<f64, Error> {
+    if (0.0..=1.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(Error::config(field, value, "a number from 0 to 1"))
+    }
+}

@@ -4,11 +4,11 @@
 //! when it arrives. Nothing has to be woken in between.
 
 use crate::bucket::TokenBucket;
-use crate::jitter::{Jitter, JitterModel};
+use crate::jitter::{Jitter, JitterConfig};
 use crate::link::stream;
-use crate::loss::Loss;
+use crate::loss::{Loss, LossPlace};
 use crate::node::{DropCause, Dropped, Packet};
-use crate::plan::{CapacityPlan, LinkPlan, LossPlace};
+use crate::plan::{CapacityPlan, LinkPlan};
 use crate::queue::{Door, Limit, Transmitter};
 use crate::statistics::{Count, Drops, LinkStatistics};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -104,7 +104,7 @@ impl<P> Foreseen<P> {
     pub(crate) fn new(plan: &LinkPlan, door: Option<Door>, seed: u64, name: &str) -> Option<Self> {
         let stream = |part| stream(seed, name, part);
         let CapacityPlan::Rates(schedule, _) = &plan.capacity else { return None };
-        let keeps_order = !matches!(plan.jitter, Some(JitterModel::Reordering { .. }));
+        let keeps_order = !matches!(plan.jitter, Some(JitterConfig::Reordering { .. }));
         let is_constant =
             schedule.steps.is_empty() && plan.outages.is_empty() && schedule.initial > Bitrate::ZERO;
         if !(keeps_order && is_constant && plan.shaper.is_none()) {

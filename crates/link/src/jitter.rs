@@ -1,62 +1,88 @@
 //! Delay that varies from packet to packet.
 
+use crate::error::{Error, above_zero, not_negative};
 use crate::random::RandomStream;
 use seaway_units::{TimeDelta, Timestamp};
+use serde::Deserialize;
 
-/// How the delay of a pipe varies.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum JitterModel {
-    /// RFC 8868's form that never reorders: z = |clip(N(0, std²), ±3·std)| and `mean` are added
-    /// to the time of arrival, and a packet that would come before its predecessor has been sent at the link's
-    /// rate waits for that.
+/// Variation of the delay: `{ kind = "rfc8868", std = "5 ms" }`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "lowercase",
+    deny_unknown_fields,
+    expecting = "jitter such as { kind = \"rfc8868\", std = \"5 ms\" }"
+)]
+pub enum JitterConfig {
+    /// RFC 8868's form that never reorders: |clip(N(0, std²), ±3·std)| and `mean` are added to the delay; a packet that
+    /// would overtake waits until its predecessor has been sent at the link's rate.
     Rfc8868 {
-        /// Standard deviation of the normal distribution.
+        /// Standard deviation, above zero.
         std: TimeDelta,
-        /// Constant part.
+        /// Constant part, not negative.
+        #[serde(default)]
         mean: TimeDelta,
     },
-    /// Every packet by itself: clip(N(0, std²), ±3·std) and `mean` are added to the time of arrival, and packets
-    /// overtake each other.
+    /// Independent for each packet: clip(N(0, std²), ±3·std) and `mean` are added to the delay; packets overtake each
+    /// other.
     Reordering {
-        /// Standard deviation of the normal distribution.
+        /// Standard deviation, above zero. Three of them fit in the delay and `mean`.
         std: TimeDelta,
-        /// Constant part.
+        /// Constant part, not negative.
+        #[serde(default)]
         mean: TimeDelta,
     },
+}
+
+impl JitterConfig {
+    /// Whether the values hold together; `delay` is what the variation is added to.
+    pub(crate) fn check(self, delay: TimeDelta) -> Result<Self, Error> {
+        let (Self::Rfc8868 { std, mean } | Self::Reordering { std, mean }) = self;
+        above_zero("jitter.std", std)?;
+        not_negative("jitter.mean", mean)?;
+        match self {
+            Self::Reordering { .. } if std * 3 > delay + mean => Err(Error::config(
+                "jitter.std",
+                std,
+                format!("at most a third of delay and mean, {}", delay + mean),
+            )),
+            _ => Ok(self),
+        }
+    }
 }
 
 /// The model with its randomness and its memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Jitter {
-    model: JitterModel,
+    model: JitterConfig,
     random: RandomStream,
     /// Before this instant the next packet must not arrive.
     not_before: Timestamp,
 }
 
 impl Jitter {
-    pub(crate) fn new(model: JitterModel, random: RandomStream) -> Self {
+    pub(crate) fn new(model: JitterConfig, random: RandomStream) -> Self {
         Self { model, random, not_before: Timestamp::ZERO }
     }
 
     /// The least that it adds to a delay.
     pub(crate) fn least(&self) -> TimeDelta {
         match self.model {
-            JitterModel::Rfc8868 { mean, .. } => mean,
-            JitterModel::Reordering { std, mean } => mean - std * 3,
+            JitterConfig::Rfc8868 { mean, .. } => mean,
+            JitterConfig::Reordering { std, mean } => mean - std * 3,
         }
     }
 
     /// When a packet arrives that would arrive at `unvaried`; sending it took `serialisation`.
     pub(crate) fn arrival(&mut self, unvaried: Timestamp, serialisation: TimeDelta) -> Timestamp {
         match self.model {
-            JitterModel::Rfc8868 { std, mean } => {
+            JitterConfig::Rfc8868 { std, mean } => {
                 let z = std.mul_f64(self.clipped_normal().abs());
                 let arrival = (unvaried + z + mean).max(self.not_before);
                 self.not_before = arrival + serialisation;
                 arrival
             }
-            JitterModel::Reordering { std, mean } => unvaried + std.mul_f64(self.clipped_normal()) + mean,
+            JitterConfig::Reordering { std, mean } => unvaried + std.mul_f64(self.clipped_normal()) + mean,
         }
     }
 
@@ -72,7 +98,7 @@ mod tests {
 
     #[test]
     fn rfc8868_stays_in_bounds_and_in_order() {
-        let model = JitterModel::Rfc8868 { std: TimeDelta::from_millis(5), mean: TimeDelta::from_millis(2) };
+        let model = JitterConfig::Rfc8868 { std: TimeDelta::from_millis(5), mean: TimeDelta::from_millis(2) };
         let mut jitter = Jitter::new(model, RandomStream::new(1, "jitter"));
         let serialisation = TimeDelta::from_micros(100);
         let mut last = Timestamp::ZERO;
@@ -90,7 +116,7 @@ mod tests {
     #[test]
     fn sparse_packets_see_the_half_normal_mean() {
         let std = TimeDelta::from_millis(5);
-        let model = JitterModel::Rfc8868 { std, mean: TimeDelta::ZERO };
+        let model = JitterConfig::Rfc8868 { std, mean: TimeDelta::ZERO };
         let mut jitter = Jitter::new(model, RandomStream::new(1, "jitter"));
         let total: TimeDelta = (0..20_000_u64)
             .map(|n| {
@@ -106,7 +132,7 @@ mod tests {
     #[test]
     fn reordering_is_symmetric_and_bounded() {
         let std = TimeDelta::from_millis(5);
-        let model = JitterModel::Reordering { std, mean: TimeDelta::from_millis(1) };
+        let model = JitterConfig::Reordering { std, mean: TimeDelta::from_millis(1) };
         let mut jitter = Jitter::new(model, RandomStream::new(1, "jitter"));
         let unvaried = Timestamp::from_nanos(1_000_000_000);
         let added: Vec<f64> = (0..20_000)

@@ -38,23 +38,23 @@ mod loss;
 mod node;
 mod pipe;
 mod plan;
-mod queue;
+pub mod queue;
 mod random;
 mod server;
 mod statistics;
 mod stepwise;
 mod trace;
 
-pub use config::{BucketConfig, JitterConfig, LinkConfig, LossConfig, Per, TraceConfig};
+pub use bucket::BucketConfig;
+pub use config::LinkConfig;
 pub use error::Error;
 pub use foreseen::{Fate, Foresight};
+pub use jitter::JitterConfig;
 pub use link::Link;
+pub use loss::{LossConfig, LossPlace, Per};
 pub use node::{DropCause, Dropped, Node, Packet, Port, Sends, Step};
-pub use plan::{LinkPlan, LossPlace};
-pub use queue::{
-    CoDelConfig, DropTailConfig, DualPi2Config, DualPi2Scheduler, FqCoDelConfig, LimitConfig, Nominal,
-    PieConfig, PieMeasure, Queue, QueueConfig, QueueCounts, RedConfig, RedPreset, Transmitter,
-};
+pub use plan::LinkPlan;
+pub use queue::{DropTailConfig, Nominal, Queue, QueueConfig, QueueCounts, Transmitter};
 pub use random::RandomStream;
 pub use statistics::{Count, Drops, Level, LinkStatistics, Meter};
-pub use trace::{Trace, TraceWalk};
+pub use trace::{Trace, TraceConfig, TraceWalk};

@@ -1,8 +1,142 @@
 //! Loss that has nothing to do with congestion.
 
+use crate::error::{Error, fraction};
 use crate::random::RandomStream;
 use seaway_units::{Probability, TimeDelta, Timestamp};
+use serde::Deserialize;
 use std::sync::Arc;
+
+/// Loss on the channel: `{ kind = "gilbert-elliott", mean = 0.02, burst = 4 }`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    deny_unknown_fields,
+    expecting = "loss such as { kind = \"independent\", rate = 0.01 }"
+)]
+pub enum LossConfig {
+    /// Every packet with probability `rate`.
+    Independent {
+        /// 0 to 1.
+        rate: f64,
+        /// Where packets are lost.
+        #[serde(default)]
+        at: LossPlace,
+    },
+    /// Every n-th packet.
+    Periodic {
+        /// n, at least 1.
+        every: u64,
+        /// Where packets are lost.
+        #[serde(default)]
+        at: LossPlace,
+    },
+    /// Every packet with a probability that a recording gives: a table of seconds and loss ratio, or a JSON pattern.
+    Trace {
+        /// Where it is, as [`LinkConfig::plan_with`](crate::LinkConfig::plan_with)'s reader understands it.
+        file: String,
+        /// `uplink` or `downlink` of a JSON file.
+        series: Option<String>,
+        /// Begins again when it ends; otherwise the last ratio holds.
+        #[serde(rename = "loop", default = "yes")]
+        repeats: bool,
+        /// Where packets are lost.
+        #[serde(default)]
+        at: LossPlace,
+    },
+    /// Either `mean` and `burst`, or `p` and `r` with the losses in the two states.
+    GilbertElliott {
+        /// Mean loss, 0 to 1.
+        mean: Option<f64>,
+        /// Mean steps that a bad period lasts, at least 1.
+        burst: Option<f64>,
+        /// Probability of good → bad at a step.
+        p: Option<f64>,
+        /// Probability of bad → good at a step.
+        r: Option<f64>,
+        /// Loss in the good state; 0 where absent.
+        good: Option<f64>,
+        /// Loss in the bad state; 1 where absent.
+        bad: Option<f64>,
+        /// What a step is.
+        #[serde(default)]
+        per: Per,
+        /// Where packets are lost.
+        #[serde(default)]
+        at: LossPlace,
+    },
+}
+
+/// What a step of a Gilbert-Elliott chain is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Per {
+    /// Every packet is one step.
+    #[default]
+    Packet,
+    /// Every millisecond is one step, whether packets come or not: fading.
+    Ms,
+}
+
+/// Where the channel loses packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LossPlace {
+    /// Behind the server: what is lost has used the link.
+    #[default]
+    Exit,
+    /// Before the queue.
+    Entry,
+}
+
+impl LossConfig {
+    /// `recording` is what the file of a [`LossConfig::Trace`] holds.
+    pub(crate) fn model(&self, recording: Option<RecordedLoss>) -> Result<(LossModel, LossPlace), Error> {
+        Ok(match *self {
+            Self::Independent { rate, at } => (LossModel::Independent(probability("loss.rate", rate)?), at),
+            Self::Periodic { every: 0, .. } => return Err(Error::config("loss.every", 0, "at least 1")),
+            Self::Periodic { every, at } => (LossModel::Periodic(every), at),
+            Self::Trace { at, .. } => {
+                let recording =
+                    recording.ok_or_else(|| Error::config("loss.file", "nothing", "a recording"))?;
+                (LossModel::Recorded(recording), at)
+            }
+            Self::GilbertElliott { mean, burst, p, r, good, bad, per, at } => {
+                let chain = match (mean, burst, p, r) {
+                    (Some(mean), Some(burst), None, None) if good.is_none() && bad.is_none() => {
+                        chain_by_burst(mean, burst)?
+                    }
+                    (None, None, Some(p), Some(r)) => GilbertElliott {
+                        to_bad: probability("loss.p", p)?,
+                        to_good: probability("loss.r", r)?,
+                        good_loss: probability("loss.good", good.unwrap_or(0.0))?,
+                        bad_loss: probability("loss.bad", bad.unwrap_or(1.0))?,
+                    },
+                    _ => {
+                        let expected = "mean and burst alone, or p and r with good and bad";
+                        return Err(Error::config("loss", "another combination of keys", expected));
+                    }
+                };
+                (LossModel::GilbertElliott(chain, per), at)
+            }
+        })
+    }
+}
+
+fn chain_by_burst(mean: f64, burst: f64) -> Result<GilbertElliott, Error> {
+    let mean = probability("loss.mean", mean)?;
+    GilbertElliott::from_mean_and_burst(mean, burst)
+        .ok_or_else(|| Error::config("loss.burst", burst, "at least 1 and at least mean/(1 - mean)"))
+}
+
+fn probability(field: &str, value: f64) -> Result<Probability, Error> {
+    fraction(field, value).map(Probability::clamped)
+}
+
+/// Recordings begin again by default.
+fn yes() -> bool {
+    true
+}
 
 /// Which packets the channel loses.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,8 +145,8 @@ pub(crate) enum LossModel {
     Independent(Probability),
     /// Every n-th packet; n is at least 1.
     Periodic(u64),
-    /// A two-state Markov chain; the chain moves first, then the packet's luck is drawn in the new state.
-    GilbertElliott(GilbertElliott, Clock),
+    /// A two-state Markov chain; the chain moves first, then the packet's fate is drawn in the new state.
+    GilbertElliott(GilbertElliott, Per),
     /// Each packet with the probability of the moment.
     Recorded(RecordedLoss),
 }
@@ -39,15 +173,6 @@ impl RecordedLoss {
         let passed = self.steps.partition_point(|&(at, _)| at <= nanos);
         passed.checked_sub(1).map_or(Probability::ZERO, |last| self.steps[last].1)
     }
-}
-
-/// What moves the chain of a Gilbert-Elliott model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Clock {
-    /// Every packet is one step.
-    Packet,
-    /// Every millisecond is one step, whether packets come or not: fading.
-    Millisecond,
 }
 
 /// A channel that is good or bad.
@@ -132,8 +257,8 @@ impl Loss {
             }
             LossModel::GilbertElliott(chain, clock) => {
                 let steps = match clock {
-                    Clock::Packet => 1,
-                    Clock::Millisecond => std::mem::replace(&mut self.moved_to, millis).abs_diff(millis),
+                    Per::Packet => 1,
+                    Per::Ms => std::mem::replace(&mut self.moved_to, millis).abs_diff(millis),
                 };
                 self.is_bad = self.random.chance(chain.bad_after(steps, self.is_bad));
                 let loss = if self.is_bad { chain.bad_loss } else { chain.good_loss };
@@ -179,7 +304,7 @@ mod tests {
     #[test]
     fn gilbert_elliott_realises_mean_and_burst_on_both_clocks() {
         let chain = GilbertElliott::from_mean_and_burst(probability(0.05), 4.0).unwrap();
-        for clock in [Clock::Packet, Clock::Millisecond] {
+        for clock in [Per::Packet, Per::Ms] {
             let (ratio, burst) =
                 ratio_and_mean_burst(&fates(LossModel::GilbertElliott(chain, clock), 500_000));
             assert!((ratio - 0.05).abs() < 0.0025, "{clock:?}: {ratio}");
@@ -190,8 +315,7 @@ mod tests {
     #[test]
     fn fading_does_not_depend_on_how_many_packets_pass() {
         let chain = GilbertElliott::from_mean_and_burst(probability(0.2), 10.0).unwrap();
-        let mut loss =
-            Loss::new(LossModel::GilbertElliott(chain, Clock::Millisecond), RandomStream::new(1, "fading"));
+        let mut loss = Loss::new(LossModel::GilbertElliott(chain, Per::Ms), RandomStream::new(1, "fading"));
         let lost = (0..200_000_u64).filter(|n| loss.takes(Timestamp::from_nanos(n * 7_000_000))).count();
         assert!((lost as f64 / 200_000.0 - 0.2).abs() < 0.006, "{lost}");
         // All packets of one millisecond share the state, here: the fate.
@@ -210,8 +334,7 @@ mod tests {
         };
         // (0.3·0.02 + 0.1·0.5)/0.4 = 0.14
         assert!((chain.mean_loss().get() - 0.14).abs() < 1e-12);
-        let (ratio, _) =
-            ratio_and_mean_burst(&fates(LossModel::GilbertElliott(chain, Clock::Packet), 200_000));
+        let (ratio, _) = ratio_and_mean_burst(&fates(LossModel::GilbertElliott(chain, Per::Packet), 200_000));
         assert!((ratio - 0.14).abs() < 0.005, "{ratio}");
     }
 

@@ -1,13 +1,12 @@
 //! A link's description, checked and with its files read: what [`Link::new`](crate::Link::new) builds from.
 
-use crate::bucket::BucketSize;
+use crate::bucket::BucketConfig;
 use crate::capacity::Schedule;
-use crate::jitter::JitterModel;
-use crate::loss::LossModel;
+use crate::jitter::JitterConfig;
+use crate::loss::{LossModel, LossPlace};
 use crate::queue::QueueConfig;
 use crate::server::{InService, Opportunities};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
-use serde::Deserialize;
 use std::sync::Arc;
 
 /// Everything that makes one direction of a link. Made by [`LinkConfig::plan`](crate::LinkConfig::plan); cheap to
@@ -20,9 +19,9 @@ pub struct LinkPlan {
     pub(crate) outages: Arc<[(Timestamp, Timestamp)]>,
     pub(crate) delay: TimeDelta,
     pub(crate) queue: QueueConfig,
-    pub(crate) policer: Option<BucketSize>,
-    pub(crate) shaper: Option<BucketSize>,
-    pub(crate) jitter: Option<JitterModel>,
+    pub(crate) policer: Option<BucketConfig>,
+    pub(crate) shaper: Option<BucketConfig>,
+    pub(crate) jitter: Option<JitterConfig>,
     pub(crate) loss: Option<(LossModel, LossPlace)>,
 }
 
@@ -31,15 +30,4 @@ pub struct LinkPlan {
 pub(crate) enum CapacityPlan {
     Rates(Schedule, InService),
     Opportunities(Opportunities),
-}
-
-/// Where the channel loses packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LossPlace {
-    /// Behind the server: what is lost has used the link.
-    #[default]
-    Exit,
-    /// Before the queue.
-    Entry,
 }

@@ -3,17 +3,10 @@
 
 use crate::scenario::document::Value;
 use seaway_control::registry::nearest;
-use seaway_link::QueueConfig;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, Error, ValueDeserializer};
-
-/// What stands at a mistake: a value, or the key of an entry of a table.
-enum Found<'v, 'a> {
-    Key { span: Range<usize>, parent: Option<&'v str>, table: &'v DeTable<'a> },
-    Value(Range<usize>),
-}
+use toml::de::{DeValue, Error, ValueDeserializer};
 
 /// Where `error` is in `value`, and what was found and expected there. `others` are keys that would be valid beside
 /// those `T` knows.
@@ -24,13 +17,9 @@ pub(super) fn diagnose<T: DeserializeOwned>(
 ) -> (Range<usize>, String) {
     let message = error.message();
     let span = error.span().unwrap_or(value.span());
-    let (name, inner) = at(None, value, &span).unwrap_or((None, value));
-    match culprit(name, inner, message) {
-        Some(Found::Key { span, parent: Some("queue"), table }) => {
-            let kind = table.get("kind").and_then(|kind| kind.get_ref().as_str()).unwrap_or_default();
-            (span, reworded(message, QueueConfig::keys(kind)))
-        }
-        Some(Found::Key { span, .. } | Found::Value(span)) => (span, reworded(message, others)),
+    let inner = at(value, &span).unwrap_or(value);
+    match culprit(inner, message) {
+        Some(span) => (span, reworded(message, others)),
         None if message == "missing field `kind`" => match kinds::<T>(value, &span) {
             kinds if kinds.is_empty() => (span, reworded(message, others)),
             kinds => (span, format!("the key `kind` is missing; there are: {}", kinds.join(", "))),
@@ -39,32 +28,27 @@ pub(super) fn diagnose<T: DeserializeOwned>(
     }
 }
 
-/// The innermost value that is said to stand at `span`, and its key.
-fn at<'v, 'a>(
-    name: Option<&'v str>,
-    value: &'v Value<'a>,
-    span: &Range<usize>,
-) -> Option<(Option<&'v str>, &'v Value<'a>)> {
+/// The innermost value that is said to stand at `span`.
+fn at<'v, 'a>(value: &'v Value<'a>, span: &Range<usize>) -> Option<&'v Value<'a>> {
     let inside = match value.get_ref() {
-        DeValue::Array(items) => items.iter().find_map(|item| at(name, item, span)),
-        DeValue::Table(table) => table.iter().find_map(|(key, item)| at(Some(key.get_ref()), item, span)),
+        DeValue::Array(items) => items.iter().find_map(|item| at(item, span)),
+        DeValue::Table(table) => table.iter().find_map(|(_, item)| at(item, span)),
         _ => None,
     };
-    inside.or_else(|| (value.span() == *span).then_some((name, value)))
+    inside.or_else(|| (value.span() == *span).then_some(value))
 }
 
-/// The first thing in `value` that the message is about.
-fn culprit<'v, 'a>(name: Option<&'v str>, value: &'v Value<'a>, message: &str) -> Option<Found<'v, 'a>> {
+/// Where the first thing in `value` stands that the message is about: a value, or the key of an entry of a table.
+fn culprit(value: &Value<'_>, message: &str) -> Option<Range<usize>> {
     if is_about(value.get_ref(), message) {
-        return Some(Found::Value(value.span()));
+        return Some(value.span());
     }
     match value.get_ref() {
-        DeValue::Array(items) => items.iter().find_map(|item| culprit(name, item, message)),
+        DeValue::Array(items) => items.iter().find_map(|item| culprit(item, message)),
         DeValue::Table(table) => {
             let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
             let key = table.iter().map(|(key, _)| key).find(|key| Some(key.get_ref().as_ref()) == unknown);
-            key.map(|key| Found::Key { span: key.span(), parent: name, table })
-                .or_else(|| table.iter().find_map(|(key, item)| culprit(Some(key.get_ref()), item, message)))
+            key.map(Spanned::span).or_else(|| table.iter().find_map(|(_, item)| culprit(item, message)))
         }
         _ => None,
     }
@@ -103,8 +87,8 @@ fn kinds<T: DeserializeOwned>(value: &Value<'_>, span: &Range<usize>) -> Vec<Str
 
 fn at_mut<'v, 'a>(value: &'v mut Value<'a>, span: &Range<usize>) -> Option<&'v mut Value<'a>> {
     let is_inside = match value.get_ref() {
-        DeValue::Array(items) => items.iter().any(|item| at(None, item, span).is_some()),
-        DeValue::Table(table) => table.iter().any(|(_, item)| at(None, item, span).is_some()),
+        DeValue::Array(items) => items.iter().any(|item| at(item, span).is_some()),
+        DeValue::Table(table) => table.iter().any(|(_, item)| at(item, span).is_some()),
         _ => false,
     };
     if !is_inside {

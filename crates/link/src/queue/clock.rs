@@ -1,6 +1,17 @@
-//! Periodic updates that are made up for when somebody looks.
+//! Periodic updates, made up for when a packet arrives or leaves.
 
+use crate::error::Error;
 use seaway_units::{TimeDelta, Timestamp};
+
+/// Checks a time on which updates run: below 100 us they would cost more than the packets.
+pub(super) fn update_period(field: &str, period: TimeDelta) -> Result<(), Error> {
+    const SHORTEST: TimeDelta = TimeDelta::from_micros(100);
+    if period >= SHORTEST {
+        Ok(())
+    } else {
+        Err(Error::config(field, period, format!("at least {SHORTEST}")))
+    }
+}
 
 /// Counts periods from the clock's origin. An update depends on nothing that happens between two looks, so
 /// running it late gives what running it in time would have given.

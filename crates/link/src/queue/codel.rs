@@ -1,25 +1,40 @@
 //! Controlled delay (RFC 8289): drops at the head while even the shortest wait of an interval is too long.
 
 use super::fifo::{Fifo, Waiting};
-use super::{Ledger, Limit, Transmitter};
+use super::limit::queue_config;
+use super::{Ledger, Limit, Nominal, Transmitter};
+use crate::error::{Error, above_zero, some_octets};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
-/// What CoDel goes by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Parameters {
-    /// Acceptable standing wait, TARGET.
-    pub(super) target: TimeDelta,
-    /// Time in which the wait must have been short once, INTERVAL: a worst-case round trip.
-    pub(super) interval: TimeDelta,
-    /// With no more than this left behind, a long wait is not held against the queue.
-    pub(super) max_packet: DataSize,
-    pub(super) mark: bool,
-    /// RFC 8290's `ce_threshold`: a capable packet that waited longer is marked, whatever the state.
-    pub(super) ce_threshold: Option<TimeDelta>,
+queue_config! {
+    /// CoDel. 1000 packets wait at most where no limit is given.
+    CoDelConfig {
+        /// Acceptable standing queueing delay, TARGET.
+        target: TimeDelta = TimeDelta::from_millis(5),
+        /// A worst-case round trip, INTERVAL: once in it the delay must fall below the target.
+        interval: TimeDelta = TimeDelta::from_millis(100),
+        /// With at most this much left in the queue, a long delay is tolerated (RFC 8289 section 4.2: SHOULD be the
+        /// interface's MTU; Ethernet with its header).
+        max_packet: DataSize = DataSize::from_bytes(1514),
+        /// Mark instead of dropping.
+        mark: bool = false,
+        /// ECN-capable packets that waited longer are marked in any state (RFC 8290 `ce_threshold`).
+        ce_threshold: Option<TimeDelta> = None,
+    }
 }
 
-impl Parameters {
+impl CoDelConfig {
+    const LIMIT: Limit = Limit::PacketsWaiting(1000);
+
+    /// Whether the values hold together.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        above_zero("queue.target", self.target)?;
+        above_zero("queue.interval", self.interval)?;
+        some_octets("queue.max_packet", self.max_packet)?;
+        self.ce_threshold.map_or(Ok(()), |threshold| above_zero("queue.ce_threshold", threshold).map(drop))
+    }
+
     /// When to drop next, the n-th time in a row: t + INTERVAL/√n.
     fn control_law(&self, from: Timestamp, count: u32) -> Timestamp {
         from + self.interval.mul_f64(1.0 / f64::from(count.max(1)).sqrt())
@@ -41,7 +56,7 @@ impl State {
     /// The head of `fifo`, and whether it may be dropped.
     fn take<P>(
         &mut self,
-        parameters: &Parameters,
+        config: &CoDelConfig,
         now: Timestamp,
         fifo: &mut Fifo<P>,
     ) -> (Option<Waiting<P>>, bool) {
@@ -49,14 +64,14 @@ impl State {
             self.first_above = None;
             return (None, false);
         };
-        let is_short = now.since(head.arrived) < parameters.target || fifo.size() <= parameters.max_packet;
+        let is_short = now.since(head.arrived) < config.target || fifo.size() <= config.max_packet;
         let ok = match self.first_above {
             _ if is_short => {
                 self.first_above = None;
                 false
             }
             None => {
-                self.first_above = Some(now + parameters.interval);
+                self.first_above = Some(now + config.interval);
                 false
             }
             Some(first_above) => now >= first_above,
@@ -67,24 +82,24 @@ impl State {
     /// RFC 8289 section 5's dequeue; with marking, one mark per dequeue on the same schedule.
     pub(super) fn dequeue<P>(
         &mut self,
-        parameters: &Parameters,
+        config: &CoDelConfig,
         now: Timestamp,
         fifo: &mut Fifo<P>,
         ledger: &mut Ledger<P>,
     ) -> Option<Waiting<P>> {
-        let (mut head, mut ok) = self.take(parameters, now, fifo);
+        let (mut head, mut ok) = self.take(config, now, fifo);
         if self.dropping {
             self.dropping = ok;
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                let passed = parameters.punish(now, head.take()?, ledger);
+                let passed = config.punish(now, head.take()?, ledger);
                 let is_marked = passed.is_some();
                 (head, ok) = match passed {
                     Some(marked) => (Some(marked), ok),
-                    None => self.take(parameters, now, fifo),
+                    None => self.take(config, now, fifo),
                 };
                 if ok {
-                    self.drop_next = parameters.control_law(self.drop_next, self.count);
+                    self.drop_next = config.control_law(self.drop_next, self.count);
                 } else {
                     self.dropping = false;
                 }
@@ -93,28 +108,28 @@ impl State {
                 }
             }
         } else if ok {
-            head = match parameters.punish(now, head?, ledger) {
+            head = match config.punish(now, head?, ledger) {
                 Some(marked) => Some(marked),
-                None => self.take(parameters, now, fifo).0,
+                None => self.take(config, now, fifo).0,
             };
-            self.start_dropping(parameters, now);
+            self.start_dropping(config, now);
         }
         let mut head = head?;
-        parameters.mark_long_wait(now, &mut head, ledger);
+        config.mark_long_wait(now, &mut head, ledger);
         Some(head)
     }
 
-    fn start_dropping(&mut self, parameters: &Parameters, now: Timestamp) {
+    fn start_dropping(&mut self, config: &CoDelConfig, now: Timestamp) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
-        let was_recent = now - self.drop_next < parameters.interval * 16;
+        let was_recent = now - self.drop_next < config.interval * 16;
         self.count = if delta > 1 && was_recent { delta } else { 1 };
-        self.drop_next = parameters.control_law(now, self.count);
+        self.drop_next = config.control_law(now, self.count);
         self.last_count = self.count;
     }
 }
 
-impl Parameters {
+impl CoDelConfig {
     /// Marks what can be marked and gives it back; drops the rest.
     fn punish<P>(&self, now: Timestamp, mut head: Waiting<P>, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
         if self.mark && head.packet.ecn.is_capable() {
@@ -137,14 +152,16 @@ impl Parameters {
 #[derive(Debug, Clone)]
 pub(super) struct CoDel<P> {
     pub(super) fifo: Fifo<P>,
-    parameters: Parameters,
+    config: CoDelConfig,
     limit: Limit,
     state: State,
 }
 
 impl<P> CoDel<P> {
-    pub(super) fn new(parameters: Parameters, limit: Limit) -> Self {
-        Self { fifo: Fifo::new(), parameters, limit, state: State::default() }
+    pub(super) fn new(config: &CoDelConfig, nominal: Nominal) -> Result<Self, Error> {
+        config.check()?;
+        let limit = config.limit(nominal)?.unwrap_or(CoDelConfig::LIMIT);
+        Ok(Self { fifo: Fifo::new(), config: *config, limit, state: State::default() })
     }
 
     pub(super) fn enqueue(
@@ -162,7 +179,7 @@ impl<P> CoDel<P> {
     }
 
     pub(super) fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
-        self.state.dequeue(&self.parameters, now, &mut self.fifo, ledger)
+        self.state.dequeue(&self.config, now, &mut self.fifo, ledger)
     }
 }
 
@@ -170,22 +187,21 @@ impl<P> CoDel<P> {
 mod tests {
     use super::*;
     use crate::random::RandomStream;
+    use seaway_units::Bitrate;
 
-    const PARAMETERS: Parameters = Parameters {
-        target: TimeDelta::from_millis(5),
-        interval: TimeDelta::from_millis(100),
-        max_packet: DataSize::from_bytes(1514),
-        mark: false,
-        ce_threshold: None,
-    };
+    const NOMINAL: Nominal = Nominal { rate: Bitrate::from_mbps(1), delay: TimeDelta::ZERO };
+
+    fn codel<P>(config: CoDelConfig) -> CoDel<P> {
+        CoDel::new(&config, NOMINAL).unwrap()
+    }
 
     fn at(millis: f64) -> Timestamp {
         Timestamp::ZERO + TimeDelta::from_secs_f64(millis / 1e3)
     }
 
     /// A queue that never empties, dequeued every 0.1 ms for `millis`; instants of the drops and marks in ms.
-    fn overload(parameters: Parameters, ecn: Ecn, millis: u32) -> (Vec<f64>, Ledger<u64>) {
-        let mut queue = CoDel::new(parameters, Limit::PacketsWaiting(1_000_000));
+    fn overload(config: CoDelConfig, ecn: Ecn, millis: u32) -> (Vec<f64>, Ledger<u64>) {
+        let mut queue = codel(config);
         let mut ledger = Ledger::new(RandomStream::new(1, "codel"));
         let packet = |n| Packet::new(DataSize::from_bytes(1000), ecn, n);
         (0..40_000).for_each(|n| queue.fifo.push(Timestamp::ZERO, packet(n)));
@@ -205,7 +221,7 @@ mod tests {
 
     #[test]
     fn drops_follow_the_control_law() {
-        let (instants, _) = overload(PARAMETERS, Ecn::NotEct, 600);
+        let (instants, _) = overload(CoDelConfig::default(), Ecn::NotEct, 600);
         // First dequeue with a wait of 5 ms at 5 ms; first drop an interval later.
         assert!((instants[0] - 105.0).abs() < 0.11, "{}", instants[0]);
         for (instant, expected) in instants.iter().zip(SCHEDULE) {
@@ -215,7 +231,8 @@ mod tests {
 
     #[test]
     fn marks_follow_the_same_schedule_and_nothing_is_dropped() {
-        let (instants, ledger) = overload(Parameters { mark: true, ..PARAMETERS }, Ecn::Ect0, 600);
+        let (instants, ledger) =
+            overload(CoDelConfig { mark: true, ..CoDelConfig::default() }, Ecn::Ect0, 600);
         for (instant, expected) in instants.iter().zip(SCHEDULE) {
             assert!((instant - instants[0] - expected).abs() < 0.11, "{instant} for {expected}");
         }
@@ -226,19 +243,19 @@ mod tests {
     #[test]
     fn re_entry_takes_up_where_it_left() {
         let mut state = State { count: 8, last_count: 1, ..State::default() };
-        state.start_dropping(&PARAMETERS, at(1000.0));
+        state.start_dropping(&CoDelConfig::default(), at(1000.0));
         assert_eq!(state.count, 7);
         let gap = (state.drop_next - at(1000.0)).as_millis_f64();
         assert!((gap - 37.8).abs() < 0.01, "{gap}");
         // After 16 intervals nothing is remembered.
         let mut state = State { count: 8, last_count: 1, ..State::default() };
-        state.start_dropping(&PARAMETERS, at(1600.0));
+        state.start_dropping(&CoDelConfig::default(), at(1600.0));
         assert_eq!(state.count, 1);
     }
 
     #[test]
     fn a_queue_of_one_packet_is_never_punished() {
-        let mut queue = CoDel::new(PARAMETERS, Limit::PacketsWaiting(10));
+        let mut queue = codel(CoDelConfig::default());
         let mut ledger = Ledger::new(RandomStream::new(1, "codel"));
         for n in 0..1000 {
             queue.fifo.push(at(f64::from(n) * 50.0), Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, n));
@@ -249,11 +266,11 @@ mod tests {
 
     #[test]
     fn ce_threshold_marks_capable_packets_alone() {
-        let parameters = Parameters { ce_threshold: Some(TimeDelta::from_millis(1)), ..PARAMETERS };
+        let config = CoDelConfig { ce_threshold: Some(TimeDelta::from_millis(1)), ..CoDelConfig::default() };
         for (ecn, waited, marks) in
             [(Ecn::Ect1, 1.1, 1), (Ecn::Ect1, 1.0, 0), (Ecn::NotEct, 9.0, 0), (Ecn::Ce, 9.0, 0)]
         {
-            let mut queue = CoDel::new(parameters, Limit::PacketsWaiting(10));
+            let mut queue = codel(config);
             let mut ledger = Ledger::new(RandomStream::new(1, "codel"));
             queue.fifo.push(Timestamp::ZERO, Packet::new(DataSize::from_bytes(1500), ecn, 0));
             queue.dequeue(at(waited), &mut ledger);

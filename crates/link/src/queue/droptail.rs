@@ -1,9 +1,40 @@
 //! Drop-tail: what does not fit is refused. With a lifetime, also: what has waited too long is not sent.
 
 use super::fifo::{Fifo, Waiting};
-use super::{Door, Ledger, Limit, Transmitter};
+use super::limit::queue_config;
+use super::{Door, Ledger, Limit, Nominal, Transmitter};
+use crate::error::{Error, above_zero, some_octets};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
+
+queue_config! {
+    /// Drop-tail: a limit, or a lifetime, or both.
+    DropTailConfig {
+        /// Packets older than this are dropped when their turn comes. Without a limit it implies
+        /// [`DropTailConfig::HARD_LIMIT`].
+        sojourn: Option<TimeDelta> = None,
+        /// On overflow, drop the oldest packet and not the newest.
+        drop_front: bool = false,
+        /// For `bytes` and `time`: a packet is accepted only while this much would fit, even if it is smaller. Devices
+        /// stop their queue while a full packet would not fit, those of ns-3 among them.
+        room: Option<DataSize> = None,
+    }
+}
+
+impl DropTailConfig {
+    /// Packets that a queue limited by `sojourn` alone holds at most.
+    pub const HARD_LIMIT: u64 = 10_000;
+
+    /// A limit in packets, the one in service included.
+    pub fn packets(packets: u64) -> Self {
+        Self { packets: Some(packets), ..Self::default() }
+    }
+
+    /// A limit in time at the link's first rate.
+    pub fn time(time: TimeDelta) -> Self {
+        Self { time: Some(time), ..Self::default() }
+    }
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct DropTail<P> {
@@ -14,14 +45,28 @@ pub(super) struct DropTail<P> {
 }
 
 impl<P> DropTail<P> {
-    pub(super) fn new(
-        limit: Limit,
-        lifetime: Option<TimeDelta>,
-        drop_front: bool,
-        room: Option<DataSize>,
-    ) -> Self {
+    pub(super) fn new(config: &DropTailConfig, nominal: Nominal) -> Result<Self, Error> {
+        let lifetime = config.sojourn.map(|sojourn| above_zero("queue.sojourn", sojourn)).transpose()?;
+        let limit = match config.limit(nominal)? {
+            Some(limit) => limit,
+            None if lifetime.is_some() => Limit::PacketsWaiting(DropTailConfig::HARD_LIMIT),
+            None => {
+                let expected = "one of packets, packets_waiting, bytes, time, sojourn";
+                return Err(Error::config("queue", "no limit", expected));
+            }
+        };
+        let room = config.room.map(|room| some_octets("queue.room", room)).transpose()?;
+        match (limit, room) {
+            (Limit::Bytes(bytes) | Limit::BytesInAll(bytes), Some(room)) if room > bytes => {
+                return Err(Error::config("queue.room", room, format!("at most the queue's {bytes}")));
+            }
+            (Limit::Packets(_) | Limit::PacketsWaiting(_), Some(room)) => {
+                return Err(Error::config("queue.room", room, "only beside bytes or time"));
+            }
+            _ => {}
+        }
         let door = Door { limit, room: room.unwrap_or_default() };
-        Self { fifo: Fifo::new(), door, lifetime, drop_front }
+        Ok(Self { fifo: Fifo::new(), door, lifetime, drop_front: config.drop_front })
     }
 
     /// The door, where that is all there is.

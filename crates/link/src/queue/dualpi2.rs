@@ -1,37 +1,47 @@
 //! DualPI2 (RFC 9332 appendix A): a shallow queue for scalable traffic coupled to a classic one.
 
-use super::clock::Ticks;
+use super::clock::{Ticks, update_period};
 use super::fifo::{Fifo, Waiting};
-use super::{Ledger, Limit, Transmitter};
+use super::limit::queue_config;
+use super::{Ledger, Limit, Nominal, Transmitter};
+use crate::error::{Error, not_negative};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use serde::Deserialize;
 
-/// What DualPI2 goes by.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Parameters {
-    pub(super) target: TimeDelta,
-    /// Longest round trip that must stay stable, RTT_max.
-    pub(super) max_rtt: TimeDelta,
-    /// Coupling factor, k.
-    pub(super) coupling: f64,
-    /// Wait in the L queue from which on it marks by itself, minTh.
-    pub(super) min_threshold: TimeDelta,
-    /// From `min_threshold` on, marking rises to certainty over this; zero is a step.
-    pub(super) range: TimeDelta,
-    pub(super) scheduler: Scheduler,
-    /// Without marking, all is classic and Not-ECT.
-    pub(super) mark: bool,
+queue_config! {
+    /// DualPI2. It holds 250 ms at the first rate where no limit is given; the limit is that of both queues together.
+    DualPi2Config {
+        /// Delay target of the classic queue.
+        target: TimeDelta = TimeDelta::from_millis(15),
+        /// Longest round trip that must stay stable, RTT_max.
+        max_rtt: TimeDelta = TimeDelta::from_millis(100),
+        /// Coupling factor, k.
+        coupling: f64 = 2.0,
+        /// Wait in the L queue from which on it marks by itself, minTh.
+        min_threshold: TimeDelta = TimeDelta::from_micros(800),
+        /// From there marking rises to certainty over this; zero is a step.
+        range: TimeDelta = TimeDelta::from_micros(400),
+        /// Which queue is served when both hold packets.
+        scheduler: DualPi2Scheduler = DualPi2Scheduler::RoundRobin,
+        /// Without marking, all packets are classic and treated as Not-ECT.
+        mark: bool = true,
+    }
 }
 
 /// Which queue is served when both hold packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scheduler {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DualPi2Scheduler {
     /// Deficit round robin in octets, fifteen to one for L.
+    #[default]
     RoundRobin,
-    /// The one whose head is older, L's age counted this much longer.
-    TimeShifted(TimeDelta),
+    /// The one whose head is older, L's age counted 50 ms longer.
+    TimeShifted,
 }
 
+/// By how much [`DualPi2Scheduler::TimeShifted`] prefers the L queue.
+const SHIFT: TimeDelta = TimeDelta::from_millis(50);
 /// The L queue marks by itself only while more packets than this are left in it, Th_len.
 const THRESHOLD_PACKETS: usize = 1;
 const MTU: DataSize = DataSize::from_bytes(1500);
@@ -40,9 +50,21 @@ const QUANTA: [u64; 2] = [15 * MTU.as_bytes(), MTU.as_bytes()];
 const L: usize = 0;
 const C: usize = 1;
 
-impl Parameters {
+impl DualPi2Config {
+    const LIMIT: TimeDelta = TimeDelta::from_millis(250);
+
+    fn check(&self) -> Result<(), Error> {
+        if !(self.coupling.is_finite() && self.coupling > 0.0) {
+            return Err(Error::config("queue.coupling", self.coupling, "a number above 0"));
+        }
+        not_negative("queue.min_threshold", self.min_threshold)?;
+        not_negative("queue.range", self.range)?;
+        update_period("queue.target", self.target)?;
+        update_period("queue.max_rtt", self.max_rtt)
+    }
+
     /// Tupdate.
-    pub(super) fn update(&self) -> TimeDelta {
+    fn update(&self) -> TimeDelta {
         self.target.min(self.max_rtt / 3)
     }
 
@@ -101,7 +123,7 @@ impl<P> Half<P> {
 #[derive(Debug, Clone)]
 pub(super) struct DualPi2<P> {
     halves: [Half<P>; 2],
-    parameters: Parameters,
+    config: DualPi2Config,
     limit: Limit,
     /// Whose turn it is in the round robin.
     turn: usize,
@@ -112,16 +134,18 @@ pub(super) struct DualPi2<P> {
 }
 
 impl<P> DualPi2<P> {
-    pub(super) fn new(parameters: Parameters, limit: Limit) -> Self {
-        Self {
+    pub(super) fn new(config: &DualPi2Config, nominal: Nominal) -> Result<Self, Error> {
+        config.check()?;
+        let default = || Limit::Bytes(nominal.rate.size_in(DualPi2Config::LIMIT));
+        Ok(Self {
             halves: [Half::new(), Half::new()],
-            parameters,
-            limit,
+            config: *config,
+            limit: config.limit(nominal)?.unwrap_or_else(default),
             turn: L,
             base: 0.0,
             previous: TimeDelta::ZERO,
-            ticks: Ticks::new(parameters.update()),
-        }
+            ticks: Ticks::new(config.update()),
+        })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -143,7 +167,7 @@ impl<P> DualPi2<P> {
         if !self.limit.holds(self.len() + 1, self.size() + packet.size.max(MTU), transmitter) {
             return ledger.drop(now, DropCause::Tail, packet);
         }
-        let is_scalable = self.parameters.mark && matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
+        let is_scalable = self.config.mark && matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
         self.halves[if is_scalable { L } else { C }].fifo.push(now, packet);
     }
 
@@ -165,7 +189,7 @@ impl<P> DualPi2<P> {
 
     /// p_CL.
     fn coupled(&self) -> f64 {
-        (self.parameters.coupling * self.base).min(1.0)
+        (self.config.coupling * self.base).min(1.0)
     }
 
     /// p_C.
@@ -184,7 +208,7 @@ impl<P> DualPi2<P> {
         let half = &mut self.halves[L];
         let probability = if coupled < 1.0 {
             let is_long = half.fifo.len() > THRESHOLD_PACKETS;
-            let native = if is_long { self.parameters.native(now.since(head.arrived)) } else { 0.0 };
+            let native = if is_long { self.config.native(now.since(head.arrived)) } else { 0.0 };
             native.max(coupled)
         } else if half.recur(classic) {
             ledger.drop(now, DropCause::Early, head.packet);
@@ -209,8 +233,8 @@ impl<P> DualPi2<P> {
         if !self.halves[C].recur(classic) {
             return Some(head);
         }
-        let may_mark = self.parameters.mark && head.packet.ecn.is_capable();
-        if !may_mark || classic >= self.parameters.max_classic() {
+        let may_mark = self.config.mark && head.packet.ecn.is_capable();
+        if !may_mark || classic >= self.config.max_classic() {
             ledger.drop(now, DropCause::Early, head.packet);
             return None;
         }
@@ -227,12 +251,12 @@ impl<P> DualPi2<P> {
             [None, Some(_)] => return Some(self.serve_alone(C)),
             [Some(scalable), Some(classic)] => (scalable, classic),
         };
-        match self.parameters.scheduler {
-            Scheduler::TimeShifted(shift) => {
-                let is_older = now.since(scalable.arrived) + shift >= now.since(classic.arrived);
+        match self.config.scheduler {
+            DualPi2Scheduler::TimeShifted => {
+                let is_older = now.since(scalable.arrived) + SHIFT >= now.since(classic.arrived);
                 Some(if is_older { L } else { C })
             }
-            Scheduler::RoundRobin => {
+            DualPi2Scheduler::RoundRobin => {
                 let sizes = [scalable.packet.size.as_bytes(), classic.packet.size.as_bytes()];
                 Some(self.next_turn(sizes))
             }
@@ -267,9 +291,9 @@ impl<P> DualPi2<P> {
     }
 
     fn update(&mut self, current: TimeDelta) {
-        let deviation = (current - self.parameters.target).as_secs_f64();
+        let deviation = (current - self.config.target).as_secs_f64();
         let trend = (current - self.previous).as_secs_f64();
-        let change = self.parameters.alpha() * deviation + self.parameters.beta() * trend;
+        let change = self.config.alpha() * deviation + self.config.beta() * trend;
         self.base = (self.base + change).clamp(0.0, 1.0);
         self.previous = current;
     }
@@ -281,19 +305,10 @@ mod tests {
     use crate::random::RandomStream;
     use seaway_units::Bitrate;
 
-    const PARAMETERS: Parameters = Parameters {
-        target: TimeDelta::from_millis(15),
-        max_rtt: TimeDelta::from_millis(100),
-        coupling: 2.0,
-        min_threshold: TimeDelta::from_micros(800),
-        range: TimeDelta::from_micros(400),
-        scheduler: Scheduler::RoundRobin,
-        mark: true,
-    };
     const WIDE: Transmitter = Transmitter { in_service: None, rate: Bitrate::from_mbps(40) };
 
-    fn dualpi2(parameters: Parameters) -> (DualPi2<u64>, Ledger<u64>) {
-        let queue = DualPi2::new(parameters, Limit::Bytes(DataSize::from_bytes(1_250_000)));
+    fn dualpi2(config: DualPi2Config) -> (DualPi2<u64>, Ledger<u64>) {
+        let queue = DualPi2::new(&config, Nominal { rate: WIDE.rate, delay: TimeDelta::ZERO }).unwrap();
         (queue, Ledger::new(RandomStream::new(1, "dualpi2")))
     }
 
@@ -307,15 +322,15 @@ mod tests {
 
     #[test]
     fn derived_constants() {
-        assert_eq!(PARAMETERS.update(), TimeDelta::from_millis(15));
-        assert!((PARAMETERS.alpha() - 0.15).abs() < 1e-12);
-        assert!((PARAMETERS.beta() - 3.0).abs() < 1e-12);
-        assert_eq!(PARAMETERS.max_classic(), 0.25);
+        assert_eq!(DualPi2Config::default().update(), TimeDelta::from_millis(15));
+        assert!((DualPi2Config::default().alpha() - 0.15).abs() < 1e-12);
+        assert!((DualPi2Config::default().beta() - 3.0).abs() < 1e-12);
+        assert_eq!(DualPi2Config::default().max_classic(), 0.25);
     }
 
     #[test]
     fn worked_updates() {
-        let (mut queue, _) = dualpi2(PARAMETERS);
+        let (mut queue, _) = dualpi2(DualPi2Config::default());
         for (current, base) in [(15, 0.045), (20, 0.060_75), (30, 0.093), (30, 0.095_25), (20, 0.066)] {
             queue.update(TimeDelta::from_millis(current));
             assert!((queue.base - base).abs() < 1e-9, "{}", queue.base);
@@ -328,9 +343,9 @@ mod tests {
     fn native_marking_is_a_ramp_or_a_step() {
         let micros = TimeDelta::from_micros;
         for (wait, p) in [(800, 0.0), (1000, 0.5), (1200, 1.0), (5000, 1.0)] {
-            assert_eq!(PARAMETERS.native(micros(wait)), p);
+            assert_eq!(DualPi2Config::default().native(micros(wait)), p);
         }
-        let step = Parameters { range: TimeDelta::ZERO, ..PARAMETERS };
+        let step = DualPi2Config { range: TimeDelta::ZERO, ..DualPi2Config::default() };
         assert_eq!((step.native(micros(800)), step.native(micros(801))), (0.0, 1.0));
     }
 
@@ -343,7 +358,7 @@ mod tests {
 
     #[test]
     fn round_robin_serves_fifteen_to_one_and_starves_nobody() {
-        let (mut queue, mut ledger) = dualpi2(PARAMETERS);
+        let (mut queue, mut ledger) = dualpi2(DualPi2Config::default());
         for _ in 0..400 {
             queue.enqueue(at(0), packet(Ecn::Ect1), WIDE, &mut ledger);
             queue.enqueue(at(0), packet(Ecn::Ect0), WIDE, &mut ledger);
@@ -356,9 +371,8 @@ mod tests {
 
     #[test]
     fn time_shifted_fifo_prefers_the_l_queue_by_the_shift() {
-        let shift = TimeDelta::from_millis(50);
         let (mut queue, mut ledger) =
-            dualpi2(Parameters { scheduler: Scheduler::TimeShifted(shift), ..PARAMETERS });
+            dualpi2(DualPi2Config { scheduler: DualPi2Scheduler::TimeShifted, ..DualPi2Config::default() });
         queue.halves[C].fifo.push(at(0), packet(Ecn::Ect0));
         queue.halves[L].fifo.push(at(51), packet(Ecn::Ect1));
         assert_eq!(queue.dequeue(at(51), &mut ledger).map(|head| head.packet.ecn), Some(Ecn::Ect0));
@@ -369,7 +383,7 @@ mod tests {
 
     #[test]
     fn overload_drops_from_both() {
-        let (mut queue, mut ledger) = dualpi2(PARAMETERS);
+        let (mut queue, mut ledger) = dualpi2(DualPi2Config::default());
         queue.base = 0.5;
         assert_eq!((queue.coupled(), queue.classic()), (1.0, 0.25));
         for n in 0..400 {
@@ -389,7 +403,7 @@ mod tests {
 
     #[test]
     fn without_marking_all_is_classic() {
-        let (mut queue, mut ledger) = dualpi2(Parameters { mark: false, ..PARAMETERS });
+        let (mut queue, mut ledger) = dualpi2(DualPi2Config { mark: false, ..DualPi2Config::default() });
         queue.enqueue(at(0), packet(Ecn::Ect1), WIDE, &mut ledger);
         assert_eq!(queue.halves.each_ref().map(|half| half.fifo.len()), [0, 1]);
     }

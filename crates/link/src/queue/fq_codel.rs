@@ -1,11 +1,43 @@
 //! FQ-CoDel (RFC 8290): deficit round robin over hashed flows, each with a CoDel of its own.
 
-use super::codel::{Parameters, State};
+use super::codel::{CoDelConfig, State};
 use super::fifo::{Fifo, Waiting};
-use super::{Ledger, Limit, Transmitter};
+use super::limit::queue_config;
+use super::{Ledger, Limit, Nominal, Transmitter};
+use crate::error::{Error, some_octets};
 use crate::node::{DropCause, Packet};
-use seaway_units::{DataSize, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
+
+queue_config! {
+    /// FQ-CoDel. 10 240 packets wait at most where no limit is given.
+    FqCoDelConfig {
+        /// Queues over which flows are spread.
+        flows: usize = 1024,
+        /// What one round gives a flow.
+        quantum: DataSize = DataSize::from_bytes(1514),
+        /// As for CoDel.
+        target: TimeDelta = CoDelConfig::default().target,
+        /// As for CoDel.
+        interval: TimeDelta = CoDelConfig::default().interval,
+        /// As for CoDel.
+        max_packet: DataSize = CoDelConfig::default().max_packet,
+        /// Mark instead of dropping.
+        mark: bool = true,
+        /// As for CoDel.
+        ce_threshold: Option<TimeDelta> = None,
+    }
+}
+
+impl FqCoDelConfig {
+    const LIMIT: Limit = Limit::PacketsWaiting(10_240);
+    const MOST_FLOWS: usize = 65_536;
+
+    fn codel(&self) -> CoDelConfig {
+        let &Self { target, interval, max_packet, mark, ce_threshold, .. } = self;
+        CoDelConfig { target, interval, max_packet, mark, ce_threshold, ..CoDelConfig::default() }
+    }
+}
 
 #[derive(Debug, Clone)]
 struct Flow<P> {
@@ -18,7 +50,7 @@ struct Flow<P> {
 /// Flows share a queue where their numbers agree modulo the number of queues.
 #[derive(Debug, Clone)]
 pub(super) struct FqCoDel<P> {
-    parameters: Parameters,
+    config: CoDelConfig,
     limit: Limit,
     quantum: i64,
     flows: Vec<Flow<P>>,
@@ -30,18 +62,25 @@ pub(super) struct FqCoDel<P> {
 }
 
 impl<P> FqCoDel<P> {
-    pub(super) fn new(parameters: Parameters, limit: Limit, queues: usize, quantum: DataSize) -> Self {
+    pub(super) fn new(config: &FqCoDelConfig, nominal: Nominal) -> Result<Self, Error> {
+        if !(1..=FqCoDelConfig::MOST_FLOWS).contains(&config.flows) {
+            let expected = format!("from 1 to {}", FqCoDelConfig::MOST_FLOWS);
+            return Err(Error::config("queue.flows", config.flows, expected));
+        }
+        let limit = config.limit(nominal)?.unwrap_or(FqCoDelConfig::LIMIT);
+        let quantum = some_octets("queue.quantum", config.quantum)?;
+        config.codel().check()?;
         let flow = || Flow { fifo: Fifo::new(), codel: State::default(), deficit: 0, is_listed: false };
-        Self {
-            parameters,
+        Ok(Self {
+            config: config.codel(),
             limit,
             quantum: i64::try_from(quantum.as_bytes()).unwrap_or(i64::MAX),
-            flows: std::iter::repeat_with(flow).take(queues).collect(),
+            flows: std::iter::repeat_with(flow).take(config.flows).collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
             size: DataSize::ZERO,
-        }
+        })
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -118,7 +157,7 @@ impl<P> FqCoDel<P> {
     fn serve(&mut self, index: usize, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
         let flow = &mut self.flows[index];
         let (packets, size) = (flow.fifo.len(), flow.fifo.size());
-        let head = flow.codel.dequeue(&self.parameters, now, &mut flow.fifo, ledger);
+        let head = flow.codel.dequeue(&self.config, now, &mut flow.fifo, ledger);
         self.packets -= packets - flow.fifo.len();
         self.size -= size - flow.fifo.size();
         let head = head?;
@@ -131,19 +170,14 @@ impl<P> FqCoDel<P> {
 mod tests {
     use super::*;
     use crate::random::RandomStream;
-    use seaway_units::{Bitrate, Ecn, TimeDelta};
+    use seaway_units::{Bitrate, Ecn};
 
-    const PARAMETERS: Parameters = Parameters {
-        target: TimeDelta::from_millis(5),
-        interval: TimeDelta::from_millis(100),
-        max_packet: DataSize::from_bytes(1514),
-        mark: true,
-        ce_threshold: None,
-    };
     const WIDE: Transmitter = Transmitter { in_service: None, rate: Bitrate::from_mbps(40) };
 
     fn fair(limit: u64) -> (FqCoDel<u64>, Ledger<u64>) {
-        let queue = FqCoDel::new(PARAMETERS, Limit::PacketsWaiting(limit), 1024, DataSize::from_bytes(1514));
+        let config = FqCoDelConfig { packets_waiting: Some(limit), ..FqCoDelConfig::default() };
+        let nominal = Nominal { rate: WIDE.rate, delay: TimeDelta::ZERO };
+        let queue = FqCoDel::new(&config, nominal).unwrap();
         (queue, Ledger::new(RandomStream::new(1, "fq-codel")))
     }
 

@@ -1,8 +1,126 @@
-//! When a queue is full.
+//! When a queue is full: the keys of a limit, which the configuration of every discipline has, and the check of a
+//! packet against it.
 
-use super::Transmitter;
 use super::fifo::Fifo;
+use super::{LARGEST_PACKET, Nominal, Transmitter};
+use crate::error::{Error, above_zero};
 use seaway_units::{DataSize, TimeDelta};
+
+/// Declares the configuration of a discipline: the keys of a limit, then its own keys with their defaults.
+macro_rules! queue_config {
+    ($(#[$doc:meta])* $name:ident { $($(#[$key_doc:meta])* $key:ident: $type:ty = $default:expr,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name {
+            /// Limit in packets, the one in service included.
+            pub packets: Option<u64>,
+            /// Limit in packets that wait, the one in service not included.
+            pub packets_waiting: Option<u64>,
+            /// Limit in octets that wait.
+            pub bytes: Option<seaway_units::DataSize>,
+            /// Limit in octets that wait: what the link carries in this time at its first rate.
+            pub time: Option<seaway_units::TimeDelta>,
+            /// For `bytes` and `time`: the packet in service counts too.
+            pub count_in_service: bool,
+            /// For `time`: at the present rate, not at the first.
+            pub live: bool,
+            $($(#[$key_doc])* pub $key: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    packets: None,
+                    packets_waiting: None,
+                    bytes: None,
+                    time: None,
+                    count_in_service: false,
+                    live: false,
+                    $($key: $default,)*
+                }
+            }
+        }
+
+        impl $name {
+            /// The limit that is configured, if any.
+            fn limit(
+                &self,
+                nominal: $crate::queue::Nominal,
+            ) -> Result<Option<$crate::queue::Limit>, $crate::error::Error> {
+                let &Self { packets, packets_waiting, bytes, time, count_in_service, live, .. } = self;
+                let keys = $crate::queue::limit::LimitKeys {
+                    packets,
+                    packets_waiting,
+                    bytes,
+                    time,
+                    count_in_service,
+                    live,
+                };
+                keys.limit(nominal)
+            }
+        }
+    };
+}
+pub(super) use queue_config;
+
+/// The keys of a limit; at most one of the first four is given.
+pub(super) struct LimitKeys {
+    pub(super) packets: Option<u64>,
+    pub(super) packets_waiting: Option<u64>,
+    pub(super) bytes: Option<DataSize>,
+    pub(super) time: Option<TimeDelta>,
+    pub(super) count_in_service: bool,
+    pub(super) live: bool,
+}
+
+impl LimitKeys {
+    pub(super) fn limit(&self, nominal: Nominal) -> Result<Option<Limit>, Error> {
+        let given = [
+            self.packets.is_some(),
+            self.packets_waiting.is_some(),
+            self.bytes.is_some(),
+            self.time.is_some(),
+        ];
+        if given.iter().filter(|&&is_given| is_given).count() > 1 {
+            let expected = "one of packets, packets_waiting, bytes, time";
+            return Err(Error::config("queue", "several limits", expected));
+        }
+        if self.live && self.time.is_none() {
+            return Err(Error::config("queue.live", true, "only beside time"));
+        }
+        if self.count_in_service && (self.live || (self.bytes.is_none() && self.time.is_none())) {
+            let expected = "only beside bytes, or time without live";
+            return Err(Error::config("queue.count_in_service", true, expected));
+        }
+        Ok(Some(match *self {
+            Self { packets: Some(packets), .. } => Limit::Packets(at_least_one("queue.packets", packets)?),
+            Self { packets_waiting: Some(packets), .. } => {
+                Limit::PacketsWaiting(at_least_one("queue.packets_waiting", packets)?)
+            }
+            Self { bytes: Some(bytes), .. } => self.in_octets("queue.bytes", bytes)?,
+            Self { time: Some(time), live: true, .. } => Limit::LiveTime(above_zero("queue.time", time)?),
+            Self { time: Some(time), .. } => {
+                self.in_octets("queue.time", nominal.rate.size_in(above_zero("queue.time", time)?))?
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn in_octets(&self, field: &str, bytes: DataSize) -> Result<Limit, Error> {
+        if bytes < LARGEST_PACKET {
+            Err(Error::config(field, bytes, format!("room for a packet of {LARGEST_PACKET}")))
+        } else if self.count_in_service {
+            Ok(Limit::BytesInAll(bytes))
+        } else {
+            Ok(Limit::Bytes(bytes))
+        }
+    }
+}
+
+fn at_least_one(field: &str, packets: u64) -> Result<u64, Error> {
+    if packets == 0 { Err(Error::config(field, packets, "at least 1")) } else { Ok(packets) }
+}
 
 /// How much a queue holds at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

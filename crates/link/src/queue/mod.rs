@@ -3,10 +3,8 @@
 //! A queue holds the packets that wait; the packet in service has left it. [`Queue`] adds to the discipline what
 //! all share: the books, the packets' waiting time, and the reports of drops.
 
-mod build;
 mod clock;
 mod codel;
-mod config;
 mod droptail;
 mod dualpi2;
 mod fifo;
@@ -15,18 +13,24 @@ mod limit;
 mod pie;
 mod red;
 
-pub(crate) use build::LARGEST_PACKET;
-pub use config::{
-    CoDelConfig, DropTailConfig, DualPi2Config, DualPi2Scheduler, FqCoDelConfig, LimitConfig, PieConfig,
-    PieMeasure, QueueConfig, RedConfig, RedPreset,
-};
+pub use codel::CoDelConfig;
+pub use droptail::DropTailConfig;
+pub use dualpi2::{DualPi2Config, DualPi2Scheduler};
+pub use fq_codel::FqCoDelConfig;
+pub use pie::{PieConfig, PieMeasure};
+pub use red::{RedConfig, RedPreset};
 
+use crate::error::Error;
 use crate::node::{DropCause, Dropped, Packet};
 use crate::random::RandomStream;
 use fifo::Waiting;
 pub(crate) use limit::{Door, Limit};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
+use serde::Deserialize;
 use std::collections::VecDeque;
+
+/// What is limited in octets must hold at least this: a full Ethernet payload.
+pub(crate) const LARGEST_PACKET: DataSize = DataSize::from_bytes(1500);
 
 /// What a queue may know of the transmitter behind it when a packet arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +67,34 @@ pub struct QueueCounts {
     pub departures: u64,
 }
 
+/// The discipline in front of a transmitter, as a scenario writes it: `{ kind = "drop-tail", packets = 100 }`.
+///
+/// Every kind takes the keys of a limit beside its own; all but drop-tail have a default limit.
+/// `mark` means that packets of ECN-capable senders are marked where others would be dropped.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    expecting = "a queue such as { kind = \"drop-tail\", packets = 100 }"
+)]
+pub enum QueueConfig {
+    /// What does not fit is refused.
+    DropTail(DropTailConfig),
+    /// Random early detection.
+    Red(RedConfig),
+    /// Controlled delay, RFC 8289.
+    #[serde(rename = "codel")]
+    CoDel(CoDelConfig),
+    /// CoDel for each of many flows, RFC 8290.
+    #[serde(rename = "fq-codel")]
+    FqCoDel(FqCoDelConfig),
+    /// RFC 8033.
+    Pie(PieConfig),
+    /// RFC 9332.
+    #[serde(rename = "dualpi2")]
+    DualPi2(DualPi2Config),
+}
+
 /// A queue of any discipline.
 #[derive(Debug, Clone)]
 pub struct Queue<P> {
@@ -81,6 +113,43 @@ enum Discipline<P> {
     DualPi2(dualpi2::DualPi2<P>),
 }
 
+/// Calls a method of the discipline.
+macro_rules! each {
+    ($discipline:expr, $queue:ident => $call:expr) => {
+        match $discipline {
+            Discipline::DropTail($queue) => $call,
+            Discipline::Red($queue) => $call,
+            Discipline::CoDel($queue) => $call,
+            Discipline::FqCoDel($queue) => $call,
+            Discipline::Pie($queue) => $call,
+            Discipline::DualPi2($queue) => $call,
+        }
+    };
+}
+
+impl<P> Discipline<P> {
+    fn new(config: &QueueConfig, nominal: Nominal) -> Result<Self, Error> {
+        Ok(match config {
+            QueueConfig::DropTail(config) => Self::DropTail(droptail::DropTail::new(config, nominal)?),
+            QueueConfig::Red(config) => Self::Red(red::Red::new(config, nominal)?),
+            QueueConfig::CoDel(config) => Self::CoDel(codel::CoDel::new(config, nominal)?),
+            QueueConfig::FqCoDel(config) => Self::FqCoDel(fq_codel::FqCoDel::new(config, nominal)?),
+            QueueConfig::Pie(config) => Self::Pie(pie::Pie::new(config, nominal)?),
+            QueueConfig::DualPi2(config) => Self::DualPi2(dualpi2::DualPi2::new(config, nominal)?),
+        })
+    }
+}
+
+impl QueueConfig {
+    /// Whether the values hold together in front of a transmitter like `nominal`.
+    ///
+    /// # Errors
+    /// Names the field, what was found and what would be valid.
+    pub fn check(&self, nominal: Nominal) -> Result<(), Error> {
+        Discipline::<()>::new(self, nominal).map(drop)
+    }
+}
+
 /// What a discipline writes down, and the randomness it may use.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger<P> {
@@ -95,8 +164,8 @@ impl<P> Queue<P> {
     ///
     /// # Errors
     /// Where `config` does not hold together; see [`QueueConfig::check`].
-    pub fn new(config: &QueueConfig, nominal: Nominal, random: RandomStream) -> Result<Self, crate::Error> {
-        Ok(Self { discipline: config.discipline(nominal)?, ledger: Ledger::new(random) })
+    pub fn new(config: &QueueConfig, nominal: Nominal, random: RandomStream) -> Result<Self, Error> {
+        Ok(Self { discipline: Discipline::new(config, nominal)?, ledger: Ledger::new(random) })
     }
 
     /// The limit of a drop-tail queue that refuses what comes and never what waits.
@@ -111,27 +180,14 @@ impl<P> Queue<P> {
     pub fn enqueue(&mut self, now: Timestamp, packet: Packet<P>, transmitter: Transmitter) {
         let ledger = &mut self.ledger;
         ledger.counts.arrivals += 1;
-        match &mut self.discipline {
-            Discipline::DropTail(queue) => queue.enqueue(now, packet, transmitter, ledger),
-            Discipline::Red(queue) => queue.enqueue(now, packet, transmitter, ledger),
-            Discipline::CoDel(queue) => queue.enqueue(now, packet, transmitter, ledger),
-            Discipline::FqCoDel(queue) => queue.enqueue(now, packet, transmitter, ledger),
-            Discipline::Pie(queue) => queue.enqueue(now, packet, transmitter, ledger),
-            Discipline::DualPi2(queue) => queue.enqueue(now, packet, transmitter, ledger),
-        }
+        each!(&mut self.discipline, queue => queue.enqueue(now, packet, transmitter, ledger));
     }
 
     /// The next packet to be served, its waiting time written on it. Asked when the transmitter becomes free.
     pub fn dequeue(&mut self, now: Timestamp) -> Option<Packet<P>> {
         let ledger = &mut self.ledger;
-        let Waiting { arrived, mut packet } = match &mut self.discipline {
-            Discipline::DropTail(queue) => queue.dequeue(now, ledger)?,
-            Discipline::Red(queue) => queue.dequeue(now)?,
-            Discipline::CoDel(queue) => queue.dequeue(now, ledger)?,
-            Discipline::FqCoDel(queue) => queue.dequeue(now, ledger)?,
-            Discipline::Pie(queue) => queue.dequeue(now)?,
-            Discipline::DualPi2(queue) => queue.dequeue(now, ledger)?,
-        };
+        let Waiting { arrived, mut packet } =
+            each!(&mut self.discipline, queue => queue.dequeue(now, ledger)?);
         packet.waited += now.since(arrived);
         self.ledger.counts.departures += 1;
         Some(packet)
@@ -143,8 +199,8 @@ impl<P> Queue<P> {
             Discipline::DropTail(queue) => queue.fifo.len(),
             Discipline::Red(queue) => queue.fifo.len(),
             Discipline::CoDel(queue) => queue.fifo.len(),
-            Discipline::FqCoDel(queue) => queue.len(),
             Discipline::Pie(queue) => queue.fifo.len(),
+            Discipline::FqCoDel(queue) => queue.len(),
             Discipline::DualPi2(queue) => queue.len(),
         }
     }
@@ -160,8 +216,8 @@ impl<P> Queue<P> {
             Discipline::DropTail(queue) => queue.fifo.size(),
             Discipline::Red(queue) => queue.fifo.size(),
             Discipline::CoDel(queue) => queue.fifo.size(),
-            Discipline::FqCoDel(queue) => queue.size(),
             Discipline::Pie(queue) => queue.fifo.size(),
+            Discipline::FqCoDel(queue) => queue.size(),
             Discipline::DualPi2(queue) => queue.size(),
         }
     }

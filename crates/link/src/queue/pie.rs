@@ -1,35 +1,54 @@
 //! Proportional integral controller enhanced (RFC 8033).
 
-use super::clock::Ticks;
+use super::clock::{Ticks, update_period};
 use super::fifo::{Fifo, Waiting};
-use super::{Ledger, Limit, Transmitter};
+use super::limit::queue_config;
+use super::{Ledger, Limit, Nominal, Transmitter};
+use crate::error::{Error, above_zero, fraction, not_negative};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
+use serde::Deserialize;
 
-/// What PIE goes by.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Parameters {
-    /// QDELAY_REF.
-    pub(super) target: TimeDelta,
-    /// T_UPDATE.
-    pub(super) update: TimeDelta,
-    /// MAX_BURST.
-    pub(super) max_burst: TimeDelta,
-    pub(super) measure: Measure,
-    pub(super) mark: bool,
-    /// Above this probability capable packets are dropped too.
-    pub(super) mark_below: f64,
-    /// From a probability of 0.1 on, no update adds more than 0.02.
-    pub(super) cap: bool,
+queue_config! {
+    /// PIE. 1000 packets wait at most where no limit is given.
+    PieConfig {
+        /// Reference delay, QDELAY_REF.
+        target: TimeDelta = TimeDelta::from_millis(15),
+        /// Time between two updates, T_UPDATE.
+        update: TimeDelta = TimeDelta::from_millis(15),
+        /// Bursts up to this are left alone, MAX_BURST.
+        max_burst: TimeDelta = TimeDelta::from_millis(150),
+        /// How the queueing delay is estimated.
+        measure: PieMeasure = PieMeasure::Timestamp,
+        /// Mark instead of dropping.
+        mark: bool = false,
+        /// From this drop probability on, ECN-capable packets are dropped too.
+        mark_below: f64 = 0.1,
+        /// From a drop probability of 0.1 on, no update adds more than 0.02.
+        cap: bool = false,
+    }
 }
 
-/// How PIE knows the queueing delay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Measure {
+/// How PIE estimates the queueing delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PieMeasure {
     /// The wait of the packet that left last.
+    #[default]
     Timestamp,
     /// Octets waiting over a measured departure rate.
     Rate,
+}
+
+impl PieConfig {
+    const LIMIT: Limit = Limit::PacketsWaiting(1000);
+
+    fn check(&self) -> Result<(), Error> {
+        above_zero("queue.target", self.target)?;
+        update_period("queue.update", self.update)?;
+        not_negative("queue.max_burst", self.max_burst)?;
+        fraction("queue.mark_below", self.mark_below).map(drop)
+    }
 }
 
 /// Per second; `ALPHA` acts on the deviation from the target, `BETA` on the trend.
@@ -44,7 +63,7 @@ const RATE_WEIGHT: f64 = 0.25;
 #[derive(Debug, Clone)]
 pub(super) struct Pie<P> {
     pub(super) fifo: Fifo<P>,
-    parameters: Parameters,
+    config: PieConfig,
     limit: Limit,
     probability: f64,
     /// Delay at this update and at the one before.
@@ -88,19 +107,20 @@ impl DepartureRate {
 }
 
 impl<P> Pie<P> {
-    pub(super) fn new(parameters: Parameters, limit: Limit) -> Self {
-        Self {
+    pub(super) fn new(config: &PieConfig, nominal: Nominal) -> Result<Self, Error> {
+        config.check()?;
+        Ok(Self {
             fifo: Fifo::new(),
-            parameters,
-            limit,
+            config: *config,
+            limit: config.limit(nominal)?.unwrap_or(PieConfig::LIMIT),
             probability: 0.0,
             current: TimeDelta::ZERO,
             old: TimeDelta::ZERO,
-            burst: parameters.max_burst,
-            ticks: Ticks::new(parameters.update),
+            burst: config.max_burst,
+            ticks: Ticks::new(config.update),
             last_wait: TimeDelta::ZERO,
             departures: DepartureRate::default(),
-        }
+        })
     }
 
     pub(super) fn enqueue(
@@ -115,7 +135,7 @@ impl<P> Pie<P> {
             return ledger.drop(now, DropCause::Tail, packet);
         }
         if !self.is_spared() && ledger.random.chance(self.probability) {
-            let may_mark = self.parameters.mark && self.probability < self.parameters.mark_below;
+            let may_mark = self.config.mark && self.probability < self.config.mark_below;
             if !may_mark || !packet.ecn.is_capable() {
                 return ledger.drop(now, DropCause::Early, packet);
             }
@@ -124,11 +144,11 @@ impl<P> Pie<P> {
         self.fifo.push(now, packet);
     }
 
-    pub(super) fn dequeue(&mut self, now: Timestamp) -> Option<Waiting<P>> {
+    pub(super) fn dequeue(&mut self, now: Timestamp, _ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
         self.catch_up(now);
         let head = self.fifo.pop()?;
         self.last_wait = now.since(head.arrived);
-        if self.parameters.measure == Measure::Rate {
+        if self.config.measure == PieMeasure::Rate {
             self.departures.on_departure(now, head.packet.size, self.fifo.size());
         }
         Some(head)
@@ -136,9 +156,9 @@ impl<P> Pie<P> {
 
     /// RFC 8033 section 4.1 and 4.4: bursts and short queues are left alone.
     fn is_spared(&mut self) -> bool {
-        let half = self.parameters.target / 2;
+        let half = self.config.target / 2;
         if self.probability == 0.0 && self.delay() < half && self.old < half {
-            self.burst = self.parameters.max_burst;
+            self.burst = self.config.max_burst;
         }
         self.burst > TimeDelta::ZERO
             || (self.old < half && self.probability < 0.2)
@@ -146,9 +166,9 @@ impl<P> Pie<P> {
     }
 
     fn delay(&self) -> TimeDelta {
-        match self.parameters.measure {
-            Measure::Timestamp => self.last_wait,
-            Measure::Rate => self.departures.delay(self.fifo.size()),
+        match self.config.measure {
+            PieMeasure::Timestamp => self.last_wait,
+            PieMeasure::Rate => self.departures.delay(self.fifo.size()),
         }
     }
 
@@ -169,10 +189,10 @@ impl<P> Pie<P> {
     /// RFC 8033 section 4.2.
     fn update(&mut self, current: TimeDelta) {
         self.current = current;
-        let deviation = (current - self.parameters.target).as_secs_f64();
+        let deviation = (current - self.config.target).as_secs_f64();
         let trend = (current - self.old).as_secs_f64();
         let mut change = (ALPHA * deviation + BETA * trend) / scale(self.probability);
-        if self.parameters.cap && self.probability >= 0.1 {
+        if self.config.cap && self.probability >= 0.1 {
             change = change.min(0.02);
         }
         self.probability += change;
@@ -181,7 +201,7 @@ impl<P> Pie<P> {
         }
         self.probability = self.probability.clamp(0.0, 1.0);
         self.old = current;
-        self.burst = (self.burst - self.parameters.update).max(TimeDelta::ZERO);
+        self.burst = (self.burst - self.config.update).max(TimeDelta::ZERO);
     }
 }
 
@@ -204,29 +224,20 @@ mod tests {
     use crate::random::RandomStream;
     use seaway_units::{Bitrate, Ecn};
 
-    const PARAMETERS: Parameters = Parameters {
-        target: TimeDelta::from_millis(15),
-        update: TimeDelta::from_millis(15),
-        max_burst: TimeDelta::from_millis(150),
-        measure: Measure::Timestamp,
-        mark: false,
-        mark_below: 0.1,
-        cap: false,
-    };
     const WIDE: Transmitter = Transmitter { in_service: None, rate: Bitrate::from_mbps(1) };
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::ZERO + TimeDelta::from_millis(millis)
     }
 
-    fn pie(parameters: Parameters) -> Pie<u64> {
-        Pie::new(parameters, Limit::PacketsWaiting(1000))
+    fn pie(config: PieConfig) -> Pie<u64> {
+        Pie::new(&config, Nominal { rate: WIDE.rate, delay: TimeDelta::ZERO }).unwrap()
     }
 
     #[test]
     fn worked_updates() {
         for (before, after) in [(0.0, 7.02e-6), (0.05, 0.057_187_5), (0.2, 0.214_375)] {
-            let mut queue = pie(PARAMETERS);
+            let mut queue = pie(PieConfig::default());
             queue.probability = before;
             queue.old = TimeDelta::from_millis(20);
             queue.update(TimeDelta::from_millis(30));
@@ -237,7 +248,7 @@ mod tests {
     /// Decay alone: 0.1·0.98¹⁰⁰ = 0.0133.
     #[test]
     fn an_idle_queue_forgets() {
-        let mut queue = pie(PARAMETERS);
+        let mut queue = pie(PieConfig::default());
         queue.probability = 0.1;
         for _ in 0..100 {
             let pulled = queue.probability;
@@ -252,10 +263,10 @@ mod tests {
     fn updates_made_late_equal_updates_made_in_time() {
         let packet = Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, 0);
         let run = |looks: &[i64]| {
-            let mut queue = pie(PARAMETERS);
+            let mut queue = pie(PieConfig::default());
             let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
             (0..5).for_each(|_| queue.enqueue(at(0), packet, WIDE, &mut ledger));
-            queue.dequeue(at(40));
+            queue.dequeue(at(40), &mut ledger);
             looks.iter().for_each(|&look| queue.catch_up(at(look)));
             (queue.probability, queue.burst, queue.old)
         };
@@ -264,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_a_standing_queue_does_not() {
-        let mut queue = pie(PARAMETERS);
+        let mut queue = pie(PieConfig::default());
         let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
         let mut first_drop = None;
         // 2 ms a packet in, 4 ms a packet out.
@@ -272,7 +283,7 @@ mod tests {
             let packet = Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n as u64);
             queue.enqueue(at(2 * n), packet, WIDE, &mut ledger);
             if n % 2 == 0 {
-                queue.dequeue(at(2 * n));
+                queue.dequeue(at(2 * n), &mut ledger);
             }
             if ledger.counts.early > 0 {
                 first_drop.get_or_insert(2 * n);
@@ -285,7 +296,7 @@ mod tests {
     #[test]
     fn marks_below_a_tenth_and_drops_above() {
         for (probability, marks, drops) in [(0.09, true, false), (0.11, false, true)] {
-            let mut queue = pie(Parameters { mark: true, ..PARAMETERS });
+            let mut queue = pie(PieConfig { mark: true, ..PieConfig::default() });
             let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
             queue.probability = probability;
             queue.burst = TimeDelta::ZERO;
@@ -300,13 +311,14 @@ mod tests {
 
     #[test]
     fn departure_rate_is_measured_over_16_kib() {
-        let mut queue = pie(Parameters { measure: Measure::Rate, ..PARAMETERS });
+        let mut queue = pie(PieConfig { measure: PieMeasure::Rate, ..PieConfig::default() });
+        let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
         for n in 0..100 {
             queue.fifo.push(at(0), Packet::new(DataSize::from_bytes(1024), Ecn::NotEct, n));
         }
         // 1024 B every 8 ms: 16 of them after the first, 128 ms a cycle.
         for n in 0..40 {
-            queue.dequeue(at(8 * n));
+            queue.dequeue(at(8 * n), &mut ledger);
         }
         assert_eq!(queue.departures.average, Some(TimeDelta::from_millis(128)));
         // 60 KiB wait: 60·8 ms

@@ -2,33 +2,123 @@
 //! (Floyd and Jacobson 1993; RFC 2309 gives the outline and no values).
 
 use super::fifo::{Fifo, Waiting};
-use super::{Ledger, Limit, Transmitter};
+use super::limit::queue_config;
+use super::{Ledger, Limit, Nominal, Transmitter};
+use crate::error::{Error, fraction, some_octets};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
+use serde::Deserialize;
 
-/// What a RED queue goes by. Thresholds are in packets, or in packets of the mean size in byte mode.
+queue_config! {
+    /// RED. What is absent comes from the preset. 250 packets wait at most where no limit is given.
+    RedConfig {
+        /// Where the values come from that are not given.
+        preset: RedPreset = RedPreset::Ns2C,
+        /// Average length from which on packets are dropped, in packets (of the mean size in byte mode).
+        min: Option<f64> = None,
+        /// Average length at which the drop probability reaches `max_p`.
+        max: Option<f64> = None,
+        /// Drop probability at `max`.
+        max_p: f64 = 0.1,
+        /// Weight of an arrival in the average, w_q.
+        weight: Option<f64> = None,
+        /// From `max` to twice `max` the probability rises to 1 and does not jump there.
+        gentle: Option<bool> = None,
+        /// At least 1/p packets pass between two early drops.
+        wait: Option<bool> = None,
+        /// Length and drop probability count octets in units of `mean_packet`.
+        byte_mode: bool = false,
+        /// The packet size that stands for all.
+        mean_packet: DataSize = DataSize::from_bytes(1000),
+        /// `max_p` follows the load.
+        adaptive: bool = false,
+        /// Mark instead of dropping.
+        mark: bool = false,
+        /// From this drop probability on, ECN-capable packets are dropped too.
+        mark_below: f64 = 0.1,
+    }
+}
+
+/// Sets of values for RED.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RedPreset {
+    /// As comparisons with ns-2 set it: 25, 125, weight 0.002, gentle, wait.
+    #[default]
+    Ns2C,
+    /// As ns-2 sets itself from rate and delay of the link; gentle, wait.
+    Auto,
+    /// As RFC 2309 outlines it: weight 0.002, neither gentle nor wait; thresholds must be given.
+    Rfc2309,
+}
+
+impl RedConfig {
+    const LIMIT: Limit = Limit::PacketsWaiting(250);
+
+    fn parameters(&self, nominal: Nominal) -> Result<Parameters, Error> {
+        let mean_size = some_octets("queue.mean_packet", self.mean_packet)?;
+        let packets_per_second = nominal.rate.as_bps_f64() / (8.0 * mean_size.as_bytes_f64());
+        let is_ns2 = self.preset != RedPreset::Rfc2309;
+        let (min, max, weight) = self.thresholds(packets_per_second, nominal.delay)?;
+        let parameters = Parameters {
+            min,
+            max,
+            max_p: fraction("queue.max_p", self.max_p)?,
+            weight: fraction("queue.weight", weight)?,
+            gentle: self.gentle.unwrap_or(is_ns2),
+            wait: self.wait.unwrap_or(is_ns2),
+            byte_mode: self.byte_mode,
+            mean_size,
+            packets_per_second,
+            mark: self.mark,
+            mark_below: fraction("queue.mark_below", self.mark_below)?,
+            adapt_down_to: self.adaptive.then(|| (80_000.0 / nominal.rate.as_bps_f64()).min(0.01)),
+        };
+        if !(parameters.min > 0.0 && parameters.max > parameters.min && parameters.max.is_finite()) {
+            let found = format!("min {min}, max {max}");
+            return Err(Error::config("queue", found, "min above 0 and max above min"));
+        }
+        Ok(parameters)
+    }
+
+    /// min, max and w_q, given or of the preset.
+    fn thresholds(&self, packets_per_second: f64, delay: TimeDelta) -> Result<(f64, f64, f64), Error> {
+        let (min, max, weight) = match self.preset {
+            RedPreset::Ns2C => (Some(25.0), Some(125.0), 0.002),
+            RedPreset::Auto => {
+                let min = self.min.unwrap_or((0.0025 * packets_per_second).max(5.0));
+                let rtt = (3.0 * (delay.as_secs_f64() + 1.0 / packets_per_second)).max(0.1);
+                (Some(min), Some(3.0 * min), 1.0 - libm::exp(-1.0 / (10.0 * rtt * packets_per_second)))
+            }
+            RedPreset::Rfc2309 => (None, None, 0.002),
+        };
+        let given = |field: &str, value: Option<f64>, preset: Option<f64>| {
+            value
+                .or(preset)
+                .ok_or_else(|| Error::config(field, "nothing", "a number of packets; RFC 2309 has none"))
+        };
+        let min = given("queue.min", self.min, min)?;
+        Ok((min, given("queue.max", self.max, max)?, self.weight.unwrap_or(weight)))
+    }
+}
+
+/// A [`RedConfig`] with its preset resolved for a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Parameters {
-    pub(super) min: f64,
-    pub(super) max: f64,
-    /// Drop probability at `max`.
-    pub(super) max_p: f64,
-    /// Weight of the average, w_q.
-    pub(super) weight: f64,
-    /// Between `max` and twice `max` the probability rises to 1 instead of jumping there.
-    pub(super) gentle: bool,
-    /// At least 1/p packets pass between two early drops.
-    pub(super) wait: bool,
-    /// Count octets in units of the mean size, not packets.
-    pub(super) byte_mode: bool,
-    pub(super) mean_size: DataSize,
+struct Parameters {
+    min: f64,
+    max: f64,
+    max_p: f64,
+    weight: f64,
+    gentle: bool,
+    wait: bool,
+    byte_mode: bool,
+    mean_size: DataSize,
     /// Capacity in packets of the mean size per second, C_p.
-    pub(super) packets_per_second: f64,
-    pub(super) mark: bool,
-    /// Above this probability capable packets are dropped too.
-    pub(super) mark_below: f64,
+    packets_per_second: f64,
+    mark: bool,
+    mark_below: f64,
     /// Lower bound of max_p under adaptation; `None` where max_p does not adapt.
-    pub(super) adapt_down_to: Option<f64>,
+    adapt_down_to: Option<f64>,
 }
 
 const ADAPT_EVERY: TimeDelta = TimeDelta::from_millis(500);
@@ -88,7 +178,12 @@ enum Verdict {
 }
 
 impl<P> Red<P> {
-    pub(super) fn new(parameters: Parameters, limit: Limit) -> Self {
+    pub(super) fn new(config: &RedConfig, nominal: Nominal) -> Result<Self, Error> {
+        let limit = config.limit(nominal)?.unwrap_or(RedConfig::LIMIT);
+        Ok(Self::with(config.parameters(nominal)?, limit))
+    }
+
+    fn with(parameters: Parameters, limit: Limit) -> Self {
         Self {
             fifo: Fifo::new(),
             parameters,
@@ -124,7 +219,7 @@ impl<P> Red<P> {
         self.fifo.push(now, packet);
     }
 
-    pub(super) fn dequeue(&mut self, now: Timestamp) -> Option<Waiting<P>> {
+    pub(super) fn dequeue(&mut self, now: Timestamp, _ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
         if self.fifo.is_empty() {
             self.idle_since.get_or_insert(now);
         }
@@ -197,7 +292,6 @@ impl<P> Red<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Nominal, RedConfig, RedPreset};
     use crate::random::RandomStream;
     use seaway_units::{Bitrate, Ecn};
 
@@ -254,7 +348,7 @@ mod tests {
         for (wait, least, most, mean) in [(false, 1, 49, 25.0), (true, 50, 99, 74.5)] {
             // p_b = 0.02 at average 45; the weight of zero freezes it there.
             let mut queue =
-                Red::new(Parameters { wait, weight: 0.0, ..ns2_c() }, Limit::PacketsWaiting(1000));
+                Red::with(Parameters { wait, weight: 0.0, ..ns2_c() }, Limit::PacketsWaiting(1000));
             queue.average = 45.0;
             queue.above = true;
             let mut ledger = ledger();
@@ -280,7 +374,7 @@ mod tests {
 
     #[test]
     fn average_after_a_hundred_arrivals_at_constant_length() {
-        let mut queue = Red::new(ns2_c(), Limit::PacketsWaiting(1000));
+        let mut queue = Red::with(ns2_c(), Limit::PacketsWaiting(1000));
         queue.idle_since = None;
         (0..20_u64).for_each(|n| {
             queue.fifo.push(Timestamp::ZERO, Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n));
@@ -291,7 +385,7 @@ mod tests {
 
     #[test]
     fn idle_time_counts_as_small_packets_that_could_have_been_sent() {
-        let mut queue: Red<u64> = Red::new(ns2_c(), Limit::PacketsWaiting(1000));
+        let mut queue: Red<u64> = Red::with(ns2_c(), Limit::PacketsWaiting(1000));
         queue.average = 100.0;
         queue.idle_since = Some(Timestamp::ZERO);
         let mean_packet_time = 1.0 / queue.parameters.packets_per_second;
@@ -315,7 +409,7 @@ mod tests {
     fn marks_capable_packets_below_the_limit_of_marking() {
         for (average, mark_below, marks, drops) in [(75.0, 0.1, true, false), (200.0, 0.1, false, true)] {
             let parameters = Parameters { mark: true, mark_below, weight: 0.0, wait: false, ..ns2_c() };
-            let mut queue = Red::new(parameters, Limit::PacketsWaiting(1000));
+            let mut queue = Red::with(parameters, Limit::PacketsWaiting(1000));
             let mut ledger = ledger();
             queue.average = average;
             queue.idle_since = None;
@@ -333,7 +427,7 @@ mod tests {
     fn byte_mode_drops_before_one_that_waits_and_counts_whole_packets() {
         let parameters = Parameters { byte_mode: true, weight: 0.0, wait: false, ..ns2_c() };
         assert_eq!(parameters.spread(0.02, 2.92), parameters.spread(0.02, 2.0));
-        let mut queue = Red::new(parameters, Limit::PacketsWaiting(1000));
+        let mut queue = Red::with(parameters, Limit::PacketsWaiting(1000));
         (queue.average, queue.above, queue.idle_since) = (300.0, true, None);
         let mut ledger = ledger();
         let packet = |n| Packet::new(DataSize::from_bytes(500), Ecn::NotEct, n);
@@ -348,7 +442,7 @@ mod tests {
 
     #[test]
     fn full_overrides_early() {
-        let mut queue = Red::new(Parameters { weight: 0.0, ..ns2_c() }, Limit::PacketsWaiting(5));
+        let mut queue = Red::with(Parameters { weight: 0.0, ..ns2_c() }, Limit::PacketsWaiting(5));
         queue.average = 250.0;
         queue.above = true;
         queue.idle_since = None;
@@ -362,7 +456,7 @@ mod tests {
     #[test]
     fn adaptation_moves_max_p_into_the_target_zone() {
         let parameters = Parameters { adapt_down_to: Some(0.01), ..ns2_c() };
-        let mut queue: Red<u64> = Red::new(parameters, Limit::PacketsWaiting(1000));
+        let mut queue: Red<u64> = Red::with(parameters, Limit::PacketsWaiting(1000));
         let at = |millis| Timestamp::ZERO + TimeDelta::from_millis(millis);
         queue.average = 30.0;
         queue.adapt(at(499));

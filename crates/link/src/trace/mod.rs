@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::loss::RecordedLoss;
 use crate::server::Opportunities;
 use seaway_units::Bitrate;
+use serde::Deserialize;
 
 /// A link's capacity as somebody recorded it.
 ///
@@ -25,6 +26,45 @@ use seaway_units::Bitrate;
 /// | pattern | JSON | `uplink` or `downlink`, `trace_pattern`: a list of `duration` in ms and `capacity` in kbit/s |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace(pub(crate) Recording);
+
+/// Recorded capacity: `{ file = "drive.down" }`. See [`Trace`] for the formats.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceConfig {
+    /// Where it is, as [`LinkConfig::plan_with`]'s reader understands it.
+    pub file: String,
+    /// Which of several series: a column of a CSV file, `uplink` or `downlink` of a JSON file.
+    pub series: Option<String>,
+    /// Begins again when it ends; otherwise the last rate holds, and the last opportunity was the last.
+    #[serde(rename = "loop", default = "yes")]
+    pub repeats: bool,
+}
+
+/// Recordings begin again by default.
+fn yes() -> bool {
+    true
+}
+
+impl TraceConfig {
+    /// Reads the file; `read` gives its text, or says why it cannot.
+    ///
+    /// # Errors
+    /// Names the line of the file, or what is wrong with it.
+    pub fn load(&self, read: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Trace, Error> {
+        let text = load("trace.file", &self.file, read)?;
+        Trace::parse(&text, self.series.as_deref(), self.repeats)
+    }
+}
+
+/// The text of a file that a configuration names.
+pub(crate) fn load(
+    field: &str,
+    file: &str,
+    read: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<String, Error> {
+    read(file)
+        .map_err(|problem| Error::config(field, format!("{file:?}: {problem}"), "a file that can be read"))
+}
 
 /// The two kinds there are.
 #[derive(Debug, Clone, PartialEq, Eq)]

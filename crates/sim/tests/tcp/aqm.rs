@@ -1,7 +1,8 @@
 //! Active queue management with responsive connections (`docs/models/queues.md`, section "Acceptance").
 
 use crate::path::{Connection, Path, Setting, config};
-use seaway_link::{CoDelConfig, DualPi2Config, PieConfig, QueueConfig};
+use seaway_link::QueueConfig;
+use seaway_link::queue::{CoDelConfig, DualPi2Config, PieConfig};
 use seaway_sim::tcp::{Congestion, LossRecovery, SenderConfig};
 use seaway_units::{Bitrate, TimeDelta};
 

@@ -1,7 +1,8 @@
 //! Throughput against loss and marks, utilisation, and sharing.
 
 use crate::path::{Connection, Path, Script, Setting, config};
-use seaway_link::{DropTailConfig, DualPi2Config, QueueConfig, RedConfig};
+use seaway_link::queue::{DualPi2Config, RedConfig};
+use seaway_link::{DropTailConfig, QueueConfig};
 use seaway_sim::tcp::{Congestion, LossRecovery, SenderConfig};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 

@@ -1,18 +1,15 @@
 //! The text form of a link.
 
-mod channel;
-
-pub use channel::{JitterConfig, LossConfig, Per};
-
-use crate::bucket::BucketSize;
+use crate::bucket::BucketConfig;
 use crate::capacity::{Schedule, Step};
-use crate::error::Error;
-use crate::loss::RecordedLoss;
+use crate::error::{Error, not_negative};
+use crate::jitter::JitterConfig;
+use crate::loss::{LossConfig, RecordedLoss};
 use crate::plan::{CapacityPlan, LinkPlan};
-use crate::queue::{LARGEST_PACKET, Nominal, QueueConfig};
+use crate::queue::{Nominal, QueueConfig};
 use crate::server::InService;
-use crate::trace::{self, Recording, Trace};
-use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use crate::trace::{self, Recording, Trace, TraceConfig};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -45,34 +42,6 @@ pub struct LinkConfig {
     pub outage: Vec<(TimeDelta, TimeDelta)>,
 }
 
-/// Recorded capacity: `{ file = "drive.down" }`. See [`Trace`] for the formats.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TraceConfig {
-    /// Where it is, as [`LinkConfig::plan_with`]'s reader understands it.
-    pub file: String,
-    /// Which of several series: a column of a CSV file, `uplink` or `downlink` of a JSON file.
-    pub series: Option<String>,
-    /// Begins again when it ends; otherwise the last rate holds, and the last opportunity was the last.
-    #[serde(rename = "loop", default = "yes")]
-    pub repeats: bool,
-}
-
-/// Traces begin again unless told otherwise.
-fn yes() -> bool {
-    true
-}
-
-/// A token bucket: `{ rate = "1 Mbit/s", burst = "15 kB" }`. It starts full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BucketConfig {
-    /// What it gains per time, above zero.
-    pub rate: Bitrate,
-    /// What it holds at most; room for a full packet at least.
-    pub burst: DataSize,
-}
-
 impl LinkConfig {
     /// Checks every value but the contents of files.
     ///
@@ -101,7 +70,7 @@ impl LinkConfig {
         let trace = self.trace.as_ref().map(|trace| trace.load(read)).transpose()?;
         let recording = match &self.loss {
             Some(LossConfig::Trace { file, series, repeats, .. }) => {
-                let text = load("loss.file", file, read)?;
+                let text = trace::load("loss.file", file, read)?;
                 Some(trace::parse_loss(&text, series.as_deref(), *repeats)?)
             }
             _ => None,
@@ -123,9 +92,9 @@ impl LinkConfig {
             outages: self.outages()?,
             delay: not_negative("delay", self.delay)?,
             queue,
-            policer: self.policer.map(|bucket| bucket.size("policer")).transpose()?,
+            policer: self.policer.map(|bucket| bucket.check("policer")).transpose()?,
             shaper: self.shaper(&capacity)?,
-            jitter: self.jitter.map(|jitter| jitter.model(self.delay)).transpose()?,
+            jitter: self.jitter.map(|jitter| jitter.check(self.delay)).transpose()?,
             loss: self.loss.as_ref().map(|loss| loss.model(recording)).transpose()?,
             capacity,
         })
@@ -180,12 +149,12 @@ impl LinkConfig {
         Ok((capacity, nominal))
     }
 
-    fn shaper(&self, capacity: &CapacityPlan) -> Result<Option<BucketSize>, Error> {
+    fn shaper(&self, capacity: &CapacityPlan) -> Result<Option<BucketConfig>, Error> {
         match (self.shaper, capacity) {
             (Some(_), CapacityPlan::Opportunities(_)) => {
                 Err(Error::config("shaper", "a shaper on a trace of opportunities", "a rate to shape"))
             }
-            (shaper, _) => shaper.map(|bucket| bucket.size("shaper")).transpose(),
+            (shaper, _) => shaper.map(|bucket| bucket.check("shaper")).transpose(),
         }
     }
 
@@ -204,51 +173,10 @@ impl LinkConfig {
     }
 }
 
-impl TraceConfig {
-    /// Reads the file; `read` gives its text, or says why it cannot.
-    ///
-    /// # Errors
-    /// Names the line of the file, or what is wrong with it.
-    pub fn load(&self, read: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Trace, Error> {
-        let text = load("trace.file", &self.file, read)?;
-        Trace::parse(&text, self.series.as_deref(), self.repeats)
-    }
-}
-
-fn load(
-    field: &str,
-    file: &str,
-    read: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<String, Error> {
-    read(file)
-        .map_err(|problem| Error::config(field, format!("{file:?}: {problem}"), "a file that can be read"))
-}
-
-impl BucketConfig {
-    fn size(self, field: &str) -> Result<BucketSize, Error> {
-        if self.rate == Bitrate::ZERO {
-            return Err(Error::config(format!("{field}.rate"), self.rate, "a rate above zero"));
-        }
-        if self.burst < LARGEST_PACKET {
-            let expected = format!("room for a packet of {LARGEST_PACKET}");
-            return Err(Error::config(format!("{field}.burst"), self.burst, expected));
-        }
-        Ok(BucketSize { rate: self.rate, burst: self.burst })
-    }
-}
-
-fn above_zero(field: &str, span: TimeDelta) -> Result<TimeDelta, Error> {
-    if span > TimeDelta::ZERO { Ok(span) } else { Err(Error::config(field, span, "a time above zero")) }
-}
-
-fn not_negative(field: &str, span: TimeDelta) -> Result<TimeDelta, Error> {
-    if span.is_negative() { Err(Error::config(field, span, "a time not below zero")) } else { Ok(span) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::LossPlace;
+    use crate::loss::LossPlace;
 
     fn plan(text: &str) -> Result<LinkPlan, String> {
         let config: LinkConfig = toml::from_str(text).map_err(|error| error.message().to_string())?;
