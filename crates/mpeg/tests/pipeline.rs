@@ -100,7 +100,7 @@ fn a_schedule_is_followed() {
 #[test]
 fn what_cannot_be_shaped_is_said() {
     let mut pipeline = Pipeline::new(config(Method::Memoryless, Target::Ratio(0.5), Multiplex::Keep));
-    assert!(matches!(pipeline.push(b"RIFF....AVI LIST"), Err(Error::Foreign { .. })));
+    assert!(matches!(pipeline.push(b"RIFF....AVI LIST"), Err(Error::NotMpeg { .. })));
 }
 
 #[test]

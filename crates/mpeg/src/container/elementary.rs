@@ -27,7 +27,7 @@ impl Container for ElementaryStream {
         self.pending.extend_from_slice(bytes);
         track.push(bytes);
         if self.pending.len() > self.memory {
-            track.give_up();
+            track.copy_pending();
             self.advance(track)?;
         }
         Ok(())
@@ -39,10 +39,10 @@ impl Container for ElementaryStream {
     }
 
     fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
-        let ready = self.start..track.resolved();
+        let ready = self.start..track.writable();
         if !ready.is_empty() {
             let len = (ready.end - ready.start) as usize;
-            track.render(&ready, &self.pending[..len], &mut self.output);
+            track.write(&ready, &self.pending[..len], &mut self.output);
             self.pending.drain(..len);
             self.start = ready.end;
             track.release(self.start, |_| ());

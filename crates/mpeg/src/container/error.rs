@@ -1,4 +1,4 @@
-//! What can be wrong with an input, and with a replacement.
+//! Errors of a remultiplexer.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use seaway_units::Bitrate;
 /// Why a stream cannot be shaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The input is none of the formats this crate reads.
-    Foreign {
+    /// The input is of another format.
+    NotMpeg {
         /// What it is, with its article.
         what: &'static str,
     },
-    /// A container without MPEG-1 or MPEG-2 video.
+    /// The container has no MPEG-1 or MPEG-2 video.
     NoVideo {
-        /// What stands in it instead.
+        /// What it has instead.
         found: String,
     },
-    /// The video is scrambled: it can only be passed on.
+    /// The video is scrambled.
     Scrambled,
-    /// A replacement larger than the picture it replaces: there is no room for it.
+    /// A replacement is larger than its picture, so there is no room for it.
     Grew {
         /// The picture, counted from 0 in coding order.
         picture: u64,
@@ -28,12 +28,12 @@ pub enum Error {
         /// The size of the replacement, in bytes.
         after: usize,
     },
-    /// A replacement where no picture waits for one.
+    /// A replacement came, but every picture has one.
     NotPending,
-    /// A constant multiplex rate was asked for, and the stream has no clock to hold it against.
-    NoClock,
-    /// The constant multiplex rate cannot hold what is in the stream, or is above 1 Gbit/s.
-    RateUnfit {
+    /// A constant multiplex rate needs clock references, and the stream has none.
+    NoPcr,
+    /// The constant multiplex rate is too low for the stream, or above 1 Gbit/s.
+    MultiplexRate {
         /// The rate asked for.
         rate: Bitrate,
     },
@@ -42,15 +42,15 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Foreign { what } => write!(f, "expected MPEG-1 or MPEG-2 video, the input is {what}"),
+            Error::NotMpeg { what } => write!(f, "expected MPEG-1 or MPEG-2 video, the input is {what}"),
             Error::NoVideo { found } => write!(f, "expected MPEG-1 or MPEG-2 video, found {found}"),
             Error::Scrambled => f.write_str("the video is scrambled"),
             Error::Grew { picture, before, after } => {
                 write!(f, "picture {picture} may not grow from {before} B to {after} B")
             }
-            Error::NotPending => f.write_str("a replacement where no picture waits for one"),
-            Error::NoClock => f.write_str("no program clock reference to hold a multiplex rate against"),
-            Error::RateUnfit { rate } => {
+            Error::NotPending => f.write_str("no picture waits for a replacement"),
+            Error::NoPcr => f.write_str("no program clock reference to hold a multiplex rate against"),
+            Error::MultiplexRate { rate } => {
                 write!(f, "a multiplex rate of {rate} is not between what the stream needs and 1 Gbit/s")
             }
         }

@@ -120,9 +120,9 @@ impl ContainerReport {
 /// more follow, and the answer is never `None`.
 ///
 /// # Errors
-/// [`Error::Foreign`] for any other input, with its name where that is known.
+/// [`Error::NotMpeg`] for any other input, with its name where that is known.
 pub fn sniff(head: &[u8], complete: bool) -> Result<Option<Format>, Error> {
-    let foreign = |what| Err(Error::Foreign { what });
+    let foreign = |what| Err(Error::NotMpeg { what });
     let complete = complete || head.len() >= SNIFF_LIMIT;
     if let Some(what) = foreign::by_signature(head) {
         return foreign(what);
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn foreign_formats_are_named() {
         let name = |head: &[u8]| match sniff(head, true) {
-            Err(Error::Foreign { what }) => what,
+            Err(Error::NotMpeg { what }) => what,
             other => panic!("{other:?}"),
         };
         assert!(name(b"\x00\x00\x00\x20ftypisom").contains("MP4"));

@@ -21,13 +21,13 @@ pub(super) enum Syntax {
     Mpeg2,
 }
 
-/// What the header of a video packet says.
+/// The header of a video packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) syntax: Syntax,
     /// Bytes from the start code prefix to the first byte of the payload.
     pub(super) len: usize,
-    /// `PES_packet_length`: bytes behind that field; 0 is unbounded.
+    /// `PES_packet_length`: bytes behind that field; 0 for a packet of unbounded length.
     pub(super) packet_length: usize,
     pub(super) pts: Option<u64>,
     pub(super) dts: Option<u64>,
@@ -36,40 +36,42 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Bytes of payload, where the packet is bounded and its length holds its header.
+    /// Bytes of payload; `None` for an unbounded packet, or a length shorter than the header.
     pub(super) fn payload_len(&self) -> Option<u64> {
         let behind = self.packet_length.checked_sub(self.len - START)?;
         (self.packet_length > 0).then_some(behind as u64)
     }
 }
 
-/// Why no [`Header`] could be read.
+/// Why a [`Header`] could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Odd {
-    /// It goes on behind the bytes given.
-    Short,
+pub(super) enum HeaderError {
+    /// It continues behind the bytes given.
+    Incomplete,
     /// It breaks the syntax.
     Malformed,
 }
 
-/// Reads the header at the start of `bytes`, which begin with the start code prefix of a video packet.
-pub(super) fn parse(bytes: &[u8]) -> Result<Header, Odd> {
-    let Some(start) = bytes.first_chunk::<START>() else { return Err(Odd::Short) };
+/// Reads the header of a video packet at the start of `bytes`.
+pub(super) fn parse(bytes: &[u8]) -> Result<Header, HeaderError> {
+    let Some(start) = bytes.first_chunk::<START>() else { return Err(HeaderError::Incomplete) };
     if start[..3] != [0, 0, 1] {
-        return Err(Odd::Malformed);
+        return Err(HeaderError::Malformed);
     }
     let packet_length = usize::from(u16::from_be_bytes([start[4], start[5]]));
     match bytes.get(START) {
-        None => Err(Odd::Short),
+        None => Err(HeaderError::Incomplete),
         Some(byte) if byte >> 6 == 0b10 => mpeg2(bytes, packet_length),
         Some(_) => mpeg1(bytes, packet_length),
     }
 }
 
-fn mpeg2(bytes: &[u8], packet_length: usize) -> Result<Header, Odd> {
-    let Some(&[first, flags, data_len]) = bytes.get(START..FIXED) else { return Err(Odd::Short) };
+fn mpeg2(bytes: &[u8], packet_length: usize) -> Result<Header, HeaderError> {
+    let Some(&[first, flags, data_len]) = bytes.get(START..FIXED) else {
+        return Err(HeaderError::Incomplete);
+    };
     let len = FIXED + usize::from(data_len);
-    let Some(fields) = bytes.get(FIXED..len) else { return Err(Odd::Short) };
+    let Some(fields) = bytes.get(FIXED..len) else { return Err(HeaderError::Incomplete) };
     let (pts, dts) = match flags >> 6 {
         0b10 => (time_stamp(fields, 0), None),
         0b11 => (time_stamp(fields, 0), time_stamp(fields, 5)),
@@ -79,12 +81,12 @@ fn mpeg2(bytes: &[u8], packet_length: usize) -> Result<Header, Odd> {
     Ok(Header { syntax: Syntax::Mpeg2, len, packet_length, pts, dts, scrambled, aligned })
 }
 
-fn mpeg1(bytes: &[u8], packet_length: usize) -> Result<Header, Odd> {
+fn mpeg1(bytes: &[u8], packet_length: usize) -> Result<Header, HeaderError> {
     let mut at = START + bytes[START..].iter().take_while(|&&byte| byte == 0xff).count();
     if at > START + STUFFING.1 {
-        return Err(Odd::Malformed);
+        return Err(HeaderError::Malformed);
     }
-    let peek = |at: usize| bytes.get(at).copied().ok_or(Odd::Short);
+    let peek = |at: usize| bytes.get(at).copied().ok_or(HeaderError::Incomplete);
     if peek(at)? >> 6 == 0b01 {
         at += 2; // STD_buffer_scale, STD_buffer_size
     }
@@ -92,16 +94,16 @@ fn mpeg1(bytes: &[u8], packet_length: usize) -> Result<Header, Odd> {
         byte if byte >> 4 == 0b0010 => (5, time_stamp(&bytes[at..], 0), None),
         byte if byte >> 4 == 0b0011 => (10, time_stamp(&bytes[at..], 0), time_stamp(&bytes[at..], 5)),
         0x0f => (1, None, None),
-        _ => return Err(Odd::Malformed),
+        _ => return Err(HeaderError::Malformed),
     };
     let len = at + fields;
     if bytes.len() < len {
-        return Err(Odd::Short);
+        return Err(HeaderError::Incomplete);
     }
     Ok(Header { syntax: Syntax::Mpeg1, len, packet_length, pts, dts, scrambled: false, aligned: false })
 }
 
-/// 33 bits of time at 90 kHz, spread over five bytes with a marker bit after each part.
+/// A time stamp of 33 bits at 90 kHz, in three parts with a marker bit after each.
 fn time_stamp(fields: &[u8], at: usize) -> Option<u64> {
     let bytes = fields.get(at..at + 5)?;
     let part =
@@ -114,13 +116,13 @@ pub(super) fn set_packet_length(header: &mut [u8], length: u16) {
     header[4..6].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Takes back `data_alignment_indicator`: the payload no longer begins with the start code it began with.
+/// Clears `data_alignment_indicator`, where the payload no longer begins with a start code.
 pub(super) fn clear_alignment(header: &mut [u8]) {
     header[START] &= !0b100;
 }
 
-/// Makes a whole header `count` bytes longer by stuffing, without its `PES_packet_length`. False where the
-/// syntax has no room for it.
+/// Makes a header `count` bytes longer by stuffing; `PES_packet_length` is not updated. False where the syntax has no
+/// room for so many.
 pub(super) fn stuff(header: &mut Vec<u8>, syntax: Syntax, count: usize) -> bool {
     let (at, most) = match syntax {
         Syntax::Mpeg1 => (START, STUFFING.1),
@@ -140,7 +142,7 @@ pub(super) fn stuff(header: &mut Vec<u8>, syntax: Syntax, count: usize) -> bool 
     true
 }
 
-/// Fewest bytes of a packet of padding.
+/// Fewest bytes of a padding packet.
 pub(super) fn least_padding(syntax: Syntax) -> usize {
     match syntax {
         Syntax::Mpeg1 => START + 1,
@@ -148,7 +150,7 @@ pub(super) fn least_padding(syntax: Syntax) -> usize {
     }
 }
 
-/// Appends a packet of padding of `len` bytes in all, at least [`least_padding`].
+/// Appends a padding packet of `len` bytes in all, at least [`least_padding`].
 pub(super) fn push_padding(out: &mut Vec<u8>, syntax: Syntax, len: usize) {
     let end = out.len() + len;
     out.extend([0, 0, 1, PADDING_STREAM]);
@@ -177,7 +179,7 @@ mod tests {
         assert_eq!((header.pts, header.dts), (Some(126_000), Some(119_994)));
         assert_eq!((header.len, header.aligned, header.payload_len()), (19, true, None));
         for cut in 0..19 {
-            assert_eq!(parse(&WITH_BOTH[..cut]), Err(Odd::Short), "{cut}");
+            assert_eq!(parse(&WITH_BOTH[..cut]), Err(HeaderError::Incomplete), "{cut}");
         }
     }
 
@@ -188,7 +190,7 @@ mod tests {
         assert_eq!((header.syntax, header.len, header.pts), (Syntax::Mpeg1, 15, Some(0)));
         assert_eq!(header.payload_len(), Some(3));
         assert_eq!(parse(&[0, 0, 1, 0xe0, 0, 3, 0x0f, 1, 2]).unwrap().len, 7);
-        assert_eq!(parse(&[0, 0, 1, 0xe0, 0, 3, 0x1f, 1, 2]), Err(Odd::Malformed));
+        assert_eq!(parse(&[0, 0, 1, 0xe0, 0, 3, 0x1f, 1, 2]), Err(HeaderError::Malformed));
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Remuxer {
     /// Reads the next bytes of the stream.
     ///
     /// # Errors
-    /// [`Error::Foreign`] or [`Error::NoVideo`] where this is not a stream with MPEG-1 or MPEG-2 video.
+    /// [`Error::NotMpeg`] or [`Error::NoVideo`] where this is not a stream with MPEG-1 or MPEG-2 video.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.bytes_in += bytes.len() as u64;
         match &mut self.container {
@@ -93,7 +93,7 @@ impl Remuxer {
     ///
     /// # Errors
     /// [`Error::Grew`] for more bytes than the picture had; the picture then still needs its replacement.
-    /// [`Error::NotPending`] where every picture has one. [`Error::NoClock`] and [`Error::RateUnfit`] end a run at a
+    /// [`Error::NotPending`] where every picture has one. [`Error::NoPcr`] and [`Error::MultiplexRate`] end a run at a
     /// constant rate.
     pub fn replace(&mut self, replacement: Replacement) -> Result<(), Error> {
         self.track.replace(replacement)?;

@@ -1,10 +1,8 @@
-//! The video elementary stream inside a container: cut into coded pictures, and put together again from
-//! their replacements.
+//! The video elementary stream inside a container, split into coded pictures and joined again from their replacements.
 //!
-//! Everything is told by positions in the old elementary stream. A replacement keeps its picture's first
-//! byte where it was and the rest in the same order behind it, so that byte `n` of a shaped picture travels
-//! where byte `n` of the old one did: no byte arrives later than before, the decoder's buffer is never
-//! fuller than before, and a time stamp still belongs to the picture it was written for.
+//! Positions are byte offsets in the elementary stream of the input. Byte `n` of a replacement is written where byte
+//! `n` of its picture was. So no byte arrives later than before, the decoder's buffer is never fuller than before, and
+//! time stamps still belong to the same pictures.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,85 +12,86 @@ use crate::header::SequenceState;
 use crate::startcode::StartCode;
 use crate::unit::{AccessUnit, Splitter};
 
-/// One picture in coding order with the headers before it, as it stood in the input.
+/// One picture of the input, in coding order, with the headers before it.
 #[derive(Clone, Debug)]
 pub struct CodedPicture {
     /// Counts from 0 in coding order; the two fields of a frame count as two.
     pub index: u64,
-    /// Its bytes and start codes. Without a picture where the stream was cut.
+    /// Its bytes and start codes. Has no picture where the stream was cut.
     pub unit: AccessUnit,
-    /// Presentation time stamp, 90 kHz in 33 bits, where the container gives this picture one.
+    /// Presentation time stamp, 90 kHz in 33 bits, if the container has one for this picture.
     pub pts: Option<u64>,
-    /// Decoding time stamp, likewise; absent where it equals the presentation time stamp.
+    /// Decoding time stamp, likewise; `None` where it equals the presentation time stamp.
     pub dts: Option<u64>,
-    /// Bytes of it are known to be missing: a gap in the continuity count, an error flag of the demodulator.
+    /// Bytes of it are missing or wrong: a gap in the continuity counter, or `transport_error_indicator`.
     pub damaged: bool,
 }
 
 /// What becomes of a [`CodedPicture`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replacement {
-    /// Its bytes stay as they are.
+    /// The picture stays unchanged.
     Kept,
-    /// These bytes stand in its place; never more than there were.
+    /// These bytes replace it; at most as many as it had.
     Bytes(Vec<u8>),
 }
 
-/// A closed picture of the old elementary stream and its fate.
+/// A complete picture of the input and its replacement.
 #[derive(Debug)]
-struct Slot {
-    old: Range<u64>,
-    fate: Option<Replacement>,
+struct PendingPicture {
+    input: Range<u64>,
+    replacement: Option<Replacement>,
     decoding_time: Option<u64>,
 }
 
-/// A picture all of whose packets were written.
+/// A picture whose packets were all written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Departed {
-    /// Its bytes in the new elementary stream.
+pub(super) struct WrittenPicture {
+    /// Its bytes in the output.
     pub(super) len: u64,
-    /// When it is decoded, 90 kHz in 33 bits, where the container said it.
+    /// Its decoding time, 90 kHz in 33 bits, if the container has one.
     pub(super) decoding_time: Option<u64>,
 }
 
-impl Slot {
+impl PendingPicture {
     fn new_len(&self) -> u64 {
-        match &self.fate {
+        match &self.replacement {
             Some(Replacement::Bytes(bytes)) => bytes.len() as u64,
-            _ => self.old.end - self.old.start,
+            _ => self.input.end - self.input.start,
         }
     }
 }
 
-/// A time stamp waiting for the first picture that starts at or after it.
+/// A time stamp of the first picture that starts at or after its position.
 #[derive(Debug)]
-struct Stamp {
+struct TimeStamp {
     position: u64,
     pts: u64,
     dts: Option<u64>,
 }
 
-/// Cuts and mends one video elementary stream. Bounded: pictures wait at most until [`VideoTrack::give_up`].
+/// Splits and joins one video elementary stream. Pictures wait for replacements until [`VideoTrack::copy_pending`].
 #[derive(Debug, Default)]
 pub(super) struct VideoTrack {
     splitter: Splitter,
     /// Bytes taken so far: the position of the next one.
     position: u64,
-    /// The first bytes, to tell what a stream without pictures is.
+    /// The first bytes, which identify a stream without pictures.
     head: Vec<u8>,
-    stamps: VecDeque<Stamp>,
+    time_stamps: VecDeque<TimeStamp>,
     /// Positions behind which bytes are missing.
     damage: VecDeque<u64>,
     ready: VecDeque<CodedPicture>,
-    slots: VecDeque<Slot>,
-    /// Index of the picture in the first slot.
+    pending: VecDeque<PendingPicture>,
+    /// Index of the first pending picture.
     first: u64,
     /// Index of the next picture to be replaced.
     next: u64,
-    /// End of the last slot, and of the last before which all have their fate.
-    cut: u64,
-    resolved: u64,
-    /// Pictures whose shaping came too late for the memory allowed.
+    /// End of the last pending picture.
+    end: u64,
+    /// End of the last picture before which all have replacements.
+    writable: u64,
+    /// Pictures copied because their replacement came too late for the memory allowed.
     pub(super) given_up: u64,
     pictures_seen: bool,
     sequence: SequenceState,
@@ -107,12 +106,12 @@ impl VideoTrack {
         self.position
     }
 
-    /// All before this position may be rendered.
-    pub(super) fn resolved(&self) -> u64 {
-        self.resolved
+    /// Everything before this position may be written.
+    pub(super) fn writable(&self) -> u64 {
+        self.writable
     }
 
-    /// A whole picture was seen: this is MPEG video.
+    /// True once a whole picture was read: this is MPEG video.
     pub(super) fn pictures_seen(&self) -> bool {
         self.pictures_seen
     }
@@ -133,53 +132,56 @@ impl VideoTrack {
         }
     }
 
-    /// Takes note of the next picture.
+    /// Adds the next picture.
     fn take(&mut self, unit: AccessUnit) {
-        let old = self.cut..self.cut + unit.data.len() as u64;
-        self.cut = old.end;
+        let input = self.end..self.end + unit.data.len() as u64;
+        self.end = input.end;
         let mut headers = unit.spans.iter().filter(|span| span.code.begins_access_unit());
-        let begin = headers.next().map_or(old.start, |span| old.start + span.range.start as u64);
+        let begin = headers.next().map_or(input.start, |span| input.start + span.range.start as u64);
         if unit.spans.iter().any(|span| span.code == StartCode::SequenceHeader) {
             unit.read_headers(&mut self.sequence);
         }
         self.pictures_seen |= unit.has_picture();
-        let stamp = self.take_stamp(begin);
-        let (pts, dts) = (stamp.as_ref().map(|stamp| stamp.pts), stamp.and_then(|stamp| stamp.dts));
-        let damaged = self.take_damage(&old);
-        let index = self.first + self.slots.len() as u64;
-        self.slots.push_back(Slot { old, fate: None, decoding_time: dts.or(pts) });
+        let time_stamp = self.take_time_stamp(begin);
+        let (pts, dts) = (
+            time_stamp.as_ref().map(|time_stamp| time_stamp.pts),
+            time_stamp.and_then(|time_stamp| time_stamp.dts),
+        );
+        let damaged = self.take_damage(&input);
+        let index = self.first + self.pending.len() as u64;
+        self.pending.push_back(PendingPicture { input, replacement: None, decoding_time: dts.or(pts) });
         self.ready.push_back(CodedPicture { index, unit, pts, dts, damaged });
     }
 
-    /// Bytes are missing in `old` or right behind it.
-    fn take_damage(&mut self, old: &Range<u64>) -> bool {
-        let hit = self.damage.iter().any(|at| (old.start..=old.end).contains(at));
-        self.damage.retain(|at| *at >= old.end);
+    /// True where bytes are missing in `input` or right behind it.
+    fn take_damage(&mut self, input: &Range<u64>) -> bool {
+        let hit = self.damage.iter().any(|at| (input.start..=input.end).contains(at));
+        self.damage.retain(|at| *at >= input.end);
         hit
     }
 
-    /// The stamp of the picture that starts at `start`: the last one written at or before it.
-    fn take_stamp(&mut self, start: u64) -> Option<Stamp> {
-        let count = self.stamps.iter().take_while(|stamp| stamp.position <= start).count();
-        self.stamps.drain(..count).next_back()
+    /// The time stamp of the picture that starts at `start`: the last one at or before that position.
+    fn take_time_stamp(&mut self, start: u64) -> Option<TimeStamp> {
+        let count = self.time_stamps.iter().take_while(|time_stamp| time_stamp.position <= start).count();
+        self.time_stamps.drain(..count).next_back()
     }
 
-    /// The next byte taken is the first of a packet with these time stamps.
-    pub(super) fn stamp(&mut self, pts: u64, dts: Option<u64>) {
-        if self.stamps.back().is_some_and(|stamp| stamp.position == self.position) {
-            self.stamps.pop_back();
+    /// Sets the time stamps of the packet that begins at the present position.
+    pub(super) fn push_time_stamp(&mut self, pts: u64, dts: Option<u64>) {
+        if self.time_stamps.back().is_some_and(|time_stamp| time_stamp.position == self.position) {
+            self.time_stamps.pop_back();
         }
-        self.stamps.push_back(Stamp { position: self.position, pts, dts });
+        self.time_stamps.push_back(TimeStamp { position: self.position, pts, dts });
     }
 
-    /// Bytes are missing or doubtful at the present position.
+    /// Marks bytes at the present position as missing or damaged.
     pub(super) fn mark_damage(&mut self) {
         if self.damage.back() != Some(&self.position) {
             self.damage.push_back(self.position);
         }
     }
 
-    /// The picture that is being collected ends here.
+    /// Ends the picture that is being collected.
     pub(super) fn close(&mut self) {
         if let Some(unit) = self.splitter.flush() {
             self.take(unit);
@@ -191,23 +193,23 @@ impl VideoTrack {
         self.ready.pop_front()
     }
 
-    /// Gives the oldest picture without a fate its own.
+    /// Sets the replacement of the oldest picture that has none.
     pub(super) fn replace(&mut self, replacement: Replacement) -> Result<(), Error> {
-        if self.next + self.ready.len() as u64 >= self.first + self.slots.len() as u64 {
+        if self.next + self.ready.len() as u64 >= self.first + self.pending.len() as u64 {
             return Err(Error::NotPending);
         }
         if self.next >= self.first {
-            let slot = &mut self.slots[(self.next - self.first) as usize];
-            // Given up: it has left, or stays as it is.
-            if slot.fate.is_none() {
-                let before = slot.new_len();
+            let picture = &mut self.pending[(self.next - self.first) as usize];
+            // It has one already after `copy_pending`.
+            if picture.replacement.is_none() {
+                let before = picture.new_len();
                 if let Replacement::Bytes(bytes) = &replacement
                     && bytes.len() as u64 > before
                 {
                     let (before, after) = (before as usize, bytes.len());
                     return Err(Error::Grew { picture: self.next, before, after });
                 }
-                slot.fate = Some(replacement);
+                picture.replacement = Some(replacement);
             }
         }
         self.next += 1;
@@ -216,75 +218,78 @@ impl VideoTrack {
     }
 
     fn advance(&mut self) {
-        let from = self.slots.partition_point(|slot| slot.old.end <= self.resolved);
-        for slot in self.slots.range(from..).take_while(|slot| slot.fate.is_some()) {
-            self.resolved = slot.old.end;
+        let from = self.pending.partition_point(|picture| picture.input.end <= self.writable);
+        for picture in self.pending.range(from..).take_while(|picture| picture.replacement.is_some()) {
+            self.writable = picture.input.end;
         }
     }
 
-    /// Keeps everything taken so far as it is: memory is short. Replacements that still come for it are
-    /// ignored.
-    pub(super) fn give_up(&mut self) {
+    /// Copies all pending pictures unchanged, because memory is short. Later replacements for them are ignored.
+    pub(super) fn copy_pending(&mut self) {
         self.close();
-        for slot in &mut self.slots {
-            if slot.fate.is_none() {
-                slot.fate = Some(Replacement::Kept);
+        for picture in &mut self.pending {
+            if picture.replacement.is_none() {
+                picture.replacement = Some(Replacement::Kept);
                 self.given_up += 1;
             }
         }
         self.advance();
     }
 
-    /// Appends what became of `old`, whose bytes were `original`.
-    pub(super) fn render(&self, old: &Range<u64>, original: &[u8], into: &mut Vec<u8>) {
-        for (slot, part) in self.parts(old) {
-            match &slot.fate {
+    /// Appends the output for the range `input`, whose bytes were `original`.
+    pub(super) fn write(&self, input: &Range<u64>, original: &[u8], into: &mut Vec<u8>) {
+        for (picture, part) in self.parts(input) {
+            match &picture.replacement {
                 Some(Replacement::Bytes(bytes)) => {
-                    let within = |position: u64| ((position - slot.old.start) as usize).min(bytes.len());
+                    let within = |position: u64| ((position - picture.input.start) as usize).min(bytes.len());
                     into.extend_from_slice(&bytes[within(part.start)..within(part.end)]);
                 }
                 _ => {
-                    let within = |position: u64| (position - old.start) as usize;
+                    let within = |position: u64| (position - input.start) as usize;
                     into.extend_from_slice(&original[within(part.start)..within(part.end)]);
                 }
             }
         }
     }
 
-    /// The bytes that [`VideoTrack::render`] would give for `old`.
-    pub(super) fn rendered_len(&self, old: &Range<u64>) -> u64 {
-        let kept = |slot: &Slot, position: u64| (position - slot.old.start).min(slot.new_len());
-        self.parts(old).map(|(slot, part)| kept(slot, part.end) - kept(slot, part.start)).sum()
+    /// The number of bytes that [`VideoTrack::write`] gives for `input`.
+    pub(super) fn written_len(&self, input: &Range<u64>) -> u64 {
+        let kept =
+            |picture: &PendingPicture, position: u64| (position - picture.input.start).min(picture.new_len());
+        self.parts(input).map(|(picture, part)| kept(picture, part.end) - kept(picture, part.start)).sum()
     }
 
-    /// A picture starts in `old`.
-    pub(super) fn starts_in(&self, old: &Range<u64>) -> bool {
-        self.parts(old).any(|(slot, _)| slot.old.start >= old.start)
+    /// True where a picture starts in `input`.
+    pub(super) fn starts_in(&self, input: &Range<u64>) -> bool {
+        self.parts(input).any(|(picture, _)| picture.input.start >= input.start)
     }
 
-    /// `position` stands inside a picture that became shorter: what was there is somewhere else now.
+    /// True where `position` is inside a picture that became shorter, so that the bytes there have moved.
     pub(super) fn shrunk_before(&self, position: u64) -> bool {
-        let inside =
-            |slot: &Slot| slot.old.start < position && slot.new_len() < slot.old.end - slot.old.start;
-        self.parts(&(position..position + 1)).any(|(slot, _)| inside(slot))
+        let inside = |picture: &PendingPicture| {
+            picture.input.start < position && picture.new_len() < picture.input.end - picture.input.start
+        };
+        self.parts(&(position..position + 1)).any(|(picture, _)| inside(picture))
     }
 
-    /// The slots that overlap `old`, each with the part of it.
-    fn parts<'a>(&'a self, old: &Range<u64>) -> impl Iterator<Item = (&'a Slot, Range<u64>)> {
-        let Range { start, end } = *old;
-        let from = self.slots.partition_point(|slot| slot.old.end <= start);
-        self.slots
+    /// The pending pictures that overlap `input`, each with the overlap.
+    fn parts<'a>(&'a self, input: &Range<u64>) -> impl Iterator<Item = (&'a PendingPicture, Range<u64>)> {
+        let Range { start, end } = *input;
+        let from = self.pending.partition_point(|picture| picture.input.end <= start);
+        self.pending
             .range(from..)
-            .take_while(move |slot| slot.old.start < end)
-            .map(move |slot| (slot, slot.old.start.max(start)..slot.old.end.min(end)))
+            .take_while(move |picture| picture.input.start < end)
+            .map(move |picture| (picture, picture.input.start.max(start)..picture.input.end.min(end)))
     }
 
-    /// Nothing before `position` will be rendered again: gives the pictures that are done with.
-    pub(super) fn release(&mut self, position: u64, mut departed: impl FnMut(Departed)) {
-        while let Some(slot) = self.slots.pop_front_if(|slot| slot.fate.is_some() && slot.old.end <= position)
+    /// Drops pictures before `position`, which will not be written again, and calls `written` for each.
+    pub(super) fn release(&mut self, position: u64, mut written: impl FnMut(WrittenPicture)) {
+        while let Some(picture) = self
+            .pending
+            .pop_front_if(|picture| picture.replacement.is_some() && picture.input.end <= position)
         {
             self.first += 1;
-            departed(Departed { len: slot.new_len(), decoding_time: slot.decoding_time });
+            written(WrittenPicture { len: picture.new_len(), decoding_time: picture.decoding_time });
         }
     }
 
@@ -354,7 +359,7 @@ mod tests {
     fn a_stamp_is_for_the_picture_behind_the_rest_of_another() {
         let mut track = VideoTrack::default();
         track.push(&[0x77; 10]);
-        track.stamp(7, None);
+        track.push_time_stamp(7, None);
         track.push(&stream());
         track.close();
         let pictures = pictures(&mut track);
@@ -379,20 +384,20 @@ mod tests {
         let lengths: Vec<usize> =
             pictures(&mut track).iter().map(|picture| picture.unit.data.len()).collect();
         let second = lengths[0] as u64..(lengths[0] + lengths[1]) as u64;
-        assert_eq!(track.resolved(), 0);
+        assert_eq!(track.writable(), 0);
         track.replace(Replacement::Kept).unwrap();
         let grown = vec![0; lengths[1] + 1];
         assert!(matches!(track.replace(Replacement::Bytes(grown)), Err(Error::Grew { picture: 1, .. })));
         track.replace(Replacement::Bytes(vec![0xcc; 5])).unwrap();
-        assert_eq!(track.resolved(), second.end);
+        assert_eq!(track.writable(), second.end);
         let all = 0..stream.len() as u64;
         track.replace(Replacement::Kept).unwrap();
         assert_eq!(track.replace(Replacement::Kept), Err(Error::NotPending));
         let mut out = Vec::new();
-        track.render(&all, &stream, &mut out);
+        track.write(&all, &stream, &mut out);
         assert_eq!(out.len(), stream.len() - lengths[1] + 5);
-        assert_eq!(track.rendered_len(&(second.start + 3..second.end)), 2);
-        assert_eq!(track.rendered_len(&(second.start + 5..second.end)), 0);
+        assert_eq!(track.written_len(&(second.start + 3..second.end)), 2);
+        assert_eq!(track.written_len(&(second.start + 5..second.end)), 0);
         assert!(track.starts_in(&second) && !track.starts_in(&(second.start + 1..second.end)));
     }
 
@@ -400,13 +405,13 @@ mod tests {
     fn stamps_go_to_the_first_picture_that_starts_after_them() {
         let stream = stream();
         let mut track = VideoTrack::default();
-        track.stamp(10, None);
+        track.push_time_stamp(10, None);
         track.push(&stream[..20]); // inside the first picture
-        track.stamp(20, Some(15));
+        track.push_time_stamp(20, Some(15));
         track.push(&stream[20..]);
         track.close();
-        let stamps: Vec<_> = pictures(&mut track).iter().map(|p| (p.pts, p.dts)).collect();
-        assert_eq!(stamps, [(Some(10), None), (Some(20), Some(15)), (None, None)]);
+        let time_stamps: Vec<_> = pictures(&mut track).iter().map(|p| (p.pts, p.dts)).collect();
+        assert_eq!(time_stamps, [(Some(10), None), (Some(20), Some(15)), (None, None)]);
     }
 
     #[test]
@@ -415,8 +420,8 @@ mod tests {
         let mut track = VideoTrack::default();
         track.push(&stream[..stream.len() - 1]);
         assert_eq!(pictures(&mut track).len(), 2);
-        track.give_up();
-        assert_eq!((track.given_up, track.resolved()), (3, stream.len() as u64 - 1));
+        track.copy_pending();
+        assert_eq!((track.given_up, track.writable()), (3, stream.len() as u64 - 1));
         track.release(stream.len() as u64 - 1, |_| ());
         assert!(track.poll_picture().is_some());
         for _ in 0..3 {

@@ -41,7 +41,7 @@ fn a_rate_that_cannot_hold_the_stream_is_refused() {
     let multiplex = Multiplex::Constant(Bitrate::from_bps(50_000));
     let config = Config { multiplex, memory: 50_000, ..Config::default() };
     let outcome = run_to_error(TRANSPORT, config);
-    assert!(matches!(outcome, Err(Error::RateUnfit { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(Error::MultiplexRate { .. })), "{outcome:?}");
     let no_clock: Vec<u8> = TRANSPORT
         .chunks(188)
         .filter(|packet| packet[3] & 0x20 == 0 || packet[4] == 0 || packet[5] & 0x10 == 0)
@@ -49,7 +49,7 @@ fn a_rate_that_cannot_hold_the_stream_is_refused() {
         .copied()
         .collect();
     let config = Config { multiplex: Multiplex::Constant(Bitrate::from_bps(500_000)), ..Config::default() };
-    assert_eq!(run_to_error(&no_clock, config), Err(Error::NoClock));
+    assert_eq!(run_to_error(&no_clock, config), Err(Error::NoPcr));
 }
 
 #[test]

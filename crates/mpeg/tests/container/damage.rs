@@ -75,7 +75,7 @@ fn a_long_prelude_of_nothing_costs_little() {
     let noise: Vec<u8> =
         (0..120_000u32).map(|at| if at % 7 == 0 { 0x47 } else { (at % 200) as u8 }).collect();
     let outcome = run(&noise, Plan { chunk: 1, ..Plan::default() }, keep);
-    assert!(matches!(outcome.result, Err(Error::Foreign { .. })));
+    assert!(matches!(outcome.result, Err(Error::NotMpeg { .. })));
 }
 
 #[test]

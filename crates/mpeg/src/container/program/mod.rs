@@ -1,9 +1,8 @@
 //! Program streams (ISO/IEC 13818-1, 2.5) and system streams (ISO/IEC 11172-1).
 //!
-//! Packs keep their SCR, system headers and the packets of other streams stay as they are, and so do the
-//! multiplex rate and its bounds. A video packet keeps its header; its payload shrinks, and what it freed
-//! becomes padding in its pack, or leaves. Behind freed bytes that leave, the rest of a pack arrives a little
-//! earlier, never later.
+//! Pack headers, system headers and packets of other streams stay unchanged, and with them the SCR and the multiplex
+//! rate. A video packet keeps its header. The bytes that its payload loses become padding in the same pack, or are
+//! removed; then the rest of the pack arrives slightly earlier, never later.
 
 mod reader;
 mod writer;
@@ -30,7 +29,7 @@ pub struct ProgramReport {
     pub packs: u64,
     /// Packets of the shaped video read.
     pub video_packets: u64,
-    /// Of these, how many lost their whole payload.
+    /// Packets of the shaped video that lost their whole payload.
     pub emptied_packets: u64,
     /// Packs dropped with them.
     pub removed_packs: u64,
@@ -42,18 +41,15 @@ pub struct ProgramReport {
     pub junk_bytes: u64,
 }
 
-/// What waits for the video before it.
+/// Input that waits for replacements.
 #[derive(Debug)]
 enum Entry {
     /// A pack header.
     Pack(Vec<u8>),
+    /// Anything that is copied.
     Other(Vec<u8>),
-    /// A packet of the video with its header and the positions of its payload.
-    Video {
-        bytes: Vec<u8>,
-        header: pes::Header,
-        video: Range<u64>,
-    },
+    /// A packet of the shaped video, with the positions of its payload.
+    Video { bytes: Vec<u8>, header: pes::Header, video: Range<u64> },
 }
 
 impl Entry {
@@ -64,7 +60,7 @@ impl Entry {
     }
 }
 
-/// The machine for one program or system stream.
+/// A program or system stream.
 #[derive(Debug)]
 pub(super) struct ProgramStream {
     reader: Reader,
@@ -98,7 +94,7 @@ impl Container for ProgramStream {
             self.pending_bytes += entry.len();
             self.pending.push_back(entry);
             if self.pending_bytes > self.memory {
-                track.give_up();
+                track.copy_pending();
                 self.advance(track)?;
             }
         }
@@ -118,7 +114,7 @@ impl Container for ProgramStream {
     fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
         while let Some(entry) = self.pending.pop_front() {
             if let Entry::Video { video, .. } = &entry
-                && video.end > track.resolved()
+                && video.end > track.writable()
             {
                 self.pending.push_front(entry);
                 return Ok(());
@@ -174,7 +170,7 @@ impl ProgramStream {
         match pes::parse(&bytes) {
             Ok(header) if !header.scrambled && header.len <= bytes.len() => {
                 if let Some(pts) = header.pts {
-                    track.stamp(pts, header.dts);
+                    track.push_time_stamp(pts, header.dts);
                 }
                 let start = track.position();
                 track.push(&bytes[header.len..]);

@@ -1,4 +1,4 @@
-//! Cuts a program or system stream into pack headers and packets.
+//! Splits a program or system stream into pack headers and packets.
 
 use crate::container::pes;
 use crate::startcode;
@@ -6,18 +6,18 @@ use crate::startcode;
 const END_CODE: u8 = 0xb9;
 const PACK: u8 = 0xba;
 
-/// What stands next in the stream.
+/// The next part of the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Element {
     /// A pack header with its stuffing.
     Pack(Vec<u8>),
     /// A system header, map, or packet of any stream.
     Packet(Vec<u8>),
-    /// An end code, zero bytes, or what cannot be read.
+    /// An end code, zero bytes, or anything unreadable.
     Junk(Vec<u8>),
 }
 
-/// How the bytes at hand begin.
+/// How the next bytes begin, with the length of what they are.
 enum Next {
     Pack(usize),
     Packet(usize),
@@ -25,7 +25,7 @@ enum Next {
     More,
 }
 
-/// Finds the elements; after junk it goes on at the next start code of the system layer.
+/// Finds the elements. After junk it resumes at the next start code of the system layer.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     bytes: Vec<u8>,
@@ -40,7 +40,7 @@ impl Reader {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Nothing follows.
+    /// The stream has ended.
     pub(super) fn finish(&mut self) {
         self.complete = true;
     }
@@ -58,7 +58,7 @@ impl Reader {
             Next::Pack(len) if len <= rest.len() => (len, Element::Pack),
             Next::Packet(len) if len <= rest.len() => (len, Element::Packet),
             Next::Junk(len) => (len, Element::Junk),
-            // Whatever is cut short at the end is passed as it is.
+            // An element that is cut short at the end is copied.
             _ if self.complete => (rest.len(), Element::Junk),
             _ => return None,
         };
@@ -99,7 +99,7 @@ fn pack(bytes: &[u8]) -> Next {
     }
 }
 
-/// Bytes up to the next start code of the system layer, or as many as surely hold none.
+/// Bytes up to the next start code of the system layer, or as many as certainly contain none.
 fn junk(bytes: &[u8]) -> usize {
     let mut at = 1;
     while let Some(found) = startcode::find(bytes, at) {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn packs_packets_and_junk_are_told_apart_however_they_arrive() {
+    fn packs_packets_and_junk_are_found_in_pieces_of_any_size() {
         let mut stream = vec![0, 0, 1, 0xba, 0x44, 0, 4, 0, 4, 1, 0, 1, 0x8b, 0xfa, 0xff, 0xff];
         stream.extend([0, 0, 1, 0xbb, 0, 2, 0x80, 0x01]);
         stream.extend([0, 0, 1, 0xe0, 0, 4, 0x80, 0, 0, 0x55]);

@@ -1,4 +1,4 @@
-//! Writes the packs of a program or system stream with less video in them.
+//! Writes the packs of a program or system stream around smaller video packets.
 
 use std::ops::Range;
 
@@ -10,18 +10,18 @@ use crate::container::track::VideoTrack;
 #[derive(Debug)]
 pub(super) struct Writer {
     output: Vec<u8>,
-    /// Freed bytes become padding, so that every pack keeps its length.
+    /// Freed bytes become padding, so that packs keep their length.
     keep: bool,
-    /// The header of a pack in which nothing was written yet.
-    held: Option<Vec<u8>>,
-    /// Video of that pack left it.
+    /// Header of the present pack, as long as nothing was written in it.
+    pending_pack: Option<Vec<u8>>,
+    /// A video packet was removed from that pack.
     emptied: bool,
     /// System clock reference of the last pack written, 90 kHz.
     last_reference: Option<u64>,
     scratch: Vec<u8>,
 }
 
-/// Packs may not be further apart, 0.7 s at 90 kHz (ISO/IEC 13818-1, 2.7.1); one is kept well before that.
+/// Empty packs are removed unless the last SCR is so long ago: 0.5 s at 90 kHz, where ISO/IEC 13818-1, 2.7.1 allows 0.7.
 const PACK_INTERVAL: u64 = 90_000 / 2;
 
 impl Writer {
@@ -29,7 +29,7 @@ impl Writer {
         Writer {
             output: Vec::new(),
             keep,
-            held: None,
+            pending_pack: None,
             emptied: false,
             last_reference: None,
             scratch: Vec::new(),
@@ -40,42 +40,42 @@ impl Writer {
         &mut self.output
     }
 
-    /// A pack begins.
+    /// Begins a pack.
     pub(super) fn pack(&mut self, header: Vec<u8>, report: &mut ProgramReport) {
-        if let Some(held) = &self.held {
-            let due = |last| clock_reference(held).wrapping_sub(last) >= PACK_INTERVAL;
+        if let Some(pending_pack) = &self.pending_pack {
+            let due = |last| clock_reference(pending_pack).wrapping_sub(last) >= PACK_INTERVAL;
             if self.emptied && !self.last_reference.is_none_or(due) {
                 report.removed_packs += 1;
-                self.held = None;
+                self.pending_pack = None;
             }
         }
         self.open_pack();
-        self.held = Some(header);
+        self.pending_pack = Some(header);
         self.emptied = false;
     }
 
-    /// Writes the header of the present pack, if it was not written.
+    /// Writes the header of the present pack if it was not written yet.
     fn open_pack(&mut self) {
-        if let Some(header) = self.held.take() {
+        if let Some(header) = self.pending_pack.take() {
             self.last_reference = Some(clock_reference(&header));
             self.output.extend_from_slice(&header);
         }
     }
 
-    /// Anything but a packet of the video.
+    /// Copies anything but a packet of the shaped video.
     pub(super) fn other(&mut self, bytes: &[u8]) {
         self.open_pack();
         self.output.extend_from_slice(bytes);
     }
 
-    /// Nothing follows.
+    /// The stream has ended.
     pub(super) fn finish(&mut self) {
         if !self.emptied {
             self.open_pack();
         }
     }
 
-    /// A packet of the video whose replacement is known.
+    /// Writes a packet of the shaped video.
     pub(super) fn video(
         &mut self,
         bytes: &[u8],
@@ -86,11 +86,11 @@ impl Writer {
     ) {
         let (head, payload) = bytes.split_at(header.len);
         self.scratch.clear();
-        track.render(video, payload, &mut self.scratch);
+        track.write(video, payload, &mut self.scratch);
         let freed = payload.len() - self.scratch.len();
         if freed > 0 && self.scratch.is_empty() && !track.starts_in(video) {
             report.emptied_packets += 1;
-            self.vanish(bytes.len(), header, report);
+            self.remove_packet(bytes.len(), header, report);
             return;
         }
         self.open_pack();
@@ -112,8 +112,8 @@ impl Writer {
         }
     }
 
-    /// A whole packet of `len` bytes leaves.
-    fn vanish(&mut self, len: usize, header: Header, report: &mut ProgramReport) {
+    /// Removes a whole packet of `len` bytes, or replaces it by padding.
+    fn remove_packet(&mut self, len: usize, header: Header, report: &mut ProgramReport) {
         if self.keep {
             self.open_pack();
             pes::push_padding(&mut self.output, header.syntax, len);
@@ -124,7 +124,7 @@ impl Writer {
     }
 }
 
-/// The base of a system clock reference, 90 kHz in 33 bits.
+/// The base of the SCR, 90 kHz in 33 bits.
 fn clock_reference(pack: &[u8]) -> u64 {
     let bits = pack[4..9].iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
     let field = |low: u32, width: u32| bits >> low & ((1 << width) - 1);

@@ -1,20 +1,20 @@
-//! Finds the packets in a stream of bytes, and finds them again after a loss of sync.
+//! Finds the packets in a stream of bytes, and resynchronises after a loss of sync.
 
 use super::framing::Framing;
 use super::packet::{Packet, SYNC};
 
-/// Sync bytes in a row that make sync again.
+/// Sync bytes in a row that regain sync.
 const REGAIN: usize = 3;
 
-/// What stands next in the stream.
+/// The next part of the stream.
 #[derive(Debug)]
 pub(super) enum Framed {
     Packet(Packet),
-    /// Bytes that are no packet.
+    /// Bytes between packets.
     Junk(Vec<u8>),
 }
 
-/// Cuts bytes into packets.
+/// Splits bytes into packets.
 #[derive(Debug)]
 pub(super) struct Framer {
     framing: Framing,
@@ -34,7 +34,7 @@ impl Framer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Nothing follows.
+    /// The stream has ended.
     pub(super) fn finish(&mut self) {
         self.complete = true;
     }
@@ -47,7 +47,7 @@ impl Framer {
             self.at += stride;
             return Some(Framed::Packet(packet));
         }
-        // Enough to see a single damaged sync byte, or that sync is lost.
+        // With more bytes a single damaged sync byte differs from a loss of sync.
         if rest.len() <= stride * REGAIN && !self.complete {
             return None;
         }
@@ -63,11 +63,11 @@ impl Framer {
         self.bytes.get(self.at + offset + self.framing.lead()) == Some(&SYNC)
     }
 
-    /// How many bytes stand before the next packet, as far as the bytes at hand tell.
+    /// Number of bytes before the next packet, as far as it is known.
     fn junk(&self) -> usize {
         let (stride, rest) = (self.framing.stride(), self.bytes.len() - self.at);
         if rest < stride {
-            return rest; // complete, and the last packet was cut short
+            return rest; // the stream is complete, and its last packet is cut short
         }
         if self.synced(stride) {
             return stride;

@@ -1,19 +1,19 @@
 //! Transport streams (ISO/IEC 13818-1, 2.4).
 //!
-//! Only packets of one PID change. A packet keeps its place, its adaptation field and its PES header; its
-//! payload shrinks by stuffing of the adaptation field; a packet without payload keeps an adaptation field
-//! that says something, or becomes a null packet. What then leaves is the [`Outlet`]'s business.
+//! Only packets of the video PID change. A packet keeps its place, its adaptation field and its PES header. Its payload
+//! shrinks by stuffing the adaptation field. A packet that loses its payload becomes a null packet, unless its adaptation
+//! field carries information. [`PacketWriter`] then decides which packets are written and when.
 
+mod cbr;
 mod clock;
 mod framer;
 mod framing;
-mod outlet;
-mod pacer;
 mod packet;
-mod parity;
 mod psi;
+mod reed_solomon;
 mod report;
 mod video;
+mod writer;
 
 use std::collections::VecDeque;
 
@@ -25,12 +25,12 @@ use super::error::Error;
 use super::format::{Container, ContainerReport};
 use super::track::VideoTrack;
 use framer::{Framed, Framer};
-use outlet::Outlet;
 use packet::{NULL_PID, Packet};
 use psi::Tables;
 use video::{VideoPacket, VideoPid};
+use writer::PacketWriter;
 
-/// What waits for the video before it.
+/// Input that waits for replacements.
 #[derive(Debug)]
 enum Entry {
     Junk(Vec<u8>),
@@ -38,7 +38,7 @@ enum Entry {
     Video(VideoPacket),
 }
 
-/// The machine for one transport stream.
+/// A transport stream.
 #[derive(Debug)]
 pub(super) struct TransportStream {
     framer: Framer,
@@ -47,7 +47,7 @@ pub(super) struct TransportStream {
     video: Option<VideoPid>,
     pending: VecDeque<Entry>,
     memory: usize,
-    outlet: Outlet,
+    writer: PacketWriter,
     finished: bool,
     report: TransportReport,
 }
@@ -61,7 +61,7 @@ impl TransportStream {
             video: None,
             pending: VecDeque::new(),
             memory: config.memory / size_of::<Entry>(),
-            outlet: Outlet::new(config.multiplex, config.memory),
+            writer: PacketWriter::new(config.multiplex, config.memory),
             finished: false,
             report: TransportReport::default(),
         }
@@ -82,7 +82,7 @@ impl Container for TransportStream {
             };
             self.pending.push_back(entry);
             if self.pending.len() > self.memory {
-                track.give_up();
+                track.copy_pending();
                 if let Some(video) = &mut self.video {
                     video.end_packet(track);
                 }
@@ -107,8 +107,8 @@ impl Container for TransportStream {
     fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
         while let Some(entry) = self.pending.pop_front() {
             match entry {
-                Entry::Junk(bytes) => self.outlet.junk(&bytes),
-                Entry::Packet(packet) => self.outlet.packet(packet, 0)?,
+                Entry::Junk(bytes) => self.writer.junk(&bytes),
+                Entry::Packet(packet) => self.writer.packet(packet, 0)?,
                 Entry::Video(packet) => {
                     let Some(video) = &mut self.video else { continue };
                     if !video.is_ready(&packet, track) {
@@ -116,21 +116,21 @@ impl Container for TransportStream {
                         return Ok(());
                     }
                     let buffer = track.buffer_size();
-                    track.release(video.needed_from(&packet), |picture| self.outlet.picture(picture, buffer));
-                    let (packet, bytes) = video.emit(packet, track, &mut self.report);
-                    self.outlet.packet(packet, bytes)?;
+                    track.release(video.needed_from(&packet), |picture| self.writer.picture(picture, buffer));
+                    let (packet, bytes) = video.rewrite(packet, track, &mut self.report);
+                    self.writer.packet(packet, bytes)?;
                 }
             }
         }
-        if self.finished { self.outlet.finish() } else { Ok(()) }
+        if self.finished { self.writer.finish() } else { Ok(()) }
     }
 
     fn output(&mut self) -> &mut Vec<u8> {
-        self.outlet.output()
+        self.writer.output()
     }
 
     fn report(&self) -> Option<ContainerReport> {
-        let (crc_errors, pacing) = (self.tables.crc_errors, self.outlet.pacing());
+        let (crc_errors, pacing) = (self.tables.crc_errors, self.writer.pacing());
         Some(ContainerReport::Transport(TransportReport { crc_errors, pacing, ..self.report.clone() }))
     }
 
@@ -140,7 +140,7 @@ impl Container for TransportStream {
 }
 
 impl TransportStream {
-    /// Takes note of a packet.
+    /// Reads a packet.
     fn packet(&mut self, packet: Packet, track: &mut VideoTrack) -> Result<Entry, Error> {
         self.report.packets += 1;
         self.report.transport_errors += u64::from(packet.transport_error());
@@ -158,7 +158,7 @@ impl TransportStream {
         Ok(Entry::Packet(packet))
     }
 
-    /// Chooses the video by the tables, at first and when they change.
+    /// Chooses the video PID by the tables, at first and when they change.
     fn select(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
         let wanted = self.wanted;
         let mut programs = self.tables.programs().iter();
@@ -172,7 +172,7 @@ impl TransportStream {
         };
         self.wanted = Some(program.number);
         (self.report.program, self.report.video_pid) = (program.number, pid);
-        self.outlet.follow(pid, program.pcr_pid);
+        self.writer.follow(pid, program.pcr_pid);
         match &mut self.video {
             Some(video) => video.follow(pid, track),
             None => self.video = Some(VideoPid::new(pid)),
@@ -180,7 +180,7 @@ impl TransportStream {
         Ok(())
     }
 
-    /// What stands in the stream instead of MPEG-1 or MPEG-2 video.
+    /// The error for a stream without MPEG-1 or MPEG-2 video.
     fn no_video(&self) -> Error {
         let programs = self.tables.programs().iter();
         let of_interest =

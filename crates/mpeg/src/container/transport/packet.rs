@@ -1,7 +1,7 @@
-//! The transport packet (ISO/IEC 13818-1, 2.4.3.2) and what surrounds it on disk.
+//! The transport packet (ISO/IEC 13818-1, 2.4.3.2) with its framing.
 
 use super::framing::Framing;
-use super::parity;
+use super::reed_solomon;
 
 /// Bytes of a transport packet.
 pub(super) const PACKET: usize = 188;
@@ -14,28 +14,28 @@ pub(super) const SYNC: u8 = 0x47;
 /// PID of null packets.
 pub(super) const NULL_PID: u16 = 0x1fff;
 
-/// Ticks of the system clock, 27 MHz, after which a PCR starts again.
+/// The PCR wraps after so many ticks of 27 MHz.
 pub(super) const PCR_WRAP: u64 = 300 << 33;
 
-/// A transport packet with the bytes its framing puts before or after it.
+/// A transport packet with the bytes of its framing before or after it.
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
     bytes: [u8; 204],
     framing: Framing,
-    /// The parity bytes were right, so that a changed packet gets new ones.
+    /// The parity bytes were valid, so a changed packet gets new ones.
     parity: bool,
 }
 
 impl Packet {
-    /// Takes `framing.stride()` bytes.
+    /// A packet of `framing.stride()` bytes.
     pub(super) fn new(wire: &[u8], framing: Framing) -> Packet {
         let mut bytes = [0; 204];
         bytes[..wire.len()].copy_from_slice(wire);
-        let parity = framing == Framing::Parity && parity::of(&wire[..PACKET]) == wire[PACKET..];
+        let parity = framing == Framing::Parity && reed_solomon::parity(&wire[..PACKET]) == wire[PACKET..];
         Packet { bytes, framing, parity }
     }
 
-    /// The bytes as they stand in the stream.
+    /// The bytes in the stream.
     pub(super) fn wire(&self) -> &[u8] {
         &self.bytes[..self.framing.stride()]
     }
@@ -82,7 +82,7 @@ impl Packet {
         self.body()[3] & 0x10 != 0
     }
 
-    /// The adaptation field behind its length byte; empty where there is none or it is malformed.
+    /// The adaptation field without its length byte; empty where there is none or it is malformed.
     pub(super) fn adaptation(&self) -> &[u8] {
         let body = self.body();
         if body[3] & 0x20 == 0 {
@@ -121,7 +121,7 @@ impl Packet {
         flagged.then_some(base * 300 + extension)
     }
 
-    /// Writes another value where [`Packet::pcr`] reads one.
+    /// Replaces the PCR of a packet that has one.
     pub(super) fn set_pcr(&mut self, pcr: u64) {
         let (base, extension) = (pcr % PCR_WRAP / 300, pcr % 300);
         let field = &mut self.body_mut()[HEADER + 2..HEADER + 8];
@@ -132,7 +132,7 @@ impl Packet {
         self.renew_parity();
     }
 
-    /// Moves the arrival time of a BDAV packet by `ticks` of 27 MHz.
+    /// Shifts the arrival time of a BDAV packet by `ticks` of 27 MHz.
     pub(super) fn shift_arrival(&mut self, ticks: i64) {
         if self.framing == Framing::ArrivalTime {
             let word = u32::from_be_bytes([self.bytes[0], self.bytes[1], self.bytes[2], self.bytes[3]]);
@@ -141,13 +141,13 @@ impl Packet {
         }
     }
 
-    /// The adaptation field says something besides filling the packet.
+    /// True where the adaptation field is more than stuffing.
     pub(super) fn adaptation_matters(&self) -> bool {
         self.adaptation().first().is_some_and(|&flags| flags != 0)
     }
 
-    /// Replaces the payload by one not longer than it, stuffing the adaptation field; an empty payload leaves
-    /// the adaptation field alone in the packet.
+    /// Replaces the payload by one that is not longer, and stuffs the adaptation field. With an empty payload the packet
+    /// has an adaptation field only.
     pub(super) fn set_payload(&mut self, payload: &[u8]) {
         let Some(at) = self.payload_at() else { return };
         debug_assert!(payload.len() <= PACKET - at);
@@ -155,7 +155,7 @@ impl Packet {
         let body = self.body_mut();
         if start > at {
             body[HEADER] = (start - HEADER - 1) as u8;
-            // A field that was absent or empty gets its byte of flags first.
+            // A new field begins with its byte of flags.
             let mut from = at.max(HEADER + 1);
             if from == HEADER + 1 && start > from {
                 body[from] = 0;
@@ -179,8 +179,8 @@ impl Packet {
         self.renew_parity();
     }
 
-    /// Leaves a clock reference alone in it, under its PID and continuity counter.
-    pub(super) fn make_reference(&mut self, pcr: u64) {
+    /// Turns it into a packet with a PCR only, of the same PID and continuity counter.
+    pub(super) fn make_pcr_only(&mut self, pcr: u64) {
         let body = self.body_mut();
         body[1] &= 0x1f; // no error, unit start or priority
         body[3] = 0x20 | body[3] & 0x0f;
@@ -193,7 +193,7 @@ impl Packet {
 
     fn renew_parity(&mut self) {
         if self.parity {
-            let parity = parity::of(&self.bytes[..PACKET]);
+            let parity = reed_solomon::parity(&self.bytes[..PACKET]);
             self.bytes[PACKET..].copy_from_slice(&parity);
         }
     }
@@ -247,9 +247,9 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_alone_fills_its_packet() {
+    fn a_pcr_only_packet_has_no_payload() {
         let mut packet = packet(Some(&[0x40, 0xff]), 0xab);
-        packet.make_reference(123_456_789);
+        packet.make_pcr_only(123_456_789);
         assert_eq!((packet.pcr(), packet.payload_at(), packet.pid()), (Some(123_456_789), None, 0x100));
         assert_eq!((packet.adaptation().len(), packet.continuity_counter()), (183, 7));
         assert!(!packet.payload_unit_start());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn arrival_times_move_inside_their_thirty_bits() {
+    fn arrival_times_wrap_at_thirty_bits() {
         let mut wire = vec![0xff, 0xff, 0xff, 0xf0];
         wire.extend([SYNC; PACKET]);
         let mut packet = Packet::new(&wire, Framing::ArrivalTime);
@@ -275,12 +275,12 @@ mod tests {
     }
 
     #[test]
-    fn right_parity_is_kept_right_and_filler_is_left_alone() {
+    fn valid_parity_is_updated_and_filler_is_kept() {
         let mut wire = packet(None, 0x33).wire().to_vec();
-        wire.extend(parity::of(&wire));
+        wire.extend(reed_solomon::parity(&wire));
         let mut right = Packet::new(&wire, Framing::Parity);
         right.make_null();
-        assert_eq!(parity::of(&right.wire()[..PACKET]), right.wire()[PACKET..]);
+        assert_eq!(reed_solomon::parity(&right.wire()[..PACKET]), right.wire()[PACKET..]);
         wire[PACKET..].fill(0);
         let mut filler = Packet::new(&wire, Framing::Parity);
         filler.make_null();

@@ -1,4 +1,4 @@
-//! Programme association and map tables (ISO/IEC 13818-1, 2.4.4), as far as the way to the video.
+//! Programme association and map tables (ISO/IEC 13818-1, 2.4.4), as far as they lead to the video.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Component {
     pub(super) pid: u16,
 }
 
-/// What a programme map says.
+/// A programme map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
     pub(super) number: u16,
@@ -32,11 +32,11 @@ impl Program {
     }
 }
 
-/// The tables seen so far.
+/// The tables read so far.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     association: Sections,
-    /// Map PIDs of the programmes in the association, with the reader of their sections.
+    /// Sections of the programme maps, by PID.
     maps: BTreeMap<u16, Sections>,
     listed: Vec<u16>,
     programs: Vec<Program>,
@@ -44,17 +44,17 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// The programmes whose maps were read, in the order of their first map.
+    /// The programmes whose maps were read, in the order of the first map of each.
     pub(super) fn programs(&self) -> &[Program] {
         &self.programs
     }
 
-    /// Every programme of the association has shown its map.
+    /// True where the maps of all programmes in the association were read.
     pub(super) fn complete(&self) -> bool {
         !self.listed.is_empty() && self.listed.iter().all(|n| self.programs.iter().any(|p| p.number == *n))
     }
 
-    /// Reads a packet; true when a programme changed.
+    /// Reads a packet; true where a programme changed.
     pub(super) fn push(&mut self, packet: &Packet) -> bool {
         let sections = match packet.pid() {
             0 => &mut self.association,
@@ -72,7 +72,7 @@ impl Tables {
                 self.crc_errors += 1;
                 continue;
             }
-            // Only the table that is valid now: current_next_indicator.
+            // Only tables that are valid now, by current_next_indicator.
             match section[0] {
                 0x00 if packet.pid() == 0 && section[5] & 1 == 1 => self.associate(&section),
                 0x02 if packet.pid() != 0 && section[5] & 1 == 1 => changed |= self.map(&section),
@@ -94,7 +94,7 @@ impl Tables {
                 self.listed.push(*number);
             }
         }
-        // A table of one section lists all there is; several sections only ever add.
+        // A table of a single section replaces the list. One of several sections only adds to it.
         if section[6] == 0 && section[7] == 0 {
             self.listed.retain(|number| programs.iter().any(|(listed, _)| listed == number));
             self.maps.retain(|pid, _| programs.iter().any(|(_, listed)| listed == pid));

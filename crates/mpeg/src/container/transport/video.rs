@@ -1,4 +1,4 @@
-//! The packets of the video PID, in and out.
+//! Reads and rewrites the packets of the video PID.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,19 +8,19 @@ use super::report::TransportReport;
 use crate::container::pes;
 use crate::container::track::VideoTrack;
 
-/// A packet of the video with what its payload holds.
+/// A packet of the video with the parts of its payload.
 #[derive(Debug)]
 pub(super) struct VideoPacket {
     packet: Packet,
-    /// Payload bytes before the elementary stream: PES header, or all of a payload that cannot be read.
+    /// Payload bytes before the elementary stream: the PES header, or the whole of an unreadable payload.
     header: usize,
-    /// The rest of the payload, as positions in the old elementary stream.
+    /// The rest of the payload, as positions in the input's elementary stream.
     video: Range<u64>,
     /// Number of the PES packet it belongs to.
     pes: u64,
     /// It starts that PES packet.
     starts: bool,
-    /// It raised the continuity counter.
+    /// It increments the continuity counter.
     counted: bool,
     /// Changes when the video moves to another PID.
     epoch: u64,
@@ -30,34 +30,35 @@ pub(super) struct VideoPacket {
 #[derive(Debug)]
 struct PesPacket {
     video: Range<u64>,
-    /// Its end was seen.
+    /// Its end is known.
     ended: bool,
     header: PesHeader,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum PesHeader {
-    /// Not all of it was seen.
+    /// Not completely read.
     Pending,
-    /// There is none that can be read.
+    /// Unreadable.
     Unread,
     Read(pes::Header),
 }
 
-/// How the payload of the next packet is read.
+/// What the payload of the next packet is.
 #[derive(Debug, Default)]
-enum Reading {
-    /// Not at all, up to the next start of a PES packet.
+enum PayloadState {
+    /// Unreadable, up to the next start of a PES packet.
     #[default]
     Opaque,
-    /// As a header of which these bytes were seen.
+    /// The rest of a PES header that begins with these bytes.
     Header(Vec<u8>),
+    /// The elementary stream.
     Video,
 }
 
-/// What the last packet held, to know its repetition by.
+/// The last packet, to detect its duplicate.
 #[derive(Debug)]
-struct Last {
+struct LastPacket {
     counter: u8,
     payload: Vec<u8>,
     header: usize,
@@ -69,13 +70,13 @@ struct Last {
 #[derive(Debug)]
 pub(super) struct VideoPid {
     pid: u16,
-    reading: Reading,
-    last: Option<Last>,
+    state: PayloadState,
+    last: Option<LastPacket>,
     packets: VecDeque<PesPacket>,
     /// Number of the first of `packets`.
     first: u64,
     epoch: u64,
-    /// Packets of this epoch that no longer have a payload.
+    /// Packets of this epoch that have lost their payload, and so do not increment the continuity counter.
     removed: u64,
     removed_epoch: u64,
     scratch: Vec<u8>,
@@ -85,7 +86,7 @@ impl VideoPid {
     pub(super) fn new(pid: u16) -> VideoPid {
         VideoPid {
             pid,
-            reading: Reading::Opaque,
+            state: PayloadState::Opaque,
             last: None,
             packets: VecDeque::from([PesPacket { video: 0..0, ended: false, header: PesHeader::Unread }]),
             first: 0,
@@ -100,19 +101,19 @@ impl VideoPid {
         self.pid
     }
 
-    /// The video goes on with another PID.
+    /// The video continues with another PID.
     pub(super) fn follow(&mut self, pid: u16, track: &mut VideoTrack) {
         if pid != self.pid {
             track.close();
             self.end_packet(track);
             self.pid = pid;
-            self.reading = Reading::Opaque;
+            self.state = PayloadState::Opaque;
             self.last = None;
             self.epoch += 1;
         }
     }
 
-    /// The present PES packet goes no further.
+    /// Ends the present PES packet.
     pub(super) fn end_packet(&mut self, track: &VideoTrack) {
         let packet = self.present();
         if !packet.ended {
@@ -140,22 +141,22 @@ impl VideoPid {
             epoch: self.epoch,
             packet,
         };
-        let repeated = self.repeated(&entry.packet);
-        // A packet is repeated once, and at once.
-        if let Some(last) = self.last.as_mut().filter(|_| repeated || entry.packet.payload().is_empty()) {
+        let duplicate = self.duplicate(&entry.packet);
+        // A packet has at most one duplicate, right behind it.
+        if let Some(last) = self.last.as_mut().filter(|_| duplicate || entry.packet.payload().is_empty()) {
             last.payload.clear();
-            if repeated {
+            if duplicate {
                 report.repeated_packets += 1;
                 (entry.header, entry.video, entry.starts) = (last.header, last.video.clone(), last.starts);
             }
         }
-        if repeated || entry.packet.payload().is_empty() {
+        if duplicate || entry.packet.payload().is_empty() {
             return entry;
         }
         entry.counted = true;
         self.check_continuity(&entry.packet, track, report);
         self.read_payload(&mut entry, track, report);
-        self.last = Some(Last {
+        self.last = Some(LastPacket {
             counter: entry.packet.continuity_counter(),
             payload: entry.packet.payload().to_vec(),
             header: entry.header,
@@ -165,9 +166,9 @@ impl VideoPid {
         entry
     }
 
-    /// True for the last packet over again (2.4.3.3: equal but for the PCR).
-    fn repeated(&self, packet: &Packet) -> bool {
-        let same = |last: &Last| {
+    /// True for a duplicate of the last packet (2.4.3.3: equal except for the PCR).
+    fn duplicate(&self, packet: &Packet) -> bool {
+        let same = |last: &LastPacket| {
             last.counter == packet.continuity_counter()
                 && !last.payload.is_empty()
                 && last.payload == packet.payload()
@@ -197,38 +198,38 @@ impl VideoPid {
         entry.header = payload.len();
         if packet.scrambled() {
             report.scrambled_packets += 1;
-            self.reading = Reading::Opaque;
+            self.state = PayloadState::Opaque;
             return;
         }
         if packet.payload_unit_start() {
             self.end_packet(track);
             let here = track.position();
             let readable = payload.len() >= pes::FIXED && pes::is_video(payload[3]);
-            let (reading, header) = if readable {
-                (Reading::Header(Vec::new()), PesHeader::Pending)
+            let (state, header) = if readable {
+                (PayloadState::Header(Vec::new()), PesHeader::Pending)
             } else {
-                (Reading::Opaque, PesHeader::Unread)
+                (PayloadState::Opaque, PesHeader::Unread)
             };
             self.packets.push_back(PesPacket { video: here..here, ended: false, header });
-            self.reading = reading;
+            self.state = state;
             entry.pes += 1;
             entry.starts = true;
         }
-        entry.header = match &mut self.reading {
-            Reading::Opaque => payload.len(),
-            Reading::Video => 0,
-            Reading::Header(seen) => {
+        entry.header = match &mut self.state {
+            PayloadState::Opaque => payload.len(),
+            PayloadState::Video => 0,
+            PayloadState::Header(seen) => {
                 let before = seen.len();
                 seen.extend_from_slice(payload);
                 match pes::parse(seen) {
-                    Err(pes::Odd::Short) => payload.len(),
+                    Err(pes::HeaderError::Incomplete) => payload.len(),
                     Ok(header) if !header.scrambled => {
                         self.begin_video(header, track);
                         header.len - before
                     }
-                    Ok(_) | Err(pes::Odd::Malformed) => {
+                    Ok(_) | Err(pes::HeaderError::Malformed) => {
                         report.scrambled_packets += 1;
-                        self.reading = Reading::Opaque;
+                        self.state = PayloadState::Opaque;
                         self.present().header = PesHeader::Unread;
                         payload.len()
                     }
@@ -238,7 +239,7 @@ impl VideoPid {
         track.push(&payload[entry.header..]);
         entry.video.end = track.position();
         let present = self.present();
-        // What a wrong length leaves over is video all the same, and the length stays as wrong as it is.
+        // Payload beyond a wrong length is video too, and the length is left wrong.
         let declared = present.read_header().and_then(|header| header.payload_len());
         if let Some(end) = declared.map(|len| present.video.start + len)
             && !present.ended
@@ -250,9 +251,9 @@ impl VideoPid {
 
     fn begin_video(&mut self, header: pes::Header, track: &mut VideoTrack) {
         if let Some(pts) = header.pts {
-            track.stamp(pts, header.dts);
+            track.push_time_stamp(pts, header.dts);
         }
-        self.reading = Reading::Video;
+        self.state = PayloadState::Video;
         self.present().header = PesHeader::Read(header);
     }
 
@@ -264,26 +265,26 @@ impl VideoPid {
         &self.packets[(number - self.first) as usize]
     }
 
-    /// All that its rewriting needs is known: its own video, and that of its PES packet where its length
-    /// stands in the header.
+    /// True where everything needed to rewrite a packet is known: its own video, and that of its whole PES packet if that
+    /// is bounded.
     pub(super) fn is_ready(&self, entry: &VideoPacket, track: &VideoTrack) -> bool {
         let pes = self.pes(entry.pes);
         let pes_known = match pes.header {
             PesHeader::Pending => pes.ended,
             PesHeader::Unread => true,
-            PesHeader::Read(_) => !pes.is_bounded() || pes.ended && pes.video.end <= track.resolved(),
+            PesHeader::Read(_) => !pes.is_bounded() || pes.ended && pes.video.end <= track.writable(),
         };
-        entry.video.end <= track.resolved() && pes_known
+        entry.video.end <= track.writable() && pes_known
     }
 
-    /// The position of the first video that [`VideoPid::emit`] needs for a packet and those behind it.
+    /// The position of the first video that [`VideoPid::rewrite`] needs for a packet and later ones.
     pub(super) fn needed_from(&self, entry: &VideoPacket) -> u64 {
         let pes = self.pes(entry.pes);
         if pes.is_bounded() { pes.video.start } else { entry.video.start }
     }
 
-    /// What leaves in place of a packet that is ready, and how many bytes of video are in it.
-    pub(super) fn emit(
+    /// The output for a packet that is ready, and the bytes of video in it.
+    pub(super) fn rewrite(
         &mut self,
         entry: VideoPacket,
         track: &VideoTrack,
@@ -296,7 +297,7 @@ impl VideoPid {
         if self.removed_epoch != entry.epoch {
             (self.removed, self.removed_epoch) = (0, entry.epoch);
         }
-        self.compose(&entry, track);
+        self.compose_payload(&entry, track);
         let mut packet = entry.packet;
         if self.scratch != packet.payload() {
             packet.set_payload(&self.scratch);
@@ -309,21 +310,21 @@ impl VideoPid {
             }
         }
         packet.set_continuity_counter(packet.continuity_counter().wrapping_sub(self.removed as u8));
-        let bytes = if entry.counted { track.rendered_len(&entry.video) } else { 0 };
+        let bytes = if entry.counted { track.written_len(&entry.video) } else { 0 };
         (packet, bytes)
     }
 
-    /// Puts the new payload into the scratch buffer.
-    fn compose(&mut self, entry: &VideoPacket, track: &VideoTrack) {
+    /// Writes the new payload into the scratch buffer.
+    fn compose_payload(&mut self, entry: &VideoPacket, track: &VideoTrack) {
         let (header, video) = entry.packet.payload().split_at(entry.header);
         let pes = &self.packets[(entry.pes - self.first) as usize];
         self.scratch.clear();
         self.scratch.extend_from_slice(header);
         if let Some(known) = pes.read_header().filter(|_| pes.is_bounded()) {
-            let left = track.rendered_len(&pes.video);
+            let left = track.written_len(&pes.video);
             let gone = pes.video.end - pes.video.start - left;
             if gone > 0 && left == 0 && !track.starts_in(&pes.video) {
-                self.scratch.clear(); // a PES packet inside one picture lost all of it
+                self.scratch.clear(); // a PES packet inside a picture lost all its payload
             } else if gone > 0 && entry.starts {
                 pes::set_packet_length(&mut self.scratch, (known.packet_length as u64 - gone) as u16);
             }
@@ -335,7 +336,7 @@ impl VideoPid {
         {
             pes::clear_alignment(&mut self.scratch);
         }
-        track.render(&entry.video, video, &mut self.scratch);
+        track.write(&entry.video, video, &mut self.scratch);
     }
 }
 
@@ -347,7 +348,7 @@ impl PesPacket {
         }
     }
 
-    /// Its length stands in its header, and is at least the header's own.
+    /// True where its header has a length, and that is at least the length of the header.
     fn is_bounded(&self) -> bool {
         self.read_header().is_some_and(|header| header.payload_len().is_some())
     }

@@ -1,8 +1,8 @@
-//! The outer code RS(204, 188) of EN 300 429, 6.3: sixteen bytes behind each packet of a framing of 204.
+//! The outer code RS(204, 188) of EN 300 429, 6.3: sixteen parity bytes behind each packet of 188.
 
 const ROOTS: usize = 16;
 
-/// Powers of the field generator 02 over x^8 + x^4 + x^3 + x^2 + 1, twice round.
+/// Powers of the field generator 02 over x^8 + x^4 + x^3 + x^2 + 1, two periods.
 const EXP: [u8; 510] = {
     let mut table = [0; 510];
     let mut value = 1u16;
@@ -56,7 +56,7 @@ const GENERATOR: [u8; ROOTS] = {
 };
 
 /// The parity of a packet of 188 bytes.
-pub(super) fn of(packet: &[u8]) -> [u8; ROOTS] {
+pub(super) fn parity(packet: &[u8]) -> [u8; ROOTS] {
     let mut rest = [0u8; ROOTS];
     for byte in packet {
         let feedback = byte ^ rest[0];
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_codeword_is_zero_at_every_root() {
         let packet: Vec<u8> = (0..188u32).map(|at| (at * 37 + 71) as u8).collect();
-        let word: Vec<u8> = packet.iter().copied().chain(of(&packet)).collect();
+        let word: Vec<u8> = packet.iter().copied().chain(parity(&packet)).collect();
         for root in &EXP[..ROOTS] {
             assert_eq!(word.iter().fold(0, |sum, byte| multiply(sum, *root) ^ byte), 0);
         }
