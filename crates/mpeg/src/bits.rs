@@ -1,13 +1,13 @@
 //! Reading and writing single bits, most significant first.
 
-/// Reads bits from borrowed bytes. Past the end it reads zeros; [`BitReader::overrun`] tells.
+/// Reads bits from borrowed bytes. Past the end it reads zeros, and [`BitReader::overrun`] is true.
 #[derive(Debug, Clone)]
 pub struct BitReader<'a> {
     data: &'a [u8],
-    /// What was not yet loaded.
+    /// Bytes not yet loaded.
     rest: &'a [u8],
-    /// Bytes past the end that were loaded.
-    beyond: usize,
+    /// Number of bytes past the end that were loaded.
+    overread: usize,
     buffer: u64,
     available: u32,
 }
@@ -22,16 +22,16 @@ impl<'a> BitReader<'a> {
     pub fn at(data: &'a [u8], position: usize) -> Self {
         let byte = position / 8;
         let rest = data.get(byte..).unwrap_or_default();
-        let beyond = byte.saturating_sub(data.len());
-        let mut reader = Self { data, rest, beyond, buffer: 0, available: 0 };
+        let overread = byte.saturating_sub(data.len());
+        let mut reader = Self { data, rest, overread, buffer: 0, available: 0 };
         reader.refill();
         reader.skip((position % 8) as u32);
         reader
     }
 
     /// Makes at least 56 bits available to [`BitReader::peek`] and [`BitReader::skip`].
-    // The bits below `available` may already hold data of the next bytes: they are OR-ed again with the same
-    // values, which lets a whole word be loaded without a loop.
+    // Bits below `available` may already hold data of the next bytes. They are OR-ed again with the same values, so that
+    // a whole word is loaded without a loop.
     #[inline]
     pub fn refill(&mut self) {
         if let Some(chunk) = self.rest.first_chunk::<8>() {
@@ -52,7 +52,7 @@ impl<'a> BitReader<'a> {
                     byte
                 }
                 None => {
-                    self.beyond += 1;
+                    self.overread += 1;
                     0
                 }
             };
@@ -61,14 +61,14 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// The next `count` bits, 1 to 32, without going on. At least that many must be available.
+    /// The next `count` bits, 1 to 32, without skipping them. So many must be available.
     #[inline]
     pub fn peek(&self, count: u32) -> u32 {
         debug_assert!((1..=32).contains(&count) && count <= self.available);
         (self.buffer >> (64 - count)) as u32
     }
 
-    /// Goes on by `count` available bits, at most 56.
+    /// Skips `count` bits, at most 56, which must be available.
     #[inline]
     pub fn skip(&mut self, count: u32) {
         debug_assert!(count <= self.available);
@@ -76,7 +76,7 @@ impl<'a> BitReader<'a> {
         self.available -= count;
     }
 
-    /// Puts `count` ones, 0 or 1, before the next bit, which must be one itself where there are any.
+    /// Inserts `count` ones, 0 or 1, before the next bit; with 1 the next bit must be one.
     #[inline]
     pub(crate) fn repeat_first(&mut self, count: u32) {
         debug_assert!(self.available <= 63 && (count == 0 || self.peek(1) == 1));
@@ -102,7 +102,7 @@ impl<'a> BitReader<'a> {
     /// Bits read so far.
     #[inline]
     pub fn position(&self) -> usize {
-        (self.data.len() - self.rest.len() + self.beyond) * 8 - self.available as usize
+        (self.data.len() - self.rest.len() + self.overread) * 8 - self.available as usize
     }
 
     /// True once bits past the end have been read.
@@ -111,7 +111,7 @@ impl<'a> BitReader<'a> {
         self.position() > self.data.len() * 8
     }
 
-    /// True where nothing but zero bits is left.
+    /// True where all remaining bits are zero.
     pub fn only_zeros_left(&self) -> bool {
         let position = self.position();
         let Some(rest) = self.data.get(position / 8..) else { return true };
@@ -120,23 +120,23 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// Appends bits to bytes. Keep it and [`BitWriter::clear`] it: the memory is used again.
-// Whole words are stored at the place reached, of which the last bytes are yet to come: so nothing depends on how many
-// bits wait.
+/// Appends bits to bytes. Reuse it with [`BitWriter::clear`] to keep its memory.
+// Every write stores a whole word, whose last bytes the next write overwrites, so there is no branch on the number of
+// pending bits.
 #[derive(Debug, Clone, Default)]
 pub struct BitWriter {
-    /// What was written, and memory for more.
+    /// The bytes written, and room for more.
     memory: Vec<u8>,
-    /// Whole bytes written.
+    /// Number of whole bytes written.
     length: usize,
-    /// The bits behind them, at the top; zeros below.
+    /// Pending bits at the top; zeros below.
     buffer: u64,
-    /// How many these are, 0 to 7.
+    /// Number of pending bits, 0 to 7.
     filled: u32,
 }
 
 impl BitWriter {
-    /// The most that are put at once.
+    /// The most bits of one write.
     const LONGEST: u32 = 56;
 
     /// An empty writer.
@@ -155,7 +155,7 @@ impl BitWriter {
     fn put_long(&mut self, value: u64, count: u32) {
         debug_assert!(count <= Self::LONGEST && value >> count == 0);
         let total = self.filled + count;
-        // In two steps, for a shift by 64 is none.
+        // In two steps, because a shift by 64 is undefined.
         let word = self.buffer | (value << 1) << (63 - total);
         match self.memory.get_mut(self.length..).and_then(<[u8]>::first_chunk_mut) {
             Some(place) => *place = word.to_be_bytes(),
@@ -172,7 +172,7 @@ impl BitWriter {
         self.memory[self.length..][..8].copy_from_slice(&word.to_be_bytes());
     }
 
-    /// Appends the bits `from..to` of `source`; what lies past its end reads as zero.
+    /// Appends the bits `from..to` of `source`; bits past its end are zero.
     #[inline]
     pub fn copy(&mut self, source: &[u8], from: usize, to: usize) {
         const STEP: usize = BitWriter::LONGEST as usize;
@@ -203,17 +203,17 @@ impl BitWriter {
         self.length * 8 + self.filled as usize
     }
 
-    /// The whole bytes written so far; all of them once aligned.
+    /// The whole bytes written so far; everything where the writer is aligned.
     pub fn bytes(&self) -> &[u8] {
         &self.memory[..self.length]
     }
 
-    /// Forgets everything but the memory.
+    /// Clears it; keeps the memory.
     pub fn clear(&mut self) {
         (self.length, self.buffer, self.filled) = (0, 0, 0);
     }
 
-    /// Aligns and hands out the bytes.
+    /// Aligns, and returns the bytes.
     pub fn finish(mut self) -> Vec<u8> {
         self.align();
         self.memory.truncate(self.length);
@@ -221,7 +221,7 @@ impl BitWriter {
     }
 }
 
-/// The bits of `source` from bit `position` on; 57 at least, and zeros below.
+/// At least 57 bits of `source` from bit `position` on, at the top of the word.
 #[inline]
 fn word_at(source: &[u8], position: usize) -> u64 {
     let byte = position / 8;

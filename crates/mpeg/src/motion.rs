@@ -12,7 +12,7 @@ pub(crate) struct Predictors {
     pub(crate) vectors: Vectors,
 }
 
-/// What `motion_vectors(s)` carries.
+/// The content of `motion_vectors(s)`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Motion {
     pub(crate) vectors: [Vector; 2],
@@ -53,7 +53,7 @@ impl Predictors {
     }
 }
 
-/// One vector: the predictor that it becomes, and the vector itself.
+/// Reads one vector; returns the new predictor and the vector.
 #[inline(always)]
 fn read_vector(
     reader: &mut BitReader<'_>,
@@ -64,7 +64,7 @@ fn read_vector(
     dmvector: &mut [i8; 2],
 ) -> Result<(Vector, Vector), Damage> {
     let f_code = context.coding.f_code[s];
-    // In frame pictures, field and dual prime vectors count lines of a field, predictors lines of a frame.
+    // In frame pictures field and dual-prime vectors are in field lines, predictors in frame lines.
     let halved = !context.is_field() && motion != MotionType::Frame;
     let full_pel = context.header.full_pel[s];
 
@@ -79,12 +79,12 @@ fn read_vector(
     if motion == MotionType::DualPrime {
         dmvector[1] = read_dmvector(reader);
     }
-    let becomes = Vector { x, y: if halved { y << 1 } else { y } };
-    Ok((becomes, if full_pel { Vector { x: x << 1, y: y << 1 } } else { Vector { x, y } }))
+    let next_predictor = Vector { x, y: if halved { y << 1 } else { y } };
+    Ok((next_predictor, if full_pel { Vector { x: x << 1, y: y << 1 } } else { Vector { x, y } }))
 }
 
-/// One component: `motion_code`, `motion_residual`, and the wrap into the range of `f_code`; 19 bits at most, which must
-/// be available.
+/// Reads one component: `motion_code`, `motion_residual`, and the wrap into the range of `f_code`. 19 bits must be
+/// available.
 #[inline(always)]
 fn read_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -> Result<i16, Damage> {
     let magnitude = i32::from(vlc::MOTION.read(reader).ok_or(Damage::Code)?);
@@ -92,14 +92,14 @@ fn read_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -> Res
     if !(1..=9).contains(&f_code) {
         return if moves { Err(Damage::Code) } else { Ok(predictor) };
     }
-    // Whether it moves could not be foreseen: what follows is read in any case, and counts if it is there.
+    // A branch on `moves` would be unpredictable: the residual is always read, and used only if it is there.
     let residual_bits = u32::from(f_code) - 1;
     let word = reader.peek(1 + residual_bits) as i32;
     reader.skip(if moves { 1 + residual_bits } else { 0 });
     let residual = word & ((1 << residual_bits) - 1);
     let delta = ((magnitude - 1) << residual_bits) + residual + 1;
     let negative = word >> residual_bits;
-    // Values lie in a range of 32 << residual_bits around 0: so many bits, sign extended.
+    // Values wrap into a range of 32 << residual_bits around 0: so many bits, sign extended.
     let unused = 27 - residual_bits;
     let sum = i32::from(predictor) + ((delta ^ -negative) + negative);
     Ok(std::hint::select_unpredictable(moves, (sum << unused >> unused) as i16, predictor))

@@ -1,23 +1,22 @@
-//! A picture at run-level-code level: flat arrays of macroblocks, blocks and codes that point into the bytes
-//! they were read from.
+//! A parsed picture: flat arrays of slices, macroblocks, blocks and run-level codes, with their bit positions in the
+//! stream.
 
-use crate::header::PictureContext;
 use crate::tables::macroblock as mb;
 use std::ops::{Deref, Range};
 
-/// One run-level code of a block. One word, so that the reader fills it by one addition: from bit 0 up 7 bits of
-/// position, a spare one without meaning, 11 of end, one for the first code of a block, and 12 of level.
+/// One run-level code of a block, in one word, so that the reader fills it by one addition. From bit 0 up: 7 bits of
+/// position, one unused, 11 of end, one for the first code of a block, and 12 of level.
 #[derive(Debug, Clone, Copy)]
 pub struct Code(pub(crate) u32);
 
 impl Code {
     pub(crate) const POSITION: u32 = 0;
-    pub(crate) const SPARE: u32 = 7;
+    pub(crate) const UNUSED: u32 = 7;
     pub(crate) const END: u32 = 8;
     pub(crate) const FIRST: u32 = 19;
     pub(crate) const LEVEL: u32 = 20;
 
-    /// A code that stands in no stream: without length and end.
+    /// A code that was not read from a stream: without an end.
     pub(crate) fn new(level: i16, position: u8) -> Self {
         Self((level as u32) << Self::LEVEL | u32::from(position))
     }
@@ -28,10 +27,10 @@ impl Code {
         (self.0 as i32 >> Self::LEVEL) as i16
     }
 
-    /// How many levels there are.
+    /// Number of levels.
     pub(crate) const LEVELS: usize = 1 << 12;
 
-    /// Its level, to look something up.
+    /// Its level as an index of tables.
     #[inline]
     pub(crate) fn level_index(self) -> usize {
         (self.0 >> Self::LEVEL) as usize
@@ -42,28 +41,28 @@ impl Code {
         (index as i32) << Self::LEVEL >> Self::LEVEL
     }
 
-    /// How many values [`Code::magnitude`] has.
+    /// Number of values of [`Code::magnitude`].
     pub(crate) const MAGNITUDES: usize = 64;
 
-    /// How large its level is, 63 at most.
+    /// Magnitude of its level, at most 63.
     #[inline]
     pub(crate) fn magnitude(self) -> u8 {
         self.level().unsigned_abs().min(Self::MAGNITUDES as u16 - 1) as u8
     }
 
-    /// Place of the coefficient in the scan, 0 to 63.
+    /// Position of the coefficient in the scan, 0 to 63.
     #[inline]
     pub fn position(self) -> u8 {
         self.0 as u8 & 0x3f
     }
 
-    /// Bits of the block's codes up to the end of this one.
+    /// Bits of the block's codes up to and with this one.
     #[inline]
     pub fn end(self) -> u16 {
         (self.0 >> Self::END) as u16 & 0x7ff
     }
 
-    /// All bits set, or none where it is the first of its block.
+    /// All bits set; 0 for the first code of a block.
     #[inline]
     pub(crate) fn follows(self) -> u32 {
         (self.0 >> Self::FIRST & 1).wrapping_sub(1)
@@ -77,7 +76,7 @@ impl Code {
 /// One coded block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// Bit of the slice where its first run-level code (in intra blocks: the first behind the DC) begins.
+    /// Bit of the slice where its first run-level code begins; in intra blocks, the first behind the DC coefficient.
     pub start: u32,
     /// Index of its first code in [`Picture::codes`].
     pub first: u32,
@@ -104,15 +103,15 @@ impl Block {
     }
 }
 
-/// How a macroblock's vectors are to be used (13818-2, tables 6-17 and 6-18).
+/// The prediction type of a macroblock (13818-2, tables 6-17 and 6-18).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MotionType {
     #[default]
-    /// One vector for the macroblock, between frames; frame pictures.
+    /// Frame prediction with one vector; frame pictures.
     Frame,
-    /// A vector a field (frame pictures), or one between fields (field pictures).
+    /// Field prediction: a vector for each field in frame pictures, one vector in field pictures.
     Field,
-    /// One for the upper half, one for the lower; field pictures.
+    /// 16x8: a vector for each half of the macroblock; field pictures.
     Split,
     /// Dual prime.
     DualPrime,
@@ -123,14 +122,14 @@ pub enum MotionType {
 pub struct Vector {
     /// To the right.
     pub x: i16,
-    /// Down. In units of the field's lines where prediction is by fields.
+    /// Down; in lines of the field for field prediction.
     pub y: i16,
 }
 
-/// Forward is 0, backward is 1; then first and second vector.
+/// By direction, forward and backward; then first and second vector.
 pub type Vectors = [[Vector; 2]; 2];
 
-/// One macroblock that is coded, that is, not skipped.
+/// One macroblock that is not skipped.
 #[derive(Debug, Clone, Default)]
 pub struct Macroblock {
     /// Number in the picture, row by row.
@@ -149,7 +148,7 @@ pub struct Macroblock {
     pub first_block: u32,
     /// `macroblock_type`: flags of [`crate::tables::macroblock`].
     pub flags: u8,
-    /// `frame_motion_type`, `field_motion_type`, or what their absence means.
+    /// `frame_motion_type` or `field_motion_type`, or the default where they are absent.
     pub motion: MotionType,
     /// `dct_type`: blocks hold lines of one field.
     pub field_dct: bool,
@@ -157,7 +156,7 @@ pub struct Macroblock {
     pub quantiser: u8,
     /// Number of coded blocks.
     pub blocks: u8,
-    /// How many of them, the first, are of luminance.
+    /// Number of luminance blocks among them; they come first.
     pub luma_blocks: u8,
     /// `motion_vertical_field_select[r][s]` as bit `2r + s`.
     pub field_select: u8,
@@ -165,7 +164,7 @@ pub struct Macroblock {
     pub dmvector: [i8; 2],
     /// Bits of `macroblock_stuffing` before it (MPEG-1).
     pub stuffing: u32,
-    /// `vector'`, decoded; those not in use are zero or stale.
+    /// `vector'`, decoded; unused ones are arbitrary.
     pub vectors: Vectors,
 }
 
@@ -188,18 +187,18 @@ impl Macroblock {
         self.first_block as usize..self.first_block as usize + usize::from(self.blocks)
     }
 
-    /// Whether `motion_vertical_field_select[r][s]` chooses the bottom field.
+    /// True where `motion_vertical_field_select[r][s]` selects the bottom field.
     pub fn selects_bottom(&self, r: usize, s: usize) -> bool {
         self.field_select >> (2 * r + s) & 1 != 0
     }
 }
 
-/// Why a slice could not be read to its end.
+/// Why a slice could not be read completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
     /// Its row or a macroblock's address lies outside of the picture.
     Address,
-    /// No such code, or one that is forbidden here.
+    /// An undefined code, or one that is forbidden here.
     Code,
     /// A quantiser scale code of 0.
     Quantiser,
@@ -207,7 +206,7 @@ pub enum Damage {
     Coefficients,
     /// It ends inside a macroblock.
     Truncated,
-    /// Something other than zero bits stands behind the last macroblock.
+    /// Bits other than zero follow the last macroblock.
     Trailing,
 }
 
@@ -218,15 +217,15 @@ pub struct Slice {
     pub bytes: Range<usize>,
     /// First bit of its `quantiser_scale_code`, from the start of `bytes`.
     pub quantiser_at: u32,
-    /// `quantiser_scale_code` it begins with.
+    /// `quantiser_scale_code` of its header.
     pub quantiser: u8,
     /// Bit where its first macroblock begins.
     pub macroblocks_at: u32,
     /// Bit behind its last macroblock.
     pub end: u32,
-    /// Its macroblocks in [`Picture::macroblocks`]: all that could be read.
+    /// Its readable macroblocks in [`Picture::macroblocks`].
     pub macroblocks: Range<usize>,
-    /// Address before its first macroblock's, from which the first increment counts.
+    /// The address that the first increment is added to.
     pub base_address: i32,
     /// Bits of `macroblock_stuffing` in it (MPEG-1).
     pub stuffing: u32,
@@ -234,10 +233,10 @@ pub struct Slice {
     pub damage: Option<Damage>,
 }
 
-/// A parsed picture. Fill it again and again: it keeps its memory.
+/// A parsed picture. Reuse it for later pictures: it keeps its memory.
 #[derive(Debug, Clone, Default)]
 pub struct Picture {
-    /// Slices in order of arrival.
+    /// Slices in the order of the stream.
     pub slices: Vec<Slice>,
     /// Macroblocks of all slices.
     pub macroblocks: Vec<Macroblock>,
@@ -247,7 +246,7 @@ pub struct Picture {
     pub codes: Codes,
 }
 
-/// Codes one behind the other. There is room behind them at all times, so that a block is read in place.
+/// A list of codes with room behind them, so that a block is read in place.
 #[derive(Debug, Clone, Default)]
 pub struct Codes {
     memory: Vec<Code>,
@@ -255,10 +254,11 @@ pub struct Codes {
 }
 
 impl Codes {
-    /// More than the codes of a block: what is read ahead, and a mask in place of a bounds check.
+    /// More than the codes of a block, for codes that are read ahead; a power of two, so that a mask replaces the bounds
+    /// check.
     pub(crate) const ROOM: usize = 128;
 
-    /// Where the next codes go.
+    /// The room for the next codes.
     #[inline]
     pub(crate) fn room(&mut self) -> &mut [Code; Self::ROOM] {
         if self.memory.len() < self.length + Self::ROOM {
@@ -272,7 +272,7 @@ impl Codes {
         self.memory.resize(2 * self.memory.len() + Self::ROOM, Code::new(0, 0));
     }
 
-    /// Takes in the first `count` codes of what was put into the room.
+    /// Appends the first `count` codes of the room.
     #[inline]
     pub(crate) fn take(&mut self, count: usize) {
         self.length += count;
@@ -293,7 +293,7 @@ impl Deref for Codes {
 }
 
 impl Picture {
-    /// Forgets everything but the memory.
+    /// Clears it; keeps the memory.
     pub fn clear(&mut self) {
         self.slices.clear();
         self.macroblocks.clear();
@@ -307,7 +307,7 @@ impl Picture {
         &self.codes[block.codes()]
     }
 
-    /// The codes of a macroblock, of its luminance blocks and of its chrominance blocks.
+    /// The codes of a macroblock's luminance blocks, and those of its chrominance blocks.
     #[inline]
     pub(crate) fn codes_in(&self, macroblock: &Macroblock) -> [&[Code]; 2] {
         let blocks = self.blocks_of(macroblock);
@@ -330,9 +330,4 @@ impl Picture {
 #[inline]
 pub(crate) fn bits_of_first(codes: &[Code], count: usize) -> u32 {
     count.checked_sub(1).map_or(0, |last| u32::from(codes[last].end()))
-}
-
-/// The codes of the non-intra or intra table in use.
-pub(crate) fn coefficients(context: &PictureContext, intra: bool) -> &'static crate::vlc::Coefficients {
-    if intra && context.coding.intra_vlc_format { &crate::vlc::TABLE_ONE } else { &crate::vlc::TABLE_ZERO }
 }

@@ -1,16 +1,16 @@
-//! Reading a slice down to its run-level codes (13818-2, 6.2.4 to 6.2.6; 11172-2, 2.4.2.6 to 2.4.2.8).
+//! Parses slices down to their run-level codes (13818-2, 6.2.4 to 6.2.6; 11172-2, 2.4.2.6 to 2.4.2.8).
 
 use crate::bits::BitReader;
 use crate::header::{PictureContext, PictureKind};
 use crate::motion::Predictors;
-use crate::picture::{Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice, coefficients};
+use crate::picture::{Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice};
 use crate::tables::macroblock as mb;
-use crate::vlc::{self, CodeKind, Coefficients, Lookup, RunLevel, Step};
+use crate::vlc::{self, CodeKind, Coefficients, Lookup, RunLevel, Step, coefficients};
 use std::ops::Range;
 
 impl Picture {
-    /// Reads the slice in `bytes` of `data`, start code included, and appends what it holds. A damaged slice
-    /// keeps the macroblocks before the damage and says what was wrong.
+    /// Parses the slice in `bytes` of `data`, start code included, and appends it. A damaged slice keeps the macroblocks
+    /// before the damage.
     pub fn read_slice(&mut self, context: &PictureContext, data: &[u8], bytes: Range<usize>) {
         let slice = &data[bytes.clone()];
         let first = self.macroblocks.len();
@@ -33,21 +33,21 @@ impl Picture {
     }
 }
 
-/// The state that lives from macroblock to macroblock of a slice.
+/// The state of the parser within a slice.
 struct SliceReader<'a> {
     context: &'a PictureContext,
     reader: BitReader<'a>,
     vertical_position: u8,
     quantiser_at: u32,
     quantiser: u8,
-    /// Address of the macroblock read last.
+    /// Address of the last macroblock.
     address: i32,
-    /// One past the last address: the row's in MPEG-2, the picture's in MPEG-1.
+    /// One past the last address: of the row in MPEG-2, of the picture in MPEG-1.
     end_address: i32,
     predictors: Predictors,
     /// `dc_dct_pred` of Y, Cb and Cr.
     dc: [i16; 3],
-    /// `macroblock_type` by picture type.
+    /// Codes of `macroblock_type`.
     types: &'static Lookup<64>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> SliceReader<'a> {
         let mut first = true;
         loop {
             let (blocks, codes) = (picture.blocks.len(), picture.codes.len());
-            // Filled where it will stay: copies of it would cost more than all else here.
+            // Filled in place, because copying it would take more time than the rest.
             picture.macroblocks.push(Macroblock::default());
             let read = self.read_macroblock(picture, first);
             let whole =
@@ -128,7 +128,7 @@ impl<'a> SliceReader<'a> {
         }
     }
 
-    /// Reads into the picture's last macroblock.
+    /// Parses the picture's last macroblock.
     fn read_macroblock(&mut self, picture: &mut Picture, first: bool) -> Result<(), Damage> {
         let Picture { macroblocks, blocks, codes, .. } = picture;
         let Some(macroblock) = macroblocks.last_mut() else { return Ok(()) };
@@ -152,7 +152,7 @@ impl<'a> SliceReader<'a> {
         Ok(())
     }
 
-    /// Reads stuffing and increment; returns the bits of stuffing.
+    /// Reads stuffing and address increment; returns the bits of stuffing.
     fn read_address(&mut self, first: bool) -> Result<u32, Damage> {
         let mut increment = 0;
         let mut stuffing = 0;
@@ -167,7 +167,7 @@ impl<'a> SliceReader<'a> {
                     break;
                 }
             }
-            // An absurd number of escapes cannot lead back into the picture.
+            // More escapes cannot lead back into the picture.
             if increment as usize > self.context.columns * self.context.rows {
                 return Err(Damage::Address);
             }
@@ -185,7 +185,7 @@ impl<'a> SliceReader<'a> {
         Ok(stuffing)
     }
 
-    /// Reads motion type and DCT type, or knows them.
+    /// Reads motion type and DCT type, or takes their defaults.
     fn read_modes(&mut self, flags: u8) -> Result<(MotionType, bool), Damage> {
         let coding = &self.context.coding;
         let in_field = self.context.is_field();
@@ -241,7 +241,7 @@ impl<'a> SliceReader<'a> {
         if pattern == 0 { Err(Damage::Code) } else { Ok(pattern) }
     }
 
-    /// By itself it has registers enough for the reader.
+    // Not inlined, so that the reader stays in registers.
     #[inline(never)]
     fn read_blocks(
         &mut self,
@@ -252,7 +252,7 @@ impl<'a> SliceReader<'a> {
         let intra = macroblock.is_intra();
         let pattern = self.read_pattern(macroblock.flags)?;
         let table = coefficients(self.context, intra);
-        // A reader of our own lives in registers.
+        // A local copy of the reader stays in registers.
         let mut reader = self.reader.clone();
         let mut left = pattern << (16 - self.context.chroma.blocks());
         macroblock.blocks = left.count_ones() as u8;
@@ -303,7 +303,7 @@ impl<'a> SliceReader<'a> {
     }
 }
 
-/// Reads run-level codes and the end of block; returns how many there are in the room.
+/// Reads the run-level codes and the end of a block into the room; returns the number of codes.
 #[inline(always)]
 fn read_codes(
     reader: &mut BitReader<'_>,
@@ -313,36 +313,36 @@ fn read_codes(
     mpeg2: bool,
 ) -> Result<usize, Damage> {
     reader.refill();
-    // At the start of a non-intra block `1s` stands for `11s`: with one bit more it is read as that.
+    // At the start of a non-intra block `1s` stands for `11s`, so a bit is inserted before it.
     let lead = if intra { 0 } else { reader.peek(1) };
     reader.repeat_first(lead);
-    let mut place = Place::new(intra, lead);
+    let mut cursor = Cursor::new(intra, lead);
     let mut count = 0;
     loop {
-        // A refill waits for the length of the code before it, and the next code for the refill: so there is one for
+        // A refill depends on the length of the code before it, and the next code on the refill, so one refill serves
         // several codes.
         for _ in 0..STEPS_A_REFILL {
             let step = table.peek_step(reader);
-            let last = place.code(step.last());
-            room[count % Codes::ROOM] = place.code(step.first());
+            let last = cursor.code(step.last());
+            room[count % Codes::ROOM] = cursor.code(step.first());
             room[(count + 1) % Codes::ROOM] = last;
             reader.skip(step.bits());
             if step.is_plain() {
-                place.pass(last)?;
+                cursor.pass(last)?;
                 count += step.codes();
             } else if step.ends() {
                 reader.skip(table.end_of_block_bits());
-                place.pass(last)?;
+                cursor.pass(last)?;
                 count += step.codes();
                 room[0].mark_first();
                 return Ok(count);
             } else {
                 reader.refill();
                 let (level, run, bits) = read_other(table.peek(reader), reader, mpeg2)?;
-                let code = place.code(Step::word(level, run, bits));
+                let code = cursor.code(Step::word(level, run, bits));
                 room[count % Codes::ROOM] = code;
                 reader.skip(bits);
-                place.pass(code)?;
+                cursor.pass(code)?;
                 count += 1;
                 break;
             }
@@ -351,28 +351,28 @@ fn read_codes(
     }
 }
 
-/// So many steps are available behind a refill.
+/// Number of steps that a refill covers.
 const STEPS_A_REFILL: u32 = 56 / Step::WIDTH;
 
-/// Where in a block the next code begins: its position and the end that it counts from, as fields of a [`Code`].
+/// Where the next code of a block begins: position and end of the code before, as fields of a [`Code`].
 #[derive(Debug, Clone, Copy)]
-struct Place(u32);
+struct Cursor(u32);
 
-impl Place {
+impl Cursor {
     const FIELDS: u32 = 0x7f << Code::POSITION | 0x7ff << Code::END;
 
-    /// At the start of a block whose first code is read with `lead` bits too many.
+    /// At the start of a block whose first code is read with `lead` inserted bits.
     fn new(intra: bool, lead: u32) -> Self {
         Self((u32::from(intra) << Code::POSITION).wrapping_sub(lead << Code::END))
     }
 
-    /// The code here with these fields, counted from its own start.
+    /// The code at the cursor, whose fields count from its start.
     #[inline]
     fn code(self, fields: u32) -> Code {
         Code(self.0.wrapping_add(fields))
     }
 
-    /// Goes behind the code.
+    /// Moves behind the code.
     #[inline]
     fn pass(&mut self, code: Code) -> Result<(), Damage> {
         self.0 = (code.0 & Self::FIELDS) + (1 << Code::POSITION);
@@ -380,7 +380,7 @@ impl Place {
     }
 }
 
-/// Level, run and length of a code that the lookup of steps does not have.
+/// Level, run and length of a code that no step holds.
 #[inline]
 fn read_other(entry: RunLevel, reader: &BitReader<'_>, mpeg2: bool) -> Result<(i16, u32, u32), Damage> {
     match entry.kind() {

@@ -41,7 +41,7 @@ impl StartCode {
         }
     }
 
-    /// True where it begins a new picture's headers, so that the picture before it is complete.
+    /// True for the start codes that may begin an access unit, so that the picture before is complete.
     pub fn begins_access_unit(self) -> bool {
         matches!(self, Self::Picture | Self::SequenceHeader | Self::Group)
     }
@@ -50,9 +50,9 @@ impl StartCode {
 /// A start code with all bytes up to the next one, stuffing included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// What it is.
+    /// The start code.
     pub code: StartCode,
-    /// Where it lies, its own four bytes included.
+    /// Its position, with the four bytes of the start code.
     pub range: Range<usize>,
 }
 
@@ -65,7 +65,7 @@ impl Span {
 
 /// The offset of the first `00 00 01` at or behind `from` that is followed by a byte.
 pub fn find(data: &[u8], from: usize) -> Option<usize> {
-    // Look at every third byte: only where it is 0 or 1 can a prefix be near.
+    // Every third byte is enough: a prefix can be near only where it is 0 or 1.
     let mut at = from + 2;
     while at + 1 < data.len() {
         match data[at] {
@@ -99,7 +99,7 @@ pub(crate) fn codes(data: &[u8]) -> impl Iterator<Item = Found<'_>> {
     })
 }
 
-/// All spans of `data`; bytes before the first start code belong to none.
+/// All spans of `data`; bytes before the first start code are in none.
 pub fn spans(data: &[u8]) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut start = find(data, 0);

@@ -4,18 +4,19 @@ use crate::header::{PictureContext, SequenceState};
 use crate::picture::Picture;
 use crate::startcode::{self, Span, StartCode};
 
-/// A stretch of stream that holds at most one picture: everything from the first header before the picture up
-/// to the first header of the next. All units together are the stream, byte for byte.
+/// A part of a stream with at most one picture: everything from the first header before the picture up to the first
+/// header of the next. All units together are the stream, byte for byte.
 #[derive(Debug, Clone, Default)]
 pub struct AccessUnit {
     /// The bytes.
     pub data: Vec<u8>,
-    /// Its start codes, in order; bytes before the first belong to no span.
+    /// Its start codes, in order; bytes before the first are in no span.
     pub spans: Vec<Span>,
 }
 
 impl AccessUnit {
-    /// Follows its headers and returns the context of its slices; `None` where there are none that can be read.
+    /// Reads its headers into `state`; returns the context of its slices, `None` where there are none or the headers are
+    /// unreadable.
     pub fn read_headers(&self, state: &mut SequenceState) -> Option<PictureContext> {
         let mut context = None;
         for span in &self.spans {
@@ -28,7 +29,7 @@ impl AccessUnit {
         context
     }
 
-    /// Reads its slices into `picture`, which is cleared before.
+    /// Parses its slices into `picture`, which is cleared first.
     pub fn read_slices(&self, context: &PictureContext, picture: &mut Picture) {
         picture.clear();
         for span in &self.spans {
@@ -38,19 +39,19 @@ impl AccessUnit {
         }
     }
 
-    /// True where it holds a picture header.
+    /// True where it has a picture header.
     pub fn has_picture(&self) -> bool {
         self.spans.iter().any(|span| span.code == StartCode::Picture)
     }
 }
 
-/// Cuts a stream that arrives in pieces into access units.
+/// Splits a stream that arrives in pieces into access units.
 #[derive(Debug, Clone, Default)]
 pub struct Splitter {
     buffer: Vec<u8>,
-    /// Where the unit being collected begins in `buffer`.
+    /// Start of the unit being collected, in `buffer`.
     start: usize,
-    /// Up to here no further start code needs to be looked for.
+    /// Start codes were searched up to here.
     scanned: usize,
     /// Start codes of the unit being collected, as offsets in `buffer`.
     codes: Vec<(StartCode, usize)>,
@@ -58,11 +59,11 @@ pub struct Splitter {
     finished: bool,
 }
 
-/// No lawful unit comes near this size; bytes beyond it are handed on as they are.
+/// A longer unit is ended here. No valid unit comes near this size.
 const LARGEST_UNIT: usize = 64 << 20;
 
 impl Splitter {
-    /// Nothing collected yet.
+    /// A splitter that has read nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -80,12 +81,12 @@ impl Splitter {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Says that the stream has ended: what is left is a unit.
+    /// The stream has ended: the remaining bytes are a unit.
     pub fn finish(&mut self) {
         self.finished = true;
     }
 
-    /// Ends the unit being collected here; what follows goes into the next.
+    /// Ends the unit being collected; returns it if it is not empty.
     pub fn flush(&mut self) -> Option<AccessUnit> {
         (self.buffer.len() > self.start).then(|| self.cut(self.buffer.len()))
     }

@@ -1,19 +1,19 @@
 //! Variable length codes as lookup tables, built at compile time from the tables of the standard.
-#![cfg_attr(not(test), allow(dead_code))]
 
 use crate::bits::{BitReader, BitWriter};
+use crate::header::PictureContext;
 use crate::picture::Code;
 use crate::tables::coefficients as table;
 use crate::tables::macroblock as mb;
 
-/// A code of the macroblock layer: what it stands for and how long it is; length 0 where no code begins so.
+/// A code of the macroblock layer: its value and its length, which is 0 for an undefined code.
 #[derive(Debug, Clone, Copy)]
 struct Symbol {
     value: u8,
     bits: u8,
 }
 
-/// Decodes and encodes one table of the macroblock layer. `SIZE` is two to the longest code.
+/// Decodes and encodes one table of the macroblock layer. `SIZE` is two to the length of the longest code.
 #[derive(Debug)]
 pub(crate) struct Lookup<const SIZE: usize> {
     decode: [Symbol; SIZE],
@@ -43,7 +43,7 @@ impl<const SIZE: usize> Lookup<SIZE> {
         Self { decode, encode }
     }
 
-    /// Reads one code of at most 16 available bits; `None` where there is no such code.
+    /// Reads one code; 16 bits must be available. `None` for an undefined code.
     #[inline]
     pub(crate) fn read(&self, reader: &mut BitReader<'_>) -> Option<u8> {
         let symbol = self.decode[reader.peek(Self::WIDTH) as usize];
@@ -59,7 +59,8 @@ impl<const SIZE: usize> Lookup<SIZE> {
     }
 
     /// Length in bits of a value's code, 0 where it has none.
-    pub(crate) fn length(&self, value: u8) -> u32 {
+    #[cfg(test)]
+    fn length(&self, value: u8) -> u32 {
         u32::from(self.encode[usize::from(value)].1)
     }
 }
@@ -120,32 +121,32 @@ impl RunLevel {
     }
 }
 
-/// Codes with fewer than six leading zeros fit here whole, sign included.
+/// Width of the lookup of codes with fewer than six leading zeros, sign included.
 const SHORT: u32 = 9;
-/// Codes with six leading zeros or more: what follows these zeros.
+/// Width of the lookup of codes with six leading zeros or more, without these zeros.
 const LONG: u32 = 11;
-/// Leading zeros that send a code to the second lookup.
+/// Leading zeros from which on a code is in the second lookup.
 const LEADING: u32 = 6;
 const ESCAPE_LEVEL: usize = 41;
 
-/// What the next bits hold, as far as they tell: up to two codes and the end of block. Two words to be added to the place
-/// reached in the block, with fields as in [`Code`]: the lower one up to the first code, the upper one up to the last.
+/// The next bits, decoded as far as they reach: up to two codes and the end of block. Two words to be added to the
+/// position in the block, with fields as in [`Code`]: the lower one for the first code, the upper one for the last.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step(u64);
 
 impl Step {
-    /// Bits that are looked at.
+    /// Number of bits that are decoded at once.
     pub(crate) const WIDTH: u32 = 12;
-    /// The block ends, or it is another code.
-    const SPECIAL: u64 = 1 << Code::SPARE;
+    /// The block ends, or another code follows that does not fit.
+    const SPECIAL: u64 = 1 << Code::UNUSED;
     /// There are two codes.
     const TWO: u64 = Self::SPECIAL << 32;
-    /// An escape, a longer code, or none that is valid. What is put down for it is not kept.
+    /// An escape, a longer code, or an undefined one. The codes stored for it are discarded.
     const OTHER: u64 = Self::SPECIAL | 1 << Code::FIRST;
-    /// There is no code but the end of the block: from the place behind the last code back to its position.
+    /// The end of the block without a code: steps back from the position behind the last code.
     const NO_CODE: u64 = Self::SPECIAL | (1 << Code::FIRST | 0x7f << Code::POSITION) << 32;
 
-    /// What stands at the start of `bits`.
+    /// The step for `bits`.
     const fn new(bits: u32, table: &Coefficients) -> Self {
         let (first, rest) = Self::split(bits, 0, table);
         if matches!(first.kind(), CodeKind::EndOfBlock) {
@@ -179,7 +180,7 @@ impl Step {
         (code, skipped + code.bits())
     }
 
-    /// Fields of a code, to be added to the place where it begins.
+    /// Fields of a code, to be added to the position where it begins.
     pub(crate) const fn word(level: i16, run: u32, bits: u32) -> u32 {
         (level as u32) << Code::LEVEL | run << Code::POSITION | bits << Code::END
     }
@@ -196,17 +197,17 @@ impl Step {
         (self.0 >> 32) as u32
     }
 
-    /// True where it is one code or two and no end.
+    /// True for one or two codes without an end.
     #[inline]
     pub(crate) const fn is_plain(self) -> bool {
         self.0 & Self::SPECIAL == 0
     }
 
-    /// How many codes there are.
+    /// Number of codes.
     #[inline]
     pub(crate) const fn codes(self) -> usize {
         let last = self.last();
-        1 + (last >> Code::SPARE & 1) as usize - (last >> Code::FIRST & 1) as usize
+        1 + (last >> Code::UNUSED & 1) as usize - (last >> Code::FIRST & 1) as usize
     }
 
     /// Bits of its codes.
@@ -215,7 +216,7 @@ impl Step {
         self.last() >> Code::END & 0x3f
     }
 
-    /// True where what is not plain ends the block.
+    /// True where a step that is not plain ends the block.
     #[inline]
     pub(crate) const fn ends(self) -> bool {
         self.first() & 1 << Code::FIRST == 0
@@ -301,13 +302,13 @@ impl Coefficients {
         self
     }
 
-    /// What stands at the reader's place, of at least 12 available bits; it is not skipped.
+    /// The step at the reader's position; it is not skipped. 12 bits must be available.
     #[inline]
     pub(crate) fn peek_step(&self, reader: &BitReader<'_>) -> Step {
         self.steps[reader.peek(Step::WIDTH) as usize]
     }
 
-    /// The code at the reader's place, of at least 17 available bits; it is not skipped.
+    /// The code at the reader's position; it is not skipped. 17 bits must be available.
     #[inline]
     pub(crate) fn peek(&self, reader: &BitReader<'_>) -> RunLevel {
         self.at(reader.peek(LEADING + LONG))
@@ -333,7 +334,7 @@ impl Coefficients {
         writer.put(u32::from(self.end_of_block.0), u32::from(self.end_of_block.1));
     }
 
-    /// Length in bits of a code, sign included; 0 where only an escape says it.
+    /// Length in bits of a code, sign included; 0 where it needs an escape.
     #[inline]
     pub(crate) fn length(&self, run: u32, magnitude: u32) -> u32 {
         match self.encode.get(run as usize).and_then(|row| row.get(magnitude as usize)) {
@@ -342,7 +343,7 @@ impl Coefficients {
         }
     }
 
-    /// Writes a code; false where only an escape says it, and then nothing is written.
+    /// Writes a code; false, and nothing is written, where it needs an escape.
     #[inline]
     pub(crate) fn write(&self, writer: &mut BitWriter, run: u32, level: i32) -> bool {
         let magnitude = level.unsigned_abs();
@@ -356,7 +357,12 @@ impl Coefficients {
     }
 }
 
-/// Bits and length of a code written as text.
+/// The table of a block's run-level codes.
+pub(crate) fn coefficients(context: &PictureContext, intra: bool) -> &'static Coefficients {
+    if intra && context.coding.intra_vlc_format { &TABLE_ONE } else { &TABLE_ZERO }
+}
+
+/// Bits and length of a code given as text.
 const fn parse_code(code: &str) -> (u16, u8) {
     let text = code.as_bytes();
     let mut pattern = 0;
@@ -399,9 +405,9 @@ mod tests {
         }
     }
 
-    /// A step is what its codes are one by one.
+    /// A step holds the same as its codes one by one.
     #[test]
-    fn steps_hold_what_codes_say() {
+    fn steps_equal_single_codes() {
         for table in [&TABLE_ZERO, &TABLE_ONE] {
             for bits in 0..1u32 << Step::WIDTH {
                 let bytes = (bits << (32 - Step::WIDTH)).to_be_bytes();
@@ -423,7 +429,7 @@ mod tests {
                 let ends = code.kind() == CodeKind::EndOfBlock && left(sum, code);
                 assert_eq!(step.is_plain(), count > 0 && !ends, "{bits:012b}");
                 if count > 0 || ends {
-                    let spare = !(1 << Code::SPARE);
+                    let spare = !(1 << Code::UNUSED);
                     assert_eq!((step.codes(), step.bits()), (count, sum), "{bits:012b}");
                     assert!(
                         count == 0 || [step.first() & spare, step.last() & spare] == words,
@@ -436,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_are_told_apart() {
+    fn markers_are_recognised() {
         let kind = |table: &Coefficients, byte| table.peek(&BitReader::new(&[byte, 0, 0])).kind();
         assert_eq!(kind(&TABLE_ZERO, 0b1000_0000), CodeKind::EndOfBlock);
         assert_eq!(kind(&TABLE_ONE, 0b0110_0000), CodeKind::EndOfBlock);

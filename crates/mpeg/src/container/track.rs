@@ -293,11 +293,9 @@ impl VideoTrack {
         }
     }
 
-    /// `vbv_buffer_size` of the last sequence header (ISO/IEC 13818-2, 6.3.3), in bytes.
+    /// `vbv_buffer_size` of the last sequence header, in bytes.
     pub(super) fn buffer_size(&self) -> Option<u64> {
-        let high = self.sequence.extension().map_or(0, |extension| extension.vbv_buffer_size_extension);
-        let low = self.sequence.sequence()?.vbv_buffer_size;
-        Some((u64::from(high) << 10 | u64::from(low)) * 2048)
+        self.sequence.buffer_bits().map(|bits| bits / 8)
     }
 }
 
@@ -356,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_is_for_the_picture_behind_the_rest_of_another() {
+    fn a_time_stamp_is_for_the_picture_behind_the_rest_of_another() {
         let mut track = VideoTrack::default();
         track.push(&[0x77; 10]);
         track.push_time_stamp(7, None);

@@ -3,7 +3,7 @@
 use crate::header::PictureContext;
 use crate::picture::{Block, Code, Macroblock};
 
-/// Fills `out` with the coefficients of a block, in raster order, from its first codes.
+/// Fills `out` with the coefficients of a block, in raster order. `codes` are the first of its codes, or all.
 pub(crate) fn dequantise(
     context: &PictureContext,
     macroblock: &Macroblock,

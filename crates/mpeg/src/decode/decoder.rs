@@ -8,7 +8,7 @@ use crate::unit::{AccessUnit, Splitter};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A frame to show.
+/// A decoded frame.
 #[derive(Debug, Clone)]
 pub struct Decoded {
     /// Its samples.
@@ -21,25 +21,25 @@ pub struct Decoded {
     pub repeat_first_field: bool,
     /// `progressive_frame`
     pub progressive: bool,
-    /// Macroblocks that were missing or damaged, and were taken from the frame before.
+    /// Macroblocks that were missing or damaged, and were copied from the reference frame.
     pub concealed: usize,
 }
 
-/// What a decoder has met.
+/// Counts of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DecoderStats {
-    /// Frames handed out or held for display.
+    /// Frames output, or held for reordering.
     pub frames: u64,
-    /// Pictures left out: headers missing or unknown, too large, or B pictures without both references.
+    /// Pictures not decoded: headers missing or unknown, too large, or a B picture without its references.
     pub skipped_pictures: u64,
-    /// Slices that could not be read to their end.
+    /// Slices that could not be read completely.
     pub damaged_slices: u64,
 }
 
 /// Decodes MPEG-1 and MPEG-2 video (4:2:0, 4:2:2 and 4:4:4, frames and fields).
 ///
-/// Feed it with [`Decoder::push`], drain [`Decoder::pull`]; after the last bytes call [`Decoder::finish`] and
-/// drain again. Frames come in display order; a reference frame waits until the next one arrives.
+/// Feed it with [`Decoder::push`] and drain [`Decoder::pull`]. After the last bytes call [`Decoder::finish`] and drain
+/// again. Frames come in display order, so a reference frame is held until the next one arrives.
 #[derive(Debug, Default)]
 pub struct Decoder {
     splitter: Splitter,
@@ -48,7 +48,7 @@ pub struct Decoder {
     prediction: PredictionLoop,
     /// `picture_coding_extension` of the current frame's first picture.
     coding: Option<PictureCodingExtension>,
-    /// The newest reference frame, until it is its turn.
+    /// The newest reference frame, held for reordering.
     held: Option<Decoded>,
     ready: VecDeque<Decoded>,
     stats: DecoderStats,
@@ -69,17 +69,17 @@ impl Decoder {
         self.decode_waiting();
     }
 
-    /// Says that the stream has ended: every frame may be shown.
+    /// The stream has ended: outputs all frames.
     pub fn finish(&mut self) {
         self.splitter.finish();
         self.decode_waiting();
         self.flush();
     }
 
-    /// Says that no picture follows, where units are decoded one by one.
+    /// Outputs all frames, where units are decoded one by one and no more follow.
     pub fn flush(&mut self) {
         let completed = self.prediction.complete();
-        self.show(completed);
+        self.output(completed);
         self.ready.extend(self.held.take());
     }
 
@@ -88,7 +88,7 @@ impl Decoder {
         self.ready.pop_front()
     }
 
-    /// What was met so far.
+    /// Counts so far.
     pub fn stats(&self) -> DecoderStats {
         self.stats
     }
@@ -99,7 +99,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes one access unit; for callers that cut the stream themselves.
+    /// Decodes one access unit of a stream that the caller has split.
     pub fn decode_unit(&mut self, unit: &AccessUnit) {
         let context = unit.read_headers(&mut self.state);
         let sound = |context: &PictureContext| context.columns * context.rows * 256 <= LARGEST_FRAME;
@@ -115,32 +115,32 @@ impl Decoder {
         self.stats.damaged_slices +=
             picture.slices.iter().filter(|slice| slice.damage.is_some()).count() as u64;
         if self.open(context) {
-            self.prediction.paint(context, &picture, |index| picture.codes_of(&picture.blocks[index]));
+            self.prediction.reconstruct(context, &picture, |index| picture.codes_of(&picture.blocks[index]));
         } else {
             self.stats.skipped_pictures += 1;
         }
         self.picture = picture;
     }
 
-    /// Makes room for a picture; false where it cannot be decoded.
+    /// Opens a picture; false where it cannot be decoded.
     fn open(&mut self, context: &PictureContext) -> bool {
         let closed = self.state.group().is_some_and(|group| group.closed);
         match self.prediction.open(context, closed) {
             Opened::SecondField => true,
             Opened::NewFrame(before) => {
-                self.show(before);
+                self.output(before);
                 self.coding = Some(context.coding.clone());
                 true
             }
             Opened::Undecodable(before) => {
-                self.show(before);
+                self.output(before);
                 false
             }
         }
     }
 
-    /// Puts a complete frame in its place in display order.
-    fn show(&mut self, completed: Option<Completed>) {
+    /// Outputs a complete frame in display order.
+    fn output(&mut self, completed: Option<Completed>) {
         let (Some(Completed { frame, kind, concealed }), Some(coding)) = (completed, self.coding.take())
         else {
             return;

@@ -1,19 +1,19 @@
-//! Pictures in memory.
+//! Decoded frames.
 
 use crate::header::{Chroma, PictureContext};
 
 /// One component of a frame, eight bits a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plane {
-    /// Samples, row by row; whole macroblocks, so wider and higher than what is shown.
+    /// Samples, row by row, of whole macroblocks; so wider and higher than the displayed part.
     pub data: Vec<u8>,
     /// Samples from one row to the next.
     pub stride: usize,
     /// Rows in `data`.
     pub rows: usize,
-    /// Width to show.
+    /// Displayed width.
     pub width: usize,
-    /// Height to show.
+    /// Displayed height.
     pub height: usize,
 }
 
@@ -22,7 +22,7 @@ impl Plane {
         Self { data: vec![128; stride * rows], stride, rows, width, height }
     }
 
-    /// The samples to show of each row.
+    /// The displayed samples of each row.
     pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
         self.data.chunks_exact(self.stride).take(self.height).map(|row| &row[..self.width])
     }
@@ -57,7 +57,7 @@ impl Frame {
             && self.planes[0].rows == 16 * rows
     }
 
-    /// Appends what is shown as planar samples: Y, then Cb, then Cr.
+    /// Appends the displayed samples: Y, then Cb, then Cr.
     pub fn write_planar(&self, out: &mut Vec<u8>) {
         for plane in &self.planes {
             plane.lines().for_each(|line| out.extend_from_slice(line));

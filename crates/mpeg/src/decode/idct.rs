@@ -8,7 +8,7 @@ const W5: i32 = 1609;
 const W6: i32 = 1108;
 const W7: i32 = 565;
 
-/// Eight numbers that go through the transform side by side.
+/// One number of each of eight parallel transforms.
 type Lanes = [i32; 8];
 
 /// Inverse transform in place, in raster order. Meets IEEE 1180's accuracy; any input is safe.
@@ -63,7 +63,7 @@ fn transpose_f32(block: &[f32; 64]) -> [f32; 64] {
     std::array::from_fn(|i| block[8 * (i % 8) + i / 8])
 }
 
-/// One dimension by its definition (13818-2, annex A), eight columns side by side.
+/// One dimension by its definition (13818-2, annex A), eight columns in parallel.
 fn transform_columns(block: &[f32; 64]) -> [f32; 64] {
     let mut out = [0.0; 64];
     for (row, basis) in out.chunks_exact_mut(8).zip(&BASIS) {
@@ -76,7 +76,7 @@ fn transform_columns(block: &[f32; 64]) -> [f32; 64] {
     out
 }
 
-/// By frequency and place; the same constants as the inverse.
+/// The basis by frequency and position, from the same constants as the inverse.
 const BASIS: [[f32; 8]; 8] = {
     const COSINES: [i32; 8] = [2048, W1, W2, W3, 2048, W5, W6, W7];
     let mut basis = [[0.0; 8]; 8];
@@ -91,7 +91,7 @@ const BASIS: [[f32; 8]; 8] = {
             8 => 0,
             _ => -COSINES[16 - folded],
         };
-        // Entry 0 stands for the constant of frequency 0, which is smaller by the square root of two.
+        // Entry 0 is the constant of frequency 0, which is smaller by the square root of two.
         let at_end = frequency > 0 && (folded == 0 || folded == 16);
         let scale = if at_end { std::f32::consts::SQRT_2 } else { 1.0 };
         basis[frequency][x] = cosine as f32 * scale / (2048.0 * 2.0 * std::f32::consts::SQRT_2);

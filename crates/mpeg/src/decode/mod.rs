@@ -1,4 +1,4 @@
-//! A decoder to pixels (13818-2, clause 7), exact within the tolerance of the inverse transform.
+//! The decoder (13818-2, clause 7), exact within the tolerance of the inverse transform.
 
 pub(crate) mod block;
 mod decoder;

@@ -5,17 +5,17 @@ use crate::header::{PictureContext, PictureKind, PictureStructure};
 use crate::picture::{Macroblock, MotionType, Vector};
 use crate::tables::macroblock::{BACKWARD, FORWARD};
 
-/// What a picture is predicted from.
+/// The reference frames of a picture.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct References<'a> {
     pub(crate) forward: &'a Frame,
     pub(crate) backward: &'a Frame,
-    /// In the second field of a frame: the frame that already holds the first. A P field is predicted from it
-    /// too, by its own parity's opposite.
+    /// In the second field of a frame: the frame that holds the first. A P field may be predicted from that field too,
+    /// which has the opposite parity.
     pub(crate) first_field: Option<&'a Frame>,
 }
 
-/// Which lines of a frame.
+/// The lines of a frame or of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lines {
     All,
@@ -41,19 +41,19 @@ impl Prediction {
     }
 }
 
-/// A part of a macroblock that one vector predicts, in luminance samples.
+/// The part of a macroblock that one vector predicts, in luminance samples.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    /// Lines of the prediction that it fills.
+    /// Lines of the prediction that are filled.
     to: Lines,
-    /// First of its lines, and how many, counted in `to`.
+    /// First line and number of lines, counted in `to`.
     row: usize,
     rows: usize,
 }
 
-/// How one macroblock moves.
+/// The motion of one macroblock.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Movement {
+pub(crate) struct Motion {
     pub(crate) flags: u8,
     pub(crate) motion: MotionType,
     pub(crate) vectors: crate::picture::Vectors,
@@ -62,8 +62,8 @@ pub(crate) struct Movement {
     pub(crate) dmvector: [i8; 2],
 }
 
-impl Movement {
-    /// Forward, by nothing: the macroblock "no MC" and the skipped one in P pictures.
+impl Motion {
+    /// Forward with a zero vector: a macroblock "no MC", or a skipped one of a P picture.
     pub(crate) fn zero(context: &PictureContext) -> Self {
         let bottom = context.coding.structure == PictureStructure::BottomField;
         Self {
@@ -95,7 +95,7 @@ impl Movement {
         if context.kind() == PictureKind::P || before.flags & (FORWARD | BACKWARD) == 0 {
             return zero;
         }
-        // The predictors repeat; those of field vectors in frame pictures count frame lines.
+        // The predictors are used again; for field vectors in frame pictures they are in frame lines.
         let frame_lines = !context.is_field() && before.motion == MotionType::Field;
         let scale = |vector: Vector| Vector { y: vector.y << u8::from(frame_lines), ..vector };
         let vectors = before.vectors.map(|[first, _]| [scale(first); 2]);
@@ -107,15 +107,15 @@ impl Movement {
 pub(crate) fn predict(
     context: &PictureContext,
     references: &References<'_>,
-    movement: &Movement,
+    motion: &Motion,
     column: usize,
     row: usize,
     out: &mut Prediction,
 ) {
     let mut predictor = Predictor { context, column, row, out, average: false };
     for (s, flag) in [FORWARD, BACKWARD].into_iter().enumerate() {
-        if movement.flags & flag != 0 {
-            predictor.direction(references, movement, s);
+        if motion.flags & flag != 0 {
+            predictor.direction(references, motion, s);
             predictor.average = true;
         }
     }
@@ -130,14 +130,14 @@ struct Predictor<'a> {
 }
 
 impl Predictor<'_> {
-    fn direction(&mut self, references: &References<'_>, movement: &Movement, s: usize) {
-        let selects = |r: usize| Lines::of(movement.field_select >> (2 * r + s) & 1 != 0);
-        let [first, second] = movement.vectors[s];
+    fn direction(&mut self, references: &References<'_>, motion: &Motion, s: usize) {
+        let selects = |r: usize| Lines::of(motion.field_select >> (2 * r + s) & 1 != 0);
+        let [first, second] = motion.vectors[s];
         let frame = if s == 0 { references.forward } else { references.backward };
         let all = Part { to: Lines::All, row: 0, rows: 16 };
-        match (movement.motion, self.context.is_field()) {
-            (MotionType::DualPrime, false) => self.dual_prime_frame(frame, movement),
-            (MotionType::DualPrime, true) => self.dual_prime_field(references, movement),
+        match (motion.motion, self.context.is_field()) {
+            (MotionType::DualPrime, false) => self.dual_prime_frame(frame, motion),
+            (MotionType::DualPrime, true) => self.dual_prime_field(references, motion),
             (MotionType::Field, false) => {
                 for (r, (to, vector)) in
                     [(Lines::Top, first), (Lines::Bottom, second)].into_iter().enumerate()
@@ -168,15 +168,15 @@ impl Predictor<'_> {
         }
     }
 
-    /// 7.6.3.6: each field from the field of its own parity and, by the derived vector, from the other.
-    fn dual_prime_frame(&mut self, frame: &Frame, movement: &Movement) {
-        let vector = movement.vectors[0][0];
+    /// 7.6.3.6: predicts each field from the field of its own parity and, with the derived vector, from the other.
+    fn dual_prime_frame(&mut self, frame: &Frame, motion: &Motion) {
+        let vector = motion.vectors[0][0];
         let top_first = self.context.coding.top_field_first;
         for (bottom, to) in [(false, Lines::Top), (true, Lines::Bottom)] {
             let part = Part { to, row: 0, rows: 8 };
             // Distance of the opposite field, in field periods.
             let distance = if bottom == top_first { 3 } else { 1 };
-            let derived = derive(vector, distance, movement.dmvector, bottom);
+            let derived = derive(vector, distance, motion.dmvector, bottom);
             let average = self.average;
             self.part(frame, to, vector, part);
             self.average = true;
@@ -185,11 +185,11 @@ impl Predictor<'_> {
         }
     }
 
-    fn dual_prime_field(&mut self, references: &References<'_>, movement: &Movement) {
+    fn dual_prime_field(&mut self, references: &References<'_>, motion: &Motion) {
         let bottom = self.context.coding.structure == PictureStructure::BottomField;
-        let vector = movement.vectors[0][0];
+        let vector = motion.vectors[0][0];
         let part = Part { to: Lines::All, row: 0, rows: 16 };
-        let derived = derive(vector, 1, movement.dmvector, bottom);
+        let derived = derive(vector, 1, motion.dmvector, bottom);
         let average = self.average;
         let own = Lines::of(bottom);
         self.part(self.field_frame(references, 0, own), own, vector, part);
@@ -199,7 +199,7 @@ impl Predictor<'_> {
         self.average = average;
     }
 
-    /// One part of the macroblock, all three planes.
+    /// Predicts a part of the macroblock in all three planes.
     fn part(&mut self, frame: &Frame, from: Lines, vector: Vector, part: Part) {
         let (dx, dy) = self.context.chroma.shift();
         for (component, plane) in frame.planes.iter().enumerate() {
@@ -234,7 +234,7 @@ fn derive(vector: Vector, distance: i32, dmvector: [i8; 2], to_bottom: bool) -> 
     Vector { x: scale(vector.x, dmvector[0]) as i16, y: (scale(vector.y, dmvector[1]) + shift) as i16 }
 }
 
-/// Where to read: position in half samples, size in samples.
+/// An area of a plane: position in half samples, size in samples.
 #[derive(Debug, Clone, Copy)]
 struct Area {
     x: i32,
@@ -243,8 +243,8 @@ struct Area {
     height: usize,
 }
 
-/// Interpolates an area of a plane's lines to half samples (7.6.4), and averages with what is there where asked
-/// (7.6.7.1). Outside of the plane its border is repeated.
+/// Interpolates an area of a plane's lines to half samples (7.6.4), and with `average` averages it with `out` (7.6.7.1).
+/// Outside of the plane its border is repeated.
 fn fetch(plane: &Plane, lines: Lines, area: Area, out: &mut [u8], step: usize, average: bool) {
     let (offset, skip) = match lines {
         Lines::All => (0, 1),

@@ -1,4 +1,4 @@
-//! The prediction loop: reference frames, and the frame in the making of which one field may still be lacking.
+//! The prediction loop: the reference frames, and the current frame, which may have one field only.
 
 use super::frame::Frame;
 use super::predict::References;
@@ -7,33 +7,33 @@ use crate::header::{PictureContext, PictureKind, PictureStructure};
 use crate::picture::{Code, Picture};
 use std::sync::Arc;
 
-/// A frame of which at least one field is there.
+/// A frame with at least one field.
 #[derive(Debug)]
 struct Current {
     frame: Frame,
-    /// The field it still lacks.
-    lacks: Option<PictureStructure>,
+    /// The missing field.
+    missing: Option<PictureStructure>,
     kind: PictureKind,
     concealed: usize,
 }
 
-/// A frame with all its fields, or all that came.
+/// A frame that is complete, or has all fields that came.
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub(crate) frame: Arc<Frame>,
     pub(crate) kind: PictureKind,
-    /// Macroblocks that were missing.
+    /// Number of missing macroblocks.
     pub(crate) concealed: usize,
 }
 
-/// Where the next picture goes.
+/// How a picture was opened.
 #[derive(Debug)]
 pub(crate) enum Opened {
     /// It is the second field of the current frame.
     SecondField,
-    /// It begins a frame; the one before it, if any, is complete.
+    /// It begins a frame; the frame before, if any, is complete.
     NewFrame(Option<Completed>),
-    /// It lacks a reference. The frame before it, if any, is complete.
+    /// It lacks a reference frame. The frame before, if any, is complete.
     Undecodable(Option<Completed>),
 }
 
@@ -45,13 +45,13 @@ pub(crate) struct PredictionLoop {
 }
 
 impl PredictionLoop {
-    /// Makes room for a picture. In a `closed` group the first B pictures are predicted backward only.
+    /// Opens a picture. In a `closed` GOP the first B pictures have backward prediction only.
     pub(crate) fn open(&mut self, context: &PictureContext, closed: bool) -> Opened {
         let structure = context.coding.structure;
         if let Some(current) = &mut self.current {
             let pair = (current.kind == PictureKind::B) == (context.kind() == PictureKind::B);
-            if current.lacks == Some(structure) && pair && current.frame.fits(context) {
-                current.lacks = None;
+            if current.missing == Some(structure) && pair && current.frame.fits(context) {
+                current.missing = None;
                 return Opened::SecondField;
             }
         }
@@ -65,7 +65,7 @@ impl PredictionLoop {
         }
         self.current = Some(Current {
             frame: Frame::new(context),
-            lacks: match structure {
+            missing: match structure {
                 PictureStructure::TopField => Some(PictureStructure::BottomField),
                 PictureStructure::BottomField => Some(PictureStructure::TopField),
                 PictureStructure::Frame => None,
@@ -76,17 +76,17 @@ impl PredictionLoop {
         Opened::NewFrame(completed)
     }
 
-    /// Calls `act` with what the opened picture is predicted from.
+    /// Calls `act` with the references of the opened picture.
     pub(crate) fn with_references<T>(
         &self,
         context: &PictureContext,
         act: impl FnOnce(&References<'_>) -> T,
     ) -> T {
-        let first = self.current.as_ref().filter(|current| context.is_field() && current.lacks.is_none());
+        let first = self.current.as_ref().filter(|current| context.is_field() && current.missing.is_none());
         self.with_first_field(context, first.map(|current| &current.frame), act)
     }
 
-    /// The same with the first field given; a missing reference is grey.
+    /// The same with the first field given. A missing reference frame is grey.
     fn with_first_field<T>(
         &self,
         context: &PictureContext,
@@ -108,22 +108,22 @@ impl PredictionLoop {
     }
 
     /// Decodes the opened picture with the codes that `codes_of` gives for each block.
-    pub(crate) fn paint<'p>(
+    pub(crate) fn reconstruct<'p>(
         &mut self,
         context: &PictureContext,
         picture: &'p Picture,
         codes_of: impl Fn(usize) -> &'p [Code],
     ) {
         let Some(mut current) = self.current.take() else { return };
-        // The second field is predicted from the first, which lies in the frame that it completes.
-        let first = (context.is_field() && current.lacks.is_none()).then(|| current.frame.clone());
+        // The second field may be predicted from the first, which is in the same frame.
+        let first = (context.is_field() && current.missing.is_none()).then(|| current.frame.clone());
         current.concealed += self.with_first_field(context, first.as_ref(), |references| {
             reconstruct(context, picture, references, &mut current.frame, codes_of)
         });
         self.current = Some(current);
     }
 
-    /// Closes the current frame, if there is one; it becomes a reference unless it is a B frame.
+    /// Completes the current frame, if there is one. It becomes a reference frame unless it is a B frame.
     pub(crate) fn complete(&mut self) -> Option<Completed> {
         let Current { frame, kind, concealed, .. } = self.current.take()?;
         let frame = Arc::new(frame);

@@ -1,14 +1,14 @@
-//! From parsed macroblocks to samples.
+//! Reconstructs samples from parsed macroblocks.
 
 use super::block::dequantise;
 use super::frame::Frame;
 use super::idct;
-use super::predict::{Movement, Prediction, References, predict};
+use super::predict::{Motion, Prediction, References, predict};
 use crate::header::{PictureContext, PictureStructure};
 use crate::picture::{Code, Macroblock, Picture};
 
-/// Decodes a picture into `frame`. Of each block only the codes that `codes_of` gives are used. Returns the
-/// number of macroblocks that no slice held; they are predicted from the same place.
+/// Decodes a picture into `frame`, with the codes that `codes_of` gives for each block. Returns the number of missing
+/// macroblocks; they are predicted with a zero vector.
 pub(crate) fn reconstruct<'p>(
     context: &PictureContext,
     picture: &'p Picture,
@@ -16,24 +16,24 @@ pub(crate) fn reconstruct<'p>(
     frame: &mut Frame,
     codes_of: impl Fn(usize) -> &'p [Code],
 ) -> usize {
-    let mut painter = Painter::new(context, references, frame);
+    let mut reconstructor = Reconstructor::new(context, references, frame);
     for slice in &picture.slices {
         let mut before: Option<&Macroblock> = None;
         for macroblock in &picture.macroblocks[slice.macroblocks.clone()] {
             if let Some(before) = before {
-                let movement = Movement::skipped(context, before);
+                let motion = Motion::skipped(context, before);
                 for address in before.address + 1..macroblock.address {
-                    painter.paint_predicted(address, &movement);
+                    reconstructor.predict_macroblock(address, &motion);
                 }
             }
-            painter.paint(picture, macroblock, &codes_of);
+            reconstructor.reconstruct_macroblock(picture, macroblock, &codes_of);
             before = Some(macroblock);
         }
     }
-    painter.conceal()
+    reconstructor.conceal()
 }
 
-/// Where a block lies in its macroblock.
+/// The position of a block in its macroblock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockPlace {
     pub(crate) component: usize,
@@ -45,8 +45,8 @@ pub(crate) struct BlockPlace {
 }
 
 impl BlockPlace {
-    /// 13818-2, 6.1.3: Cb and Cr alternate; the second pair lies below the first, the third and fourth to the
-    /// right. Blocks of one field take every other line; chrominance of 4:2:0 is always in frame lines.
+    /// 13818-2, 6.1.3: Cb and Cr alternate. The second pair is below the first, the third and fourth to the right. Blocks
+    /// of one field take every other line; chrominance of 4:2:0 is always in frame lines.
     pub(crate) fn of(context: &PictureContext, macroblock: &Macroblock, index: u8) -> Self {
         let index = usize::from(index);
         let (component, x, y, tall) = match index {
@@ -61,16 +61,16 @@ impl BlockPlace {
     }
 }
 
-struct Painter<'a> {
+struct Reconstructor<'a> {
     context: &'a PictureContext,
     references: &'a References<'a>,
     frame: &'a mut Frame,
     prediction: Prediction,
     coefficients: [i32; 64],
-    painted: Vec<bool>,
+    done: Vec<bool>,
 }
 
-impl<'a> Painter<'a> {
+impl<'a> Reconstructor<'a> {
     fn new(context: &'a PictureContext, references: &'a References<'a>, frame: &'a mut Frame) -> Self {
         Self {
             context,
@@ -78,28 +78,28 @@ impl<'a> Painter<'a> {
             frame,
             prediction: Prediction::new(),
             coefficients: [0; 64],
-            painted: vec![false; context.columns * context.rows],
+            done: vec![false; context.columns * context.rows],
         }
     }
 
-    fn paint_predicted(&mut self, address: u32, movement: &Movement) {
+    fn predict_macroblock(&mut self, address: u32, motion: &Motion) {
         let address = address as usize;
         let (column, row) = (address % self.context.columns, address / self.context.columns);
-        predict(self.context, self.references, movement, column, row, &mut self.prediction);
+        predict(self.context, self.references, motion, column, row, &mut self.prediction);
         self.store(column, row);
-        self.painted[address] = true;
+        self.done[address] = true;
     }
 
-    fn paint<'p>(
+    fn reconstruct_macroblock<'p>(
         &mut self,
         picture: &'p Picture,
         macroblock: &Macroblock,
         codes_of: &impl Fn(usize) -> &'p [Code],
     ) {
         if macroblock.is_intra() {
-            self.painted[macroblock.address as usize] = true;
+            self.done[macroblock.address as usize] = true;
         } else {
-            self.paint_predicted(macroblock.address, &Movement::of(self.context, macroblock));
+            self.predict_macroblock(macroblock.address, &Motion::of(self.context, macroblock));
         }
         for index in macroblock.block_range() {
             let block = &picture.blocks[index];
@@ -153,9 +153,9 @@ impl<'a> Painter<'a> {
     }
 
     fn conceal(&mut self) -> usize {
-        let missing: Vec<_> = (0..self.painted.len()).filter(|&address| !self.painted[address]).collect();
-        let movement = Movement::zero(self.context);
-        missing.iter().for_each(|&address| self.paint_predicted(address as u32, &movement));
+        let missing: Vec<_> = (0..self.done.len()).filter(|&address| !self.done[address]).collect();
+        let motion = Motion::zero(self.context);
+        missing.iter().for_each(|&address| self.predict_macroblock(address as u32, &motion));
         missing.len()
     }
 }

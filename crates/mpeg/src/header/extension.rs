@@ -32,7 +32,7 @@ pub struct SequenceExtension {
     pub bit_rate_extension: u32,
     /// Eight more bits above `vbv_buffer_size_value`.
     pub vbv_buffer_size_extension: u16,
-    /// `low_delay`: no B pictures, big pictures may be late.
+    /// `low_delay`: no B pictures, and the VBV may underflow.
     pub low_delay: bool,
     /// `frame_rate_extension_n + 1` and `frame_rate_extension_d + 1`.
     pub frame_rate_factor: (u32, u32),
@@ -47,7 +47,7 @@ pub struct SequenceDisplayExtension {
     pub height: u16,
 }
 
-/// `quant_matrix_extension`; absent matrices stay as they are.
+/// `quant_matrix_extension`; absent matrices are unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuantMatrixExtension {
     /// Luminance intra; also chrominance intra where that is not loaded.
@@ -96,11 +96,11 @@ pub enum Extension {
     SequenceDisplay(SequenceDisplayExtension),
     /// Identifier 3.
     QuantMatrix(Box<QuantMatrixExtension>),
-    /// Identifier 5: the stream is scalable, and only its base layer could be decoded.
+    /// Identifier 5: the stream is scalable, which is not supported.
     SequenceScalable,
     /// Identifier 8.
     PictureCoding(PictureCodingExtension),
-    /// Any other identifier: copied, nothing to obey.
+    /// Any other identifier: ignored and copied.
     Other(u8),
 }
 

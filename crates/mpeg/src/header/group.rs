@@ -2,12 +2,12 @@
 
 use crate::bits::BitReader;
 
-/// A group of pictures begins. The shaper copies it; the decoder needs to know whether it is closed.
+/// The header of a group of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupHeader {
-    /// `time_code`, 25 bits as they are.
+    /// `time_code`, 25 bits.
     pub time_code: u32,
-    /// `closed_gop`: its first B pictures need nothing from before.
+    /// `closed_gop`: its first B pictures do not use the group before.
     pub closed: bool,
     /// `broken_link`: its first B pictures cannot be decoded.
     pub broken_link: bool,

@@ -1,4 +1,4 @@
-//! Headers of the sequence, group and picture layers, and the state they leave for the slices.
+//! Headers of the sequence, group and picture layers, and the context that they give the slices.
 
 mod extension;
 mod group;
@@ -21,7 +21,7 @@ use crate::tables::scan::ZIG_ZAG;
 /// A quantiser matrix in raster order. Entries are 1 to 255; a 0 in the stream is read as 1.
 pub type Matrix = [u8; 64];
 
-/// Reads 64 entries, which always arrive in zig-zag order (13818-2, 7.3.1).
+/// Reads 64 entries, which are always in zig-zag order (13818-2, 7.3.1).
 fn read_matrix(reader: &mut BitReader<'_>) -> Matrix {
     let mut matrix = [0; 64];
     for position in ZIG_ZAG {

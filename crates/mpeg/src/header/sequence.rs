@@ -3,7 +3,7 @@
 use super::{Matrix, read_optional_matrix};
 use crate::bits::BitReader;
 
-/// What every sequence, MPEG-1 or MPEG-2, says first.
+/// The sequence header of MPEG-1 and MPEG-2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SequenceHeader {
     /// `horizontal_size_value`: width in pixels, lowest 12 bits.
@@ -27,7 +27,7 @@ pub struct SequenceHeader {
 }
 
 impl SequenceHeader {
-    /// Where `bit_rate_value` lies: bits behind the start code, and its length.
+    /// Position of `bit_rate_value`: bits behind the start code, and its length.
     pub const BIT_RATE_FIELD: (usize, u32) = (32, 18);
 
     /// Reads the bytes behind the start code; `None` where they end too early or the size is zero.

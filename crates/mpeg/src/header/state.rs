@@ -1,5 +1,4 @@
-//! What the headers leave behind: the state of the sequence, and the context in which a picture's slices are
-//! read.
+//! The state of a sequence, and the context that slices are parsed with.
 
 use super::{
     Extension, GroupHeader, Matrix, PictureCodingExtension, PictureHeader, PictureKind, PictureStructure,
@@ -31,7 +30,7 @@ impl Chroma {
         }
     }
 
-    /// By how many bits chrominance is narrower and lower than luminance.
+    /// Logarithms of the horizontal and vertical subsampling of chrominance.
     pub fn shift(self) -> (u32, u32) {
         match self {
             Self::Yuv420 => (1, 1),
@@ -70,12 +69,12 @@ impl MatrixSet {
     }
 }
 
-/// Everything the slices of one picture are read with.
+/// Everything that the slices of a picture are parsed with.
 #[derive(Debug, Clone)]
 pub struct PictureContext {
     /// The picture's header.
     pub header: PictureHeader,
-    /// MPEG-2's extension of it; in MPEG-1 the values that mean the same.
+    /// MPEG-2's extension of it; in MPEG-1 the equivalent values.
     pub coding: PictureCodingExtension,
     /// False: ISO/IEC 11172-2.
     pub mpeg2: bool,
@@ -122,7 +121,7 @@ impl PictureContext {
     }
 }
 
-/// Follows the headers of a stream.
+/// The newest headers of a stream.
 #[derive(Debug, Clone, Default)]
 pub struct SequenceState {
     sequence: Option<SequenceHeader>,
@@ -135,7 +134,7 @@ pub struct SequenceState {
 }
 
 impl SequenceState {
-    /// Nothing known yet.
+    /// The state before any header.
     pub fn new() -> Self {
         Self::default()
     }
@@ -163,8 +162,8 @@ impl SequenceState {
         Some((n * factor_n, d * factor_d))
     }
 
-    /// How long a picture is shown (13818-2, 6.3.10, `repeat_first_field`), in seconds; at 25 Hz where the stream does
-    /// not say.
+    /// Display time of a picture in seconds (13818-2, 6.3.10, `repeat_first_field`); at 25 Hz where the frame rate is not
+    /// known.
     pub fn display_seconds(&self, picture: &PictureContext) -> f64 {
         let frame = self.frame_rate().map_or(0.04, |(n, d)| f64::from(d) / f64::from(n));
         let coding = &picture.coding;
@@ -198,7 +197,7 @@ impl SequenceState {
         (size > 0).then_some(size << 14)
     }
 
-    /// Takes one span of a stream, in order. What cannot be read leaves the state as it was.
+    /// Reads the next span of a stream. Unreadable headers leave the state unchanged.
     pub fn on_span(&mut self, span: &Span, data: &[u8]) {
         let payload = span.payload(data);
         match span.code {
@@ -248,8 +247,8 @@ impl SequenceState {
         }
     }
 
-    /// The context for the slices that follow now; `None` where headers are missing, forbidden, or of a kind
-    /// that is copied only (scalable layers).
+    /// The context of the slices behind the newest headers; `None` where headers are missing, forbidden, or of a scalable
+    /// layer.
     pub fn picture_context(&self) -> Option<PictureContext> {
         let sequence = self.sequence.as_ref()?;
         let header = self.picture.clone()?;
@@ -315,7 +314,7 @@ fn mpeg2_context(
         2 => Chroma::Yuv422,
         _ => Chroma::Yuv444,
     };
-    // Fields of MPEG-1 that MPEG-2 fixes; what a stream says there is not obeyed.
+    // MPEG-2 fixes these fields of MPEG-1, so their values are ignored.
     header.full_pel = [false; 2];
     if header.kind == PictureKind::D {
         return None;

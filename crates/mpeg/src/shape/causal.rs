@@ -5,7 +5,7 @@ use super::parallel;
 use super::picture::PictureShaper;
 use crate::decode::block::dequantise;
 use crate::decode::idct;
-use crate::decode::predict::{Movement, Prediction, predict};
+use crate::decode::predict::{Motion, Prediction, predict};
 use crate::decode::prediction_loop::{Opened, PredictionLoop};
 use crate::decode::reconstruct::BlockPlace;
 use crate::header::PictureContext;
@@ -94,9 +94,9 @@ impl Causal {
         let mut loops = [(&mut self.input, true), (&mut self.output, false)];
         parallel::for_each(threads, &mut loops, |(prediction_loop, whole)| {
             if *whole {
-                prediction_loop.paint(context, parsed, input_codes);
+                prediction_loop.reconstruct(context, parsed, input_codes);
             } else {
-                prediction_loop.paint(context, parsed, output_codes);
+                prediction_loop.reconstruct(context, parsed, output_codes);
             }
         });
     }
@@ -108,11 +108,11 @@ impl Causal {
         }
         let address = macroblock.address as usize;
         let (column, row) = (address % context.columns, address / context.columns);
-        let movement = Movement::of(context, macroblock);
+        let motion = Motion::of(context, macroblock);
         let predicted = |loops: &PredictionLoop| {
             let mut prediction = Prediction::new();
             loops.with_references(context, |references| {
-                predict(context, references, &movement, column, row, &mut prediction);
+                predict(context, references, &motion, column, row, &mut prediction);
             });
             prediction
         };

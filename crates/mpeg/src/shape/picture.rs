@@ -221,7 +221,7 @@ impl PictureShaper {
         write_unit(&mut self.writer, &self.unit, &parsed.slices, declare, |writer, i| {
             let slice = &parsed.slices[i];
             if self.empties[i] {
-                cuts.leave_out(parsed, slice);
+                cuts.skip(parsed, slice);
                 rewrite_slice(writer, context, parsed, data, slice, &content);
             } else {
                 splice_slice(writer, context, parsed, data, slice, &mut cuts);

@@ -1,5 +1,5 @@
-//! Writing pictures: bits of the input spliced where codes are only dropped, macroblocks written anew where
-//! more changes.
+//! Writes pictures: splices bits of the input where codes are only truncated, and rewrites macroblocks where more
+//! changes.
 
 pub(crate) mod rewrite;
 pub(crate) mod splice;

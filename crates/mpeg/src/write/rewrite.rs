@@ -1,42 +1,42 @@
-//! Macroblocks written anew: fewer or other codes, other quantiser scales, other patterns and types. Vectors
-//! and DC coefficients are copied, and every predictor keeps the value it had.
+//! Rewrites macroblocks with other codes, quantiser scales, patterns and types. Motion vectors and DC coefficients are
+//! copied, and every predictor keeps its value.
 
 use crate::bits::BitWriter;
 use crate::header::{Chroma, PictureContext, PictureKind, PictureStructure};
-use crate::picture::{Code, Macroblock, MotionType, Picture, Slice, Vector, bits_of_first, coefficients};
+use crate::picture::{Code, Macroblock, MotionType, Picture, Slice, Vector, bits_of_first};
 use crate::tables::macroblock as mb;
-use crate::vlc::{self, Coefficients};
+use crate::vlc::{self, Coefficients, coefficients};
 use std::ops::Range;
 
-/// What becomes of a block's codes.
+/// The new codes of a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Codes<'a> {
-    /// The first so many stay, bit for bit; all of them where there are no more.
+    /// The first so many codes, bit for bit.
     First(usize),
-    /// Of the first 64 those stay whose bit is set, and of them some are lowered by one.
+    /// Some of the first 64 codes, some of them lowered by one.
     Edited {
-        /// Those that stay.
+        /// Codes that are kept, by bit.
         kept: u64,
-        /// Those that are lowered.
+        /// Kept codes whose level is lowered by one, by bit.
         lowered: u64,
     },
-    /// These replace them; their `bits` and `end` are not looked at.
+    /// Other codes, whose `end` is ignored.
     New(&'a [Code]),
 }
 
-/// What to write in place of a picture's macroblocks, by their indices in [`Picture`].
+/// The new content of a picture, by indices in [`Picture`].
 pub(crate) trait Content {
-    /// The codes of a macroblock's block.
+    /// The codes of a block.
     fn codes(&self, macroblock: usize, block: usize) -> Codes<'_>;
     /// `quantiser_scale_code` of a macroblock.
     fn quantiser(&self, macroblock: usize) -> u8;
-    /// True where a macroblock keeps all its codes and its scale.
+    /// True where a macroblock keeps its codes and its scale.
     fn is_unchanged(&self, macroblock: usize) -> bool;
-    /// Blocks of a macroblock that keep codes, by bit, its first lowest.
+    /// Blocks of a macroblock that keep codes, by bit, the first in bit 0.
     fn coded_blocks(&self, index: usize, macroblock: &Macroblock) -> u16;
 }
 
-/// Writes a sound slice with new content. The slice is aligned.
+/// Writes an undamaged slice with new content, and aligns it.
 pub(crate) fn rewrite_slice(
     writer: &mut BitWriter,
     context: &PictureContext,
@@ -56,7 +56,7 @@ pub(crate) fn rewrite_slice(
         address: slice.base_address,
         address_before: slice.base_address,
         predictor: Vector::default(),
-        waiting: 0..0,
+        pending: 0..0,
     };
     rewriter.write_header(slice);
     for index in slice.macroblocks.clone() {
@@ -73,42 +73,41 @@ struct Rewriter<'a, C> {
     picture: &'a Picture,
     bytes: &'a [u8],
     content: &'a C,
-    /// The code in force where a decoder has read what is written.
+    /// `quantiser_scale_code` in force in the output.
     quantiser: u8,
-    /// Address of the macroblock written last.
+    /// Address of the last macroblock of the output.
     address: i32,
-    /// Address of the macroblock before this one in the input.
+    /// Address of the last macroblock of the input.
     address_before: i32,
-    /// `PMV[0][0]` behind the macroblock of the input looked at last, in the units of the stream.
+    /// `PMV[0][0]` behind the last macroblock of the input, in the units of the stream.
     predictor: Vector,
-    /// Bits of the input that come next in the output. What stays as it is from macroblock to macroblock is copied at
-    /// once.
-    waiting: Range<usize>,
+    /// Bits of the input to be copied next. Adjacent ranges are joined, so that unchanged macroblocks are copied at once.
+    pending: Range<usize>,
 }
 
 impl<C: Content> Rewriter<'_, C> {
     /// Copies bits of the input.
     #[inline]
     fn copy(&mut self, from: usize, to: usize) {
-        if self.waiting.end == from {
-            self.waiting.end = to;
+        if self.pending.end == from {
+            self.pending.end = to;
         } else if from < to {
             self.out();
-            self.waiting = from..to;
+            self.pending = from..to;
         }
     }
 
-    /// The writer, behind all that was copied.
+    /// The writer, after the pending bits are copied.
     #[inline]
     fn out(&mut self) -> &mut BitWriter {
-        let Range { start, end } = std::mem::take(&mut self.waiting);
+        let Range { start, end } = std::mem::take(&mut self.pending);
         if start < end {
             self.writer.copy(self.bytes, start, end);
         }
         self.writer
     }
 
-    /// The header, with the quantiser scale that the first macroblock to need one has.
+    /// Writes the header, with the quantiser scale of the first macroblock that needs one.
     fn write_header(&mut self, slice: &Slice) {
         let needs = slice.macroblocks.clone().find(|&index| {
             let macroblock = &self.picture.macroblocks[index];
@@ -121,7 +120,7 @@ impl<C: Content> Rewriter<'_, C> {
         self.copy(slice.quantiser_at as usize + 5, slice.macroblocks_at as usize);
     }
 
-    /// `inner` macroblocks, neither first nor last of their slice, may be skipped.
+    /// Writes a macroblock. An `inner` one, neither first nor last of its slice, may be skipped.
     fn write_macroblock(&mut self, index: usize, inner: bool) {
         let macroblock = &self.picture.macroblocks[index];
         let scale_holds = macroblock.has(mb::QUANT) || macroblock.quantiser == self.quantiser;
@@ -136,7 +135,7 @@ impl<C: Content> Rewriter<'_, C> {
         }
         let before = self.follow_predictor(macroblock);
         if flags == 0 && inner {
-            // P, "no MC": skipping it means the same.
+            // "No MC, not coded" of a P picture: a skipped macroblock means the same.
             return;
         }
         if (intra || pattern != 0) && self.content.quantiser(index) != self.quantiser {
@@ -170,7 +169,7 @@ impl<C: Content> Rewriter<'_, C> {
         self.copy(macroblock.kind_at as usize, macroblock.end as usize);
     }
 
-    /// `coded_block_pattern` of what is left; 0 in intra macroblocks, which have none.
+    /// `coded_block_pattern` of the new content; 0 in intra macroblocks, which have none.
     fn pattern(&self, index: usize, macroblock: &Macroblock) -> u16 {
         if macroblock.is_intra() {
             return 0;
@@ -185,12 +184,12 @@ impl<C: Content> Rewriter<'_, C> {
         pattern
     }
 
-    /// Brings `predictor` behind a macroblock of the input; returns what it was before.
+    /// Updates `predictor` for a macroblock of the input; returns its value before.
     fn follow_predictor(&mut self, macroblock: &Macroblock) -> Vector {
         if self.context.kind() != PictureKind::P {
             return Vector::default();
         }
-        // Skipped macroblocks reset it; those skipped only here had no vector and had reset it already.
+        // Skipped macroblocks reset it. Those skipped in the output alone had no vector, and so reset it too.
         let before = std::mem::take(&mut self.predictor);
         let has_vector = macroblock.has(mb::FORWARD)
             || (macroblock.is_intra() && self.context.coding.concealment_motion_vectors);
@@ -237,7 +236,7 @@ impl<C: Content> Rewriter<'_, C> {
         table.write(self.out(), flags);
     }
 
-    /// Type, motion type, DCT type and quantiser scale, where they are present.
+    /// Writes type, and motion type, DCT type and quantiser scale where they are present.
     fn write_modes(&mut self, macroblock: &Macroblock, flags: u8) {
         self.write_type(flags);
         let in_field = self.context.is_field();
@@ -259,7 +258,7 @@ impl<C: Content> Rewriter<'_, C> {
         }
     }
 
-    /// "MC, not coded" by nothing: stands for "no MC" where a macroblock may not be skipped.
+    /// Writes "MC, not coded" with a zero vector, for a macroblock without codes that may not be skipped.
     fn write_zero_vector(&mut self, predictor: Vector) {
         self.write_type(mb::FORWARD);
         let coding = &self.context.coding;
@@ -283,7 +282,7 @@ impl<C: Content> Rewriter<'_, C> {
         }
     }
 
-    /// Writes what is left of a block whose codes begin at bit `start`: those behind a code that stays are copied.
+    /// Writes the remaining codes of a block whose codes begin at bit `start`. Codes behind a kept one are copied.
     fn write_edited(
         &mut self,
         start: usize,
@@ -293,11 +292,11 @@ impl<C: Content> Rewriter<'_, C> {
         kept: u64,
         lowered: u64,
     ) {
-        let as_they_were = kept & !lowered & (kept << 1 | 1);
+        let copied = kept & !lowered & (kept << 1 | 1);
         let count = codes.len().min(64);
         let mut index = 0;
         while index < count {
-            let length = ((!(as_they_were >> index)).trailing_zeros() as usize).min(count - index);
+            let length = ((!(copied >> index)).trailing_zeros() as usize).min(count - index);
             if length > 0 {
                 let (from, to) = (bits_of_first(codes, index), bits_of_first(codes, index + length));
                 self.copy(start + from as usize, start + to as usize);
@@ -320,9 +319,9 @@ impl<C: Content> Rewriter<'_, C> {
         }
     }
 
-    /// Ends a block whose end stands at bit `at` of the input.
+    /// Ends a block whose end is at bit `at` of the input.
     fn end_block(&mut self, table: &Coefficients, at: usize) {
-        if self.waiting.end == at {
+        if self.pending.end == at {
             self.copy(at, at + table.end_of_block_bits() as usize);
         } else {
             table.write_end_of_block(self.out());
@@ -375,7 +374,7 @@ fn write_codes(writer: &mut BitWriter, table: &Coefficients, codes: &[Code], int
     }
 }
 
-/// Writes a code at a position where `next` is the first that is free.
+/// Writes a code at `position`; its run begins at `next`.
 #[inline]
 fn write_code(
     writer: &mut BitWriter,
@@ -386,7 +385,7 @@ fn write_code(
     mpeg2: bool,
 ) {
     if position == 0 && level.abs() == 1 {
-        // Only the first code of a non-intra block stands there.
+        // Only the first code of a non-intra block has position 0.
         writer.put(2 + u32::from(level < 0), 2);
     } else if !table.write(writer, position - next, level) {
         write_escape(writer, position - next, level, mpeg2);
@@ -406,9 +405,9 @@ fn write_escape(writer: &mut BitWriter, run: u32, level: i32, mpeg2: bool) {
     }
 }
 
-/// One component of a vector's difference (13818-2, 7.6.3.1 turned round).
+/// Writes one component of a vector difference (the inverse of 13818-2, 7.6.3.1).
 fn write_component(writer: &mut BitWriter, difference: i32, f_code: u8) {
-    // A forbidden code goes with predictors of zero.
+    // With a forbidden f_code predictors are zero.
     let residual_bits = u32::from(f_code.clamp(1, 9)) - 1;
     let range = 32 << residual_bits;
     let difference = (difference + range / 2).rem_euclid(range) - range / 2;

@@ -1,16 +1,16 @@
-//! Truncation without re-encoding: the bits of the input up to the last code kept of each block, then the
-//! block's end.
+//! Truncation without re-encoding: copies the bits of each block up to its last kept code, then writes its end.
 
 use crate::bits::BitWriter;
 use crate::header::PictureContext;
-use crate::picture::{Picture, Slice, bits_of_first, coefficients};
+use crate::picture::{Picture, Slice, bits_of_first};
+use crate::vlc::coefficients;
 
-/// Blocks of a picture that lose codes, in order.
+/// Blocks of a picture to truncate, in order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cuts<'a> {
-    /// The blocks' indices; those behind what was written.
+    /// Indices of the blocks that are not yet written.
     pub(crate) blocks: &'a [u32],
-    /// How many codes each block of the picture keeps.
+    /// Number of codes kept, by block of the picture.
     pub(crate) keep: &'a [u8],
 }
 
@@ -27,19 +27,19 @@ impl<'a> Cuts<'a> {
 }
 
 impl Cuts<'_> {
-    /// Passes over the cuts of a slice.
-    pub(crate) fn leave_out(&mut self, picture: &Picture, slice: &Slice) {
+    /// Skips the cuts of a slice.
+    pub(crate) fn skip(&mut self, picture: &Picture, slice: &Slice) {
         let last = picture.macroblocks[slice.macroblocks.clone()].last();
         while last.is_some_and(|last| self.next_before(last.block_range().end).is_some()) {}
     }
 }
 
-/// Size in bits, before alignment, of what [`splice_slice`] writes where it cuts nothing.
+/// Size in bits, before alignment, of a slice that [`splice_slice`] writes without cuts.
 pub(crate) fn spliced_bits(slice: &Slice) -> u64 {
     u64::from(slice.end - slice.stuffing)
 }
 
-/// Writes a sound slice with the next of the cuts. Macroblock stuffing is left out; the slice is aligned.
+/// Writes an undamaged slice with its cuts, without macroblock stuffing, and aligns it.
 pub(crate) fn splice_slice(
     writer: &mut BitWriter,
     context: &PictureContext,
@@ -52,13 +52,13 @@ pub(crate) fn splice_slice(
     let macroblocks = &picture.macroblocks[slice.macroblocks.clone()];
     if slice.stuffing > 0 {
         for macroblock in macroblocks {
-            splicer.leave_out(macroblock.start, macroblock.start + macroblock.stuffing);
+            splicer.skip(macroblock.start, macroblock.start + macroblock.stuffing);
             splicer.cut_blocks(cuts, macroblock.block_range().end);
         }
     } else if let Some(last) = macroblocks.last() {
         splicer.cut_blocks(cuts, last.block_range().end);
     }
-    splicer.leave_out(slice.end, slice.end);
+    splicer.skip(slice.end, slice.end);
     splicer.writer.align();
 }
 
@@ -67,13 +67,13 @@ struct Splicer<'a> {
     context: &'a PictureContext,
     picture: &'a Picture,
     bytes: &'a [u8],
-    /// Bits of the slice that are done with.
+    /// Bits of the slice that are copied or skipped.
     copied: usize,
 }
 
 impl Splicer<'_> {
-    /// Copies up to bit `from`, and goes on at bit `to`.
-    fn leave_out(&mut self, from: u32, to: u32) {
+    /// Copies up to bit `from`, and skips to bit `to`.
+    fn skip(&mut self, from: u32, to: u32) {
         self.writer.copy(self.bytes, self.copied, from as usize);
         self.copied = to as usize;
     }
@@ -85,7 +85,7 @@ impl Splicer<'_> {
             let table = coefficients(self.context, block.intra);
             let from = block.start + bits_of_first(codes, usize::from(cuts.keep[index]));
             let to = block.start + bits_of_first(codes, codes.len()) + table.end_of_block_bits();
-            self.leave_out(from, to);
+            self.skip(from, to);
             table.write_end_of_block(self.writer);
         }
     }

@@ -1,4 +1,4 @@
-//! Writing an access unit: its headers as they are but for the declared buffer, its slices as a callback says.
+//! Writes an access unit: copies its headers, except for the declared rate, and calls back for its slices.
 
 use crate::bits::BitWriter;
 use crate::header::{PictureHeader, SequenceHeader};
@@ -6,15 +6,15 @@ use crate::picture::Slice;
 use crate::startcode::{Span, StartCode};
 use crate::unit::AccessUnit;
 
-/// Which headers are rewritten.
+/// What the headers declare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Declare {
-    /// `vbv_delay` 0xFFFF, and in MPEG-1 `bit_rate` 0x3FFFF: variable.
+    /// A variable rate: `vbv_delay` 0xFFFF, and in MPEG-1 `bit_rate` 0x3FFFF.
     pub(crate) variable: bool,
     pub(crate) mpeg2: bool,
 }
 
-/// Writes `unit`. Sound slices go through `write_slice`; all other bytes are copied.
+/// Writes `unit`. Undamaged slices are written by `write_slice`; everything else is copied.
 pub(crate) fn write_unit(
     writer: &mut BitWriter,
     unit: &AccessUnit,
@@ -59,7 +59,7 @@ fn write_header(writer: &mut BitWriter, span: &Span, data: &[u8], declare: Decla
     }
 }
 
-/// Size in bytes of what [`write_unit`] writes when sound slice `i` takes `slice_bits(i)` bits.
+/// Size in bytes of the unit that [`write_unit`] writes if undamaged slice `i` takes `slice_bits(i)` bits.
 pub(crate) fn unit_bytes(unit: &AccessUnit, slices: &[Slice], slice_bits: impl Fn(usize) -> u64) -> u64 {
     let mut bytes = unit.data.len() as u64;
     for (i, slice) in slices.iter().enumerate().filter(|(_, slice)| slice.damage.is_none()) {

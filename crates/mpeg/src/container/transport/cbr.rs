@@ -139,7 +139,7 @@ impl CbrMultiplexer {
     /// All packets of a picture were taken; the decoder's buffer has `buffer` bytes.
     pub(super) fn picture(&mut self, picture: WrittenPicture, buffer: Option<u64>) {
         let place = picture.decoding_time.and_then(|time| self.clock.place(time));
-        self.buffer.size = buffer.filter(|size| *size > 0);
+        self.buffer.size = buffer;
         self.buffer.announce(picture.len, place);
     }
 
