@@ -72,7 +72,7 @@ impl DataHeader {
 
 /// A message of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer<'a> {
+pub enum Message<'a> {
     /// One for each data packet.
     Acknowledgement(Acknowledgement),
     /// Send these again: sequence numbers, at most 255.
@@ -82,7 +82,7 @@ pub enum Answer<'a> {
 /// An acknowledgement, 12 octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acknowledgement {
-    /// Sequence number of the packet this one answers.
+    /// Sequence number of the packet this one acknowledges.
     pub packet: u16,
     /// Highest number up to which all came or were given up.
     pub cumulative: u16,
@@ -108,13 +108,13 @@ mod request {
     pub(super) const SEQUENCES: usize = 2;
 }
 
-impl<'a> Answer<'a> {
+impl<'a> Message<'a> {
     /// Reads a datagram from a client.
     ///
     /// # Errors
     /// An unknown type, or fewer octets than the type or the count requires.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Error> {
-        match take(datagram, 0, 1, "answer type")?[0] {
+        match take(datagram, 0, 1, "message type")?[0] {
             ACKNOWLEDGEMENT => Acknowledgement::parse(datagram).map(Self::Acknowledgement),
             REQUEST => {
                 let head = take(datagram, 0, request::SEQUENCES, "retransmission request")?;
@@ -124,7 +124,7 @@ impl<'a> Answer<'a> {
             }
             other => {
                 let (seen, expected) = (other.into(), "1 (acknowledgement) or 2 (retransmission request)");
-                Err(Error::Invalid { field: "answer type", offset: 0, seen, expected })
+                Err(Error::Invalid { field: "message type", offset: 0, seen, expected })
             }
         }
     }
@@ -142,7 +142,7 @@ impl<'a> Answer<'a> {
     /// # Errors
     /// More than 255 sequence numbers, or a buffer below `buffer_len()`.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<usize, Error> {
-        let buffer = room(buffer, self.buffer_len(), "answer")?;
+        let buffer = room(buffer, self.buffer_len(), "client message")?;
         match self {
             Self::Acknowledgement(acknowledgement) => acknowledgement.emit(buffer),
             Self::RetransmissionRequest(sequences) => {
@@ -208,11 +208,11 @@ mod tests {
     fn acknowledgement_takes_twelve_octets() {
         let acknowledgement =
             Acknowledgement { packet: 3, cumulative: 65_535, bitmap: 0x4000_0001, given_up: 0x0A0B };
-        let answer = Answer::Acknowledgement(acknowledgement);
+        let message = Message::Acknowledgement(acknowledgement);
         let mut buffer = [0xEE; 12];
-        assert_eq!(answer.emit(&mut buffer), Ok(12));
+        assert_eq!(message.emit(&mut buffer), Ok(12));
         assert_eq!(buffer, [1, 0, 0, 3, 0xFF, 0xFF, 0x40, 0, 0, 1, 0x0A, 0x0B]);
-        assert_eq!(Answer::parse(&buffer), Ok(answer));
+        assert_eq!(Message::parse(&buffer), Ok(message));
         let covered: Vec<_> = [65_000, 65_535, 0, 1, 2, 30, 31, 32, 5_000]
             .into_iter()
             .filter(|&number| acknowledgement.covers(number))
@@ -223,15 +223,15 @@ mod tests {
     #[test]
     fn request_names_each_number() {
         let numbers = [65_535, 1];
-        let answer = Answer::RetransmissionRequest(List::from(&numbers[..]));
+        let message = Message::RetransmissionRequest(List::from(&numbers[..]));
         let mut buffer = [0; 6];
-        assert_eq!(answer.emit(&mut buffer), Ok(6));
+        assert_eq!(message.emit(&mut buffer), Ok(6));
         assert_eq!(buffer, [2, 2, 0xFF, 0xFF, 0, 1]);
-        assert_eq!(Answer::parse(&buffer), Ok(answer));
-        assert!(Answer::parse(&buffer[..5]).is_err());
-        assert!(Answer::parse(&[3]).is_err());
-        assert!(Answer::parse(&[]).is_err());
+        assert_eq!(Message::parse(&buffer), Ok(message));
+        assert!(Message::parse(&buffer[..5]).is_err());
+        assert!(Message::parse(&[3]).is_err());
+        assert!(Message::parse(&[]).is_err());
         let many = [0; 256];
-        assert!(Answer::RetransmissionRequest(List::from(&many[..])).emit(&mut [0; 600]).is_err());
+        assert!(Message::RetransmissionRequest(List::from(&many[..])).emit(&mut [0; 600]).is_err());
     }
 }

@@ -324,10 +324,10 @@ proptest! {
         mistreat(&bytes, &changes, exercise::window_transport);
         let (packet, cumulative, bitmap, given_up) = ack;
         let acknowledgement = window::Acknowledgement { packet, cumulative, bitmap, given_up };
-        let request = window::Answer::RetransmissionRequest(List::from(&numbers[..]));
-        for answer in [window::Answer::Acknowledgement(acknowledgement), request] {
+        let request = window::Message::RetransmissionRequest(List::from(&numbers[..]));
+        for answer in [window::Message::Acknowledgement(acknowledgement), request] {
             let bytes = emitted(answer.buffer_len(), |buffer| answer.emit(buffer));
-            prop_assert_eq!(window::Answer::parse(&bytes), Ok(answer));
+            prop_assert_eq!(window::Message::parse(&bytes), Ok(answer));
             mistreat(&bytes, &changes, exercise::window_transport);
         }
     }

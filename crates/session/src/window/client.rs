@@ -5,7 +5,7 @@ use crate::unwrap::nearest;
 use bytes::Bytes;
 use seaway_units::{TimeDelta, Timestamp};
 use seaway_wire::List;
-use seaway_wire::window::{Acknowledgement, Answer, DataHeader};
+use seaway_wire::window::{Acknowledgement, DataHeader, Message};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Later packets that make a hole more than reordering.
@@ -89,7 +89,7 @@ pub struct WindowClient {
     newest_ms: u64,
     ended: bool,
     rtt: Option<TimeDelta>,
-    answers: VecDeque<Bytes>,
+    outgoing: VecDeque<Bytes>,
     frames: VecDeque<ClientFrame>,
     statistics: ClientStatistics,
 }
@@ -132,7 +132,7 @@ impl WindowClient {
             newest_ms: 0,
             ended: false,
             rtt: None,
-            answers: VecDeque::new(),
+            outgoing: VecDeque::new(),
             frames: VecDeque::new(),
             statistics: ClientStatistics::default(),
         }
@@ -189,7 +189,7 @@ impl WindowClient {
 
     /// The next datagram for the sender.
     pub fn poll_answer(&mut self) -> Option<Bytes> {
-        self.answers.pop_front()
+        self.outgoing.pop_front()
     }
 
     /// The next frame that is to be shown now.
@@ -273,7 +273,7 @@ impl WindowClient {
         }
         self.statistics.requested += ask.len() as u64;
         for numbers in ask.chunks(255) {
-            self.answer(&Answer::RetransmissionRequest(List::from(numbers)));
+            self.send(&Message::RetransmissionRequest(List::from(numbers)));
         }
     }
 
@@ -298,13 +298,13 @@ impl WindowClient {
         let after = self.came.range(self.cumulative + 1..=self.cumulative + NAMED);
         let bitmap = after.fold(0, |bits, (number, ())| bits | 1 << (NAMED - (number - self.cumulative)));
         let (cumulative, given_up) = (self.cumulative as u16, self.given_up);
-        self.answer(&Answer::Acknowledgement(Acknowledgement { packet, cumulative, bitmap, given_up }));
+        self.send(&Message::Acknowledgement(Acknowledgement { packet, cumulative, bitmap, given_up }));
     }
 
-    fn answer(&mut self, answer: &Answer<'_>) {
-        let mut octets = vec![0; answer.buffer_len()];
-        if self.answers.len() < WAITING && answer.emit(&mut octets).is_ok() {
-            self.answers.push_back(octets.into());
+    fn send(&mut self, message: &Message<'_>) {
+        let mut octets = vec![0; message.buffer_len()];
+        if self.outgoing.len() < WAITING && message.emit(&mut octets).is_ok() {
+            self.outgoing.push_back(octets.into());
         }
     }
 

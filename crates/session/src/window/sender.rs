@@ -7,7 +7,7 @@ use seaway_control::{
     Content, Fate, Feedback, Lane, PacketId, PacketReport, PeerReport, RateController, SentPacket, StreamId,
 };
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
-use seaway_wire::window::{Acknowledgement, Answer, DataHeader};
+use seaway_wire::window::{Acknowledgement, DataHeader, Message};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Later packets that make one lost.
@@ -152,9 +152,9 @@ impl WindowSender {
 
     /// A datagram came from the client.
     pub fn handle_answer(&mut self, now: Timestamp, datagram: &[u8]) {
-        match Answer::parse(datagram) {
-            Ok(Answer::Acknowledgement(acknowledgement)) => self.on_acknowledgement(now, acknowledgement),
-            Ok(Answer::RetransmissionRequest(sequences)) => self.on_request(now, sequences.iter()),
+        match Message::parse(datagram) {
+            Ok(Message::Acknowledgement(acknowledgement)) => self.on_acknowledgement(now, acknowledgement),
+            Ok(Message::RetransmissionRequest(sequences)) => self.on_request(now, sequences.iter()),
             Err(_) => self.statistics.malformed += 1,
         }
     }

@@ -261,10 +261,10 @@ pub(crate) fn window_transport(bytes: &[u8]) {
         let again = emitted(header.buffer_len(), |buffer| header.emit(buffer));
         assert_eq!(window::DataHeader::parse(&again), Ok((header, &[][..])));
     }
-    if let Ok(answer) = window::Answer::parse(bytes) {
+    if let Ok(answer) = window::Message::parse(bytes) {
         let again = emitted(answer.buffer_len(), |buffer| answer.emit(buffer));
-        assert_eq!(window::Answer::parse(&again), Ok(answer));
-        if let window::Answer::Acknowledgement(acknowledgement) = answer {
+        assert_eq!(window::Message::parse(&again), Ok(answer));
+        if let window::Message::Acknowledgement(acknowledgement) = answer {
             assert!(acknowledgement.covers(acknowledgement.cumulative));
         }
     }
