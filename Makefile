@@ -60,7 +60,7 @@ wasm:
 
 documents:
 	$(call stage,cited documents)
-	cargo test --locked -p seaway-testkit --test documents
+	cargo test --locked --workspace --test documents
 
 deny:
 	$(call stage,licences and bans)
