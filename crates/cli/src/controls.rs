@@ -1,6 +1,6 @@
 //! Lists of controllers on the command line.
 
-use crate::commands::Failure;
+use crate::failure::Failure;
 use seaway_control::ControlSpec;
 
 /// The controllers that stand in these lists, such as `tfrc,'multfrc(max=8)'`, each once.

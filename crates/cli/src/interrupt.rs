@@ -1,6 +1,6 @@
 //! SIGINT and SIGTERM ask a command to come to its end; a second one kills it.
 
-use crate::commands::Failure;
+use crate::failure::Failure;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -3,12 +3,13 @@
 mod cache;
 mod commands;
 mod controls;
+mod failure;
+mod files;
 mod interrupt;
 mod live;
 mod output;
 mod progress;
 mod scenario;
-mod stream;
 mod web;
 
 use clap::Parser;

@@ -1,6 +1,6 @@
 //! Folders of results: written beside, then renamed, so that nothing half-written is ever found.
 
-use crate::commands::Failure;
+use crate::failure::Failure;
 use serde::Serialize;
 use std::fs;
 use std::io::{BufWriter, Write};

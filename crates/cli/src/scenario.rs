@@ -1,6 +1,6 @@
 //! Where a scenario comes from: a file, standard input, or the library.
 
-use crate::commands::Failure;
+use crate::failure::Failure;
 use seaway_lab::library::{self, BundledScenario};
 use seaway_lab::scenario::{Flow, FlowKind, Override, Scenario, Source as FrameSource, Text};
 use std::io::Read;

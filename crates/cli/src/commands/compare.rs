@@ -1,13 +1,13 @@
 //! `seaway compare`: the same network and the same video under several controllers.
 
-use super::Failure;
 use crate::cache::Cache;
 use crate::controls;
+use crate::failure::Failure;
+use crate::files::Output;
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
 use crate::scenario::Source;
-use crate::stream::Sink;
 use seaway_control::ControlSpec;
 use seaway_lab::compare::{Comparison, Run, Setup};
 use seaway_lab::scenario::{Override, Scenario};
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let setup = setup(arguments, scenario)?;
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
-    let page = page_name(arguments, setup.name()).as_deref().map(Sink::create).transpose()?;
+    let page = page_name(arguments, setup.name()).as_deref().map(Output::create).transpose()?;
     let cache = if arguments.no_cache { Cache::none() } else { Cache::open("compare") };
     let comparison = setup.finish(runs(&setup, &cache)?).map_err(|error| Failure::running(&error))?;
     if let Some(mut page) = page {

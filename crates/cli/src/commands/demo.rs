@@ -1,6 +1,6 @@
 //! `seaway demo`: sender, link and receiver in one process over real sockets, and the page.
 
-use super::Failure;
+use crate::failure::Failure;
 use crate::interrupt;
 use crate::live::board::Board;
 use crate::live::console::{Console, Stats};

@@ -1,9 +1,9 @@
 //! `seaway emulate`: the network of a scenario in real time.
 
-use super::{Failure, MISSED};
+use crate::failure::{Failure, MISSED, note};
 use crate::interrupt;
+use crate::live::STEP;
 use crate::live::media::{MediaSetup, bind};
-use crate::live::{STEP, note};
 use crate::scenario::Source;
 use seaway_lab::Emulation;
 use seaway_lab::scenario::{Attach, Override, Scenario};

@@ -1,6 +1,6 @@
 //! `seaway list`.
 
-use super::Failure;
+use crate::failure::Failure;
 use clap::ValueEnum;
 use seaway_control::registry::{CONTROLLERS, ControllerInfo, Kind};
 use seaway_lab::library;

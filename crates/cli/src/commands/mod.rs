@@ -12,11 +12,7 @@ mod send;
 mod shape;
 mod sim;
 
-use crate::live::console::{Console, Stats};
-use crate::web::Hello;
 use clap::{Parser, Subcommand};
-use seaway_units::TimeDelta;
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 /// Live video over networks that lose packets, and the lab in which rate controllers are compared.
@@ -75,80 +71,5 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(failure) => failure.report(),
-    }
-}
-
-/// The exit code of a run that missed a threshold.
-const MISSED: u8 = 3;
-
-/// How a live session is watched and when it ends.
-#[derive(Debug, clap::Args)]
-struct Watching {
-    /// End after this long, such as '30s'
-    #[arg(long, value_name = "TIME")]
-    duration: Option<TimeDelta>,
-    /// Serve a page with the pictures and live plots, such as at 127.0.0.1:8090
-    #[arg(long, value_name = "ADDR")]
-    web: Option<SocketAddr>,
-    /// Serve /metrics for Prometheus
-    #[arg(long, value_name = "ADDR")]
-    metrics: Option<SocketAddr>,
-    /// Print JSON lines while it runs
-    #[arg(long, conflicts_with = "json")]
-    stats: Option<Stats>,
-    /// Print the report as one JSON document on stdout
-    #[arg(long)]
-    json: bool,
-    /// Write every datagram to a capture file
-    #[arg(long, value_name = "FILE")]
-    pcap: Option<String>,
-}
-
-impl Watching {
-    fn console(&self, hello: impl FnOnce() -> Hello) -> Result<Console, Failure> {
-        Console::new().with_stats(self.stats).with_page(self.web, hello)?.with_metrics(self.metrics)
-    }
-
-    const fn uses_stdout(&self) -> bool {
-        self.json || self.stats.is_some()
-    }
-}
-
-/// Why a command did not do its work.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    code: u8,
-    text: String,
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl Failure {
-    /// It failed while running.
-    pub(crate) fn running(text: &impl ToString) -> Self {
-        Self { code: 1, text: text.to_string() }
-    }
-
-    /// The input cannot be used.
-    pub(crate) fn input(text: &impl ToString) -> Self {
-        Self { code: 2, text: text.to_string() }
-    }
-
-    /// Standard output cannot be written. A reader that went away has seen enough: that is no failure.
-    pub(crate) fn output(error: &std::io::Error) -> Self {
-        let code = if error.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { 1 };
-        Self { code, text: format!("standard output: {error}") }
-    }
-
-    #[expect(clippy::print_stderr, reason = "the place where a person is told")]
-    fn report(&self) -> ExitCode {
-        if self.code != 0 {
-            eprintln!("seaway: {}", self.text);
-        }
-        ExitCode::from(self.code)
     }
 }

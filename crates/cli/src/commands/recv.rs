@@ -1,9 +1,10 @@
 //! `seaway recv`: what another host sends, live.
 
-use super::Failure;
+use crate::failure::Failure;
 use crate::interrupt;
 use crate::live::board::Board;
 use crate::live::media::{MediaSetup, bind};
+use crate::live::options::LiveOptions;
 use crate::live::receiving::{Receiving, ReceivingSetup};
 use crate::live::recording::Recording;
 use crate::live::report::{DelayFrom, Report};
@@ -27,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "500 ms", value_name = "TIME")]
     latency: TimeDelta,
     #[command(flatten)]
-    watching: super::Watching,
+    watching: LiveOptions,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

@@ -1,6 +1,6 @@
 //! `seaway reproduce`: the papers' tables and figures.
 
-use super::Failure;
+use crate::failure::{Failure, MISSED};
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
@@ -37,9 +37,6 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
-
-/// The exit code where a number lies outside its band.
-const MISSED: u8 = 3;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let experiments = asked(arguments)?;

@@ -1,10 +1,10 @@
 //! `seaway score`: the quality of what a viewer saw.
 
-use super::Failure;
+use crate::failure::Failure;
+use crate::files::Output;
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
-use crate::stream::Sink;
 use clap::ValueEnum;
 use seaway_lab::plot;
 use seaway_lab::score::{self, Align, Metrics, Mode, Options, Report, ScoreError};
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (reference, received) = (reference?, received?);
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
-    let table = arguments.csv.as_deref().map(Sink::create).transpose()?;
+    let table = arguments.csv.as_deref().map(Output::create).transpose()?;
     let progress = Progress::of_pictures();
     let report = score::score(reference, received, options, &mut || {
         progress.next_picture();

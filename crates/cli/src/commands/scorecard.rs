@@ -1,11 +1,11 @@
 //! `seaway scorecard`: every controller over the test cases of two RFCs and over curves.
 
-use super::Failure;
 use crate::controls;
+use crate::failure::Failure;
+use crate::files::Output;
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
-use crate::stream::Sink;
 use seaway_lab::scorecard::{Scorecard, Setup, Suite};
 use seaway_lab::{Outcome, RunOptions};
 use std::io::Write;
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let setup = setup(arguments)?;
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
-    let page = page_name(arguments).map(|name| Sink::create(&name)).transpose()?;
+    let page = page_name(arguments).map(|name| Output::create(&name)).transpose()?;
     let card = setup.finish(&outcomes(&setup)?);
     if let Some(mut page) = page {
         page.put(card.page(&Provenance::of_this_process().command).as_bytes())?;

@@ -1,13 +1,14 @@
 //! `seaway send`: a clip or a camera, live to another host.
 
-use super::Failure;
+use crate::failure::{Failure, note};
 use crate::interrupt;
 use crate::live::board::Board;
 use crate::live::media::{MediaSetup, bind};
+use crate::live::options::LiveOptions;
 use crate::live::report::{DelayFrom, Report};
 use crate::live::sending::{Sending, SendingSetup};
 use crate::live::url::RtpUrl;
-use crate::live::{STEP, Secrets, note};
+use crate::live::{STEP, Secrets};
 use crate::web::{ControlName, Hello, Page, Request};
 use seaway_control::registry::CONTROLLERS;
 use seaway_control::{ControlSpec, registry};
@@ -44,7 +45,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     sdp: Option<String>,
     #[command(flatten)]
-    watching: super::Watching,
+    watching: LiveOptions,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -184,7 +185,7 @@ fn write_description(file: &str, to: SocketAddr) -> Result<(), Failure> {
          m=video {port} RTP/AVP {kind}\r\na=rtpmap:{kind} H264/90000\r\na=fmtp:{kind} packetization-mode=1\r\n\
          a=rtcp-mux\r\n"
     );
-    let mut sink = crate::stream::Sink::create(file)?;
+    let mut sink = crate::files::Output::create(file)?;
     sink.put(text.as_bytes())?;
     sink.finish()
 }

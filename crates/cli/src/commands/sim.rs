@@ -2,12 +2,12 @@
 
 mod table;
 
-use super::{Failure, MISSED};
+use crate::failure::{Failure, MISSED};
+use crate::files::Output;
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
 use crate::scenario::Source;
-use crate::stream::Sink;
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::{Outcome, RunOptions, decisions, plot};
 use seaway_report::summary::Timing;
@@ -113,7 +113,7 @@ fn captured(
     file: &str,
     step: &dyn Fn(TimeDelta) -> ControlFlow<()>,
 ) -> Result<Outcome, Failure> {
-    let shared = Arc::new(Mutex::new(BufWriter::new(Sink::create(file)?)));
+    let shared = Arc::new(Mutex::new(BufWriter::new(Output::create(file)?)));
     let failure = Arc::default();
     let mut last = TimeDelta::ZERO;
     let out = Box::new(Shared { out: Arc::clone(&shared), failure: Arc::clone(&failure) });
@@ -134,13 +134,16 @@ fn captured(
 
 /// A file that the run writes and its caller finishes.
 struct Shared {
-    out: Arc<Mutex<BufWriter<Sink>>>,
+    out: Arc<Mutex<BufWriter<Output>>>,
     /// What went wrong with it first: the run cannot tell that from a scenario that it refuses.
     failure: Arc<Mutex<Option<std::io::Error>>>,
 }
 
 impl Shared {
-    fn attempt<T>(&self, act: impl FnOnce(&mut BufWriter<Sink>) -> std::io::Result<T>) -> std::io::Result<T> {
+    fn attempt<T>(
+        &self,
+        act: impl FnOnce(&mut BufWriter<Output>) -> std::io::Result<T>,
+    ) -> std::io::Result<T> {
         act(&mut self.out.lock().unwrap_or_else(PoisonError::into_inner)).map_err(|error| {
             let kind = error.kind();
             self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);

@@ -1,8 +1,7 @@
 //! Who is told while a session runs: the page, JSON lines on standard output, a metrics endpoint.
 
 use super::board::Board;
-use crate::commands::Failure;
-use crate::live::note;
+use crate::failure::{Failure, note};
 use crate::web::{Hello, Live, Metrics, Page, Request};
 use seaway_units::{TimeDelta, Timestamp};
 use std::collections::BTreeMap;

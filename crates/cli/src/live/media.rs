@@ -1,8 +1,7 @@
 //! The media thread.
 
-use crate::commands::Failure;
-use crate::live::note;
-use crate::stream::Sink;
+use crate::failure::{Failure, note};
+use crate::files::Output;
 use seaway_net::{
     Bell, Capture, Clock, Interface, Lateness, Machine, Observed, Reactor, Retired, Socket, make_real_time,
 };
@@ -58,7 +57,7 @@ impl MediaSetup {
         #[expect(clippy::disallowed_methods, reason = "a capture counts from the Unix epoch")]
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let epoch = epoch.saturating_sub(Duration::from_nanos(self.clock.now().as_nanos()));
-        let sink = Sink::create(file)?;
+        let sink = Output::create(file)?;
         let (tap, observed) = sync_channel(CAPTURE_BACKLOG);
         self.reactor.tap(tap);
         let thread =
@@ -106,7 +105,7 @@ pub(crate) fn bind(address: SocketAddr) -> Result<Socket, Failure> {
     Socket::bind(address).map_err(|error| Failure::input(&format!("{address}: {error}")))
 }
 
-fn write_capture(sink: Sink, epoch: Duration, observed: &Receiver<Observed>) -> Result<(), Failure> {
+fn write_capture(sink: Output, epoch: Duration, observed: &Receiver<Observed>) -> Result<(), Failure> {
     let mut out = std::io::BufWriter::new(sink);
     let failed = |error: std::io::Error| Failure::running(&error);
     let mut capture = Capture::new(&mut out, epoch).map_err(failed)?;

@@ -8,6 +8,7 @@ pub(crate) mod board;
 pub(crate) mod camera;
 pub(crate) mod console;
 pub(crate) mod media;
+pub(crate) mod options;
 pub(crate) mod receiving;
 pub(crate) mod recording;
 pub(crate) mod report;
@@ -45,10 +46,4 @@ impl Secrets {
         let session = word(0) / SourceId::COUNT * SourceId::COUNT;
         Ok(Self { session, timestamp: word(4), sequence: u16::from_be_bytes([bytes[8], bytes[9]]) })
     }
-}
-
-/// Tells a person something beside the results.
-#[expect(clippy::print_stderr, reason = "the place where a person is told")]
-pub(crate) fn note(text: &str) {
-    eprintln!("seaway: {text}");
 }

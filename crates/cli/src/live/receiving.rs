@@ -3,7 +3,7 @@
 use super::board::Board;
 use super::recording::Recording;
 use super::screen::{self, Inlets, ScreenNews};
-use crate::commands::Failure;
+use crate::failure::Failure;
 use seaway_lab::video::Captured;
 use seaway_net::webrtc::Broadcast;
 use seaway_net::{Bell, Clock, ReceiverMachine, ReceiverMail};

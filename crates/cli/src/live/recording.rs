@@ -1,7 +1,7 @@
 //! What was received, as a file that others play.
 
-use crate::commands::Failure;
-use crate::stream::Sink;
+use crate::failure::Failure;
+use crate::files::Output;
 use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
 use seaway_media::{FrameRate, Picture};
 use seaway_session::{FrameData, FrameKind, ReceivedFrame};
@@ -18,9 +18,9 @@ pub(crate) struct Recording {
 
 #[derive(Debug)]
 enum Writer {
-    Y4m(Box<Y4mWriter<BufWriter<Sink>>>),
-    AnnexB(AnnexBWriter<BufWriter<Sink>>),
-    Mp4(Mp4Writer<BufWriter<Sink>>),
+    Y4m(Box<Y4mWriter<BufWriter<Output>>>),
+    AnnexB(AnnexBWriter<BufWriter<Output>>),
+    Mp4(Mp4Writer<BufWriter<Output>>),
 }
 
 impl Recording {
@@ -28,7 +28,7 @@ impl Recording {
     pub(crate) fn create(name: &str) -> Result<Self, Failure> {
         let format = if name == "-" { Ok(RecordingFormat::AnnexB) } else { RecordingFormat::of_name(name) };
         let format = format.map_err(|error| Failure::input(&error))?;
-        let out = BufWriter::new(Sink::create(name)?);
+        let out = BufWriter::new(Output::create(name)?);
         let writer = match format {
             // The rate of what will come is not known: the times of the frames are lost in this format.
             RecordingFormat::Y4m => Writer::Y4m(Box::new(Y4mWriter::new(out, FrameRate::USUAL))),

@@ -1,7 +1,7 @@
 //! The report of a live session: the summary's numbers, and what only a real-time run has.
 
 use super::board::Board;
-use crate::commands::Failure;
+use crate::failure::Failure;
 use seaway_net::{Lateness, Screened};
 use seaway_quality::statistics::Distribution;
 use seaway_report::Summary;

@@ -1,7 +1,7 @@
 //! The screen's thread: frames at their time, decoded and scored.
 
 use super::recording::Recording;
-use crate::commands::Failure;
+use crate::failure::Failure;
 use seaway_lab::video::{Captured, PictureScore, Screen, Shown};
 use seaway_net::webrtc::{AccessUnit, Broadcast};
 use seaway_net::{Bell, Clock, ReceiverMail, ReceiverNews, ReceiverSnapshot};

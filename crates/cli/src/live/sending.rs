@@ -3,7 +3,7 @@
 use super::Secrets;
 use super::board::Board;
 use super::camera::{self, CameraNews, Outlets};
-use crate::commands::Failure;
+use crate::failure::Failure;
 use seaway_control::ControlSpec;
 use seaway_control::policy::Direct;
 use seaway_lab::video::{Camera, Captured, PacketCost};

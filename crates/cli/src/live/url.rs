@@ -1,6 +1,6 @@
 //! `rtp://host:port`.
 
-use crate::commands::Failure;
+use crate::failure::Failure;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;

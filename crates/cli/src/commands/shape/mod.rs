@@ -3,19 +3,16 @@
 mod options;
 mod report;
 
-use super::Failure;
+use crate::failure::{Failure, MISSED};
+use crate::files::{Chunk, Input, Output};
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::stream::{Chunk, Sink, Source};
 pub(crate) use options::Arguments;
 use options::Plan;
 use report::Journal;
 use seaway_mpeg::container::{ContainerReport, Error, Format, SNIFF_LIMIT, sniff};
 use seaway_mpeg::pipeline::{self, FirstPass, Pipeline};
 use std::process::ExitCode;
-
-/// The exit code of a run that missed a threshold.
-const MISSED: u8 = 3;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = arguments.plan()?;
@@ -24,8 +21,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::input(&text));
     }
     interrupt::install()?;
-    let source = Source::open(&arguments.input)?;
-    let mut sink = Sink::create(&arguments.output)?;
+    let source = Input::open(&arguments.input)?;
+    let mut sink = Output::create(&arguments.output)?;
     let mut journal = Journal::new(arguments.json)?;
     let outcome = shape(arguments, &plan, &source, &mut sink, &mut journal)?;
     let on_stdout = !sink.is_stdout();
@@ -65,8 +62,8 @@ impl Outcome {
 fn shape(
     arguments: &Arguments,
     plan: &Plan,
-    source: &Source,
-    sink: &mut Sink,
+    source: &Input,
+    sink: &mut Output,
     journal: &mut Journal,
 ) -> Result<Outcome, Failure> {
     let name = &arguments.input;
@@ -112,7 +109,7 @@ fn shape(
 fn first_pass(arguments: &Arguments, mut pass: FirstPass) -> Result<Option<pipeline::RatePlan>, Failure> {
     let name = &arguments.input;
     let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
-    let source = Source::open(name)?;
+    let source = Input::open(name)?;
     let progress = Progress::of_bytes(source.len());
     while !interrupt::asked() {
         match source.next()? {
@@ -131,7 +128,7 @@ fn first_pass(arguments: &Arguments, mut pass: FirstPass) -> Result<Option<pipel
 }
 
 /// Reads until the format is known; returns what was read.
-fn read_head(source: &Source, name: &str) -> Result<(Vec<u8>, Format), Failure> {
+fn read_head(source: &Input, name: &str) -> Result<(Vec<u8>, Format), Failure> {
     let mut head = Vec::new();
     loop {
         let complete = match source.next()? {
@@ -158,7 +155,7 @@ fn read_head(source: &Source, name: &str) -> Result<(Vec<u8>, Format), Failure> 
 fn drain(
     pipeline: &mut Pipeline,
     output: &mut Vec<u8>,
-    sink: &mut Sink,
+    sink: &mut Output,
     journal: &mut Journal,
 ) -> Result<(), Failure> {
     pipeline.drain_output(output);

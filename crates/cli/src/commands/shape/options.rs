@@ -1,6 +1,6 @@
 //! The options of `seaway shape`.
 
-use crate::commands::Failure;
+use crate::failure::Failure;
 use clap::ArgGroup;
 use seaway_mpeg::container::{self, Format, Multiplex};
 use seaway_mpeg::pipeline::{Config, Schedule};

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::options::{Arguments, Plan};
-use crate::commands::Failure;
+use crate::failure::Failure;
 use seaway_mpeg::container::ContainerReport;
 use seaway_mpeg::pipeline::{PictureRecord, Report};
 use seaway_mpeg::shape::Cluster;

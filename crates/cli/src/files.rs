@@ -1,6 +1,6 @@
 //! Streams of bytes in and out: files, pipes, standard input and output.
 
-use crate::commands::Failure;
+use crate::failure::Failure;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Where bytes come from. A thread of its own reads, so that a silent pipe holds nothing up.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct Input {
     name: String,
     len: Option<u64>,
     chunks: Receiver<std::io::Result<Vec<u8>>>,
 }
 
-/// What a [`Source`] has.
+/// What a [`Input`] has.
 #[derive(Debug)]
 pub(crate) enum Chunk {
     Bytes(Vec<u8>),
@@ -33,9 +33,9 @@ pub(crate) enum Chunk {
     End,
 }
 
-impl Source {
+impl Input {
     /// Opens a file; `-` is standard input.
-    pub(crate) fn open(name: &str) -> Result<Source, Failure> {
+    pub(crate) fn open(name: &str) -> Result<Input, Failure> {
         let failed = |error: std::io::Error| Failure::input(&format!("{name}: {error}"));
         let (mut reader, len): (Box<dyn Read + Send>, _) = if name == "-" {
             (Box::new(std::io::stdin()), None)
@@ -67,7 +67,7 @@ impl Source {
                 }
             }
         });
-        Ok(Source { name: name.to_owned(), len, chunks })
+        Ok(Input { name: name.to_owned(), len, chunks })
     }
 
     /// The length in bytes, where it is known beforehand.
@@ -88,7 +88,7 @@ impl Source {
 
 /// Where bytes go. A file is written beside and renamed at the end, so that nothing half-written is found.
 #[derive(Debug)]
-pub(crate) struct Sink {
+pub(crate) struct Output {
     name: String,
     target: Target,
 }
@@ -101,9 +101,9 @@ enum Target {
     Draft(NamedTempFile, PathBuf),
 }
 
-impl Sink {
+impl Output {
     /// Begins a file; `-` is standard output.
-    pub(crate) fn create(name: &str) -> Result<Sink, Failure> {
+    pub(crate) fn create(name: &str) -> Result<Output, Failure> {
         let failed = |error: std::io::Error| Failure::input(&format!("{name}: {error}"));
         let path = Path::new(name);
         let target = if name == "-" {
@@ -123,7 +123,7 @@ impl Sink {
             let draft = tempfile::Builder::new().prefix(".seaway-").tempfile_in(folder).map_err(failed)?;
             Target::Draft(draft, path)
         };
-        Ok(Sink { name: name.to_owned(), target })
+        Ok(Output { name: name.to_owned(), target })
     }
 
     /// Standard output is taken by the stream.
@@ -142,7 +142,7 @@ impl Sink {
 
     /// The stream is whole: puts it in its place.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        let Sink { name, target } = self;
+        let Output { name, target } = self;
         let failed = |error: std::io::Error| Failure::running(&format!("{name}: {error}"));
         match target {
             Target::Stdout(mut stdout) => stdout.flush().map_err(|error| Failure::output(&error)),
@@ -155,7 +155,7 @@ impl Sink {
     }
 }
 
-impl Write for Sink {
+impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.target {
             Target::Stdout(stdout) => stdout.write(bytes),

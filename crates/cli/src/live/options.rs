@@ -1,0 +1,42 @@
+//! What the commands of a live session have in common.
+
+use super::console::{Console, Stats};
+use crate::failure::Failure;
+use crate::web::Hello;
+use seaway_units::TimeDelta;
+use std::net::SocketAddr;
+
+/// Options of `send` and `recv`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LiveOptions {
+    /// End after this long, such as '30s'
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<TimeDelta>,
+    /// Serve a page with the pictures and live plots, such as at 127.0.0.1:8090
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) web: Option<SocketAddr>,
+    /// Serve /metrics for Prometheus
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Print JSON lines while it runs
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) stats: Option<Stats>,
+    /// Print the report as one JSON document on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write every datagram to a capture file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<String>,
+}
+
+impl LiveOptions {
+    /// The outputs that were asked for.
+    pub(crate) fn console(&self, hello: impl FnOnce() -> Hello) -> Result<Console, Failure> {
+        Console::new().with_stats(self.stats).with_page(self.web, hello)?.with_metrics(self.metrics)
+    }
+
+    /// Whether standard output carries the report or the JSON lines.
+    pub(crate) const fn uses_stdout(&self) -> bool {
+        self.json || self.stats.is_some()
+    }
+}
