@@ -1,5 +1,6 @@
 //! Why a command failed, its exit code, and messages on standard error.
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 /// The exit code of a run that completed but missed a threshold.
@@ -41,6 +42,18 @@ impl Failure {
             note(&self.text);
         }
         ExitCode::from(self.code)
+    }
+}
+
+impl From<seaway_stream::Error> for Failure {
+    fn from(error: seaway_stream::Error) -> Self {
+        match error {
+            seaway_stream::Error::Bind { .. } | seaway_stream::Error::Control(_) => Self::input(&error),
+            seaway_stream::Error::Output(error) if error.kind() == ErrorKind::BrokenPipe => {
+                Self::output(&error)
+            }
+            error => Self::running(&error),
+        }
     }
 }
 

@@ -140,18 +140,31 @@ impl Output {
         written.map_err(|error| Failure::running(&format!("{}: {error}", self.name)))
     }
 
-    /// The stream is whole: puts it in its place.
+    /// The stream is complete: puts the file in its place.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        let Output { name, target } = self;
-        let failed = |error: std::io::Error| Failure::running(&format!("{name}: {error}"));
-        match target {
-            Target::Stdout(mut stdout) => stdout.flush().map_err(|error| Failure::output(&error)),
-            Target::Special(mut file) => file.flush().map_err(failed),
+        let (name, is_stdout) = (self.name.clone(), self.is_stdout());
+        self.complete().map_err(|error| {
+            if is_stdout { Failure::output(&error) } else { Failure::running(&format!("{name}: {error}")) }
+        })
+    }
+
+    fn complete(self) -> std::io::Result<()> {
+        match self.target {
+            Target::Stdout(mut stdout) => stdout.flush(),
+            Target::Special(mut file) => file.flush(),
             Target::Draft(draft, path) => {
-                readable(draft.as_file()).map_err(failed)?;
-                draft.persist(path).map(drop).map_err(|error| failed(error.error))
+                readable(draft.as_file())?;
+                draft.persist(path).map(drop).map_err(|error| error.error)
             }
         }
+    }
+}
+
+/// For recordings and captures.
+impl seaway_stream::sink::Output for Output {
+    fn finish(self: Box<Self>) -> std::io::Result<()> {
+        let name = self.name.clone();
+        self.complete().map_err(|error| std::io::Error::new(error.kind(), format!("{name}: {error}")))
     }
 }
 

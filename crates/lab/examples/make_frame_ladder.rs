@@ -7,22 +7,26 @@
 
 #![allow(clippy::print_stdout)] // It is a program.
 
-use seaway_lab::video::{Camera, Order, PacketCost};
+use seaway_media::encoder::LadderRule;
 use seaway_media::input::bundled_clip;
+use seaway_stream::source::{EncodedSource, EncoderSettings, FrameControls, PacketOverhead, Source};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::error::Error;
 
 const FRAMES: usize = 6 * 132;
 
 fn column(rate: Bitrate) -> Result<Vec<u64>, Box<dyn Error>> {
-    // Packets cost nothing: what is asked for is coded octets.
-    let cost = PacketCost::new(DataSize::from_bytes(1200), DataSize::ZERO);
-    let mut camera = Camera::new(bundled_clip()?, rate, TimeDelta::ZERO, cost, true)?;
-    let order = Order { share: rate, skip: false, key_frame: false };
+    let clip = bundled_clip()?;
+    // RTP headers alone.
+    let overhead = PacketOverhead::new(DataSize::from_bytes(1200), DataSize::ZERO);
+    let start = overhead.payload_rate(rate, clip.format().frame_rate);
+    let settings = EncoderSettings { start, latency: TimeDelta::ZERO, repeat: true, sizes: LadderRule::LIVE };
+    let mut source = EncodedSource::new(clip, settings)?;
+    let controls = FrameControls { share: rate, overhead, skip: false, key_frame: false };
     (0..FRAMES)
         .map(|_| {
-            let shot = camera.take(Timestamp::ZERO, order)?.ok_or("the clip ended")?;
-            Ok(shot.frame.map_or(0, |frame| frame.data.size().as_bytes()))
+            let captured = source.capture(Timestamp::ZERO, &controls)?.ok_or("the clip ended")?;
+            Ok(captured.frame.map_or(0, |frame| frame.data.len() as u64))
         })
         .collect()
 }

@@ -13,10 +13,10 @@ use crate::schedule::OnOffSchedule;
 use crate::session_config;
 use crate::source::{self, LadderSource, LiveSource, MediaSource, Shaped};
 use crate::tcp_config;
-use crate::video::{Camera, PacketCost, SharedClip, Tape};
 use seaway_control::ControlSpec;
 use seaway_link::{Link, LinkStatistics, Node, RandomStream};
 use seaway_media::clip::BIG_BUCK_BUNNY_MPEG2;
+use seaway_media::input::PictureSource;
 use seaway_media::shaped::ShapedClip;
 use seaway_session::SenderConfig;
 use seaway_sim::cellular::Cellular;
@@ -24,6 +24,8 @@ use seaway_sim::traffic::TcpSource;
 use seaway_sim::wimax::Wimax;
 use seaway_sim::wlan::Wlan;
 use seaway_sim::{AgentId, Cell, CellError, ElementId, Engine, Envelope, Observer, Place, RouteId};
+use seaway_stream::sink::ScreenRecorder;
+use seaway_stream::source::{DecodedClip, EncodedSource, EncoderSettings, PacketOverhead};
 use seaway_units::{Bitrate, Timestamp};
 use std::fmt::Debug;
 use std::path::Path;
@@ -277,23 +279,21 @@ impl FlowBuilder<'_> {
             return Ok((MediaSource::Model(Box::new(source)), Sinks::default()));
         }
         if let Source::Clip { encoder, file } = &media.source {
-            let cost = PacketCost::new(config.packet, config.overhead);
-            let clip = Box::new(SharedClip::open(file.as_deref()).map_err(failed)?);
-            let camera = Camera::with_sizes(
-                clip,
-                config.limits.start,
-                encoder.latency,
-                cost,
-                true,
-                encoder.sizes.rule(),
-            )
-            .map_err(failed)?;
-            let (captured, captures) = mpsc::channel();
-            let mut sink = DecoderSink::new(captures, self.interval).map_err(failed)?;
+            let overhead = PacketOverhead::new(config.packet, config.overhead);
+            let clip = DecodedClip::open(file.as_deref()).map_err(failed)?;
+            let settings = EncoderSettings {
+                start: overhead.payload_rate(config.limits.start, clip.format().frame_rate),
+                latency: encoder.latency,
+                repeat: true,
+                sizes: encoder.sizes.rule(),
+            };
+            let source = EncodedSource::new(Box::new(clip), settings).map_err(failed)?;
+            let (references, received) = mpsc::channel();
+            let mut sink = DecoderSink::new(received, self.interval).map_err(failed)?;
             if let Some(recording) = self.options.record.filter(|recording| recording.flow == self.index) {
-                sink = sink.recorded(Tape::new(recording.tape).map_err(failed)?);
+                sink = sink.recorded(ScreenRecorder::new(recording.tape).map_err(failed)?);
             }
-            let live = LiveSource::new(camera, captured, self.interval.0);
+            let live = LiveSource::new(source, overhead, references, self.interval.0);
             let sinks = Sinks { decoder: Some(Box::new(sink)), ..Sinks::default() };
             return Ok((MediaSource::Live(Box::new(live)), sinks));
         }

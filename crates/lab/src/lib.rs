@@ -31,7 +31,6 @@ mod session_config;
 mod source;
 mod sweep;
 mod tcp_config;
-pub mod video;
 
 pub use build::BuildError;
 pub use emulation::{Emulation, PathState};

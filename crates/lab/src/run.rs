@@ -9,10 +9,10 @@ use crate::report::{self, Capacities};
 use crate::scenario::{Flow, Scenario};
 use crate::series::{Series, Subject};
 use crate::source::LiveSource;
-use crate::video::{PictureScore, TapeConfig};
 use seaway_control::Decision;
 use seaway_report::summary::Summary;
 use seaway_sim::AgentId;
+use seaway_stream::sink::{PictureScore, ScreenRecorderConfig};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -37,7 +37,7 @@ pub struct RecordingOptions {
     /// The place of the flow among those of the scenario.
     pub flow: usize,
     /// What the recording is like.
-    pub tape: TapeConfig,
+    pub tape: ScreenRecorderConfig,
 }
 
 /// What was seen of a flow.
@@ -174,8 +174,8 @@ fn check_media(scenario: &Scenario, world: &World) -> Result<(), BuildError> {
     for (flow, ends) in scenario.flows.iter().zip(&world.endpoints) {
         let failure = match (world.engine.agent(ends.0), world.engine.agent(ends.1)) {
             (Agent::MediaSender(sender), Agent::MediaReceiver(receiver)) => {
-                let camera = sender.live().and_then(LiveSource::failure);
-                camera.or_else(|| receiver.decoder().and_then(DecoderSink::failure))
+                let source = sender.live().and_then(LiveSource::failure).map(ToString::to_string);
+                source.or_else(|| receiver.decoder().and_then(DecoderSink::failure).map(ToString::to_string))
             }
             _ => None,
         };

@@ -3,6 +3,15 @@
 use seaway_units::{TimeDelta, Timestamp};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// Time between two snapshots of a machine's state.
+pub const SNAPSHOT_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+
+/// When the snapshot after the one due at `due` is due; snapshots missed by `now` are left out.
+pub fn next_snapshot(due: Timestamp, now: Timestamp) -> Timestamp {
+    let next = due + SNAPSHOT_INTERVAL;
+    if next > now { next } else { now + SNAPSHOT_INTERVAL }
+}
+
 /// A monotonic clock with an origin of its own. Copies agree.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {

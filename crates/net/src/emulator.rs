@@ -1,6 +1,6 @@
 //! The emulated network: any [`Node`] in real time, between UDP sockets or between TUN devices.
 
-use crate::endpoint::next_tick;
+use crate::clock::next_snapshot;
 use crate::reactor::{Machine, Outgoing};
 use crate::socket::Incoming;
 use seaway_link::{Node, Packet, Port};
@@ -44,17 +44,17 @@ pub struct Counts {
     pub unclaimed: u64,
 }
 
-/// Mail for an emulator.
+/// A command from another thread.
 #[derive(Debug)]
-pub enum EmulatorMail<N> {
-    /// Another network takes over between the same outlets; what is inside the old one is lost.
+pub enum EmulatorCommand<N> {
+    /// Replaces the network between the same outlets; packets inside the old one are lost.
     Replace(Box<N>),
-    /// Nothing more comes in. Once all has left, the channel hears of it.
+    /// Accepts no more packets; signals the channel once the last one has left.
     Drain(mpsc::Sender<()>),
 }
 
-/// Looks at the network at each instant of the snapshots.
-pub type Watch<N> = Box<dyn FnMut(Timestamp, &N) + Send>;
+/// Reads the network at each snapshot.
+pub type Observer<N> = Box<dyn FnMut(Timestamp, &N) + Send>;
 
 /// Hosts a network in real time.
 pub struct Emulator<N> {
@@ -72,10 +72,10 @@ pub struct Emulator<N> {
     next_beat: Timestamp,
     /// Empty buffers to use again.
     spare: Vec<Vec<u8>>,
-    mail: mpsc::Receiver<EmulatorMail<N>>,
-    watch: Option<(Watch<N>, Timestamp)>,
-    /// Hears of outlets that are no more.
-    gone: Option<mpsc::Sender<usize>>,
+    commands: mpsc::Receiver<EmulatorCommand<N>>,
+    observer: Option<(Observer<N>, Timestamp)>,
+    /// Receives the index of each outlet that closed.
+    closed: Option<mpsc::Sender<usize>>,
     draining: Option<mpsc::Sender<()>>,
 }
 
@@ -92,7 +92,7 @@ impl<N: Node<Frame>> Emulator<N> {
         now: Timestamp,
         network: N,
         outlets: &[Outlet],
-        mail: mpsc::Receiver<EmulatorMail<N>>,
+        commands: mpsc::Receiver<EmulatorCommand<N>>,
     ) -> Self {
         Self {
             network,
@@ -103,21 +103,21 @@ impl<N: Node<Frame>> Emulator<N> {
             inside: 0,
             next_beat: now,
             spare: Vec::new(),
-            mail,
-            watch: None,
-            gone: None,
+            commands,
+            observer: None,
+            closed: None,
             draining: None,
         }
     }
 
-    /// `watch` is shown the network every [`SNAPSHOT_INTERVAL`](crate::SNAPSHOT_INTERVAL).
-    pub fn watched(self, watch: Watch<N>) -> Self {
-        Self { watch: Some((watch, self.began)), ..self }
+    /// Calls `observer` with the network every [`SNAPSHOT_INTERVAL`](crate::SNAPSHOT_INTERVAL).
+    pub fn with_observer(self, observer: Observer<N>) -> Self {
+        Self { observer: Some((observer, self.began)), ..self }
     }
 
-    /// `gone` is told which outlet is no more.
-    pub fn telling(self, gone: mpsc::Sender<usize>) -> Self {
-        Self { gone: Some(gone), ..self }
+    /// Sends the index of each outlet that closes to `closed`.
+    pub fn with_closed(self, closed: mpsc::Sender<usize>) -> Self {
+        Self { closed: Some(closed), ..self }
     }
 
     /// The network.
@@ -240,10 +240,10 @@ impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
         }
     }
 
-    fn handle_gone(&mut self, _now: Timestamp, here: usize) {
-        if let Some(gone) = &self.gone {
-            // Nobody listening is no error.
-            let _ = gone.send(here);
+    fn handle_closed(&mut self, _now: Timestamp, here: usize) {
+        if let Some(closed) = &self.closed {
+            // A dropped receiver is no error.
+            let _ = closed.send(here);
         }
     }
 
@@ -254,20 +254,20 @@ impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
         if self.next_beat <= now {
             self.next_beat = now + Self::BEAT;
         }
-        if let Some((watch, due)) = self.watch.as_mut().filter(|(_, due)| *due <= now) {
-            *due = next_tick(*due, now);
-            watch(now, &self.network);
+        if let Some((observer, due)) = self.observer.as_mut().filter(|(_, due)| *due <= now) {
+            *due = next_snapshot(*due, now);
+            observer(now, &self.network);
         }
     }
 
-    fn handle_mail(&mut self, now: Timestamp) {
-        while let Ok(mail) = self.mail.try_recv() {
-            match mail {
-                EmulatorMail::Replace(network) => {
+    fn handle_wake(&mut self, now: Timestamp) {
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                EmulatorCommand::Replace(network) => {
                     self.network = *network;
                     (self.began, self.last, self.inside) = (now, Timestamp::ZERO, 0);
                 }
-                EmulatorMail::Drain(waiting) => self.draining = Some(waiting),
+                EmulatorCommand::Drain(waiting) => self.draining = Some(waiting),
             }
         }
         self.report_drained();
@@ -276,8 +276,8 @@ impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
     fn poll_timeout(&self) -> Option<Timestamp> {
         let began = self.began - Timestamp::ZERO;
         let network = self.network.poll_timeout().map(|due| due + began);
-        let watch = self.watch.as_ref().map(|(_, due)| *due);
-        network.into_iter().chain(watch).chain([self.next_beat]).min()
+        let observer = self.observer.as_ref().map(|(_, due)| *due);
+        network.into_iter().chain(observer).chain([self.next_beat]).min()
     }
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {

@@ -52,10 +52,10 @@ impl Interface {
     }
 
     /// Whether nothing will ever come in again.
-    pub(crate) const fn is_gone(&self) -> bool {
+    pub(crate) const fn is_closed(&self) -> bool {
         match self {
             Self::Udp(_) => false,
-            Self::Tun(tun) => tun.is_gone(),
+            Self::Tun(tun) => tun.is_closed(),
         }
     }
 

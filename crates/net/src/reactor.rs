@@ -15,86 +15,85 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-/// A machine with sockets or devices. The driving contract is that of crate `control`; the machine's sockets are counted
-/// from 0 as they were given to [`Reactor::add`].
+/// A sans-I/O machine with sockets or devices. Its sockets are numbered from 0 in the order given to [`Reactor::add`].
 pub trait Machine: Send + Any {
-    /// A datagram came in.
+    /// A datagram arrived.
     fn handle_datagram(&mut self, now: Timestamp, socket: usize, datagram: &Incoming<'_>);
-    /// Nothing will come in by this socket any more, and nothing go out.
-    fn handle_gone(&mut self, _now: Timestamp, _socket: usize) {}
-    /// Somebody rang: there may be mail from another thread.
-    fn handle_mail(&mut self, _now: Timestamp) {}
+    /// The socket is closed: it neither receives nor sends any more.
+    fn handle_closed(&mut self, _now: Timestamp, _socket: usize) {}
+    /// A [`Waker`] was used: another thread may have queued commands.
+    fn handle_wake(&mut self, _now: Timestamp) {}
     /// The instant named by `poll_timeout` has come.
     fn handle_timeout(&mut self, now: Timestamp);
-    /// When it wants to be woken.
+    /// When [`handle_timeout`](Self::handle_timeout) is due.
     fn poll_timeout(&self) -> Option<Timestamp>;
-    /// The next datagram that leaves now; its content goes to `buffer`, which is empty.
+    /// The next datagram to send now; its payload is written to `buffer`, which is empty.
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing>;
 }
 
 /// Where a datagram goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outgoing {
-    /// By which of the machine's sockets.
+    /// Index of the machine's socket.
     pub socket: usize,
-    /// To whom.
+    /// Destination.
     pub to: SocketAddr,
-    /// With which codepoint.
+    /// ECN codepoint to set.
     pub ecn: Ecn,
 }
 
-/// A datagram as a socket saw it.
+/// A datagram that a socket received or sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
-    /// When it came or went.
+    /// Arrival or departure.
     pub at: Timestamp,
-    /// Who sent it.
+    /// Source.
     pub from: SocketAddr,
-    /// To whom.
+    /// Destination.
     pub to: SocketAddr,
-    /// With which codepoint.
+    /// ECN codepoint.
     pub ecn: Ecn,
-    /// Its content.
+    /// UDP payload.
     pub data: Vec<u8>,
 }
 
-/// A machine after the reactor's run.
-pub struct Retired {
+/// A machine after [`Reactor::run`] returned.
+pub struct Finished {
     /// The machine.
     pub machine: Box<dyn Machine>,
-    /// How late it was woken.
+    /// How late its timers ran.
     pub lateness: Lateness,
     /// How long packets waited to be read.
     pub reading: Lateness,
-    /// What the kernel did not take, interface by interface.
+    /// Datagrams the kernel refused to send, per interface.
     pub unsent: Vec<u64>,
 }
 
 /// Wakes a [`Reactor`] from another thread.
 #[derive(Debug, Clone)]
-pub struct Bell {
+pub struct Waker {
     event: Arc<EventFd>,
     stop: Arc<AtomicBool>,
 }
 
-impl Bell {
-    /// Has every machine look into its mail.
-    pub fn ring(&self) {
-        // It fails only where it rings 2^64 times unheard.
+impl Waker {
+    /// Calls [`Machine::handle_wake`] of every machine.
+    pub fn wake(&self) {
+        // It fails only if the counter of the event file overflows: 2^64 unread wake-ups.
         let _ = self.event.write(1);
     }
 
     /// Ends the reactor's run.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
-        self.ring();
+        self.wake();
     }
 }
 
-/// Drives machines on the calling thread until told to stop.
+/// Drives machines on the calling thread until it is stopped.
 pub struct Reactor {
     clock: Clock,
-    bell: Bell,
+    waker: Waker,
     machines: Vec<Driven>,
     buffer: Vec<u8>,
     tap: Option<mpsc::SyncSender<Observed>>,
@@ -103,31 +102,31 @@ pub struct Reactor {
 struct Driven {
     machine: Box<dyn Machine>,
     sockets: Vec<Interface>,
-    /// Where each socket is.
+    /// Local address of each socket.
     local: Vec<SocketAddr>,
     lateness: Lateness,
 }
 
 impl Reactor {
-    /// No machine yet.
+    /// A reactor without machines.
     ///
     /// # Errors
-    /// The kernel gives no event file.
+    /// The kernel grants no event file.
     pub fn new(clock: Clock) -> io::Result<Self> {
         let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
-        let bell = Bell { event: Arc::new(event), stop: Arc::new(AtomicBool::new(false)) };
-        Ok(Self { clock, bell, machines: Vec::new(), buffer: Vec::with_capacity(2048), tap: None })
+        let waker = Waker { event: Arc::new(event), stop: Arc::new(AtomicBool::new(false)) };
+        Ok(Self { clock, waker, machines: Vec::new(), buffer: Vec::with_capacity(2048), tap: None })
     }
 
-    /// What wakes it.
-    pub fn bell(&self) -> Bell {
-        self.bell.clone()
+    /// Wakes it from another thread.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
     }
 
     /// Adds a machine with its sockets.
     ///
     /// # Errors
-    /// A socket that does not know where it is.
+    /// A socket has no local address.
     pub fn add<I: Into<Interface>>(&mut self, machine: Box<dyn Machine>, sockets: Vec<I>) -> io::Result<()> {
         let sockets: Vec<Interface> = sockets.into_iter().map(Into::into).collect();
         let local = sockets.iter().map(Interface::local_address).collect::<io::Result<_>>()?;
@@ -135,31 +134,31 @@ impl Reactor {
         Ok(())
     }
 
-    /// Gives a copy of every datagram from now on to `tap`; what it has no room for is left out.
+    /// Copies every datagram from now on to `tap`; drops copies while `tap` is full.
     pub fn tap(&mut self, tap: mpsc::SyncSender<Observed>) {
         self.tap = Some(tap);
     }
 
-    /// Drives everything until [`Bell::stop`] or until `end`; gives back the machines.
+    /// Runs until [`Waker::stop`] or until `end`; returns the machines.
     ///
     /// # Errors
-    /// The kernel's, from waiting.
-    pub fn run(mut self, end: Option<Timestamp>) -> io::Result<Vec<Retired>> {
+    /// Polling the sockets failed.
+    pub fn run(mut self, end: Option<Timestamp>) -> io::Result<Vec<Finished>> {
         loop {
             let now = self.clock.now();
-            if self.bell.stop.load(Ordering::Acquire) || end.is_some_and(|end| end <= now) {
+            if self.waker.stop.load(Ordering::Acquire) || end.is_some_and(|end| end <= now) {
                 break;
             }
             for driven in &mut self.machines {
-                driven.wake(&self.clock, &mut self.buffer, self.tap.as_ref());
+                driven.run_timers(&self.clock, &mut self.buffer, self.tap.as_ref());
             }
             self.sleep(end)?;
-            let has_mail = self.bell.event.read().is_ok();
+            let is_woken = self.waker.event.read().is_ok();
             for driven in &mut self.machines {
-                driven.read(&self.clock, has_mail, &mut self.buffer, self.tap.as_ref());
+                driven.read(&self.clock, is_woken, &mut self.buffer, self.tap.as_ref());
             }
         }
-        Ok(self.machines.into_iter().map(Driven::retire).collect())
+        Ok(self.machines.into_iter().map(Driven::finish).collect())
     }
 
     fn sleep(&self, end: Option<Timestamp>) -> io::Result<()> {
@@ -167,26 +166,26 @@ impl Reactor {
         let next = timeouts.chain(end).min();
         let span: Option<TimeDelta> = next.map(|next| next.since(self.clock.now()));
         let sockets = self.machines.iter().flat_map(|driven| &driven.sockets);
-        // What is gone would wake us again and again.
-        let there = sockets.filter(|socket| !socket.is_gone()).map(AsFd::as_fd);
-        let files: Vec<_> = there.chain([self.bell.event.as_fd()]).collect();
+        // A closed device stays readable and would wake the thread for ever.
+        let there = sockets.filter(|socket| !socket.is_closed()).map(AsFd::as_fd);
+        let files: Vec<_> = there.chain([self.waker.event.as_fd()]).collect();
         wait(&files, span).map(|_| ())
     }
 }
 
-/// Where copies of datagrams go.
+/// Receives copies of datagrams.
 type Tap<'a> = Option<&'a mpsc::SyncSender<Observed>>;
 
 impl Driven {
-    fn retire(self) -> Retired {
+    fn finish(self) -> Finished {
         let unsent = self.sockets.iter().map(Interface::unsent).collect();
         let mut reading = Lateness::new();
         self.sockets.iter().for_each(|socket| reading.add(socket.reading()));
-        Retired { machine: self.machine, lateness: self.lateness, reading, unsent }
+        Finished { machine: self.machine, lateness: self.lateness, reading, unsent }
     }
 
-    /// Does what is due.
-    fn wake(&mut self, clock: &Clock, buffer: &mut Vec<u8>, tap: Tap<'_>) {
+    /// Runs the timer that is due.
+    fn run_timers(&mut self, clock: &Clock, buffer: &mut Vec<u8>, tap: Tap<'_>) {
         let now = clock.now();
         if let Some(due) = self.machine.poll_timeout().filter(|&due| due <= now) {
             self.lateness.note(due, now);
@@ -195,25 +194,25 @@ impl Driven {
         }
     }
 
-    /// Takes in what has come.
-    fn read(&mut self, clock: &Clock, has_mail: bool, buffer: &mut Vec<u8>, tap: Tap<'_>) {
-        let there = self.sockets.iter_mut().enumerate().filter(|(_, socket)| !socket.is_gone());
+    /// Reads what has arrived.
+    fn read(&mut self, clock: &Clock, is_woken: bool, buffer: &mut Vec<u8>, tap: Tap<'_>) {
+        let there = self.sockets.iter_mut().enumerate().filter(|(_, socket)| !socket.is_closed());
         for (index, socket) in there {
             let (machine, local) = (&mut self.machine, self.local[index]);
             socket.receive(clock, |datagram| {
                 if let Some(tap) = tap {
                     let Incoming { from, at, ecn, data } = datagram;
-                    // A capture that cannot follow has gaps; the session goes on.
+                    // A capture that is too slow has gaps; the session continues.
                     let _ = tap.try_send(Observed { at, from, to: local, ecn, data: data.to_vec() });
                 }
                 machine.handle_datagram(clock.now(), index, &datagram);
             });
-            if socket.is_gone() {
-                self.machine.handle_gone(clock.now(), index);
+            if socket.is_closed() {
+                self.machine.handle_closed(clock.now(), index);
             }
         }
-        if has_mail {
-            self.machine.handle_mail(clock.now());
+        if is_woken {
+            self.machine.handle_wake(clock.now());
         }
         self.write(clock, buffer, tap);
     }

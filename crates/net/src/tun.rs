@@ -25,7 +25,7 @@ pub struct Tun {
     waiting: Option<Timestamp>,
     /// How long packets waited to be read, at most.
     reading: Lateness,
-    is_gone: bool,
+    is_closed: bool,
 }
 
 impl Tun {
@@ -37,7 +37,7 @@ impl Tun {
         let device = DeviceBuilder::new().name(name).mtu(1500).build_sync()?;
         device.set_nonblocking(true)?;
         let (buffer, reading) = (vec![0; LONGEST], Lateness::new());
-        Ok(Self { device, buffer, unsent: 0, waiting: None, reading, is_gone: false })
+        Ok(Self { device, buffer, unsent: 0, waiting: None, reading, is_closed: false })
     }
 
     /// Sends an IP packet. One that the kernel does not take is lost, as on any network, and counted.
@@ -54,8 +54,8 @@ impl Tun {
 
     /// Whether the device is no more: it was deleted, or the namespace that it was moved into. It is readable for ever
     /// then, and has nothing to read.
-    pub const fn is_gone(&self) -> bool {
-        self.is_gone
+    pub const fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// Reads one batch of what has arrived; false where nothing had. The kernel notes no arrival time: it is the time of
@@ -68,7 +68,7 @@ impl Tun {
                 Ok(length) => length,
                 Err(error) => {
                     self.waiting = None;
-                    self.is_gone |= !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+                    self.is_closed |= !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
                     break;
                 }
             };

@@ -3,7 +3,7 @@
 use seaway_link::{
     DropTailConfig, Dropped, Link, LinkConfig, LinkStatistics, LossConfig, Node, Packet, Port, QueueConfig,
 };
-use seaway_net::{Bell, Clock, Emulator, Frame, Machine, Outlet, Reactor, Socket};
+use seaway_net::{Clock, Emulator, Frame, Machine, Outlet, Reactor, Socket, Waker};
 use seaway_units::{Bitrate, Ecn, TimeDelta, Timestamp};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::channel;
@@ -23,7 +23,7 @@ fn link(delay_ms: i64, loss: f64) -> Link<Frame> {
 
 struct Running {
     near: SocketAddr,
-    bell: Bell,
+    waker: Waker,
     thread: JoinHandle<Box<dyn Machine>>,
 }
 
@@ -70,10 +70,10 @@ fn start(far: SocketAddr, network: Lane) -> Running {
     let sockets: Vec<_> = (0..2).map(|_| Socket::bind("127.0.0.1:0".parse().unwrap()).unwrap()).collect();
     let near = sockets[0].local_address().unwrap();
     let mut reactor = Reactor::new(Clock::start()).unwrap();
-    let bell = reactor.bell();
+    let waker = reactor.waker();
     reactor.add(Box::new(emulator(far, network)), sockets).unwrap();
     let thread = std::thread::spawn(move || reactor.run(None).unwrap().remove(0).machine);
-    Running { near, bell, thread }
+    Running { near, waker, thread }
 }
 
 fn peer() -> UdpSocket {
@@ -104,7 +104,7 @@ fn datagrams_cross_in_order_and_come_back() {
     stranger.send_to(b"let me in", near_address.unwrap()).unwrap();
     far.send_to(b"answer", near_address.unwrap()).unwrap();
     assert_eq!(receive(&near), (b"answer".to_vec(), running.near));
-    running.bell.stop();
+    running.waker.stop();
     running.thread.join().unwrap();
 }
 
@@ -115,7 +115,7 @@ fn a_channel_that_loses_everything_delivers_nothing() {
     near.send_to(b"lost", running.near).unwrap();
     far.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     assert!(far.recv_from(&mut [0; 10]).is_err());
-    running.bell.stop();
+    running.waker.stop();
     running.thread.join().unwrap();
 }
 

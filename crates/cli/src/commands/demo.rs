@@ -2,25 +2,23 @@
 
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::live::board::Board;
-use crate::live::console::{Console, Stats};
-use crate::live::media::{MediaSetup, MediaThread, bind};
-use crate::live::receiving::{Receiving, ReceivingSetup};
 use crate::live::report::{DelayFrom, Report};
-use crate::live::sending::{Sending, SendingSetup};
-use crate::live::{STEP, Secrets};
+use crate::live::reporter::{Reporter, Stats};
+use crate::live::session::{self, Session};
+use crate::live::settings::Settings;
 use crate::scenario::Source;
-use crate::web::{ControlName, Hello, Page, Request};
+use crate::web::{ControlName, Hello, Page};
 use seaway_control::ControlSpec;
 use seaway_control::registry::{self, CONTROLLERS};
 use seaway_lab::scenario::{Flow, FlowKind, Scenario};
 use seaway_lab::{Emulation, PathState, library};
 use seaway_media::input::{bundled_clip, open};
-use seaway_net::{Bell, Clock, Emulator, EmulatorMail, Outlet, SenderMail, Socket};
-use seaway_session::{Limits, ReceiverConfig};
-use seaway_units::{Bitrate, TimeDelta};
-use std::collections::BTreeMap;
+use seaway_net::{Clock, Emulator, EmulatorCommand, Outlet, Waker};
+use seaway_session::Limits;
+use seaway_stream::{Receiver, RunningRuntime, Runtime, Sender};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::ControlFlow;
 use std::process::{ExitCode, Stdio};
 use std::sync::mpsc::{self, channel};
 
@@ -61,20 +59,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    // Before there is a page.
+    // Before a page is served.
     registry::check(&arguments.control).map_err(|error| Failure::input(&error))?;
     interrupt::install()?;
     let mut demo = Demo::start(arguments)?;
-    let end = arguments.duration.map(|duration| demo.clock.now() + duration);
-    let outcome = loop {
-        if interrupt::asked() || end.is_some_and(|end| end <= demo.clock.now()) {
-            break Ok(());
-        }
-        if let Err(failure) = demo.step() {
-            break Err(failure);
-        }
-        demo.clock.sleep_until(demo.clock.now() + STEP);
-    };
+    let outcome =
+        session::run(demo.clock, arguments.duration, |now| demo.step(now).map(ControlFlow::Continue));
     let report = demo.finish()?;
     outcome?;
     report.print(arguments.json)?;
@@ -84,16 +74,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 struct Demo {
     clock: Clock,
     scenario: Scenario,
-    board: Board,
-    console: Console,
-    settings: BTreeMap<&'static str, String>,
-    limits: Limits,
-    media: MediaThread,
-    sending: Sending,
-    receiving: Receiving,
-    to_network: mpsc::Sender<EmulatorMail<Network>>,
-    of_network: mpsc::Receiver<PathState>,
-    bell: Bell,
+    session: Session,
+    reporter: Reporter,
+    settings: Settings,
+    runtime: RunningRuntime,
+    network: NetworkHandle,
+}
+
+/// The emulated network between sender and receiver.
+type Network = Emulation<Vec<u8>>;
+
+/// Controls the emulated network, which runs on the media thread.
+struct NetworkHandle {
+    waker: Waker,
+    commands: mpsc::Sender<EmulatorCommand<Network>>,
+    states: mpsc::Receiver<PathState>,
 }
 
 /// Tracks of the page.
@@ -109,151 +104,99 @@ impl Demo {
             None => bundled_clip(),
         };
         let source = source.map_err(|error| Failure::input(&error))?;
-        let settings = settings(&arguments.control, &arguments.network, limits);
-        let listen = (!arguments.headless).then_some(arguments.web);
-        let console = Console::new()
-            .with_stats(arguments.stats)
-            .with_page(listen, || hello(arguments, &scenario, settings.clone()))?;
-        if arguments.open {
-            console.page().into_iter().for_each(open_browser);
-        }
-        let clock = Clock::start();
-        let mut media = MediaSetup::new(clock)?;
-        let bell = media.bell();
-        if let Some(file) = &arguments.pcap {
-            media.capture(file)?;
-        }
+        let settings = Settings::new(&arguments.control, limits, Some(&arguments.network));
+        let reporter = reporter(arguments, &scenario, &settings)?;
+        let mut runtime = session::runtime(arguments.pcap.as_deref())?;
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let (near, network_near, network_far, far) =
-            (bind(loopback)?, bind(loopback)?, bind(loopback)?, bind(loopback)?);
-        let address = |socket: &Socket| socket.local_address().map_err(|error| Failure::running(&error));
-        let (score, captured) = channel();
-        let broadcast = console.page().map(Page::broadcast);
-        let secrets = Secrets::draw().map_err(|error| Failure::running(&error))?;
+        let (send_references, references) = channel();
+        let receiver = Receiver::builder(loopback)
+            .references(references)
+            .browser(reporter.track(RECEIVED))
+            .start_on(&mut runtime)?;
+        let (network, to) =
+            NetworkHandle::start(&mut runtime, network(&scenario)?, receiver.local_address())?;
+        let sender = Sender::builder(to)
+            .bind(loopback)
+            .control(arguments.control.clone())
+            .limits(limits)
+            .pictures(source, true)
+            .preview(reporter.track(SENT))
+            .references(send_references)
+            .start_on(&mut runtime)?;
+        let clock = runtime.clock();
+        let runtime = session::start(runtime)?;
+        let session = Session::new(clock.now(), Some(sender), Some(receiver));
+        Ok(Self { clock, scenario, session, reporter, settings, runtime, network })
+    }
 
-        let (to_network, mail) = channel();
-        let (tell, of_network) = channel();
-        let watch = Box::new(move |_, network: &Network| {
-            // Nobody listening is no error.
-            let _ = tell.send(network.path_state());
+    /// Takes what is new, carries out requests of viewers and reports.
+    fn step(&mut self, now: Timestamp) -> Result<(), Failure> {
+        let Self { scenario, session, reporter, settings, network, .. } = self;
+        if session.drain()?.is_break() {
+            return Err(Failure::running(&"the stream ended"));
+        }
+        session.network = network.states.try_iter().last().or(session.network.take());
+        reporter.serve_requests(|wanted| {
+            session.apply(now, settings, wanted, |name| {
+                *scenario = network.replace(name).map_err(|failure| failure.to_string())?;
+                Ok(())
+            })
         });
-        let outlets = [Outlet::Udp { peer: None }, Outlet::Udp { peer: Some(address(&far)?) }];
-        let network = Emulator::new(clock.now(), network(&scenario)?, &outlets, mail).watched(watch);
-        let setup = ReceivingSetup {
-            config: ReceiverConfig::new(secrets.session.wrapping_sub(1)),
-            captured: Some(captured),
-            page: broadcast.clone().map(|page| (page, RECEIVED)),
-            recording: None,
-        };
-        let (receiver, receiving) = Receiving::start(clock, bell.clone(), setup)?;
-        let setup = SendingSetup {
-            source,
-            repeat: true,
-            key_every: None,
-            control: arguments.control.clone(),
-            limits,
-            to: address(&network_near)?,
-            page: broadcast.map(|page| (page, SENT)),
-            captured: Some(score),
-        };
-        let (sender, sending) = Sending::start(clock, bell.clone(), secrets, setup)?;
-        media.add(sender, vec![near])?;
-        media.add(network, vec![network_near, network_far])?;
-        media.add(receiver, vec![far])?;
-        let media = media.start()?;
-        let board = Board::new(clock.now(), arguments.control.to_string());
-        Ok(Self {
-            clock,
-            scenario,
-            board,
-            console,
-            settings,
-            limits,
-            media,
-            sending,
-            receiving,
-            to_network,
-            of_network,
-            bell,
-        })
+        reporter.report(now, session)
     }
 
-    /// Hears everybody's news and tells them.
-    fn step(&mut self) -> Result<(), Failure> {
-        self.sending.hear(&mut self.board)?;
-        if !self.receiving.hear(&mut self.board) {
-            return Err(Failure::running(&"the screen's thread ended"));
-        }
-        if let Some(state) = self.of_network.try_iter().last() {
-            self.board.network = Some(state);
-        }
-        while let Some(Request::Set { settings }) = self.console.poll_request() {
-            if let Err(text) = self.set(&settings) {
-                self.console.refuse(text);
-            }
-        }
-        self.console.tell(self.clock.now(), &mut self.board)
-    }
-
-    /// Carries out what a viewer asks for, or says why not.
-    fn set(&mut self, wanted: &BTreeMap<String, String>) -> Result<(), String> {
-        let now = self.clock.now();
-        let mut limits = self.limits;
-        for (name, value) in wanted {
-            match name.as_str() {
-                "control" => {
-                    let control: ControlSpec = value.parse().map_err(|error| format!("{error}"))?;
-                    registry::check(&control).map_err(|error| error.to_string())?;
-                    self.sending.post(SenderMail::Control(control));
-                }
-                "network" => {
-                    let scenario = read_network(value, None).map_err(|failure| failure.to_string())?;
-                    let network = network(&scenario).map_err(|failure| failure.to_string())?;
-                    let _ = self.to_network.send(EmulatorMail::Replace(Box::new(network)));
-                    self.bell.ring();
-                    self.board.on_setting(now, format!("network {value}"));
-                    self.scenario = scenario;
-                }
-                "min" => limits.min = value.parse().map_err(|error| format!("{error}"))?,
-                "max" => limits.max = value.parse().map_err(|error| format!("{error}"))?,
-                _ => return Err(format!("there is no setting {name}")),
-            }
-        }
-        if limits != self.limits {
-            if limits.min > limits.max {
-                return Err(format!("{} is above {}", limits.min, limits.max));
-            }
-            limits.start = limits.start.clamp(limits.min, limits.max);
-            self.limits = limits;
-            self.sending.post(SenderMail::Limits(limits));
-            self.board.on_setting(now, format!("limits {} to {}", limits.min, limits.max));
-        }
-        for (name, value) in &mut self.settings {
-            if let Some(wanted) = wanted.get(*name) {
-                value.clone_from(wanted);
-            }
-        }
-        self.console.set_settings(&self.settings);
-        Ok(())
-    }
-
-    /// Ends everything and gives the report.
+    /// Ends everything and makes the report.
     fn finish(mut self) -> Result<Report, Failure> {
         let now = self.clock.now();
-        let heard = self.step();
-        let lateness = self.media.finish()?;
-        self.sending.finish()?;
-        self.receiving.finish()?;
-        heard?;
-        Ok(Report::new(
-            &self.scenario.name,
-            self.scenario.seed,
-            &self.board,
-            now,
-            &lateness,
-            DelayFrom::Capture,
-        ))
+        let last = self.step(now);
+        let lateness = self.runtime.close()?;
+        self.session.close()?;
+        last?;
+        let Scenario { name, seed, .. } = &self.scenario;
+        Ok(Report::new(name, *seed, &self.session, now, &lateness, DelayFrom::Capture))
     }
+}
+
+impl NetworkHandle {
+    /// Adds `network` in front of `receiver`; returns the address to send to.
+    fn start(
+        runtime: &mut Runtime,
+        network: Network,
+        receiver: SocketAddr,
+    ) -> Result<(Self, SocketAddr), Failure> {
+        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let (near, far) = (session::bind(loopback)?, session::bind(loopback)?);
+        let to = near.local_address().map_err(|error| Failure::running(&error))?;
+        let (commands, queue) = channel();
+        let (send_state, states) = channel();
+        let observer = Box::new(move |_, network: &Network| {
+            // A dropped receiver is no error.
+            let _ = send_state.send(network.path_state());
+        });
+        let outlets = [Outlet::Udp { peer: None }, Outlet::Udp { peer: Some(receiver) }];
+        let emulator = Emulator::new(runtime.clock().now(), network, &outlets, queue).with_observer(observer);
+        runtime.add(emulator, vec![near, far])?;
+        Ok((Self { waker: runtime.waker(), commands, states }, to))
+    }
+
+    /// Replaces the network by that of a scenario, which it returns.
+    fn replace(&self, name: &str) -> Result<Scenario, Failure> {
+        let scenario = read_network(name, None)?;
+        let _ = self.commands.send(EmulatorCommand::Replace(Box::new(network(&scenario)?)));
+        self.waker.wake();
+        Ok(scenario)
+    }
+}
+
+fn reporter(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Result<Reporter, Failure> {
+    let listen = (!arguments.headless).then_some(arguments.web);
+    let reporter = Reporter::new()
+        .with_stats(arguments.stats)
+        .with_page(listen, || hello(arguments, scenario, settings))?;
+    if arguments.open {
+        reporter.page().into_iter().for_each(open_browser);
+    }
+    Ok(reporter)
 }
 
 fn read_network(name: &str, seed: Option<u64>) -> Result<Scenario, Failure> {
@@ -262,10 +205,10 @@ fn read_network(name: &str, seed: Option<u64>) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-/// The flow that we stand for: the scenario's first of media.
+/// The scenario's first media flow, whose path and limits the demo takes.
 fn media_flow(scenario: &Scenario) -> Result<&Flow, Failure> {
     let is_media = |flow: &&Flow| matches!(flow.kind, FlowKind::Media(_));
-    let none = || Failure::input(&format!("{}: no flow of kind \"media\" to stand for", scenario.name));
+    let none = || Failure::input(&format!("{}: no flow of kind \"media\"", scenario.name));
     scenario.flows.iter().find(is_media).ok_or_else(none)
 }
 
@@ -280,23 +223,11 @@ fn limits(flow: &Flow) -> Limits {
     Limits { min, start: start.clamp(min, max), max }
 }
 
-/// What lies between sender and receiver.
-type Network = Emulation<Vec<u8>>;
-
 fn network(scenario: &Scenario) -> Result<Network, Failure> {
     Emulation::of_flow(scenario, media_flow(scenario)?).map_err(|error| Failure::input(&error))
 }
 
-fn settings(control: &ControlSpec, network: &str, limits: Limits) -> BTreeMap<&'static str, String> {
-    BTreeMap::from([
-        ("control", control.to_string()),
-        ("network", network.to_owned()),
-        ("min", limits.min.to_string()),
-        ("max", limits.max.to_string()),
-    ])
-}
-
-fn hello(arguments: &Arguments, scenario: &Scenario, settings: BTreeMap<&'static str, String>) -> Hello {
+fn hello(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Hello {
     let names = CONTROLLERS.iter().map(|info| ControlName { name: info.name, source: info.source });
     Hello {
         seaway: env!("CARGO_PKG_VERSION"),
@@ -305,12 +236,12 @@ fn hello(arguments: &Arguments, scenario: &Scenario, settings: BTreeMap<&'static
         pictures: vec!["sent", "received"],
         controls: names.collect(),
         networks: library::networks().iter().map(|entry| entry.name.to_owned()).collect(),
-        settings,
+        settings: settings.values().clone(),
     }
 }
 
 fn open_browser(page: &Page) {
-    // Where there is no browser, the address that was printed is enough.
+    // Without a browser the printed address has to do.
     let _ = std::process::Command::new("xdg-open")
         .arg(format!("http://{}/", page.address()))
         .stdin(Stdio::null())

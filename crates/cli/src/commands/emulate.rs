@@ -2,17 +2,17 @@
 
 use crate::failure::{Failure, MISSED, note};
 use crate::interrupt;
-use crate::live::STEP;
-use crate::live::media::{MediaSetup, bind};
+use crate::live::session;
 use crate::scenario::Source;
 use seaway_lab::Emulation;
 use seaway_lab::scenario::{Attach, Override, Scenario};
-use seaway_net::{Bell, Clock, Counts, Emulator, EmulatorMail, Interface, Lateness, Outlet, Retired, Tun};
+use seaway_net::{Counts, Emulator, EmulatorCommand, Finished, Interface, Lateness, Outlet, Tun, Waker};
 use seaway_report::summary::LinkSummary;
 use seaway_units::{TimeDelta, Timestamp};
 use serde::Serialize;
 use std::any::Any;
 use std::io::{ErrorKind, Write};
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, channel};
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     overrides: Vec<Override>,
 }
 
-/// How long what is inside may take to leave at the end.
+/// At the end, packets inside the network have this long to leave.
 const DRAIN: Duration = Duration::from_secs(2);
 
 type Network = Emulation<Vec<u8>>;
@@ -50,26 +50,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::input(&format!("{}: {error}", arguments.scenario)))?;
     let (outlets, interfaces) = open_all(&scenario.attach)?;
     interrupt::install()?;
-    let clock = Clock::start();
-    let (mail, box_of_mail) = channel();
-    let (gone, news_of_gone) = channel();
-    let mut media = MediaSetup::new(clock)?;
-    let emulator = Emulator::new(clock.now(), network, &outlets, box_of_mail).telling(gone);
-    media.add(emulator, interfaces)?;
-    let bell = media.bell();
-    let media = media.start()?;
-    tell_where(&scenario);
-    let end = clock.now() + scenario.duration;
-    let mut there = outlets.len();
-    while clock.now() < end && !interrupt::asked() && there >= 2 {
-        clock.sleep_until(end.min(clock.now() + STEP));
-        for index in news_of_gone.try_iter() {
-            there -= 1;
-            tell_gone(&scenario.attach[index], there);
+    let (commands, command_queue) = channel();
+    let (closed, closed_outlets) = channel();
+    let mut runtime = session::runtime(None)?;
+    let clock = runtime.clock();
+    let emulator = Emulator::new(clock.now(), network, &outlets, command_queue).with_closed(closed);
+    runtime.add(emulator, interfaces)?;
+    let waker = runtime.waker();
+    let runtime = session::start(runtime)?;
+    note_addresses(&scenario);
+    let mut open = outlets.len();
+    session::run(clock, Some(scenario.duration), |_| {
+        for index in closed_outlets.try_iter() {
+            open -= 1;
+            note_closed(&scenario.attach[index], open);
         }
-    }
-    drain(&mail, &bell);
-    let report = Report::of(&scenario, arguments.bound, media.retire()?)?;
+        Ok(if open < 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
+    drain(&commands, &waker);
+    let report = Report::of(&scenario, arguments.bound, runtime.into_machines()?)?;
     report.print(arguments.json).map_err(|error| Failure::output(&error))?;
     Ok(if report.lateness.held { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
 }
@@ -101,12 +100,12 @@ fn open(attach: &Attach) -> Result<(Outlet, Interface), Failure> {
             Ok(tun) => Ok((Outlet::Tun, tun.into())),
             Err(error) => Err(Failure::input(&format!("tun {name}: {}", explained(&error)))),
         },
-        Some(Udp(address, peer)) => Ok((Outlet::Udp { peer }, bind(address)?.into())),
+        Some(Udp(address, peer)) => Ok((Outlet::Udp { peer }, session::bind(address)?.into())),
         None => Err(Failure::input(&format!("attach: {} has neither `tun` nor `udp`", attach.node))),
     }
 }
 
-/// Why there is no device, and what helps.
+/// Why the device cannot be opened, and what helps.
 fn explained(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => format!("{error}; a TUN device takes root, `udp` takes no right"),
@@ -117,7 +116,7 @@ fn explained(error: &std::io::Error) -> String {
     }
 }
 
-fn tell_where(scenario: &Scenario) {
+fn note_addresses(scenario: &Scenario) {
     for Attach { node, tun, udp, .. } in &scenario.attach {
         match (tun, udp) {
             (Some(tun), _) => note(&format!("{node} is at tun {tun}")),
@@ -127,23 +126,23 @@ fn tell_where(scenario: &Scenario) {
     }
 }
 
-/// A device went, mostly with the namespace that it was in.
-fn tell_gone(attach: &Attach, there: usize) {
+/// A device closed, usually together with its network namespace.
+fn note_closed(attach: &Attach, open: usize) {
     let Attach { node, tun, .. } = attach;
-    let end = if there < 2 { ": the run ends, for nobody is left to talk to" } else { "" };
+    let end = if open < 2 { "; the run ends, because fewer than two outlets are left" } else { "" };
     note(&format!("{node}: tun {} is gone{end}", tun.as_deref().unwrap_or_default()));
 }
 
-/// Lets what is inside leave, for as long as [`DRAIN`].
-fn drain(mail: &mpsc::Sender<EmulatorMail<Network>>, bell: &Bell) {
+/// Waits up to [`DRAIN`] for the packets inside to leave.
+fn drain(commands: &mpsc::Sender<EmulatorCommand<Network>>, waker: &Waker) {
     let (drained, waiting) = channel();
-    if mail.send(EmulatorMail::Drain(drained)).is_ok() {
-        bell.ring();
+    if commands.send(EmulatorCommand::Drain(drained)).is_ok() {
+        waker.wake();
         let _ = waiting.recv_timeout(DRAIN);
     }
 }
 
-/// What a run was.
+/// The report of a run.
 #[derive(Debug, Serialize)]
 struct Report {
     schema: u32,
@@ -184,11 +183,11 @@ struct AttachReport {
     entered: Traffic,
     /// To the outside.
     left: Traffic,
-    /// Packets from strangers, multicast, or from here to here.
+    /// Packets from an unknown source, multicast, or addressed to their own outlet.
     refused: u64,
-    /// Packets for a program that has not spoken yet.
+    /// Packets for a peer that has not sent anything yet.
     unclaimed: u64,
-    /// Packets that the kernel did not take.
+    /// Packets that the kernel refused to send.
     unsent: u64,
 }
 
@@ -199,9 +198,9 @@ struct Traffic {
 }
 
 impl Report {
-    fn of(scenario: &Scenario, bound: TimeDelta, retired: Vec<Retired>) -> Result<Self, Failure> {
+    fn of(scenario: &Scenario, bound: TimeDelta, finished: Vec<Finished>) -> Result<Self, Failure> {
         let lost = || Failure::running(&"the media thread lost its network");
-        let Retired { machine, lateness, reading, unsent } = retired.into_iter().next().ok_or_else(lost)?;
+        let Finished { machine, lateness, reading, unsent } = finished.into_iter().next().ok_or_else(lost)?;
         let machine: Box<dyn Any> = machine;
         let network = machine.downcast::<Emulator<Network>>().map_err(|_| lost())?;
         let attach = scenario.attach.iter().zip(network.counts()).zip(unsent);
@@ -231,7 +230,11 @@ impl Report {
         writeln!(out, "late by {lateness}")?;
         for AttachReport { node, entered, left, refused, unclaimed, unsent, .. } in &self.attach {
             write!(out, "{node}: {} packets in, {} out", entered.packets, left.packets)?;
-            let rest = [(refused, "refused"), (unclaimed, "for nobody"), (unsent, "not taken by the kernel")];
+            let rest = [
+                (refused, "refused"),
+                (unclaimed, "without a known destination"),
+                (unsent, "refused by the kernel"),
+            ];
             for (count, what) in rest.into_iter().filter(|(count, _)| **count > 0) {
                 write!(out, ", {count} {what}")?;
             }

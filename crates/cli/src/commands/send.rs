@@ -1,23 +1,21 @@
-//! `seaway send`: a clip or a camera, live to another host.
+//! `seaway send`: sends a clip or a camera live to another host.
 
 use crate::failure::{Failure, note};
+use crate::files::Output;
 use crate::interrupt;
-use crate::live::board::Board;
-use crate::live::media::{MediaSetup, bind};
 use crate::live::options::LiveOptions;
 use crate::live::report::{DelayFrom, Report};
-use crate::live::sending::{Sending, SendingSetup};
+use crate::live::session::{self, Session};
+use crate::live::settings::Settings;
 use crate::live::url::RtpUrl;
-use crate::live::{STEP, Secrets};
-use crate::web::{ControlName, Hello, Page, Request};
+use crate::web::{ControlName, Hello};
 use seaway_control::registry::CONTROLLERS;
 use seaway_control::{ControlSpec, registry};
 use seaway_media::input::open;
-use seaway_net::{Clock, SenderMail};
 use seaway_session::{Limits, payload_type};
+use seaway_stream::Sender;
 use seaway_units::{Bitrate, RateRange, TimeDelta};
-use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
@@ -38,101 +36,63 @@ pub(crate) struct Arguments {
     /// Begin again at the end of the input
     #[arg(long)]
     repeat: bool,
-    /// A key frame this often though nobody asks, for players that cannot ask
+    /// Send a key frame this often without request, for players that cannot ask for one
     #[arg(long, value_name = "TIME")]
     key_every: Option<TimeDelta>,
     /// Write a session description by which FFmpeg and VLC play the stream
     #[arg(long, value_name = "FILE")]
     sdp: Option<String>,
     #[command(flatten)]
-    watching: LiveOptions,
+    options: LiveOptions,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    // Before there is a page or a file.
+    // Before a page is served or a file is written.
     registry::check(&arguments.control).map_err(|error| Failure::input(&error))?;
     interrupt::install()?;
     let to = arguments.destination.resolve()?;
     let RateRange { min, max } = arguments.rate;
     let start = arguments.start.unwrap_or(Bitrate::from_kbps(300)).max(min).min(max);
-    let mut limits = Limits { min, start, max };
+    let limits = Limits { min, start, max };
     let source = open(&arguments.input).map_err(|error| Failure::input(&error))?;
     source.left_out().iter().for_each(|track| note(&format!("left out: {track}")));
     if let Some(file) = &arguments.sdp {
         write_description(file, to)?;
     }
-    let watching = &arguments.watching;
-    let mut settings = BTreeMap::from([("control", arguments.control.to_string())]);
-    settings.extend([("min", min.to_string()), ("max", max.to_string())]);
-    let mut console = watching.console(|| hello(arguments, settings.clone()))?;
-    let clock = Clock::start();
-    let mut media = MediaSetup::new(clock)?;
-    if let Some(file) = &watching.pcap {
-        media.capture(file)?;
+    let options = &arguments.options;
+    let mut settings = Settings::new(&arguments.control, limits, None);
+    let mut reporter = options.reporter(|| hello(arguments, &settings))?;
+    let mut runtime = session::runtime(options.pcap.as_deref())?;
+    let sender = Sender::builder(to)
+        .control(arguments.control.clone())
+        .limits(limits)
+        .pictures(source, arguments.repeat)
+        .key_interval(arguments.key_every)
+        .preview(reporter.track(0))
+        .start_on(&mut runtime)?;
+    let clock = runtime.clock();
+    let runtime = session::start(runtime)?;
+    let mut session = Session::new(clock.now(), Some(sender), None);
+    let outcome = session::run(clock, options.duration, |now| {
+        let flow = session.drain()?;
+        reporter.serve_requests(|wanted| session.apply(now, &mut settings, wanted, |_| Ok(())));
+        reporter.report(now, &mut session)?;
+        Ok(flow)
+    });
+    if session.source_ended {
+        // The send queue may drain first.
+        clock.sleep_until(clock.now() + TimeDelta::from_millis(500));
     }
-    let any: SocketAddr =
-        if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-    let socket = bind(any)?;
-    let setup = SendingSetup {
-        source,
-        repeat: arguments.repeat,
-        key_every: arguments.key_every,
-        control: arguments.control.clone(),
-        limits,
-        to,
-        page: console.page().map(|page| (Page::broadcast(page), 0)),
-        captured: None,
-    };
-    let secrets = Secrets::draw().map_err(|error| Failure::running(&error))?;
-    let (sender, sending) = Sending::start(media.clock(), media.bell(), secrets, setup)?;
-    media.add(sender, vec![socket])?;
-    let media = media.start()?;
-    let mut board = Board::new(clock.now(), arguments.control.to_string());
-    let end = watching.duration.map(|duration| clock.now() + duration);
-    let mut input_ended = false;
-    let outcome = loop {
-        let now = clock.now();
-        if interrupt::asked() || end.is_some_and(|end| end <= now) || input_ended {
-            break Ok(());
-        }
-        let step = sending.hear(&mut board).and_then(|ended| {
-            input_ended = ended;
-            while let Some(Request::Set { settings: wanted }) = console.poll_request() {
-                match set(&sending, &mut limits, &wanted) {
-                    Ok(()) => {
-                        board.on_setting(now, describe(&wanted));
-                        for (name, value) in &mut settings {
-                            wanted.get(*name).into_iter().for_each(|wanted| value.clone_from(wanted));
-                        }
-                        console.set_settings(&settings);
-                    }
-                    Err(text) => console.refuse(text),
-                }
-            }
-            console.tell(now, &mut board)
-        });
-        if let Err(failure) = step {
-            break Err(failure);
-        }
-        clock.sleep_until(now + STEP);
-    };
-    // What is still in the send queue may leave, then the goodbye.
-    clock.sleep_until(clock.now() + TimeDelta::from_millis(if input_ended { 500 } else { 0 }));
-    sending.post(SenderMail::Close);
-    clock.sleep_until(clock.now() + TimeDelta::from_millis(100));
-    let heard = sending.hear(&mut board);
-    let lateness = media.finish()?;
-    sending.finish()?;
-    heard?;
-    outcome?;
-    let report = Report::new(&arguments.input, 0, &board, clock.now(), &lateness, DelayFrom::Capture);
-    if watching.json {
-        report.print(true)?;
+    let closed = session.close();
+    let lateness = runtime.close()?;
+    closed.and(outcome)?;
+    if options.json {
+        Report::new(&arguments.input, 0, &session, clock.now(), &lateness, DelayFrom::Capture).print(true)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn hello(arguments: &Arguments, settings: BTreeMap<&'static str, String>) -> Hello {
+fn hello(arguments: &Arguments, settings: &Settings) -> Hello {
     let names = CONTROLLERS.iter().map(|info| ControlName { name: info.name, source: info.source });
     Hello {
         seaway: env!("CARGO_PKG_VERSION"),
@@ -141,42 +101,12 @@ fn hello(arguments: &Arguments, settings: BTreeMap<&'static str, String>) -> Hel
         pictures: vec!["sent"],
         controls: names.collect(),
         networks: Vec::new(),
-        settings,
+        settings: settings.values().clone(),
     }
 }
 
-fn describe(wanted: &BTreeMap<String, String>) -> String {
-    wanted.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
-}
-
-/// Carries out what a viewer asks for, or says why not.
-fn set(sending: &Sending, limits: &mut Limits, wanted: &BTreeMap<String, String>) -> Result<(), String> {
-    let mut changed = *limits;
-    for (name, value) in wanted {
-        match name.as_str() {
-            "control" => {
-                let control: ControlSpec = value.parse().map_err(|error| format!("{error}"))?;
-                registry::check(&control).map_err(|error| error.to_string())?;
-                sending.post(SenderMail::Control(control));
-            }
-            "min" => changed.min = value.parse().map_err(|error| format!("{error}"))?,
-            "max" => changed.max = value.parse().map_err(|error| format!("{error}"))?,
-            _ => return Err(format!("there is no setting {name}")),
-        }
-    }
-    if changed.min > changed.max {
-        return Err(format!("{} is above {}", changed.min, changed.max));
-    }
-    changed.start = changed.start.clamp(changed.min, changed.max);
-    if changed != *limits {
-        *limits = changed;
-        sending.post(SenderMail::Limits(changed));
-    }
-    Ok(())
-}
-
-/// A session description (RFC 8866) of the stream as a player at the destination hears it; parameter sets come with
-/// each key frame.
+/// A session description (RFC 8866) of the stream for a player at the destination; parameter sets come with each
+/// key frame.
 fn write_description(file: &str, to: SocketAddr) -> Result<(), Failure> {
     let family = if to.is_ipv4() { "IP4" } else { "IP6" };
     let (host, port, kind) = (to.ip(), to.port(), payload_type::H264);
@@ -185,7 +115,7 @@ fn write_description(file: &str, to: SocketAddr) -> Result<(), Failure> {
          m=video {port} RTP/AVP {kind}\r\na=rtpmap:{kind} H264/90000\r\na=fmtp:{kind} packetization-mode=1\r\n\
          a=rtcp-mux\r\n"
     );
-    let mut sink = crate::files::Output::create(file)?;
+    let mut sink = Output::create(file)?;
     sink.put(text.as_bytes())?;
     sink.finish()
 }

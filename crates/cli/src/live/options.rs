@@ -1,6 +1,6 @@
 //! What the commands of a live session have in common.
 
-use super::console::{Console, Stats};
+use super::reporter::{Reporter, Stats};
 use crate::failure::Failure;
 use crate::web::Hello;
 use seaway_units::TimeDelta;
@@ -31,8 +31,8 @@ pub(crate) struct LiveOptions {
 
 impl LiveOptions {
     /// The outputs that were asked for.
-    pub(crate) fn console(&self, hello: impl FnOnce() -> Hello) -> Result<Console, Failure> {
-        Console::new().with_stats(self.stats).with_page(self.web, hello)?.with_metrics(self.metrics)
+    pub(crate) fn reporter(&self, hello: impl FnOnce() -> Hello) -> Result<Reporter, Failure> {
+        Reporter::new().with_stats(self.stats).with_page(self.web, hello)?.with_metrics(self.metrics)
     }
 
     /// Whether standard output carries the report or the JSON lines.

@@ -1,12 +1,13 @@
 //! The report of a live session: the summary's numbers, and what only a real-time run has.
 
-use super::board::Board;
+use super::session::Session;
 use crate::failure::Failure;
-use seaway_net::{Lateness, Screened};
+use seaway_net::Lateness;
 use seaway_quality::statistics::Distribution;
 use seaway_report::Summary;
 use seaway_report::summary::{FlowSummary, Frames, Freezes, Packets, Psnr};
 use seaway_session::Refused;
+use seaway_stream::{Receiver, RejectCounters, Sender};
 use seaway_units::{Bitrate, Timestamp};
 use serde::Serialize;
 use std::io::Write;
@@ -19,22 +20,22 @@ pub(crate) struct Report {
     pub(crate) seaway: &'static str,
     pub(crate) scenario: String,
     pub(crate) seed: u64,
-    /// True where the machine was too busy for the numbers to speak of the network.
+    /// True if the machine was too busy: the numbers say nothing about the network.
     pub(crate) void: bool,
-    /// How late the media thread was woken.
+    /// How late the timers of the media thread ran.
     pub(crate) lateness_ms: Late,
-    /// What `delay_ms` is counted from.
+    /// What `delay_ms` is measured from.
     pub(crate) delay_from: DelayFrom,
     pub(crate) flows: Vec<FlowSummary>,
     pub(crate) refused: RefusedReport,
 }
 
 impl Report {
-    /// The report of what stands on `board` at `now`.
+    /// The report of `session` at `now`.
     pub(crate) fn new(
         scenario: &str,
         seed: u64,
-        board: &Board,
+        session: &Session,
         now: Timestamp,
         lateness: &Lateness,
         delay_from: DelayFrom,
@@ -47,12 +48,12 @@ impl Report {
             void: lateness.is_void(),
             lateness_ms: Late::of(lateness),
             delay_from,
-            flows: vec![flow(board, now)],
-            refused: refused(board),
+            flows: vec![flow(session, now)],
+            refused: refused(session),
         }
     }
 
-    /// 3 where the machine itself held the run up: its numbers say nothing.
+    /// 3 if the run is void.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(if self.void { 3 } else { 0 })
     }
@@ -111,7 +112,7 @@ fn write_flow(out: &mut impl Write, flow: &FlowSummary) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What delays are counted from.
+/// What delays are measured from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DelayFrom {
@@ -121,7 +122,7 @@ pub(crate) enum DelayFrom {
     LeastPlusHalfRoundTrip,
 }
 
-/// How late.
+/// Lateness of timers, in milliseconds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Late {
     pub(crate) p50: f64,
@@ -142,7 +143,7 @@ impl Late {
     }
 }
 
-/// Input that was not used, both ends together.
+/// Input that was rejected, both ends together.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct RefusedReport {
     pub(crate) strangers: u64,
@@ -153,9 +154,9 @@ pub(crate) struct RefusedReport {
 }
 
 impl RefusedReport {
-    fn add(&mut self, refused: &Refused, screened: &Screened) {
-        self.strangers += refused.unknown_ssrc + screened.strangers;
-        self.malformed += refused.malformed + screened.malformed;
+    fn add(&mut self, refused: &Refused, rejected: &RejectCounters) {
+        self.strangers += refused.unknown_ssrc + rejected.unknown_source;
+        self.malformed += refused.malformed + rejected.malformed;
         self.duplicates += refused.duplicates;
         self.unmatched += refused.unmatched;
         self.overflow += refused.overflow;
@@ -163,20 +164,22 @@ impl RefusedReport {
 }
 
 /// The flow's numbers up to `now`.
-fn flow(board: &Board, now: Timestamp) -> FlowSummary {
-    let seconds = board.time(now);
+fn flow(session: &Session, now: Timestamp) -> FlowSummary {
+    let seconds = session.time(now);
+    let sender = session.sender.as_ref().map(Sender::state);
+    let receiver = session.receiver.as_ref().map(Receiver::state);
     let per_second = |octets: u64| (seconds > 0.0).then(|| octets as f64 * 8.0 / seconds);
     let mut flow = FlowSummary {
         name: "video".into(),
         kind: "media",
-        control: Some(board.control.clone()),
+        control: Some(sender.map(|state| state.control.to_string()).unwrap_or_default()),
         measured_s: seconds,
         ..FlowSummary::default()
     };
     let mut packets = Packets::default();
     let mut frames = Frames::default();
-    if let Some(sender) = &board.sender {
-        let statistics = &sender.statistics;
+    if let Some(session) = sender.and_then(|state| state.session.as_ref()) {
+        let statistics = &session.statistics;
         packets.sent = statistics.sent.packets;
         frames.captured = statistics.frames.captured;
         frames.skipped = statistics.frames.skipped;
@@ -185,38 +188,37 @@ fn flow(board: &Board, now: Timestamp) -> FlowSummary {
         flow.decisions = Some(statistics.decisions);
         let known = statistics.lost + statistics.received;
         flow.loss_ratio = (known > 0).then(|| statistics.lost as f64 / known as f64);
-        let gauge = sender.gauges.iter().find(|gauge| gauge.name == "loss_event_rate");
+        let gauge = session.gauges.iter().find(|gauge| gauge.name == "loss_event_rate");
         flow.loss_event_rate = gauge.map(|gauge| gauge.value).filter(|value| value.is_finite());
     }
-    if let Some(receiver) = &board.receiver {
-        let statistics = &receiver.statistics;
+    if let Some((state, session)) = receiver.and_then(|state| Some((state, state.session.as_ref()?))) {
+        let statistics = &session.statistics;
         packets.received = statistics.received.packets;
         packets.repaired = Some(statistics.repaired);
-        frames.displayed = board.displayed;
+        frames.displayed = state.displayed;
         frames.late = statistics.frames.late;
         frames.lost = statistics.frames.lost;
         flow.received_bps = per_second(statistics.received.size.as_bytes());
         flow.goodput_bps = per_second(statistics.goodput.as_bytes());
         flow.feedback_bps = per_second(statistics.feedback.size.as_bytes());
-        let (count, total) = board.freezes;
-        flow.freezes = Some(Freezes { count, total_s: total.as_secs_f64() });
+        flow.freezes = Some(Freezes { count: state.freezes, total_s: state.frozen.as_secs_f64() });
     }
     flow.packets = packets;
     flow.frames = Some(frames);
-    flow.encoder = board.camera.map(|camera| seaway_lab::encoder_summary(&camera.obedience));
-    flow.delay_ms = Distribution::of(&mut board.delays.kept().to_vec());
-    flow.psnr_db = board.psnr.mean().map(|value| Psnr { value, kind: "decoded" });
+    flow.encoder = sender.and_then(|state| state.source.obedience.as_ref()).map(seaway_lab::encoder_summary);
+    flow.delay_ms = receiver.and_then(|state| Distribution::of(&mut state.delays.kept().to_vec()));
+    flow.psnr_db = receiver.and_then(|state| state.psnr.mean()).map(|value| Psnr { value, kind: "decoded" });
     flow
 }
 
-/// What both ends refused.
-fn refused(board: &Board) -> RefusedReport {
+/// Input that both ends rejected.
+fn refused(session: &Session) -> RefusedReport {
     let mut report = RefusedReport::default();
-    if let Some(sender) = &board.sender {
-        report.add(&sender.statistics.refused, &sender.screened);
+    if let Some(session) = session.sender.as_ref().and_then(|sender| sender.state().session.as_ref()) {
+        report.add(&session.statistics.refused, &session.rejected);
     }
-    if let Some(receiver) = &board.receiver {
-        report.add(&receiver.statistics.refused, &receiver.screened);
+    if let Some(session) = session.receiver.as_ref().and_then(|receiver| receiver.state().session.as_ref()) {
+        report.add(&session.statistics.refused, &session.rejected);
     }
     report
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast;
 
-/// What a browser is told first.
+/// The first message to a browser.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Hello {
     /// Our version.
@@ -84,15 +84,15 @@ pub(crate) enum Request {
     },
 }
 
-/// Where the running job and those who look on meet.
+/// Connects the running command with the browsers.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct Hub {
     hello: Mutex<Hello>,
     live: broadcast::Sender<String>,
     requests: Mutex<Sender<Request>>,
 }
 
-impl Stage {
+impl Hub {
     /// Messages that may wait for one browser before it misses some.
     const BACKLOG: usize = 256;
 
@@ -101,25 +101,25 @@ impl Stage {
         Self { hello: Mutex::new(hello), live, requests: Mutex::new(requests) }
     }
 
-    pub(super) fn tell(&self, message: &Live) {
+    pub(super) fn send(&self, message: &Live) {
         if let Some(text) = text_of("", message) {
-            // Nobody looking on is no error.
+            // It fails without browsers, which is no error.
             let _ = self.live.send(text);
         }
     }
 
     pub(super) fn set_settings(&self, settings: BTreeMap<&'static str, String>) {
-        hold(&self.hello).settings = settings.clone();
-        self.tell(&Live::Settings { settings });
+        lock(&self.hello).settings = settings.clone();
+        self.send(&Live::Settings { settings });
     }
 
     pub(super) fn hello(&self) -> Option<String> {
-        let mut hello = serde_json::to_value(&*hold(&self.hello)).ok()?;
+        let mut hello = serde_json::to_value(&*lock(&self.hello)).ok()?;
         hello.as_object_mut()?.insert("metrics".into(), serde_json::to_value(Scope::Live.metrics()).ok()?);
         text_of("hello", &hello)
     }
 
-    pub(super) fn listen(&self) -> broadcast::Receiver<String> {
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<String> {
         self.live.subscribe()
     }
 
@@ -129,12 +129,12 @@ impl Stage {
     /// The text for the browser where it is not a request.
     pub(super) fn request(&self, text: &str) -> Result<(), String> {
         let request = serde_json::from_str(text).map_err(|error| format!("not a request: {error}"))?;
-        hold(&self.requests).send(request).map_err(|_| "the job has ended".to_owned())
+        lock(&self.requests).send(request).map_err(|_| "the job has ended".to_owned())
     }
 }
 
-/// What is held is whole at any time, so a panic elsewhere does not spoil it.
-fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// The values are consistent at any time, so a panic while one was locked does no harm.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -171,13 +171,13 @@ mod tests {
             settings: BTreeMap::new(),
         };
         let (sender, receiver) = channel();
-        let stage = Stage::new(hello, sender);
-        assert!(stage.hello().unwrap().contains(r#""type":"hello""#));
-        stage.request(r#"{"type":"set","settings":{"control":"fixed"}}"#).unwrap();
+        let hub = Hub::new(hello, sender);
+        assert!(hub.hello().unwrap().contains(r#""type":"hello""#));
+        hub.request(r#"{"type":"set","settings":{"control":"fixed"}}"#).unwrap();
         let settings = BTreeMap::from([("control".to_owned(), "fixed".to_owned())]);
         assert_eq!(receiver.try_recv(), Ok(Request::Set { settings }));
         for wrong in ["", "{}", "[1]", r#"{"type":"set","settings":{"control":5}}"#, r#"{"type":"exec"}"#] {
-            assert!(stage.request(wrong).is_err(), "{wrong}");
+            assert!(hub.request(wrong).is_err(), "{wrong}");
         }
     }
 }

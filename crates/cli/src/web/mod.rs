@@ -13,7 +13,7 @@ pub(crate) use live::{ControlName, Hello, Live, Request};
 pub(crate) use metrics::Metrics;
 
 use axum::Router;
-use live::Stage;
+use live::Hub;
 use seaway_net::webrtc::Broadcast;
 use std::collections::BTreeMap;
 use std::io;
@@ -25,7 +25,7 @@ use std::sync::mpsc::{Receiver, channel};
 #[derive(Debug)]
 pub(crate) struct Page {
     address: SocketAddr,
-    stage: Arc<Stage>,
+    hub: Arc<Hub>,
     broadcast: Broadcast,
     requests: Receiver<Request>,
 }
@@ -38,43 +38,43 @@ impl Page {
     pub(crate) fn open(listen: SocketAddr, hello: Hello) -> io::Result<Self> {
         let (to_us, requests) = channel();
         let broadcast = Broadcast::new(hello.pictures.clone());
-        let stage = Arc::new(Stage::new(hello, to_us));
-        let address = spawn_server("page", listen, serve::router(stage.clone(), broadcast.clone()))?;
-        Ok(Self { address, stage, broadcast, requests })
+        let hub = Arc::new(Hub::new(hello, to_us));
+        let address = spawn_server("page", listen, serve::router(hub.clone(), broadcast.clone()))?;
+        Ok(Self { address, hub, broadcast, requests })
     }
 
-    /// Where it is.
+    /// Its address.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Gives a message to everyone who looks on. Never waits.
-    pub(crate) fn tell(&self, message: &Live) {
-        self.stage.tell(message);
+    /// Sends a message to every browser. Never blocks.
+    pub(crate) fn send(&self, message: &Live) {
+        self.hub.send(message);
     }
 
-    /// Notes what is in force, for those who come later too.
+    /// Sends the settings in force, also to browsers that connect later.
     pub(crate) fn set_settings(&self, settings: BTreeMap<&'static str, String>) {
-        self.stage.set_settings(settings);
+        self.hub.set_settings(settings);
     }
 
-    /// Where pictures are published; tracks are counted as in [`Hello::pictures`].
+    /// Publishes pictures; tracks are numbered as in [`Hello::pictures`].
     pub(crate) fn broadcast(&self) -> Broadcast {
         self.broadcast.clone()
     }
 
-    /// Whether a viewer needs a key frame. Asking takes the wish back.
-    pub(crate) fn take_key_frame_wish(&self) -> bool {
-        self.broadcast.take_key_frame_wish()
+    /// Whether a viewer needs a key frame. Reading it clears the request.
+    pub(crate) fn take_key_frame_request(&self) -> bool {
+        self.broadcast.take_key_frame_request()
     }
 
-    /// What a viewer asked for, if anything. Never waits.
+    /// The next request of a viewer. Never blocks.
     pub(crate) fn poll_request(&self) -> Option<Request> {
         self.requests.try_recv().ok()
     }
 }
 
-/// Serves `router` at `listen` on a thread of its own; tells where it is.
+/// Serves `router` at `listen` on a thread of its own; returns the address.
 fn spawn_server(name: &str, listen: SocketAddr, router: Router) -> io::Result<SocketAddr> {
     let listener = std::net::TcpListener::bind(listen)?;
     listener.set_nonblocking(true)?;

@@ -1,7 +1,7 @@
 //! The routes.
 
 use super::assets;
-use super::live::{Live, Stage};
+use super::live::{Hub, Live};
 use axum::Router;
 use axum::extract::connect_info::{ConnectInfo, Connected};
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
@@ -23,7 +23,7 @@ const LONGEST_REQUEST: usize = 4 * 1024;
 
 #[derive(Clone)]
 struct Shared {
-    stage: Arc<Stage>,
+    hub: Arc<Hub>,
     broadcast: Broadcast,
 }
 
@@ -37,13 +37,13 @@ impl Connected<IncomingStream<'_, TcpListener>> for LocalAddress {
     }
 }
 
-pub(super) fn router(stage: Arc<Stage>, broadcast: Broadcast) -> Router {
+pub(super) fn router(hub: Arc<Hub>, broadcast: Broadcast) -> Router {
     Router::new()
         .route("/api/live", get(live))
         .route("/api/watch", post(watch).layer(DefaultBodyLimit::max(LONGEST_OFFER)))
         .fallback(get(assets::file))
         .layer(from_fn(own_page_only))
-        .with_state(Shared { stage, broadcast })
+        .with_state(Shared { hub, broadcast })
 }
 
 pub(super) fn service(
@@ -81,13 +81,13 @@ async fn watch(
 }
 
 async fn live(State(shared): State<Shared>, upgrade: WebSocketUpgrade) -> Response {
-    upgrade.max_message_size(LONGEST_REQUEST).on_upgrade(move |socket| talk(shared.stage, socket))
+    upgrade.max_message_size(LONGEST_REQUEST).on_upgrade(move |socket| serve_messages(shared.hub, socket))
 }
 
 /// Serves one browser until it leaves.
-async fn talk(stage: Arc<Stage>, mut socket: WebSocket) {
-    let mut messages = stage.listen();
-    let Some(hello) = stage.hello() else { return };
+async fn serve_messages(hub: Arc<Hub>, mut socket: WebSocket) {
+    let mut messages = hub.subscribe();
+    let Some(hello) = hub.hello() else { return };
     if socket.send(Message::Text(hello.into())).await.is_err() {
         return;
     }
@@ -100,7 +100,7 @@ async fn talk(stage: Arc<Stage>, mut socket: WebSocket) {
                 Err(RecvError::Closed) => return,
             },
             request = socket.recv() => match request {
-                Some(Ok(Message::Text(text))) => refusal(stage.request(&text)),
+                Some(Ok(Message::Text(text))) => refusal(hub.request(&text)),
                 Some(Ok(_)) => None,
                 Some(Err(_)) | None => return,
             },

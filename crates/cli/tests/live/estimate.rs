@@ -110,7 +110,7 @@ fn encode(broadcast: &Broadcast, reading: &Arc<Reading>, viewer: &Viewer) -> See
         clock.sleep_until(Timestamp::ZERO + picture.time());
         let rate = reading.rate();
         encoder.set_target(rate);
-        if broadcast.take_key_frame_wish() {
+        if broadcast.take_key_frame_request() {
             encoder.request_key_frame();
         }
         if let Encoded::Frame(frame) = encoder.encode(&picture).unwrap() {

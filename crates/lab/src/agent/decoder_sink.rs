@@ -1,9 +1,9 @@
 //! Who watches what a receiver gives out: decoded, scored, its freezes counted.
 
-use crate::video::{Captured, PictureScore, Screen, Shown, Tape};
 use seaway_media::Error;
 use seaway_quality::freeze::FreezeDetector;
 use seaway_session::{ReceivedFrame, ReceiverEvent};
+use seaway_stream::sink::{PictureScore, Playback, ReferencePicture, Screen, ScreenRecorder};
 use seaway_units::{TimeDelta, Timestamp};
 use std::sync::mpsc;
 
@@ -16,7 +16,7 @@ const GIVEN_UP: TimeDelta = TimeDelta::from_secs(2);
 pub(crate) struct DecoderSink {
     screen: Screen,
     /// From the camera, at the instant of capture.
-    captured: mpsc::Receiver<Captured>,
+    references: mpsc::Receiver<ReferencePicture>,
     interval: (Timestamp, Timestamp),
     freezes: FreezeDetector,
     seen: DisplayStatistics,
@@ -28,7 +28,7 @@ pub(crate) struct DecoderSink {
 /// What is kept of the screen where it is filmed.
 #[derive(Debug)]
 struct Recording {
-    tape: Tape,
+    recorder: ScreenRecorder,
     scores: Vec<PictureScore>,
 }
 
@@ -69,12 +69,12 @@ impl DecoderSink {
     /// # Errors
     /// The decoder cannot be set up.
     pub(crate) fn new(
-        captured: mpsc::Receiver<Captured>,
+        references: mpsc::Receiver<ReferencePicture>,
         interval: (Timestamp, Timestamp),
     ) -> Result<Self, Error> {
         Ok(Self {
             screen: Screen::new()?,
-            captured,
+            references,
             interval,
             freezes: FreezeDetector::default(),
             seen: DisplayStatistics::default(),
@@ -84,8 +84,8 @@ impl DecoderSink {
     }
 
     /// Films the screen and keeps the score of every picture.
-    pub(crate) fn recorded(self, tape: Tape) -> Self {
-        Self { recording: Some(Recording { tape, scores: Vec::new() }), ..self }
+    pub(crate) fn recorded(self, recorder: ScreenRecorder) -> Self {
+        Self { recording: Some(Recording { recorder, scores: Vec::new() }), ..self }
     }
 
     /// The recording up to `end` and the scores, in the order of capture; `None` where it was not filmed.
@@ -93,8 +93,8 @@ impl DecoderSink {
     /// # Errors
     /// The encoder of the recording fails.
     pub(crate) fn take_recording(&mut self, end: Timestamp) -> Result<Option<Mp4AndScores>, Error> {
-        let Some(Recording { tape, scores }) = self.recording.take() else { return Ok(None) };
-        Ok(Some((tape.finish(end)?, scores)))
+        let Some(Recording { recorder, scores }) = self.recording.take() else { return Ok(None) };
+        Ok(Some((recorder.finish(end)?, scores)))
     }
 
     /// What was seen while the flow was measured, up to `end`: a picture that stands still by then counts as far as
@@ -124,7 +124,7 @@ impl DecoderSink {
                 })
             }
             ReceiverEvent::FramesLost { .. } | ReceiverEvent::Frozen { .. } => {
-                self.screen.on_lost();
+                self.screen.on_loss();
                 Watched::default()
             }
             _ => Watched::default(),
@@ -133,7 +133,7 @@ impl DecoderSink {
 
     /// Scores what was captured so long ago that it will not be shown.
     pub(crate) fn score_missing(&mut self, now: Timestamp) {
-        self.take_captured();
+        self.take_references();
         let (measured, seen, recording) = (self.is_measured(now), &mut self.seen, &mut self.recording);
         self.screen.score_older(now, GIVEN_UP, |score| {
             seen.add_score(measured, score);
@@ -141,21 +141,21 @@ impl DecoderSink {
         });
     }
 
-    fn take_captured(&mut self) {
-        self.captured.try_iter().for_each(|captured| self.screen.on_captured(captured));
+    fn take_references(&mut self) {
+        self.references.try_iter().for_each(|reference| self.screen.on_reference(reference));
     }
 
     fn show(&mut self, now: Timestamp, frame: &ReceivedFrame) -> Result<Watched, Error> {
-        self.take_captured();
+        self.take_references();
         let (measured, seen, recording) = (self.is_measured(now), &mut self.seen, &mut self.recording);
         let shown = self.screen.show(frame.timestamp, &frame.data, |score| {
             seen.add_score(measured, score);
             recording.iter_mut().for_each(|recording| recording.scores.push(score));
         })?;
         Ok(match shown {
-            Shown::Picture { picture, .. } => {
+            Playback::Displayed { picture, .. } => {
                 if let Some(recording) = &mut self.recording {
-                    recording.tape.show(now, &picture)?;
+                    recording.recorder.show(now, &picture)?;
                 }
                 let freeze = self.freezes.on_picture(now);
                 if measured {
@@ -164,7 +164,7 @@ impl DecoderSink {
                 }
                 Watched { displayed: true, wants_key_frame: false }
             }
-            Shown::Held { wants_key_frame } => {
+            Playback::Held { needs_key_frame: wants_key_frame } => {
                 seen.held += u64::from(measured);
                 Watched { displayed: false, wants_key_frame }
             }

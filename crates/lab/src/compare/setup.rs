@@ -3,10 +3,11 @@
 use super::{Candidate, Comparison, Run};
 use crate::run::RecordingOptions;
 use crate::scenario::{Encoder, FlowKind, MediaFlow, Scenario, Source};
-use crate::video::{SharedClip, Tape, TapeConfig};
 use seaway_control::{ControlSpec, registry};
 use seaway_media::input::PictureSource;
 use seaway_media::{Error, FrameRate, PictureSize};
+use seaway_stream::sink::{ScreenRecorder, ScreenRecorderConfig};
+use seaway_stream::source::DecodedClip;
 use seaway_units::{TimeDelta, Timestamp};
 
 /// The runs that a comparison needs.
@@ -21,7 +22,7 @@ pub struct Setup {
     video: Video,
     /// Only the recorded flow has the controller; otherwise all media flows do.
     is_alone: bool,
-    tape: TapeConfig,
+    tape: ScreenRecorderConfig,
 }
 
 /// The video that is sent.
@@ -69,13 +70,14 @@ impl Setup {
         };
         let file = send_clip(media, clip);
         let failed = |error: Error| format!("clip {}: {error}", file.as_deref().unwrap_or("that is bundled"));
-        let format = SharedClip::open(file.as_deref()).map_err(failed)?.format();
+        let format = DecodedClip::open(file.as_deref()).map_err(failed)?.format();
         let recordings = (controls.len() + 1) as f64;
         let recorded =
             recorded_size(format.size, format.frame_rate, scenario.duration, recordings).map_err(failed)?;
         let name = file.unwrap_or_else(|| seaway_media::clip::ATTRIBUTION.to_owned());
         let video = Video { name, size: format.size, frame_rate: format.frame_rate, recorded };
-        let tape = TapeConfig { size: recorded, frame_rate: format.frame_rate, quantiser: QUANTISER };
+        let tape =
+            ScreenRecorderConfig { size: recorded, frame_rate: format.frame_rate, quantiser: QUANTISER };
         Ok(Self { scenario, flow: index, controls, seeds, video, is_alone: flow.is_some(), tape })
     }
 
@@ -149,8 +151,8 @@ impl Setup {
         let FlowKind::Media(media) = &flow.kind else {
             return Err(Error::Unsupported("no media flow".into()));
         };
-        let mut clip = SharedClip::open(clip_file(media))?;
-        let mut tape = Tape::new(self.tape)?;
+        let mut clip = DecodedClip::open(clip_file(media))?;
+        let mut tape = ScreenRecorder::new(self.tape)?;
         let schedule = crate::schedule::OnOffSchedule::new(flow, self.scenario.seed, self.scenario.duration);
         let (from, to) = schedule.extent();
         let mut index = 0;

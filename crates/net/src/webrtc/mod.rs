@@ -69,19 +69,19 @@ struct Shared {
     tracks: Vec<&'static str>,
     /// What estimates the path to each viewer, and between which rates.
     control: Option<(ControlSpec, Rates)>,
-    seats: Mutex<Seats>,
+    slots: Mutex<Slots>,
     wants_key_frame: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Seats {
-    viewers: Vec<Seat>,
+struct Slots {
+    viewers: Vec<Slot>,
     /// Pictures published so far on each track.
     published: Vec<u64>,
 }
 
 #[derive(Debug)]
-struct Seat {
+struct Slot {
     pictures: mpsc::Sender<Numbered>,
     reading: Option<Arc<Reading>>,
 }
@@ -119,38 +119,38 @@ impl Broadcast {
     }
 
     fn with(tracks: Vec<&'static str>, control: Option<(ControlSpec, Rates)>) -> Self {
-        let seats = Seats { viewers: Vec::new(), published: vec![0; tracks.len()] };
+        let slots = Slots { viewers: Vec::new(), published: vec![0; tracks.len()] };
         let wants_key_frame = AtomicBool::new(false);
-        Self { shared: Arc::new(Shared { tracks, control, seats: Mutex::new(seats), wants_key_frame }) }
+        Self { shared: Arc::new(Shared { tracks, control, slots: Mutex::new(slots), wants_key_frame }) }
     }
 
     /// Gives a picture to every viewer of a track.
     pub fn publish(&self, track: usize, unit: &AccessUnit) {
-        let mut seats = self.shared.seats();
-        let Some(published) = seats.published.get_mut(track) else { return };
+        let mut slots = self.shared.slots();
+        let Some(published) = slots.published.get_mut(track) else { return };
         let picture = Numbered { track, number: *published, unit: unit.clone() };
         *published += 1;
         // A full queue drops the picture here; the viewer sees the gap in the numbers.
-        seats.viewers.retain(|seat| {
-            !matches!(seat.pictures.try_send(picture.clone()), Err(mpsc::error::TrySendError::Closed(_)))
+        slots.viewers.retain(|slot| {
+            !matches!(slot.pictures.try_send(picture.clone()), Err(mpsc::error::TrySendError::Closed(_)))
         });
     }
 
-    /// Whether a viewer needs a key frame. Asking takes the wish back.
-    pub fn take_key_frame_wish(&self) -> bool {
+    /// Whether a viewer needs a key frame. Reading it clears the request.
+    pub fn take_key_frame_request(&self) -> bool {
         self.shared.wants_key_frame.swap(false, Ordering::Relaxed)
     }
 
     /// How many are watching.
     pub fn viewers(&self) -> usize {
-        self.shared.seats().viewers.iter().filter(|seat| !seat.pictures.is_closed()).count()
+        self.shared.slots().viewers.iter().filter(|slot| !slot.pictures.is_closed()).count()
     }
 
     /// The estimates for those who are watching, where the broadcast is [controlled](Self::controlled).
     pub fn readings(&self) -> Vec<Arc<Reading>> {
-        let seats = self.shared.seats();
-        let watching = seats.viewers.iter().filter(|seat| !seat.pictures.is_closed());
-        watching.filter_map(|seat| seat.reading.clone()).collect()
+        let slots = self.shared.slots();
+        let watching = slots.viewers.iter().filter(|slot| !slot.pictures.is_closed());
+        watching.filter_map(|slot| slot.reading.clone()).collect()
     }
 
     /// Answers a browser's offer (SDP, all its candidates inside) and serves it from `local` until it leaves.
@@ -164,19 +164,19 @@ impl Broadcast {
         let (pictures, queue) = mpsc::channel(Self::BACKLOG);
         let (viewer, answer, reading) =
             viewer::Viewer::accept(self.shared.clone(), local, offer, queue).await?;
-        self.shared.seats().viewers.push(Seat { pictures, reading });
+        self.shared.slots().viewers.push(Slot { pictures, reading });
         tokio::spawn(viewer.run());
         Ok(answer)
     }
 }
 
 impl Shared {
-    fn seats(&self) -> MutexGuard<'_, Seats> {
+    fn slots(&self) -> MutexGuard<'_, Slots> {
         // A panic while it was held leaves channels and counters, which are whole at any time.
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wish_key_frame(&self) {
+    fn request_key_frame(&self) {
         self.wants_key_frame.store(true, Ordering::Relaxed);
     }
 }

@@ -99,7 +99,7 @@ impl Viewer {
                 match state {
                     RTCPeerConnectionState::Connected => {
                         self.connected = true;
-                        self.shared.wish_key_frame();
+                        self.shared.request_key_frame();
                     }
                     RTCPeerConnectionState::Failed | RTCPeerConnectionState::Closed => return Next::Leave,
                     _ => {}
@@ -108,9 +108,9 @@ impl Viewer {
         }
         while let Some(TaggedRTCMessage { message, .. }) = self.peer.poll_read() {
             if let RTCMessage::RtcpPacket(_, packets) = message
-                && packets.iter().any(|packet| wishes_key_frame(packet.as_ref()))
+                && packets.iter().any(|packet| requests_key_frame(packet.as_ref()))
             {
-                self.shared.wish_key_frame();
+                self.shared.request_key_frame();
             }
         }
         Next::Watch
@@ -141,12 +141,12 @@ impl Viewer {
             }
         }
         if track.is_broken() {
-            self.shared.wish_key_frame();
+            self.shared.request_key_frame();
         }
     }
 }
 
-fn wishes_key_frame(packet: &dyn rtc::rtcp::Packet) -> bool {
+fn requests_key_frame(packet: &dyn rtc::rtcp::Packet) -> bool {
     let packet = packet.as_any();
     packet.is::<PictureLossIndication>() || packet.is::<FullIntraRequest>()
 }

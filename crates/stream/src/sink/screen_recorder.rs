@@ -1,42 +1,44 @@
-//! What stood on a screen, as a film that browsers play.
+//! A recording of the screen that browsers play.
 
 use seaway_media::encoder::SteadyEncoder;
 use seaway_media::output::Mp4Film;
 use seaway_media::{Error, FrameId, FrameRate, Picture, PicturePool, PictureSize, Scaler};
 use seaway_units::{TimeDelta, Timestamp};
 
-/// How a film is made.
+/// How a screen is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TapeConfig {
-    /// The size of its pictures.
+pub struct ScreenRecorderConfig {
+    /// Size of the recorded pictures.
     pub size: PictureSize,
     /// Pictures a second.
     pub frame_rate: FrameRate,
-    /// Of all its pictures, 10 to 51.
+    /// Quantiser of all pictures, 10 to 51.
     pub quantiser: u8,
 }
 
-/// Films a screen: at each instant of a steady clock the picture that stands there, black before the first. A freeze
-/// is seen as it was.
+/// Records the picture on a screen at a constant frame rate, black before the first one, so that freezes keep their
+/// duration.
 #[derive(Debug)]
-pub struct Tape {
-    config: TapeConfig,
+pub struct ScreenRecorder {
+    config: ScreenRecorderConfig,
     encoder: SteadyEncoder,
     scaler: Option<Scaler>,
-    film: Mp4Film,
-    held: Picture,
+    file: Mp4Film,
+    /// The picture on the screen.
+    displayed: Picture,
+    /// Index of the next recorded picture.
     next: u64,
 }
 
-impl Tape {
-    /// From one picture that can be jumped to, to the next.
+impl ScreenRecorder {
+    /// Key frame interval: a player can seek to each.
     const KEY_INTERVAL: TimeDelta = TimeDelta::from_secs(2);
 
-    /// A film that begins at time zero.
+    /// A recording that begins at time zero.
     ///
     /// # Errors
     /// Where the encoder cannot be set up.
-    pub fn new(config: TapeConfig) -> Result<Self, Error> {
+    pub fn new(config: ScreenRecorderConfig) -> Result<Self, Error> {
         let mut black = PicturePool::new(config.size).take();
         for (plane, value) in black.planes_mut().into_iter().zip([16, 128, 128]) {
             plane.data.fill(value);
@@ -44,14 +46,14 @@ impl Tape {
         Ok(Self {
             encoder: SteadyEncoder::new(config.frame_rate, config.quantiser)?,
             scaler: None,
-            film: Mp4Film::new(config.size),
-            held: black.finish(FrameId(0), TimeDelta::ZERO),
+            file: Mp4Film::new(config.size),
+            displayed: black.finish(FrameId(0), TimeDelta::ZERO),
             next: 0,
             config,
         })
     }
 
-    /// From `now` on this picture is on the screen; time does not run back.
+    /// Displays `picture` from `now` on. Time does not run back.
     ///
     /// # Errors
     /// Where the encoder fails.
@@ -60,18 +62,18 @@ impl Tape {
         let fits = |scaler: &Scaler| scaler.from() == picture.size();
         let mut scaler =
             self.scaler.take().filter(fits).unwrap_or_else(|| Scaler::new(picture.size(), self.config.size));
-        self.held = scaler.scale(picture);
+        self.displayed = scaler.scale(picture);
         self.scaler = Some(scaler);
         Ok(())
     }
 
-    /// The whole film, up to `end`.
+    /// The recording up to `end`, an MP4 file.
     ///
     /// # Errors
     /// Where the encoder fails.
     pub fn finish(mut self, end: Timestamp) -> Result<Vec<u8>, Error> {
         self.run_until(end)?;
-        self.film.finish(end - Timestamp::ZERO)
+        self.file.finish(end - Timestamp::ZERO)
     }
 
     fn run_until(&mut self, now: Timestamp) -> Result<(), Error> {
@@ -82,8 +84,8 @@ impl Tape {
             }
             let every = (Self::KEY_INTERVAL.as_secs_f64() * self.config.frame_rate.hz()).round().max(1.0);
             let key = self.next.is_multiple_of(every as u64);
-            let frame = self.encoder.encode(&self.held.with_identity(FrameId(self.next), time), key)?;
-            self.film.push(&frame.data, time, frame.key)?;
+            let frame = self.encoder.encode(&self.displayed.with_identity(FrameId(self.next), time), key)?;
+            self.file.push(&frame.data, time, frame.key)?;
             self.next += 1;
         }
     }
@@ -95,22 +97,22 @@ mod tests {
     use seaway_media::input::{PictureSource, Synthetic, open_bytes};
 
     #[test]
-    fn a_freeze_is_filmed_as_it_was() {
-        let config = TapeConfig {
+    fn a_freeze_keeps_its_duration() {
+        let config = ScreenRecorderConfig {
             size: PictureSize::new(160, 96).unwrap(),
             frame_rate: FrameRate::USUAL,
             quantiser: 20,
         };
-        let mut tape = Tape::new(config).unwrap();
+        let mut recorder = ScreenRecorder::new(config).unwrap();
         let mut source = Synthetic::from_specification("320x192@25").unwrap();
         let at = |millis| Timestamp::ZERO + TimeDelta::from_millis(millis);
         // Nothing before 100 ms; one picture stands from 200 ms to 600 ms.
         for millis in [100, 140, 180, 600, 640] {
-            tape.show(at(millis), &source.next_picture().unwrap().unwrap()).unwrap();
+            recorder.show(at(millis), &source.next_picture().unwrap().unwrap()).unwrap();
         }
-        let mut film = open_bytes(tape.finish(at(1000)).unwrap()).unwrap();
+        let mut recording = open_bytes(recorder.finish(at(1000)).unwrap()).unwrap();
         let mut pictures = Vec::new();
-        while let Some(picture) = film.next_picture().unwrap() {
+        while let Some(picture) = recording.next_picture().unwrap() {
             pictures.push(picture);
         }
         assert_eq!(pictures.len(), 25);

@@ -1,16 +1,17 @@
-//! Who is told while a session runs: the page, JSON lines on standard output, a metrics endpoint.
+//! Output while a session runs: the page, JSON lines on standard output, a metrics endpoint.
 
-use super::board::Board;
+use super::session::Session;
 use crate::failure::{Failure, note};
 use crate::web::{Hello, Live, Metrics, Page, Request};
+use seaway_stream::BrowserTrack;
 use seaway_units::{TimeDelta, Timestamp};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
 
-/// The page, the lines and the metrics, each where it was asked for.
+/// The outputs that were asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Console {
+pub(crate) struct Reporter {
     page: Option<Page>,
     lines: bool,
     metrics: Option<Metrics>,
@@ -24,18 +25,17 @@ pub(crate) enum Stats {
     Json,
 }
 
-impl Console {
+impl Reporter {
     const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 
-    /// Tells nobody.
+    /// No output.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Prints JSON lines from now on.
-    pub(crate) fn with_stats(mut self, stats: Option<Stats>) -> Self {
-        self.lines = stats == Some(Stats::Json);
-        self
+    /// Prints JSON lines.
+    pub(crate) fn with_stats(self, stats: Option<Stats>) -> Self {
+        Self { lines: stats == Some(Stats::Json), ..self }
     }
 
     /// Serves the page.
@@ -65,53 +65,50 @@ impl Console {
         Ok(self)
     }
 
+    /// The page, where it is served.
     pub(crate) fn page(&self) -> Option<&Page> {
         self.page.as_ref()
     }
 
-    /// What a viewer asks for.
-    pub(crate) fn poll_request(&self) -> Option<Request> {
-        self.page.as_ref().and_then(Page::poll_request)
+    /// Track number `track` of the page, where it is served.
+    pub(crate) fn track(&self, track: usize) -> Option<BrowserTrack> {
+        self.page.as_ref().map(|page| BrowserTrack::new(page.broadcast(), track))
     }
 
-    /// Tells a viewer that a request was refused.
-    pub(crate) fn refuse(&self, text: String) {
-        self.tell_page(&Live::Error { text });
-    }
-
-    /// Notes what is in force.
-    pub(crate) fn set_settings(&self, settings: &BTreeMap<&'static str, String>) {
-        if let Some(page) = &self.page {
-            page.set_settings(settings.clone());
+    /// Carries out the requests of viewers by `apply`, which returns what is in force now.
+    pub(crate) fn serve_requests(
+        &self,
+        mut apply: impl FnMut(&BTreeMap<String, String>) -> Result<BTreeMap<&'static str, String>, String>,
+    ) {
+        let Some(page) = &self.page else { return };
+        while let Some(Request::Set { settings }) = page.poll_request() {
+            match apply(&settings) {
+                Ok(settings) => page.set_settings(settings),
+                Err(text) => page.send(&Live::Error { text }),
+            }
         }
     }
 
-    /// Tells what is new on the board.
-    pub(crate) fn tell(&mut self, now: Timestamp, board: &mut Board) -> Result<(), Failure> {
-        for event in board.take_events() {
-            self.tell_page(&event);
-            self.print(&event)?;
+    /// Reports the new events of `session` and, ten times a second, its values.
+    pub(crate) fn report(&mut self, now: Timestamp, session: &mut Session) -> Result<(), Failure> {
+        for event in session.take_events() {
+            self.send(&event)?;
         }
         if self.next <= now {
             self.next = now + Self::INTERVAL;
-            let values = Box::new(board.sample());
+            let values = Box::new(session.sample());
             if let Some(metrics) = &self.metrics {
                 metrics.set(&values);
             }
-            let sample = Live::Sample { time: board.time(now), values };
-            self.tell_page(&sample);
-            self.print(&sample)?;
+            self.send(&Live::Sample { time: session.time(now), values })?;
         }
         Ok(())
     }
 
-    fn tell_page(&self, message: &Live) {
+    fn send(&self, message: &Live) -> Result<(), Failure> {
         if let Some(page) = &self.page {
-            page.tell(message);
+            page.send(message);
         }
-    }
-
-    fn print(&self, message: &Live) -> Result<(), Failure> {
         if !self.lines {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! A clip whose pictures are decoded once and shown to many runs.
+//! A clip that is decoded once and read by many sources.
 
 use seaway_media::input::{PictureFormat, PictureSource, bundled_clip, open_reference};
 use seaway_media::{Error, Picture};
@@ -12,25 +12,25 @@ struct Clip {
     pictures: Vec<Picture>,
 }
 
-/// Clips that runs use, by the name of the file; the bundled one has none.
+/// Clips in use, by file name; `None` is the bundled clip.
 static CLIPS: Mutex<BTreeMap<Option<String>, Weak<Clip>>> = Mutex::new(BTreeMap::new());
 
-/// A decoded clip may take this much memory.
-const MOST: usize = 1 << 30;
+/// The most memory a decoded clip may take, in octets.
+const MAX_SIZE: usize = 1 << 30;
 
-/// A source of the pictures of a clip. Clones of its pictures share their memory.
+/// Pictures of a decoded clip. All sources of a clip share its memory.
 #[derive(Debug)]
-pub(crate) struct SharedClip {
+pub struct DecodedClip {
     clip: Arc<Clip>,
     next: usize,
 }
 
-impl SharedClip {
-    /// The clip in a file, or the one that comes with the library.
+impl DecodedClip {
+    /// Decodes the clip in `file`, or the bundled one, unless another source has it open.
     ///
     /// # Errors
     /// The file cannot be read, holds no picture or more than a gigabyte of them.
-    pub(crate) fn open(file: Option<&str>) -> Result<Self, Error> {
+    pub fn open(file: Option<&str>) -> Result<Self, Error> {
         let mut clips = CLIPS.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = clips.entry(file.map(str::to_owned)).or_default();
         let clip = match shared.upgrade() {
@@ -51,8 +51,8 @@ impl Clip {
         let format = source.format();
         let each = format.size.pixels() as usize * 3 / 2;
         while let Some(picture) = source.next_picture()? {
-            if (pictures.len() + 1) * each > MOST {
-                let longest = MOST / each;
+            if (pictures.len() + 1) * each > MAX_SIZE {
+                let longest = MAX_SIZE / each;
                 return Err(Error::Unsupported(format!(
                     "a clip of more than {longest} pictures of {}: cut or scale it",
                     format.size
@@ -67,7 +67,7 @@ impl Clip {
     }
 }
 
-impl PictureSource for SharedClip {
+impl PictureSource for DecodedClip {
     fn format(&self) -> PictureFormat {
         self.clip.format
     }
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn two_sources_share_one_clip_and_begin_again() {
-        let mut one = SharedClip::open(None).unwrap();
-        let other = SharedClip::open(None).unwrap();
+        let mut one = DecodedClip::open(None).unwrap();
+        let other = DecodedClip::open(None).unwrap();
         assert!(Arc::ptr_eq(&one.clip, &other.clip));
         let mut count = 0;
         while one.next_picture().unwrap().is_some() {

@@ -1,0 +1,71 @@
+//! Events of a session as messages of the page and of the JSON lines.
+
+use crate::web::Live;
+use seaway_control::Decision;
+use seaway_session::{ReceiverEvent, SenderEvent};
+use seaway_stream::{ReceiveEvent, SendEvent};
+use serde_json::{Map, Value, json};
+
+/// The message of a sender's event, where there is one.
+pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
+    let of = |kind, what| Some(self::event(time, kind, what));
+    match event {
+        SendEvent::Session(SenderEvent::Decision(decision)) => Some(of_decision(time, decision)),
+        SendEvent::Session(SenderEvent::KeyFrameWanted { cause, .. }) => {
+            of("key-frame", format!("key frame wanted: {cause:?}").to_lowercase())
+        }
+        SendEvent::Session(SenderEvent::FramesDropped { frames }) => {
+            of("queue", format!("{frames} frames dropped from the send queue"))
+        }
+        SendEvent::Session(SenderEvent::PeerAppeared { .. }) => of("peer", "receiver appeared".into()),
+        SendEvent::Session(SenderEvent::PeerLeft { .. }) => of("peer", "receiver left".into()),
+        SendEvent::ControlChanged(control) => of("setting", format!("controller {control}")),
+        SendEvent::ControlRejected(error) => Some(Live::Error { text: error.to_string() }),
+        _ => None,
+    }
+}
+
+/// The message of a receiver's event, where there is one.
+pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
+    let of = |kind, what| Some(self::event(time, kind, what));
+    match event {
+        ReceiveEvent::Freeze(duration) => of("freeze", format!("picture frozen for {duration:.0}")),
+        ReceiveEvent::Session(ReceiverEvent::FramesLost { frames, .. }) => {
+            of("receiver", format!("frames lost: {frames}"))
+        }
+        ReceiveEvent::Session(ReceiverEvent::Frozen { .. }) => {
+            of("receiver", "waiting for a key frame".into())
+        }
+        ReceiveEvent::Session(ReceiverEvent::SessionStarted(session)) => {
+            of("receiver", format!("sender found, under {}", session.control))
+        }
+        ReceiveEvent::Session(ReceiverEvent::SessionChanged(session)) => {
+            of("receiver", format!("sender now under {}", session.control))
+        }
+        ReceiveEvent::Session(ReceiverEvent::SessionEnded) => of("receiver", "sender gone".into()),
+        _ => None,
+    }
+}
+
+/// An event without a cause.
+pub(super) fn event(time: f64, kind: &'static str, what: String) -> Live {
+    Live::Event { time, kind, what, because: Map::new() }
+}
+
+fn of_decision(time: f64, decision: &Decision) -> Live {
+    let signal = &decision.signal;
+    let because = [
+        ("signal", json!({ "name": signal.name, "value": finite(signal.value), "unit": signal.unit })),
+        ("threshold", finite(decision.threshold)),
+        ("before_bps", json!(decision.before.as_bps())),
+        ("after_bps", json!(decision.after.as_bps())),
+        ("phase", json!(decision.phase)),
+    ];
+    let because = because.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    Live::Event { time, kind: "decision", what: decision.cause.to_owned(), because }
+}
+
+/// JSON has no infinity.
+fn finite(value: f64) -> Value {
+    if value.is_finite() { json!(value) } else { Value::Null }
+}

@@ -1,0 +1,157 @@
+//! A live session of a command: what runs, and how it looks to the page, the JSON lines and the report.
+
+use super::STEP;
+use super::messages;
+use super::settings::Settings;
+use crate::failure::{Failure, note};
+use crate::files::Output;
+use crate::interrupt;
+use crate::web::Live;
+use seaway_lab::PathState;
+use seaway_net::{Clock, Socket};
+use seaway_report::live::Sample;
+use seaway_stream::{Receiver, RunningRuntime, Runtime, SendEvent, Sender};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+
+/// Sender, receiver or both, and the emulated network between them.
+pub(crate) struct Session {
+    began: Timestamp,
+    pub(crate) sender: Option<Sender>,
+    pub(crate) receiver: Option<Receiver>,
+    pub(crate) network: Option<PathState>,
+    /// The source has no more frames.
+    pub(crate) source_ended: bool,
+    events: Vec<Live>,
+}
+
+impl Session {
+    pub(crate) fn new(began: Timestamp, sender: Option<Sender>, receiver: Option<Receiver>) -> Self {
+        Self { began, sender, receiver, network: None, source_ended: false, events: Vec::new() }
+    }
+
+    /// Seconds since the beginning.
+    pub(crate) fn time(&self, at: Timestamp) -> f64 {
+        at.since(self.began).as_secs_f64()
+    }
+
+    /// Takes the events of sender and receiver. Breaks once the source or the receiver has ended.
+    pub(crate) fn drain(&mut self) -> Result<ControlFlow<()>, Failure> {
+        while let Some((at, event)) = self.sender.as_mut().and_then(Sender::poll_event) {
+            let time = self.time(at);
+            match event {
+                SendEvent::SourceEnded => self.source_ended = true,
+                SendEvent::SourceFailed(error) => return Err(Failure::running(&error)),
+                event => self.events.extend(messages::of_sender(time, &event)),
+            }
+        }
+        while let Some((at, event)) = self.receiver.as_mut().and_then(Receiver::poll_event) {
+            self.events.extend(messages::of_receiver(self.time(at), &event));
+        }
+        let has_ended = self.source_ended || self.receiver.as_ref().is_some_and(Receiver::has_failed);
+        Ok(if has_ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// Ends sender and receiver and takes their last events.
+    pub(crate) fn close(&mut self) -> Result<(), Failure> {
+        self.sender.as_mut().map(Sender::close).transpose()?;
+        self.receiver.as_mut().map(Receiver::close).transpose()?;
+        self.drain().map(drop)
+    }
+
+    /// Carries out what a viewer asks of the sender; `set_network` replaces the network. Returns what is in force now.
+    pub(crate) fn apply(
+        &mut self,
+        now: Timestamp,
+        settings: &mut Settings,
+        wanted: &BTreeMap<String, String>,
+        set_network: impl FnOnce(&str) -> Result<(), String>,
+    ) -> Result<BTreeMap<&'static str, String>, String> {
+        let Some(sender) = &self.sender else { return Err("nothing can be set here".into()) };
+        let what = settings.apply(wanted, sender, set_network)?;
+        self.events.push(messages::event(self.time(now), "setting", what));
+        Ok(settings.values().clone())
+    }
+
+    /// The events since the last call.
+    pub(crate) fn take_events(&mut self) -> Vec<Live> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The present values; unknown ones are absent.
+    pub(crate) fn sample(&mut self) -> Sample {
+        let mut sample = Sample::default();
+        if let Some(state) = self.sender.as_ref().map(Sender::state) {
+            sample.control = state.control.to_string();
+            sample.target_bps = state.source.target.map(Bitrate::as_bps);
+            sample.resolution = state.source.size.map(|size| size.to_string());
+            if let Some(session) = &state.session {
+                sample.phase = Some(session.phase);
+                sample.allowance_bps = Some(session.target.as_bps());
+                sample.pace_bps = Some(session.allowance.as_bps());
+                sample.rtt_ms = session.statistics.rtt.map(TimeDelta::as_millis_f64);
+                sample.backlog_bytes = Some(session.backlog.as_bytes());
+                sample.frames_captured = Some(session.statistics.frames.captured);
+                sample.frames_skipped = Some(session.statistics.frames.skipped);
+                sample.sent_bps = state.sent_rate().map(Bitrate::as_bps);
+                sample.loss_ratio = state.loss_ratio();
+            }
+        }
+        if let Some(state) = self.receiver.as_mut().map(Receiver::state_mut) {
+            if let Some(session) = &state.session {
+                sample.playout_buffer_ms = Some(session.statistics.playout_delay.as_millis_f64());
+                sample.received_bps = state.received_rate().map(Bitrate::as_bps);
+                sample.residual_loss_ratio = state.residual_loss_ratio();
+                sample.frames_displayed = Some(state.displayed);
+                sample.freezes = Some(state.freezes);
+            }
+            sample.delay_ms = state.delays.take_recent_mean();
+            sample.psnr_db = state.psnr.take_recent_mean();
+        }
+        if let Some(network) = &self.network {
+            sample.capacity_bps = Some(network.capacity.as_bps());
+            sample.queue_delay_ms = network.queue_delay.map(TimeDelta::as_millis_f64);
+        }
+        sample
+    }
+}
+
+/// A runtime that writes every datagram to the capture file `pcap`.
+pub(crate) fn runtime(pcap: Option<&str>) -> Result<Runtime, Failure> {
+    let mut runtime = Runtime::new()?;
+    if let Some(file) = pcap {
+        runtime.capture(Box::new(Output::create(file)?))?;
+    }
+    Ok(runtime)
+}
+
+/// Binds a socket; the user can choose another address.
+pub(crate) fn bind(address: SocketAddr) -> Result<Socket, Failure> {
+    Socket::bind(address).map_err(|error| Failure::input(&format!("{address}: {error}")))
+}
+
+/// Starts the media thread.
+pub(crate) fn start(runtime: Runtime) -> Result<RunningRuntime, Failure> {
+    let runtime = runtime.start()?;
+    runtime.warning().into_iter().for_each(note);
+    Ok(runtime)
+}
+
+/// Calls `step` every [`STEP`] until it breaks, a signal arrives or `duration` has passed.
+pub(crate) fn run(
+    clock: Clock,
+    duration: Option<TimeDelta>,
+    mut step: impl FnMut(Timestamp) -> Result<ControlFlow<()>, Failure>,
+) -> Result<(), Failure> {
+    let end = duration.map(|duration| clock.now() + duration);
+    loop {
+        let now = clock.now();
+        if interrupt::asked() || end.is_some_and(|end| end <= now) || step(now)?.is_break() {
+            return Ok(());
+        }
+        let next = now + STEP;
+        clock.sleep_until(end.map_or(next, |end| end.min(next)));
+    }
+}

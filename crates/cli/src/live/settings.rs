@@ -1,0 +1,70 @@
+//! Settings that a viewer of the page can change.
+
+use seaway_control::{ControlSpec, registry};
+use seaway_session::Limits;
+use seaway_stream::Sender;
+use std::collections::BTreeMap;
+
+/// The settings in force.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    limits: Limits,
+    values: BTreeMap<&'static str, String>,
+}
+
+impl Settings {
+    /// Controller and limits of a sender; `network` where there is one to choose.
+    pub(crate) fn new(control: &ControlSpec, limits: Limits, network: Option<&str>) -> Self {
+        let mut values = BTreeMap::from([("control", control.to_string())]);
+        values.extend([("min", limits.min.to_string()), ("max", limits.max.to_string())]);
+        values.extend(network.map(|network| ("network", network.to_owned())));
+        Self { limits, values }
+    }
+
+    /// Name and value of each.
+    pub(crate) fn values(&self) -> &BTreeMap<&'static str, String> {
+        &self.values
+    }
+
+    /// Carries out what a viewer asks of `sender`; `set_network` replaces the network. Returns what was changed, in
+    /// words.
+    ///
+    /// # Errors
+    /// Why a setting is refused, in words for the viewer.
+    pub(crate) fn apply(
+        &mut self,
+        wanted: &BTreeMap<String, String>,
+        sender: &Sender,
+        set_network: impl FnOnce(&str) -> Result<(), String>,
+    ) -> Result<String, String> {
+        let mut limits = self.limits;
+        let mut control = None;
+        for (name, value) in wanted {
+            match name.as_str() {
+                "control" => {
+                    let spec: ControlSpec = value.parse().map_err(|error| format!("{error}"))?;
+                    registry::check(&spec).map_err(|error| error.to_string())?;
+                    control = Some(spec);
+                }
+                "min" => limits.min = value.parse().map_err(|error| format!("{error}"))?,
+                "max" => limits.max = value.parse().map_err(|error| format!("{error}"))?,
+                "network" if self.values.contains_key("network") => {}
+                _ => return Err(format!("there is no setting {name}")),
+            }
+        }
+        if limits.min > limits.max {
+            return Err(format!("{} is above {}", limits.min, limits.max));
+        }
+        limits.start = limits.start.clamp(limits.min, limits.max);
+        wanted.get("network").map_or(Ok(()), |network| set_network(network))?;
+        control.into_iter().for_each(|control| sender.set_control(control));
+        if limits != self.limits {
+            self.limits = limits;
+            sender.set_limits(limits);
+        }
+        for (name, value) in &mut self.values {
+            wanted.get(*name).into_iter().for_each(|wanted| value.clone_from(wanted));
+        }
+        Ok(wanted.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", "))
+    }
+}

@@ -1,0 +1,32 @@
+//! The error of this crate.
+
+use std::io;
+
+/// Why a stream cannot start or cannot continue.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file, an encoder or a decoder failed.
+    #[error(transparent)]
+    Media(#[from] seaway_media::Error),
+    /// A recording or a capture cannot be written.
+    #[error("{0}")]
+    Output(io::Error),
+    /// The controller or one of its options does not exist.
+    #[error(transparent)]
+    Control(#[from] seaway_control::SpecError),
+    /// The local address cannot be used.
+    #[error("{address}: {error}")]
+    Bind {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// What the system answered.
+        error: io::Error,
+    },
+    /// A socket, a thread or random numbers cannot be had.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// A thread of the stream panicked.
+    #[error("the {0} thread panicked")]
+    Thread(&'static str),
+}

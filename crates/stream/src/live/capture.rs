@@ -1,0 +1,98 @@
+//! The capture thread: frames of a source at their time.
+
+use super::browser::BrowserTrack;
+use super::event::SendEvent;
+use super::input::FrameInput;
+use super::sender_machine::SenderUpdate;
+use crate::Error;
+use crate::sink::ReferencePicture;
+use crate::source::{Captured, Source};
+use seaway_net::SNAPSHOT_INTERVAL;
+use seaway_session::MediaClock;
+use seaway_units::{TimeDelta, Timestamp};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread::{Builder, JoinHandle};
+
+/// What the capture thread works with.
+pub(super) struct Capture {
+    pub(super) source: Box<dyn Source>,
+    pub(super) input: FrameInput,
+    /// Sends a key frame this often, without request.
+    pub(super) key_interval: Option<TimeDelta>,
+    pub(super) preview: Option<BrowserTrack>,
+    /// To a receiver in this process, which scores against them.
+    pub(super) references: Option<Sender<ReferencePicture>>,
+    pub(super) media_clock: MediaClock,
+    pub(super) updates: Sender<SenderUpdate>,
+    pub(super) stop: Arc<AtomicBool>,
+}
+
+impl Capture {
+    /// Captures on a thread until `stop` is set or the source ends.
+    pub(super) fn start(mut self) -> io::Result<JoinHandle<()>> {
+        Builder::new().name("capture".into()).spawn(move || {
+            let event = match self.run() {
+                Ok(()) => SendEvent::SourceEnded,
+                Err(error) => SendEvent::SourceFailed(error),
+            };
+            self.update(SenderUpdate::Event(self.input.now(), event));
+        })
+    }
+
+    fn run(&mut self) -> Result<(), Error> {
+        let mut began = self.input.now();
+        let (mut last_status, mut last_key) = (began, began);
+        while !self.stop.load(Ordering::Relaxed) {
+            let due = began + self.source.next_due();
+            self.input.clock.sleep_until(due);
+            let now = self.input.now();
+            if now.since(due) > TimeDelta::from_secs(1) {
+                // The machine was suspended: go on from here rather than catch up in a burst.
+                began += now.since(due);
+            }
+            let is_key_due = self.key_interval.is_some_and(|interval| now.since(last_key) >= interval);
+            if is_key_due {
+                last_key = now;
+            }
+            if !self.capture(now, is_key_due)? {
+                break;
+            }
+            if now.since(last_status) >= SNAPSHOT_INTERVAL {
+                last_status = now;
+                self.update(SenderUpdate::Source(self.source.status()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Captures one frame; false at the end of the source.
+    fn capture(&mut self, now: Timestamp, is_key_due: bool) -> Result<bool, Error> {
+        let mut controls = self.input.controls();
+        let is_requested = self.preview.as_ref().is_some_and(BrowserTrack::take_key_frame_request);
+        controls.key_frame |= is_requested || is_key_due;
+        let Some(Captured { picture, frame }) = self.source.capture(now, &controls)? else {
+            return Ok(false);
+        };
+        if let (Some(references), Some(picture)) = (&self.references, picture) {
+            let timestamp = self.media_clock.timestamp(now);
+            // The receiver may have ended.
+            let _ = references.send(ReferencePicture { timestamp, at: now, picture });
+        }
+        match frame {
+            None => self.input.skip(),
+            Some(frame) => {
+                self.preview.iter().for_each(|preview| preview.preview(now, &frame));
+                self.input.send(now, frame);
+            }
+        }
+        Ok(true)
+    }
+
+    fn update(&self, update: SenderUpdate) {
+        // The application may have dropped its handle.
+        let _ = self.updates.send(update);
+    }
+}

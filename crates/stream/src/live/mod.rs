@@ -1,0 +1,30 @@
+//! Sender and receiver on sockets, with their threads.
+//!
+//! The media thread ([`Runtime`]) drives the sockets and nothing else. A sender's capture thread runs the source and the
+//! encoder, a receiver's playback thread the decoder and the sinks. The application's thread holds [`Sender`] and
+//! [`Receiver`], which keep the state and hand out events.
+
+mod browser;
+mod capture;
+mod event;
+mod identity;
+mod input;
+mod machine;
+mod playback;
+mod receiver;
+mod receiver_machine;
+mod runtime;
+mod sender;
+mod sender_machine;
+mod state;
+
+pub use browser::BrowserTrack;
+pub use event::{ReceiveEvent, SendEvent};
+pub use input::FrameInput;
+pub use machine::RejectCounters;
+pub use receiver::{Receiver, ReceiverBuilder};
+pub use receiver_machine::ReceiverSnapshot;
+pub use runtime::{RunningRuntime, Runtime};
+pub use sender::{Sender, SenderBuilder};
+pub use sender_machine::SenderSnapshot;
+pub use state::{ReceiverState, Samples, SenderState};

@@ -1,0 +1,127 @@
+//! The playback thread: received frames decoded, scored and handed to the sinks.
+
+use super::event::ReceiveEvent;
+use super::receiver_machine::{ReceiverCommand, ReceiverSnapshot, ReceiverUpdate};
+use crate::Error;
+use crate::sink::{Displayed, PictureScore, Playback, ReferencePicture, Screen, Sink};
+use seaway_media::Picture;
+use seaway_net::{Clock, Waker};
+use seaway_quality::freeze::FreezeDetector;
+use seaway_session::{ReceivedFrame, ReceiverEvent};
+use seaway_units::{TimeDelta, Timestamp, Transit};
+use std::io;
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread::{Builder, JoinHandle};
+
+/// From the playback thread to the application.
+#[derive(Debug)]
+pub(super) enum PlaybackUpdate {
+    /// A frame is on the screen, so long after its capture.
+    Displayed(Option<TimeDelta>),
+    Scored(PictureScore),
+    Event(Timestamp, ReceiveEvent),
+    Snapshot(Box<ReceiverSnapshot>),
+}
+
+/// What the playback thread works with.
+pub(super) struct Player {
+    pub(super) clock: Clock,
+    pub(super) frames: Receiver<ReceiverUpdate>,
+    pub(super) commands: Sender<ReceiverCommand>,
+    pub(super) waker: Waker,
+    /// `None`: frames go to the sinks as they are.
+    pub(super) screen: Option<Screen>,
+    /// From a sender in this process.
+    pub(super) references: Option<Receiver<ReferencePicture>>,
+    pub(super) sinks: Vec<Box<dyn Sink>>,
+    pub(super) updates: Sender<PlaybackUpdate>,
+    pub(super) freezes: FreezeDetector,
+    pub(super) delay: RelativeDelay,
+}
+
+/// Capture-to-display delay of frames where the clocks of both ends are not synchronised.
+#[derive(Debug, Default)]
+pub(super) struct RelativeDelay {
+    /// The sender's clock less ours for the frame of the least delay: the largest so far.
+    fastest: Option<Transit>,
+    rtt: Option<TimeDelta>,
+}
+
+impl Player {
+    /// Plays on a thread until the session ends.
+    pub(super) fn start(mut self) -> io::Result<JoinHandle<Result<(), Error>>> {
+        Builder::new().name("playback".into()).spawn(move || {
+            while let Ok(update) = self.frames.recv() {
+                self.on_update(update)?;
+            }
+            self.sinks.into_iter().try_for_each(Sink::finish)
+        })
+    }
+
+    fn on_update(&mut self, update: ReceiverUpdate) -> Result<(), Error> {
+        match update {
+            ReceiverUpdate::Event(_, ReceiverEvent::Frame(frame)) => self.show(&frame)?,
+            ReceiverUpdate::Event(at, event) => {
+                if matches!(event, ReceiverEvent::FramesLost { .. } | ReceiverEvent::Frozen { .. }) {
+                    self.screen.iter_mut().for_each(Screen::on_loss);
+                }
+                self.update(PlaybackUpdate::Event(at, ReceiveEvent::Session(event)));
+            }
+            ReceiverUpdate::Snapshot(snapshot) => {
+                self.delay.rtt = snapshot.statistics.rtt;
+                self.update(PlaybackUpdate::Snapshot(snapshot));
+            }
+        }
+        Ok(())
+    }
+
+    fn update(&self, update: PlaybackUpdate) {
+        // The application may have dropped its handle.
+        let _ = self.updates.send(update);
+    }
+
+    fn show(&mut self, frame: &ReceivedFrame) -> Result<(), Error> {
+        let Some(screen) = &mut self.screen else { return self.display(frame, None, None) };
+        if let Some(references) = &self.references {
+            references.try_iter().for_each(|reference| screen.on_reference(reference));
+        }
+        let mut scores = Vec::new();
+        match screen.show(frame.timestamp, &frame.data, |score| scores.push(score))? {
+            Playback::Displayed { picture, captured } => self.display(frame, Some(&picture), captured)?,
+            Playback::Held { needs_key_frame: true } => {
+                let _ = self.commands.send(ReceiverCommand::RequestKeyFrame);
+                self.waker.wake();
+            }
+            Playback::Held { needs_key_frame: false } => {}
+        }
+        scores.into_iter().for_each(|score| self.update(PlaybackUpdate::Scored(score)));
+        Ok(())
+    }
+
+    fn display(
+        &mut self,
+        frame: &ReceivedFrame,
+        picture: Option<&Picture>,
+        captured: Option<Timestamp>,
+    ) -> Result<(), Error> {
+        let at = self.clock.now();
+        let displayed = Displayed { at, frame, picture };
+        self.sinks.iter_mut().try_for_each(|sink| sink.on_frame(&displayed))?;
+        let delay = captured.map(|captured| at.since(captured)).or_else(|| self.delay.of(frame, at));
+        self.update(PlaybackUpdate::Displayed(delay));
+        if let Some(duration) = self.freezes.on_picture(at) {
+            self.update(PlaybackUpdate::Event(at, ReceiveEvent::Freeze(duration)));
+        }
+        Ok(())
+    }
+}
+
+impl RelativeDelay {
+    /// The delay above the least one so far, plus half the round-trip time.
+    fn of(&mut self, frame: &ReceivedFrame, at: Timestamp) -> Option<TimeDelta> {
+        let transit = frame.captured?.transit_from(at);
+        let fastest = self.fastest.map_or(transit, |fastest| fastest.max(transit));
+        self.fastest = Some(fastest);
+        Some(fastest - transit + self.rtt? / 2)
+    }
+}

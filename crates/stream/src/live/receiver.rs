@@ -1,0 +1,203 @@
+//! A receiver with its threads.
+
+use super::browser::BrowserTrack;
+use super::event::ReceiveEvent;
+use super::identity::Identity;
+use super::playback::{PlaybackUpdate, Player, RelativeDelay};
+use super::receiver_machine::{ReceiverCommand, ReceiverMachine};
+use super::runtime::{RunningRuntime, Runtime};
+use super::state::ReceiverState;
+use crate::Error;
+use crate::sink::{ReferencePicture, Screen, Sink};
+use seaway_net::{Clock, Lateness, Socket, Waker};
+use seaway_quality::freeze::FreezeDetector;
+use seaway_session::{self as session, OVERHEAD_IPV4, OVERHEAD_IPV6, Playout, ReceiverConfig};
+use seaway_units::{TimeDelta, Timestamp};
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A live receiver: a playback thread, and the media thread unless it shares one.
+pub struct Receiver {
+    clock: Clock,
+    waker: Waker,
+    local: SocketAddr,
+    commands: mpsc::Sender<ReceiverCommand>,
+    updates: mpsc::Receiver<PlaybackUpdate>,
+    state: ReceiverState,
+    playback: Option<JoinHandle<Result<(), Error>>>,
+    runtime: Option<RunningRuntime>,
+}
+
+/// Configures a [`Receiver`].
+pub struct ReceiverBuilder {
+    bind: SocketAddr,
+    latency: TimeDelta,
+    decodes: bool,
+    references: Option<mpsc::Receiver<ReferencePicture>>,
+    sinks: Vec<Box<dyn Sink>>,
+}
+
+impl ReceiverBuilder {
+    /// The largest playout delay, and the deadline of retransmissions; 500 ms by default.
+    pub fn latency(self, latency: TimeDelta) -> Self {
+        Self { latency, ..self }
+    }
+
+    /// Adds a sink.
+    pub fn sink(mut self, sink: impl Sink + 'static) -> Self {
+        self.sinks.push(Box::new(sink));
+        self
+    }
+
+    /// Shows what is received in browsers.
+    pub fn browser(mut self, track: impl Into<Option<BrowserTrack>>) -> Self {
+        self.sinks.extend(track.into().map(|track| Box::new(track) as Box<dyn Sink>));
+        self
+    }
+
+    /// Gives frames to the sinks as they are received, for an application's own decoder. It asks for key frames by
+    /// [`Receiver::request_key_frame`].
+    pub fn without_decoder(self) -> Self {
+        Self { decodes: false, ..self }
+    }
+
+    /// Scores what is displayed against the pictures of a sender in this process.
+    pub fn references(self, references: mpsc::Receiver<ReferencePicture>) -> Self {
+        Self { references: Some(references), ..self }
+    }
+
+    /// Starts the receiver with a media thread of its own.
+    ///
+    /// # Errors
+    /// The local address cannot be used, or a thread or the decoder cannot be set up.
+    pub fn start(self) -> Result<Receiver, Error> {
+        let mut runtime = Runtime::new()?;
+        let mut receiver = self.start_on(&mut runtime)?;
+        receiver.runtime = Some(runtime.start()?);
+        Ok(receiver)
+    }
+
+    /// Starts the playback thread; packets arrive once `runtime` is started.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_on(self, runtime: &mut Runtime) -> Result<Receiver, Error> {
+        let Self { bind, latency, decodes, references, sinks } = self;
+        let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
+        let local = socket.local_address()?;
+        let config = config(bind, latency)?;
+        let (clock, waker) = (runtime.clock(), runtime.waker());
+        let (now, lock) = (clock.now(), config.lock);
+        let (commands, queue) = channel();
+        let (received, frames) = channel();
+        let (send_updates, updates) = channel();
+        let session = session::Receiver::new(now, config);
+        runtime.add(ReceiverMachine::new(now, session, lock, queue, received), vec![socket])?;
+        let player = Player {
+            clock,
+            frames,
+            commands: commands.clone(),
+            waker: waker.clone(),
+            screen: decodes.then(Screen::new).transpose()?,
+            references,
+            sinks,
+            updates: send_updates,
+            freezes: FreezeDetector::default(),
+            delay: RelativeDelay::default(),
+        };
+        let (playback, state) = (Some(player.start()?), ReceiverState::default());
+        Ok(Receiver { clock, waker, local, commands, updates, state, playback, runtime: None })
+    }
+}
+
+fn config(bind: SocketAddr, latency: TimeDelta) -> Result<ReceiverConfig, Error> {
+    let mut config = ReceiverConfig::new(Identity::random()?.session);
+    config.overhead = if bind.is_ipv4() { OVERHEAD_IPV4 } else { OVERHEAD_IPV6 };
+    config.playout = Playout::Adaptive { min: TimeDelta::ZERO, max: latency };
+    config.repair.iter_mut().for_each(|repair| repair.deadline = latency);
+    Ok(config)
+}
+
+impl Receiver {
+    /// Configures a receiver at the local address `bind`; port 0 takes a free one.
+    pub fn builder(bind: SocketAddr) -> ReceiverBuilder {
+        let latency = TimeDelta::from_millis(500);
+        ReceiverBuilder { bind, latency, decodes: true, references: None, sinks: Vec::new() }
+    }
+
+    /// Where it receives.
+    pub const fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The present instant of the session's clock.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// What is known of the session, as of the last event that was taken.
+    pub const fn state(&self) -> &ReceiverState {
+        &self.state
+    }
+
+    /// The state, to take recent means from.
+    pub const fn state_mut(&mut self) -> &mut ReceiverState {
+        &mut self.state
+    }
+
+    /// Updates the state; returns the next event, if there is one.
+    pub fn poll_event(&mut self) -> Option<(Timestamp, ReceiveEvent)> {
+        self.next_event(Duration::ZERO)
+    }
+
+    /// Updates the state; returns the next event within `timeout`.
+    pub fn next_event(&mut self, timeout: Duration) -> Option<(Timestamp, ReceiveEvent)> {
+        let end = self.now() + TimeDelta::from_nanos(timeout.as_nanos() as i64);
+        loop {
+            let left = Duration::from_nanos(end.since(self.now()).as_nanos().max(0) as u64);
+            match self.updates.recv_timeout(left) {
+                Ok(PlaybackUpdate::Displayed(delay)) => self.state.on_displayed(delay),
+                Ok(PlaybackUpdate::Scored(score)) => self.state.on_score(score),
+                Ok(PlaybackUpdate::Snapshot(snapshot)) => self.state.on_snapshot(snapshot),
+                Ok(PlaybackUpdate::Event(at, event)) => {
+                    if let ReceiveEvent::Freeze(duration) = event {
+                        self.state.on_freeze(duration);
+                    }
+                    return Some((at, event));
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+
+    /// True once the playback thread has ended because a sink or the decoder failed; [`close`](Self::close) says why.
+    pub fn has_failed(&self) -> bool {
+        self.playback.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Asks the sender for a key frame.
+    pub fn request_key_frame(&self) {
+        self.command(ReceiverCommand::RequestKeyFrame);
+    }
+
+    fn command(&self, command: ReceiverCommand) {
+        // The session may have ended.
+        let _ = self.commands.send(command);
+        self.waker.wake();
+    }
+
+    /// Ends the session: the sender gets an RTCP BYE, the threads end, the sinks are completed. State and events remain.
+    /// Returns how late the media thread ran; `None` if it is shared.
+    ///
+    /// # Errors
+    /// A thread, the decoder or a sink failed.
+    pub fn close(&mut self) -> Result<Option<Lateness>, Error> {
+        self.command(ReceiverCommand::Close);
+        self.playback
+            .take()
+            .map_or(Ok(()), |thread| thread.join().map_err(|_| Error::Thread("playback"))?)?;
+        self.runtime.take().map(RunningRuntime::close).transpose()
+    }
+}

@@ -1,0 +1,258 @@
+//! A sender with its threads.
+
+use super::browser::BrowserTrack;
+use super::capture::Capture;
+use super::event::SendEvent;
+use super::identity::Identity;
+use super::input::FrameInput;
+use super::runtime::{RunningRuntime, Runtime};
+use super::sender_machine::{SenderCommand, SenderMachine, SenderUpdate};
+use super::state::SenderState;
+use crate::Error;
+use crate::sink::ReferencePicture;
+use crate::source::{EncodedSource, EncoderSettings, PacketOverhead, Source};
+use seaway_control::ControlSpec;
+use seaway_control::policy::Direct;
+use seaway_media::encoder::LadderRule;
+use seaway_media::input::PictureSource;
+use seaway_net::{Lateness, Socket};
+use seaway_session::{self as session, Format, Limits, OVERHEAD_IPV4, OVERHEAD_IPV6, SenderConfig};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Time to send the RTCP BYE at the end.
+const GOODBYE: TimeDelta = TimeDelta::from_millis(100);
+
+/// A live sender: a capture thread, and the media thread unless it shares one.
+pub struct Sender {
+    input: FrameInput,
+    updates: Receiver<SenderUpdate>,
+    state: SenderState,
+    capture: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    runtime: Option<RunningRuntime>,
+}
+
+/// Configures a [`Sender`].
+pub struct SenderBuilder {
+    to: SocketAddr,
+    bind: SocketAddr,
+    control: Result<ControlSpec, seaway_control::SpecError>,
+    limits: Limits,
+    feed: Feed,
+    key_interval: Option<TimeDelta>,
+    preview: Option<BrowserTrack>,
+    references: Option<std::sync::mpsc::Sender<ReferencePicture>>,
+}
+
+enum Feed {
+    Pictures { input: Box<dyn PictureSource>, repeat: bool },
+    Source(Box<dyn Source>),
+    Application,
+}
+
+impl SenderBuilder {
+    fn new(to: SocketAddr) -> Self {
+        let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let (min, start, max) = (Bitrate::from_kbps(150), Bitrate::from_kbps(300), Bitrate::from_mbps(4));
+        Self {
+            to,
+            bind: SocketAddr::new(any, 0),
+            control: "tfrc".parse(),
+            limits: Limits { min, start, max },
+            feed: Feed::Application,
+            key_interval: None,
+            preview: None,
+            references: None,
+        }
+    }
+
+    /// The local address; any by default.
+    pub fn bind(self, address: SocketAddr) -> Self {
+        Self { bind: address, ..self }
+    }
+
+    /// The rate controller, `tfrc` by default.
+    pub fn control(self, control: ControlSpec) -> Self {
+        Self { control: Ok(control), ..self }
+    }
+
+    /// The range of the rate on the wire; 150 kbit/s to 4 Mbit/s by default, from 300 kbit/s.
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Sends the pictures of `input`, coded live; with `repeat` from the beginning again at its end.
+    pub fn pictures(self, input: Box<dyn PictureSource>, repeat: bool) -> Self {
+        Self { feed: Feed::Pictures { input, repeat }, ..self }
+    }
+
+    /// Sends the frames of `source`. With neither source nor pictures, the application passes frames to
+    /// [`Sender::input`].
+    pub fn source(self, source: impl Source + 'static) -> Self {
+        Self { feed: Feed::Source(Box::new(source)), ..self }
+    }
+
+    /// Sends a key frame this often without request, for players that cannot ask for one.
+    pub fn key_interval(self, interval: impl Into<Option<TimeDelta>>) -> Self {
+        Self { key_interval: interval.into(), ..self }
+    }
+
+    /// Shows what is sent in browsers.
+    pub fn preview(self, track: impl Into<Option<BrowserTrack>>) -> Self {
+        Self { preview: track.into(), ..self }
+    }
+
+    /// Sends the pictures before coding to a receiver in this process, which scores against them.
+    pub fn references(self, references: std::sync::mpsc::Sender<ReferencePicture>) -> Self {
+        Self { references: Some(references), ..self }
+    }
+
+    /// Starts the sender with a media thread of its own.
+    ///
+    /// # Errors
+    /// The controller does not exist, the local address cannot be used, or a thread or the encoder cannot be set up.
+    pub fn start(self) -> Result<Sender, Error> {
+        let mut runtime = Runtime::new()?;
+        let mut sender = self.start_on(&mut runtime)?;
+        sender.runtime = Some(runtime.start()?);
+        Ok(sender)
+    }
+
+    /// Starts the capture thread; packets leave once `runtime` is started.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_on(self, runtime: &mut Runtime) -> Result<Sender, Error> {
+        let Self { to, bind, control, limits, feed, key_interval, preview, references } = self;
+        let control = control?;
+        let config = config(to, control.clone(), limits)?;
+        let overhead = PacketOverhead::new(config.packet, config.overhead);
+        let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
+        let (now, stop) = (runtime.clock().now(), Arc::new(AtomicBool::new(false)));
+        let session = session::Sender::new(now, config, Box::new(Direct::new()))?;
+        let media_clock = session.media_clock();
+        let (commands, queue) = channel();
+        let (send_updates, updates) = channel();
+        let machine = SenderMachine::new(now, session, to, queue, send_updates.clone());
+        let (clock, waker, controls) = (runtime.clock(), runtime.waker(), machine.controls());
+        runtime.add(machine, vec![socket])?;
+        let input = FrameInput { clock, waker, commands, controls, overhead };
+        let capture = feed.open(overhead, limits.start)?.map(|source| {
+            let (input, updates, stop) = (input.clone(), send_updates, stop.clone());
+            Capture { source, input, key_interval, preview, references, media_clock, updates, stop }.start()
+        });
+        let (capture, state) = (capture.transpose()?, SenderState::new(control));
+        Ok(Sender { input, updates, state, capture, stop, runtime: None })
+    }
+}
+
+impl Feed {
+    fn open(self, overhead: PacketOverhead, start: Bitrate) -> Result<Option<Box<dyn Source>>, Error> {
+        Ok(match self {
+            Self::Application => None,
+            Self::Source(source) => Some(source),
+            Self::Pictures { input, repeat } => {
+                let start = overhead.payload_rate(start, input.format().frame_rate);
+                let (latency, sizes) = (TimeDelta::ZERO, LadderRule::LIVE);
+                let settings = EncoderSettings { start, latency, repeat, sizes };
+                Some(Box::new(EncodedSource::new(input, settings)?))
+            }
+        })
+    }
+}
+
+fn config(to: SocketAddr, control: ControlSpec, limits: Limits) -> Result<SenderConfig, Error> {
+    let identity = Identity::random()?;
+    let mut config = SenderConfig::new(identity.session, control, limits, Format::H264);
+    config.initial_sequence = identity.sequence;
+    config.timestamp_offset = identity.timestamp;
+    config.overhead = if to.is_ipv4() { OVERHEAD_IPV4 } else { OVERHEAD_IPV6 };
+    Ok(config)
+}
+
+impl Sender {
+    /// Configures a sender to `to`.
+    pub fn builder(to: SocketAddr) -> SenderBuilder {
+        SenderBuilder::new(to)
+    }
+
+    /// The present instant of the session's clock.
+    pub fn now(&self) -> Timestamp {
+        self.input.now()
+    }
+
+    /// Takes frames of an application's own encoder.
+    pub fn input(&self) -> FrameInput {
+        self.input.clone()
+    }
+
+    /// What is known of the session, as of the last event that was taken.
+    pub const fn state(&self) -> &SenderState {
+        &self.state
+    }
+
+    /// Updates the state; returns the next event, if there is one.
+    pub fn poll_event(&mut self) -> Option<(Timestamp, SendEvent)> {
+        self.next_event(Duration::ZERO)
+    }
+
+    /// Updates the state; returns the next event within `timeout`.
+    pub fn next_event(&mut self, timeout: Duration) -> Option<(Timestamp, SendEvent)> {
+        let end = self.now() + TimeDelta::from_nanos(timeout.as_nanos() as i64);
+        loop {
+            let left = Duration::from_nanos(end.since(self.now()).as_nanos().max(0) as u64);
+            match self.updates.recv_timeout(left) {
+                Ok(SenderUpdate::Snapshot(snapshot)) => self.state.on_snapshot(snapshot),
+                Ok(SenderUpdate::Source(status)) => self.state.source = status,
+                Ok(SenderUpdate::Event(at, event)) => {
+                    if let SendEvent::ControlChanged(control) = &event {
+                        self.state.control = control.clone();
+                    }
+                    return Some((at, event));
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+
+    /// Changes the range of the rate.
+    pub fn set_limits(&self, limits: Limits) {
+        self.input.command(SenderCommand::Limits(limits));
+    }
+
+    /// Changes the controller; [`SendEvent::ControlChanged`] or [`SendEvent::ControlRejected`] follows.
+    pub fn set_control(&self, control: ControlSpec) {
+        self.input.command(SenderCommand::Control(control));
+    }
+
+    /// Pauses or resumes the source: silence is not taken for a lack of data.
+    pub fn set_paused(&self, paused: bool) {
+        self.input.command(SenderCommand::Paused(paused));
+    }
+
+    /// The network path changed: the controller starts again.
+    pub fn on_route_changed(&self) {
+        self.input.command(SenderCommand::RouteChanged);
+    }
+
+    /// Ends the session: the receiver gets an RTCP BYE, the threads end. State and events remain. Returns how late the
+    /// media thread ran; `None` if it is shared.
+    ///
+    /// # Errors
+    /// A thread failed.
+    pub fn close(&mut self) -> Result<Option<Lateness>, Error> {
+        self.stop.store(true, Ordering::Relaxed);
+        if self.input.command(SenderCommand::Close) {
+            self.input.clock.sleep_until(self.now() + GOODBYE);
+        }
+        let lateness = self.runtime.take().map(RunningRuntime::close).transpose()?;
+        self.capture.take().map_or(Ok(()), |thread| thread.join().map_err(|_| Error::Thread("capture")))?;
+        Ok(lateness)
+    }
+}

@@ -1,0 +1,225 @@
+//! State of a live session, kept by the application's thread.
+
+use super::receiver_machine::ReceiverSnapshot;
+use super::sender_machine::SenderSnapshot;
+use crate::sink::PictureScore;
+use crate::source::SourceStatus;
+use seaway_control::ControlSpec;
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use std::collections::VecDeque;
+
+/// Rates and ratios are taken over this time.
+const WINDOW: TimeDelta = TimeDelta::from_millis(500);
+
+/// What is known of a sender.
+#[derive(Debug)]
+pub struct SenderState {
+    /// The controller.
+    pub control: ControlSpec,
+    /// The session, ten times a second.
+    pub session: Option<Box<SenderSnapshot>>,
+    /// The source, ten times a second.
+    pub source: SourceStatus,
+    sent: Counter,
+    lost: Counter,
+    reported: Counter,
+}
+
+impl SenderState {
+    pub(super) fn new(control: ControlSpec) -> Self {
+        let [sent, lost, reported] = Default::default();
+        Self { control, session: None, source: SourceStatus::default(), sent, lost, reported }
+    }
+
+    pub(super) fn on_snapshot(&mut self, snapshot: Box<SenderSnapshot>) {
+        let (at, statistics) = (snapshot.at, &snapshot.statistics);
+        self.sent.set(at, statistics.sent.size.as_bytes());
+        self.lost.set(at, statistics.lost);
+        self.reported.set(at, statistics.lost + statistics.received);
+        self.session = Some(snapshot);
+    }
+
+    /// The rate on the wire over the last half second.
+    pub fn sent_rate(&self) -> Option<Bitrate> {
+        self.sent.rate()
+    }
+
+    /// Lost packets over reported packets, over the last half second.
+    pub fn loss_ratio(&self) -> Option<f64> {
+        self.lost.ratio_to(&self.reported)
+    }
+}
+
+/// What is known of a receiver.
+#[derive(Debug, Default)]
+pub struct ReceiverState {
+    /// The session, ten times a second.
+    pub session: Option<Box<ReceiverSnapshot>>,
+    /// Frames displayed.
+    pub displayed: u64,
+    /// Freezes that ended.
+    pub freezes: u64,
+    /// Their total duration.
+    pub frozen: TimeDelta,
+    /// Delay of the displayed frames in milliseconds: from capture where the sender is in this process, else above the
+    /// least delay plus half the round-trip time.
+    pub delays: Samples,
+    /// PSNR of the captured pictures in decibels, where the sender is in this process.
+    pub psnr: Samples,
+    received: Counter,
+    missing: Counter,
+    expected: Counter,
+}
+
+impl ReceiverState {
+    pub(super) fn on_snapshot(&mut self, snapshot: Box<ReceiverSnapshot>) {
+        let (at, statistics) = (snapshot.at, &snapshot.statistics);
+        let missing = statistics.missing.saturating_sub(statistics.reordered + statistics.repaired);
+        self.received.set(at, statistics.received.size.as_bytes());
+        self.missing.set(at, missing);
+        self.expected.set(at, missing + statistics.received.packets);
+        self.session = Some(snapshot);
+    }
+
+    pub(super) fn on_displayed(&mut self, delay: Option<TimeDelta>) {
+        self.displayed += 1;
+        delay.into_iter().for_each(|delay| self.delays.add(delay.as_millis_f64()));
+    }
+
+    pub(super) fn on_score(&mut self, score: PictureScore) {
+        self.psnr.add(score.psnr.get());
+    }
+
+    pub(super) fn on_freeze(&mut self, duration: TimeDelta) {
+        self.freezes += 1;
+        self.frozen += duration;
+    }
+
+    /// The received rate over the last half second.
+    pub fn received_rate(&self) -> Option<Bitrate> {
+        self.received.rate()
+    }
+
+    /// Packets lost after repair over packets expected, over the last half second.
+    pub fn residual_loss_ratio(&self) -> Option<f64> {
+        self.missing.ratio_to(&self.expected)
+    }
+}
+
+/// Readings of a counter over the last [`WINDOW`].
+#[derive(Debug, Default)]
+struct Counter {
+    readings: VecDeque<(Timestamp, u64)>,
+}
+
+impl Counter {
+    fn set(&mut self, at: Timestamp, count: u64) {
+        self.readings.push_back((at, count));
+        while self.readings.len() > 2 && at.since(self.readings[1].0) >= WINDOW {
+            self.readings.pop_front();
+        }
+    }
+
+    /// Growth over the window, and the window's length.
+    fn growth(&self) -> Option<(u64, TimeDelta)> {
+        let ((first, before), (last, after)) = (*self.readings.front()?, *self.readings.back()?);
+        Some((after.saturating_sub(before), last.since(first)))
+    }
+
+    /// Of octets.
+    fn rate(&self) -> Option<Bitrate> {
+        let (octets, time) = self.growth()?;
+        DataSize::from_bytes(octets).over(time)
+    }
+
+    fn ratio_to(&self, whole: &Self) -> Option<f64> {
+        let (whole, _) = whole.growth().filter(|&(whole, _)| whole > 0)?;
+        Some(self.growth()?.0 as f64 / whole as f64)
+    }
+}
+
+/// Samples of a session of any length in bounded memory: when it is full, every second sample is dropped, and from
+/// then on every second one of those to come.
+#[derive(Debug)]
+pub struct Samples {
+    kept: Vec<f64>,
+    stride: u64,
+    count: u64,
+    sum: f64,
+    /// Sum and count since the last call of [`take_recent_mean`](Self::take_recent_mean).
+    recent: (f64, u32),
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self { kept: Vec::new(), stride: 1, count: 0, sum: 0.0, recent: (0.0, 0) }
+    }
+}
+
+impl Samples {
+    /// 44 minutes at 25 samples a second.
+    const CAPACITY: usize = 1 << 16;
+
+    fn add(&mut self, value: f64) {
+        if self.count.is_multiple_of(self.stride) {
+            if self.kept.len() == Self::CAPACITY {
+                let mut index = 0;
+                self.kept.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.stride *= 2;
+            }
+            self.kept.push(value);
+        }
+        self.count += 1;
+        self.sum += value;
+        self.recent = (self.recent.0 + value, self.recent.1 + 1);
+    }
+
+    /// The mean of all samples.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    /// The mean of the samples since the last call.
+    pub fn take_recent_mean(&mut self) -> Option<f64> {
+        let (sum, count) = std::mem::take(&mut self.recent);
+        (count > 0).then(|| sum / f64::from(count))
+    }
+
+    /// The samples that are kept.
+    pub fn kept(&self) -> &[f64] {
+        &self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_stay_bounded() {
+        let mut samples = Samples::default();
+        for index in 0..300_000u32 {
+            samples.add(f64::from(index));
+        }
+        assert!(samples.kept().len() <= Samples::CAPACITY);
+        assert_eq!(samples.mean(), Some(149_999.5));
+        let middle = samples.kept()[samples.kept().len() / 2];
+        assert!((140_000.0..160_000.0).contains(&middle), "{middle}");
+    }
+
+    #[test]
+    fn rates_are_over_the_last_half_second() {
+        let mut sent = Counter::default();
+        for tick in 0..20u64 {
+            // 1 Mbit/s, then nothing.
+            sent.set(Timestamp::from_nanos(tick * 100_000_000), tick.min(10) * 12_500);
+            if tick == 10 {
+                assert_eq!(sent.rate(), Some(Bitrate::from_mbps(1)));
+            }
+        }
+        assert_eq!(sent.rate(), Some(Bitrate::ZERO));
+    }
+}

@@ -1,0 +1,49 @@
+//! Sinks of received frames.
+
+mod recorder;
+mod screen;
+mod screen_recorder;
+
+pub use recorder::{Output, Recorder};
+pub use screen::{PictureScore, Playback, ReferencePicture, Screen};
+pub use screen_recorder::{ScreenRecorder, ScreenRecorderConfig};
+
+use crate::Error;
+use seaway_media::Picture;
+use seaway_session::ReceivedFrame;
+use seaway_units::Timestamp;
+
+/// Takes received frames, each at the instant it is displayed. A function of a [`Displayed`] is a sink.
+pub trait Sink: Send {
+    /// A frame is displayed.
+    ///
+    /// # Errors
+    /// The sink cannot continue; the receiver ends.
+    fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error>;
+
+    /// No more frames will come.
+    ///
+    /// # Errors
+    /// The sink could not be completed.
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// A frame on the screen.
+#[derive(Debug, Clone, Copy)]
+pub struct Displayed<'a> {
+    /// The instant.
+    pub at: Timestamp,
+    /// The coded frame.
+    pub frame: &'a ReceivedFrame,
+    /// The decoded picture; `None` if the receiver does not decode.
+    pub picture: Option<&'a Picture>,
+}
+
+impl<F: FnMut(&Displayed<'_>) + Send> Sink for F {
+    fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {
+        self(displayed);
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! The screen: a decoder, and the score of what it displays.
+
+use seaway_media::Error;
+use seaway_media::decoder::{Concealment, Decoded, Freeze, H264Decoder, ReceivedFrame, VideoDecoder};
+use seaway_media::{FrameId, Picture, Scaler};
+use seaway_quality::Plane;
+use seaway_quality::psnr::{mean_squared_error, of_error};
+use seaway_session::FrameData;
+use seaway_units::{Decibels, TimeDelta, Timestamp};
+use std::collections::VecDeque;
+
+/// A captured picture before coding: what the displayed picture is scored against.
+#[derive(Debug, Clone)]
+pub struct ReferencePicture {
+    /// Its media timestamp on the wire.
+    pub timestamp: u32,
+    /// When it was captured.
+    pub at: Timestamp,
+    /// The picture.
+    pub picture: Picture,
+}
+
+/// What came of a received frame.
+#[derive(Debug, Clone)]
+pub enum Playback {
+    /// It is displayed.
+    Displayed {
+        /// The decoded picture.
+        picture: Picture,
+        /// When it was captured, where its reference is known.
+        captured: Option<Timestamp>,
+    },
+    /// It cannot be decoded; the previous picture stays.
+    Held {
+        /// True if only a key frame helps.
+        needs_key_frame: bool,
+    },
+}
+
+/// The score of one captured picture.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PictureScore {
+    /// Its media timestamp on the wire.
+    pub timestamp: u32,
+    /// When it was captured.
+    pub at: Timestamp,
+    /// Luma PSNR of the picture on the screen at its presentation time.
+    pub psnr: Decibels,
+    /// True if that was the picture itself, false if an older one was still displayed.
+    pub displayed: bool,
+}
+
+/// Decodes received frames and scores each captured picture against the one on the screen at its presentation time.
+#[derive(Debug)]
+pub struct Screen {
+    decoder: H264Decoder,
+    /// Captured pictures that are not scored yet, oldest first.
+    references: VecDeque<ReferencePicture>,
+    displayed: Option<Picture>,
+    /// From the coded size to the captured size, where they differ.
+    scaler: Option<Scaler>,
+    after_loss: bool,
+    frames: u64,
+}
+
+impl Screen {
+    /// References kept for frames still in the network: 10 s at 50 pictures/s.
+    const MAX_REFERENCES: usize = 500;
+
+    /// A screen that displays nothing yet.
+    ///
+    /// # Errors
+    /// The decoder cannot be set up.
+    pub fn new() -> Result<Self, Error> {
+        Ok(Self {
+            decoder: H264Decoder::new(Concealment::default())?,
+            references: VecDeque::new(),
+            displayed: None,
+            scaler: None,
+            after_loss: false,
+            frames: 0,
+        })
+    }
+
+    /// A picture was captured. References come in order of capture.
+    pub fn on_reference(&mut self, reference: ReferencePicture) {
+        if self.references.len() == Self::MAX_REFERENCES {
+            self.references.pop_front();
+        }
+        self.references.push_back(reference);
+    }
+
+    /// Frames before the next one are missing.
+    pub fn on_loss(&mut self) {
+        self.after_loss = true;
+    }
+
+    /// Decodes and displays a frame. Calls `score` for each reference up to this frame.
+    ///
+    /// # Errors
+    /// The decoder has become unusable.
+    pub fn show(
+        &mut self,
+        timestamp: u32,
+        data: &FrameData,
+        mut score: impl FnMut(PictureScore),
+    ) -> Result<Playback, Error> {
+        // Timestamps wrap: their signed distance gives the order.
+        let is_before =
+            |reference: &ReferencePicture| (timestamp.wrapping_sub(reference.timestamp) as i32) > 0;
+        self.score_while(is_before, &mut score);
+        let FrameData::Coded(data) = data else { return Ok(Playback::Held { needs_key_frame: false }) };
+        let after_loss = std::mem::take(&mut self.after_loss);
+        let frame = ReceivedFrame { data, id: FrameId(self.frames), time: TimeDelta::ZERO, after_loss };
+        self.frames += 1;
+        match self.decoder.decode(&frame)? {
+            Decoded::Picture(picture) => {
+                self.displayed = Some(self.in_captured_size(&picture));
+                let reference = self.references.pop_front_if(|reference| reference.timestamp == timestamp);
+                if let Some(reference) = &reference {
+                    self.score(reference, true, &mut score);
+                }
+                Ok(Playback::Displayed { picture, captured: reference.map(|reference| reference.at) })
+            }
+            Decoded::Frozen(freeze) => Ok(Playback::Held { needs_key_frame: freeze != Freeze::Delayed }),
+        }
+    }
+
+    /// Scores references captured more than `age` before `now`: their frames will not be displayed any more.
+    pub fn score_older(&mut self, now: Timestamp, age: TimeDelta, mut score: impl FnMut(PictureScore)) {
+        self.score_while(|reference| now.since(reference.at) > age, &mut score);
+    }
+
+    fn score_while(
+        &mut self,
+        is_over: impl Fn(&ReferencePicture) -> bool,
+        score: &mut impl FnMut(PictureScore),
+    ) {
+        while let Some(reference) = self.references.pop_front_if(|reference| is_over(reference)) {
+            self.score(&reference, false, score);
+        }
+    }
+
+    /// The picture scaled to the size of the next reference.
+    fn in_captured_size(&mut self, picture: &Picture) -> Picture {
+        let Some(size) = self.references.front().map(|reference| reference.picture.size()) else {
+            return picture.clone();
+        };
+        if size == picture.size() {
+            return picture.clone();
+        }
+        let fits = |scaler: &Scaler| scaler.from() == picture.size() && scaler.to() == size;
+        let mut scaler = self.scaler.take().filter(fits).unwrap_or_else(|| Scaler::new(picture.size(), size));
+        let scaled = scaler.scale(picture);
+        self.scaler = Some(scaler);
+        scaled
+    }
+
+    fn score(&self, reference: &ReferencePicture, displayed: bool, score: &mut impl FnMut(PictureScore)) {
+        // The viewer has not begun before the first picture is displayed.
+        let Some(on_screen) = &self.displayed else { return };
+        let Ok(error) = mean_squared_error(&plane(&reference.picture), &plane(on_screen)) else { return };
+        score(PictureScore {
+            timestamp: reference.timestamp,
+            at: reference.at,
+            psnr: of_error(error),
+            displayed,
+        });
+    }
+}
+
+fn plane(picture: &Picture) -> Plane<'_> {
+    let luma = picture.luma();
+    Plane::new(luma.data, luma.stride, luma.width, luma.height)
+}

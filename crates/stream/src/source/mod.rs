@@ -1,0 +1,102 @@
+//! Sources of coded frames.
+
+mod clip;
+mod encoded;
+mod overhead;
+
+pub use clip::DecodedClip;
+pub use encoded::{EncodedSource, EncoderSettings};
+pub use overhead::PacketOverhead;
+
+use crate::Error;
+use bytes::Bytes;
+use seaway_control::StreamId;
+use seaway_media::encoder::ObedienceReport;
+use seaway_media::{FrameRate, Picture, PictureSize};
+use seaway_session::{Frame, FrameData, FrameKind};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use std::fmt;
+
+/// Captures frames at their time and codes them at the rate that the session allows.
+pub trait Source: fmt::Debug + Send {
+    /// When the next frame is captured, since the first one.
+    fn next_due(&self) -> TimeDelta;
+
+    /// Captures and codes the next frame at `at`; `None` at the end of the source.
+    ///
+    /// # Errors
+    /// The input or the encoder failed; the source has ended.
+    fn capture(&mut self, at: Timestamp, controls: &FrameControls) -> Result<Option<Captured>, Error>;
+
+    /// What the source does at present.
+    fn status(&self) -> SourceStatus {
+        SourceStatus::default()
+    }
+}
+
+/// What the session asks of the encoder for the next frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameControls {
+    /// The rate that the frames may use on the wire, packet headers included.
+    pub share: Bitrate,
+    /// What packetisation adds to the coded octets.
+    pub overhead: PacketOverhead,
+    /// The send queue is full: capture the picture but do not code it.
+    pub skip: bool,
+    /// Code a key frame.
+    pub key_frame: bool,
+}
+
+impl FrameControls {
+    /// The rate of coded octets whose packets use the share.
+    pub fn target(&self, frame_rate: FrameRate) -> Bitrate {
+        self.overhead.payload_rate(self.share, frame_rate)
+    }
+}
+
+/// One captured picture.
+#[derive(Debug, Clone)]
+pub struct Captured {
+    /// The picture before coding, where the source has one: a receiver in the same process scores against it.
+    pub picture: Option<Picture>,
+    /// The coded frame; `None` if the picture was skipped.
+    pub frame: Option<CodedFrame>,
+}
+
+/// A coded frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodedFrame {
+    /// An H.264 access unit in Annex B form.
+    pub data: Bytes,
+    /// Decoding can begin with this frame.
+    pub is_key: bool,
+    /// The size it should have had.
+    pub target: DataSize,
+    /// Time to the next frame.
+    pub interval: TimeDelta,
+}
+
+impl CodedFrame {
+    /// As the session sends it, captured at `captured`.
+    pub fn into_frame(self, captured: Timestamp) -> Frame {
+        Frame {
+            stream: StreamId(0),
+            captured,
+            kind: if self.is_key { FrameKind::Key } else { FrameKind::Reference },
+            data: FrameData::Coded(self.data),
+            target: self.target,
+            interval: self.interval,
+        }
+    }
+}
+
+/// What a source does at present.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SourceStatus {
+    /// The encoder's target, in coded octets.
+    pub target: Option<Bitrate>,
+    /// The size of the coded pictures.
+    pub size: Option<PictureSize>,
+    /// How closely the encoder followed its target.
+    pub obedience: Option<ObedienceReport>,
+}
