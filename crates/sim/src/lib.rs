@@ -10,6 +10,7 @@ mod engine;
 mod flight;
 mod schedule;
 pub mod tcp;
+mod text;
 mod topology;
 pub mod traffic;
 pub mod wimax;

@@ -142,9 +142,7 @@ struct Common {
     pause: Vec<(TimeDelta, TimeDelta)>,
     #[serde(default = "one")]
     count: u32,
-    #[serde(default, deserialize_with = "crate::scenario::cell::service")]
     service: Option<Service>,
-    #[serde(default, deserialize_with = "crate::scenario::cell::access")]
     access: Option<AccessCategory>,
 }
 

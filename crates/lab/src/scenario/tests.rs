@@ -1,6 +1,7 @@
 use super::*;
 use crate::library;
 use proptest::prelude::*;
+use seaway_sim::wlan::{Guard, RateChoice};
 use seaway_units::{Bitrate, DataSize};
 
 const GOOD: &str = r#"schema = 1
@@ -300,8 +301,9 @@ fn an_802_11_cell_is_read_as_the_format_says() {
     let scenario = Scenario::parse(Text::alone("wlan.toml", WLAN), &[]).unwrap();
     assert_eq!(scenario.nodes(), ["server", "ap", "sta0", "sta1"]);
     let CellKind::Wlan(config) = &scenario.cells[0].kind else { panic!("another kind") };
-    assert_eq!((config.mcs, config.width, config.short_guard, config.queue_packets), (4, 20, true, 500));
-    assert_eq!(config.stations[0].1.x, 60.0);
+    assert_eq!((config.mcs, config.width), (Some(RateChoice::Constant(4)), Some(20)));
+    assert_eq!((config.guard, config.ap.queue.packets), (Some(Guard::Short), 500));
+    assert_eq!(config.station[0].at.x, 60.0);
     assert_eq!(config.categories.len(), 2);
     let planned = WLAN
         .replace("station = [{ name = \"sta0\", at = [\"60 m\", \"0 m\"] }, { name = \"sta1\", at = [\"30 m\", \"0 m\"] }]", "plan = { kind = \"grid\", count = 5, spacing = \"30 m\" }");

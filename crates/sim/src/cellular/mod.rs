@@ -20,7 +20,7 @@ mod side;
 mod tests;
 
 pub use channel::{Fading, Radio};
-pub use config::{Background, CellularConfig, Harq, Residual, User};
+pub use config::{Background, Base, CellularConfig, CellularPlan, Harq, Residual, User, UserConfig};
 
 use crate::bearer::Bearer;
 use crate::cell::{Addressed, Cell, CellError};
@@ -53,7 +53,7 @@ impl<P> Cellular<P> {
     ///
     /// # Errors
     /// Names the key of the scenario and what would be valid there.
-    pub fn new(config: &CellularConfig, seed: u64, name: &str) -> Result<Self, CellError> {
+    pub fn new(config: &CellularPlan, seed: u64, name: &str) -> Result<Self, CellError> {
         config.check()?;
         let side = |direction: usize| {
             let label = ["down", "up"][direction];
@@ -155,7 +155,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Cell<P> for Cellular<P> {
     }
 }
 
-impl CellularConfig {
+impl CellularPlan {
     /// The names of the queues in reports: `ue1/up`, `ue1/down`.
     pub fn queue_names(&self) -> Vec<String> {
         queue_names(self.users.iter().map(|user| user.name.as_str()))

@@ -2,7 +2,7 @@
 
 use super::background::Others;
 use super::channel::{Channel, REPORT, TTI};
-use super::config::{CellularConfig, Harq, Residual};
+use super::config::{CellularPlan, Harq, Residual};
 use crate::bearer::{Bearer, Whole};
 use seaway_link::{DropCause, Dropped, Packet, RandomStream};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -61,7 +61,7 @@ struct Arrival<P> {
 
 impl<P> Side<P> {
     pub(super) fn new(
-        config: &CellularConfig,
+        config: &CellularPlan,
         bearers: Vec<(Bearer<P>, Channel)>,
         others: Others,
         access: TimeDelta,

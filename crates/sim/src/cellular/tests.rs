@@ -19,7 +19,7 @@ impl Addressed for Load {
 const STILL: Fading = Fading { mean: Bitrate::from_mbps(8), snr: Decibels::new(10.0), speed: 0.0 };
 const WALKING: Fading = Fading { speed: 3.0 / 3.6, ..STILL };
 
-fn config(channels: &[Fading]) -> CellularConfig {
+fn config(channels: &[Fading]) -> CellularPlan {
     let queue = QueueConfig::DropTail(DropTailConfig::packets(100));
     let user = |(index, &fading): (usize, &Fading)| User {
         name: format!("ue{}", index + 1),
@@ -27,7 +27,7 @@ fn config(channels: &[Fading]) -> CellularConfig {
         uplink: Radio::Fading(fading),
         queue: queue.clone(),
     };
-    CellularConfig {
+    CellularPlan {
         base_queue: queue.clone(),
         users: channels.iter().enumerate().map(user).collect(),
         harq: Harq {
@@ -59,7 +59,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(config: &CellularConfig, seed: u64) -> Self {
+    fn new(config: &CellularPlan, seed: u64) -> Self {
         let cell = Cellular::new(config, seed, "cell").unwrap();
         Self { cell, now: Timestamp::ZERO, delivered: Vec::new(), dropped: 0, sent: 0 }
     }
@@ -263,7 +263,7 @@ fn books_are_kept_and_a_replay_is_the_same() {
 
 #[test]
 fn cells_that_cannot_be_are_refused() {
-    let refusal = |change: fn(&mut CellularConfig)| {
+    let refusal = |change: fn(&mut CellularPlan)| {
         let mut config = config(&[STILL]);
         change(&mut config);
         Cellular::<Load>::new(&config, 1, "cell").unwrap_err().to_string()

@@ -1,12 +1,15 @@
-//! What a WiMAX cell is made of.
+//! `[[wimax]]`: the configuration of a WiMAX cell, as a scenario writes it, and the plan that the cell follows.
 
 use super::frame::{Frame, Modulation};
 use crate::cell::CellError;
-use seaway_link::{Nominal, QueueConfig};
+use seaway_link::{DropTailConfig, Nominal, QueueConfig};
 use seaway_units::{Bitrate, Probability, TimeDelta};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use std::fmt;
 
 /// A scheduling service of 802.16, in the order in which they are served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Service {
     /// Unsolicited grant service: a fixed grant in every frame.
     Ugs,
@@ -17,6 +20,7 @@ pub enum Service {
     /// Non-real-time polling: a chance to ask about every second, and contention.
     Nrtps,
     /// Best effort: contention alone.
+    #[serde(rename = "be")]
     BestEffort,
 }
 
@@ -38,9 +42,274 @@ impl Service {
     }
 }
 
-/// A cell: a base station, its subscriber stations, and how the uplink is shared.
-#[derive(Debug, Clone)]
+/// A cell as a scenario writes it.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WimaxConfig {
+    /// Its name in reports.
+    pub name: String,
+    /// The base station.
+    pub base: Base,
+    /// The subscriber stations.
+    pub station: Vec<StationConfig>,
+    /// The length of the TDD frame.
+    #[serde(default = "five_millis")]
+    frame: TimeDelta,
+    /// Downlink to uplink; `[1, 3]` where neither this nor `symbols` is given.
+    ratio: Option<(u32, u32)>,
+    /// Symbols of downlink and uplink.
+    symbols: Option<(u32, u32)>,
+    /// Modulation and coding of stations that have none of their own.
+    #[serde(default = "qpsk_34")]
+    modulation: Modulation,
+    /// What each station may send in a static uplink; equal parts of the slots where absent.
+    rate: Option<Bitrate>,
+    /// The queues of base and stations that have none of their own; 50 packets where absent.
+    queue: Option<QueueConfig>,
+    /// How uplink slots are given out.
+    #[serde(default)]
+    grants: GrantsKind,
+    /// Slots lost to polls in a static uplink.
+    poll_slots: Option<u32>,
+    /// When stations may ask in a dynamic uplink.
+    polling: Option<PollingConfig>,
+    /// Where a grant begins among the polled queues.
+    #[serde(default)]
+    order: Order,
+    /// Packets of one queue before the next has its turn; exhaustive where absent.
+    visit: Option<u32>,
+    /// One PDU for all that a grant carries.
+    #[serde(default)]
+    packing: bool,
+    /// Four octets behind every PDU.
+    #[serde(default)]
+    crc: bool,
+    /// Uplink slots for ranging and channel quality in every frame.
+    #[serde(default = "six")]
+    control_slots: u32,
+    /// Downlink slots that maps and frame control take in every frame.
+    #[serde(default = "twenty_four")]
+    map_slots: u32,
+    /// How the downlink is modelled.
+    #[serde(default)]
+    downlink: Downlink,
+    /// One way, beside the time in the frame.
+    #[serde(default)]
+    delay: TimeDelta,
+    /// Probability that the channel takes a slot of a PDU, and so the packet.
+    #[serde(default, deserialize_with = "crate::text::probability")]
+    slot_loss: Probability,
+}
+
+/// The base of a cell.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Base {
+    /// Its node.
+    pub name: String,
+    /// What it holds for each station.
+    pub queue: Option<QueueConfig>,
+}
+
+/// A subscriber station as a scenario writes it.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StationConfig {
+    /// Its node.
+    pub name: String,
+    queue: Option<QueueConfig>,
+    modulation: Option<Modulation>,
+    /// Its part of a static uplink in slots.
+    slots: Option<u32>,
+    /// Its part of a static uplink as a rate.
+    rate: Option<Bitrate>,
+    /// What is reserved for its UGS queue.
+    #[serde(default)]
+    ugs: Bitrate,
+    /// What is granted to its ertPS queue before it has asked.
+    #[serde(default)]
+    ertps: Bitrate,
+}
+
+/// The kinds of [`Grants`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum GrantsKind {
+    #[default]
+    Static,
+    Dynamic,
+}
+
+/// [`Polling`] in times.
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PollingConfig {
+    /// The frame where absent.
+    rtps: Option<TimeDelta>,
+    nrtps: TimeDelta,
+    contention: u32,
+    map_relevance: u32,
+}
+
+impl Default for PollingConfig {
+    fn default() -> Self {
+        let Polling { contention, map_relevance, .. } = Polling::default();
+        Self { rtps: None, nrtps: TimeDelta::from_secs(1), contention, map_relevance }
+    }
+}
+
+fn five_millis() -> TimeDelta {
+    TimeDelta::from_millis(5)
+}
+
+fn qpsk_34() -> Modulation {
+    Modulation::Qpsk34
+}
+
+fn six() -> u32 {
+    6
+}
+
+fn twenty_four() -> u32 {
+    24
+}
+
+impl WimaxConfig {
+    /// The cell with its defaults, without connections.
+    ///
+    /// # Errors
+    /// Names the key of the scenario and what would be valid there.
+    pub fn plan(&self) -> Result<WimaxPlan, CellError> {
+        let least_visit = "expected at least 1; without the key a queue is served until it is empty";
+        if self.visit == Some(0) {
+            return Err(CellError::new("visit", least_visit));
+        }
+        self.check_delays()?;
+        let stations = self.station.iter().enumerate();
+        let plan = WimaxPlan {
+            frame: self.frame()?,
+            control_slots: self.control_slots,
+            map_slots: self.map_slots,
+            grants: self.grants()?,
+            scheduler: Scheduler { order: self.order, visit: self.visit },
+            headers: Headers { packing: self.packing, crc: self.crc },
+            downlink: self.downlink,
+            delay: self.delay,
+            slot_loss: self.slot_loss,
+            base_queue: self.queue_or(&self.base.queue),
+            stations: stations
+                .map(|(index, station)| self.station(index, station))
+                .collect::<Result<_, _>>()?,
+            connections: Vec::new(),
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn queue_or(&self, own: &Option<QueueConfig>) -> QueueConfig {
+        let default = || QueueConfig::DropTail(DropTailConfig::packets(50));
+        own.clone().or_else(|| self.queue.clone()).unwrap_or_else(default)
+    }
+
+    fn check_delays(&self) -> Result<(), CellError> {
+        let most = TimeDelta::from_secs(1);
+        let check = |key: &str, delay: TimeDelta| {
+            let problem = || CellError::new(key, format!("found {delay}: expected 0 s to {most}"));
+            if (TimeDelta::ZERO..=most).contains(&delay) { Ok(()) } else { Err(problem()) }
+        };
+        check("delay", self.delay)?;
+        if let Downlink::Fixed(fixed) = self.downlink { check("downlink.fixed", fixed) } else { Ok(()) }
+    }
+
+    fn frame(&self) -> Result<Frame, CellError> {
+        let (least, most) = (TimeDelta::from_millis(2), TimeDelta::from_millis(20));
+        if !(least..=most).contains(&self.frame) {
+            return Err(CellError::new("frame", format!("found {}: expected {least} to {most}", self.frame)));
+        }
+        let usable = Frame::usable_symbols(self.frame).unwrap_or_default();
+        match (self.ratio, self.symbols) {
+            (Some(_), Some(_)) => Err(CellError::new("symbols", "expected either `ratio` or `symbols`")),
+            (None, Some((down, up))) => Frame::with_symbols(self.frame, down, up).ok_or_else(|| {
+                let problem = format!(
+                    "expected [downlink, uplink], together at most {usable}, downlink at least 3, uplink a multiple of 3"
+                );
+                CellError::new("symbols", problem)
+            }),
+            (ratio, None) => {
+                let (down, up) = ratio.unwrap_or((1, 3));
+                let problem = "expected [downlink, uplink] that leave either at least three symbols";
+                Frame::with_ratio(self.frame, down, up).ok_or_else(|| CellError::new("ratio", problem))
+            }
+        }
+    }
+
+    fn grants(&self) -> Result<Grants, CellError> {
+        let refuse = |key: &str, only: &str| {
+            Err(CellError::new(key, format!("applies only where grants = \"{only}\"")))
+        };
+        match (self.grants, self.poll_slots, self.polling) {
+            (GrantsKind::Static, _, Some(_)) => refuse("polling", "dynamic"),
+            (GrantsKind::Dynamic, Some(_), _) => refuse("poll_slots", "static"),
+            (GrantsKind::Dynamic, ..) if self.rate.is_some() => refuse("rate", "static"),
+            (GrantsKind::Static, slots, None) => Ok(Grants::Static { poll_slots: slots.unwrap_or(0) }),
+            (GrantsKind::Dynamic, None, polling) => self.polling(polling.unwrap_or_default()),
+        }
+    }
+
+    fn polling(&self, polling: PollingConfig) -> Result<Grants, CellError> {
+        let PollingConfig { rtps, nrtps, contention, map_relevance } = polling;
+        if map_relevance > 1 {
+            let problem = format!("found {map_relevance}: expected 0 or 1");
+            return Err(CellError::new("polling.map_relevance", problem));
+        }
+        Ok(Grants::Dynamic(Polling {
+            rtps_every: self.frames("polling.rtps", rtps.unwrap_or(self.frame))?,
+            nrtps_every: self.frames("polling.nrtps", nrtps)?,
+            contention,
+            map_relevance,
+        }))
+    }
+
+    /// A time in frames, rounded up.
+    fn frames(&self, key: &str, span: TimeDelta) -> Result<u32, CellError> {
+        let (least, most) = (self.frame, TimeDelta::from_secs(60));
+        if !(least..=most).contains(&span) {
+            return Err(CellError::new(key, format!("found {span}: expected {least}, the frame, to {most}")));
+        }
+        Ok(u32::try_from(span.as_nanos().unsigned_abs().div_ceil(self.frame.as_nanos().unsigned_abs()))
+            .unwrap_or(u32::MAX))
+    }
+
+    fn station(&self, index: usize, station: &StationConfig) -> Result<Station, CellError> {
+        let refuse =
+            |key: &str, problem: &str| Err(CellError::new(format!("station.{index}.{key}"), problem));
+        if self.grants == GrantsKind::Dynamic {
+            for (key, is_given) in [("slots", station.slots.is_some()), ("rate", station.rate.is_some())] {
+                if is_given {
+                    return refuse(key, "applies only where grants = \"static\"");
+                }
+            }
+        }
+        let share = match (station.slots, station.rate.or(self.rate)) {
+            (Some(_), Some(_)) => return refuse("slots", "expected either `slots` or `rate`"),
+            (Some(slots), None) => Some(Share::Slots(slots)),
+            (None, Some(rate)) => Some(Share::Rate(rate)),
+            (None, None) => None,
+        };
+        Ok(Station {
+            name: station.name.clone(),
+            modulation: station.modulation.unwrap_or(self.modulation),
+            queue: self.queue_or(&station.queue),
+            share,
+            ugs: station.ugs,
+            ertps: station.ertps,
+        })
+    }
+}
+
+/// A cell, checked: a base station, its subscriber stations, and how the uplink is shared.
+#[derive(Debug, Clone)]
+pub struct WimaxPlan {
     /// The TDD frame.
     pub frame: Frame,
     /// Uplink slots for ranging and channel quality in every frame.
@@ -150,7 +419,8 @@ pub struct Scheduler {
 }
 
 /// Where a grant begins among the polled queues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Order {
     /// At ertPS, always.
     #[default]
@@ -180,7 +450,38 @@ pub enum Downlink {
     Fixed(TimeDelta),
 }
 
-impl WimaxConfig {
+impl<'de> Deserialize<'de> for Downlink {
+    /// `"priority"`, `"shared"` or `{ fixed = "6 ms" }`.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct DownlinkVisitor;
+        impl<'de> Visitor<'de> for DownlinkVisitor {
+            type Value = Downlink;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"priority\", \"shared\" or { fixed = \"6 ms\" }")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Downlink, E> {
+                match text {
+                    "priority" => Ok(Downlink::Priority),
+                    "shared" => Ok(Downlink::Shared),
+                    other => Err(E::unknown_variant(other, &["priority", "shared", "{ fixed = \"6 ms\" }"])),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Downlink, A::Error> {
+                match map.next_key::<String>()?.as_deref() {
+                    Some("fixed") => Ok(Downlink::Fixed(map.next_value()?)),
+                    Some(other) => Err(A::Error::unknown_field(other, &["fixed"])),
+                    None => Err(A::Error::missing_field("fixed")),
+                }
+            }
+        }
+        deserializer.deserialize_any(DownlinkVisitor)
+    }
+}
+
+impl WimaxPlan {
     /// Whether the parts fit together.
     ///
     /// # Errors
@@ -196,6 +497,8 @@ impl WimaxConfig {
         let fewer = |slots: u32| format!("expected fewer than the {slots} slots there are");
         require("control_slots", self.control_slots < up, fewer(up))?;
         require("map_slots", self.map_slots < down, fewer(down))?;
+        let loss = self.slot_loss.get();
+        require("slot_loss", loss <= 0.5, format!("found {loss}: expected 0 to 0.5"))?;
         if let Grants::Dynamic(polling) = self.grants {
             let chances = polling.contention;
             let most = self.control_slots;

@@ -1,6 +1,7 @@
 //! The OFDMA TDD frame and its slots (`docs/models/wimax.md`, section "Frame").
 
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use serde::Deserialize;
 
 /// Sampling frequency over 100 kHz: 28/25 of 10 MHz.
 const SAMPLES_PER_10_US: u64 = 112;
@@ -119,32 +120,28 @@ fn samples(count: u64) -> TimeDelta {
 }
 
 /// Modulation and coding of a station; a slot has 48 data subcarriers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[expect(missing_docs, reason = "constellation and code rate say it all")]
 pub enum Modulation {
+    #[serde(rename = "qpsk-1/2")]
     Qpsk12,
+    #[serde(rename = "qpsk-3/4")]
     Qpsk34,
+    #[serde(rename = "16-qam-1/2")]
     Qam16R12,
+    #[serde(rename = "16-qam-3/4")]
     Qam16R34,
+    #[serde(rename = "64-qam-1/2")]
     Qam64R12,
+    #[serde(rename = "64-qam-2/3")]
     Qam64R23,
+    #[serde(rename = "64-qam-3/4")]
     Qam64R34,
+    #[serde(rename = "64-qam-5/6")]
     Qam64R56,
 }
 
 impl Modulation {
-    /// All of them with their names, the most robust first.
-    pub const ALL: [(&'static str, Self); 8] = [
-        ("qpsk-1/2", Self::Qpsk12),
-        ("qpsk-3/4", Self::Qpsk34),
-        ("16-qam-1/2", Self::Qam16R12),
-        ("16-qam-3/4", Self::Qam16R34),
-        ("64-qam-1/2", Self::Qam64R12),
-        ("64-qam-2/3", Self::Qam64R23),
-        ("64-qam-3/4", Self::Qam64R34),
-        ("64-qam-5/6", Self::Qam64R56),
-    ];
-
     /// Octets that a slot carries.
     pub const fn octets_per_slot(self) -> u64 {
         match self {

@@ -15,7 +15,8 @@ mod station;
 mod tests;
 
 pub use config::{
-    Connection, Downlink, Grants, Headers, Order, Polling, Scheduler, Service, Share, Station, WimaxConfig,
+    Base, Connection, Downlink, Grants, Headers, Order, Polling, Scheduler, Service, Share, Station,
+    StationConfig, WimaxConfig, WimaxPlan,
 };
 pub use frame::{Frame, Modulation};
 
@@ -33,7 +34,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// A WiMAX cell. Port 0 is the base's, port *i* + 1 station *i*'s.
 #[derive(Debug)]
 pub struct Wimax<P> {
-    config: WimaxConfig,
+    config: WimaxPlan,
     up: Vec<Uplink<P>>,
     /// Of each station the services' queues, then the feedback's.
     down: Vec<Vec<Bearer<P>>>,
@@ -117,7 +118,7 @@ impl<P> Wimax<P> {
     ///
     /// # Errors
     /// Names the key of the scenario and what would be valid there.
-    pub fn new(config: WimaxConfig, seed: u64, name: &str) -> Result<Self, CellError> {
+    pub fn new(config: WimaxPlan, seed: u64, name: &str) -> Result<Self, CellError> {
         config.check()?;
         let granting = match config.grants {
             Grants::Static { .. } => Granting::Static(config.static_grants()?),
@@ -443,7 +444,7 @@ fn port_of(station: usize) -> Port {
     Port(u16::try_from(station + 1).unwrap_or(u16::MAX))
 }
 
-fn subscribers(config: &WimaxConfig) -> Vec<Subscriber> {
+fn subscribers(config: &WimaxPlan) -> Vec<Subscriber> {
     let of = |(index, station): (usize, &Station)| Subscriber {
         octets_per_slot: station.modulation.octets_per_slot(),
         unsolicited: config.reserved(index),
@@ -454,7 +455,7 @@ fn subscribers(config: &WimaxConfig) -> Vec<Subscriber> {
 }
 
 /// The queues that reports show: those of connections; best effort where none is known.
-fn reported(config: &WimaxConfig) -> Vec<Side> {
+fn reported(config: &WimaxPlan) -> Vec<Side> {
     let mut sides: Vec<Side> = config
         .connections
         .iter()
@@ -470,7 +471,7 @@ fn reported(config: &WimaxConfig) -> Vec<Side> {
     sides
 }
 
-impl WimaxConfig {
+impl WimaxPlan {
     /// The names of the queues in reports: `ss1/up/rtps`, `ss1/down/control`.
     pub fn queue_names(&self) -> Vec<String> {
         let name = |side: Side| {
@@ -497,7 +498,7 @@ fn queue_error(place: &str) -> impl Fn(seaway_link::Error) -> CellError + '_ {
 }
 
 fn uplink_queues<P>(
-    config: &WimaxConfig,
+    config: &WimaxPlan,
     station: usize,
     seed: u64,
     name: &str,
@@ -512,7 +513,7 @@ fn uplink_queues<P>(
 }
 
 fn downlink_queues<P>(
-    config: &WimaxConfig,
+    config: &WimaxPlan,
     station: usize,
     seed: u64,
     name: &str,

@@ -30,8 +30,8 @@ fn station(name: &str) -> Station {
 }
 
 /// S003's channel: QPSK 3/4, three stations with an equal part each.
-fn s003() -> WimaxConfig {
-    WimaxConfig {
+fn s003() -> WimaxPlan {
+    WimaxPlan {
         frame: Frame::with_ratio(FRAME, 1, 3).unwrap(),
         control_slots: 6,
         map_slots: 24,
@@ -48,7 +48,7 @@ fn s003() -> WimaxConfig {
 }
 
 /// Flow *i* goes up from station 0 by `services[i]`.
-fn opened(services: &[Service]) -> WimaxConfig {
+fn opened(services: &[Service]) -> WimaxPlan {
     let open = |(flow, &service): (usize, &Service)| Connection {
         flow: flow as u32,
         station: 0,
@@ -56,7 +56,7 @@ fn opened(services: &[Service]) -> WimaxConfig {
         is_feedback: false,
         service,
     };
-    WimaxConfig { connections: services.iter().enumerate().map(open).collect(), ..s003() }
+    WimaxPlan { connections: services.iter().enumerate().map(open).collect(), ..s003() }
 }
 
 /// A cell, and what came of what went into it.
@@ -69,7 +69,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(config: WimaxConfig) -> Self {
+    fn new(config: WimaxPlan) -> Self {
         let cell = Wimax::new(config, 1, "cell").unwrap();
         Self { cell, now: Timestamp::ZERO, delivered: Vec::new(), dropped: Vec::new() }
     }
@@ -124,7 +124,7 @@ fn of(values: &[f64]) -> (f64, f64, f64) {
 }
 
 /// Keeps a queue of each flow full and counts whole packets a frame.
-fn saturated(mut config: WimaxConfig, octets: u64, frames: u64) -> f64 {
+fn saturated(mut config: WimaxPlan, octets: u64, frames: u64) -> f64 {
     config.stations.truncate(1);
     let mut bench = Bench::new(config);
     for index in 0..frames {
@@ -137,7 +137,7 @@ fn saturated(mut config: WimaxConfig, octets: u64, frames: u64) -> f64 {
     bench.delivered.len() as f64 / frames as f64
 }
 
-impl WimaxConfig {
+impl WimaxPlan {
     /// More packets than a grant of a whole frame holds.
     fn uplink_backlog(&self, octets: u64) -> u64 {
         u64::from(self.frame.uplink_slots()) * self.stations[0].modulation.octets_per_slot() / octets + 2
@@ -231,7 +231,7 @@ fn section_6_cyclic_order_stays_where_the_grant_ended() {
 }
 
 /// Packets of `octets` more than 20 ms apart with a phase that passes evenly through the frame.
-fn apart(config: WimaxConfig, octets: u64, count: u64) -> Bench {
+fn apart(config: WimaxPlan, octets: u64, count: u64) -> Bench {
     let mut bench = Bench::new(config);
     for index in 0..count {
         bench.up(millis(25.0 * index as f64 + 5.0 * index as f64 / count as f64 + 0.0003), 0, octets);
@@ -355,7 +355,7 @@ fn section_9_feedback_goes_down_ahead_of_data() {
         Connection { flow: 1, station: 0, is_uplink: false, is_feedback: true, service: Service::Rtps };
     let data = Connection { flow: 2, is_feedback: false, ..feedback };
     let run = |downlink| {
-        let config = WimaxConfig { downlink, connections: vec![feedback, data], ..s003() };
+        let config = WimaxPlan { downlink, connections: vec![feedback, data], ..s003() };
         let mut bench = Bench::new(config);
         // 3 Mbit/s into 1.81, and feedback whose phase passes through the frame.
         for index in 0..2000 {

@@ -2,10 +2,12 @@
 //! "Error models").
 
 use crate::wlan::mode::{CodeRate, Format, Mode};
+use serde::Deserialize;
 use std::f64::consts::{PI, SQRT_2};
 
 /// Which model tells how likely OFDM frames are lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ErrorModel {
     /// YANS: union bound over the two lowest distances of the code.
     #[default]

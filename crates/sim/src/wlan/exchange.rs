@@ -146,7 +146,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         if began < self.now && !is_cleared && self.duration(mode, psdu) + answer > left {
             return false;
         }
-        let is_long = psdu > u64::from(self.config.rts_threshold);
+        let is_long = psdu > self.config.rts.as_bytes();
         let step = if count > 1 { Step::Aggregate } else { Step::Single };
         let mut exchange = self.exchange(index, lane, step, began);
         exchange.is_long = is_long;
@@ -170,7 +170,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let config = &self.config;
         let contender = &self.contenders[index];
         let is_vht = self.medium.modes[usize::from(mode)].format == Format::Vht;
-        let aggregates = contender.backoff.access.aggregates && config.aggregate > 0;
+        let aggregates = contender.backoff.access.aggregates && config.largest_aggregate() > 0;
         let delimiter = if is_vht { octets::DELIMITER } else { 0 };
         self.sizes.clear();
         let mut waiting = contender.queue.lanes[lane].sendable();
@@ -179,7 +179,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         if aggregates && waits.is_some() {
             let span = LONGEST.min(left).saturating_sub(self.timing.extension);
             let fits = self.medium.modes[usize::from(mode)].octets_in(span);
-            let most = fits.min(u64::from(config.aggregate)) as u32;
+            let most = fits.min(config.largest_aggregate()) as u32;
             let mut sum = 0;
             for next in waits.into_iter().chain(waiting) {
                 let padded = octets::subframe(last);

@@ -20,7 +20,7 @@ mod exchange;
 mod medium;
 mod minstrel;
 mod mode;
-mod plan;
+mod placement;
 mod queue;
 mod reorder;
 mod station;
@@ -28,8 +28,11 @@ mod statistics;
 mod timing;
 
 pub use cell::Wlan;
-pub use config::{AccessCategory, Position, RateChoice, Schedule, WlanConfig};
+pub use config::{
+    AccessCategory, AccessPoint, Guard, MacQueueConfig, PathLoss, Position, RateChoice, Schedule, Station,
+    WlanConfig,
+};
 pub use errors::ErrorModel;
 pub use mode::{Band, CodeRate, Format, Mode, Standard};
-pub use plan::Plan;
+pub use placement::Placement;
 pub use statistics::AirStatistics;

@@ -2,6 +2,7 @@
 //! duration" and "Frame sizes and response rates").
 
 use crate::cell::CellError;
+use serde::Deserialize;
 
 /// Nanoseconds since the run began, or between two instants.
 pub(crate) type Nanos = u64;
@@ -9,17 +10,22 @@ pub(crate) type Nanos = u64;
 pub(crate) const MICRO: Nanos = 1_000;
 
 /// The generation of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Standard {
     /// 802.11b: DSSS and CCK at 2.4 GHz, 1 to 11 Mbit/s.
+    #[serde(rename = "802.11b")]
     B,
     /// 802.11a: OFDM at 5 GHz, 6 to 54 Mbit/s.
+    #[serde(rename = "802.11a")]
     A,
     /// 802.11g: OFDM at 2.4 GHz, 6 to 54 Mbit/s.
+    #[serde(rename = "802.11g")]
     G,
     /// 802.11n: MCS 0 to 31, 20 and 40 MHz, A-MPDU.
+    #[serde(rename = "802.11n")]
     N,
     /// 802.11ac: MCS 0 to 9 with 1 to 8 streams, 20 to 160 MHz, A-MPDU.
+    #[serde(rename = "802.11ac")]
     Ac,
 }
 
@@ -31,11 +37,13 @@ impl Standard {
 }
 
 /// The band a cell works in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Band {
     /// 2.4 GHz.
+    #[serde(rename = "2.4 GHz")]
     Ghz2,
     /// 5 GHz.
+    #[serde(rename = "5 GHz")]
     Ghz5,
 }
 

@@ -1,7 +1,7 @@
 //! A cell with sources of packets around it.
 
 use seaway_link::{DropCause, Node, Packet, Port};
-use seaway_sim::wlan::{AirStatistics, Position, Standard, Wlan, WlanConfig};
+use seaway_sim::wlan::{AirStatistics, Guard, Position, RateChoice, Standard, Station, Wlan, WlanConfig};
 use seaway_sim::{Addressed, Cell};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -178,21 +178,28 @@ impl Bench {
 
 /// 802.11ac with MCS 4, short guard interval, as S004.
 pub(crate) fn ac(mcs: u8, width: u16, distances: &[f64]) -> WlanConfig {
-    let stations = distances
+    let station = distances
         .iter()
         .enumerate()
-        .map(|(index, &x)| (format!("sta{index}"), Position { x, y: 0.0 }))
+        .map(|(index, &x)| Station { name: format!("sta{index}"), at: Position { x, y: 0.0 } })
         .collect();
-    WlanConfig { mcs, width, short_guard: true, stations, ..WlanConfig::new(Standard::Ac) }
+    WlanConfig {
+        mcs: Some(RateChoice::Constant(mcs)),
+        width: Some(width),
+        guard: Some(Guard::Short),
+        station,
+        ..WlanConfig::new(Standard::Ac)
+    }
 }
 
 /// `n` stations on a circle.
 pub(crate) fn circle(config: WlanConfig, n: usize, radius: f64) -> WlanConfig {
-    let stations = (0..n)
+    let station = (0..n)
         .map(|index| {
             let angle = std::f64::consts::TAU * index as f64 / n as f64;
-            (format!("sta{index}"), Position { x: radius * libm::cos(angle), y: radius * libm::sin(angle) })
+            let at = Position { x: radius * libm::cos(angle), y: radius * libm::sin(angle) };
+            Station { name: format!("sta{index}"), at }
         })
         .collect();
-    WlanConfig { stations, ..config }
+    WlanConfig { station, ..config }
 }

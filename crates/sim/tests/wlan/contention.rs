@@ -1,6 +1,10 @@
 use crate::bench::{Bench, Source, ac, circle};
 use seaway_sim::wlan::{Position, Schedule, WlanConfig};
-use seaway_units::{Bitrate, TimeDelta};
+use seaway_units::{Bitrate, DataSize, TimeDelta};
+
+fn octets(count: u64) -> Option<DataSize> {
+    Some(DataSize::from_bytes(count))
+}
 
 /// Goodput of `n` saturated stations in Mbit/s, and the part of the frames sent that was not acknowledged.
 fn contention(config: &WlanConfig, n: usize) -> (f64, f64) {
@@ -25,7 +29,7 @@ fn contending_stations_share_as_in_ns_3() {
         (0, 20, 5, 20.14, 0.311),
         (0, 20, 10, 15.82, 0.490),
     ] {
-        let config = WlanConfig { aggregate, ..ac(4, width, &[]) };
+        let config = WlanConfig { aggregate: octets(aggregate), ..ac(4, width, &[]) };
         let ours = contention(&config, n);
         assert!((ours.0 / goodput - 1.0).abs() < 0.1, "{n} {aggregate}: {ours:?}");
         assert!((ours.1 - loss).abs() < 0.04, "{n} {aggregate}: {ours:?}");
@@ -36,16 +40,18 @@ fn contending_stations_share_as_in_ns_3() {
 /// ("Retries and lifetime", rule 5).
 #[test]
 fn old_packets_cost_goodput() {
-    let config = WlanConfig { aggregate: 0, ..ac(4, 20, &[]) };
+    let config = WlanConfig { aggregate: octets(0), ..ac(4, 20, &[]) };
     let mortal = contention(&config, 10).0;
-    let immortal = contention(&WlanConfig { queue_time: None, ..config }, 10).0;
+    let mut config = config;
+    config.ap.queue.time = TimeDelta::MAX;
+    let immortal = contention(&config, 10).0;
     assert!(immortal > 1.2 * mortal, "{immortal} {mortal}");
 }
 
 /// `docs/models/wlan.md`, section "Acceptance", rule 6: two share the idle slots.
 #[test]
 fn two_stations_carry_more_than_one_without_aggregation() {
-    let config = WlanConfig { aggregate: 0, ..ac(4, 80, &[]) };
+    let config = WlanConfig { aggregate: octets(0), ..ac(4, 80, &[]) };
     assert!(contention(&config, 2).0 > contention(&config, 1).0);
 }
 
@@ -78,10 +84,11 @@ fn head_of_line() {
 }
 
 /// Two stations left and right of the access point, 40 m from it.
-fn hidden(aggregate: u32, rts_threshold: u32, second: Position) -> f64 {
+fn hidden(aggregate: u64, rts: u64, second: Position) -> f64 {
     const SPAN: TimeDelta = TimeDelta::from_secs(5);
-    let mut config = WlanConfig { aggregate, rts_threshold, ..ac(4, 20, &[40.0, 40.0]) };
-    config.stations[1].1 = second;
+    let (aggregate, rts) = (octets(aggregate), DataSize::from_bytes(rts));
+    let mut config = WlanConfig { aggregate, rts, ..ac(4, 20, &[40.0, 40.0]) };
+    config.station[1].at = second;
     let sources = [1, 2].map(|from| Source::new(from, 0, 1472, Bitrate::from_mbps(22)));
     let mut bench = Bench::new(config, 1, sources.to_vec());
     bench.measure(TimeDelta::from_secs(1), SPAN);

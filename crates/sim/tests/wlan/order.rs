@@ -2,7 +2,7 @@ use crate::bench::{Arrival, Bench, Load, Source, ac, circle};
 use proptest::prelude::*;
 use seaway_link::{Node, Packet, Port};
 use seaway_sim::Cell;
-use seaway_sim::wlan::{Position, RateChoice, Schedule, Standard, WlanConfig};
+use seaway_sim::wlan::{Guard, Position, RateChoice, Schedule, Standard, Station, WlanConfig};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Packets far apart in both directions: whoever has slept through what others sent, or has just answered, sends at once.
@@ -34,9 +34,7 @@ fn nobody_who_rested_waits_for_more_than_the_medium() {
 /// slot, and is sent.
 #[test]
 fn an_idle_cell_costs_a_slot_and_the_transmission() {
-    let mut stations = ac(4, 20, &[5.0]).stations;
-    stations.truncate(1);
-    let old = WlanConfig { stations, ..WlanConfig::new(Standard::A) };
+    let old = WlanConfig { station: ac(4, 20, &[5.0]).station, ..WlanConfig::new(Standard::A) };
     for (config, least, most) in [(ac(4, 20, &[5.0]), 1, 9_000), (old, 34_000, 34_000)] {
         let mode = config.data_mode().unwrap();
         let octets = if config.standard.is_qos() { 1000 + 28 + 38 + 4 } else { 1000 + 28 + 36 };
@@ -101,7 +99,7 @@ fn strictly_in_order(arrivals: &[Arrival], sources: usize) {
 #[test]
 fn lost_frames_come_later_in_order_and_once() {
     let mut config = ac(4, 20, &[48.0, 47.0]);
-    config.stations[1].1 = Position { x: -47.0, y: 0.0 };
+    config.station[1].at = Position { x: -47.0, y: 0.0 };
     let sources = [1, 2].map(|from| Source::new(from, 0, 1472, Bitrate::from_mbps(20)));
     let mut bench = Bench::new(config, 3, sources.to_vec());
     bench.keep = true;
@@ -155,27 +153,37 @@ fn some_cell() -> impl Strategy<Value = WlanConfig> {
     ];
     let places = prop::collection::vec((-60.0..60.0f64, -60.0..60.0f64), 1..5);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    let choice = prop::sample::select(vec![RateChoice::Constant, RateChoice::Ideal, RateChoice::Minstrel]);
-    let rate = (choice, 0..8u8);
-    (standard, places, flags, 1..600usize, prop::sample::select(vec![0, 2_000, 65_535]), rate).prop_map(
-        |(standard, places, (short_guard, detects, rts, round), queue_packets, aggregate, (choice, mcs))| {
-            let stations = places
+    let choice = prop_oneof![
+        (0..8u8).prop_map(RateChoice::Constant),
+        Just(RateChoice::Ideal),
+        Just(RateChoice::Minstrel)
+    ];
+    (standard, places, flags, 1..600usize, prop::sample::select(vec![0, 2_000, 65_535]), choice).prop_map(
+        |(standard, places, (short_guard, detects, rts, round), packets, aggregate, choice)| {
+            let station = places
                 .into_iter()
                 .enumerate()
-                .map(|(index, (x, y))| (format!("sta{index}"), Position { x, y }))
+                .map(|(index, (x, y))| Station { name: format!("sta{index}"), at: Position { x, y } })
                 .collect();
-            WlanConfig {
-                stations,
-                short_guard,
-                mcs,
-                choice,
-                queue_packets,
-                aggregate,
+            let is_high = standard.is_qos();
+            let rate = match choice {
+                RateChoice::Constant(_) => None,
+                RateChoice::Ideal => Some(RateChoice::Ideal),
+                RateChoice::Minstrel => Some(RateChoice::Minstrel),
+            };
+            let mut config = WlanConfig {
+                station,
+                guard: (is_high && short_guard).then_some(Guard::Short),
+                mcs: is_high.then_some(choice),
+                rate: rate.filter(|_| !is_high),
+                aggregate: is_high.then(|| DataSize::from_bytes(aggregate)),
                 preamble_detection: detects,
-                rts_threshold: if rts { 500 } else { 65_535 },
+                rts: DataSize::from_bytes(if rts { 500 } else { 65_535 }),
                 schedule: if round { Schedule::RoundRobin } else { Schedule::OldestHead },
                 ..WlanConfig::new(standard)
-            }
+            };
+            config.ap.queue.packets = packets;
+            config
         },
     )
 }
@@ -191,7 +199,7 @@ proptest! {
         flows in prop::collection::vec((0..5u16, 0..5u16, 100..1400u64, 1..20u64), 1..5),
         seed in any::<u64>(),
     ) {
-        let devices = config.stations.len() as u16 + 1;
+        let devices = config.station.len() as u16 + 1;
         let sources: Vec<Source> = flows
             .into_iter()
             .map(|(from, to, payload, mbps)| (from % devices, to % devices, payload, mbps))

@@ -48,6 +48,6 @@ fn goodput_falls_to_nothing() {
         last = here;
     }
     // Without preamble detection robust frames go further.
-    let far = WlanConfig { preamble_detection: false, mcs: 0, ..ac(0, 20, &[55.0]) };
+    let far = WlanConfig { preamble_detection: false, ..ac(0, 20, &[55.0]) };
     assert!(goodput(far, 1) > 1.0);
 }

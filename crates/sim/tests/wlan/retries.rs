@@ -1,6 +1,6 @@
 use crate::bench::{Bench, Load, Source, ac};
 use seaway_link::{Node, Packet, Port};
-use seaway_sim::wlan::{AirStatistics, Position, Standard, WlanConfig};
+use seaway_sim::wlan::{AirStatistics, Position, Standard, Station, WlanConfig};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// What becomes of `packets` at once whose data frames never get through: the air, and what was given up.
@@ -19,8 +19,8 @@ fn hopeless(config: WlanConfig, packets: u64) -> (AirStatistics, u64) {
 /// `docs/models/wlan.md`, section "Acceptance", rule 9: seven transmissions, then the next frame begins anew.
 #[test]
 fn a_frame_alone_is_sent_seven_times() {
-    let stations = vec![("sta0".to_owned(), Position { x: 45.0, y: 0.0 })];
-    let config = WlanConfig { stations, ..WlanConfig::new(Standard::G) };
+    let station = vec![Station { name: "sta0".to_owned(), at: Position { x: 45.0, y: 0.0 } }];
+    let config = WlanConfig { station, ..WlanConfig::new(Standard::G) };
     let (air, given_up) = hopeless(config.clone(), 1);
     assert_eq!((air.attempts, air.acknowledged, given_up), (7, 0, 1));
     assert_eq!(hopeless(WlanConfig { retries: 4, ..config.clone() }, 1).0.attempts, 4);

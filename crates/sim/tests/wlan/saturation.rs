@@ -1,6 +1,6 @@
 use crate::bench::{Bench, Source, ac};
-use seaway_sim::wlan::{Mode, WlanConfig};
-use seaway_units::{Bitrate, TimeDelta};
+use seaway_sim::wlan::{Guard, Mode, WlanConfig};
+use seaway_units::{Bitrate, DataSize, TimeDelta};
 
 /// Goodput of one station without losses, Mbit/s (8): `k` frames of `payload` an access.
 fn expected(config: &WlanConfig, payload: u64) -> f64 {
@@ -8,7 +8,7 @@ fn expected(config: &WlanConfig, payload: u64) -> f64 {
     let mpdu = payload + 28 + 8 + 26 + 4;
     let padded = (mpdu + 4).next_multiple_of(4);
     let psdu = |k: u64| (k - 1) * padded + mpdu + 4;
-    let fits = |k: u64| psdu(k) <= u64::from(config.aggregate) && mode.duration(psdu(k)) <= 5_484_000;
+    let fits = |k: u64| psdu(k) <= config.largest_aggregate() && mode.duration(psdu(k)) <= 5_484_000;
     let k = (1..=64).take_while(|&k| k == 1 || fits(k)).last().unwrap();
     let octets = if k == 1 { mpdu + 4 } else { psdu(k) };
     let response = Mode::response(&mode, false).duration(if k == 1 { 14 } else { 32 });
@@ -40,8 +40,8 @@ fn one_saturated_station_reaches_the_worked_goodput() {
 #[test]
 fn saturation_at_every_rate() {
     for width in [20, 40, 80, 160] {
-        for (mcs, short_guard) in (0..10).flat_map(|mcs| [(mcs, false), (mcs, true)]) {
-            let config = WlanConfig { short_guard, ..ac(mcs, width, &[5.0]) };
+        for (mcs, guard) in (0..10).flat_map(|mcs| [(mcs, Guard::Long), (mcs, Guard::Short)]) {
+            let config = WlanConfig { guard: Some(guard), ..ac(mcs, width, &[5.0]) };
             if config.check().is_err() {
                 continue;
             }
@@ -60,7 +60,8 @@ fn saturation_with_other_packets() {
     for (mcs, width) in [(4, 20), (9, 80)] {
         for payload in [200, 500, 1000] {
             for aggregate in [65_535, 0] {
-                let config = WlanConfig { aggregate, ..ac(mcs, width, &[5.0]) };
+                let config =
+                    WlanConfig { aggregate: Some(DataSize::from_bytes(aggregate)), ..ac(mcs, width, &[5.0]) };
                 let (goodput, expected) = saturated(config, payload, true);
                 let what = format!("{mcs} {width} {payload} {aggregate}");
                 assert!((goodput / expected - 1.0).abs() < 0.01, "{what}: {goodput} {expected}");

@@ -131,10 +131,11 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// As [`WlanConfig::check`].
     pub fn new(config: WlanConfig, seed: u64, name: &str) -> Result<Self, CellError> {
         config.check()?;
-        let timing = Timing::new(config.standard, config.band);
+        let timing = Timing::new(config.standard, config.band());
         let (modes, list) = Modes::of(&config)?;
+        let stations = config.stations();
         let places: Vec<Position> =
-            std::iter::once(&config.ap).chain(&config.stations).map(|(_, at)| *at).collect();
+            std::iter::once(config.ap.at).chain(stations.iter().map(|station| station.at)).collect();
         let medium = Medium::new(&config, &places, list);
         let mut categories: Vec<AccessCategory> =
             config.categories.iter().map(|&(_, category)| category).collect();
@@ -144,8 +145,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         if !config.standard.is_qos() {
             categories = vec![AccessCategory::BestEffort];
         }
-        let names: Vec<String> =
-            std::iter::once(&config.ap).chain(&config.stations).map(|(name, _)| name.clone()).collect();
+        let names =
+            [config.ap.name.clone()].into_iter().chain(stations.into_iter().map(|station| station.name));
         let association = Association::new(&medium, modes.lowest, places.len());
         let mut cell = Self {
             timing,
@@ -172,7 +173,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             now: 0,
             config,
         };
-        for (device, device_name) in names.iter().enumerate() {
+        for (device, device_name) in names.enumerate() {
             cell.add_device(device, RandomStream::new(seed, &format!("{name}/{device_name}")));
         }
         let interval = cell.config.beacon_interval.as_nanos() as f64;
@@ -211,11 +212,11 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
 
     fn add_contender(&mut self, device: DeviceId, access: Access, luck: &mut RandomStream) {
         let config = &self.config;
-        let lifetime = config.queue_time.map_or(Nanos::MAX, |time| time.as_nanos() as Nanos);
-        let mut queue = MacQueue::new(config.queue_packets, lifetime, config.schedule);
+        let lifetime = config.ap.queue.time.as_nanos() as Nanos;
+        let mut queue = MacQueue::new(config.ap.queue.packets, lifetime, config.schedule);
         let peers = match device {
             0 if access == Access::BEACON => 0..0,
-            0 => 1..self.config.stations.len() + 1,
+            0 => 1..self.meters.len() / 2 + 1,
             _ => 0..1,
         };
         for peer in peers {
@@ -326,7 +327,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
 
     pub(crate) fn duration(&self, mode: ModeId, octets: u64) -> Nanos {
         let mode = &self.medium.modes[usize::from(mode)];
-        mode.duration(octets) + if mode.streams > 0 { mode.extension(self.config.band) } else { 0 }
+        mode.duration(octets) + if mode.streams > 0 { mode.extension(self.config.band()) } else { 0 }
     }
 
     /// A subframe that is not the last has ended.

@@ -27,8 +27,8 @@ pub(crate) struct Modes {
 impl Modes {
     /// The modes of a cell, and the list of the medium.
     pub(super) fn of(config: &WlanConfig) -> Result<(Self, Vec<Mode>), CellError> {
-        let mut list = match config.choice {
-            RateChoice::Constant => vec![config.data_mode()?],
+        let mut list = match config.choice() {
+            RateChoice::Constant(()) => vec![config.data_mode()?],
             RateChoice::Ideal | RateChoice::Minstrel => config.all_modes(),
         };
         let data = 0..list.len() as ModeId;
@@ -39,8 +39,8 @@ impl Modes {
                 list.len() - 1
             }) as ModeId
         };
-        let lowest = place(&mut list, lowest_mode(config.band));
-        let answers: Vec<Mode> = list.iter().map(|mode| mode.response(config.short_preamble)).collect();
+        let lowest = place(&mut list, lowest_mode(config.band()));
+        let answers: Vec<Mode> = list.iter().map(|mode| mode.response(config.short_preamble())).collect();
         let mut response: Vec<ModeId> = answers.iter().map(|answer| place(&mut list, *answer)).collect();
         // What answers is not answered.
         response.resize(list.len(), lowest);
@@ -48,7 +48,7 @@ impl Modes {
             crate::wlan::Standard::B => lowest,
             _ => place(&mut list, Mode::legacy(6_000_000)?),
         };
-        let answer = list[usize::from(control)].response(config.short_preamble);
+        let answer = list[usize::from(control)].response(config.short_preamble());
         let answer = place(&mut list, answer);
         response.resize(list.len(), lowest);
         response[usize::from(control)] = answer;
@@ -66,8 +66,8 @@ impl Modes {
         /// One frame of 1500 octets in a thousand is lost.
         const BOUND: f64 = 1e-3;
         let data = self.data.clone();
-        match config.choice {
-            RateChoice::Constant => Adaptation::Fixed(data.start),
+        match config.choice() {
+            RateChoice::Constant(()) => Adaptation::Fixed(data.start),
             RateChoice::Ideal => {
                 let good = |mode: &ModeId| medium.frame_error(from, to, *mode, 1_500.0) <= BOUND;
                 Adaptation::Fixed(data.clone().rev().find(good).unwrap_or(data.start))

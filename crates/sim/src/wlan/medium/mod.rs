@@ -6,7 +6,7 @@ mod reception;
 
 pub(crate) use ppdu::{DeviceId, Frame, ModeId, Ppdu, PpduId};
 
-use crate::wlan::config::WlanConfig;
+use crate::wlan::config::{PathLoss, WlanConfig};
 use crate::wlan::mode::{Mode, Nanos};
 use crate::wlan::timing::NOTICE;
 use crate::wlan::{ErrorModel, Position};
@@ -79,6 +79,10 @@ struct Clean {
 const NOTICED: f64 = -82.0;
 /// −101 dBm over 20 MHz: what is below does not exist.
 const SENSITIVITY: f64 = -101.0;
+/// Transmit power, dBm.
+const POWER: f64 = 16.0206;
+/// Noise figure of a receiver, dB.
+const NOISE_FIGURE: f64 = 7.0;
 /// 4 dB: a preamble nearer to the noise is not noticed.
 const PREAMBLE_SNR: f64 = 2.511_886_431_509_58;
 /// 8 dB: above, headers are free of error.
@@ -100,24 +104,26 @@ impl Medium {
     /// The air between devices at `places`; `modes` are those that are used in the cell.
     pub(crate) fn new(config: &WlanConfig, places: &[Position], modes: Vec<Mode>) -> Self {
         let devices = places.len();
+        let PathLoss { exponent, at_1m } = config.path_loss;
         let mut powers = vec![0.0; devices * devices];
         for (from, a) in places.iter().enumerate() {
             for (to, b) in places.iter().enumerate() {
                 let distance = a.distance(*b).max(1.0);
-                let loss = config.loss_at_1m + 10.0 * config.exponent * libm::log10(distance);
-                powers[from * devices + to] = milliwatts(config.power - loss);
+                let loss = at_1m.get() + 10.0 * exponent * libm::log10(distance);
+                powers[from * devices + to] = milliwatts(POWER - loss);
             }
         }
-        let widened = |dbm: f64| milliwatts(dbm + 10.0 * libm::log10(f64::from(config.width.max(20)) / 20.0));
+        let widened =
+            |dbm: f64| milliwatts(dbm + 10.0 * libm::log10(f64::from(config.width().max(20)) / 20.0));
         let audible = widened(SENSITIVITY);
         let mut medium = Self {
             devices,
             modes,
             error: config.error,
-            spared: libm::log1p(-config.frame_loss.get()),
-            antennas: f64::from(config.antennas),
+            spared: libm::log1p(-config.frame_loss),
+            antennas: f64::from(config.antennas()),
             detects: config.preamble_detection,
-            noise_per_mhz: 1.3803e-23 * 290.0 * 1e6 * 1e3 * milliwatts(config.noise_figure),
+            noise_per_mhz: 1.3803e-23 * 290.0 * 1e6 * 1e3 * milliwatts(NOISE_FIGURE),
             powers,
             links: Vec::new(),
             receivers: vec![Receiver::default(); devices],
@@ -487,7 +493,7 @@ mod tests {
     use seaway_link::RandomStream;
 
     fn medium(width: u16, places: &[f64]) -> Medium {
-        let config = WlanConfig { width, ..WlanConfig::new(Standard::Ac) };
+        let config = WlanConfig { width: Some(width), ..WlanConfig::new(Standard::Ac) };
         let places: Vec<Position> = places.iter().map(|&x| Position { x, y: 0.0 }).collect();
         Medium::new(&config, &places, vec![Mode::vht(4, width, true, 1).unwrap()])
     }

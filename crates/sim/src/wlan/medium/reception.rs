@@ -163,7 +163,7 @@ mod tests {
     /// `docs/models/wlan.md`, section "Receiver", rule 1.
     #[test]
     fn subframes_end_one_after_the_other() {
-        let config = WlanConfig { width: 20, ..WlanConfig::new(Standard::Ac) };
+        let config = WlanConfig::new(Standard::Ac);
         let places = [0.0, 5.0].map(|x| Position { x, y: 0.0 });
         let mut medium = Medium::new(&config, &places, vec![Mode::vht(4, 20, true, 1).unwrap()]);
         let mode = medium.modes[0];

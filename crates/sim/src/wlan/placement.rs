@@ -1,45 +1,73 @@
 //! Where stations stand around their access point.
 
 use crate::wlan::Position;
+use crate::wlan::config::{Station, metres};
 use seaway_link::RandomStream;
+use serde::Deserialize;
 
-/// A plan of stations.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Plan {
+/// Stations `sta0`, `sta1` … placed by a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "lowercase",
+    deny_unknown_fields,
+    expecting = "a plan such as { kind = \"circle\", count = 5, radius = \"5 m\" }"
+)]
+pub enum Placement {
     /// On a circle, at equal distances.
     Circle {
+        /// How many.
+        count: usize,
         /// In metres.
+        #[serde(deserialize_with = "metres")]
         radius: f64,
     },
     /// On the points of a square grid, nearest to the access point first; of equal ones from the east to the left.
     Grid {
+        /// How many.
+        count: usize,
         /// In metres.
+        #[serde(deserialize_with = "metres")]
         spacing: f64,
     },
     /// Anywhere on a disc, uniformly.
     Random {
+        /// How many.
+        count: usize,
         /// In metres.
+        #[serde(deserialize_with = "metres")]
         radius: f64,
-        /// Chooses one of the plans.
+        /// Chooses one of the random placements.
+        #[serde(default)]
         draw: u64,
     },
 }
 
-impl Plan {
-    /// The places of `count` stations around `origin`.
-    pub fn places(self, count: usize, origin: Position) -> Vec<Position> {
+impl Placement {
+    pub(super) const fn count(self) -> usize {
+        match self {
+            Self::Circle { count, .. } | Self::Grid { count, .. } | Self::Random { count, .. } => count,
+        }
+    }
+
+    /// The stations around `origin`.
+    pub(super) fn stations(self, origin: Position) -> Vec<Station> {
         let around: Vec<Position> = match self {
-            Self::Circle { radius } => {
+            Self::Circle { count, radius } => {
                 (0..count).map(|index| polar(radius, index as f64 / count as f64)).collect()
             }
-            Self::Grid { spacing } => grid(count, spacing),
-            Self::Random { radius, draw } => {
+            Self::Grid { count, spacing } => grid(count, spacing),
+            Self::Random { count, radius, draw } => {
                 let mut stream = RandomStream::new(draw, "plan");
                 // Equal areas are equally likely.
                 (0..count).map(|_| polar(radius * stream.uniform().sqrt(), stream.uniform())).collect()
             }
         };
-        around.into_iter().map(|at| Position { x: origin.x + at.x, y: origin.y + at.y }).collect()
+        let station = |(index, at): (usize, Position)| Station {
+            name: format!("sta{index}"),
+            at: Position { x: origin.x + at.x, y: origin.y + at.y },
+        };
+        around.into_iter().enumerate().map(station).collect()
     }
 }
 
@@ -73,13 +101,15 @@ mod tests {
     #[test]
     fn plans_are_what_they_say() {
         let origin = Position { x: 10.0, y: 20.0 };
-        let circle = Plan::Circle { radius: 5.0 }.places(4, origin);
+        let places =
+            |plan: Placement| plan.stations(origin).into_iter().map(|station| station.at).collect::<Vec<_>>();
+        let circle = places(Placement::Circle { count: 4, radius: 5.0 });
         assert!(circle.iter().all(|at| (at.distance(origin) - 5.0).abs() < 1e-9));
-        let grid = Plan::Grid { spacing: 30.0 }.places(5, origin);
+        let grid = places(Placement::Grid { count: 5, spacing: 30.0 });
         let distances: Vec<i32> = grid.iter().map(|at| at.distance(origin).round() as i32).collect();
         assert_eq!(distances, [30, 30, 30, 30, 42]);
         assert_eq!(grid[0], Position { x: 40.0, y: 20.0 });
-        let random = |draw| Plan::Random { radius: 20.0, draw }.places(50, origin);
+        let random = |draw| places(Placement::Random { count: 50, radius: 20.0, draw });
         assert!(random(1).iter().all(|at| at.distance(origin) <= 20.0));
         assert_eq!(random(1), random(1));
         assert_ne!(random(1), random(2));
