@@ -1,5 +1,4 @@
 //! A controller of one's own beside a built-in one: a little up with each report, a sixth down where something was lost.
-use seaway_control::outside::{Outside, register};
 use seaway_control::*;
 use seaway_lab::{RunOptions, library, run};
 use seaway_units::{Bitrate, Probability, Timestamp};
@@ -34,13 +33,13 @@ impl RateController for Seesaw {
 }
 
 pub(crate) fn main() {
-    let build = |_: &registry::Options<'_>, _| -> Result<outside::Halves, SpecError> {
-        Ok((Box::new(Seesaw::default()), Box::new(FixedFeedback::default())))
-    };
-    register(Outside { name: "seesaw", options: &[], build }).expect("nobody else has that name");
+    let seesaw = ControllerInfo::new("seesaw", "an example", |_, _| {
+        Ok(pair(Seesaw::default(), PeriodicFeedback::default()))
+    });
+    let registry = Registry::builtin().with(seesaw).expect("a new name");
     for control in ["seesaw", "tfrc"] {
         let set = format!("flow.video.control={control}").parse().unwrap();
-        let scenario = library::find("squeeze").unwrap().parse(&[set]).unwrap();
+        let scenario = library::find("squeeze").unwrap().parse_with(&registry, &[set]).unwrap();
         let outcome = run(&scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
         let video = &outcome.summary.flows[0];
         println!("{control}: {:.2} Mbit/s received", video.received_bps.unwrap() / 1e6);

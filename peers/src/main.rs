@@ -2,19 +2,19 @@
 
 mod rtc_gcc;
 
-use seaway_control::outside::register;
+use seaway_control::Registry;
 use seaway_lab::scorecard::{Plan, Suite};
 use seaway_lab::{RunOptions, sweep};
 use std::error::Error;
 use std::ops::ControlFlow;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    register(rtc_gcc::RTC_GCC)?;
+    let registry = Registry::builtin().with(rtc_gcc::RTC_GCC)?;
     let mut arguments = std::env::args().skip(1);
     let seeds = arguments.next().map_or(Ok(5), |text| text.parse())?;
     let controls = ["gcc", "gcc(variant=draft)", "rtc-gcc"];
     let controls = controls.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
-    let plan = Plan::new(Some(controls), &[Suite::Rfc8867, Suite::Curves], 1, seeds)?;
+    let plan = Plan::new(&registry, Some(controls), &[Suite::Rfc8867, Suite::Curves], 1, seeds)?;
     let outcomes = sweep(plan.scenarios(), RunOptions::default(), &|_| ControlFlow::Continue(()))?;
     let card = plan.finish(&outcomes);
     card.print(&mut std::io::stdout().lock())?;

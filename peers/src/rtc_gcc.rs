@@ -2,27 +2,25 @@
 //! out. It has no probes and no pacing of its own; its rate is what its own pacer is asked for.
 
 use rtc_interceptor::{BandwidthEstimator, Gcc, PacketReport as Report};
-use seaway_control::outside::{Halves, Outside};
-use seaway_control::registry::Options;
 use seaway_control::{
-    Allowance, Decision, Fate, Feedback, FixedFeedback, Gauge, Lane, LocalSignal, PacketReport,
-    RateController, SentPacket, Setting, SpecError, Target,
+    Allowance, ControllerInfo, ControllerPair, Decision, Fate, Feedback, FlowConfig, Gauge, Lane, LocalSignal,
+    Options, PacketReport, PeriodicFeedback, RateController, SentPacket, SpecError, Target, pair,
 };
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-pub const RTC_GCC: Outside = Outside { name: "rtc-gcc", options: &[], build };
+pub const RTC_GCC: ControllerInfo = ControllerInfo::new("rtc-gcc", "webrtc-rs", build);
 
 /// As often as our own `gcc` is reported to.
 const FEEDBACK: TimeDelta = TimeDelta::from_millis(50);
 /// Headers of IP and UDP, which it does not count.
 const BELOW_RTP: u64 = 28;
 
-fn build(_: &Options<'_>, _: Setting) -> Result<Halves, SpecError> {
+fn build(_: &Options<'_>, _: FlowConfig) -> Result<ControllerPair, SpecError> {
     // Only differences of its instants count.
     let estimator = RtcGcc { gcc: Gcc::default(), began: Instant::now() };
-    Ok((Box::new(estimator), Box::new(FixedFeedback::new(FEEDBACK))))
+    Ok(pair(estimator, PeriodicFeedback::new(FEEDBACK)))
 }
 
 struct RtcGcc {

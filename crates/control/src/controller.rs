@@ -3,24 +3,10 @@
 use crate::allowance::{Allowance, Probe, Target};
 use crate::decision::{Decision, Gauge};
 use crate::feedback::Feedback;
-use crate::packet::{Lane, SentPacket, Stamp};
+use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
 use seaway_units::Timestamp;
 use std::fmt;
-
-/// What a controller looks at beside the reports of its receiving half: nobody need collect the rest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needs {
-    /// The fate of each packet ([`Feedback::packets`]); else that of the newest is enough.
-    pub fates: bool,
-    /// The sizes of frames and what waits of them ([`LocalSignal::Frame`], [`LocalSignal::Backlog`]).
-    pub frames: bool,
-}
-
-impl Needs {
-    /// Everything there is.
-    pub const ALL: Self = Self { fates: true, frames: true };
-}
 
 /// Decides how much the network may be given. Inputs first, then time, then answers.
 ///
@@ -29,8 +15,8 @@ impl Needs {
 /// Driven by the [contract](crate#the-driving-contract).
 pub trait RateController: fmt::Debug + Send + Sync {
     /// What to write on the packet that leaves next.
-    fn stamp(&mut self, _now: Timestamp, _next: &SentPacket) -> Stamp {
-        Stamp::default()
+    fn marking(&mut self, _now: Timestamp, _next: &SentPacket) -> Marking {
+        Marking::default()
     }
     /// A packet left.
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket);
@@ -48,10 +34,6 @@ pub trait RateController: fmt::Debug + Send + Sync {
     }
     /// The next change that was not yet read, from a bounded log: unread ones are counted and dropped.
     fn poll_decision(&mut self) -> Option<Decision>;
-    /// What it must be told.
-    fn needs(&self) -> Needs {
-        Needs::ALL
-    }
     /// How many connections the flow has now, at least one.
     fn lanes(&self) -> u8 {
         1

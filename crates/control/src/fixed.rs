@@ -5,8 +5,9 @@ use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::{Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
+use crate::info::{ControllerInfo, pair};
+use crate::options::{OptionInfo, feedback_interval};
 use crate::packet::{Lane, SentPacket};
-use crate::registry::{ControllerInfo, Kind, OptionInfo, pace};
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 
@@ -20,9 +21,6 @@ pub struct Fixed {
 
 impl Fixed {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        name: "fixed",
-        source: "no control, for comparison",
-        kind: Kind::Rate,
         options: &[
             OptionInfo {
                 name: "rate",
@@ -30,13 +28,14 @@ impl Fixed {
                 range: "a rate above zero such as 2 Mbit/s",
                 about: "the constant wire rate",
             },
-            pace("100 ms"),
+            feedback_interval("100 ms"),
         ],
-        build: |options, _setting| {
+        ..ControllerInfo::new("fixed", "no control, for comparison", |options, _setting| {
             let rate = options.take_if("rate", |rate| *rate > Bitrate::ZERO)?;
-            let source = options.pace()?.map_or_else(FixedFeedback::default, FixedFeedback::new);
-            Ok((Self::new(rate).into(), source.into()))
-        },
+            let source =
+                options.feedback_interval()?.map_or_else(PeriodicFeedback::default, PeriodicFeedback::new);
+            Ok(pair(Self::new(rate), source))
+        })
     };
 
     /// A controller at `rate`, or at the start rate of the limits.
@@ -97,7 +96,7 @@ impl RateController for Fixed {
 /// The receiving half of a controller that computes nothing at the receiver: it only sets the pace at which
 /// `session` reports packets.
 #[derive(Debug, Clone)]
-pub struct FixedFeedback {
+pub struct PeriodicFeedback {
     interval: TimeDelta,
     /// The tick behind the last report: ticks are an interval apart, whatever arrives when.
     tick: Option<Timestamp>,
@@ -106,7 +105,7 @@ pub struct FixedFeedback {
     lanes: [u64; 4],
 }
 
-impl FixedFeedback {
+impl PeriodicFeedback {
     /// Reports every `interval`, which is raised to 1 ms at least, while packets arrive.
     pub fn new(interval: TimeDelta) -> Self {
         Self { interval: interval.max(TimeDelta::from_millis(1)), tick: None, due: None, lanes: [0; 4] }
@@ -125,14 +124,14 @@ impl FixedFeedback {
     }
 }
 
-impl Default for FixedFeedback {
+impl Default for PeriodicFeedback {
     /// Every 100 ms.
     fn default() -> Self {
         Self::new(TimeDelta::from_millis(100))
     }
 }
 
-impl FeedbackSource for FixedFeedback {
+impl FeedbackSource for PeriodicFeedback {
     fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
         if self.due.is_none() {
             self.due = Some(self.next_tick(now));
@@ -185,7 +184,7 @@ mod tests {
     #[test]
     fn ticks_are_an_interval_apart_whatever_arrives_when() {
         let at = |ms| Timestamp::ZERO + TimeDelta::from_millis(ms);
-        let mut source = FixedFeedback::default();
+        let mut source = PeriodicFeedback::default();
         for (arrives, due) in [(10, 110), (117, 210), (209, 210), (211, 310), (555, 610), (710, 810)] {
             source.on_arrival(at(arrives), &arrival(0));
             assert_eq!(source.poll_timeout(), Some(at(due)), "{arrives} ms");
@@ -197,7 +196,7 @@ mod tests {
 
     #[test]
     fn every_lane_with_news_is_reported_once_an_interval() {
-        let mut source = FixedFeedback::default();
+        let mut source = PeriodicFeedback::default();
         for lane in [200, 3, 3] {
             source.on_arrival(Timestamp::ZERO, &arrival(lane));
         }

@@ -50,9 +50,24 @@ pub struct SentPacket {
     pub backlog: DataSize,
 }
 
+impl SentPacket {
+    /// Packet `number` of a flow with one lane and one encoder: media, and nothing waits behind it.
+    pub const fn new(number: u64, size: DataSize) -> Self {
+        Self {
+            id: PacketId(number),
+            lane: Lane(0),
+            sequence: number,
+            size,
+            content: Content::Media(StreamId(0)),
+            probe: None,
+            backlog: DataSize::ZERO,
+        }
+    }
+}
+
 /// What the controller writes on a departing packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stamp {
+pub struct Marking {
     /// The codepoint of the IP header.
     pub ecn: Ecn,
     /// A number of the controller's own for its receiving half, such as CTFRC's virtual sequence number.

@@ -38,7 +38,7 @@ pub enum LocalSignal {
     /// The path changed: base delays are worth nothing any more.
     RouteChanged,
     /// The peer sends feedback this often. A timer that punishes silence waits at least two of these.
-    FeedbackEvery(TimeDelta),
+    FeedbackInterval(TimeDelta),
     /// What the first hop says of itself.
     LinkHint {
         /// Its present physical rate.

@@ -5,9 +5,10 @@
 //! does on average, below 1 where it needs less, and 1 in the long run. The law of `U` is a Reading of ours.
 
 use crate::decision::Gauge;
+use crate::estimators::Ewma;
 use crate::feedback::Feedback;
-use crate::parts::Ewma;
-use crate::registry::{ControllerInfo, Kind, OptionInfo, join_options};
+use crate::info::{ControllerInfo, pair};
+use crate::options::{OptionInfo, join_options};
 use crate::signal::LocalSignal;
 use crate::tfrc::{CONNECTION_OPTIONS, Cause, Config, Governed, Law, Tfrc, TfrcReceiver, Worth};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
@@ -53,17 +54,19 @@ const OPTIONS: [OptionInfo; 13] = join_options(CONNECTION_OPTIONS, OWN_OPTIONS);
 
 impl Utfrc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        name: "utfrc",
-        source: "Sterca 2009 by its idea, as S004 cites it; the utility is a Reading",
-        kind: Kind::Rate,
         options: &OPTIONS,
-        build: |options, setting| {
-            let config = Config::from_options(options, setting)?;
-            let most = options.take_if("most", |most| (1.0..=10.0).contains(most))?.unwrap_or(2.0);
-            let within = |time: &TimeDelta| *time >= TimeDelta::ZERO && *time <= TimeDelta::from_secs(60);
-            let credit = options.take_if("advance", within)?.map_or(5.0, TimeDelta::as_secs_f64);
-            Ok((Self::new(config, most, credit).into(), TfrcReceiver::new(config, 1).into()))
-        },
+        verified: false,
+        ..ControllerInfo::new(
+            "utfrc",
+            "Sterca 2009 by its idea, as S004 cites it; the utility is a Reading",
+            |options, flow| {
+                let config = Config::from_options(options, flow)?;
+                let most = options.take_if("most", |most| (1.0..=10.0).contains(most))?.unwrap_or(2.0);
+                let within = |time: &TimeDelta| *time >= TimeDelta::ZERO && *time <= TimeDelta::from_secs(60);
+                let credit = options.take_if("advance", within)?.map_or(5.0, TimeDelta::as_secs_f64);
+                Ok(pair(Self::new(config, most, credit), TfrcReceiver::new(config, 1)))
+            },
+        )
     };
 
     /// `U` between `1/most` and `most`, and `credit` seconds of the equation's rate in advance.

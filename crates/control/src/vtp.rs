@@ -13,10 +13,11 @@ use crate::allowance::{Allowance, Target};
 use crate::buffer_aware::BufferReports;
 use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::estimators::{Ewma, LossDiscriminator, Scheme, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
+use crate::info::{ControllerInfo, FlowConfig, pair};
+use crate::options::OptionInfo;
 use crate::packet::{Lane, SentPacket};
-use crate::parts::{Ewma, LossDiscriminator, Scheme, plausible_rtt};
-use crate::registry::{ControllerInfo, Kind, OptionInfo, Setting};
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, Probability, RateRange, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -46,7 +47,7 @@ pub struct Vtp {
     reduced_at: Option<Timestamp>,
     /// Round-trip times until it grows again.
     hold: f64,
-    feedback_every: TimeDelta,
+    feedback_interval: TimeDelta,
     silence_at: Option<Timestamp>,
     busy: bool,
     decisions: DecisionLog,
@@ -82,21 +83,22 @@ const OPTIONS: &[OptionInfo] = &[
 
 impl Vtp {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        name: "vtp",
-        source: "Yang, Gerla and Sanadidi 2004 by its abstract and S000 Eq. 15; the rest is a Reading",
-        kind: Kind::Rate,
         options: OPTIONS,
-        build: |options, setting| {
-            let defaults = VtpConfig::new(setting);
-            let config = VtpConfig {
-                discriminate: options.take("discriminate")?.unwrap_or(defaults.discriminate),
-                memory: options
-                    .take_if("memory", |memory| (0.0..=0.99).contains(memory))?
-                    .unwrap_or(defaults.memory),
-                ..defaults
-            };
-            Ok((Self::new(config).into(), BufferReports::default().into()))
-        },
+        ..ControllerInfo::new(
+            "vtp",
+            "Yang, Gerla and Sanadidi 2004 by its abstract and S000 Eq. 15; the rest is a Reading",
+            |options, flow| {
+                let defaults = VtpConfig::new(flow);
+                let config = VtpConfig {
+                    discriminate: options.take("discriminate")?.unwrap_or(defaults.discriminate),
+                    memory: options
+                        .take_if("memory", |memory| (0.0..=0.99).contains(memory))?
+                        .unwrap_or(defaults.memory),
+                    ..defaults
+                };
+                Ok(pair(Self::new(config), BufferReports::default()))
+            },
+        )
     };
 
     /// Before any report.
@@ -110,7 +112,7 @@ impl Vtp {
             grown_at: None,
             reduced_at: None,
             hold: 0.0,
-            feedback_every: TimeDelta::ZERO,
+            feedback_interval: TimeDelta::ZERO,
             silence_at: None,
             busy: false,
             decisions: DecisionLog::new(),
@@ -193,7 +195,7 @@ impl Vtp {
 
     fn wait(&mut self, now: Timestamp) {
         let seconds = self.rtt.get().map_or(FIRST_SILENCE, |rtt| (SILENCE * rtt).max(0.01));
-        self.silence_at = Some(now + TimeDelta::from_secs_f64(seconds).max(self.feedback_every * 2));
+        self.silence_at = Some(now + TimeDelta::from_secs_f64(seconds).max(self.feedback_interval * 2));
         self.busy = false;
     }
 }
@@ -239,8 +241,8 @@ impl RateController for Vtp {
                     this.rate = this.rate.or(Some(this.packets(start)));
                 });
             }
-            LocalSignal::FeedbackEvery(interval) => {
-                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            LocalSignal::FeedbackInterval(interval) => {
+                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
             }
             LocalSignal::RouteChanged => self.verdicts = Verdicts::new(self.config.discriminate),
             _ => {}
@@ -298,8 +300,8 @@ impl RateController for Vtp {
 
 impl VtpConfig {
     /// Defaults for a flow.
-    pub fn new(setting: Setting) -> Self {
-        let packet = setting.packet.as_bytes_f64().max(1.0);
+    pub fn new(flow: FlowConfig) -> Self {
+        let packet = flow.packet.as_bytes_f64().max(1.0);
         Self { packet, memory: 11.0 / 13.0, discriminate: Scheme::VTP }
     }
 }

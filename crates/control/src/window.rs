@@ -3,11 +3,12 @@
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::estimators::{RetransmissionTimer, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
-use crate::packet::{Lane, PacketId, SentPacket, Stamp};
-use crate::parts::{RetransmissionTimer, plausible_rtt};
-use crate::registry::{ControllerInfo, Kind, OptionInfo, Options, Setting, Switch};
+use crate::info::{ControllerInfo, FlowConfig, Kind, pair};
+use crate::options::{OptionInfo, Options, Switch};
+use crate::packet::{Lane, Marking, PacketId, SentPacket};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, RateRange, TimeDelta, Timestamp};
@@ -37,7 +38,7 @@ pub struct Window {
     threshold: f64,
     flight: f64,
     timer: RetransmissionTimer,
-    feedback_every: TimeDelta,
+    feedback_interval: TimeDelta,
     timeout_at: Option<Timestamp>,
     /// When a pause will have been so long that the window starts again.
     restart_at: Option<Timestamp>,
@@ -81,14 +82,16 @@ const OPTIONS: &[OptionInfo] = &[
 
 impl Window {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        name: "window",
-        source: "S002 section 3.3 on RFC 2001, RFC 5681, RFC 6298",
         kind: Kind::Window,
         options: OPTIONS,
-        build: |options, setting| {
-            let config = WindowConfig::from_options(options, setting)?;
-            Ok((Self::new(config).into(), EveryPacket::default().into()))
-        },
+        ..ControllerInfo::new(
+            "window",
+            "S002 section 3.3 on RFC 2001, RFC 5681, RFC 6298",
+            |options, flow| {
+                let config = WindowConfig::from_options(options, flow)?;
+                Ok(pair(Self::new(config), EveryPacket::default()))
+            },
+        )
     };
 
     /// An empty window of one segment.
@@ -100,7 +103,7 @@ impl Window {
             threshold: FIRST_THRESHOLD,
             flight: 0.0,
             timer: RetransmissionTimer::new(),
-            feedback_every: TimeDelta::ZERO,
+            feedback_interval: TimeDelta::ZERO,
             timeout_at: None,
             restart_at: None,
             newest: None,
@@ -112,7 +115,7 @@ impl Window {
 
     /// `RTO`, or two of the peer's feedback intervals.
     fn timeout(&self) -> TimeDelta {
-        self.timer.timeout().max(self.feedback_every * 2)
+        self.timer.timeout().max(self.feedback_interval * 2)
     }
 
     /// A window each round-trip time; a packet each timeout before that is known.
@@ -177,8 +180,8 @@ impl Window {
 }
 
 impl RateController for Window {
-    fn stamp(&mut self, _now: Timestamp, _next: &SentPacket) -> Stamp {
-        Stamp { ecn: self.config.ecn, tag: None }
+    fn marking(&mut self, _now: Timestamp, _next: &SentPacket) -> Marking {
+        Marking { ecn: self.config.ecn, tag: None }
     }
 
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
@@ -235,8 +238,8 @@ impl RateController for Window {
                     this.limits = RateRange { min, max: max.max(min) };
                 });
             }
-            LocalSignal::FeedbackEvery(interval) => {
-                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            LocalSignal::FeedbackInterval(interval) => {
+                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
             }
             _ => {}
         }
@@ -302,18 +305,18 @@ impl RateController for Window {
 
 impl WindowConfig {
     /// Segments of the flow's largest packet.
-    pub fn new(setting: Setting) -> Self {
+    pub fn new(flow: FlowConfig) -> Self {
         Self {
-            segment: setting.packet.as_bytes_f64().max(1.0),
+            segment: flow.packet.as_bytes_f64().max(1.0),
             literal_gate: false,
             halve_window: false,
             restart: true,
-            ecn: setting.ecn,
+            ecn: flow.ecn,
         }
     }
 
-    fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
-        let defaults = Self::new(setting);
+    fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<Self, SpecError> {
+        let defaults = Self::new(flow);
         let within = |size: &DataSize| (40..=64_000).contains(&size.as_bytes());
         Ok(Self {
             segment: options.take_if("smss", within)?.map_or(defaults.segment, DataSize::as_bytes_f64),

@@ -1,17 +1,15 @@
 //! Buffer-aware control in a closed loop.
 
-use seaway_control::registry::build;
-use seaway_control::{AnyController, AnyFeedbackSource, LocalSignal, RateController, Setting};
+use seaway_control::{LocalSignal, RateController};
+use seaway_testkit::build;
 use seaway_testkit::path::{Path, PathRun, PlayoutBuffer};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
-type Run = PathRun<AnyController, AnyFeedbackSource>;
-
 /// `packet` bytes at most `rate` times a second into a buffer that plays `consume` of them a second.
-fn run(spec: &str, packet: u64, rate: f64, consume: f64, capacity: u64) -> Run {
+fn run(spec: &str, packet: u64, rate: f64, consume: f64, capacity: u64) -> PathRun {
     let packet = DataSize::from_bytes(packet);
     let bits = |packets: f64| Bitrate::from_bps_f64(packets * packet.as_bits() as f64);
-    let halves = build(&spec.parse().unwrap(), Setting { packet, ecn: Ecn::NotEct }).unwrap();
+    let halves = build(spec, packet, Ecn::NotEct);
     let buffer = PlayoutBuffer { capacity: DataSize::from_bytes(capacity), consume: bits(consume) };
     let path = Path { packet, buffer: Some(buffer), ..Path::new(TimeDelta::from_millis(25)) };
     let mut run = PathRun::new(path, halves);
@@ -21,7 +19,7 @@ fn run(spec: &str, packet: u64, rate: f64, consume: f64, capacity: u64) -> Run {
 }
 
 /// The testbed of S000: 10.7 packets a second into 16 KiB that play 1.56.
-fn testbed(spec: &str) -> Run {
+fn testbed(spec: &str) -> PathRun {
     run(spec, 1500, 10.7, 1.56, 16_384)
 }
 

@@ -1,15 +1,12 @@
 //! GCC in a closed loop.
 
-use seaway_control::registry::build;
-use seaway_control::{AnyController, AnyFeedbackSource, LocalSignal, RateController, Setting};
+use seaway_control::{LocalSignal, RateController};
+use seaway_testkit::build;
 use seaway_testkit::path::{Bottleneck, Path, PathRun};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
-type Run = PathRun<AnyController, AnyFeedbackSource>;
-
-fn start(spec: &str, path: Path) -> Run {
-    let setting = Setting { packet: path.packet, ecn: Ecn::NotEct };
-    let mut run = PathRun::new(path, build(&spec.parse().unwrap(), setting).unwrap());
+fn start(spec: &str, path: Path) -> PathRun {
+    let mut run = PathRun::named(spec, Ecn::NotEct, path);
     let (min, start, max) = (Bitrate::from_kbps(100), Bitrate::from_kbps(300), Bitrate::from_mbps(20));
     run.controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start, max });
     run
@@ -103,8 +100,7 @@ fn yields_on_a_slow_link() {
         let bottleneck = Bottleneck { rate: Bitrate::from_kbps(20), queue: TimeDelta::from_secs(2) };
         let packet = DataSize::from_bytes(200);
         let path = Path { bottleneck: Some(bottleneck), packet, ..Path::new(TimeDelta::from_millis(40)) };
-        let setting = Setting { packet, ecn: Ecn::NotEct };
-        let mut run = PathRun::new(path, build(&spec.parse().unwrap(), setting).unwrap());
+        let mut run = PathRun::new(path, build(spec, packet, Ecn::NotEct));
         let [min, start, max] = [5, 10, 200].map(Bitrate::from_kbps);
         run.controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start, max });
         run.measure(TimeDelta::from_secs(120));

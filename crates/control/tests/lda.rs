@@ -1,11 +1,9 @@
 //! LDA, LDA+, SRTP, VTP and UTFRC in a closed loop.
 
-use seaway_control::registry::build;
-use seaway_control::{AnyController, AnyFeedbackSource, LocalSignal, RateController, Setting, StreamId};
+use seaway_control::{LocalSignal, StreamId};
+use seaway_testkit::build;
 use seaway_testkit::path::{Bottleneck, Path, PathRun};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
-
-type Run = PathRun<AnyController, AnyFeedbackSource>;
 
 const LIMITS: LocalSignal = LocalSignal::Limits {
     min: Bitrate::from_kbps(50),
@@ -14,9 +12,8 @@ const LIMITS: LocalSignal = LocalSignal::Limits {
 };
 
 /// 4 Mbit/s, 100 ms, 200 ms of queue.
-fn run(spec: &str, channel: impl FnOnce(Path) -> Path) -> Run {
-    let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
-    let halves = build(&spec.parse().unwrap(), setting).unwrap();
+fn run(spec: &str, channel: impl FnOnce(Path) -> Path) -> PathRun {
+    let halves = build(spec, DataSize::from_bytes(1000), Ecn::NotEct);
     let bottleneck = Bottleneck { rate: Bitrate::from_mbps(4), queue: TimeDelta::from_millis(200) };
     let path = Path { bottleneck: Some(bottleneck), ..Path::new(TimeDelta::from_millis(100)) };
     let mut run = PathRun::new(channel(path), halves);
@@ -25,7 +22,7 @@ fn run(spec: &str, channel: impl FnOnce(Path) -> Path) -> Run {
 }
 
 /// What arrives, Mbit/s, over five minutes.
-fn settled(run: &mut Run) -> f64 {
+fn settled(run: &mut PathRun) -> f64 {
     run.measure(TimeDelta::from_secs(120));
     run.receive_rate(TimeDelta::from_secs(300)).as_bps_f64() / 1e6
 }

@@ -1,11 +1,8 @@
 //! MULTFRC and CTFRC in a closed loop: 1 Mbit/s behind a lossy last hop, 760 B, a round-trip time of 168 ms.
 
-use seaway_control::registry::build;
-use seaway_control::{AnyController, AnyFeedbackSource, Setting};
+use seaway_testkit::build;
 use seaway_testkit::path::{Bottleneck, Path, PathRun};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
-
-type Run = PathRun<AnyController, AnyFeedbackSource>;
 
 const PACKET: DataSize = DataSize::from_bytes(760);
 const LEAST_RTT: f64 = 0.168;
@@ -17,9 +14,8 @@ const SIMPLE: &str = "equation=simple(1.224745)";
 /// Decisions every 2.5 s, so that a run of minutes settles.
 const QUICK: &str = "ignored=5, averaged=10";
 
-fn wireless(spec: &str, loss: f64, seed: u64) -> Run {
-    let setting = Setting { packet: PACKET, ecn: Ecn::NotEct };
-    let halves = build(&spec.parse().unwrap(), setting).unwrap();
+fn wireless(spec: &str, loss: f64, seed: u64) -> PathRun {
+    let halves = build(spec, PACKET, Ecn::NotEct);
     let rate = Bitrate::from_mbps(1);
     let serialisation = rate.time_to_send(PACKET).unwrap();
     let bottleneck = Bottleneck { rate, queue: TimeDelta::from_millis(500) };
@@ -28,7 +24,7 @@ fn wireless(spec: &str, loss: f64, seed: u64) -> Run {
 }
 
 /// What arrived of what could, after a minute.
-fn utilisation(run: &mut Run, loss: f64, seconds: i64) -> f64 {
+fn utilisation(run: &mut PathRun, loss: f64, seconds: i64) -> f64 {
     run.measure(TimeDelta::from_secs(120));
     run.receive_rate(TimeDelta::from_secs(seconds)).as_bps_f64() / (1e6 * (1.0 - loss))
 }
@@ -101,8 +97,7 @@ fn ctfrc_fills_the_rest() {
 #[test]
 fn virtual_flow_samples_the_loss_rate() {
     let path = Path { packet: PACKET, ..Path::new(TimeDelta::from_millis(100)) };
-    let setting = Setting { packet: PACKET, ecn: Ecn::NotEct };
-    let halves = build(&format!("ctfrc({SIMPLE}, max=4, {QUICK})").parse().unwrap(), setting).unwrap();
+    let halves = build(&format!("ctfrc({SIMPLE}, max=4, {QUICK})"), PACKET, Ecn::NotEct);
     let loss = 0.02;
     let mut run = PathRun::new(path.losing(loss, 3), halves);
     run.measure(TimeDelta::from_secs(120));
@@ -136,8 +131,7 @@ fn relatives() {
 #[test]
 fn weight_multiplies_the_rate() {
     let rate = |n: f64| {
-        let setting = Setting { packet: PACKET, ecn: Ecn::NotEct };
-        let halves = build(&format!("multfrc(form=weighted, n={n})").parse().unwrap(), setting).unwrap();
+        let halves = build(&format!("multfrc(form=weighted, n={n})"), PACKET, Ecn::NotEct);
         let path = Path { packet: PACKET, ..Path::new(TimeDelta::from_millis(100)) };
         let mut run = PathRun::new(path.losing(0.002, 9), halves);
         run.measure(TimeDelta::from_secs(120));

@@ -1,15 +1,11 @@
 //! NADA in a closed loop.
 
-use seaway_control::registry::build;
-use seaway_control::{AnyController, AnyFeedbackSource, LocalSignal, RateController, Setting};
+use seaway_control::LocalSignal;
 use seaway_testkit::path::{Bottleneck, Channel, Path, PathRun};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
-type Run = PathRun<AnyController, AnyFeedbackSource>;
-
-fn start(spec: &str, path: Path) -> Run {
-    let setting = Setting { packet: path.packet, ecn: Ecn::Ect1 };
-    let mut run = PathRun::new(path, build(&spec.parse().unwrap(), setting).unwrap());
+fn start(spec: &str, path: Path) -> PathRun {
+    let mut run = PathRun::named(spec, Ecn::Ect1, path);
     let (min, max) = (Bitrate::from_kbps(150), Bitrate::from_kbps(1500));
     run.controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start: min, max });
     run

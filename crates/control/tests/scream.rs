@@ -1,15 +1,11 @@
 //! SCReAM in a closed loop, with an encoder that gives what the target says.
 
-use seaway_control::registry::build;
-use seaway_control::{AnyController, AnyFeedbackSource, FixedFeedback, LocalSignal, RateController, Setting};
+use seaway_control::{LocalSignal, PeriodicFeedback};
 use seaway_testkit::path::{Bottleneck, Channel, Counters, Path, PathRun};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
-type Run = PathRun<AnyController, AnyFeedbackSource>;
-
-fn start(spec: &str, max: Bitrate, path: Path) -> Run {
-    let setting = Setting { packet: path.packet, ecn: Ecn::Ect1 };
-    let mut run = PathRun::new(path, build(&spec.parse().unwrap(), setting).unwrap());
+fn start(spec: &str, max: Bitrate, path: Path) -> PathRun {
+    let mut run = PathRun::named(spec, Ecn::Ect1, path);
     let min = Bitrate::from_kbps(100);
     run.controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start: min, max });
     run
@@ -27,7 +23,7 @@ fn queueing(counters: &Counters, base: f64) -> f64 {
 }
 
 /// Mean of a gauge over `span` seconds, by tenths.
-fn mean(run: &mut Run, name: &str, span: u32) -> f64 {
+fn mean(run: &mut PathRun, name: &str, span: u32) -> f64 {
     let readings = (0..span * 10).map(|_| {
         run.measure(TimeDelta::from_millis(100));
         run.gauge(name).unwrap()
@@ -94,7 +90,7 @@ fn marks_hold_the_window() {
             if marked { Channel::Mark } else { Channel::Deliver }
         });
         let mut run = start("scream", Bitrate::from_mbps(200), path);
-        run.source = FixedFeedback::new(TimeDelta::from_millis(1)).into();
+        run.source = Box::new(PeriodicFeedback::new(TimeDelta::from_millis(1)));
         run.measure(TimeDelta::from_secs(60));
         let part = mean(&mut run, "reference_window", 120) / (2.0 / share * 1360.0);
         assert!((part / expected - 1.0).abs() < within, "{share}: {part}, model {expected}");

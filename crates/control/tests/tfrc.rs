@@ -1,19 +1,16 @@
 //! TFRC in a closed loop: the acceptance tests of RFC 5348's equation and of ns-2's figures.
 
-use seaway_control::registry::build;
-use seaway_control::{AnyController, AnyFeedbackSource, RateController, Setting};
+use seaway_control::ControllerPair;
+use seaway_testkit::build;
 use seaway_testkit::path::{Bottleneck, Path, PathRun};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
 
-type Run = PathRun<AnyController, AnyFeedbackSource>;
-
-fn halves(spec: &str) -> (AnyController, AnyFeedbackSource) {
-    let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
-    build(&spec.parse().unwrap(), setting).unwrap()
+fn halves(spec: &str) -> ControllerPair {
+    build(spec, DataSize::from_bytes(1000), Ecn::NotEct)
 }
 
 /// 10 Mbit/s and 100 ms of propagation: a round-trip time of 100.8 ms.
-fn ten_megabits(spec: &str, channel: impl FnOnce(Path) -> Path) -> Run {
+fn ten_megabits(spec: &str, channel: impl FnOnce(Path) -> Path) -> PathRun {
     let bottleneck = Bottleneck { rate: Bitrate::from_mbps(10), queue: TimeDelta::from_millis(100) };
     let path = Path { bottleneck: Some(bottleneck), ..Path::new(TimeDelta::from_millis(100)) };
     PathRun::new(channel(path), halves(spec))
@@ -213,7 +210,7 @@ fn ns2_profile_doubles_every_second_report() {
     let bottleneck = Bottleneck { rate: Bitrate::from_mbps(1), queue: TimeDelta::from_millis(400) };
     let path = Path { bottleneck: Some(bottleneck), ..Path::new(TimeDelta::from_millis(100)) };
     let mut run = PathRun::new(path, halves("tfrc(profile=ns2)"));
-    let rate_at = |run: &mut Run, millis: i64| {
+    let rate_at = |run: &mut PathRun, millis: i64| {
         let passed = run.now() - seaway_units::Timestamp::ZERO;
         run.measure(TimeDelta::from_millis(millis) - passed);
         run.gauge("allowed_rate").unwrap()

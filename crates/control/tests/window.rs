@@ -1,13 +1,10 @@
 //! The window in a closed loop.
 
-use seaway_control::registry::build;
-use seaway_control::{RateController, Setting};
 use seaway_testkit::path::{Bottleneck, Path, PathRun};
-use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
+use seaway_units::{Bitrate, Ecn, TimeDelta};
 
-fn run(path: Path) -> PathRun<seaway_control::AnyController, seaway_control::AnyFeedbackSource> {
-    let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
-    PathRun::new(path, build(&"window".parse().unwrap(), setting).unwrap())
+fn run(path: Path) -> PathRun {
+    PathRun::named("window", Ecn::NotEct, path)
 }
 
 /// Under periodic loss it is a Reno without delayed acknowledgements: sqrt(3/2p) packets a round-trip time.

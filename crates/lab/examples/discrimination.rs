@@ -3,11 +3,10 @@
 
 #![allow(clippy::print_stdout)] // It is a program.
 
-use seaway_control::parts::{LossDiscriminator, Scheme};
-use seaway_control::registry::{self, AnyController, AnyFeedbackSource, Setting};
+use seaway_control::estimators::{LossDiscriminator, Scheme};
 use seaway_control::{
-    Arrival, Content, Feedback, FeedbackSource, Lane, PacketId, PeerReport, RateController, SentPacket,
-    StreamId,
+    Arrival, Content, Feedback, FeedbackSource, FlowConfig, Lane, PacketId, PeerReport, RateController,
+    Registry, SentPacket, StreamId,
 };
 use seaway_link::{
     DropCause, DropTailConfig, Dropped, Link, LinkConfig, LossConfig, Node, Packet, Port, QueueConfig,
@@ -38,7 +37,7 @@ type Lost = Arc<Mutex<Vec<(u64, bool)>>>;
 /// A saturated TFRC.
 #[derive(Debug)]
 struct Sender {
-    controller: AnyController,
+    controller: Box<dyn RateController>,
     flow: u32,
     next: u64,
     due: Timestamp,
@@ -103,7 +102,7 @@ type Matrix = [[u64; 2]; 2];
 /// TFRC's receiver, and the same discriminator beside it to look at.
 #[derive(Debug)]
 struct Receiver {
-    source: AnyFeedbackSource,
+    source: Box<dyn FeedbackSource>,
     scheme: LossDiscriminator,
     flow: u32,
     lost: Lost,
@@ -286,7 +285,7 @@ fn run(topology: Topology, scheme: &str, flows: u32, seed: u64) -> (Matrix, f64)
 fn connect(world: &mut World, flow: u32, scheme: &str, [server, client]: [Place; 2], lost: &Lost) -> AgentId {
     let spec = format!("tfrc(discriminate={scheme})").parse().expect("a controller");
     let (controller, source) =
-        registry::build(&spec, Setting { packet: PACKET, ecn: Ecn::NotEct }).expect("a scheme");
+        Registry::builtin().build(&spec, FlowConfig { packet: PACKET, ecn: Ecn::NotEct }).expect("a scheme");
     let scheme: Scheme = scheme.parse().expect("a scheme");
     // Not all at once, and not in step.
     let due = Timestamp::ZERO + TimeDelta::from_micros(137_731) * i64::from(flow);

@@ -1,7 +1,7 @@
 //! `[[expect]]`: compares the summary with the scenario's bounds.
 
 use crate::scenario::{Bound, Expect, Scenario};
-use seaway_control::registry::nearest;
+use seaway_control::nearest;
 use seaway_report::summary::{Expectation, Summary};
 use seaway_report::{Metric, Scope, metric};
 

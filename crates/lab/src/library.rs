@@ -2,7 +2,7 @@
 
 use crate::scenario::{Override, Scenario, ScenarioError, Text};
 use include_dir::{Dir, include_dir};
-use seaway_control::registry::nearest;
+use seaway_control::{Registry, nearest};
 use std::path::Path;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
@@ -23,7 +23,16 @@ impl BundledScenario {
     /// # Errors
     /// As [`Scenario::parse`].
     pub fn parse(&self, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
-        Scenario::parse(Text { file: self.name, text: self.text, read: &|name| self.read(name) }, overrides)
+        self.parse_with(&Registry::builtin(), overrides)
+    }
+
+    /// Reads the scenario with the controllers of `registry` and these changes.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_with(&self, registry: &Registry, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
+        let text = Text { file: self.name, text: self.text, read: &|name| self.read(name) };
+        Scenario::parse_with(registry, text, overrides)
     }
 
     /// A file of the library, named as the scenario names it.

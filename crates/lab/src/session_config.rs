@@ -1,8 +1,7 @@
 //! From the keys of a media flow to the configuration of its two endpoints.
 
 use crate::scenario::{self, MediaFlow, Source};
-use seaway_control::Needs;
-use seaway_control::registry::{self, Setting};
+use seaway_control::Requirements;
 use seaway_session::{
     ByteBufferConfig, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig, RepairLimits,
     RepairRequests, SenderConfig, SessionDescription, SourceId, Stripe,
@@ -28,6 +27,7 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
     let is_live = matches!(media.source, Source::Clip { .. });
     let format = if is_live { Format::H264 } else { Format::Opaque };
     let mut config = SenderConfig::new(session, media.control.clone(), limits, format);
+    config.registry = media.registry.clone();
     config.packet = media.packet;
     config.ecn = media.ecn.into();
     config.stripe = match media.stripe {
@@ -37,7 +37,8 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
         None if is_saturated => Stripe::Packet,
         None => Stripe::default(),
     };
-    let needs = needs(media, &config);
+    // One that cannot be built is found out elsewhere.
+    let needs = media.registry.requirements(&media.control).unwrap_or(Requirements::DEFAULT);
     config.feedback = match media.feedback.format {
         // A live encoder is held back by what is in flight, which only arrivals tell.
         scenario::FeedbackFormat::Native if !needs.fates && !is_live => FeedbackFormat::Computed,
@@ -59,17 +60,12 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
     config
 }
 
-/// What the controller must be told; all there is of one that cannot be built, which is found out elsewhere.
-fn needs(media: &MediaFlow, config: &SenderConfig) -> Needs {
-    let setting = Setting { packet: config.packet, ecn: config.ecn };
-    registry::needs(&media.control, setting).unwrap_or(Needs::ALL)
-}
-
 /// The receiver of the session of this description.
 pub(crate) fn receiver(media: &MediaFlow, description: SessionDescription) -> ReceiverConfig {
     let mut config = ReceiverConfig::new(description.session.wrapping_add(SourceId::COUNT - 1));
     let deadline = media.repair.and_then(|repair| repair.deadline);
     config.description = Some(description);
+    config.registry = media.registry.clone();
     config.repair = repairs(media).then(|| {
         let requests = RepairRequests::default();
         RepairRequests { deadline: deadline.unwrap_or(requests.deadline), ..requests }

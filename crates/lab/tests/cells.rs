@@ -110,7 +110,7 @@ service = "be"
 #[test]
 fn every_controller_works_over_every_cell() {
     for cell in [WIMAX, CELLULAR] {
-        for control in seaway_control::registry::CONTROLLERS {
+        for control in seaway_control::Registry::builtin().controllers() {
             let media = |name: &str, from: &str, to: &str| {
                 let rate = "rate = { min = \"150 kbit/s\", start = \"300 kbit/s\", max = \"1 Mbit/s\" }";
                 format!(

@@ -1,6 +1,6 @@
 //! What an endpoint is told once.
 
-use seaway_control::ControlSpec;
+use seaway_control::{ControlSpec, Registry};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
 
 /// Octets of the IPv4 and UDP headers.
@@ -19,6 +19,8 @@ pub struct SenderConfig {
     pub timestamp_offset: u32,
     /// The controller.
     pub control: ControlSpec,
+    /// The controllers that can be named.
+    pub registry: Registry,
     /// The codepoint the controller may put on packets.
     pub ecn: Ecn,
     /// The largest packet, as an IP datagram.
@@ -56,6 +58,7 @@ impl SenderConfig {
             initial_sequence: 0,
             timestamp_offset: 0,
             control,
+            registry: Registry::builtin(),
             ecn: Ecn::NotEct,
             packet: DataSize::from_bytes(1200),
             overhead: OVERHEAD_IPV4,
@@ -190,6 +193,8 @@ pub struct ReceiverConfig {
     pub repair: Option<RepairRequests>,
     /// What a session description told beforehand. `None`: the sender's own description is awaited.
     pub description: Option<crate::SessionDescription>,
+    /// The controllers that a sender can name.
+    pub registry: Registry,
     /// Another sender is accepted once the present one was silent for this long.
     pub lock: TimeDelta,
 }
@@ -203,6 +208,7 @@ impl ReceiverConfig {
             playout: Playout::default(),
             repair: Some(RepairRequests::default()),
             description: None,
+            registry: Registry::builtin(),
             lock: TimeDelta::from_secs(1),
         }
     }

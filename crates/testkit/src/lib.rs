@@ -1,9 +1,11 @@
 //! Fixtures, golden results and the controller battery; for tests alone.
 
 pub mod battery;
+mod controllers;
 pub mod path;
 mod shared;
 pub mod steady;
 pub mod variants;
 
+pub use controllers::build;
 pub use shared::shared;

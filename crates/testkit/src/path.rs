@@ -6,10 +6,10 @@
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use seaway_control::parts::Ewma;
+use seaway_control::estimators::Ewma;
 use seaway_control::{
-    Allowance, Arrival, BufferLevel, Content, Fate, Feedback, FeedbackSource, Gauge, Lane, LocalSignal,
-    PacketId, PacketReport, PeerReport, Probe, ProbeId, RateController, SentPacket, StreamId,
+    Allowance, Arrival, BufferLevel, Content, ControllerPair, Fate, Feedback, FeedbackSource, Gauge, Lane,
+    LocalSignal, PacketId, PacketReport, PeerReport, Probe, ProbeId, RateController, SentPacket, StreamId,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::cmp::Reverse;
@@ -120,11 +120,11 @@ pub struct Counters {
 }
 
 /// The closed loop.
-pub struct PathRun<C, S> {
+pub struct PathRun {
     /// The sending half, to look inside.
-    pub controller: C,
+    pub controller: Box<dyn RateController>,
     /// The receiving half.
-    pub source: S,
+    pub source: Box<dyn FeedbackSource>,
     /// Counted since the last [`measure`](Self::measure).
     pub counters: Counters,
     path: Path,
@@ -173,9 +173,18 @@ struct LaneState {
     arrived: Vec<(u64, Timestamp, Ecn)>,
 }
 
-impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
+impl PathRun {
+    /// The built-in controller that `spec` names, for packets of the path's size and this codepoint.
+    ///
+    /// # Panics
+    /// Where there is none.
+    pub fn named(spec: &str, ecn: Ecn, path: Path) -> Self {
+        let pair = crate::build(spec, path.packet, ecn);
+        Self::new(path, pair)
+    }
+
     /// Both halves at the ends of `path`, at time zero.
-    pub fn new(path: Path, (controller, source): (C, S)) -> Self {
+    pub fn new(path: Path, (controller, source): ControllerPair) -> Self {
         Self {
             controller,
             source,
@@ -239,7 +248,7 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
 
     /// The controller's gauge of that name.
     pub fn gauge(&self, name: &str) -> Option<f64> {
-        gauge(&self.controller, name)
+        gauge(&*self.controller, name)
     }
 
     fn next_instant(&self) -> Option<Timestamp> {
@@ -425,7 +434,7 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
         }
         state.outstanding.push_back((packet, self.now));
         let rtt = state.rtt.and_then(|rtt| rtt.get()).map(TimeDelta::from_secs_f64);
-        let stamp = self.controller.stamp(self.now, &packet);
+        let marking = self.controller.marking(self.now, &packet);
         self.controller.on_sent(self.now, &packet);
         self.counters.sent += 1;
         let Some(out) = self.serve(packet.size) else { return };
@@ -436,7 +445,7 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
                 self.counters.lost += 1;
                 let SentPacket { lane, sequence, size, .. } = packet;
                 let sent = RemoteTimestamp::from_nanos(self.now.as_nanos());
-                let (ecn, tag, ends_frame) = (stamp.ecn, stamp.tag, false);
+                let (ecn, tag, ends_frame) = (marking.ecn, marking.tag, false);
                 self.source.on_channel_loss(&Arrival {
                     lane,
                     sequence,
@@ -449,10 +458,10 @@ impl<C: RateController, S: FeedbackSource> PathRun<C, S> {
                 });
                 return;
             }
-            Channel::Mark if stamp.ecn.is_capable() => Ecn::Ce,
-            _ => stamp.ecn,
+            Channel::Mark if marking.ecn.is_capable() => Ecn::Ce,
+            _ => marking.ecn,
         };
-        let event = Event::Arrive { packet, sent: self.now, tag: stamp.tag, ecn, rtt };
+        let event = Event::Arrive { packet, sent: self.now, tag: marking.tag, ecn, rtt };
         self.schedule(out + self.path.forward, event);
     }
 
@@ -534,7 +543,7 @@ fn insert(highest: [Option<u64>; 3], sequence: u64) -> [Option<u64>; 3] {
 }
 
 /// A controller's gauge of that name.
-pub fn gauge(controller: &impl RateController, name: &str) -> Option<f64> {
+pub fn gauge(controller: &dyn RateController, name: &str) -> Option<f64> {
     let mut found = None;
     controller.inspect(&mut |Gauge { name: other, value, .. }| {
         if other == name {
@@ -548,7 +557,7 @@ pub fn gauge(controller: &impl RateController, name: &str) -> Option<f64> {
 ///
 /// # Errors
 /// Where a reading is no number, or two have one name.
-pub fn gauge_names(controller: &impl RateController) -> Result<Vec<&'static str>, String> {
+pub fn gauge_names(controller: &dyn RateController) -> Result<Vec<&'static str>, String> {
     let mut names = Vec::new();
     let mut wrong = None;
     controller.inspect(&mut |gauge| {
@@ -563,13 +572,13 @@ pub fn gauge_names(controller: &impl RateController) -> Result<Vec<&'static str>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seaway_control::{Fixed, FixedFeedback};
+    use seaway_control::{Fixed, PeriodicFeedback, pair};
 
-    fn fixed(rate: Bitrate, path: Path) -> PathRun<Fixed, FixedFeedback> {
-        PathRun::new(path, (Fixed::new(Some(rate)), FixedFeedback::default()))
+    fn fixed(rate: Bitrate, path: Path) -> PathRun {
+        PathRun::new(path, pair(Fixed::new(Some(rate)), PeriodicFeedback::default()))
     }
 
-    fn started(mut run: PathRun<Fixed, FixedFeedback>) -> PathRun<Fixed, FixedFeedback> {
+    fn started(mut run: PathRun) -> PathRun {
         let (min, max) = (Bitrate::ZERO, Bitrate::MAX);
         run.controller
             .on_signal(Timestamp::ZERO, seaway_control::LocalSignal::Limits { min, start: max, max });

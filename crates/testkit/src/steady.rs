@@ -1,11 +1,10 @@
 //! A controller in its steady state, and the feedback that keeps it there.
 
-use seaway_control::registry::build;
+use crate::build;
 use seaway_control::{
-    AnyController, Arrival, Content, Fate, Feedback, FeedbackSource, Lane, LocalSignal, PacketId,
-    PacketReport, PeerReport, RateController, SentPacket, Setting, StreamId,
+    Arrival, BufferLevel, Fate, Feedback, FeedbackSource, Lane, LocalSignal, PacketReport, PeerReport,
+    RateController, SentPacket,
 };
-use seaway_control::{AnyFeedbackSource, BufferLevel};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
@@ -13,12 +12,12 @@ use std::collections::VecDeque;
 type Batch = ([SentPacket; 10], [Option<u16>; 10]);
 
 /// Both halves in a closed loop at 96 Mbit/s: ten packets each ms, 50 ms to and fro, a loss now and then.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Steady {
     /// The sending half.
-    pub controller: AnyController,
+    pub controller: Box<dyn RateController>,
     /// The receiving half.
-    pub source: AnyFeedbackSource,
+    pub source: Box<dyn FeedbackSource>,
     now: Timestamp,
     next: u64,
     /// What left in the last 50 ms.
@@ -37,8 +36,7 @@ impl Steady {
     /// # Panics
     /// Where there is none.
     pub fn new(spec: &str) -> Self {
-        let setting = Setting { packet: DataSize::from_bytes(1200), ecn: Ecn::Ect1 };
-        let (mut controller, source) = build(&spec.parse().unwrap(), setting).unwrap();
+        let (mut controller, source) = build(spec, DataSize::from_bytes(1200), Ecn::Ect1);
         let (min, max) = (Bitrate::from_kbps(150), Bitrate::from_mbps(200));
         controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start: Bitrate::from_mbps(1), max });
         let now = Timestamp::ZERO + TimeDelta::from_secs(1);
@@ -74,17 +72,12 @@ impl Steady {
         let first = self.next;
         self.next += 10;
         let packets = std::array::from_fn(|index| SentPacket {
-            id: PacketId(first + index as u64),
-            lane: Lane(0),
-            sequence: first + index as u64,
-            size: DataSize::from_bytes(1200),
-            content: Content::Media(StreamId(0)),
-            probe: None,
             backlog: DataSize::from_bytes(2400),
+            ..SentPacket::new(first + index as u64, DataSize::from_bytes(1200))
         });
         let mut tags = [None; 10];
         for (packet, tag) in packets.iter().zip(&mut tags) {
-            *tag = self.controller.stamp(self.now, packet).tag;
+            *tag = self.controller.marking(self.now, packet).tag;
             self.controller.on_sent(self.now, packet);
         }
         if self.controller.poll_timeout().is_some_and(|due| due <= self.now) {

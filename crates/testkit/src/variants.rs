@@ -1,6 +1,6 @@
 //! Every controller in every form that is worth a test.
 
-use seaway_control::registry::CONTROLLERS;
+use seaway_control::Registry;
 
 /// Options that make another controller of an entry.
 pub const VARIANTS: &[&str] = &[
@@ -34,5 +34,6 @@ pub const VARIANTS: &[&str] = &[
 
 /// Every entry of the registry as it is, then the [variants](VARIANTS).
 pub fn all() -> impl Iterator<Item = &'static str> {
-    CONTROLLERS.iter().map(|info| info.name).chain(VARIANTS.iter().copied())
+    let names: Vec<_> = Registry::builtin().controllers().iter().map(|info| info.name).collect();
+    names.into_iter().chain(VARIANTS.iter().copied())
 }

@@ -9,7 +9,7 @@ use crate::live::settings::Settings;
 use crate::scenario::Source;
 use crate::web::{ControlName, Hello, Page};
 use seaway_control::ControlSpec;
-use seaway_control::registry::{self, CONTROLLERS};
+use seaway_control::Registry;
 use seaway_lab::scenario::{Flow, FlowKind, Scenario};
 use seaway_lab::{Emulation, PathState, library};
 use seaway_media::input::{bundled_clip, open};
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served.
-    registry::check(&arguments.control).map_err(|error| Failure::input(&error))?;
+    Registry::builtin().check(&arguments.control).map_err(|error| Failure::input(&error))?;
     interrupt::install()?;
     let mut demo = Demo::start(arguments)?;
     let outcome =
@@ -228,7 +228,9 @@ fn network(scenario: &Scenario) -> Result<Network, Failure> {
 }
 
 fn hello(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Hello {
-    let names = CONTROLLERS.iter().map(|info| ControlName { name: info.name, source: info.source });
+    let registry = Registry::builtin();
+    let names =
+        registry.controllers().iter().map(|info| ControlName { name: info.name, source: info.source });
     Hello {
         seaway: env!("CARGO_PKG_VERSION"),
         title: arguments.input.clone().unwrap_or_else(|| seaway_media::clip::ATTRIBUTION.to_owned()),

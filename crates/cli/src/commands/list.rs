@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use clap::ValueEnum;
-use seaway_control::registry::{CONTROLLERS, ControllerInfo, Kind};
+use seaway_control::{ControllerInfo, Kind, Registry};
 use seaway_lab::library;
 use seaway_lab::scenario::Scenario;
 use seaway_papers::{Experiment, Method, catalogue};
@@ -34,11 +34,13 @@ enum What {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let registry = Registry::builtin();
+    let controllers = registry.controllers();
     let text = match (arguments.what, arguments.json) {
         (What::Controls, true) => {
-            json!(CONTROLLERS.iter().map(as_json).collect::<Vec<_>>()).to_string() + "\n"
+            json!(controllers.iter().map(as_json).collect::<Vec<_>>()).to_string() + "\n"
         }
-        (What::Controls, false) => CONTROLLERS.iter().map(as_text).collect(),
+        (What::Controls, false) => controllers.iter().map(as_text).collect(),
         (What::Experiments, true) => {
             json!(catalogue().map(experiment_as_json).collect::<Vec<_>>()).to_string() + "\n"
         }

@@ -4,7 +4,7 @@ use crate::failure::{Failure, MISSED};
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
-use seaway_control::registry::nearest;
+use seaway_control::nearest;
 use seaway_papers::report::{Entry, Report, Verdict, html};
 use seaway_papers::{Bench, Experiment, catalogue, find, of_paper, papers};
 use seaway_units::TimeDelta;

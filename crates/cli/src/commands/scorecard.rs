@@ -6,6 +6,7 @@ use crate::files::Output;
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
+use seaway_control::Registry;
 use seaway_lab::scorecard::{Scorecard, Setup, Suite};
 use seaway_lab::{Outcome, RunOptions};
 use std::io::Write;
@@ -59,7 +60,8 @@ fn setup(arguments: &Arguments) -> Result<Setup, Failure> {
         (!arguments.control.is_empty()).then(|| controls::parse(&arguments.control)).transpose()?;
     let asked = |suite: &Suite| arguments.suite.contains(suite);
     let suites: Vec<Suite> = Suite::ALL.into_iter().filter(asked).collect();
-    Setup::new(controls, &suites, arguments.seed, arguments.seeds).map_err(|error| Failure::input(&error))
+    Setup::new(&Registry::builtin(), controls, &suites, arguments.seed, arguments.seeds)
+        .map_err(|error| Failure::input(&error))
 }
 
 fn page_name(arguments: &Arguments) -> Option<String> {

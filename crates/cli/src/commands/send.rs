@@ -9,8 +9,7 @@ use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
 use crate::live::url::RtpUrl;
 use crate::web::{ControlName, Hello};
-use seaway_control::registry::CONTROLLERS;
-use seaway_control::{ControlSpec, registry};
+use seaway_control::{ControlSpec, Registry};
 use seaway_media::input::open;
 use seaway_session::{Limits, payload_type};
 use seaway_stream::Sender;
@@ -48,7 +47,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served or a file is written.
-    registry::check(&arguments.control).map_err(|error| Failure::input(&error))?;
+    Registry::builtin().check(&arguments.control).map_err(|error| Failure::input(&error))?;
     interrupt::install()?;
     let to = arguments.destination.resolve()?;
     let RateRange { min, max } = arguments.rate;
@@ -93,7 +92,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn hello(arguments: &Arguments, settings: &Settings) -> Hello {
-    let names = CONTROLLERS.iter().map(|info| ControlName { name: info.name, source: info.source });
+    let registry = Registry::builtin();
+    let names =
+        registry.controllers().iter().map(|info| ControlName { name: info.name, source: info.source });
     Hello {
         seaway: env!("CARGO_PKG_VERSION"),
         title: arguments.input.clone(),

@@ -1,6 +1,6 @@
 //! Settings that a viewer of the page can change.
 
-use seaway_control::{ControlSpec, registry};
+use seaway_control::{ControlSpec, Registry};
 use seaway_session::Limits;
 use seaway_stream::Sender;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl Settings {
             match name.as_str() {
                 "control" => {
                     let spec: ControlSpec = value.parse().map_err(|error| format!("{error}"))?;
-                    registry::check(&spec).map_err(|error| error.to_string())?;
+                    Registry::builtin().check(&spec).map_err(|error| error.to_string())?;
                     control = Some(spec);
                 }
                 "min" => limits.min = value.parse().map_err(|error| format!("{error}"))?,

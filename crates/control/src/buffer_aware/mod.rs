@@ -13,10 +13,11 @@ pub use state::{BufferState, GammaRule, Law};
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::estimators::plausible_rtt;
 use crate::feedback::{BufferLevel, Fate, Feedback};
+use crate::info::{ControllerInfo, ControllerPair, FlowConfig, Requirements, pair};
+use crate::options::{OptionInfo, Options, Switch, join_options};
 use crate::packet::{Lane, SentPacket};
-use crate::parts::plausible_rtt;
-use crate::registry::{ControllerInfo, Kind, OptionInfo, Options, Setting, Switch, join_options};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use seaway_units::{Bitrate, Probability, RateRange, TimeDelta, Timestamp};
@@ -52,7 +53,7 @@ pub struct BufferAware {
     packet_time: f64,
     /// When the newest packet that a report spoke of left.
     newest: Option<Timestamp>,
-    feedback_every: TimeDelta,
+    feedback_interval: TimeDelta,
     silence_at: Option<Timestamp>,
     busy: bool,
     decisions: DecisionLog,
@@ -136,23 +137,20 @@ const TYPE_1_OPTIONS: [OptionInfo; 6] = join_options(
 
 impl BufferAware {
     pub(crate) const TYPE_1: ControllerInfo = ControllerInfo {
-        name: "buffer-type1",
-        source: "S000",
-        kind: Kind::Rate,
         options: &TYPE_1_OPTIONS,
-        build: |options, setting| Self::build(options, setting, Law::TYPE_1),
+        requirements: |_| Requirements { buffer: true, ..Requirements::DEFAULT },
+        ..ControllerInfo::new("buffer-type1", "S000", |options, flow| Self::build(options, flow, Law::TYPE_1))
     };
 
     pub(crate) const TYPE_2: ControllerInfo = ControllerInfo {
-        name: "buffer-type2",
         options: &SHARED,
-        build: |options, setting| Self::build(options, setting, Law::TYPE_2),
-        ..Self::TYPE_1
+        requirements: |_| Requirements { buffer: true, ..Requirements::DEFAULT },
+        ..ControllerInfo::new("buffer-type2", "S000", |options, flow| Self::build(options, flow, Law::TYPE_2))
     };
 
-    fn build(options: &Options<'_>, setting: Setting, law: Law) -> crate::registry::Built {
-        let config = BufferConfig::from_options(options, setting, law)?;
-        Ok((Self::new(config).into(), BufferReports::default().into()))
+    fn build(options: &Options<'_>, flow: FlowConfig, law: Law) -> Result<ControllerPair, SpecError> {
+        let config = BufferConfig::from_options(options, flow, law)?;
+        Ok(pair(Self::new(config), BufferReports::default()))
     }
 
     /// Before any report.
@@ -165,7 +163,7 @@ impl BufferAware {
             state: BufferState::Underflow,
             packet_time: config.packet_time.unwrap_or(0.0),
             newest: None,
-            feedback_every: TimeDelta::ZERO,
+            feedback_interval: TimeDelta::ZERO,
             silence_at: None,
             busy: false,
             decisions: DecisionLog::new(),
@@ -236,7 +234,7 @@ impl BufferAware {
 
     fn wait(&mut self, now: Timestamp, round_trips: f64) {
         let seconds = self.smoothed.now.map_or(FIRST_SILENCE, |rtt| (round_trips * rtt).max(0.01));
-        self.silence_at = Some(now + TimeDelta::from_secs_f64(seconds).max(self.feedback_every * 2));
+        self.silence_at = Some(now + TimeDelta::from_secs_f64(seconds).max(self.feedback_interval * 2));
         self.busy = false;
     }
 }
@@ -283,8 +281,8 @@ impl RateController for BufferAware {
                     this.packet_time = (this.config.packet / rate.as_bytes_per_second()).min(1.0);
                 });
             }
-            LocalSignal::FeedbackEvery(interval) => {
-                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            LocalSignal::FeedbackInterval(interval) => {
+                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
             }
             _ => {}
         }
@@ -349,12 +347,12 @@ impl RateController for BufferAware {
 
 impl BufferConfig {
     /// Defaults for a flow.
-    pub fn new(law: Law, setting: Setting) -> Self {
-        let packet = setting.packet.as_bytes_f64().max(1.0);
+    pub fn new(law: Law, flow: FlowConfig) -> Self {
+        let packet = flow.packet.as_bytes_f64().max(1.0);
         Self { law, clamp_pause: false, packet_time: None, growth: PER_SECOND, packet }
     }
 
-    fn from_options(options: &Options<'_>, setting: Setting, law: Law) -> Result<Self, SpecError> {
+    fn from_options(options: &Options<'_>, flow: FlowConfig, law: Law) -> Result<Self, SpecError> {
         let switch = |key, default| Ok(options.take::<Switch>(key)?.map_or(default, |switch| switch.0));
         let law = Law { dynamic: switch("dynamic", law.dynamic)?, ..law };
         let law = if law.predict {
@@ -367,7 +365,7 @@ impl BufferConfig {
         let packet_time = options.take_if("packet_time", within)?.map(TimeDelta::as_secs_f64);
         let unit = options.take_if("rtt", |unit: &String| unit == "s" || unit == "ms")?;
         let growth = if unit.is_some_and(|unit| unit == "ms") { PER_MILLISECOND } else { PER_SECOND };
-        Ok(Self { clamp_pause: switch("clamp", false)?, packet_time, growth, ..Self::new(law, setting) })
+        Ok(Self { clamp_pause: switch("clamp", false)?, packet_time, growth, ..Self::new(law, flow) })
     }
 }
 

@@ -6,8 +6,8 @@ use seaway_units::{DataSize, Ecn};
 const CAPACITY: u64 = 16_384;
 
 fn controller(law: Law) -> BufferAware {
-    let setting = Setting { packet: DataSize::from_bytes(160), ecn: Ecn::NotEct };
-    let mut controller = BufferAware::new(BufferConfig::new(law, setting));
+    let flow = FlowConfig { packet: DataSize::from_bytes(160), ecn: Ecn::NotEct };
+    let mut controller = BufferAware::new(BufferConfig::new(law, flow));
     controller.on_signal(
         Timestamp::ZERO,
         LocalSignal::Limits {

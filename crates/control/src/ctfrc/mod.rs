@@ -10,9 +10,10 @@ pub use receiver::CtfrcReceiver;
 
 use crate::decision::Gauge;
 use crate::feedback::Feedback;
+use crate::info::{ControllerInfo, Requirements, pair};
 use crate::multfrc::{COUNT_OPTIONS, CountConfig, CountedReports, Decrease};
+use crate::options::{OptionInfo, join_options};
 use crate::packet::SentPacket;
-use crate::registry::{ControllerInfo, Kind, OptionInfo, join_options};
 use crate::signal::LocalSignal;
 use crate::tfrc::{CONNECTION_OPTIONS, Config, Governed, Law, Tfrc, Worth};
 use seaway_units::{Ecn, Timestamp};
@@ -40,17 +41,15 @@ const OPTIONS: [OptionInfo; 18] = join_options(CONNECTION_OPTIONS, FAMILY);
 
 impl Ctfrc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        name: "ctfrc",
-        source: "S001; AIO-TFRC",
-        kind: Kind::Rate,
         options: &OPTIONS,
-        build: |options, setting| {
+        requirements: |_| Requirements { tags: true, ..Requirements::DEFAULT },
+        ..ControllerInfo::new("ctfrc", "S001; AIO-TFRC", |options, flow| {
             let form = options.take_if("form", |form: &String| form == "ctfrc" || form == "aio")?;
-            let ecn = if form.is_some_and(|form| form == "aio") { Ecn::NotEct } else { setting.ecn };
-            let config = Config { ecn, ..Config::from_options(options, setting)? };
+            let ecn = if form.is_some_and(|form| form == "aio") { Ecn::NotEct } else { flow.ecn };
+            let config = Config { ecn, ..Config::from_options(options, flow)? };
             let count = CountConfig::from_options(options, Self::COUNT)?;
-            Ok((Self::new(config, count).into(), CtfrcReceiver::new(config).into()))
-        },
+            Ok(pair(Self::new(config, count), CtfrcReceiver::new(config)))
+        })
     };
 
     /// S001's law. The tolerated queue is twice MULTFRC's: one virtual flow times `n` varies more than `n` flows

@@ -72,14 +72,14 @@ impl FeedbackSource for CtfrcReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Setting;
+    use crate::info::FlowConfig;
     use crate::tfrc::Profile;
     use seaway_units::{DataSize, Ecn};
 
     #[test]
     fn virtual_numbers_unwrap() {
-        let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
-        let mut receiver = CtfrcReceiver::new(Config::new(Profile::Rfc5348, setting));
+        let flow = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+        let mut receiver = CtfrcReceiver::new(Config::new(Profile::Rfc5348, flow));
         for (number, sequence) in
             [(65_000, 65_000), (65_535, 65_535), (0, 65_536), (65_534, 65_534), (3, 65_539), (40_000, 40_000)]
         {

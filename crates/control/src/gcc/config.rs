@@ -1,7 +1,8 @@
 //! What can be set of Google congestion control.
 
 use super::loss_based::LossBasedConfig;
-use crate::registry::{OptionInfo, Options, Setting, Switch, pace};
+use crate::info::FlowConfig;
+use crate::options::{OptionInfo, Options, Switch, feedback_interval};
 use crate::spec::SpecError;
 use seaway_units::DataSize;
 use std::str::FromStr;
@@ -99,24 +100,24 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         range: "gain60 or literal",
         about: "compare the filter's estimate times the groups seen, 60 at most, or itself (draft)",
     },
-    pace("50 ms"),
+    feedback_interval("50 ms"),
 ];
 
 impl GccConfig {
     /// The defaults for a flow.
-    pub const fn new(variant: Variant, setting: Setting) -> Self {
+    pub const fn new(variant: Variant, flow: FlowConfig) -> Self {
         Self {
             variant,
             kalman_gain60: true,
             probing: true,
             loss_based: LossBasedConfig::JANUARY_2026,
-            packet: setting.packet,
+            packet: flow.packet,
         }
     }
 
-    pub(crate) fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
+    pub(crate) fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<Self, SpecError> {
         let variant = options.take("variant")?.unwrap_or(Variant::Current);
-        let defaults = Self::new(variant, setting);
+        let defaults = Self::new(variant, flow);
         match variant {
             Variant::Current => options.refuse(&["kalman"], "does not apply to variant=current")?,
             Variant::Draft => {

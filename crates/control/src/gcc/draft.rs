@@ -5,7 +5,7 @@ use super::arrival_group::{ArrivalGroups, Grouped};
 use super::config::*;
 use super::kalman::Kalman;
 use super::overuse::Usage;
-use crate::parts::RateWindow;
+use crate::estimators::RateWindow;
 use seaway_units::{DataSize, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Both controllers of the draft.

@@ -21,11 +21,11 @@ pub use loss_based::LossBasedConfig;
 use crate::allowance::{Allowance, Probe, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::estimators::{Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
-use crate::fixed::FixedFeedback;
+use crate::fixed::PeriodicFeedback;
+use crate::info::{ControllerInfo, pair};
 use crate::packet::{Lane, SentPacket};
-use crate::parts::{Ewma, plausible_rtt};
-use crate::registry::{ControllerInfo, Kind};
 use crate::signal::LocalSignal;
 use current::Current;
 use draft::Draft;
@@ -41,7 +41,7 @@ pub struct Gcc {
     /// ms.
     rtt: Ewma,
     last_feedback: Option<Timestamp>,
-    feedback_every: TimeDelta,
+    feedback_interval: TimeDelta,
     /// When silence will be taken for congestion.
     silent_at: Option<Timestamp>,
     /// It was.
@@ -74,14 +74,16 @@ const BURST: TimeDelta = TimeDelta::from_millis(5);
 
 impl Gcc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        name: "gcc",
-        source: "draft-ietf-rmcat-gcc-02; libwebrtc as of January 2026",
-        kind: Kind::Rate,
         options: config::OPTIONS,
-        build: |options, setting| {
-            let config = GccConfig::from_options(options, setting)?;
-            Ok((Self::new(config).into(), FixedFeedback::new(options.pace()?.unwrap_or(FEEDBACK)).into()))
-        },
+        ..ControllerInfo::new(
+            "gcc",
+            "draft-ietf-rmcat-gcc-02; libwebrtc as of January 2026",
+            |options, flow| {
+                let config = GccConfig::from_options(options, flow)?;
+                let interval = options.feedback_interval()?.unwrap_or(FEEDBACK);
+                Ok(pair(Self::new(config), PeriodicFeedback::new(interval)))
+            },
+        )
     };
 
     /// A sender at 300 kbit/s until the limits say otherwise.
@@ -95,7 +97,7 @@ impl Gcc {
             peer_limit: None,
             rtt: Ewma::new(0.875),
             last_feedback: None,
-            feedback_every: TimeDelta::ZERO,
+            feedback_interval: TimeDelta::ZERO,
             silent_at: None,
             silenced: false,
             decisions: DecisionLog::new(),
@@ -190,7 +192,7 @@ impl Gcc {
     }
 
     fn silence(&self) -> TimeDelta {
-        SILENCE.max(self.feedback_every * 2) + TimeDelta::from_secs_f64(self.rtt() / 1e3)
+        SILENCE.max(self.feedback_interval * 2) + TimeDelta::from_secs_f64(self.rtt() / 1e3)
     }
 
     fn listen(&mut self, now: Timestamp, feedback: &Feedback<'_>, heard: bool) {
@@ -256,8 +258,8 @@ impl RateController for Gcc {
                     }
                 });
             }
-            LocalSignal::FeedbackEvery(interval) => {
-                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            LocalSignal::FeedbackInterval(interval) => {
+                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
             }
             LocalSignal::Paused(_) => self.silent_at = None,
             LocalSignal::RouteChanged => self.forget_path(),
@@ -281,7 +283,7 @@ impl RateController for Gcc {
             }
         });
         // At the least rate there is nothing left to do; the next packet starts the timer again.
-        let step = (SILENCE / 2).max(self.feedback_every * 2);
+        let step = (SILENCE / 2).max(self.feedback_interval * 2);
         self.silent_at = (self.rate() < before).then(|| now + step);
     }
 

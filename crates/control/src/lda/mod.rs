@@ -16,11 +16,12 @@ pub use law::Law;
 use crate::allowance::{Allowance, Probe, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::estimators::{Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
-use crate::fixed::FixedFeedback;
+use crate::fixed::PeriodicFeedback;
+use crate::info::{ControllerInfo, ControllerPair, FlowConfig, pair};
+use crate::options::{OptionInfo, Options, feedback_interval, join_options};
 use crate::packet::{Lane, ProbeId, SentPacket};
-use crate::parts::{Ewma, plausible_rtt};
-use crate::registry::{Built, ControllerInfo, Kind, OptionInfo, Options, Setting, join_options, pace};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use bottleneck::Bottleneck;
@@ -55,7 +56,7 @@ pub struct LossDelay {
     probe_at: Option<Timestamp>,
     begun: Option<Timestamp>,
     counted: Counted,
-    feedback_every: TimeDelta,
+    feedback_interval: TimeDelta,
     silence_at: Option<Timestamp>,
     busy: bool,
     paused: bool,
@@ -86,7 +87,7 @@ const INTERVAL: OptionInfo = OptionInfo {
 };
 const SHARED: [OptionInfo; 4] = [
     INTERVAL,
-    pace("100 ms"),
+    feedback_interval("100 ms"),
     OptionInfo {
         name: "increase",
         default: "10 kbit/s",
@@ -111,7 +112,7 @@ const LDA_OPTIONS: [OptionInfo; 5] = join_options(
 );
 const SRTP_OPTIONS: [OptionInfo; 5] = [
     INTERVAL,
-    pace("100 ms"),
+    feedback_interval("100 ms"),
     OptionInfo {
         name: "up",
         default: "0.25",
@@ -129,44 +130,49 @@ const SRTP_OPTIONS: [OptionInfo; 5] = [
 
 impl LossDelay {
     pub(crate) const LDA: ControllerInfo = ControllerInfo {
-        name: "lda",
-        source: "Sisalem and Schulzrinne 1998, as S000 cites it; laws from memory",
-        kind: Kind::Rate,
+        verified: false,
         options: &LDA_OPTIONS,
-        build: |options, setting| {
-            let decrease = options.take_if("decrease", |factor| (1.0..=10.0).contains(factor))?;
-            Self::build(options, setting, Law::Lda { decrease: decrease.unwrap_or(3.0) })
-        },
+        ..ControllerInfo::new(
+            "lda",
+            "Sisalem and Schulzrinne 1998, as S000 cites it; laws from memory",
+            |options, flow| {
+                let decrease = options.take_if("decrease", |factor| (1.0..=10.0).contains(factor))?;
+                Self::build(options, flow, Law::Lda { decrease: decrease.unwrap_or(3.0) })
+            },
+        )
     };
 
     pub(crate) const LDA_PLUS: ControllerInfo = ControllerInfo {
-        name: "lda-plus",
-        source: "Sisalem and Wolisz 2000; laws from memory",
+        verified: false,
         options: &SHARED,
-        build: |options, setting| Self::build(options, setting, Law::LdaPlus),
-        ..Self::LDA
+        ..ControllerInfo::new("lda-plus", "Sisalem and Wolisz 2000; laws from memory", |options, flow| {
+            Self::build(options, flow, Law::LdaPlus)
+        })
     };
 
     pub(crate) const SRTP: ControllerInfo = ControllerInfo {
-        name: "srtp",
-        source: "Song, Chung and Shin 2002 by what S000 says of it; gains are a Reading",
+        verified: false,
         options: &SRTP_OPTIONS,
-        build: |options, setting| {
-            let part = |value: &f64| (0.01..=1.0).contains(value);
-            let law = Law::Smoothed {
-                up: options.take_if("up", part)?.unwrap_or(0.25),
-                down: options.take_if("down", part)?.unwrap_or(0.5),
-                dead: options.take_if("dead", |dead| (0.0..=0.9).contains(dead))?.unwrap_or(0.1),
-            };
-            Self::build(options, setting, law)
-        },
-        ..Self::LDA
+        ..ControllerInfo::new(
+            "srtp",
+            "Song, Chung and Shin 2002 by what S000 says of it; gains are a Reading",
+            |options, flow| {
+                let part = |value: &f64| (0.01..=1.0).contains(value);
+                let law = Law::Smoothed {
+                    up: options.take_if("up", part)?.unwrap_or(0.25),
+                    down: options.take_if("down", part)?.unwrap_or(0.5),
+                    dead: options.take_if("dead", |dead| (0.0..=0.9).contains(dead))?.unwrap_or(0.1),
+                };
+                Self::build(options, flow, law)
+            },
+        )
     };
 
-    fn build(options: &Options<'_>, setting: Setting, law: Law) -> Built {
-        let config = LossDelayConfig::from_options(options, setting, law)?;
-        let source = options.pace()?.map_or_else(FixedFeedback::default, FixedFeedback::new);
-        Ok((Self::new(config).into(), source.into()))
+    fn build(options: &Options<'_>, flow: FlowConfig, law: Law) -> Result<ControllerPair, SpecError> {
+        let config = LossDelayConfig::from_options(options, flow, law)?;
+        let source =
+            options.feedback_interval()?.map_or_else(PeriodicFeedback::default, PeriodicFeedback::new);
+        Ok(pair(Self::new(config), source))
     }
 
     /// Before any report.
@@ -180,7 +186,7 @@ impl LossDelay {
             probe_at: None,
             begun: None,
             counted: Counted::default(),
-            feedback_every: TimeDelta::ZERO,
+            feedback_interval: TimeDelta::ZERO,
             silence_at: None,
             busy: false,
             paused: false,
@@ -265,7 +271,7 @@ impl LossDelay {
     }
 
     fn wait(&mut self, now: Timestamp, intervals: i64) {
-        let least = self.feedback_every * 2;
+        let least = self.feedback_interval * 2;
         self.silence_at = Some(now + (self.config.interval * intervals).max(least));
         self.busy = false;
     }
@@ -316,8 +322,8 @@ impl RateController for LossDelay {
                     this.state = Some(this.bounded(this.state.unwrap_or(first)));
                 });
             }
-            LocalSignal::FeedbackEvery(interval) => {
-                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            LocalSignal::FeedbackInterval(interval) => {
+                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
             }
             LocalSignal::RouteChanged => self.bottleneck = Bottleneck::default(),
             LocalSignal::Paused(paused) => self.paused = paused,
@@ -392,7 +398,7 @@ impl RateController for LossDelay {
 
 impl LossDelayConfig {
     /// Defaults for a flow.
-    pub const fn new(law: Law, setting: Setting) -> Self {
+    pub const fn new(law: Law, flow: FlowConfig) -> Self {
         Self {
             law,
             interval: TimeDelta::from_secs(5),
@@ -402,12 +408,12 @@ impl LossDelayConfig {
                 Law::Smoothed { .. } => 0,
                 Law::Lda { .. } | Law::LdaPlus => 6,
             },
-            packet: setting.packet,
+            packet: flow.packet,
         }
     }
 
-    fn from_options(options: &Options<'_>, setting: Setting, law: Law) -> Result<Self, SpecError> {
-        let defaults = Self::new(law, setting);
+    fn from_options(options: &Options<'_>, flow: FlowConfig, law: Law) -> Result<Self, SpecError> {
+        let defaults = Self::new(law, flow);
         let within =
             |time: &TimeDelta| *time >= TimeDelta::from_millis(100) && *time <= TimeDelta::from_secs(60);
         let interval = options.take_if("interval", within)?.unwrap_or(defaults.interval);

@@ -1,9 +1,9 @@
 //! How many connections: inverse increase on an idle queue, decrease on a full one (S001).
 
 use crate::decision::Gauge;
+use crate::estimators::plausible_rtt;
 use crate::feedback::Feedback;
-use crate::parts::plausible_rtt;
-use crate::registry::{OptionInfo, Options};
+use crate::options::{OptionInfo, Options};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use crate::tfrc::Cause;

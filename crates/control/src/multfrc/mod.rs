@@ -14,8 +14,9 @@ pub(crate) use count::{COUNT_OPTIONS, CountedReports};
 use crate::controller::RateController;
 use crate::decision::Gauge;
 use crate::feedback::Feedback;
+use crate::info::{ControllerInfo, FlowConfig, Requirements, WeightOption, pair};
+use crate::options::{OptionInfo, Options, join_options};
 use crate::packet::{Lane, SentPacket};
-use crate::registry::{ControllerInfo, Kind, OptionInfo, Options, Setting, join_options};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use crate::tfrc::{CONNECTION_OPTIONS, Config, Equation, Governed, Law, LossSide, Tfrc, Worth};
@@ -65,15 +66,21 @@ const OPTIONS: [OptionInfo; 19] = join_options(CONNECTION_OPTIONS, FAMILY);
 
 impl Multfrc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        name: "multfrc",
-        source: "S001; E-MULTFRC, MULTFRC-LERD; MulTFRC (draft-irtf-iccrg-multfrc)",
-        kind: Kind::Rate,
         options: &OPTIONS,
-        build: |options, setting| {
-            let (config, form, count) = from_options(options, setting)?;
-            let lanes = if form == Form::Connections { count.max as u8 } else { 1 };
-            Ok((Self::new(config, form, count).into(), MultfrcReceiver::new(config, lanes).into()))
+        weight: Some(WeightOption { name: "n", requires: Some(("form", "weighted")) }),
+        requirements: |options| {
+            let lanes = !options.is("form", "weighted") && !options.is("form", "lerd");
+            Requirements { tags: true, lanes, ..Requirements::DEFAULT }
         },
+        ..ControllerInfo::new(
+            "multfrc",
+            "S001; E-MULTFRC, MULTFRC-LERD; MulTFRC (draft-irtf-iccrg-multfrc)",
+            |options, flow| {
+                let (config, form, count) = from_options(options, flow)?;
+                let lanes = if form == Form::Connections { count.max as u8 } else { 1 };
+                Ok(pair(Self::new(config, form, count), MultfrcReceiver::new(config, lanes)))
+            },
+        )
     };
 
     /// One connection at first.
@@ -125,7 +132,7 @@ impl Law for Connections {
     }
 }
 
-fn from_options(options: &Options<'_>, setting: Setting) -> Result<(Config, Form, CountConfig), SpecError> {
+fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<(Config, Form, CountConfig), SpecError> {
     let name = options.take::<String>("form")?.unwrap_or_else(|| "iiad".to_owned());
     if name == "weighted" {
         // It has an equation of its own, whose packets lost in an event the sender measures, and its n is set.
@@ -133,7 +140,7 @@ fn from_options(options: &Options<'_>, setting: Setting) -> Result<(Config, Form
             &["equation", "clamp", "loss", "max", "alpha", "gamma", "ignored", "averaged", "rtt_min"];
         options.refuse(ABSENT, "does not apply to form=weighted")?;
     }
-    let config = Config::from_options(options, setting)?;
+    let config = Config::from_options(options, flow)?;
     let (form, decrease) = match options.take("form")?.unwrap_or(FormName::Iiad) {
         FormName::Iiad => (Form::Connections, Decrease::Additive(1.0)),
         // The factor is ours; the thesis behind E-MULTFRC was not at hand.

@@ -4,7 +4,7 @@ use super::config::{BUILD_UP, LOSS_PENALTY, MARK_PENALTY, NadaConfig, RatioClock
 use super::equation::{penalty, perceived, smoothed};
 use super::losses::LossHistory;
 use super::window::{Totals, Window};
-use crate::parts::{BaseDelay, RecentMin};
+use crate::estimators::{BaseDelay, RecentMin};
 use seaway_units::{DataSize, TimeDelta, Timestamp, Transit};
 
 /// A packet that arrived.
@@ -153,13 +153,13 @@ impl Aggregator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::info::FlowConfig;
     use crate::nada::config::Variant;
-    use crate::registry::Setting;
     use seaway_units::{Ecn, RemoteTimestamp};
 
     fn aggregator() -> Aggregator {
-        let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::Ect1 };
-        Aggregator::new(NadaConfig::new(Variant::Rfc8698, setting))
+        let flow = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::Ect1 };
+        Aggregator::new(NadaConfig::new(Variant::Rfc8698, flow))
     }
 
     /// Packet `sequence` of one every 10 ms, delayed by `delay` ms.

@@ -1,6 +1,7 @@
 //! What can be set of NADA, and its constants (RFC 8698 Table 2).
 
-use crate::registry::{OptionInfo, Options, Setting, Switch, pace};
+use crate::info::FlowConfig;
+use crate::options::{OptionInfo, Options, Switch, feedback_interval};
 use crate::spec::SpecError;
 use seaway_units::{Ecn, TimeDelta};
 use std::str::FromStr;
@@ -149,12 +150,12 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         range: "on or off",
         about: "off: the open loss interval counts in the mean (RFC 5348), and delay is warped ever after (draft: always)",
     },
-    pace("100 ms"),
+    feedback_interval("100 ms"),
 ];
 
 impl NadaConfig {
     /// The RFC's defaults for a flow.
-    pub const fn new(variant: Variant, setting: Setting) -> Self {
+    pub const fn new(variant: Variant, flow: FlowConfig) -> Self {
         Self {
             variant,
             side: match variant {
@@ -169,15 +170,15 @@ impl NadaConfig {
             ceiling: 500.0,
             interval: INTERVAL,
             ecn: match variant {
-                Variant::Rfc8698 => setting.ecn,
+                Variant::Rfc8698 => flow.ecn,
                 // It does not answer marks.
                 Variant::Draft => Ecn::NotEct,
             },
         }
     }
 
-    pub(crate) fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
-        let defaults = Self::new(options.take("variant")?.unwrap_or(Variant::Rfc8698), setting);
+    pub(crate) fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<Self, SpecError> {
+        let defaults = Self::new(options.take("variant")?.unwrap_or(Variant::Rfc8698), flow);
         if defaults.variant == Variant::Draft {
             options.refuse(&["side", "ploss_clock", "expiry"], "does not apply to variant=draft")?;
         }
@@ -195,7 +196,7 @@ impl NadaConfig {
             reference_delay: millis("xref", 1, 1000)?.unwrap_or(defaults.reference_delay),
             warp_threshold: millis("qth", 1, 10_000)?.unwrap_or(defaults.warp_threshold),
             ceiling: millis("xmax", 50, 3277)?.unwrap_or(defaults.ceiling),
-            interval: options.pace()?.unwrap_or(defaults.interval),
+            interval: options.feedback_interval()?.unwrap_or(defaults.interval),
             ..defaults
         })
     }

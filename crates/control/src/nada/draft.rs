@@ -3,7 +3,7 @@
 use super::aggregate::{Observed, Signal};
 use super::config::{BUILD_UP, LOSS_PENALTY, NadaConfig, TAPS, WINDOW};
 use super::equation::{penalty, perceived, smoothed};
-use crate::parts::LossIntervals;
+use crate::estimators::LossIntervals;
 use seaway_units::{TimeDelta, Timestamp, Transit};
 use std::collections::VecDeque;
 

@@ -1,6 +1,6 @@
 //! Loss intervals in packets (RFC 8698 section 4.2 on RFC 5348 section 5.4).
 
-use crate::parts::LossIntervals;
+use crate::estimators::LossIntervals;
 use seaway_units::{TimeDelta, Timestamp};
 
 /// Counts packets between loss events; what is missing within a round-trip time of an event's start joins it.

@@ -16,10 +16,11 @@ pub use receiver::NadaReceiver;
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::estimators::{RecentMin, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PacketReport};
-use crate::packet::{Lane, SentPacket, Stamp};
-use crate::parts::{RecentMin, plausible_rtt};
-use crate::registry::{ControllerInfo, Kind};
+use crate::fixed::PeriodicFeedback;
+use crate::info::{ControllerInfo, WeightOption, pair};
+use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
 use aggregate::{Aggregator, Observed, Signal};
 use config::{LEAST_RATE, TAPS, UNKNOWN_MAX};
@@ -46,7 +47,7 @@ pub struct Nada {
     /// The last 15 samples, ms.
     rtt: RecentMin<TAPS>,
     backlog: DataSize,
-    feedback_every: TimeDelta,
+    feedback_interval: TimeDelta,
     /// When silence will be taken for congestion.
     silent_at: Option<Timestamp>,
     /// Resumed after a pause and not updated since: the draft begins again at the least rate.
@@ -69,18 +70,20 @@ const SILENCE: i64 = 8;
 
 impl Nada {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        name: "nada",
-        source: "RFC 8698; draft-ietf-rmcat-nada-05 as in ns3-rmcat (S004)",
-        kind: Kind::Rate,
         options: config::OPTIONS,
-        build: |options, setting| {
-            let config = NadaConfig::from_options(options, setting)?;
-            let source = match config.side {
-                Side::Receiver => NadaReceiver::new(config).into(),
-                Side::Sender => crate::fixed::FixedFeedback::new(config.interval).into(),
-            };
-            Ok((Self::new(config).into(), source))
-        },
+        weight: Some(WeightOption { name: "prio", requires: None }),
+        ..ControllerInfo::new(
+            "nada",
+            "RFC 8698; draft-ietf-rmcat-nada-05 as in ns3-rmcat (S004)",
+            |options, flow| {
+                let config = NadaConfig::from_options(options, flow)?;
+                let sender = Self::new(config);
+                Ok(match config.side {
+                    Side::Receiver => pair(sender, NadaReceiver::new(config)),
+                    Side::Sender => pair(sender, PeriodicFeedback::new(config.interval)),
+                })
+            },
+        )
     };
 
     /// A sender at the RFC's least rate, 150 kbit/s until the limits are known.
@@ -100,7 +103,7 @@ impl Nada {
             updated_at: None,
             rtt: RecentMin::new(),
             backlog: DataSize::ZERO,
-            feedback_every: TimeDelta::ZERO,
+            feedback_interval: TimeDelta::ZERO,
             silent_at: None,
             resumed: false,
             allowed: Bitrate::ZERO,
@@ -247,7 +250,7 @@ impl Nada {
 
     fn silence(&self) -> TimeDelta {
         let rtt = TimeDelta::from_secs_f64(self.rtt.get().unwrap_or(0.0) / 1e3);
-        (self.config.interval * SILENCE).max(self.feedback_every * 2) + rtt
+        (self.config.interval * SILENCE).max(self.feedback_interval * 2) + rtt
     }
 
     fn set_limits(&mut self, now: Timestamp, min: Bitrate, max: Bitrate) {
@@ -277,8 +280,8 @@ fn observed(report: &PacketReport) -> Option<Observed> {
 }
 
 impl RateController for Nada {
-    fn stamp(&mut self, _now: Timestamp, _next: &SentPacket) -> Stamp {
-        Stamp { ecn: self.config.ecn, tag: None }
+    fn marking(&mut self, _now: Timestamp, _next: &SentPacket) -> Marking {
+        Marking { ecn: self.config.ecn, tag: None }
     }
 
     fn on_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
@@ -311,8 +314,8 @@ impl RateController for Nada {
         match signal {
             LocalSignal::Limits { min, max, .. } => self.set_limits(now, min, max),
             LocalSignal::Backlog { waiting, .. } => self.backlog = waiting,
-            LocalSignal::FeedbackEvery(interval) => {
-                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            LocalSignal::FeedbackInterval(interval) => {
+                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
             }
             LocalSignal::Paused(paused) => {
                 self.silent_at = None;
@@ -346,7 +349,7 @@ impl RateController for Nada {
         let waited = Gauge::new("silence", self.silence().as_secs_f64(), "s");
         self.note(now, "no feedback", waited, self.silence().as_secs_f64(), before, phase);
         // At the least rate there is nothing left to do; the next packet starts the timer again.
-        let step = self.config.interval.max(self.feedback_every * 2);
+        let step = self.config.interval.max(self.feedback_interval * 2);
         self.silent_at = (self.reference() != before).then(|| due.max(now) + step);
         self.settle();
     }

@@ -2,18 +2,18 @@
 
 use super::*;
 use crate::feedback::{Congestion, PeerReport};
+use crate::info::FlowConfig;
 use crate::packet::{Content, PacketId, StreamId};
-use crate::registry::Setting;
 use seaway_units::RemoteTimestamp;
 
-const SETTING: Setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::Ect1 };
+const FLOW: FlowConfig = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::Ect1 };
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::ZERO + TimeDelta::from_millis(1000 + ms)
 }
 
 fn nada(variant: Variant) -> Nada {
-    let mut nada = Nada::new(NadaConfig::new(variant, SETTING));
+    let mut nada = Nada::new(NadaConfig::new(variant, FLOW));
     let (min, max) = (Bitrate::from_kbps(150), Bitrate::from_kbps(1500));
     nada.on_signal(at(0), LocalSignal::Limits { min, start: Bitrate::from_kbps(300), max });
     nada
@@ -162,7 +162,7 @@ fn draft_signal() {
 #[test]
 fn both_sides_agree() {
     use crate::feedback_source::{Arrival, FeedbackSource};
-    let config = NadaConfig::new(Variant::Rfc8698, SETTING);
+    let config = NadaConfig::new(Variant::Rfc8698, FLOW);
     let mut receiver = NadaReceiver::new(config);
     let mut sender = nada(Variant::Rfc8698);
     sender.config.side = Side::Sender;

@@ -7,8 +7,8 @@ pub use direct::Direct;
 pub use pd::{Pd, PdConfig};
 
 use crate::allowance::Target;
+use crate::options::{OptionInfo, Options, Switch, find_named};
 use crate::packet::StreamId;
-use crate::registry::{OptionInfo, Options, Switch, find_named};
 use crate::spec::{ControlSpec, SpecError};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::fmt;

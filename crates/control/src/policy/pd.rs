@@ -2,8 +2,8 @@
 
 use super::{Demand, Direct, Share, TargetPolicy};
 use crate::allowance::Target;
+use crate::options::{OptionInfo, Options};
 use crate::packet::StreamId;
-use crate::registry::{OptionInfo, Options};
 use crate::spec::SpecError;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 

@@ -1,6 +1,7 @@
 //! What can be set of SCReAM.
 
-use crate::registry::{OptionInfo, Options, Setting, Switch};
+use crate::info::FlowConfig;
+use crate::options::{OptionInfo, Options, Switch};
 use crate::spec::SpecError;
 use seaway_units::{Ecn, TimeDelta};
 use std::str::FromStr;
@@ -95,7 +96,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
 
 impl ScreamConfig {
     /// The version's defaults for a flow.
-    pub fn new(version: Version, setting: Setting) -> Self {
+    pub fn new(version: Version, flow: FlowConfig) -> Self {
         let (delay_target_low, loss_filter) = match version {
             Version::One => (0.1, false),
             Version::Two => (0.06, true),
@@ -108,14 +109,14 @@ impl ScreamConfig {
             jitter: false,
             loss_filter,
             policer: false,
-            segment: setting.packet.as_bytes_f64().max(100.0),
-            ecn: setting.ecn,
+            segment: flow.packet.as_bytes_f64().max(100.0),
+            ecn: flow.ecn,
         }
     }
 
-    pub(crate) fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
+    pub(crate) fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<Self, SpecError> {
         let version = options.take("version")?.unwrap_or(Version::Two);
-        let defaults = Self::new(version, setting);
+        let defaults = Self::new(version, flow);
         if version == Version::One {
             options.refuse(&["jitter", "loss_filter", "policer"], "does not apply to version=1")?;
         }

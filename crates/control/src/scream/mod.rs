@@ -14,10 +14,10 @@ pub use receiver::ScreamFeedback;
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::estimators::{BaseDelay, Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PacketReport};
-use crate::packet::{Lane, PacketId, SentPacket, Stamp};
-use crate::parts::{BaseDelay, Ewma, plausible_rtt};
-use crate::registry::{ControllerInfo, Kind, Setting};
+use crate::info::{ControllerInfo, FlowConfig, Kind, pair};
+use crate::packet::{Lane, Marking, PacketId, SentPacket};
 use crate::signal::LocalSignal;
 use config::FIRST_RTT;
 use evidence::Evidence;
@@ -30,7 +30,7 @@ use v2::V2;
 /// limits' `start` is not used.
 #[derive(Debug, Clone)]
 pub struct Scream {
-    setting: Setting,
+    flow: FlowConfig,
     core: Core,
     limits: RateRange,
     flight: Flight,
@@ -41,7 +41,7 @@ pub struct Scream {
     rtt: Ewma,
     waiting: DataSize,
     oldest: TimeDelta,
-    feedback_every: TimeDelta,
+    feedback_interval: TimeDelta,
     /// When silence will be taken for congestion.
     silent_at: Option<Timestamp>,
     /// How often it was, without an answer since.
@@ -72,20 +72,18 @@ const LONGEST_DELAY: f64 = 60.0;
 
 impl Scream {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        name: "scream",
-        source: "RFC 8298; draft-ietf-ccwg-rfc8298bis-screamv2",
         kind: Kind::Window,
         options: config::OPTIONS,
-        build: |options, setting| {
-            let config = ScreamConfig::from_options(options, setting)?;
-            Ok((Self::new(config, setting).into(), ScreamFeedback::new(config.version).into()))
-        },
+        ..ControllerInfo::new("scream", "RFC 8298; draft-ietf-ccwg-rfc8298bis-screamv2", |options, flow| {
+            let config = ScreamConfig::from_options(options, flow)?;
+            Ok(pair(Self::new(config, flow), ScreamFeedback::new(config.version)))
+        })
     };
 
     /// A sender with the least window.
-    pub fn new(config: ScreamConfig, setting: Setting) -> Self {
+    pub fn new(config: ScreamConfig, flow: FlowConfig) -> Self {
         Self {
-            setting: Setting { ecn: config.ecn, ..setting },
+            flow: FlowConfig { ecn: config.ecn, ..flow },
             core: match config.version {
                 Version::One => Core::One(Box::new(V1::new(config))),
                 Version::Two => Core::Two(Box::new(V2::new(config))),
@@ -97,7 +95,7 @@ impl Scream {
             rtt: Ewma::new(0.875),
             waiting: DataSize::ZERO,
             oldest: TimeDelta::ZERO,
-            feedback_every: TimeDelta::ZERO,
+            feedback_interval: TimeDelta::ZERO,
             silent_at: None,
             silences: 0,
             newest: None,
@@ -137,7 +135,7 @@ impl Scream {
 
     fn silence(&self) -> TimeDelta {
         let rtt = TimeDelta::from_secs_f64(self.rtt.get().unwrap_or(0.0));
-        (SILENCE.max(self.feedback_every * 2) + rtt) * (1 << self.silences.min(3))
+        (SILENCE.max(self.feedback_interval * 2) + rtt) * (1 << self.silences.min(3))
     }
 
     /// What the message tells.
@@ -212,8 +210,8 @@ impl Scream {
 }
 
 impl RateController for Scream {
-    fn stamp(&mut self, _now: Timestamp, _next: &SentPacket) -> Stamp {
-        Stamp { ecn: self.setting.ecn, tag: None }
+    fn marking(&mut self, _now: Timestamp, _next: &SentPacket) -> Marking {
+        Marking { ecn: self.flow.ecn, tag: None }
     }
 
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
@@ -281,8 +279,8 @@ impl RateController for Scream {
                     "frame size and send queue"
                 });
             }
-            LocalSignal::FeedbackEvery(interval) => {
-                self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+            LocalSignal::FeedbackInterval(interval) => {
+                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
             }
             LocalSignal::RouteChanged => self.base.reset(),
             LocalSignal::Frame { .. } | LocalSignal::Paused(_) | LocalSignal::LinkHint { .. } => {}
@@ -323,7 +321,7 @@ impl RateController for Scream {
             Core::Two(v2) => (v2.send_window(flight), v2.pace(self.limits)),
         };
         // With nothing out one packet may always go.
-        let least = if flight == 0.0 { self.setting.packet } else { DataSize::ZERO };
+        let least = if flight == 0.0 { self.flow.packet } else { DataSize::ZERO };
         let window = DataSize::from_bytes(window as u64).max(least);
         Allowance { window: Some(window), ..Allowance::paced(Bitrate::from_bps_f64(pace)) }
     }

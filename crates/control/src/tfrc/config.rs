@@ -1,8 +1,9 @@
 //! What can be set of TFRC.
 
 use super::equation::{Equation, RetransmitTimeout, TimeoutEstimator};
-use crate::parts::{ArrivalRate, Scheme};
-use crate::registry::{OptionInfo, Options, Setting, Switch, join_options};
+use crate::estimators::{ArrivalRate, Scheme};
+use crate::info::FlowConfig;
+use crate::options::{OptionInfo, Options, Switch, join_options};
 use crate::spec::SpecError;
 use seaway_units::{DataSize, Ecn};
 use std::str::FromStr;
@@ -149,7 +150,7 @@ pub(super) const OPTIONS: [OptionInfo; 12] = join_options(CONNECTION_OPTIONS, [C
 
 impl Config {
     /// The profile's defaults for a flow.
-    pub const fn new(profile: Profile, setting: Setting) -> Self {
+    pub const fn new(profile: Profile, flow: FlowConfig) -> Self {
         Self {
             profile,
             equation: Equation::RFC,
@@ -164,22 +165,22 @@ impl Config {
                 Profile::Rfc5348 => 1.0,
                 Profile::Rfc3448 => 0.0,
             },
-            packet: setting.packet,
-            ecn: setting.ecn,
+            packet: flow.packet,
+            ecn: flow.ecn,
         }
     }
 
-    pub(crate) fn from_options(options: &Options<'_>, setting: Setting) -> Result<Self, SpecError> {
-        Self::of_profile(options.take("profile")?.unwrap_or(Profile::Rfc5348), options, setting)
+    pub(crate) fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<Self, SpecError> {
+        Self::of_profile(options.take("profile")?.unwrap_or(Profile::Rfc5348), options, flow)
     }
 
     /// The other options, over the defaults of `profile`.
     pub(super) fn of_profile(
         profile: Profile,
         options: &Options<'_>,
-        setting: Setting,
+        flow: FlowConfig,
     ) -> Result<Self, SpecError> {
-        let defaults = Self::new(profile, setting);
+        let defaults = Self::new(profile, flow);
         let switch = |key, default| Ok(options.take::<Switch>(key)?.map_or(default, |switch| switch.0));
         let clamp = switch("clamp", false)?;
         let equation = match options.take("equation")?.unwrap_or(defaults.equation) {

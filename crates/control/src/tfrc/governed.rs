@@ -5,7 +5,7 @@ use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, Gauge};
 use crate::feedback::Feedback;
-use crate::packet::{Lane, SentPacket, Stamp};
+use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
 use seaway_units::Timestamp;
 use std::fmt;
@@ -39,8 +39,8 @@ impl<L: Law> Governed<L> {
 }
 
 impl<L: Law> RateController for Governed<L> {
-    fn stamp(&mut self, now: Timestamp, next: &SentPacket) -> Stamp {
-        Stamp { tag: self.law.tag(next), ..self.connections.stamp(now, next) }
+    fn marking(&mut self, now: Timestamp, next: &SentPacket) -> Marking {
+        Marking { tag: self.law.tag(next), ..self.connections.marking(now, next) }
     }
 
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {

@@ -1,6 +1,6 @@
 //! From arrivals to losses, from losses to loss events (RFC 5348 sections 5.1 to 5.5).
 
-use crate::parts::LossIntervals;
+use crate::estimators::LossIntervals;
 use crate::tfrc::equation::LEAST_LOSS;
 use seaway_units::Timestamp;
 use std::collections::VecDeque;

@@ -27,11 +27,11 @@ pub(crate) use receiver::LaneReceiver;
 pub(crate) use sender::{Cause, Worth};
 
 use crate::allowance::{Allowance, Target};
-use crate::controller::{Needs, RateController};
+use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::Feedback;
-use crate::packet::{Lane, SentPacket, Stamp};
-use crate::registry::{ControllerInfo, Kind};
+use crate::info::{ControllerInfo, Requirements, pair};
+use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, Probability, RateRange, Timestamp};
 use sender::Connection;
@@ -48,19 +48,23 @@ pub struct Tfrc {
 
 impl Tfrc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        name: "tfrc",
-        source: "RFC 5348, RFC 3448, RFC 4828; ns-2 2.35",
-        kind: Kind::Rate,
         options: &config::OPTIONS,
-        build: |options, setting| {
+        requirements: |options| Requirements {
+            fates: options.is("loss", "sender"),
+            frames: false,
+            tags: options.is("profile", "ns2"),
+            lanes: options.text("count").is_some_and(|count| count != "1"),
+            ..Requirements::DEFAULT
+        },
+        ..ControllerInfo::new("tfrc", "RFC 5348, RFC 3448, RFC 4828; ns-2 2.35", |options, flow| {
             let count = options.take_if("count", |count| (1..=64).contains(count))?.unwrap_or(1);
             if options.take::<String>("profile")?.is_some_and(|profile| profile == "ns2") {
-                let config = ns2::config(options, setting)?;
-                return Ok((Ns2Tfrc::new(config, count).into(), Ns2Receiver::new(config, count).into()));
+                let config = ns2::config(options, flow)?;
+                return Ok(pair(Ns2Tfrc::new(config, count), Ns2Receiver::new(config, count)));
             }
-            let config = Config::from_options(options, setting)?;
-            Ok((Self::new(config, count).into(), TfrcReceiver::new(config, count).into()))
-        },
+            let config = Config::from_options(options, flow)?;
+            Ok(pair(Self::new(config, count), TfrcReceiver::new(config, count)))
+        })
     };
 
     /// `count` connections side by side, at least one.
@@ -131,8 +135,8 @@ impl Tfrc {
 }
 
 impl RateController for Tfrc {
-    fn stamp(&mut self, _now: Timestamp, _next: &SentPacket) -> Stamp {
-        Stamp { ecn: self.all[0].config.ecn, tag: None }
+    fn marking(&mut self, _now: Timestamp, _next: &SentPacket) -> Marking {
+        Marking { ecn: self.all[0].config.ecn, tag: None }
     }
 
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
@@ -157,9 +161,9 @@ impl RateController for Tfrc {
                     max.as_bps_f64(),
                 ))
             }),
-            LocalSignal::FeedbackEvery(interval) => {
+            LocalSignal::FeedbackInterval(interval) => {
                 for lane in &mut self.all {
-                    lane.feedback_every(interval);
+                    lane.feedback_interval(interval);
                 }
             }
             _ => {}
@@ -178,10 +182,6 @@ impl RateController for Tfrc {
 
     fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop()
-    }
-
-    fn needs(&self) -> Needs {
-        Needs { fates: self.all[0].config.loss == LossSide::Sender, frames: false }
     }
 
     fn lanes(&self) -> u8 {

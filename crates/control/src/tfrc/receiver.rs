@@ -3,10 +3,10 @@
 use super::config::{Config, Profile};
 use super::equation::TimeoutEstimator;
 use super::loss_events::{Change, LossEvents};
+use crate::estimators::{ArrivalRate, LossDiscriminator, RateWindow};
 use crate::feedback::PeerReport;
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::packet::Lane;
-use crate::parts::{ArrivalRate, LossDiscriminator, RateWindow};
 use seaway_units::{Bitrate, Ecn, Probability, TimeDelta, Timestamp};
 
 /// Reports the loss event rate and the receive rate of each connection at RFC 5348's times: once a round-trip

@@ -7,10 +7,10 @@ use super::receive_limit::ReceiveRates;
 use super::receiver::LaneReceiver;
 use crate::allowance::Allowance;
 use crate::decision::Gauge;
+use crate::estimators::{DampedRtt, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PeerReport};
 use crate::feedback_source::Arrival;
 use crate::packet::SentPacket;
-use crate::parts::{DampedRtt, plausible_rtt};
 use seaway_units::{Bitrate, Ecn, Probability, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Longest pause between two packets (`t_mbi`), seconds.
@@ -44,7 +44,7 @@ pub(crate) struct Connection {
     nofeedback_at: Option<Timestamp>,
     /// A packet left since the nofeedback timer was set.
     pub(crate) busy: bool,
-    pub(crate) feedback_every: TimeDelta,
+    pub(crate) feedback_interval: TimeDelta,
     data_limited: DataLimited,
     /// When the newest packet that feedback spoke of left.
     newest: Option<Timestamp>,
@@ -98,8 +98,8 @@ impl Connection {
     pub(crate) fn reopen(&mut self) {
         self.meter.reopen();
         let meter = std::mem::replace(&mut self.meter, LaneReceiver::hollow(self.config));
-        let feedback_every = self.feedback_every;
-        *self = Self { feedback_every, ..Self::with_meter(self.config, meter) };
+        let feedback_interval = self.feedback_interval;
+        *self = Self { feedback_interval, ..Self::with_meter(self.config, meter) };
     }
 
     fn with_meter(config: Config, meter: LaneReceiver) -> Self {
@@ -117,7 +117,7 @@ impl Connection {
             answered: false,
             nofeedback_at: None,
             busy: false,
-            feedback_every: TimeDelta::ZERO,
+            feedback_interval: TimeDelta::ZERO,
             data_limited: DataLimited::default(),
             newest: None,
             last_slot: None,
@@ -403,7 +403,7 @@ impl Connection {
     pub(crate) fn nofeedback_interval(&self) -> TimeDelta {
         let two_packets = 2.0 * self.size.segment / self.rate;
         let seconds = self.rtt.get().map_or(two_packets, |rtt| two_packets.max(4.0 * rtt));
-        TimeDelta::from_secs_f64(seconds.max(LEAST_NOFEEDBACK)).max(self.feedback_every * 2)
+        TimeDelta::from_secs_f64(seconds.max(LEAST_NOFEEDBACK)).max(self.feedback_interval * 2)
     }
 
     pub(crate) fn restart_nofeedback(&mut self, now: Timestamp, interval: TimeDelta) {
@@ -425,10 +425,10 @@ impl Connection {
         self.nofeedback_at
     }
 
-    pub(crate) fn feedback_every(&mut self, interval: TimeDelta) {
-        self.feedback_every = interval.max(TimeDelta::ZERO);
+    pub(crate) fn feedback_interval(&mut self, interval: TimeDelta) {
+        self.feedback_interval = interval.max(TimeDelta::ZERO);
         if let (Some(at), Some(newest)) = (self.nofeedback_at, self.newest) {
-            self.nofeedback_at = Some(at.max(newest + self.feedback_every * 2));
+            self.nofeedback_at = Some(at.max(newest + self.feedback_interval * 2));
         }
     }
 

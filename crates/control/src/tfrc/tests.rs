@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::feedback::{Fate, PacketReport, PeerReport};
+use crate::info::FlowConfig;
 use crate::packet::{Content, PacketId};
-use crate::registry::Setting;
 use seaway_units::{DataSize, Ecn, TimeDelta};
 
-const SETTING: Setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+const FLOW: FlowConfig = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
 
 fn config() -> Config {
-    Config { damping: false, ..Config::new(Profile::Rfc5348, SETTING) }
+    Config { damping: false, ..Config::new(Profile::Rfc5348, FLOW) }
 }
 
 fn at(millis: i64) -> Timestamp {
@@ -61,7 +61,7 @@ fn answered(config: Config) -> Tfrc {
 #[test]
 fn arrivals_without_a_report_change_nothing() {
     let profile = Profile::Rfc3448;
-    let ns2: Box<dyn RateController> = Box::new(Ns2Tfrc::new(Config::new(profile, SETTING), 1));
+    let ns2: Box<dyn RateController> = Box::new(Ns2Tfrc::new(Config::new(profile, FLOW), 1));
     let rfc: Box<dyn RateController> = Box::new(Tfrc::new(config(), 1));
     for mut tfrc in [ns2, rfc] {
         tfrc.on_sent(at(0), &packet(0, 1000));
@@ -90,9 +90,9 @@ fn arrivals_without_a_report_change_nothing() {
 #[test]
 fn initial_rates() {
     for (segment, window) in [(500, 2000.0), (1000, 4000.0), (1460, 4380.0), (4000, 8000.0)] {
-        let setting = Setting { packet: DataSize::from_bytes(segment), ..SETTING };
+        let flow = FlowConfig { packet: DataSize::from_bytes(segment), ..FLOW };
         for (profile, first) in [(Profile::Rfc5348, window), (Profile::Rfc3448, segment as f64)] {
-            let mut tfrc = Tfrc::new(Config { damping: false, ..Config::new(profile, setting) }, 1);
+            let mut tfrc = Tfrc::new(Config { damping: false, ..Config::new(profile, flow) }, 1);
             assert_eq!(rate(&tfrc), segment as f64, "one packet a second");
             tfrc.on_sent(at(0), &packet(0, segment));
             report(&mut tfrc, 100, 0.0, 0);
@@ -178,7 +178,7 @@ fn idle_sender_is_not_punished_below_the_initial_rate() {
 #[test]
 fn rare_feedback_is_no_silence() {
     let mut tfrc = answered(config());
-    tfrc.on_signal(at(100), LocalSignal::FeedbackEvery(TimeDelta::from_millis(400)));
+    tfrc.on_signal(at(100), LocalSignal::FeedbackInterval(TimeDelta::from_millis(400)));
     assert!(tfrc.poll_timeout().unwrap() >= at(900));
     report(&mut tfrc, 500, 0.0, 40_000);
     assert_eq!(tfrc.poll_timeout(), Some(at(1300)));
@@ -222,8 +222,8 @@ fn overtaken_reports_are_ignored() {
 fn small_packets() {
     for (data, factor) in [(40.0, 0.5), (120.0, 0.75), (1.0, 1.0 / 41.0)] {
         let wire = data as u64 + 40;
-        let setting = Setting { packet: DataSize::from_bytes(wire), ..SETTING };
-        let config = Config { damping: false, small_packets: true, ..Config::new(Profile::Rfc5348, setting) };
+        let flow = FlowConfig { packet: DataSize::from_bytes(wire), ..FLOW };
+        let config = Config { damping: false, small_packets: true, ..Config::new(Profile::Rfc5348, flow) };
         let mut tfrc = Tfrc::new(config, 1);
         tfrc.on_sent(at(0), &packet(0, wire));
         report(&mut tfrc, 100, 0.0, 0);

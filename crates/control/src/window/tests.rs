@@ -22,8 +22,8 @@ impl Bench {
     }
 
     fn with(set: impl FnOnce(&mut WindowConfig)) -> Self {
-        let setting = Setting { packet: DataSize::from_bytes(512), ecn: Ecn::NotEct };
-        let mut config = WindowConfig::new(setting);
+        let flow = FlowConfig { packet: DataSize::from_bytes(512), ecn: Ecn::NotEct };
+        let mut config = WindowConfig::new(flow);
         set(&mut config);
         Self { window: Window::new(config), out: Vec::new(), next: 0 }
     }

@@ -1,9 +1,7 @@
 //! str0m's estimator: ours is given its departures and what its feedback said.
 
-use seaway_control::registry::build;
-use seaway_control::{
-    Fate, Feedback, Lane, LocalSignal, PacketReport, PeerReport, RateController, SentPacket, Setting,
-};
+use seaway_control::{Fate, Feedback, Lane, LocalSignal, PacketReport, PeerReport, SentPacket};
+use seaway_testkit::build;
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 struct Out {
@@ -14,8 +12,7 @@ struct Out {
 
 /// Ours over str0m's estimate after each feedback.
 fn replay(spec: &str, log: &str) -> Vec<f64> {
-    let setting = Setting { packet: DataSize::from_bytes(1200), ecn: Ecn::NotEct };
-    let (mut gcc, _) = build(&spec.parse().unwrap(), setting).unwrap();
+    let (mut gcc, _) = build(spec, DataSize::from_bytes(1200), Ecn::NotEct);
     let (min, start, max) = (Bitrate::from_kbps(5), Bitrate::from_mbps(1), Bitrate::from_mbps(10_000));
     gcc.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start, max });
     let (mut now, mut packets, mut ratios, mut reported) = (Timestamp::ZERO, Vec::new(), Vec::new(), 0);

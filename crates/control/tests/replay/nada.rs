@@ -2,11 +2,11 @@
 
 use seaway_control::nada::{Nada, NadaConfig, Variant};
 use seaway_control::{
-    Fate, Feedback, Lane, LocalSignal, PacketReport, PeerReport, RateController, SentPacket, Setting,
+    Fate, Feedback, FlowConfig, Lane, LocalSignal, PacketReport, PeerReport, RateController, SentPacket,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
-const SETTING: Setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+const FLOW: FlowConfig = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
 
 /// Packet `number` of one every 10 ms from 1 s on: when it left, when it arrived, and whether it did.
 fn packet(number: u64) -> (SentPacket, Timestamp, RemoteTimestamp, bool) {
@@ -28,7 +28,7 @@ fn packet(number: u64) -> (SentPacket, Timestamp, RemoteTimestamp, bool) {
 /// ns3-rmcat's NADA and our draft variant: within 5 % at every update.
 #[test]
 fn nada_draft_follows_ns3_rmcat() {
-    let mut nada = Nada::new(NadaConfig::new(Variant::Draft, SETTING));
+    let mut nada = Nada::new(NadaConfig::new(Variant::Draft, FLOW));
     let (min, max) = (Bitrate::from_kbps(150), Bitrate::from_kbps(1500));
     nada.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start: min, max });
     let (mut sent, mut reported, mut compared, mut worst) = (0, 0, 0, 0.0_f64);

@@ -1,9 +1,7 @@
 //! The SCReAM authors' own code: our version 2 is given its departures and what its feedback said.
 
-use seaway_control::registry::build;
-use seaway_control::{
-    Fate, Feedback, Lane, LocalSignal, PacketReport, PeerReport, RateController, SentPacket, Setting,
-};
+use seaway_control::{Fate, Feedback, Lane, LocalSignal, PacketReport, PeerReport, SentPacket};
+use seaway_testkit::build;
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// The code's clock: 1/65536 s.
@@ -21,8 +19,7 @@ struct Out {
 
 /// Our reference window over the authors', after each feedback.
 fn replay(spec: &str, ecn: Ecn, log: &str) -> Vec<f64> {
-    let setting = Setting { packet: DataSize::from_bytes(1200), ecn };
-    let (mut scream, _) = build(&spec.parse().unwrap(), setting).unwrap();
+    let (mut scream, _) = build(spec, DataSize::from_bytes(1200), ecn);
     let (min, max) = (Bitrate::from_kbps(100), Bitrate::from_mbps(10));
     scream.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start: min, max });
     let (mut now, mut packets, mut ratios) = (Timestamp::from_nanos(1_000_000_000), Vec::new(), Vec::new());

@@ -1,10 +1,8 @@
 //! ns-2's TFRC: our two halves are given ns-2's departures and arrivals, and our reports travel as its reports did.
 
 use crate::packet;
-use seaway_control::registry::build;
-use seaway_control::{
-    Arrival, Fate, Feedback, FeedbackSource, Lane, PacketReport, PeerReport, RateController, Setting,
-};
+use seaway_control::{Arrival, Fate, Feedback, Lane, PacketReport, PeerReport};
+use seaway_testkit::build;
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -47,8 +45,7 @@ fn read() -> (Events, Vec<(Timestamp, Option<TimeDelta>)>) {
 /// early once (`docs/controllers/tfrc.md`): from there on its rate rises two packets before ours.
 #[test]
 fn tfrc_follows_ns2() {
-    let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
-    let (mut sender, mut receiver) = build(&"tfrc(profile=ns2)".parse().unwrap(), setting).unwrap();
+    let (mut sender, mut receiver) = build("tfrc(profile=ns2)", DataSize::from_bytes(1000), Ecn::NotEct);
     let (mut events, packets) = read();
     let (mut newest, mut unreported) = ((Timestamp::ZERO, 0), VecDeque::new());
     let mut errors = Vec::new();
@@ -62,7 +59,7 @@ fn tfrc_follows_ns2() {
             match event {
                 Event::Departure(number) => {
                     let packet = packet(number, 1000);
-                    let tag = sender.stamp(now, &packet).tag;
+                    let tag = sender.marking(now, &packet).tag;
                     sender.on_sent(now, &packet);
                     let mut rtt = None;
                     sender.inspect(&mut |gauge| {

@@ -3,7 +3,7 @@
 use super::{Candidate, Comparison, Run};
 use crate::run::RecordingOptions;
 use crate::scenario::{Encoder, FlowKind, MediaFlow, Scenario, Source};
-use seaway_control::{ControlSpec, registry};
+use seaway_control::ControlSpec;
 use seaway_media::input::PictureSource;
 use seaway_media::{Error, FrameRate, PictureSize};
 use seaway_stream::sink::{ScreenRecorder, ScreenRecorderConfig};
@@ -61,13 +61,13 @@ impl Setup {
         clip: Option<&str>,
         seeds: u16,
     ) -> Result<Self, String> {
-        for control in &controls {
-            registry::check(control).map_err(|error| error.to_string())?;
-        }
         let index = recorded_flow(&scenario, flow)?;
         let FlowKind::Media(media) = &mut scenario.flows[index].kind else {
             return Err("the flow to record is no media flow".to_owned());
         };
+        for control in &controls {
+            media.registry.check(control).map_err(|error| error.to_string())?;
+        }
         let file = send_clip(media, clip);
         let failed = |error: Error| format!("clip {}: {error}", file.as_deref().unwrap_or("that is bundled"));
         let format = DecodedClip::open(file.as_deref()).map_err(failed)?.format();

@@ -9,7 +9,7 @@ use crate::scenario::media::{MediaFlow, Source};
 use crate::scenario::tcp::{TcpFlow, TransferSize};
 use crate::scenario::{Bound, Cell, Expect, Link, Outlet, Scenario};
 use seaway_control::policy;
-use seaway_control::registry::{self, nearest};
+use seaway_control::{FlowConfig, nearest};
 use seaway_sim::tcp::HEADERS;
 use seaway_units::{Bitrate, DataSize, TimeDelta};
 use std::collections::BTreeSet;
@@ -276,8 +276,9 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
     place.packet(media.packet)?;
     let has_room = media.packet >= LEAST_MEDIA;
     place.require("packet", has_room, "expected 100 B or more: IP, UDP and RTP headers take up to 80 B")?;
-    registry::halves(&media.control, registry::Setting { packet: media.packet, ecn: media.ecn.into() })
-        .map_err(|error| place.error("control", error.to_string()))?;
+    let flow = FlowConfig { packet: media.packet, ecn: media.ecn.into() };
+    let built = media.registry.build(&media.control, flow);
+    built.map_err(|error| place.error("control", error.to_string()))?;
     policy::build(&media.policy).map_err(|error| place.error("policy", error.to_string()))?;
     if let Some(rate) = media.rate {
         let start = rate.start.unwrap_or(rate.min);

@@ -2,7 +2,7 @@
 //! forgets where a value stood and which keys there are; both are found again here.
 
 use crate::scenario::document::Value;
-use seaway_control::registry::nearest;
+use seaway_control::nearest;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;

@@ -4,6 +4,7 @@ use crate::scenario::Text;
 use crate::scenario::diagnosis::{diagnose, reworded};
 use crate::scenario::error::{Place, ScenarioError};
 use crate::scenario::overrides::Override;
+use seaway_control::Registry;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;
@@ -16,6 +17,7 @@ pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 pub(crate) struct Document<'a> {
     text: Text<'a>,
     overrides: &'a [Override],
+    registry: &'a Registry,
     root: DeTable<'a>,
 }
 
@@ -46,8 +48,12 @@ pub(crate) use at;
 
 impl<'a> Document<'a> {
     /// Reads the file and applies the overrides in order.
-    pub(crate) fn parse(text: Text<'a>, overrides: &'a [Override]) -> Result<Self, ScenarioError> {
-        let mut document = Self { text, overrides, root: DeTable::new() };
+    pub(crate) fn parse(
+        text: Text<'a>,
+        overrides: &'a [Override],
+        registry: &'a Registry,
+    ) -> Result<Self, ScenarioError> {
+        let mut document = Self { text, overrides, registry, root: DeTable::new() };
         document.root = DeTable::parse(text.text).map_err(|error| document.refuse(&error))?.into_inner();
         for (index, item) in overrides.iter().enumerate() {
             let span = text.text.len() + index + 1..text.text.len() + index + 1;
@@ -55,6 +61,11 @@ impl<'a> Document<'a> {
                 .map_err(|message| ScenarioError::new(document.place(span), message))?;
         }
         Ok(document)
+    }
+
+    /// The controllers that the scenario can name.
+    pub(crate) fn registry(&self) -> &Registry {
+        self.registry
     }
 
     /// The text of a file that the scenario names.

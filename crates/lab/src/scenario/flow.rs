@@ -6,7 +6,7 @@ use crate::scenario::media::MediaFlow;
 use crate::scenario::tcp::TcpFlow;
 use crate::scenario::udp::UdpFlow;
 use crate::scenario::window::WindowFlow;
-use seaway_control::registry::nearest;
+use seaway_control::nearest;
 use seaway_sim::wimax::Service;
 use seaway_sim::wlan::AccessCategory;
 use seaway_units::TimeDelta;
@@ -195,11 +195,12 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
     let kind = match common.kind.as_deref() {
         Some("media") => {
             let mut media: Box<MediaFlow> = Box::new(document.read(&rest, COMMON)?);
+            media.registry = document.registry().clone();
             let file = &|name: &str| document.read_file(name);
             media.load(file).map_err(|problem| refuse_at(&["source", "file"], problem))?;
             media.apply_weight().map_err(|problem| refuse_at(&["weight"], problem))?;
             let interval = ["feedback", "interval"];
-            media.apply_pace().map_err(|problem| refuse_at(&interval, problem))?;
+            media.apply_feedback_interval().map_err(|problem| refuse_at(&interval, problem))?;
             FlowKind::Media(media)
         }
         Some("tcp") => FlowKind::Tcp(document.read(&rest, COMMON)?),

@@ -1,7 +1,7 @@
 //! `kind = "media"`: video under a rate controller.
 
 use crate::source::{ClipLadder, FrameLadder, Stored};
-use seaway_control::{ControlSpec, registry};
+use seaway_control::{ControlSpec, Registry};
 use seaway_media::encoder::LadderRule;
 use seaway_media::shaped::Method;
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
@@ -16,6 +16,9 @@ pub struct MediaFlow {
     /// The controller with its options, `multfrc(max=8)`.
     #[serde(deserialize_with = "control_spec")]
     pub control: ControlSpec,
+    /// The controllers that can be named.
+    #[serde(skip)]
+    pub registry: Registry,
     /// How the controller's target becomes the encoder's, with its options.
     #[serde(default = "direct", deserialize_with = "control_spec")]
     pub policy: ControlSpec,
@@ -65,14 +68,17 @@ impl MediaFlow {
     /// Gives the controller the flow's weight, as the option that it has for it.
     pub(crate) fn apply_weight(&mut self) -> Result<(), String> {
         let Some(weight) = self.weight else { return Ok(()) };
-        self.control = registry::weighted(&self.control, weight).map_err(|error| error.to_string())?;
+        self.control = self.registry.with_weight(&self.control, weight).map_err(|error| error.to_string())?;
         Ok(())
     }
 
-    /// Writes the interval of feedback into the controller's options, which both ends hear of.
-    pub(crate) fn apply_pace(&mut self) -> Result<(), String> {
+    /// Writes the feedback interval into the controller's options, which both ends read.
+    pub(crate) fn apply_feedback_interval(&mut self) -> Result<(), String> {
         let Some(interval) = self.feedback.interval else { return Ok(()) };
-        self.control = registry::paced(&self.control, interval).map_err(|error| error.to_string())?;
+        self.control = self
+            .registry
+            .with_feedback_interval(&self.control, interval)
+            .map_err(|error| error.to_string())?;
         Ok(())
     }
 

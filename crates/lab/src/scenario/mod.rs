@@ -36,6 +36,7 @@ pub use window::WindowFlow;
 
 use crate::routing::RoutingGraph;
 use document::{Document, at};
+use seaway_control::Registry;
 use seaway_units::TimeDelta;
 use serde::Deserialize;
 
@@ -120,7 +121,19 @@ impl Scenario {
     /// # Errors
     /// The first mistake: where it is, what was found and what would be valid.
     pub fn parse(text: Text<'_>, overrides: &[Override]) -> Result<Self, ScenarioError> {
-        let document = Document::parse(text, overrides)?;
+        Self::parse_with(&Registry::builtin(), text, overrides)
+    }
+
+    /// Like [`parse`](Self::parse), with the controllers of `registry`.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_with(
+        registry: &Registry,
+        text: Text<'_>,
+        overrides: &[Override],
+    ) -> Result<Self, ScenarioError> {
+        let document = Document::parse(text, overrides, registry)?;
         let header: Header = document.header(TABLES)?;
         if header.schema != Self::SCHEMA {
             let message = format!("`schema` is {}: expected {}", header.schema, Self::SCHEMA);

@@ -1,6 +1,6 @@
 //! Changes to a scenario from the command line: `flow.video.control=nada`.
 
-use seaway_control::registry::nearest;
+use seaway_control::nearest;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;

@@ -3,6 +3,7 @@
 use crate::library;
 use crate::scenario::{FlowKind, Override, Scenario, Source};
 use crate::source::ClipLadder;
+use seaway_control::{Registry, nearest};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -43,9 +44,10 @@ impl FromStr for Suite {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = || Self::ALL.into_iter().map(Self::name);
-        Self::ALL.into_iter().find(|suite| suite.name() == text).ok_or_else(|| {
-            format!("{text:?}: no such suite; {}", seaway_control::registry::nearest(text, known()))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|suite| suite.name() == text)
+            .ok_or_else(|| format!("{text:?}: no such suite; {}", nearest(text, known())))
     }
 }
 
@@ -114,7 +116,7 @@ pub(super) struct Case {
 }
 
 /// The cases of these suites. Video is the pre-encoded ladder of the bundled clip, so that quality can be modelled.
-pub(super) fn cases(suites: &[Suite]) -> Result<Vec<Case>, String> {
+pub(super) fn cases(registry: &Registry, suites: &[Suite]) -> Result<Vec<Case>, String> {
     let ladder = Arc::new(ClipLadder::bundled()?);
     let mut cases = Vec::new();
     for &suite in suites {
@@ -122,7 +124,7 @@ pub(super) fn cases(suites: &[Suite]) -> Result<Vec<Case>, String> {
             Suite::Rfc8867 | Suite::Rfc8869 => {
                 let prefix = format!("{suite}-");
                 for entry in library::entries().iter().filter(|entry| entry.name.starts_with(&prefix)) {
-                    let scenario = entry.parse(&[]).map_err(|error| error.to_string())?;
+                    let scenario = entry.parse_with(registry, &[]).map_err(|error| error.to_string())?;
                     let name = entry.name[prefix.len()..].to_owned();
                     cases.push(case(suite, name, None, scenario, &ladder));
                 }
@@ -130,7 +132,7 @@ pub(super) fn cases(suites: &[Suite]) -> Result<Vec<Case>, String> {
             Suite::Curves => {
                 for curve in CURVES {
                     for &x in curve.points {
-                        let scenario = on_curve(curve, x)?;
+                        let scenario = on_curve(registry, curve, x)?;
                         let name = format!("{}-{x}", curve.name);
                         cases.push(case(suite, name, Some((curve, x)), scenario, &ladder));
                     }
@@ -141,11 +143,11 @@ pub(super) fn cases(suites: &[Suite]) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-fn on_curve(curve: &Curve, x: f64) -> Result<Scenario, String> {
+fn on_curve(registry: &Registry, curve: &Curve, x: f64) -> Result<Scenario, String> {
     // Nothing lost, no jitter: the network as it is.
     let change = (x > 0.0).then(|| format!("link.bottleneck.{}", (curve.change)(x)).parse::<Override>());
     let changes: Vec<Override> = change.into_iter().collect::<Result<_, _>>()?;
-    library::find(CURVE_NETWORK)?.parse(&changes).map_err(|error| error.to_string())
+    library::find(CURVE_NETWORK)?.parse_with(registry, &changes).map_err(|error| error.to_string())
 }
 
 fn case(

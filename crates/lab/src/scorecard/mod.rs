@@ -14,15 +14,13 @@ use crate::build::World;
 use crate::run::{Outcome, RunOptions};
 use crate::scenario::{FlowKind, Scenario};
 use cases::Case;
-use seaway_control::{ControlSpec, registry};
+use seaway_control::{ControlSpec, Registry};
 use seaway_quality::statistics::Estimate;
 use seaway_report::{Metric, Scope};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// What steers by a receiver's buffer of octets, which no case of the suites has.
-const BY_BUFFER: [&str; 2] = ["buffer-type1", "buffer-type2"];
 /// What is no controller.
 const NO_CONTROL: &str = "fixed";
 
@@ -56,6 +54,7 @@ impl Setup {
     /// # Errors
     /// An unknown controller, or nothing to run; in words.
     pub fn new(
+        registry: &Registry,
         controls: Option<Vec<ControlSpec>>,
         suites: &[Suite],
         seed: u64,
@@ -64,13 +63,13 @@ impl Setup {
         let mut left_out = Vec::new();
         let is_all = controls.is_none();
         let named = |name: &str| ControlSpec { name: name.to_owned(), options: Vec::new() };
-        let all = || registry::CONTROLLERS.iter().map(|info| named(info.name)).collect();
+        let all = || registry.controllers().iter().map(|info| named(info.name)).collect();
         let mut controls = controls.unwrap_or_else(all);
         for control in &controls {
-            registry::check(control).map_err(|error| error.to_string())?;
+            registry.check(control).map_err(|error| error.to_string())?;
         }
         controls.retain(|control| {
-            let reason = misfit(control, is_all);
+            let reason = misfit(registry, control, is_all);
             left_out.extend(reason.map(|reason| LeftOut {
                 control: control.to_string(),
                 case: None,
@@ -82,7 +81,7 @@ impl Setup {
             let why = left_out.iter().map(|left| format!("{}: {}", left.control, left.reason));
             return Err(format!("no controller is left: {}", why.collect::<Vec<_>>().join("; ")));
         }
-        let cases = cases::cases(suites)?;
+        let cases = cases::cases(registry, suites)?;
         let mut plan = Self { controls, cases, seeds, runs: Vec::new(), scenarios: Vec::new(), left_out };
         plan.fill(seed);
         Ok(plan)
@@ -189,8 +188,8 @@ impl Case {
     }
 }
 
-fn misfit(control: &ControlSpec, is_all: bool) -> Option<&'static str> {
-    if BY_BUFFER.contains(&control.name.as_str()) {
+fn misfit(registry: &Registry, control: &ControlSpec, is_all: bool) -> Option<&'static str> {
+    if registry.requirements(control).is_ok_and(|requirements| requirements.buffer) {
         return Some("steers by a receiver's buffer of bytes, which no receiver of these cases has");
     }
     (is_all && control.name == NO_CONTROL)
@@ -204,7 +203,7 @@ fn scenario(case: &Case, control: &ControlSpec) -> Result<Scenario, String> {
         if let FlowKind::Media(media) = &mut flow.kind {
             media.control = control.clone();
             media.apply_weight()?;
-            media.apply_pace()?;
+            media.apply_feedback_interval()?;
         }
     }
     World::new(&scenario, RunOptions::default()).map_err(|error| error.to_string())?;

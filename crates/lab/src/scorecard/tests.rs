@@ -1,5 +1,6 @@
 use super::*;
 use crate::sweep;
+use seaway_control::Registry;
 use std::ops::ControlFlow;
 
 fn controls(names: &[&str]) -> Option<Vec<ControlSpec>> {
@@ -8,7 +9,7 @@ fn controls(names: &[&str]) -> Option<Vec<ControlSpec>> {
 
 /// Two controllers over a few seconds of every case, a run or two each.
 fn scorecard(names: &[&str], suites: &[Suite], seeds: u16) -> Scorecard {
-    let mut setup = Setup::new(controls(names), suites, 1, seeds).unwrap();
+    let mut setup = Setup::new(&Registry::builtin(), controls(names), suites, 1, seeds).unwrap();
     for scenario in &mut setup.scenarios {
         scenario.duration = seaway_units::TimeDelta::from_secs(8);
         scenario.warmup = seaway_units::TimeDelta::from_secs(1);
@@ -54,11 +55,16 @@ fn numbers_of_one_case() {
 
 #[test]
 fn what_cannot_be_run_is_named() {
-    let setup = Setup::new(None, &[Suite::Rfc8869], 1, 1).unwrap();
+    let setup = Setup::new(&Registry::builtin(), None, &[Suite::Rfc8869], 1, 1).unwrap();
     let left: Vec<_> = setup.left_out.iter().map(|left| left.control.as_str()).collect();
     assert_eq!(left, ["fixed", "buffer-type1", "buffer-type2"]);
-    assert_eq!(setup.extent(), (17, registry::CONTROLLERS.len() - 3));
-    let error = Setup::new(controls(&["buffer-type1"]), &[Suite::Curves], 1, 1).unwrap_err();
+    assert_eq!(setup.extent(), (17, Registry::builtin().controllers().len() - 3));
+    let error =
+        Setup::new(&Registry::builtin(), controls(&["buffer-type1"]), &[Suite::Curves], 1, 1).unwrap_err();
     assert!(error.contains("buffer of bytes"), "{error}");
-    assert!(Setup::new(controls(&["tfrk"]), &[Suite::Curves], 1, 1).unwrap_err().contains("tfrc"));
+    assert!(
+        Setup::new(&Registry::builtin(), controls(&["tfrk"]), &[Suite::Curves], 1, 1)
+            .unwrap_err()
+            .contains("tfrc")
+    );
 }

@@ -2,11 +2,9 @@
 
 use rtc::interceptor::{BandwidthEstimator, EstimatorStats, PacketReport as Report};
 use rtc::rtcp::transport_feedbacks::cc_feedback_report::Ecn as ReportedEcn;
-use seaway_control::registry::{self, Kind};
 use seaway_control::{
-    AnyController, AnyFeedbackSource, Arrival, Content, ControlSpec, Fate, Feedback, FeedbackSource, Lane,
-    LocalSignal, PacketId, PacketReport, PeerReport, RateController, SentPacket, Setting, SpecError,
-    StreamId,
+    Arrival, Content, ControlSpec, Fate, Feedback, FeedbackSource, FlowConfig, Kind, Lane, LocalSignal,
+    PacketId, PacketReport, PeerReport, RateController, Registry, SentPacket, SpecError, StreamId,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::fmt;
@@ -24,8 +22,8 @@ const LEAST_SLEEP: Duration = Duration::from_millis(1);
 /// rates count RTP packets, as `rtc`'s pacer does.
 #[derive(Debug)]
 pub struct Estimator {
-    controller: AnyController,
-    source: AnyFeedbackSource,
+    controller: Box<dyn RateController>,
+    source: Box<dyn FeedbackSource>,
     peer: PeerReport,
     began: Instant,
     now: Timestamp,
@@ -95,9 +93,10 @@ impl Estimator {
     /// # Errors
     /// No such controller or option, or one that needs what a browser or the trait does not tell.
     pub fn new(now: Instant, spec: &ControlSpec, rates: Rates) -> Result<Self, EstimatorError> {
-        let setting = Setting { packet: PACKET, ecn: Ecn::NotEct };
-        let (mut controller, source) = registry::build(spec, setting).map_err(EstimatorError::Spec)?;
-        if let Some(why) = misfit(&spec.name, &controller) {
+        let flow = FlowConfig { packet: PACKET, ecn: Ecn::NotEct };
+        let registry = Registry::builtin();
+        let (mut controller, source) = registry.build(spec, flow).map_err(EstimatorError::Spec)?;
+        if let Some(why) = misfit(&registry, spec) {
             return Err(EstimatorError::Refused { name: spec.to_string(), why });
         }
         let Rates { min, start, max } = rates;
@@ -156,7 +155,7 @@ impl Estimator {
         let sent = self.at(report.departure);
         // What left before the last report is told now.
         self.now = self.now.max(sent);
-        let stamp = self.controller.stamp(self.now, &packet);
+        let marking = self.controller.marking(self.now, &packet);
         self.controller.on_sent(self.now, &packet);
         let Some(at) = report.arrival.filter(|_| report.arrived).map(peer_time) else {
             let fate = if report.arrived { received(None, report.ecn) } else { Fate::Lost };
@@ -171,7 +170,7 @@ impl Estimator {
             sequence: packet.sequence,
             size: packet.size,
             ecn: ecn(report.ecn),
-            tag: stamp.tag,
+            tag: marking.tag,
             sent: RemoteTimestamp::from_nanos(sent.as_nanos()),
             rtt: self.rtt,
             ends_frame: false,
@@ -225,18 +224,18 @@ impl BandwidthEstimator for Estimator {
     }
 }
 
-/// What a controller would need that nobody here can give it.
-fn misfit(name: &str, controller: &AnyController) -> Option<&'static str> {
-    let info = registry::CONTROLLERS.iter().find(|info| info.name == name)?;
-    if info.name.starts_with("buffer-type") {
-        return Some("it goes by the receiver's playout buffer, of which a browser does not report");
+/// What the controller needs and a browser's feedback does not have.
+fn misfit(registry: &Registry, spec: &ControlSpec) -> Option<&'static str> {
+    let requirements = registry.requirements(spec).ok()?;
+    if requirements.buffer {
+        return Some("it goes by the receiver's playout buffer, which a browser does not report");
     }
-    if info.name == "multfrc" || controller.lanes() > 1 {
+    if requirements.lanes {
         return Some("it opens several connections, and a browser reports on one");
     }
-    (info.kind == Kind::Window).then_some(
-        "it counts what is in flight, and here it hears of a packet when its fate is known, no sooner",
-    )
+    let info = registry.controllers().iter().find(|info| info.name == spec.name)?;
+    (info.kind == Kind::Window)
+        .then_some("it counts what is in flight, and here a packet is known only with its fate")
 }
 
 fn peer_time(arrival: Duration) -> RemoteTimestamp {
@@ -304,7 +303,7 @@ mod tests {
     #[test]
     fn every_controller_fits_or_is_refused() {
         let mut refused = Vec::new();
-        for info in registry::CONTROLLERS {
+        for info in Registry::builtin().controllers() {
             let origin = origin();
             let mut estimator = match Estimator::new(origin, &info.name.parse().unwrap(), RATES) {
                 Ok(estimator) => estimator,

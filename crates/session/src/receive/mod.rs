@@ -197,7 +197,7 @@ impl Receiver {
                 self.statistics.refused.unknown_ssrc += 1;
             }
         } else if session.description != description {
-            match session.on_description_changed(description.clone()) {
+            match session.on_description_changed(description.clone(), &self.config.registry) {
                 Ok(()) => self.events.push(ReceiverEvent::SessionChanged(description)),
                 Err(_) => self.statistics.refused.malformed += 1,
             }

@@ -17,8 +17,7 @@ use crate::message::{ControlData, RtpPacket, payload_type};
 use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
 use crate::unwrap::SequenceUnwrapper;
-use seaway_control::registry::{self, Setting};
-use seaway_control::{Arrival, BufferLevel, FeedbackSource, SpecError, StreamId};
+use seaway_control::{Arrival, BufferLevel, FeedbackSource, FlowConfig, Registry, SpecError, StreamId};
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::NtpShort;
 use seaway_wire::rtcp::SenderReport;
@@ -130,7 +129,7 @@ impl Session {
             Playout::Adaptive { .. } => None,
         };
         Ok(Self {
-            source: receiving_half(&description)?,
+            source: receiving_half(&description, &config.registry)?,
             heard: now,
             present: now,
             closed: false,
@@ -190,11 +189,12 @@ impl Session {
     pub(super) fn on_description_changed(
         &mut self,
         description: SessionDescription,
+        registry: &Registry,
     ) -> Result<(), SpecError> {
         if description.streams != self.description.streams {
             return Err(SpecError::new("streams", "a session keeps its streams"));
         }
-        self.source = receiving_half(&description)?;
+        self.source = receiving_half(&description, registry)?;
         self.description = description;
         Ok(())
     }
@@ -621,9 +621,12 @@ impl Session {
     }
 }
 
-fn receiving_half(description: &SessionDescription) -> Result<Box<dyn FeedbackSource>, SpecError> {
-    let setting = Setting { packet: description.packet, ecn: description.ecn };
-    registry::halves(&description.control, setting).map(|(_, source)| source)
+fn receiving_half(
+    description: &SessionDescription,
+    registry: &Registry,
+) -> Result<Box<dyn FeedbackSource>, SpecError> {
+    let flow = FlowConfig { packet: description.packet, ecn: description.ecn };
+    registry.build(&description.control, flow).map(|(_, source)| source)
 }
 
 impl LaneEcho {

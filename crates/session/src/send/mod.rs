@@ -24,10 +24,9 @@ use queue::{Arriving, SendQueue};
 use reports::Reports;
 use rtcp::{Evidence, Peer};
 use scheduler::{ActiveProbe, Transmission};
-use seaway_control::registry::{self, Setting};
 use seaway_control::{
-    Content, ControlSpec, Demand, FeedbackSource, Lane, LocalSignal, PacketId, RateController, SentPacket,
-    Share, SpecError, StreamId, TargetPolicy,
+    ControlSpec, Demand, FeedbackSource, FlowConfig, Lane, LocalSignal, PacketId, RateController, Share,
+    SpecError, StreamId, TargetPolicy,
 };
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use seaway_wire::Error;
@@ -98,8 +97,8 @@ impl Sender {
         policy: Box<dyn TargetPolicy>,
     ) -> Result<Self, SpecError> {
         check(&config)?;
-        let (controller, source) = registry::halves(&config.control, setting(&config))?;
-        let tagged = writes_tags(&config, now)?;
+        let (controller, source) = config.registry.build(&config.control, flow_config(&config))?;
+        let tagged = writes_tags(&config)?;
         Ok(Self::build(now, config, controller, source, policy, tagged))
     }
 
@@ -115,7 +114,7 @@ impl Sender {
         policy: Box<dyn TargetPolicy>,
     ) -> Result<Self, SpecError> {
         check(&config)?;
-        let (_, source) = registry::halves(&config.control, setting(&config))?;
+        let (_, source) = config.registry.build(&config.control, flow_config(&config))?;
         Ok(Self::build(now, config, controller, source, policy, true))
     }
 
@@ -341,9 +340,9 @@ impl Sender {
     /// A controller or an option that does not exist: nothing changes then.
     pub fn on_control(&mut self, now: Timestamp, control: ControlSpec) -> Result<(), SpecError> {
         self.schedule.is_valid = false;
-        let (controller, source) = registry::halves(&control, setting(&self.config))?;
+        let (controller, source) = self.config.registry.build(&control, flow_config(&self.config))?;
         self.config.control = control;
-        self.tagged = writes_tags(&self.config, now)?;
+        self.tagged = writes_tags(&self.config)?;
         self.controller = controller;
         self.controller_since = self.history.next_id();
         self.evidence = Evidence::new(source);
@@ -551,7 +550,7 @@ impl Sender {
     }
 
     fn loss_times(&self) -> LossTimes {
-        let every = self.peer.feedback_every();
+        let every = self.peer.feedback_interval();
         let (reorder, silence) = match self.round_trip.smoothed() {
             Some(rtt) => (rtt.max(every * 2), rtt * 4 + every * 2),
             None => (TimeDelta::from_millis(200), TimeDelta::from_secs(3)),
@@ -586,21 +585,11 @@ fn check(config: &SenderConfig) -> Result<(), SpecError> {
     Err(SpecError::new(&count.to_string(), format!("a session has 1 to {} streams", SourceId::STREAMS)))
 }
 
-fn setting(config: &SenderConfig) -> Setting {
-    Setting { packet: config.packet, ecn: config.ecn }
+fn flow_config(config: &SenderConfig) -> FlowConfig {
+    FlowConfig { packet: config.packet, ecn: config.ecn }
 }
 
-/// Whether the first packet would be tagged; asked of a controller that is like the one at work and thrown away.
-fn writes_tags(config: &SenderConfig, now: Timestamp) -> Result<bool, SpecError> {
-    let packet = SentPacket {
-        id: PacketId(0),
-        lane: Lane(0),
-        sequence: 0,
-        size: DataSize::ZERO,
-        content: Content::Padding,
-        probe: None,
-        backlog: DataSize::ZERO,
-    };
-    let (mut controller, _) = registry::halves(&config.control, setting(config))?;
-    Ok(controller.stamp(now, &packet).tag.is_some())
+/// Whether the controller writes tags on packets.
+fn writes_tags(config: &SenderConfig) -> Result<bool, SpecError> {
+    config.registry.requirements(&config.control).map(|requirements| requirements.tags)
 }

@@ -38,7 +38,7 @@ impl Peer {
         self.ssrc.is_some()
     }
 
-    pub(super) fn feedback_every(&self) -> TimeDelta {
+    pub(super) fn feedback_interval(&self) -> TimeDelta {
         self.every
     }
 
@@ -406,7 +406,7 @@ impl Sender {
     fn follow_pace(&mut self, now: Timestamp) {
         let since = self.evidence.last_feedback.replace(now).map(|last| now.since(last));
         if let Some(every) = since.and_then(|since| self.peer.on_feedback(since)) {
-            self.controller.on_signal(now, LocalSignal::FeedbackEvery(every));
+            self.controller.on_signal(now, LocalSignal::FeedbackInterval(every));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::message::{ControlData, Message, RtpPacket, Transmit, payload_type};
 use crate::payload::Payload;
 use crate::source_id::SourceId;
 use seaway_control::{
-    Allowance, Content, Lane, PacketId, PacketReport, ProbeId, SentPacket, Stamp, StreamId,
+    Allowance, Content, Lane, Marking, PacketId, PacketReport, ProbeId, SentPacket, StreamId,
 };
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 use seaway_wire::MicrosClock;
@@ -250,7 +250,7 @@ impl Sender {
             probe: self.probe.as_ref().map(|probe| probe.id),
             backlog: self.queue.waiting() + self.config.packet * self.repairs.len() as u64 + endless,
         };
-        let Stamp { ecn, tag } = self.controller.stamp(now, &sent);
+        let Marking { ecn, tag } = self.controller.marking(now, &sent);
         if let Some(control) = &mut packet.control {
             control.tag = tag;
             self.tagged |= tag.is_some();

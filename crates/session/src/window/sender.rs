@@ -31,8 +31,8 @@ impl WindowSenderConfig {
     pub fn new(queue: DataSize) -> Self {
         let overhead = crate::OVERHEAD_IPV4;
         let segment = overhead + DataSize::from_bytes((DataHeader::LEN + DataHeader::MAX_PAYLOAD) as u64);
-        let setting = seaway_control::Setting { packet: segment, ecn: Ecn::NotEct };
-        Self { window: WindowConfig::new(setting), overhead, queue, first: 0 }
+        let flow = seaway_control::FlowConfig { packet: segment, ecn: Ecn::NotEct };
+        Self { window: WindowConfig::new(flow), overhead, queue, first: 0 }
     }
 }
 

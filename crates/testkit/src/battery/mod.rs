@@ -7,7 +7,7 @@
 pub mod operations;
 pub mod scenarios;
 
-use seaway_control::{FeedbackSource, RateController};
+use seaway_control::ControllerPair;
 
 /// What a controller may be excused from.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,11 +20,7 @@ pub struct Excuses {
 ///
 /// # Panics
 /// Where the controller breaks the contract; the message shows the operations that led there.
-pub fn run<C, S>(name: &str, excuses: Excuses, make: impl Fn() -> (C, S))
-where
-    C: RateController + Clone,
-    S: FeedbackSource + Clone,
-{
+pub fn run(name: &str, excuses: Excuses, make: impl Fn() -> ControllerPair) {
     operations::run(name, &make);
     scenarios::run(name, excuses, &make);
 }
@@ -33,7 +29,8 @@ where
 mod tests {
     use super::*;
     use seaway_control::{
-        Allowance, Decision, Feedback, Fixed, FixedFeedback, Gauge, Lane, LocalSignal, SentPacket, Target,
+        Allowance, Decision, Feedback, Fixed, Gauge, Lane, LocalSignal, PeriodicFeedback, RateController,
+        SentPacket, Target, pair,
     };
     use seaway_units::{Bitrate, Timestamp};
 
@@ -94,7 +91,8 @@ mod tests {
     }
 
     fn verdict(fault: Fault) -> String {
-        let make = || (Broken { inner: Fixed::new(None), fault, timer: None }, FixedFeedback::default());
+        let broken = || Broken { inner: Fixed::new(None), fault, timer: None };
+        let make = || pair(broken(), PeriodicFeedback::default());
         let failed = std::panic::catch_unwind(|| run("broken", Excuses::default(), make)).unwrap_err();
         failed.downcast_ref::<String>().cloned().unwrap_or_default()
     }

@@ -2,7 +2,7 @@
 
 use super::Excuses;
 use crate::path::{Bottleneck, Channel, Path, PathRun, PlayoutBuffer};
-use seaway_control::{Arrival, BufferLevel, FeedbackSource, Lane, LocalSignal, PeerReport, RateController};
+use seaway_control::{Arrival, BufferLevel, ControllerPair, FeedbackSource, Lane, LocalSignal, PeerReport};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
 
@@ -16,11 +16,7 @@ const LIMITS: LocalSignal = LocalSignal::Limits {
 ///
 /// # Panics
 /// Where the controller fails one.
-pub fn run<C, S>(name: &str, excuses: Excuses, make: &impl Fn() -> (C, S))
-where
-    C: RateController + Clone,
-    S: FeedbackSource + Clone,
-{
+pub fn run(name: &str, excuses: Excuses, make: &impl Fn() -> ControllerPair) {
     if !excuses.deaf {
         silence(name, make);
     }
@@ -36,18 +32,14 @@ fn clean() -> Path {
     Path { bottleneck: Some(bottleneck), buffer: Some(buffer), ..Path::new(TimeDelta::from_millis(40)) }
 }
 
-fn started<C: RateController, S: FeedbackSource>(
-    path: Path,
-    halves: (C, S),
-    limits: LocalSignal,
-) -> PathRun<C, S> {
+fn started(path: Path, halves: ControllerPair, limits: LocalSignal) -> PathRun {
     let mut run = PathRun::new(path, halves);
     run.controller.on_signal(Timestamp::ZERO, limits);
     run
 }
 
 /// Nobody answers any more: it must not go on sending, and it must come back.
-fn silence<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn() -> (C, S)) {
+fn silence(name: &str, make: &impl Fn() -> ControllerPair) {
     let (start, max) = (Bitrate::from_kbps(300), Bitrate::from_mbps(3));
     let mut run = started(clean(), make(), LocalSignal::Limits { min: Bitrate::from_kbps(20), start, max });
     let before = run.receive_rate(TimeDelta::from_secs(30));
@@ -66,7 +58,7 @@ fn silence<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn() ->
 }
 
 /// The source pauses and resumes.
-fn idle<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn() -> (C, S)) {
+fn idle(name: &str, make: &impl Fn() -> ControllerPair) {
     let mut run = started(clean(), make(), LIMITS);
     let before = run.receive_rate(TimeDelta::from_secs(30));
     let now = run.now();
@@ -83,12 +75,12 @@ fn idle<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn() -> (C
 }
 
 /// A media server's habit: feedback every 400 ms at most. No timer may take that for silence.
-fn rare_feedback<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn() -> (C, S)) {
+fn rare_feedback(name: &str, make: &impl Fn() -> ControllerPair) {
     let interval = TimeDelta::from_millis(400);
     let (controller, source) = make();
-    let mut run =
-        started(clean(), (controller, Rare { source, interval, due: None, held: BTreeMap::new() }), LIMITS);
-    run.controller.on_signal(Timestamp::ZERO, LocalSignal::FeedbackEvery(interval));
+    let rare = Rare { source, interval, due: None, held: BTreeMap::new() };
+    let mut run = started(clean(), (controller, Box::new(rare)), LIMITS);
+    run.controller.on_signal(Timestamp::ZERO, LocalSignal::FeedbackInterval(interval));
     run.measure(TimeDelta::from_secs(60));
     let rare = run.receive_rate(TimeDelta::from_secs(60));
     let mut run = started(clean(), make(), LIMITS);
@@ -101,7 +93,7 @@ fn rare_feedback<C: RateController, S: FeedbackSource>(name: &str, make: &impl F
 }
 
 /// A rate of zero stops the flow, and a rate starts it again.
-fn rate_of_zero<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn() -> (C, S)) {
+fn rate_of_zero(name: &str, make: &impl Fn() -> ControllerPair) {
     let mut run = started(clean(), make(), LIMITS);
     run.measure(TimeDelta::from_secs(10));
     let now = run.now();
@@ -117,15 +109,15 @@ fn rate_of_zero<C: RateController, S: FeedbackSource>(name: &str, make: &impl Fn
 }
 
 /// Holds reports back, the newest of each lane, until an interval has passed.
-#[derive(Debug, Clone)]
-struct Rare<S> {
-    source: S,
+#[derive(Debug)]
+struct Rare {
+    source: Box<dyn FeedbackSource>,
     interval: TimeDelta,
     due: Option<Timestamp>,
     held: BTreeMap<Lane, PeerReport>,
 }
 
-impl<S: FeedbackSource> FeedbackSource for Rare<S> {
+impl FeedbackSource for Rare {
     fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
         self.source.on_arrival(now, arrival);
     }

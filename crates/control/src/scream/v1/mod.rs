@@ -222,15 +222,15 @@ impl V1 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Setting;
+    use crate::info::FlowConfig;
     use crate::scream::config::Version;
     use seaway_units::{Bitrate, DataSize, Ecn};
 
     const LIMITS: RateRange = RateRange { min: Bitrate::ZERO, max: Bitrate::from_mbps(10) };
 
     fn v1() -> V1 {
-        let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::Ect1 };
-        let mut v1 = V1::new(ScreamConfig::new(Version::One, setting));
+        let flow = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::Ect1 };
+        let mut v1 = V1::new(ScreamConfig::new(Version::One, flow));
         (v1.window, v1.fast_increase) = (20_000.0, false);
         v1.max_flight.update(1.0, FLIGHT_SPAN, 50_000.0);
         v1

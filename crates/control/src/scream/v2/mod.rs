@@ -282,15 +282,15 @@ impl V2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Setting;
+    use crate::info::FlowConfig;
     use crate::scream::config::Version;
     use seaway_units::{Bitrate, DataSize};
 
     const LIMITS: RateRange = RateRange { min: Bitrate::ZERO, max: Bitrate::from_mbps(50) };
 
     fn v2() -> V2 {
-        let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::Ect1 };
-        let mut v2 = V2::new(ScreamConfig::new(Version::Two, setting));
+        let flow = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::Ect1 };
+        let mut v2 = V2::new(ScreamConfig::new(Version::Two, flow));
         v2.window.size = 30_000.0;
         v2
     }

@@ -2,9 +2,9 @@
 
 use super::Note;
 use crate::decision::Gauge;
+use crate::estimators::{DampedRtt, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::packet::SentPacket;
-use crate::parts::{DampedRtt, plausible_rtt};
 use crate::tfrc::config::Config;
 use crate::tfrc::equation::TimeoutEstimator;
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
@@ -40,7 +40,7 @@ pub(super) struct Connection {
     tag: u16,
     newest: Option<Timestamp>,
     nofeedback_at: Option<Timestamp>,
-    feedback_every: TimeDelta,
+    feedback_interval: TimeDelta,
 }
 
 type Cause = (&'static str, Gauge, f64);
@@ -80,7 +80,7 @@ impl Connection {
             tag: 0,
             newest: None,
             nofeedback_at: None,
-            feedback_every: TimeDelta::ZERO,
+            feedback_interval: TimeDelta::ZERO,
             config,
         };
         connection.tag = connection.note().tag();
@@ -131,8 +131,8 @@ impl Connection {
         }
     }
 
-    pub(super) fn feedback_every(&mut self, interval: TimeDelta) {
-        self.feedback_every = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
+    pub(super) fn feedback_interval(&mut self, interval: TimeDelta) {
+        self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
     }
 
     /// The send timer: a packet left, and the next pause is armed.
@@ -168,7 +168,7 @@ impl Connection {
     fn restart(&mut self, now: Timestamp, rate: f64) {
         let seconds = (2.0 * self.rtt.get().unwrap_or(0.0)).max(2.0 * self.segment / rate.max(LEAST_RATE));
         self.nofeedback_at =
-            Some(now + TimeDelta::from_secs_f64(seconds.max(0.01)).max(self.feedback_every * 2));
+            Some(now + TimeDelta::from_secs_f64(seconds.max(0.01)).max(self.feedback_interval * 2));
         self.busy = false;
     }
 

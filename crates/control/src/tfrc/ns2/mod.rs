@@ -11,11 +11,12 @@ pub use receiver::Ns2Receiver;
 use super::config::{Config, Profile};
 use super::equation::{Equation, RetransmitTimeout};
 use crate::allowance::{Allowance, Target};
-use crate::controller::{Needs, RateController};
+use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::Feedback;
-use crate::packet::{Lane, SentPacket, Stamp};
-use crate::registry::{Options, Setting};
+use crate::info::FlowConfig;
+use crate::options::Options;
+use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use connection::Connection;
@@ -35,10 +36,10 @@ pub struct Ns2Tfrc {
 ///
 /// # Errors
 /// An option that ns-2's TFRC does not have.
-pub(super) fn config(options: &Options<'_>, setting: Setting) -> Result<Config, SpecError> {
+pub(super) fn config(options: &Options<'_>, flow: FlowConfig) -> Result<Config, SpecError> {
     const ABSENT: &[&str] = &["segment", "sp", "damping", "discounting", "loss", "discriminate", "credit"];
     options.refuse(ABSENT, "does not apply to profile=ns2")?;
-    let config = Config::of_profile(Profile::Rfc3448, options, setting)?;
+    let config = Config::of_profile(Profile::Rfc3448, options, flow)?;
     let asked = |key| Ok::<_, SpecError>(options.take::<String>(key)?.is_some());
     let plain = !asked("equation")? && !asked("clamp")?;
     Ok(Config {
@@ -105,9 +106,9 @@ impl Ns2Tfrc {
 }
 
 impl RateController for Ns2Tfrc {
-    fn stamp(&mut self, _now: Timestamp, next: &SentPacket) -> Stamp {
+    fn marking(&mut self, _now: Timestamp, next: &SentPacket) -> Marking {
         let tag = self.lanes.get(usize::from(next.lane.0)).map(Connection::tag);
-        Stamp { tag, ..Stamp::default() }
+        Marking { tag, ..Marking::default() }
     }
 
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
@@ -127,9 +128,9 @@ impl RateController for Ns2Tfrc {
                 let allowed = Gauge::new("allowed_rate", tfrc.allowed.as_bps_f64(), "bit/s");
                 Some(("limits set", allowed, max.as_bps_f64()))
             }),
-            LocalSignal::FeedbackEvery(interval) => {
+            LocalSignal::FeedbackInterval(interval) => {
                 for lane in &mut self.lanes {
-                    lane.feedback_every(interval);
+                    lane.feedback_interval(interval);
                 }
             }
             _ => {}
@@ -148,10 +149,6 @@ impl RateController for Ns2Tfrc {
 
     fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop()
-    }
-
-    fn needs(&self) -> Needs {
-        Needs { fates: false, frames: false }
     }
 
     fn lanes(&self) -> u8 {

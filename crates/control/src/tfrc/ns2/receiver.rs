@@ -253,7 +253,7 @@ impl LaneReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Setting;
+    use crate::info::FlowConfig;
     use crate::tfrc::config::Profile;
     use seaway_units::{DataSize, Ecn, RemoteTimestamp};
 
@@ -261,8 +261,8 @@ mod tests {
     /// rate, not of a part of it (ns-2's `est_thput` counts all arrivals of the last round-trip time).
     #[test]
     fn a_report_between_two_counts_the_whole_round_trip() {
-        let setting = Setting { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
-        let mut receiver = LaneReceiver::new(Config::new(Profile::Rfc3448, setting));
+        let flow = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+        let mut receiver = LaneReceiver::new(Config::new(Profile::Rfc3448, flow));
         let mut reports = Vec::new();
         for sequence in (0..20_000).filter(|&sequence| sequence != 13_700) {
             let arrival = Arrival {
