@@ -6,7 +6,8 @@ use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::{Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::info::{ControllerInfo, pair};
-use crate::options::{OptionInfo, feedback_interval};
+use crate::options;
+use crate::options::{FEEDBACK_INTERVAL, OptionTable};
 use crate::packet::{Lane, SentPacket};
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
@@ -20,21 +21,17 @@ pub struct Fixed {
 }
 
 impl Fixed {
+    const OPTIONS: OptionTable<Option<Bitrate>> = options! { |rate: &mut Option<Bitrate>, value|
+        "rate" = "the flow's start rate", "a rate above zero such as 2 Mbit/s", "the constant wire rate":
+            *rate = Some(value.within(Bitrate::from_bps(1)..=Bitrate::MAX)?);
+    };
+
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        options: &[
-            OptionInfo {
-                name: "rate",
-                default: "the flow's start rate",
-                range: "a rate above zero such as 2 Mbit/s",
-                about: "the constant wire rate",
-            },
-            feedback_interval("100 ms"),
-        ],
-        ..ControllerInfo::new("fixed", "no control, for comparison", |options, _setting| {
-            let rate = options.take_if("rate", |rate| *rate > Bitrate::ZERO)?;
-            let source =
-                options.feedback_interval()?.map_or_else(PeriodicFeedback::default, PeriodicFeedback::new);
-            Ok(pair(Self::new(rate), source))
+        options: &[Self::OPTIONS.group, FEEDBACK_INTERVAL.group],
+        ..ControllerInfo::new("fixed", "no control, for comparison", |options, _| {
+            let rate = options.read(&Self::OPTIONS, None)?;
+            let interval = options.read(&FEEDBACK_INTERVAL, PeriodicFeedback::INTERVAL)?;
+            Ok(pair(Self::new(rate), PeriodicFeedback::new(interval)))
         })
     };
 
@@ -106,6 +103,9 @@ pub struct PeriodicFeedback {
 }
 
 impl PeriodicFeedback {
+    /// The default interval.
+    pub const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+
     /// Reports every `interval`, which is raised to 1 ms at least, while packets arrive.
     pub fn new(interval: TimeDelta) -> Self {
         Self { interval: interval.max(TimeDelta::from_millis(1)), tick: None, due: None, lanes: [0; 4] }
@@ -127,7 +127,7 @@ impl PeriodicFeedback {
 impl Default for PeriodicFeedback {
     /// Every 100 ms.
     fn default() -> Self {
-        Self::new(TimeDelta::from_millis(100))
+        Self::new(Self::INTERVAL)
     }
 }
 

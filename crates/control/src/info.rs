@@ -2,7 +2,7 @@
 
 use crate::controller::RateController;
 use crate::feedback_source::FeedbackSource;
-use crate::options::{OptionInfo, Options};
+use crate::options::{OptionGroup, Options};
 use crate::spec::SpecError;
 use seaway_units::{DataSize, Ecn};
 
@@ -77,7 +77,7 @@ pub struct ControllerInfo {
     /// How it limits its sender.
     pub kind: Kind,
     /// What can be set.
-    pub options: &'static [OptionInfo],
+    pub options: &'static [OptionGroup],
     /// The option that sets its weight, if it has one.
     pub weight: Option<WeightOption>,
     /// What it needs with these options.

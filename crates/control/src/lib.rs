@@ -48,7 +48,7 @@ pub use feedback::{BufferLevel, Congestion, Fate, Feedback, PacketReport, PeerRe
 pub use feedback_source::{Arrival, FeedbackSource};
 pub use fixed::{Fixed, PeriodicFeedback};
 pub use info::{ControllerInfo, ControllerPair, FlowConfig, Kind, Requirements, WeightOption, pair};
-pub use options::{OptionInfo, Options, nearest};
+pub use options::{OptionError, OptionGroup, OptionInfo, OptionTable, Options, Setter, Value, nearest};
 pub use packet::{Content, Lane, Marking, PacketId, ProbeId, SentPacket, StreamId};
 pub use policy::{Demand, Share, TargetPolicy};
 pub use registry::Registry;

@@ -1,8 +1,9 @@
-//! The options of controllers and policies: how they are described, and how their text is read.
+//! The options of controllers and policies: each is described and read in one place, beside the configuration.
 
 use crate::spec::{ControlSpec, SpecError};
 use seaway_units::TimeDelta;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// An option as it is documented.
@@ -18,18 +19,205 @@ pub struct OptionInfo {
     pub about: &'static str,
 }
 
-/// The name of the option of controllers whose documents leave the feedback interval open.
-pub(crate) const FEEDBACK_INTERVAL: &str = "feedback";
+/// Options that are documented together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionGroup {
+    /// What several controllers share them as; `None` for options of one controller.
+    pub family: Option<&'static str>,
+    /// The options.
+    pub options: &'static [OptionInfo],
+}
 
-/// The option itself.
-pub(crate) const fn feedback_interval(default: &'static str) -> OptionInfo {
-    OptionInfo {
-        name: FEEDBACK_INTERVAL,
-        default,
-        range: "5 ms to 1 s",
-        about: "from one message of the receiver to the next",
+/// Reads the text of an option into the configuration `C`.
+pub type Setter<C> = fn(&mut C, Value<'_>) -> Result<(), OptionError>;
+
+/// The options of a configuration `C`. Made with [`options!`](crate::options!).
+#[derive(Debug)]
+pub struct OptionTable<C: 'static> {
+    /// How they are documented.
+    pub group: OptionGroup,
+    /// How each is read, in the same order.
+    pub setters: &'static [Setter<C>],
+}
+
+impl<C> OptionTable<C> {
+    /// The same options, shared by several controllers.
+    #[must_use]
+    pub const fn shared_as(&self, family: &'static str) -> Self {
+        let group = OptionGroup { family: Some(family), options: self.group.options };
+        Self { group, setters: self.setters }
     }
 }
+
+/// Options with their names, defaults, ranges and meanings, and how each is read into a configuration. They are read
+/// in this order, whatever the order in which they are given.
+///
+/// ```
+/// use seaway_control::{OptionTable, options};
+///
+/// struct Config { gain: f64, fast: bool }
+/// const OPTIONS: OptionTable<Config> = options! { |config: &mut Config, value|
+///     "gain" = "0.5", "0 to 1", "weight of a new sample": config.gain = value.within(0.0..=1.0)?;
+///     "fast" = "off", "on or off", "double the rate at first": config.fast = value.switch()?;
+/// };
+/// ```
+#[macro_export]
+macro_rules! options {
+    (|$config:ident: &mut $type:ty, $value:ident|
+     $($name:literal = $default:literal, $range:literal, $about:literal: $set:expr;)*) => {
+        $crate::OptionTable::<$type> {
+            group: $crate::OptionGroup {
+                family: None,
+                options: &[$($crate::OptionInfo {
+                    name: $name, default: $default, range: $range, about: $about
+                }),*],
+            },
+            setters: &[$(|$config: &mut $type, $value: $crate::Value<'_>| { $set; Ok(()) }),*],
+        }
+    };
+}
+
+/// Why an option cannot have a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OptionError {
+    /// The text is no such value; in words.
+    Invalid(String),
+    /// The option has no effect beside this other one.
+    DoesNotApply(&'static str),
+}
+
+/// The text of an option's value.
+#[derive(Debug, Clone, Copy)]
+pub struct Value<'a>(&'a str);
+
+impl Value<'_> {
+    /// The text read as a `T`.
+    ///
+    /// # Errors
+    /// Where it reads as none.
+    pub fn read<T: FromStr<Err: fmt::Display>>(self) -> Result<T, OptionError> {
+        self.0.parse().map_err(|error: T::Err| OptionError::Invalid(error.to_string()))
+    }
+
+    /// The text read as a `T` of this range.
+    ///
+    /// # Errors
+    /// Where it reads as none, or as one outside.
+    pub fn within<T>(self, range: RangeInclusive<T>) -> Result<T, OptionError>
+    where
+        T: FromStr<Err: fmt::Display> + PartialOrd,
+    {
+        let value = self.read()?;
+        if range.contains(&value) { Ok(value) } else { Err(OptionError::Invalid("out of range".to_owned())) }
+    }
+
+    /// One of these, by name.
+    ///
+    /// # Errors
+    /// Another name.
+    pub fn choose<T: Copy>(self, choices: &[(&str, T)]) -> Result<T, OptionError> {
+        let known = choices.iter().find(|(name, _)| *name == self.0);
+        known.map(|(_, choice)| *choice).ok_or_else(|| OptionError::Invalid("no such value".to_owned()))
+    }
+
+    /// `on` or `off`.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn switch(self) -> Result<bool, OptionError> {
+        self.choose(&[("on", true), ("off", false)])
+    }
+
+    /// `off`, or the text read as a `T`.
+    ///
+    /// # Errors
+    /// Where it is neither.
+    pub fn unless_off<T: FromStr<Err: fmt::Display>>(self) -> Result<Option<T>, OptionError> {
+        if self.0 == "off" { Ok(None) } else { self.read().map(Some) }
+    }
+
+    /// The value, where the option applies.
+    ///
+    /// # Errors
+    /// Where it does not: `other` names what it has no effect beside, such as `"variant=draft"`.
+    pub fn applies(self, holds: bool, other: &'static str) -> Result<Self, OptionError> {
+        if holds { Ok(self) } else { Err(OptionError::DoesNotApply(other)) }
+    }
+}
+
+/// The options of a [`ControlSpec`], checked against those that there are.
+#[derive(Debug)]
+pub struct Options<'a> {
+    spec: &'a ControlSpec,
+}
+
+impl<'a> Options<'a> {
+    /// The options of `spec`, which `name` may have.
+    pub(crate) fn new(spec: &'a ControlSpec, name: &str, groups: &[OptionGroup]) -> Result<Self, SpecError> {
+        let known = groups.iter().flat_map(|group| group.options).map(|option| option.name);
+        for (index, (key, _)) in spec.options.iter().enumerate() {
+            if !known.clone().any(|option| option == key) {
+                let advice = if known.clone().next().is_none() {
+                    format!("{name} has no options")
+                } else {
+                    format!("{name} has no such option; {}", nearest(key, known))
+                };
+                return Err(SpecError::new(key, advice));
+            }
+            if spec.options[..index].iter().any(|(earlier, _)| earlier == key) {
+                return Err(SpecError::new(key, "given twice"));
+            }
+        }
+        Ok(Self { spec })
+    }
+
+    /// The configuration with what was given of `table`.
+    ///
+    /// # Errors
+    /// A value that the option cannot have.
+    pub fn read<C>(&self, table: &OptionTable<C>, mut config: C) -> Result<C, SpecError> {
+        for (option, set) in table.group.options.iter().zip(table.setters) {
+            let Some(text) = self.text(option.name) else { continue };
+            set(&mut config, Value(text)).map_err(|error| match error {
+                OptionError::Invalid(why) => {
+                    let problem = format!("{why}; expected {}", option.range);
+                    SpecError::new(&format!("{}={text}", option.name), problem)
+                }
+                OptionError::DoesNotApply(other) => does_not_apply(option.name, other),
+            })?;
+        }
+        Ok(config)
+    }
+
+    /// The text of `name`, if it was given.
+    pub fn text(&self, name: &str) -> Option<&'a str> {
+        self.spec.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether `name` was given this value.
+    pub fn is(&self, name: &str, value: &str) -> bool {
+        self.text(name) == Some(value)
+    }
+
+    /// None of `names` may be given beside `other`.
+    pub(crate) fn refuse(&self, names: &[&str], other: &str) -> Result<(), SpecError> {
+        match self.spec.options.iter().find(|(name, _)| names.contains(&name.as_str())) {
+            Some((name, _)) => Err(does_not_apply(name, other)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn does_not_apply(name: &str, other: &str) -> SpecError {
+    SpecError::new(name, format!("does not apply to {other}"))
+}
+
+/// The feedback interval of controllers whose documents leave it open.
+pub(crate) const FEEDBACK_INTERVAL: OptionTable<TimeDelta> = options! { |interval: &mut TimeDelta, value|
+    "feedback" = "100 ms, 50 ms for gcc", "5 ms to 1 s", "from one message of the receiver to the next":
+        *interval = value.within(TimeDelta::from_millis(5)..=TimeDelta::from_secs(1))?;
+}
+.shared_as("feedback interval");
 
 /// The entry of that name, or advice.
 pub(crate) fn find_named<'a, T>(
@@ -74,128 +262,6 @@ fn edit_distance(a: &str, b: &str) -> usize {
         }
     }
     row[row.len() - 1]
-}
-
-/// The options of a [`ControlSpec`], checked against those that there are.
-#[derive(Debug)]
-pub struct Options<'a> {
-    spec: &'a ControlSpec,
-    known: &'static [OptionInfo],
-}
-
-impl<'a> Options<'a> {
-    pub(crate) fn new(
-        spec: &'a ControlSpec,
-        name: &str,
-        options: &'static [OptionInfo],
-    ) -> Result<Self, SpecError> {
-        let known = options.iter().map(|option| option.name);
-        for (index, (key, _)) in spec.options.iter().enumerate() {
-            if !known.clone().any(|option| option == key) {
-                let advice = if options.is_empty() {
-                    format!("{name} has no options")
-                } else {
-                    format!("{name} has no such option; {}", nearest(key, known))
-                };
-                return Err(SpecError::new(key, advice));
-            }
-            if spec.options[..index].iter().any(|(earlier, _)| earlier == key) {
-                return Err(SpecError::new(key, "given twice"));
-            }
-        }
-        Ok(Self { spec, known: options })
-    }
-
-    /// The value of `key` as a `T`, `None` where it was not given.
-    ///
-    /// # Errors
-    /// Where it reads as none.
-    pub fn take<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Result<Option<T>, SpecError> {
-        debug_assert!(self.known.iter().any(|option| option.name == key), "{key} is not described");
-        let Some((_, value)) = self.spec.options.iter().find(|(name, _)| name == key) else {
-            return Ok(None);
-        };
-        let parsed = value.parse().map_err(|error| self.wrong(key, value, &error));
-        parsed.map(Some)
-    }
-
-    /// The value of `key`, which must satisfy `valid`.
-    ///
-    /// # Errors
-    /// Where it reads as none, or does not satisfy that.
-    pub fn take_if<T: FromStr<Err: fmt::Display>>(
-        &self,
-        key: &str,
-        valid: impl FnOnce(&T) -> bool,
-    ) -> Result<Option<T>, SpecError> {
-        let value = self.take(key)?;
-        match &value {
-            Some(value) if !valid(value) => {
-                let text =
-                    self.spec.options.iter().find(|(name, _)| name == key).map_or("", |(_, text)| text);
-                Err(self.wrong(key, text, &"out of range"))
-            }
-            _ => Ok(value),
-        }
-    }
-
-    /// The text of `key`, if it was given.
-    pub fn text(&self, key: &str) -> Option<&'a str> {
-        self.spec.options.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
-    }
-
-    /// Whether `key` was given this value.
-    pub fn is(&self, key: &str, value: &str) -> bool {
-        self.text(key) == Some(value)
-    }
-
-    /// The interval of feedback where it was given.
-    pub(crate) fn feedback_interval(&self) -> Result<Option<TimeDelta>, SpecError> {
-        let range = TimeDelta::from_millis(5)..=TimeDelta::from_secs(1);
-        self.take_if(FEEDBACK_INTERVAL, |interval| range.contains(interval))
-    }
-
-    /// None of `keys` may be given.
-    pub(crate) fn refuse(&self, keys: &[&str], why: &str) -> Result<(), SpecError> {
-        match self.spec.options.iter().find(|(name, _)| keys.contains(&name.as_str())) {
-            Some((name, _)) => Err(SpecError::new(name, why)),
-            None => Ok(()),
-        }
-    }
-
-    fn wrong(&self, key: &str, value: &str, why: &dyn fmt::Display) -> SpecError {
-        let range = self.known.iter().find(|option| option.name == key).map_or("", |option| option.range);
-        SpecError::new(&format!("{key}={value}"), format!("{why}; expected {range}"))
-    }
-}
-
-/// Two lists of options as one, for a controller that builds on another.
-pub(crate) const fn join_options<const A: usize, const B: usize, const N: usize>(
-    first: [OptionInfo; A],
-    second: [OptionInfo; B],
-) -> [OptionInfo; N] {
-    assert!(A + B == N);
-    let mut all = [first[0]; N];
-    let mut index = 0;
-    while index < N {
-        all[index] = if index < A { first[index] } else { second[index - A] };
-        index += 1;
-    }
-    all
-}
-
-/// An option that is on or off.
-pub(crate) struct Switch(pub(crate) bool);
-
-impl FromStr for Switch {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "on" => Ok(Self(true)),
-            "off" => Ok(Self(false)),
-            _ => Err("neither on nor off"),
-        }
-    }
 }
 
 #[cfg(test)]

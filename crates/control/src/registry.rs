@@ -137,15 +137,14 @@ impl Registry {
         spec: &ControlSpec,
         interval: TimeDelta,
     ) -> Result<ControlSpec, SpecError> {
-        let is_open =
-            |info: &ControllerInfo| info.options.iter().any(|option| option.name == FEEDBACK_INTERVAL);
+        let is_open = |info: &ControllerInfo| info.options.contains(&FEEDBACK_INTERVAL.group);
         if !is_open(self.find(spec)?.0) {
             let open: Vec<_> =
                 self.controllers.iter().filter(|info| is_open(info)).map(|info| info.name).collect();
             let problem = format!("sets its feedback interval itself; not so: {}", open.join(", "));
             return Err(SpecError::new(&spec.to_string(), problem));
         }
-        self.with_option(spec, FEEDBACK_INTERVAL, interval.to_string())
+        self.with_option(spec, FEEDBACK_INTERVAL.group.options[0].name, interval.to_string())
     }
 
     fn with_option(&self, spec: &ControlSpec, name: &str, value: String) -> Result<ControlSpec, SpecError> {

@@ -8,9 +8,10 @@ use crate::decision::Gauge;
 use crate::estimators::Ewma;
 use crate::feedback::Feedback;
 use crate::info::{ControllerInfo, pair};
-use crate::options::{OptionInfo, join_options};
+use crate::options;
+use crate::options::OptionTable;
 use crate::signal::LocalSignal;
-use crate::tfrc::{CONNECTION_OPTIONS, Cause, Config, Governed, Law, Tfrc, TfrcReceiver, Worth};
+use crate::tfrc::{Cause, Config, Governed, Law, Tfrc, TfrcReceiver, Worth};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// The sending half of UTFRC; the receiving half is TFRC's.
@@ -36,43 +37,40 @@ pub struct Utility {
 const NEED: TimeDelta = TimeDelta::from_secs(1);
 const MEAN_OVER: f64 = 60.0;
 
-const OWN_OPTIONS: [OptionInfo; 2] = [
-    OptionInfo {
-        name: "most",
-        default: "2",
-        range: "1 to 10",
-        about: "how many times the equation's rate at most, and the inverse at least",
-    },
-    OptionInfo {
-        name: "advance",
-        default: "5 s",
-        range: "0 s to 60 s",
-        about: "how much of the equation's rate may be taken in advance, or be left for later",
-    },
-];
-const OPTIONS: [OptionInfo; 13] = join_options(CONNECTION_OPTIONS, OWN_OPTIONS);
+impl Utility {
+    const OPTIONS: OptionTable<Self> = options! { |utility: &mut Utility, value|
+        "most" = "2", "1 to 10", "how many times the equation's rate at most, and the inverse at least":
+            utility.most = value.within(1.0..=10.0)?;
+        "advance" = "5 s", "0 s to 60 s",
+            "how much of the equation's rate may be used in advance, or be left for later":
+            utility.credit = value.within(TimeDelta::ZERO..=TimeDelta::from_secs(60))?.as_secs_f64();
+    };
+
+    /// `U` between 1/2 and 2, and 5 s of the equation's rate in advance.
+    pub const fn new() -> Self {
+        let mean = Ewma::new(1.0 - 1.0 / MEAN_OVER);
+        Self { most: 2.0, credit: 5.0, utility: 1.0, account: 0.0, mean, second: None }
+    }
+}
 
 impl Utfrc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        options: &OPTIONS,
+        options: &[Config::OPTIONS.group, Utility::OPTIONS.group],
         verified: false,
         ..ControllerInfo::new(
             "utfrc",
             "Sterca 2009 by its idea, as S004 cites it; the utility is a Reading",
             |options, flow| {
                 let config = Config::from_options(options, flow)?;
-                let most = options.take_if("most", |most| (1.0..=10.0).contains(most))?.unwrap_or(2.0);
-                let within = |time: &TimeDelta| *time >= TimeDelta::ZERO && *time <= TimeDelta::from_secs(60);
-                let credit = options.take_if("advance", within)?.map_or(5.0, TimeDelta::as_secs_f64);
-                Ok(pair(Self::new(config, most, credit), TfrcReceiver::new(config, 1)))
+                let utility = options.read(&Utility::OPTIONS, Utility::new())?;
+                Ok(pair(Self::new(config, utility), TfrcReceiver::new(config, 1)))
             },
         )
     };
 
-    /// `U` between `1/most` and `most`, and `credit` seconds of the equation's rate in advance.
-    pub fn new(config: Config, most: f64, credit: f64) -> Self {
-        let mean = Ewma::new(1.0 - 1.0 / MEAN_OVER);
-        Self::over(config, 1, Utility { most, credit, utility: 1.0, account: 0.0, mean, second: None })
+    /// One connection under this law.
+    pub fn new(config: Config, utility: Utility) -> Self {
+        Self::over(config, 1, utility)
     }
 }
 
@@ -134,16 +132,11 @@ impl Law for Utility {
 mod tests {
     use super::*;
 
-    fn law() -> Utility {
-        let mean = Ewma::new(1.0 - 1.0 / MEAN_OVER);
-        Utility { most: 2.0, credit: 5.0, utility: 1.0, account: 0.0, mean, second: None }
-    }
-
     /// `docs/models/loss-discrimination.md`, section "UTFRC": `U` is need over mean from 1/2 to 2.
     #[test]
     fn utility_follows_the_medium() {
         for (need, utility) in [(100e3, 1.0), (150e3, 1.5), (400e3, 2.0), (70e3, 0.7), (1e3, 0.5)] {
-            let mut law = law();
+            let mut law = Utility::new();
             law.mean = Ewma::new(1.0);
             law.mean.update(100e3);
             law.decide(need, 1.0, 50e3);
@@ -156,7 +149,7 @@ mod tests {
     #[test]
     fn the_account_is_bounded() {
         for (need, seconds) in [(200e3, 5), (50e3, 10)] {
-            let mut law = law();
+            let mut law = Utility::new();
             law.mean = Ewma::new(1.0);
             law.mean.update(100e3);
             let deviating = (0..30).filter(|_| {
@@ -171,7 +164,7 @@ mod tests {
     /// On average it takes what TFRC takes.
     #[test]
     fn one_in_the_long_run() {
-        let mut law = law();
+        let mut law = Utility::new();
         let (mut sum, rounds) = (0.0, 3000);
         for second in 0..rounds {
             law.decide(if second % 6 < 2 { 200e3 } else { 50e3 }, 1.0, 50e3);

@@ -16,7 +16,8 @@ use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::estimators::{Ewma, LossDiscriminator, Scheme, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::info::{ControllerInfo, FlowConfig, pair};
-use crate::options::OptionInfo;
+use crate::options;
+use crate::options::OptionTable;
 use crate::packet::{Lane, SentPacket};
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, Probability, RateRange, RemoteTimestamp, TimeDelta, Timestamp};
@@ -66,36 +67,14 @@ const FIRST_SILENCE: f64 = 2.0;
 /// Growth after a longer pause counts this much of it, seconds: nothing was learnt meanwhile.
 const LONGEST_STEP: f64 = 1.0;
 
-const OPTIONS: &[OptionInfo] = &[
-    OptionInfo {
-        name: "discriminate",
-        default: "vtp",
-        range: "biaz, mbiaz, spike, vtp, zigzag, zbs or trend",
-        about: "what tells losses of the channel from those of congestion",
-    },
-    OptionInfo {
-        name: "memory",
-        default: "11/13",
-        range: "0 to 0.99",
-        about: "weight of the old achieved rate",
-    },
-];
-
 impl Vtp {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        options: OPTIONS,
+        options: &[VtpConfig::OPTIONS.group],
         ..ControllerInfo::new(
             "vtp",
             "Yang, Gerla and Sanadidi 2004 by its abstract and S000 Eq. 15; the rest is a Reading",
             |options, flow| {
-                let defaults = VtpConfig::new(flow);
-                let config = VtpConfig {
-                    discriminate: options.take("discriminate")?.unwrap_or(defaults.discriminate),
-                    memory: options
-                        .take_if("memory", |memory| (0.0..=0.99).contains(memory))?
-                        .unwrap_or(defaults.memory),
-                    ..defaults
-                };
+                let config = options.read(&VtpConfig::OPTIONS, VtpConfig::new(flow))?;
                 Ok(pair(Self::new(config), BufferReports::default()))
             },
         )
@@ -299,6 +278,14 @@ impl RateController for Vtp {
 }
 
 impl VtpConfig {
+    const OPTIONS: OptionTable<Self> = options! { |config: &mut VtpConfig, value|
+        "discriminate" = "vtp", "biaz, mbiaz, spike, vtp, zigzag, zbs or trend",
+            "how losses of the channel are distinguished from those of congestion":
+            config.discriminate = value.read()?;
+        "memory" = "11/13", "0 to 0.99", "weight of the old achieved rate":
+            config.memory = value.within(0.0..=0.99)?;
+    };
+
     /// Defaults for a flow.
     pub fn new(flow: FlowConfig) -> Self {
         let packet = flow.packet.as_bytes_f64().max(1.0);

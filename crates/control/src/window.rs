@@ -7,10 +7,10 @@ use crate::estimators::{RetransmissionTimer, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::info::{ControllerInfo, FlowConfig, Kind, pair};
-use crate::options::{OptionInfo, Options, Switch};
+use crate::options;
+use crate::options::OptionTable;
 use crate::packet::{Lane, Marking, PacketId, SentPacket};
 use crate::signal::LocalSignal;
-use crate::spec::SpecError;
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, RateRange, TimeDelta, Timestamp};
 
 /// What can be set of [`Window`].
@@ -53,42 +53,15 @@ pub struct Window {
 /// `ssthresh` before the first loss, bytes (RFC 2001 section 1).
 const FIRST_THRESHOLD: f64 = 65_535.0;
 
-const OPTIONS: &[OptionInfo] = &[
-    OptionInfo {
-        name: "smss",
-        default: "the flow's largest packet",
-        range: "a size from 40 B to 64 kB (S002: 512 B)",
-        about: "segment size: the first window, and the step of congestion avoidance",
-    },
-    OptionInfo {
-        name: "gate",
-        default: "exact",
-        range: "exact or literal",
-        about: "literal: stop only at a full window, so that the last packet may exceed it (S002)",
-    },
-    OptionInfo {
-        name: "halve",
-        default: "flight",
-        range: "flight or window",
-        about: "what a loss halves: flight (RFC 5681) or window (RFC 2001)",
-    },
-    OptionInfo {
-        name: "restart",
-        default: "on",
-        range: "on or off",
-        about: "begin again with the first window after a pause longer than the timeout",
-    },
-];
-
 impl Window {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
         kind: Kind::Window,
-        options: OPTIONS,
+        options: &[WindowConfig::OPTIONS.group],
         ..ControllerInfo::new(
             "window",
             "S002 section 3.3 on RFC 2001, RFC 5681, RFC 6298",
             |options, flow| {
-                let config = WindowConfig::from_options(options, flow)?;
+                let config = options.read(&WindowConfig::OPTIONS, WindowConfig::new(flow))?;
                 Ok(pair(Self::new(config), EveryPacket::default()))
             },
         )
@@ -304,6 +277,22 @@ impl RateController for Window {
 }
 
 impl WindowConfig {
+    const OPTIONS: OptionTable<Self> = options! { |config: &mut WindowConfig, value|
+        "smss" = "the flow's largest packet", "a size from 40 B to 64 kB (S002: 512 B)",
+            "segment size: the first window, and the step of congestion avoidance":
+            config.segment = value
+                .within(DataSize::from_bytes(40)..=DataSize::from_bytes(64_000))?
+                .as_bytes_f64();
+        "gate" = "exact", "exact or literal",
+            "literal: stop only at a full window, so that the last packet may exceed it (S002)":
+            config.literal_gate = value.choose(&[("exact", false), ("literal", true)])?;
+        "halve" = "flight", "flight or window",
+            "what a loss halves: flight (RFC 5681) or window (RFC 2001)":
+            config.halve_window = value.choose(&[("flight", false), ("window", true)])?;
+        "restart" = "on", "on or off", "begin again with the first window after a pause longer than the timeout":
+            config.restart = value.switch()?;
+    };
+
     /// Segments of the flow's largest packet.
     pub fn new(flow: FlowConfig) -> Self {
         Self {
@@ -313,22 +302,6 @@ impl WindowConfig {
             restart: true,
             ecn: flow.ecn,
         }
-    }
-
-    fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<Self, SpecError> {
-        let defaults = Self::new(flow);
-        let within = |size: &DataSize| (40..=64_000).contains(&size.as_bytes());
-        Ok(Self {
-            segment: options.take_if("smss", within)?.map_or(defaults.segment, DataSize::as_bytes_f64),
-            literal_gate: options
-                .take_if("gate", |gate: &String| gate == "exact" || gate == "literal")?
-                .is_some_and(|gate| gate == "literal"),
-            halve_window: options
-                .take_if("halve", |what: &String| what == "flight" || what == "window")?
-                .is_some_and(|what| what == "window"),
-            restart: options.take::<Switch>("restart")?.is_none_or(|switch| switch.0),
-            ..defaults
-        })
     }
 }
 

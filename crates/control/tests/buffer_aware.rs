@@ -1,6 +1,6 @@
 //! Buffer-aware control in a closed loop.
 
-use seaway_control::{LocalSignal, RateController};
+use seaway_control::LocalSignal;
 use seaway_testkit::build;
 use seaway_testkit::path::{Path, PathRun, PlayoutBuffer};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};

@@ -1,6 +1,6 @@
 //! GCC in a closed loop.
 
-use seaway_control::{LocalSignal, RateController};
+use seaway_control::LocalSignal;
 use seaway_testkit::build;
 use seaway_testkit::path::{Bottleneck, Path, PathRun};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};

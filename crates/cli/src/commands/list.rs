@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use clap::ValueEnum;
-use seaway_control::{ControllerInfo, Kind, Registry};
+use seaway_control::{ControllerInfo, Kind, OptionGroup, OptionInfo, Registry};
 use seaway_lab::library;
 use seaway_lab::scenario::Scenario;
 use seaway_papers::{Experiment, Method, catalogue};
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         (What::Controls, true) => {
             json!(controllers.iter().map(as_json).collect::<Vec<_>>()).to_string() + "\n"
         }
-        (What::Controls, false) => controllers.iter().map(as_text).collect(),
+        (What::Controls, false) => controllers_as_text(controllers),
         (What::Experiments, true) => {
             json!(catalogue().map(experiment_as_json).collect::<Vec<_>>()).to_string() + "\n"
         }
@@ -61,19 +61,53 @@ const fn kind(info: &ControllerInfo) -> &'static str {
 }
 
 fn as_json(info: &ControllerInfo) -> Value {
-    let options = info.options.iter().map(|option| {
-        json!({ "name": option.name, "default": option.default, "range": option.range, "about": option.about })
+    let options = info.options.iter().flat_map(|group| {
+        group.options.iter().map(|option| {
+            json!({
+                "name": option.name,
+                "default": option.default,
+                "range": option.range,
+                "about": option.about,
+                "shared_by": group.family,
+            })
+        })
     });
-    json!({ "name": info.name, "kind": kind(info), "source": info.source, "options": options.collect::<Vec<_>>() })
+    json!({
+        "name": info.name,
+        "kind": kind(info),
+        "verified": info.verified,
+        "source": info.source,
+        "options": options.collect::<Vec<_>>(),
+    })
 }
 
-fn as_text(info: &ControllerInfo) -> String {
-    let mut text = format!("{:<14} {:<7} {}\n", info.name, kind(info), info.source);
-    for option in info.options {
+/// Each controller with the options of its own, then the options that several share.
+fn controllers_as_text(controllers: &[ControllerInfo]) -> String {
+    let mut text = String::new();
+    let mut families: Vec<(OptionGroup, Vec<&str>)> = Vec::new();
+    for info in controllers {
+        let unverified = if info.verified { "" } else { " (unverified)" };
         // Writing to a String does not fail.
-        let _ = writeln!(text, "    {}={} ({}): {}", option.name, option.default, option.range, option.about);
+        let _ = writeln!(text, "{:<14} {:<7} {}{unverified}", info.name, kind(info), info.source);
+        for group in info.options {
+            match (group.family, families.iter_mut().find(|(known, _)| known == group)) {
+                (None, _) => options_as_text(&mut text, group),
+                (Some(_), Some((_, names))) => names.push(info.name),
+                (Some(_), None) => families.push((*group, vec![info.name])),
+            }
+        }
+    }
+    for (group, names) in families {
+        let _ = writeln!(text, "\n{} ({})", group.family.unwrap_or_default(), names.join(", "));
+        options_as_text(&mut text, &group);
     }
     text
+}
+
+fn options_as_text(text: &mut String, group: &OptionGroup) {
+    for OptionInfo { name, default, range, about } in group.options {
+        let _ = writeln!(text, "    {name}={default} ({range}): {about}");
+    }
 }
 
 fn experiment_as_json(experiment: &Experiment) -> Value {

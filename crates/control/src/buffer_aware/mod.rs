@@ -16,7 +16,8 @@ use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::estimators::plausible_rtt;
 use crate::feedback::{BufferLevel, Fate, Feedback};
 use crate::info::{ControllerInfo, ControllerPair, FlowConfig, Requirements, pair};
-use crate::options::{OptionInfo, Options, Switch, join_options};
+use crate::options;
+use crate::options::{OptionTable, Options};
 use crate::packet::{Lane, SentPacket};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
@@ -91,65 +92,26 @@ const FIRST_SILENCE: f64 = 2.0;
 const PER_SECOND: f64 = 1.0;
 const PER_MILLISECOND: f64 = 0.001;
 
-const SHARED: [OptionInfo; 4] = [
-    OptionInfo {
-        name: "dynamic",
-        default: "off",
-        range: "on or off",
-        about: "keep room for what arrives in a round-trip time below the upper threshold",
-    },
-    OptionInfo {
-        name: "clamp",
-        default: "off",
-        range: "on or off",
-        about: "pause at most 20 ms between packets",
-    },
-    OptionInfo {
-        name: "packet_time",
-        default: "from the first hop's rate, else 0 s",
-        range: "0 s to 1 s",
-        about: "time that a packet takes on the sender's first link",
-    },
-    OptionInfo {
-        name: "rtt",
-        default: "s",
-        range: "s or ms",
-        about: "unit of Eq. 15's round-trip times: a stable buffer lets the window grow by a packet each, or by a thousandth",
-    },
-];
-const TYPE_1_OPTIONS: [OptionInfo; 6] = join_options(
-    [
-        OptionInfo {
-            name: "gamma",
-            default: "literal",
-            range: "literal or adverse",
-            about: "which trend of the buffer takes the stronger step: S000's section 4.4 or its prose",
-        },
-        OptionInfo {
-            name: "predict",
-            default: "on",
-            range: "on or off",
-            about: "classify the level that is to come, not the present one",
-        },
-    ],
-    SHARED,
-);
-
 impl BufferAware {
     pub(crate) const TYPE_1: ControllerInfo = ControllerInfo {
-        options: &TYPE_1_OPTIONS,
+        options: &[BufferConfig::TREND.group, BufferConfig::OPTIONS.group],
         requirements: |_| Requirements { buffer: true, ..Requirements::DEFAULT },
-        ..ControllerInfo::new("buffer-type1", "S000", |options, flow| Self::build(options, flow, Law::TYPE_1))
+        ..ControllerInfo::new("buffer-type1", "S000", |options, flow| {
+            let config = options.read(&BufferConfig::TREND, BufferConfig::new(Law::TYPE_1, flow))?;
+            Self::build(options, config)
+        })
     };
 
     pub(crate) const TYPE_2: ControllerInfo = ControllerInfo {
-        options: &SHARED,
+        options: &[BufferConfig::OPTIONS.group],
         requirements: |_| Requirements { buffer: true, ..Requirements::DEFAULT },
-        ..ControllerInfo::new("buffer-type2", "S000", |options, flow| Self::build(options, flow, Law::TYPE_2))
+        ..ControllerInfo::new("buffer-type2", "S000", |options, flow| {
+            Self::build(options, BufferConfig::new(Law::TYPE_2, flow))
+        })
     };
 
-    fn build(options: &Options<'_>, flow: FlowConfig, law: Law) -> Result<ControllerPair, SpecError> {
-        let config = BufferConfig::from_options(options, flow, law)?;
+    fn build(options: &Options<'_>, config: BufferConfig) -> Result<ControllerPair, SpecError> {
+        let config = options.read(&BufferConfig::OPTIONS, config)?;
         Ok(pair(Self::new(config), BufferReports::default()))
     }
 
@@ -346,26 +308,34 @@ impl RateController for BufferAware {
 }
 
 impl BufferConfig {
+    const TREND: OptionTable<Self> = options! { |config: &mut BufferConfig, value|
+        "gamma" = "literal", "literal or adverse",
+            "which trend of the buffer takes the stronger step: S000's section 4.4 or its prose":
+            config.law.rule =
+                value.choose(&[("literal", GammaRule::Literal), ("adverse", GammaRule::Adverse)])?;
+        "predict" = "on", "on or off", "classify the predicted level, not the present one":
+            config.law.predict = value.switch()?;
+    };
+    const OPTIONS: OptionTable<Self> = options! { |config: &mut BufferConfig, value|
+        "dynamic" = "off", "on or off",
+            "keep room for what arrives in a round-trip time below the upper threshold":
+            config.law.dynamic = value.switch()?;
+        "clamp" = "off", "on or off", "pause at most 20 ms between packets":
+            config.clamp_pause = value.switch()?;
+        "packet_time" = "from the first hop's rate, else 0 s", "0 s to 1 s",
+            "time that a packet takes on the sender's first link":
+            config.packet_time =
+                Some(value.within(TimeDelta::ZERO..=TimeDelta::from_secs(1))?.as_secs_f64());
+        "rtt" = "s", "s or ms",
+            "unit of Eq. 15's round-trip times: in a stable buffer the window grows by a packet each, or by a thousandth":
+            config.growth = value.choose(&[("s", PER_SECOND), ("ms", PER_MILLISECOND)])?;
+    }
+    .shared_as("receiver buffer");
+
     /// Defaults for a flow.
     pub fn new(law: Law, flow: FlowConfig) -> Self {
         let packet = flow.packet.as_bytes_f64().max(1.0);
         Self { law, clamp_pause: false, packet_time: None, growth: PER_SECOND, packet }
-    }
-
-    fn from_options(options: &Options<'_>, flow: FlowConfig, law: Law) -> Result<Self, SpecError> {
-        let switch = |key, default| Ok(options.take::<Switch>(key)?.map_or(default, |switch| switch.0));
-        let law = Law { dynamic: switch("dynamic", law.dynamic)?, ..law };
-        let law = if law.predict {
-            let rule = options.take("gamma")?.unwrap_or(law.rule);
-            Law { rule, predict: switch("predict", true)?, ..law }
-        } else {
-            law
-        };
-        let within = |time: &TimeDelta| *time >= TimeDelta::ZERO && *time <= TimeDelta::from_secs(1);
-        let packet_time = options.take_if("packet_time", within)?.map(TimeDelta::as_secs_f64);
-        let unit = options.take_if("rtt", |unit: &String| unit == "s" || unit == "ms")?;
-        let growth = if unit.is_some_and(|unit| unit == "ms") { PER_MILLISECOND } else { PER_SECOND };
-        Ok(Self { clamp_pause: switch("clamp", false)?, packet_time, growth, ..Self::new(law, flow) })
     }
 }
 

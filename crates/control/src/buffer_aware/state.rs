@@ -1,7 +1,6 @@
 //! From the buffer's level to a state, from the state to a step (S000 sections 3.3 and 4.4).
 
 use crate::feedback::BufferLevel;
-use std::str::FromStr;
 
 /// Where the receiver's buffer stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,17 +33,6 @@ pub enum GammaRule {
     Literal,
     /// S000 section 3.2's prose: 1.3 where a dry one does not fill, 0.8 where a full one does not empty.
     Adverse,
-}
-
-impl FromStr for GammaRule {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "literal" => Ok(Self::Literal),
-            "adverse" => Ok(Self::Adverse),
-            _ => Err("neither literal nor adverse"),
-        }
-    }
 }
 
 /// One step and its reasons.

@@ -11,11 +11,12 @@ pub use receiver::CtfrcReceiver;
 use crate::decision::Gauge;
 use crate::feedback::Feedback;
 use crate::info::{ControllerInfo, Requirements, pair};
-use crate::multfrc::{COUNT_OPTIONS, CountConfig, CountedReports, Decrease};
-use crate::options::{OptionInfo, join_options};
+use crate::multfrc::{CountConfig, CountedReports, Decrease};
+use crate::options;
+use crate::options::OptionTable;
 use crate::packet::SentPacket;
 use crate::signal::LocalSignal;
-use crate::tfrc::{CONNECTION_OPTIONS, Config, Governed, Law, Tfrc, Worth};
+use crate::tfrc::{Config, Governed, Law, Tfrc, Worth};
 use seaway_units::{Ecn, Timestamp};
 
 /// The sending half of CTFRC.
@@ -30,24 +31,19 @@ pub struct VirtualFlow {
     next_number: u16,
 }
 
-const OWN_OPTIONS: [OptionInfo; 1] = [OptionInfo {
-    name: "form",
-    default: "ctfrc",
-    range: "ctfrc or aio (AIO-TFRC)",
-    about: "ctfrc answers congestion marks too; aio measures loss alone",
-}];
-const FAMILY: [OptionInfo; 7] = join_options(COUNT_OPTIONS, OWN_OPTIONS);
-const OPTIONS: [OptionInfo; 18] = join_options(CONNECTION_OPTIONS, FAMILY);
-
 impl Ctfrc {
+    const OPTIONS: OptionTable<Config> = options! { |config: &mut Config, value|
+        "form" = "ctfrc", "ctfrc or aio (AIO-TFRC)",
+            "ctfrc responds to congestion marks too; aio measures loss alone":
+            config.ecn = value.choose(&[("ctfrc", config.ecn), ("aio", Ecn::NotEct)])?;
+    };
+
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        options: &OPTIONS,
+        options: &[Config::OPTIONS.group, CountConfig::OPTIONS.group, Self::OPTIONS.group],
         requirements: |_| Requirements { tags: true, ..Requirements::DEFAULT },
         ..ControllerInfo::new("ctfrc", "S001; AIO-TFRC", |options, flow| {
-            let form = options.take_if("form", |form: &String| form == "ctfrc" || form == "aio")?;
-            let ecn = if form.is_some_and(|form| form == "aio") { Ecn::NotEct } else { flow.ecn };
-            let config = Config { ecn, ..Config::from_options(options, flow)? };
-            let count = CountConfig::from_options(options, Self::COUNT)?;
+            let config = options.read(&Self::OPTIONS, Config::from_options(options, flow)?)?;
+            let count = options.read(&CountConfig::OPTIONS, Self::COUNT)?;
             Ok(pair(Self::new(config, count), CtfrcReceiver::new(config)))
         })
     };

@@ -2,10 +2,9 @@
 
 use super::loss_based::LossBasedConfig;
 use crate::info::FlowConfig;
-use crate::options::{OptionInfo, Options, Switch, feedback_interval};
-use crate::spec::SpecError;
+use crate::options;
+use crate::options::{OptionError, OptionTable, Value};
 use seaway_units::DataSize;
-use std::str::FromStr;
 
 /// Everything that can be set of GCC.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,36 +73,31 @@ pub(super) const HEADROOM: f64 = 1.5;
 /// and never falls below, bit/s (libwebrtc).
 pub(super) const LEAST_RATE: f64 = 5000.0;
 
-pub(super) const OPTIONS: &[OptionInfo] = &[
-    OptionInfo {
-        name: "variant",
-        default: "current",
-        range: "current or draft",
-        about: "whose rules: libwebrtc's of January 2026, or draft-ietf-rmcat-gcc-02",
-    },
-    OptionInfo { name: "probing", default: "on", range: "on or off", about: "ask for probes (current)" },
-    OptionInfo {
-        name: "loss",
-        default: "2026",
-        range: "2026 or 2024",
-        about: "constants of the loss based estimator by year (current)",
-    },
-    OptionInfo {
-        name: "tolerate",
-        default: "0.05",
-        range: "0.05 to 0.3",
-        about: "loss that a path may have of its own (current)",
-    },
-    OptionInfo {
-        name: "kalman",
-        default: "gain60",
-        range: "gain60 or literal",
-        about: "compare the filter's estimate times the groups seen, 60 at most, or itself (draft)",
-    },
-    feedback_interval("50 ms"),
-];
-
 impl GccConfig {
+    pub(super) const OPTIONS: OptionTable<Self> = options! { |config: &mut GccConfig, value|
+        "variant" = "current", "current or draft",
+            "whose rules: libwebrtc's of January 2026, or draft-ietf-rmcat-gcc-02":
+            config.variant = value.choose(&[("current", Variant::Current), ("draft", Variant::Draft)])?;
+        "probing" = "on", "on or off", "ask for probes (current)":
+            config.probing = config.only_current(value)?.switch()?;
+        "loss" = "2026", "2026 or 2024", "constants of the loss based estimator by year (current)":
+            config.loss_based = config.only_current(value)?.choose(&[
+                ("2026", LossBasedConfig::JANUARY_2026),
+                ("2024", LossBasedConfig::YEAR_2024),
+            ])?;
+        "tolerate" = "0.05", "0.05 to 0.3", "loss that a path may have of its own (current)":
+            config.loss_based.tolerated_loss = config.only_current(value)?.within(0.05..=0.3)?;
+        "kalman" = "gain60", "gain60 or literal",
+            "compare the filter's estimate times the groups seen, 60 at most, or itself (draft)":
+            config.kalman_gain60 = value
+                .applies(config.variant == Variant::Draft, "variant=current")?
+                .choose(&[("gain60", true), ("literal", false)])?;
+    };
+
+    fn only_current<'a>(&self, value: Value<'a>) -> Result<Value<'a>, OptionError> {
+        value.applies(self.variant == Variant::Current, "variant=draft")
+    }
+
     /// The defaults for a flow.
     pub const fn new(variant: Variant, flow: FlowConfig) -> Self {
         Self {
@@ -112,42 +106,6 @@ impl GccConfig {
             probing: true,
             loss_based: LossBasedConfig::JANUARY_2026,
             packet: flow.packet,
-        }
-    }
-
-    pub(crate) fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<Self, SpecError> {
-        let variant = options.take("variant")?.unwrap_or(Variant::Current);
-        let defaults = Self::new(variant, flow);
-        match variant {
-            Variant::Current => options.refuse(&["kalman"], "does not apply to variant=current")?,
-            Variant::Draft => {
-                options.refuse(&["probing", "loss", "tolerate"], "does not apply to variant=draft")?;
-            }
-        }
-        let kalman = options.take_if("kalman", |form: &String| form == "gain60" || form == "literal")?;
-        let year = options.take_if("loss", |year: &u16| *year == 2026 || *year == 2024)?;
-        let tolerated = options.take_if("tolerate", |loss: &f64| (0.05..=0.3).contains(loss))?;
-        let loss_based =
-            if year == Some(2024) { LossBasedConfig::YEAR_2024 } else { LossBasedConfig::JANUARY_2026 };
-        Ok(Self {
-            kalman_gain60: kalman.is_none_or(|form| form == "gain60"),
-            probing: options.take::<Switch>("probing")?.map_or(defaults.probing, |switch| switch.0),
-            loss_based: LossBasedConfig {
-                tolerated_loss: tolerated.unwrap_or(loss_based.tolerated_loss),
-                ..loss_based
-            },
-            ..defaults
-        })
-    }
-}
-
-impl FromStr for Variant {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "current" => Ok(Self::Current),
-            "draft" => Ok(Self::Draft),
-            _ => Err("no such variant"),
         }
     }
 }

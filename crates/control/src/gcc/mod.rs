@@ -25,6 +25,7 @@ use crate::estimators::{Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::fixed::PeriodicFeedback;
 use crate::info::{ControllerInfo, pair};
+use crate::options::FEEDBACK_INTERVAL;
 use crate::packet::{Lane, SentPacket};
 use crate::signal::LocalSignal;
 use current::Current;
@@ -74,13 +75,13 @@ const BURST: TimeDelta = TimeDelta::from_millis(5);
 
 impl Gcc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        options: config::OPTIONS,
+        options: &[GccConfig::OPTIONS.group, FEEDBACK_INTERVAL.group],
         ..ControllerInfo::new(
             "gcc",
             "draft-ietf-rmcat-gcc-02; libwebrtc as of January 2026",
             |options, flow| {
-                let config = GccConfig::from_options(options, flow)?;
-                let interval = options.feedback_interval()?.unwrap_or(FEEDBACK);
+                let config = options.read(&GccConfig::OPTIONS, GccConfig::new(Variant::Current, flow))?;
+                let interval = options.read(&FEEDBACK_INTERVAL, FEEDBACK)?;
                 Ok(pair(Self::new(config), PeriodicFeedback::new(interval)))
             },
         )

@@ -20,7 +20,8 @@ use crate::estimators::{Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::fixed::PeriodicFeedback;
 use crate::info::{ControllerInfo, ControllerPair, FlowConfig, pair};
-use crate::options::{OptionInfo, Options, feedback_interval, join_options};
+use crate::options;
+use crate::options::{FEEDBACK_INTERVAL, OptionTable, Options};
 use crate::packet::{Lane, ProbeId, SentPacket};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
@@ -79,100 +80,48 @@ const RTT_KEEP: f64 = 0.875;
 /// Intervals without a report that halve the rate, once more each interval (ours).
 const SILENCE: i64 = 3;
 
-const INTERVAL: OptionInfo = OptionInfo {
-    name: "interval",
-    default: "5 s",
-    range: "100 ms to 60 s",
-    about: "from one step to the next, an RTCP interval",
-};
-const SHARED: [OptionInfo; 4] = [
-    INTERVAL,
-    feedback_interval("100 ms"),
-    OptionInfo {
-        name: "increase",
-        default: "10 kbit/s",
-        range: "1 kbit/s to 10 Mbit/s",
-        about: "what the additive increase begins with, each interval",
-    },
-    OptionInfo {
-        name: "train",
-        default: "6",
-        range: "0 to 20",
-        about: "packets sent at once to measure the bottleneck, once an interval; 0 or 1: none",
-    },
-];
-const LDA_OPTIONS: [OptionInfo; 5] = join_options(
-    SHARED,
-    [OptionInfo {
-        name: "decrease",
-        default: "3",
-        range: "1 to 10",
-        about: "how many times the loss fraction is taken off the rate (R_f)",
-    }],
-);
-const SRTP_OPTIONS: [OptionInfo; 5] = [
-    INTERVAL,
-    feedback_interval("100 ms"),
-    OptionInfo {
-        name: "up",
-        default: "0.25",
-        range: "0.01 to 1",
-        about: "part of the way up to the equation's rate",
-    },
-    OptionInfo { name: "down", default: "0.5", range: "0.01 to 1", about: "part of the way down to it" },
-    OptionInfo {
-        name: "dead",
-        default: "0.1",
-        range: "0 to 0.9",
-        about: "deviations up to this part change nothing",
-    },
-];
-
 impl LossDelay {
     pub(crate) const LDA: ControllerInfo = ControllerInfo {
         verified: false,
-        options: &LDA_OPTIONS,
-        ..ControllerInfo::new(
-            "lda",
-            "Sisalem and Schulzrinne 1998, as S000 cites it; laws from memory",
-            |options, flow| {
-                let decrease = options.take_if("decrease", |factor| (1.0..=10.0).contains(factor))?;
-                Self::build(options, flow, Law::Lda { decrease: decrease.unwrap_or(3.0) })
-            },
-        )
+        options: &[
+            LossDelayConfig::INTERVAL.group,
+            LossDelayConfig::INCREASE.group,
+            LossDelayConfig::DECREASE.group,
+            FEEDBACK_INTERVAL.group,
+        ],
+        ..ControllerInfo::new("lda", "Sisalem and Schulzrinne 1998, as S000 cites it", |options, flow| {
+            let config = LossDelayConfig::new(Law::Lda { decrease: 3.0 }, flow);
+            let config = options.read(&LossDelayConfig::INCREASE, config)?;
+            Self::build(options, options.read(&LossDelayConfig::DECREASE, config)?)
+        })
     };
 
     pub(crate) const LDA_PLUS: ControllerInfo = ControllerInfo {
         verified: false,
-        options: &SHARED,
-        ..ControllerInfo::new("lda-plus", "Sisalem and Wolisz 2000; laws from memory", |options, flow| {
-            Self::build(options, flow, Law::LdaPlus)
+        options: &[LossDelayConfig::INTERVAL.group, LossDelayConfig::INCREASE.group, FEEDBACK_INTERVAL.group],
+        ..ControllerInfo::new("lda-plus", "Sisalem and Wolisz 2000", |options, flow| {
+            let config = LossDelayConfig::new(Law::LdaPlus, flow);
+            Self::build(options, options.read(&LossDelayConfig::INCREASE, config)?)
         })
     };
 
     pub(crate) const SRTP: ControllerInfo = ControllerInfo {
         verified: false,
-        options: &SRTP_OPTIONS,
-        ..ControllerInfo::new(
-            "srtp",
-            "Song, Chung and Shin 2002 by what S000 says of it; gains are a Reading",
-            |options, flow| {
-                let part = |value: &f64| (0.01..=1.0).contains(value);
-                let law = Law::Smoothed {
-                    up: options.take_if("up", part)?.unwrap_or(0.25),
-                    down: options.take_if("down", part)?.unwrap_or(0.5),
-                    dead: options.take_if("dead", |dead| (0.0..=0.9).contains(dead))?.unwrap_or(0.1),
-                };
-                Self::build(options, flow, law)
-            },
-        )
+        options: &[
+            LossDelayConfig::INTERVAL.group,
+            LossDelayConfig::SMOOTHING.group,
+            FEEDBACK_INTERVAL.group,
+        ],
+        ..ControllerInfo::new("srtp", "Song, Chung and Shin 2002, as S000 describes it", |options, flow| {
+            let config = LossDelayConfig::new(Law::Smoothed { up: 0.25, down: 0.5, dead: 0.1 }, flow);
+            Self::build(options, options.read(&LossDelayConfig::SMOOTHING, config)?)
+        })
     };
 
-    fn build(options: &Options<'_>, flow: FlowConfig, law: Law) -> Result<ControllerPair, SpecError> {
-        let config = LossDelayConfig::from_options(options, flow, law)?;
-        let source =
-            options.feedback_interval()?.map_or_else(PeriodicFeedback::default, PeriodicFeedback::new);
-        Ok(pair(Self::new(config), source))
+    fn build(options: &Options<'_>, config: LossDelayConfig) -> Result<ControllerPair, SpecError> {
+        let config = options.read(&LossDelayConfig::INTERVAL, config)?;
+        let interval = options.read(&FEEDBACK_INTERVAL, PeriodicFeedback::INTERVAL)?;
+        Ok(pair(Self::new(config), PeriodicFeedback::new(interval)))
     }
 
     /// Before any report.
@@ -397,6 +346,32 @@ impl RateController for LossDelay {
 }
 
 impl LossDelayConfig {
+    const INTERVAL: OptionTable<Self> = options! { |config: &mut LossDelayConfig, value|
+        "interval" = "5 s", "100 ms to 60 s", "from one step to the next, an RTCP interval":
+            config.interval = value.within(TimeDelta::from_millis(100)..=TimeDelta::from_secs(60))?;
+    }
+    .shared_as("RTCP interval");
+    const INCREASE: OptionTable<Self> = options! { |config: &mut LossDelayConfig, value|
+        "increase" = "10 kbit/s", "1 kbit/s to 10 Mbit/s", "the first additive increase, each interval":
+            config.increase = value.within(Bitrate::from_kbps(1)..=Bitrate::from_mbps(10))?;
+        "train" = "6", "0 to 20",
+            "packets sent at once to measure the bottleneck, once an interval; 0 or 1: none":
+            config.train = value.within(0..=20)?;
+    }
+    .shared_as("additive increase");
+    const DECREASE: OptionTable<Self> = options! { |config: &mut LossDelayConfig, value|
+        "decrease" = "3", "1 to 10", "how many times the loss fraction is taken off the rate (R_f)":
+            config.law = Law::Lda { decrease: value.within(1.0..=10.0)? };
+    };
+    const SMOOTHING: OptionTable<Self> = options! { |config: &mut LossDelayConfig, value|
+        "up" = "0.25", "0.01 to 1", "part of the way up to the equation's rate":
+            if let Law::Smoothed { up, .. } = &mut config.law { *up = value.within(0.01..=1.0)?; };
+        "down" = "0.5", "0.01 to 1", "part of the way down to it":
+            if let Law::Smoothed { down, .. } = &mut config.law { *down = value.within(0.01..=1.0)?; };
+        "dead" = "0.1", "0 to 0.9", "deviations up to this part change nothing":
+            if let Law::Smoothed { dead, .. } = &mut config.law { *dead = value.within(0.0..=0.9)?; };
+    };
+
     /// Defaults for a flow.
     pub const fn new(law: Law, flow: FlowConfig) -> Self {
         Self {
@@ -410,22 +385,5 @@ impl LossDelayConfig {
             },
             packet: flow.packet,
         }
-    }
-
-    fn from_options(options: &Options<'_>, flow: FlowConfig, law: Law) -> Result<Self, SpecError> {
-        let defaults = Self::new(law, flow);
-        let within =
-            |time: &TimeDelta| *time >= TimeDelta::from_millis(100) && *time <= TimeDelta::from_secs(60);
-        let interval = options.take_if("interval", within)?.unwrap_or(defaults.interval);
-        if let Law::Smoothed { .. } = law {
-            return Ok(Self { interval, ..defaults });
-        }
-        let range = |rate: &Bitrate| *rate >= Bitrate::from_kbps(1) && *rate <= Bitrate::from_mbps(10);
-        Ok(Self {
-            interval,
-            increase: options.take_if("increase", range)?.unwrap_or(defaults.increase),
-            train: options.take_if("train", |train| *train <= 20)?.unwrap_or(defaults.train),
-            ..defaults
-        })
     }
 }

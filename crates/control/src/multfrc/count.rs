@@ -3,12 +3,11 @@
 use crate::decision::Gauge;
 use crate::estimators::plausible_rtt;
 use crate::feedback::Feedback;
-use crate::options::{OptionInfo, Options};
+use crate::options;
+use crate::options::OptionTable;
 use crate::signal::LocalSignal;
-use crate::spec::SpecError;
 use crate::tfrc::Cause;
 use seaway_units::Timestamp;
-use std::str::FromStr;
 
 /// What can be set of [`ConnectionCount`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,47 +46,24 @@ pub enum RttMin {
     Average,
 }
 
-impl FromStr for RttMin {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "sample" => Ok(Self::Sample),
-            "average" => Ok(Self::Average),
-            _ => Err("neither sample nor average"),
-        }
-    }
-}
-
-pub(crate) const COUNT_OPTIONS: [OptionInfo; 6] = [
-    OptionInfo { name: "max", default: "16", range: "1 to 64", about: "most connections" },
-    OptionInfo { name: "alpha", default: "1", range: "0.01 to 10", about: "gain of the increase alpha/n" },
-    OptionInfo {
-        name: "gamma",
-        default: "0.2, 0.4 for ctfrc",
-        range: "0.01 to 10",
-        about: "queueing delay that is tolerated, as a part of the least round-trip time",
-    },
-    OptionInfo {
-        name: "ignored",
-        default: "50",
-        range: "0 to 10000",
-        about: "reports of the round-trip time left out after each decision",
-    },
-    OptionInfo {
-        name: "averaged",
-        default: "50",
-        range: "1 to 10000",
-        about: "reports that each decision averages",
-    },
-    OptionInfo {
-        name: "rtt_min",
-        default: "sample",
-        range: "sample or average",
-        about: "the least round-trip time is that of single reports or of averages",
-    },
-];
-
 impl CountConfig {
+    pub(crate) const OPTIONS: OptionTable<Self> = options! { |config: &mut CountConfig, value|
+        "max" = "16", "1 to 64", "most connections": config.max = f64::from(value.within(1..=64_u8)?);
+        "alpha" = "1", "0.01 to 10", "gain of the increase alpha/n":
+            config.alpha = value.within(0.01..=10.0)?;
+        "gamma" = "0.2, 0.4 for ctfrc", "0.01 to 10",
+            "queueing delay that is tolerated, as a part of the least round-trip time":
+            config.gamma = value.within(0.01..=10.0)?;
+        "ignored" = "50", "0 to 10000", "reports of the round-trip time left out after each decision":
+            config.ignored = value.within(0..=10_000)?;
+        "averaged" = "50", "1 to 10000", "reports that each decision averages":
+            config.averaged = value.within(1..=10_000)?;
+        "rtt_min" = "sample", "sample or average",
+            "the least round-trip time is that of single reports or of averages":
+            config.rtt_min = value.choose(&[("sample", RttMin::Sample), ("average", RttMin::Average)])?;
+    }
+    .shared_as("number of connections");
+
     /// S001's law, with the defaults for what it leaves open.
     pub const fn new(decrease: Decrease) -> Self {
         Self {
@@ -99,21 +75,6 @@ impl CountConfig {
             rtt_min: RttMin::Sample,
             max: 16.0,
         }
-    }
-
-    pub(crate) fn from_options(options: &Options<'_>, defaults: Self) -> Result<Self, SpecError> {
-        let gain = |value: &f64| (0.01..=10.0).contains(value);
-        Ok(Self {
-            decrease: defaults.decrease,
-            alpha: options.take_if("alpha", gain)?.unwrap_or(defaults.alpha),
-            gamma: options.take_if("gamma", gain)?.unwrap_or(defaults.gamma),
-            ignored: options.take_if("ignored", |count| *count <= 10_000)?.unwrap_or(defaults.ignored),
-            averaged: options
-                .take_if("averaged", |count| (1..=10_000).contains(count))?
-                .unwrap_or(defaults.averaged),
-            rtt_min: options.take("rtt_min")?.unwrap_or(defaults.rtt_min),
-            max: options.take_if("max", |max: &u8| (1..=64).contains(max))?.map_or(defaults.max, f64::from),
-        })
     }
 }
 

@@ -9,19 +9,18 @@ mod receiver;
 pub use count::{ConnectionCount, CountConfig, Decrease, Queueing, RttMin};
 pub use receiver::MultfrcReceiver;
 
-pub(crate) use count::{COUNT_OPTIONS, CountedReports};
+pub(crate) use count::CountedReports;
 
 use crate::controller::RateController;
 use crate::decision::Gauge;
 use crate::feedback::Feedback;
-use crate::info::{ControllerInfo, FlowConfig, Requirements, WeightOption, pair};
-use crate::options::{OptionInfo, Options, join_options};
+use crate::info::{ControllerInfo, Requirements, WeightOption, pair};
+use crate::options;
+use crate::options::OptionTable;
 use crate::packet::{Lane, SentPacket};
 use crate::signal::LocalSignal;
-use crate::spec::SpecError;
-use crate::tfrc::{CONNECTION_OPTIONS, Config, Equation, Governed, Law, LossSide, Tfrc, Worth};
+use crate::tfrc::{Config, Equation, Governed, Law, LossSide, Tfrc, Worth};
 use seaway_units::Timestamp;
-use std::str::FromStr;
 
 /// The sending half of MULTFRC.
 pub type Multfrc = Governed<Connections>;
@@ -46,27 +45,41 @@ pub enum Form {
     Weighted(f64),
 }
 
-const OWN_OPTIONS: [OptionInfo; 2] = [
-    OptionInfo {
-        name: "form",
-        default: "iiad",
-        range: "iiad, iimd (E-MULTFRC), lerd (MULTFRC-LERD) or weighted (MulTFRC)",
-        about: "which relative: whole connections that fall by one or by a quarter, or one connection worth n",
-    },
-    OptionInfo {
-        name: "n",
-        default: "2",
-        range: "0.1 to 64",
-        about: "how many flows form=weighted is worth; other forms find n themselves",
-    },
-];
+/// Which relative, and how its number of connections falls.
+#[derive(Debug, Clone, Copy)]
+struct FormConfig {
+    form: Form,
+    decrease: Decrease,
+}
 
-const FAMILY: [OptionInfo; 8] = join_options(COUNT_OPTIONS, OWN_OPTIONS);
-const OPTIONS: [OptionInfo; 19] = join_options(CONNECTION_OPTIONS, FAMILY);
+impl FormConfig {
+    const IIAD: Self = Self { form: Form::Connections, decrease: Decrease::Additive(1.0) };
+    /// The factor is ours; the thesis behind E-MULTFRC was not at hand.
+    const IIMD: Self = Self { decrease: Decrease::Multiplicative(0.75), ..Self::IIAD };
+    const LERD: Self = Self { form: Form::Lerd, ..Self::IIAD };
+    const WEIGHTED: Self = Self { form: Form::Weighted(2.0), ..Self::IIAD };
+
+    const OPTIONS: OptionTable<Self> = options! { |config: &mut FormConfig, value|
+        "form" = "iiad", "iiad, iimd (E-MULTFRC), lerd (MULTFRC-LERD) or weighted (MulTFRC)",
+            "which relative: whole connections that fall by one or by a quarter, or one connection worth n":
+            *config = value.choose(&[
+                ("iiad", Self::IIAD),
+                ("iimd", Self::IIMD),
+                ("lerd", Self::LERD),
+                ("weighted", Self::WEIGHTED),
+            ])?;
+        "n" = "2", "0.1 to 64", "how many flows form=weighted is worth; other forms find n themselves":
+            config.form = Form::Weighted(
+                value
+                    .applies(matches!(config.form, Form::Weighted(_)), "a form other than weighted")?
+                    .within(0.1..=64.0)?,
+            );
+    };
+}
 
 impl Multfrc {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        options: &OPTIONS,
+        options: &[Config::OPTIONS.group, CountConfig::OPTIONS.group, FormConfig::OPTIONS.group],
         weight: Some(WeightOption { name: "n", requires: Some(("form", "weighted")) }),
         requirements: |options| {
             let lanes = !options.is("form", "weighted") && !options.is("form", "lerd");
@@ -76,7 +89,17 @@ impl Multfrc {
             "multfrc",
             "S001; E-MULTFRC, MULTFRC-LERD; MulTFRC (draft-irtf-iccrg-multfrc)",
             |options, flow| {
-                let (config, form, count) = from_options(options, flow)?;
+                let FormConfig { form, decrease } = options.read(&FormConfig::OPTIONS, FormConfig::IIAD)?;
+                if let Form::Weighted(_) = form {
+                    // It has an equation of its own, whose packets lost in an event the sender measures, and its n is set.
+                    const ABSENT: &[&str] = &[
+                        "equation", "clamp", "loss", "max", "alpha", "gamma", "ignored", "averaged",
+                        "rtt_min",
+                    ];
+                    options.refuse(ABSENT, "form=weighted")?;
+                }
+                let config = Config::from_options(options, flow)?;
+                let count = options.read(&CountConfig::OPTIONS, CountConfig::new(decrease))?;
                 let lanes = if form == Form::Connections { count.max as u8 } else { 1 };
                 Ok(pair(Self::new(config, form, count), MultfrcReceiver::new(config, lanes)))
             },
@@ -129,51 +152,5 @@ impl Law for Connections {
 
     fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
         self.count.inspect(visit);
-    }
-}
-
-fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<(Config, Form, CountConfig), SpecError> {
-    let name = options.take::<String>("form")?.unwrap_or_else(|| "iiad".to_owned());
-    if name == "weighted" {
-        // It has an equation of its own, whose packets lost in an event the sender measures, and its n is set.
-        const ABSENT: &[&str] =
-            &["equation", "clamp", "loss", "max", "alpha", "gamma", "ignored", "averaged", "rtt_min"];
-        options.refuse(ABSENT, "does not apply to form=weighted")?;
-    }
-    let config = Config::from_options(options, flow)?;
-    let (form, decrease) = match options.take("form")?.unwrap_or(FormName::Iiad) {
-        FormName::Iiad => (Form::Connections, Decrease::Additive(1.0)),
-        // The factor is ours; the thesis behind E-MULTFRC was not at hand.
-        FormName::Iimd => (Form::Connections, Decrease::Multiplicative(0.75)),
-        FormName::Lerd => (Form::Lerd, Decrease::Additive(1.0)),
-        FormName::Weighted => {
-            let n = options.take_if("n", |n| (0.1..=64.0).contains(n))?.unwrap_or(2.0);
-            (Form::Weighted(n), Decrease::Additive(1.0))
-        }
-    };
-    if !matches!(form, Form::Weighted(_)) {
-        options.refuse(&["n"], &format!("does not apply to form={name}"))?;
-    }
-    Ok((config, form, CountConfig::from_options(options, CountConfig::new(decrease))?))
-}
-
-#[derive(Clone, Copy)]
-enum FormName {
-    Iiad,
-    Iimd,
-    Lerd,
-    Weighted,
-}
-
-impl FromStr for FormName {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "iiad" => Ok(Self::Iiad),
-            "iimd" => Ok(Self::Iimd),
-            "lerd" => Ok(Self::Lerd),
-            "weighted" => Ok(Self::Weighted),
-            _ => Err("no such form"),
-        }
     }
 }

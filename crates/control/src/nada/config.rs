@@ -1,10 +1,9 @@
 //! What can be set of NADA, and its constants (RFC 8698 Table 2).
 
 use crate::info::FlowConfig;
-use crate::options::{OptionInfo, Options, Switch, feedback_interval};
-use crate::spec::SpecError;
+use crate::options;
+use crate::options::{OptionError, OptionTable, Value};
 use seaway_units::{Ecn, TimeDelta};
-use std::str::FromStr;
 
 /// Everything that can be set of NADA; both halves must have the same.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,6 +69,7 @@ pub(super) const CHANGE_GAIN: f64 = 2.0;
 pub(super) const LONGEST_RTT: f64 = 500.0;
 /// `DELTA` where it is not given.
 pub(super) const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+const MS: TimeDelta = TimeDelta::from_millis(1);
 /// `LOGWIN`: observation window.
 pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(500);
 /// `QEPS`: delay build-up that ends accelerated ramp-up, ms.
@@ -106,62 +106,49 @@ pub(super) const UNKNOWN_MAX: f64 = 3e6;
 /// `RMIN` may be zero).
 pub(super) const LEAST_RATE: f64 = 10e3;
 
-pub(super) const OPTIONS: &[OptionInfo] = &[
-    OptionInfo {
-        name: "variant",
-        default: "rfc8698",
-        range: "rfc8698 or draft",
-        about: "whose rules: the RFC, or the draft as ns3-rmcat and S004 ran it",
-    },
-    OptionInfo {
-        name: "side",
-        default: "receiver (draft: always sender)",
-        range: "receiver or sender",
-        about: "where congestion signals are aggregated; a peer that reports none leaves it to the sender",
-    },
-    OptionInfo {
-        name: "prio",
-        default: "1",
-        range: "0.01 to 100",
-        about: "weight of the flow against others",
-    },
-    OptionInfo { name: "xref", default: "10 ms", range: "1 ms to 1 s", about: "reference congestion level" },
-    OptionInfo {
-        name: "qth",
-        default: "50 ms",
-        range: "1 ms to 10 s",
-        about: "queueing delay above which delay is warped while losses are seen; more on noisy paths",
-    },
-    OptionInfo {
-        name: "xmax",
-        default: "500 ms",
-        range: "50 ms to 3277 ms, the RFC's field",
-        about: "bound on the congestion signal",
-    },
-    OptionInfo {
-        name: "ploss_clock",
-        default: "report",
-        range: "report or packet",
-        about: "when loss and mark ratios are smoothed (draft: always report)",
-    },
-    OptionInfo {
-        name: "expiry",
-        default: "on",
-        range: "on or off",
-        about: "off: the open loss interval counts in the mean (RFC 5348), and delay is warped ever after (draft: always)",
-    },
-    feedback_interval("100 ms"),
-];
-
 impl NadaConfig {
-    /// The RFC's defaults for a flow.
+    pub(super) const OPTIONS: OptionTable<Self> = options! { |config: &mut NadaConfig, value|
+        "variant" = "rfc8698", "rfc8698 or draft",
+            "whose rules: the RFC, or the draft as ns3-rmcat and S004 ran it":
+            *config = value.choose(&[("rfc8698", *config), ("draft", config.draft())])?;
+        "side" = "receiver (draft: always sender)", "receiver or sender",
+            "where congestion signals are aggregated; a peer that reports none leaves it to the sender":
+            config.side = config
+                .only_rfc(value)?
+                .choose(&[("receiver", Side::Receiver), ("sender", Side::Sender)])?;
+        "prio" = "1", "0.01 to 100", "weight of the flow against others":
+            config.priority = value.within(0.01..=100.0)?;
+        "xref" = "10 ms", "1 ms to 1 s", "reference congestion level":
+            config.reference_delay = value.within(MS..=MS * 1000)?.as_millis_f64();
+        "qth" = "50 ms", "1 ms to 10 s",
+            "queueing delay above which delay is warped while losses are seen; more on noisy paths":
+            config.warp_threshold = value.within(MS..=MS * 10_000)?.as_millis_f64();
+        "xmax" = "500 ms", "50 ms to 3277 ms, the RFC's field", "bound on the congestion signal":
+            config.ceiling = value.within(MS * 50..=MS * 3277)?.as_millis_f64();
+        "ploss_clock" = "report", "report or packet",
+            "when loss and mark ratios are smoothed (draft: always report)":
+            config.ratio_clock = config
+                .only_rfc(value)?
+                .choose(&[("report", RatioClock::Report), ("packet", RatioClock::Packet)])?;
+        "expiry" = "on", "on or off",
+            "off: the open loss interval counts in the mean (RFC 5348), and delay is warped ever after (draft: always)":
+            config.expiry = config.only_rfc(value)?.switch()?;
+    };
+
+    fn only_rfc<'a>(&self, value: Value<'a>) -> Result<Value<'a>, OptionError> {
+        value.applies(self.variant == Variant::Rfc8698, "variant=draft")
+    }
+
+    /// The same flow under the draft: the sender aggregates, and there is no response to marks.
+    const fn draft(self) -> Self {
+        Self { variant: Variant::Draft, side: Side::Sender, ecn: Ecn::NotEct, ..self }
+    }
+
+    /// The variant's defaults for a flow.
     pub const fn new(variant: Variant, flow: FlowConfig) -> Self {
-        Self {
-            variant,
-            side: match variant {
-                Variant::Rfc8698 => Side::Receiver,
-                Variant::Draft => Side::Sender,
-            },
+        let rfc = Self {
+            variant: Variant::Rfc8698,
+            side: Side::Receiver,
             ratio_clock: RatioClock::Report,
             expiry: true,
             priority: 1.0,
@@ -169,68 +156,11 @@ impl NadaConfig {
             warp_threshold: 50.0,
             ceiling: 500.0,
             interval: INTERVAL,
-            ecn: match variant {
-                Variant::Rfc8698 => flow.ecn,
-                // It does not answer marks.
-                Variant::Draft => Ecn::NotEct,
-            },
-        }
-    }
-
-    pub(crate) fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<Self, SpecError> {
-        let defaults = Self::new(options.take("variant")?.unwrap_or(Variant::Rfc8698), flow);
-        if defaults.variant == Variant::Draft {
-            options.refuse(&["side", "ploss_clock", "expiry"], "does not apply to variant=draft")?;
-        }
-        let millis = |key, least, most| {
-            let within = move |span: &TimeDelta| (least..=most).contains(&span.as_millis());
-            Ok(options.take_if(key, within)?.map(TimeDelta::as_millis_f64))
+            ecn: flow.ecn,
         };
-        Ok(Self {
-            side: options.take("side")?.unwrap_or(defaults.side),
-            ratio_clock: options.take("ploss_clock")?.unwrap_or(defaults.ratio_clock),
-            expiry: options.take("expiry")?.map_or(defaults.expiry, |Switch(expiry)| expiry),
-            priority: options
-                .take_if("prio", |weight| (0.01..=100.0).contains(weight))?
-                .unwrap_or(defaults.priority),
-            reference_delay: millis("xref", 1, 1000)?.unwrap_or(defaults.reference_delay),
-            warp_threshold: millis("qth", 1, 10_000)?.unwrap_or(defaults.warp_threshold),
-            ceiling: millis("xmax", 50, 3277)?.unwrap_or(defaults.ceiling),
-            interval: options.feedback_interval()?.unwrap_or(defaults.interval),
-            ..defaults
-        })
-    }
-}
-
-impl FromStr for Variant {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "rfc8698" => Ok(Self::Rfc8698),
-            "draft" => Ok(Self::Draft),
-            _ => Err("no such variant"),
-        }
-    }
-}
-
-impl FromStr for Side {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "receiver" => Ok(Self::Receiver),
-            "sender" => Ok(Self::Sender),
-            _ => Err("no such side"),
-        }
-    }
-}
-
-impl FromStr for RatioClock {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "report" => Ok(Self::Report),
-            "packet" => Ok(Self::Packet),
-            _ => Err("no such clock"),
+        match variant {
+            Variant::Rfc8698 => rfc,
+            Variant::Draft => rfc.draft(),
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::estimators::{RecentMin, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PacketReport};
 use crate::fixed::PeriodicFeedback;
 use crate::info::{ControllerInfo, WeightOption, pair};
+use crate::options::FEEDBACK_INTERVAL;
 use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
 use aggregate::{Aggregator, Observed, Signal};
@@ -70,13 +71,15 @@ const SILENCE: i64 = 8;
 
 impl Nada {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        options: config::OPTIONS,
+        options: &[NadaConfig::OPTIONS.group, FEEDBACK_INTERVAL.group],
         weight: Some(WeightOption { name: "prio", requires: None }),
         ..ControllerInfo::new(
             "nada",
             "RFC 8698; draft-ietf-rmcat-nada-05 as in ns3-rmcat (S004)",
             |options, flow| {
-                let config = NadaConfig::from_options(options, flow)?;
+                let mut config =
+                    options.read(&NadaConfig::OPTIONS, NadaConfig::new(Variant::Rfc8698, flow))?;
+                config.interval = options.read(&FEEDBACK_INTERVAL, config.interval)?;
                 let sender = Self::new(config);
                 Ok(match config.side {
                     Side::Receiver => pair(sender, NadaReceiver::new(config)),

@@ -7,7 +7,8 @@ pub use direct::Direct;
 pub use pd::{Pd, PdConfig};
 
 use crate::allowance::Target;
-use crate::options::{OptionInfo, Options, Switch, find_named};
+use crate::options;
+use crate::options::{OptionGroup, OptionTable, Options, find_named};
 use crate::packet::StreamId;
 use crate::spec::{ControlSpec, SpecError};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -64,31 +65,32 @@ pub struct PolicyInfo {
     /// The document it follows.
     pub source: &'static str,
     /// What can be set.
-    pub options: &'static [OptionInfo],
+    pub options: OptionGroup,
     build: fn(&Options<'_>) -> Result<Box<dyn TargetPolicy>, SpecError>,
 }
+
+const DRAIN: OptionTable<bool> = options! { |drains: &mut bool, value|
+    "drain" = "on", "on or off",
+        "take the backlog of an encoder off its share; off: the controller's own rules alone":
+        *drains = value.switch()?;
+};
 
 /// Every policy there is.
 pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "direct",
         source: "the target as it is, split by weight",
-        options: &[OptionInfo {
-            name: "drain",
-            default: "on",
-            range: "on or off",
-            about: "what waits of an encoder is taken off its share; off: the controller's own rules alone",
-        }],
+        options: DRAIN.group,
         build: |options| {
-            let Switch(drains) = options.take("drain")?.unwrap_or(Switch(true));
+            let drains = options.read(&DRAIN, true)?;
             Ok(Box::new(if drains { Direct::new() } else { Direct::without_drain() }))
         },
     },
     PolicyInfo {
         name: "pd",
         source: "S002 section 3.4",
-        options: pd::OPTIONS,
-        build: |options| Ok(Box::new(Pd::new(PdConfig::from_options(options)?))),
+        options: PdConfig::OPTIONS.group,
+        build: |options| Ok(Box::new(Pd::new(options.read(&PdConfig::OPTIONS, PdConfig::default())?))),
     },
 ];
 
@@ -98,7 +100,7 @@ pub const POLICIES: &[PolicyInfo] = &[
 /// An unknown name or option, or a value out of its range: says what was found and what would be valid.
 pub fn build(spec: &ControlSpec) -> Result<Box<dyn TargetPolicy>, SpecError> {
     let info = find_named(POLICIES, |info| info.name, "policy", &spec.name)?;
-    (info.build)(&Options::new(spec, info.name, info.options)?)
+    (info.build)(&Options::new(spec, info.name, &[info.options])?)
 }
 
 #[cfg(test)]

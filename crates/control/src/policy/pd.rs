@@ -2,9 +2,9 @@
 
 use super::{Demand, Direct, Share, TargetPolicy};
 use crate::allowance::Target;
-use crate::options::{OptionInfo, Options};
+use crate::options;
+use crate::options::OptionTable;
 use crate::packet::StreamId;
-use crate::spec::SpecError;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Steers the sources by what waits in the send queue, so that it stays at a set level: the rate follows the
@@ -44,41 +44,16 @@ pub struct PdConfig {
     pub floor: f64,
 }
 
-pub(super) const OPTIONS: &[OptionInfo] = &[
-    OptionInfo {
-        name: "buffer",
-        default: "8 s",
-        range: "a time from 100 ms to 60 s",
-        about: "the whole send queue in time at full rate (b_max); a quarter of it is the level to keep",
-    },
-    OptionInfo {
-        name: "interval",
-        default: "1 s",
-        range: "a time from 1 s to 19 s",
-        about: "sampling period; the loop is stable up to 19.5 s",
-    },
-    OptionInfo {
-        name: "floor",
-        default: "0.3",
-        range: "0 to 1",
-        about: "least rate as a part of the full one",
-    },
-];
-
 impl PdConfig {
-    pub(super) fn from_options(options: &Options<'_>) -> Result<Self, SpecError> {
-        let defaults = Self::default();
-        let within = |low: TimeDelta, high: i64| {
-            move |time: &TimeDelta| *time >= low && *time <= TimeDelta::from_secs(high)
-        };
-        let (tenth, second) = (TimeDelta::from_millis(100), TimeDelta::from_secs(1));
-        Ok(Self {
-            buffer: options.take_if("buffer", within(tenth, 60))?.unwrap_or(defaults.buffer),
-            interval: options.take_if("interval", within(second, 19))?.unwrap_or(defaults.interval),
-            floor: options.take_if("floor", |floor| (0.0..=1.0).contains(floor))?.unwrap_or(defaults.floor),
-            ..defaults
-        })
-    }
+    pub(super) const OPTIONS: OptionTable<Self> = options! { |config: &mut PdConfig, value|
+        "buffer" = "8 s", "a time from 100 ms to 60 s",
+            "the whole send queue in time at full rate (b_max); a quarter of it is the level to keep":
+            config.buffer = value.within(TimeDelta::from_millis(100)..=TimeDelta::from_secs(60))?;
+        "interval" = "1 s", "a time from 1 s to 19 s", "sampling period; the loop is stable up to 19.5 s":
+            config.interval = value.within(TimeDelta::from_secs(1)..=TimeDelta::from_secs(19))?;
+        "floor" = "0.3", "0 to 1", "least rate as a part of the full one":
+            config.floor = value.within(0.0..=1.0)?;
+    };
 }
 
 impl Default for PdConfig {

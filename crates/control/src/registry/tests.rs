@@ -1,7 +1,8 @@
 //! Names, options and weights.
 
 use super::*;
-use crate::options::OptionInfo;
+use crate::options;
+use crate::options::OptionTable;
 use crate::{LocalSignal, PeriodicFeedback, SentPacket, pair};
 use seaway_units::{Bitrate, Timestamp};
 
@@ -44,8 +45,8 @@ fn options_that_do_not_apply_are_refused() {
         ("tfrc(sp=on, segment=500 B)", "segment", "sp=on"),
         ("tfrc(equation=simple, clamp=on)", "clamp", "equation=simple"),
         ("tfrc(equation=simple, t_rto=floor)", "t_rto", "equation=simple"),
-        ("multfrc(n=4)", "n", "form=iiad"),
-        ("multfrc(form=lerd, n=4)", "n", "form=lerd"),
+        ("multfrc(n=4)", "n", "a form other than weighted"),
+        ("multfrc(form=lerd, n=4)", "n", "a form other than weighted"),
         ("multfrc(form=weighted, gamma=1)", "gamma", "form=weighted"),
         ("multfrc(form=weighted, loss=receiver)", "loss", "form=weighted"),
         ("scream(version=1, jitter=on)", "jitter", "version=1"),
@@ -79,12 +80,15 @@ fn feedback_interval_is_set_where_it_is_open() {
     assert!(with_interval("nada(feedback=30 ms)", 50).unwrap_err().contains("already"));
 }
 
+const OF: OptionTable<Bitrate> = options! { |whole: &mut Bitrate, value|
+    "of" = "2 Mbit/s", "a rate", "twice its rate": *whole = value.read()?;
+};
+
 const HALF: ControllerInfo = ControllerInfo {
-    options: &[OptionInfo { name: "of", default: "2 Mbit/s", range: "a rate", about: "twice its rate" }],
+    options: &[OF.group],
     ..ControllerInfo::new("half", "a test", |options, _| {
-        let whole = options.take::<Bitrate>("of")?.unwrap_or(Bitrate::from_mbps(2));
-        let fixed = Fixed::new(Some(Bitrate::from_bps(whole.as_bps() / 2)));
-        Ok(pair(fixed, PeriodicFeedback::default()))
+        let whole = options.read(&OF, Bitrate::from_mbps(2))?;
+        Ok(pair(Fixed::new(Some(Bitrate::from_bps(whole.as_bps() / 2))), PeriodicFeedback::default()))
     })
 };
 
@@ -131,5 +135,18 @@ fn requirements_are_what_the_controllers_do() {
         let (mut controller, _) = build(spec).unwrap();
         let packet = SentPacket::new(0, FLOW.packet);
         assert_eq!(controller.marking(Timestamp::ZERO, &packet).tag.is_some(), tags, "{spec}");
+    }
+}
+
+/// Where the documented default is a value, giving it changes nothing.
+#[test]
+fn documented_defaults_hold() {
+    for info in BUILTIN {
+        let plain = format!("{:?}", build(info.name).unwrap());
+        for option in info.options.iter().flat_map(|group| group.options) {
+            if let Ok(given) = build(&format!("{}({}={})", info.name, option.name, option.default)) {
+                assert_eq!(format!("{given:?}"), plain, "{}: {}", info.name, option.name);
+            }
+        }
     }
 }

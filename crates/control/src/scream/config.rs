@@ -1,10 +1,9 @@
 //! What can be set of SCReAM.
 
 use crate::info::FlowConfig;
-use crate::options::{OptionInfo, Options, Switch};
-use crate::spec::SpecError;
+use crate::options;
+use crate::options::{OptionError, OptionTable, Value};
 use seaway_units::{Ecn, TimeDelta};
-use std::str::FromStr;
 
 /// Everything that can be set of SCReAM; both halves must have the same.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,106 +48,61 @@ pub(super) const LEAST_RATE: f64 = 10e3;
 /// The round-trip time before the first sample, s.
 pub(super) const FIRST_RTT: f64 = 0.025;
 
-pub(super) const OPTIONS: &[OptionInfo] = &[
-    OptionInfo {
-        name: "version",
-        default: "2",
-        range: "1 or 2",
-        about: "whose rules: RFC 8298, or its successor's draft with L4S",
-    },
-    OptionInfo {
-        name: "delay_low",
-        default: "60 ms (version 1: 100 ms)",
-        range: "5 ms to 1 s",
-        about: "queueing delay aimed at",
-    },
-    OptionInfo {
-        name: "delay_high",
-        default: "400 ms",
-        range: "delay_low to 2 s",
-        about: "the same against flows that fill queues (competing=on)",
-    },
-    OptionInfo {
-        name: "competing",
-        default: "off",
-        range: "on or off",
-        about: "raise the delay target against flows that fill queues",
-    },
-    OptionInfo {
-        name: "jitter",
-        default: "off",
-        range: "on or off",
-        about: "be gentler where delay jitters (version 2)",
-    },
-    OptionInfo {
-        name: "loss_filter",
-        default: "on",
-        range: "on or off",
-        about: "let loss pass while it is rare and comes without delay (version 2)",
-    },
-    OptionInfo {
-        name: "policer",
-        default: "off",
-        range: "on or off",
-        about: "stay below the rate at which a policer drops (version 2)",
-    },
-];
-
 impl ScreamConfig {
-    /// The version's defaults for a flow.
-    pub fn new(version: Version, flow: FlowConfig) -> Self {
-        let (delay_target_low, loss_filter) = match version {
+    pub(super) const OPTIONS: OptionTable<Self> = options! { |config: &mut ScreamConfig, value|
+        "version" = "2", "1 or 2", "whose rules: RFC 8298, or its successor's draft with L4S":
+            config.set_version(value.choose(&[("1", Version::One), ("2", Version::Two)])?);
+        "delay_low" = "60 ms (version 1: 100 ms)", "5 ms to 1 s", "queueing delay aimed at": {
+            let low = value.within(TimeDelta::from_millis(5)..=TimeDelta::from_secs(1))?.as_secs_f64();
+            config.delay_target_low = low;
+            config.delay_target_high = config.delay_target_high.max(low);
+        };
+        "competing" = "off", "on or off", "raise the delay target against flows that fill queues":
+            config.competing = value.switch()?;
+        "delay_high" = "400 ms", "delay_low to 2 s",
+            "the same against flows that fill queues (competing=on)": {
+            let low = TimeDelta::from_secs_f64(config.delay_target_low);
+            config.delay_target_high = value
+                .applies(config.competing, "competing=off")?
+                .within(low..=TimeDelta::from_secs(2))?
+                .as_secs_f64();
+        };
+        "jitter" = "off", "on or off", "be gentler where delay jitters (version 2)":
+            config.jitter = config.only_version_2(value)?.switch()?;
+        "loss_filter" = "on", "on or off",
+            "let loss pass while it is rare and comes without delay (version 2)":
+            config.loss_filter = config.only_version_2(value)?.switch()?;
+        "policer" = "off", "on or off", "stay below the rate at which a policer drops (version 2)":
+            config.policer = config.only_version_2(value)?.switch()?;
+    };
+
+    fn only_version_2<'a>(&self, value: Value<'a>) -> Result<Value<'a>, OptionError> {
+        value.applies(self.version == Version::Two, "version=1")
+    }
+
+    /// The version and its defaults.
+    const fn set_version(&mut self, version: Version) {
+        self.version = version;
+        (self.delay_target_low, self.loss_filter) = match version {
             Version::One => (0.1, false),
             Version::Two => (0.06, true),
         };
-        Self {
+    }
+
+    /// The version's defaults for a flow.
+    pub fn new(version: Version, flow: FlowConfig) -> Self {
+        let mut config = Self {
             version,
-            delay_target_low,
+            delay_target_low: 0.0,
             delay_target_high: 0.4,
             competing: false,
             jitter: false,
-            loss_filter,
+            loss_filter: false,
             policer: false,
             segment: flow.packet.as_bytes_f64().max(100.0),
             ecn: flow.ecn,
-        }
-    }
-
-    pub(crate) fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<Self, SpecError> {
-        let version = options.take("version")?.unwrap_or(Version::Two);
-        let defaults = Self::new(version, flow);
-        if version == Version::One {
-            options.refuse(&["jitter", "loss_filter", "policer"], "does not apply to version=1")?;
-        }
-        let switch = |key, default| Ok(options.take::<Switch>(key)?.map_or(default, |switch| switch.0));
-        let span = |key, least: f64, most: f64, default: f64| {
-            let within = |span: &TimeDelta| (least..=most).contains(&span.as_secs_f64());
-            Ok(options.take_if(key, within)?.map_or(default, TimeDelta::as_secs_f64))
         };
-        let competing = switch("competing", defaults.competing)?;
-        if !competing {
-            options.refuse(&["delay_high"], "does not apply to competing=off")?;
-        }
-        let low = span("delay_low", 0.005, 1.0, defaults.delay_target_low)?;
-        Ok(Self {
-            delay_target_low: low,
-            delay_target_high: span("delay_high", low, 2.0, defaults.delay_target_high.max(low))?,
-            competing,
-            jitter: switch("jitter", defaults.jitter)?,
-            loss_filter: switch("loss_filter", defaults.loss_filter)?,
-            policer: switch("policer", defaults.policer)?,
-            ..defaults
-        })
-    }
-}
-
-impl FromStr for Version {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "1" => Ok(Self::One),
-            "2" => Ok(Self::Two),
-            _ => Err("no such version"),
-        }
+        config.set_version(version);
+        config
     }
 }

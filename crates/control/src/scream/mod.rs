@@ -73,9 +73,9 @@ const LONGEST_DELAY: f64 = 60.0;
 impl Scream {
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
         kind: Kind::Window,
-        options: config::OPTIONS,
+        options: &[ScreamConfig::OPTIONS.group],
         ..ControllerInfo::new("scream", "RFC 8298; draft-ietf-ccwg-rfc8298bis-screamv2", |options, flow| {
-            let config = ScreamConfig::from_options(options, flow)?;
+            let config = options.read(&ScreamConfig::OPTIONS, ScreamConfig::new(Version::Two, flow))?;
             Ok(pair(Self::new(config, flow), ScreamFeedback::new(config.version)))
         })
     };

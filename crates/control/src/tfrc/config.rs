@@ -3,7 +3,8 @@
 use super::equation::{Equation, RetransmitTimeout, TimeoutEstimator};
 use crate::estimators::{ArrivalRate, Scheme};
 use crate::info::FlowConfig;
-use crate::options::{OptionInfo, Options, Switch, join_options};
+use crate::options;
+use crate::options::{OptionError, OptionTable, Options, Value};
 use crate::spec::SpecError;
 use seaway_units::{DataSize, Ecn};
 use std::str::FromStr;
@@ -13,6 +14,8 @@ use std::str::FromStr;
 pub struct Config {
     /// Whose rules.
     pub profile: Profile,
+    /// Packets, reports and timers as in ns-2 2.35.
+    pub ns2: bool,
     /// Which throughput equation.
     pub equation: Equation,
     /// Its `t_RTO`.
@@ -70,89 +73,64 @@ pub enum LossSide {
 /// Segment of the equation in TFRC-SP, bytes (RFC 4828 section 3).
 pub(crate) const NOMINAL_SEGMENT: f64 = 1460.0;
 
-pub(crate) const CONNECTION_OPTIONS: [OptionInfo; 11] = [
-    OptionInfo {
-        name: "profile",
-        default: "rfc5348",
-        range: "rfc5348 or rfc3448; ns2 for tfrc",
-        about: "whose rules the connection follows",
-    },
-    OptionInfo {
-        name: "equation",
-        default: "full",
-        range: "full, simple (k = 1.5) or simple(k) with k from 0.1 to 10",
-        about: "the throughput equation",
-    },
-    OptionInfo {
-        name: "t_rto",
-        default: "4R",
-        range: "4R, floor (4R, at least 1 s), coarse (ns-2's ticks of 0.1 s) or a time from 1 ms to 64 s",
-        about: "the equation's retransmission timeout",
-    },
-    OptionInfo {
-        name: "clamp",
-        default: "off",
-        range: "on or off",
-        about: "limit the equation's factor 3 sqrt(3bp/8) to 1, as Padhye prints it (padhye_min_clamp)",
-    },
-    OptionInfo {
-        name: "segment",
-        default: "mean",
-        range: "mean, per-packet or a size from 40 B to 64 kB",
-        about: "the equation's segment size; per-packet spaces packets evenly whatever their size (S003)",
-    },
-    OptionInfo {
-        name: "sp",
-        default: "off",
-        range: "on or off",
-        about: "TFRC-SP for small packets (RFC 4828)",
-    },
-    OptionInfo {
-        name: "damping",
-        default: "on",
-        range: "on or off",
-        about: "oscillation reduction by the square root of the round-trip time",
-    },
-    OptionInfo {
-        name: "discounting",
-        default: "on",
-        range: "on or off",
-        about: "history discounting of old loss intervals",
-    },
-    OptionInfo {
-        name: "loss",
-        default: "receiver",
-        range: "receiver or sender",
-        about: "which side computes the loss event rate; a peer that sends none leaves it to the sender",
-    },
-    OptionInfo {
-        name: "discriminate",
-        default: "off",
-        range: "off, biaz, mbiaz, spike, vtp, zigzag, zbs, trend or oracle",
-        about: "leave out losses that this scheme takes for the channel's; the oracle is told by the simulator's links",
-    },
-    OptionInfo {
-        name: "credit",
-        default: "1 for rfc5348, 0 for rfc3448",
-        range: "0 to 1",
-        about: "unused sending slots that may be made up for, in round-trip times",
-    },
-];
-
-const COUNT: OptionInfo = OptionInfo {
-    name: "count",
-    default: "1",
-    range: "1 to 64",
-    about: "parallel connections, each a whole TFRC (S003)",
-};
-
-pub(super) const OPTIONS: [OptionInfo; 12] = join_options(CONNECTION_OPTIONS, [COUNT]);
-
 impl Config {
+    pub(crate) const OPTIONS: OptionTable<Self> = options! { |config: &mut Config, value|
+        "profile" = "rfc5348", "rfc5348 or rfc3448; ns2 for tfrc", "whose rules the connection follows":
+            *config = value.choose(&[
+                ("rfc5348", *config),
+                ("rfc3448", Self::new(Profile::Rfc3448, config.flow())),
+                ("ns2", Self::ns2(config.flow())),
+            ])?;
+        "equation" = "full", "full, simple (k = 1.5) or simple(k) with k from 0.1 to 10",
+            "the throughput equation":
+            config.equation = value.read()?;
+        "t_rto" = "4R",
+            "4R, floor (4R, at least 1 s), coarse (ns-2's ticks of 0.1 s) or a time from 1 ms to 64 s",
+            "the equation's retransmission timeout":
+            config.retransmit_timeout =
+                value.applies(config.equation.has_timeout(), "equation=simple")?.read()?;
+        "clamp" = "off", "on or off",
+            "limit the equation's factor 3 sqrt(3bp/8) to 1, as Padhye prints it (padhye_min_clamp)":
+            config.equation = Equation::Full {
+                clamp: value.applies(config.equation.has_timeout(), "equation=simple")?.switch()?,
+            };
+        "sp" = "off", "on or off", "TFRC-SP for small packets (RFC 4828)":
+            config.small_packets = value.applies(!config.ns2, "profile=ns2")?.switch()?;
+        "segment" = "mean", "mean, per-packet or a size from 40 B to 64 kB",
+            "the equation's segment size; per-packet spaces packets evenly whatever their size (S003)":
+            config.segment = config.without_sp(value)?.read()?;
+        "damping" = "on", "on or off", "oscillation reduction by the square root of the round-trip time":
+            config.damping = value.applies(!config.ns2, "profile=ns2")?.switch()?;
+        "discounting" = "on", "on or off", "history discounting of old loss intervals":
+            config.discounting = value.applies(!config.ns2, "profile=ns2")?.switch()?;
+        "loss" = "receiver", "receiver or sender",
+            "which side computes the loss event rate; a peer that sends none leaves it to the sender":
+            config.loss = value
+                .applies(!config.ns2, "profile=ns2")?
+                .choose(&[("receiver", LossSide::Receiver), ("sender", LossSide::Sender)])?;
+        "discriminate" = "off", "off, biaz, mbiaz, spike, vtp, zigzag, zbs, trend or oracle",
+            "leave out losses that this scheme assigns to the channel; only the simulator's links feed the oracle":
+            config.discriminate = value.applies(!config.ns2, "profile=ns2")?.unless_off()?;
+        "credit" = "1 for rfc5348, 0 for rfc3448", "0 to 1",
+            "unused sending slots that may be made up for, in round-trip times":
+            config.credit = config.without_sp(value)?.within(0.0..=1.0)?;
+    }
+    .shared_as("TFRC connections");
+
+    /// TFRC-SP has a segment and a spacing of its own (RFC 4828).
+    fn without_sp<'a>(&self, value: Value<'a>) -> Result<Value<'a>, OptionError> {
+        value.applies(!self.ns2, "profile=ns2")?.applies(!self.small_packets, "sp=on")
+    }
+
+    const fn flow(&self) -> FlowConfig {
+        FlowConfig { packet: self.packet, ecn: self.ecn }
+    }
+
     /// The profile's defaults for a flow.
     pub const fn new(profile: Profile, flow: FlowConfig) -> Self {
         Self {
             profile,
+            ns2: false,
             equation: Equation::RFC,
             retransmit_timeout: RetransmitTimeout::FourRtts,
             segment: Segment::Mean,
@@ -170,48 +148,23 @@ impl Config {
         }
     }
 
+    /// The configuration of a connection in the TFRC family.
     pub(crate) fn from_options(options: &Options<'_>, flow: FlowConfig) -> Result<Self, SpecError> {
-        Self::of_profile(options.take("profile")?.unwrap_or(Profile::Rfc5348), options, flow)
+        let config = options.read(&Self::OPTIONS, Self::new(Profile::Rfc5348, flow))?;
+        if config.ns2 {
+            return Err(SpecError::new("profile=ns2", "is for tfrc alone"));
+        }
+        Ok(config)
     }
 
-    /// The other options, over the defaults of `profile`.
-    pub(super) fn of_profile(
-        profile: Profile,
-        options: &Options<'_>,
-        flow: FlowConfig,
-    ) -> Result<Self, SpecError> {
-        let defaults = Self::new(profile, flow);
-        let switch = |key, default| Ok(options.take::<Switch>(key)?.map_or(default, |switch| switch.0));
-        let clamp = switch("clamp", false)?;
-        let equation = match options.take("equation")?.unwrap_or(defaults.equation) {
-            Equation::Full { .. } => Equation::Full { clamp },
-            other => {
-                // It has no timeout.
-                options.refuse(&["clamp", "t_rto"], "does not apply to equation=simple")?;
-                other
-            }
-        };
-        if switch("sp", false)? {
-            // RFC 4828 has a segment and a spacing of its own.
-            options.refuse(&["segment", "credit"], "does not apply to sp=on")?;
+    /// ns-2's coarse timeout and its clamped equation over RFC 3448.
+    const fn ns2(flow: FlowConfig) -> Self {
+        Self {
+            ns2: true,
+            equation: Equation::Full { clamp: true },
+            retransmit_timeout: RetransmitTimeout::Coarse,
+            ..Self::new(Profile::Rfc3448, flow)
         }
-        Ok(Self {
-            equation,
-            retransmit_timeout: options.take("t_rto")?.unwrap_or(defaults.retransmit_timeout),
-            segment: options.take("segment")?.unwrap_or(defaults.segment),
-            small_packets: switch("sp", defaults.small_packets)?,
-            damping: switch("damping", defaults.damping)?,
-            discounting: switch("discounting", defaults.discounting)?,
-            loss: options.take("loss")?.unwrap_or(defaults.loss),
-            discriminate: match options.take::<String>("discriminate")?.as_deref() {
-                None | Some("off") => None,
-                Some(_) => options.take("discriminate")?,
-            },
-            credit: options
-                .take_if("credit", |credit| (0.0..=1.0).contains(credit))?
-                .unwrap_or(defaults.credit),
-            ..defaults
-        })
     }
 
     /// Floor of the discount factor (`THRESHOLD`).
@@ -238,17 +191,6 @@ impl Config {
     }
 }
 
-impl FromStr for Profile {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "rfc5348" => Ok(Self::Rfc5348),
-            "rfc3448" => Ok(Self::Rfc3448),
-            _ => Err("no such profile"),
-        }
-    }
-}
-
 impl FromStr for Segment {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
@@ -264,17 +206,6 @@ impl FromStr for Segment {
                     Err("out of range".to_owned())
                 }
             }
-        }
-    }
-}
-
-impl FromStr for LossSide {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "receiver" => Ok(Self::Receiver),
-            "sender" => Ok(Self::Sender),
-            _ => Err("no such side"),
         }
     }
 }

@@ -27,6 +27,11 @@ pub enum Equation {
 pub(crate) const LEAST_LOSS: f64 = 1e-8;
 
 impl Equation {
+    /// Whether it depends on `t_RTO`.
+    pub(crate) const fn has_timeout(self) -> bool {
+        matches!(self, Self::Full { .. })
+    }
+
     /// RFC 5348's.
     pub const RFC: Self = Self::Full { clamp: false };
 

@@ -22,7 +22,6 @@ pub use governed::{Governed, Law};
 pub use ns2::{Ns2Receiver, Ns2Tfrc};
 pub use receiver::TfrcReceiver;
 
-pub(crate) use config::CONNECTION_OPTIONS;
 pub(crate) use receiver::LaneReceiver;
 pub(crate) use sender::{Cause, Worth};
 
@@ -31,6 +30,8 @@ use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::Feedback;
 use crate::info::{ControllerInfo, Requirements, pair};
+use crate::options;
+use crate::options::OptionTable;
 use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, Probability, RateRange, Timestamp};
@@ -47,8 +48,13 @@ pub struct Tfrc {
 }
 
 impl Tfrc {
+    const COUNT: OptionTable<u8> = options! { |count: &mut u8, value|
+        "count" = "1", "1 to 64", "parallel connections, each a whole TFRC (S003)":
+            *count = value.within(1..=64)?;
+    };
+
     pub(crate) const INFO: ControllerInfo = ControllerInfo {
-        options: &config::OPTIONS,
+        options: &[Config::OPTIONS.group, Self::COUNT.group],
         requirements: |options| Requirements {
             fates: options.is("loss", "sender"),
             frames: false,
@@ -57,12 +63,11 @@ impl Tfrc {
             ..Requirements::DEFAULT
         },
         ..ControllerInfo::new("tfrc", "RFC 5348, RFC 3448, RFC 4828; ns-2 2.35", |options, flow| {
-            let count = options.take_if("count", |count| (1..=64).contains(count))?.unwrap_or(1);
-            if options.take::<String>("profile")?.is_some_and(|profile| profile == "ns2") {
-                let config = ns2::config(options, flow)?;
+            let count = options.read(&Self::COUNT, 1)?;
+            let config = options.read(&Config::OPTIONS, Config::new(Profile::Rfc5348, flow))?;
+            if config.ns2 {
                 return Ok(pair(Ns2Tfrc::new(config, count), Ns2Receiver::new(config, count)));
             }
-            let config = Config::from_options(options, flow)?;
             Ok(pair(Self::new(config, count), TfrcReceiver::new(config, count)))
         })
     };

@@ -8,17 +8,13 @@ mod receiver;
 
 pub use receiver::Ns2Receiver;
 
-use super::config::{Config, Profile};
-use super::equation::{Equation, RetransmitTimeout};
+use super::config::Config;
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::Feedback;
-use crate::info::FlowConfig;
-use crate::options::Options;
 use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
-use crate::spec::SpecError;
 use connection::Connection;
 use seaway_units::{Bitrate, Probability, RateRange, Timestamp};
 
@@ -30,27 +26,6 @@ pub struct Ns2Tfrc {
     /// What the connections may send together. It changes with reports and timers, never with a packet.
     allowed: Bitrate,
     decisions: DecisionLog,
-}
-
-/// ns-2's coarse timeout and its clamped equation where nothing else is asked for.
-///
-/// # Errors
-/// An option that ns-2's TFRC does not have.
-pub(super) fn config(options: &Options<'_>, flow: FlowConfig) -> Result<Config, SpecError> {
-    const ABSENT: &[&str] = &["segment", "sp", "damping", "discounting", "loss", "discriminate", "credit"];
-    options.refuse(ABSENT, "does not apply to profile=ns2")?;
-    let config = Config::of_profile(Profile::Rfc3448, options, flow)?;
-    let asked = |key| Ok::<_, SpecError>(options.take::<String>(key)?.is_some());
-    let plain = !asked("equation")? && !asked("clamp")?;
-    Ok(Config {
-        equation: if plain { Equation::Full { clamp: true } } else { config.equation },
-        retransmit_timeout: if asked("t_rto")? {
-            config.retransmit_timeout
-        } else {
-            RetransmitTimeout::Coarse
-        },
-        ..config
-    })
 }
 
 /// What a packet tells the receiving half.
