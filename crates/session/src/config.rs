@@ -133,7 +133,7 @@ pub enum FeedbackFormat {
     /// Transport-wide congestion control, likewise.
     Twcc,
     /// What the receiving half of the controller computed, alone, as in RFC 5348: for controllers that
-    /// [need](seaway_control::Needs) no more. The sender knows of the newest packet of each report that it arrived,
+    /// [require](seaway_control::Requirements) no more. The sender knows of the newest packet of each report that it arrived,
     /// and counts no loss.
     Computed,
 }

@@ -144,7 +144,9 @@ fn documented_defaults_hold() {
     for info in BUILTIN {
         let plain = format!("{:?}", build(info.name).unwrap());
         for option in info.options.iter().flat_map(|group| group.options) {
-            if let Ok(given) = build(&format!("{}({}={})", info.name, option.name, option.default)) {
+            let options = vec![(option.name.to_owned(), option.default.to_owned())];
+            let spec = ControlSpec { name: info.name.to_owned(), options };
+            if let Ok(given) = Registry::builtin().build(&spec, FLOW) {
                 assert_eq!(format!("{given:?}"), plain, "{}: {}", info.name, option.name);
             }
         }
