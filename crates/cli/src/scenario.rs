@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use seaway_lab::library::{self, BundledScenario};
-use seaway_lab::scenario::{Flow, FlowKind, Override, Scenario, Source as FrameSource, Text};
+use seaway_lab::scenario::{Flow, FlowKind, Override, Scenario, SourceConfig, Text};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ fn bounded(file: impl Read) -> Result<String, String> {
 /// Clips and streams are relative to the scenario, as every file is.
 fn find_clip(flow: &mut Flow, folder: &Path) {
     if let FlowKind::Media(media) = &mut flow.kind
-        && let FrameSource::Clip { file: Some(file), .. } | FrameSource::Shaper { file: Some(file), .. } =
+        && let SourceConfig::Clip { file: Some(file), .. } | SourceConfig::Shaper { file: Some(file), .. } =
             &mut media.source
     {
         *file = folder.join(&*file).to_string_lossy().into_owned();

@@ -3,8 +3,9 @@
 
 use crate::build::World;
 use crate::library;
-use crate::run::{RunOptions, run};
-use crate::scenario::{FlowKind, Scenario, Source, Text};
+use crate::options::RunOptions;
+use crate::run::run;
+use crate::scenario::{FlowKind, Scenario, SourceConfig, Text};
 use proptest::prelude::*;
 use seaway_units::{TimeDelta, Timestamp};
 use std::fmt::Write;
@@ -209,7 +210,7 @@ fn the_library_keeps_the_books() {
         let mut scenario = entry.parse(&[]).unwrap();
         scenario.duration = scenario.duration.min(TimeDelta::from_secs(SECONDS));
         let is_coded = |kind: &FlowKind| match kind {
-            FlowKind::Media(media) => matches!(media.source, Source::Clip { .. }),
+            FlowKind::Media(media) => matches!(media.source, SourceConfig::Clip { .. }),
             _ => false,
         };
         if !scenario.flows.iter().any(|flow| is_coded(&flow.kind)) {

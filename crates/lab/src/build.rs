@@ -4,14 +4,17 @@ use crate::agent::{
     Agent, DecoderSink, MediaReceiver, MediaSender, MediaSenderParts, ModelSink, PORT, Sinks, TcpReceiver,
     TcpSender, UdpSink, UdpSource, WindowSink, WindowSource,
 };
+use crate::loss_notification::LossNotification;
+use crate::options::RunOptions;
 use crate::payload::Payload;
-use crate::record::{LossNotification, Recorder, Tag};
-use crate::routing;
-use crate::run::RunOptions;
-use crate::scenario::{self, CellKind, Direction, Flow, FlowKind, MediaFlow, Scenario, Source, TcpFlow};
-use crate::schedule::OnOffSchedule;
+use crate::record::Recorder;
+use crate::scenario::{
+    self, CellKind, Direction, Flow, FlowKind, MediaFlow, OnOffSchedule, Scenario, SourceConfig, TcpFlow,
+    pairs,
+};
 use crate::session_config;
-use crate::source::{self, LadderSource, LiveSource, MediaSource, Shaped};
+use crate::source::{LadderSource, LiveSource, MediaSource, Shaped};
+use crate::tag::Tag;
 use crate::tcp_config;
 use seaway_control::ControlSpec;
 use seaway_link::{Link, LinkStatistics, Node, RandomStream};
@@ -35,7 +38,7 @@ use std::sync::mpsc;
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) engine: Engine<Payload, Agent, Recorder>,
-    /// Links and the queues of cells, in the order of [`link_names`].
+    /// Links and the queues of cells, in the order of [`Scenario::link_names`].
     pub(crate) links: Vec<(String, QueueRef)>,
     /// Sender and receiver of each flow.
     pub(crate) endpoints: Vec<(AgentId, AgentId)>,
@@ -156,7 +159,7 @@ impl QueueRef {
     }
 }
 
-/// Lays the links and puts up the cells of `scenario`; gives what has books, in the order of [`link_names`].
+/// Lays the links and puts up the cells of `scenario`; gives what has books, in the order of [`Scenario::link_names`].
 pub(crate) fn build_network<P: Debug + Send + 'static, A: Node<P>, O: Observer<P>>(
     engine: &mut Engine<P, A, O>,
     scenario: &Scenario,
@@ -173,7 +176,7 @@ pub(crate) fn build_network<P: Debug + Send + 'static, A: Node<P>, O: Observer<P
     for link in &scenario.links {
         add_link(&link.name, [&link.from, &link.to], &link.forward)?;
         if let Some(backward) = &link.backward {
-            add_link(&reverse_name(&link.name), [&link.to, &link.from], backward)?;
+            add_link(&link.reverse_name(), [&link.to, &link.from], backward)?;
         }
     }
     for cell in &scenario.cells {
@@ -195,7 +198,7 @@ fn add_cell<P: Debug + Send + 'static, A: Node<P>, O: Observer<P>>(
         CellKind::Cellular(config) => Box::new(Cellular::new(config, seed, name).map_err(refused)?),
         CellKind::Wlan(config) => Box::new(Wlan::new((**config).clone(), seed, name).map_err(refused)?),
     };
-    let element = engine.add_cell(&places, &routing::pairs(cell), medium);
+    let element = engine.add_cell(&places, &pairs(cell), medium);
     let queues = cell.queue_names().into_iter().enumerate();
     Ok(queues.map(move |(queue, name)| (name, QueueRef::Queue { element, queue })))
 }
@@ -263,14 +266,14 @@ impl FlowBuilder<'_> {
 
     /// What is sent, and who watches it where there are pictures.
     fn source(&self, media: &MediaFlow, config: &SenderConfig) -> Result<(MediaSource, Sinks), BuildError> {
-        if let Source::Ladder { ladder: Some(ladder), .. } = &media.source {
+        if let SourceConfig::Ladder { ladder: Some(ladder), .. } = &media.source {
             let (tell, taken) = mpsc::channel();
             let sink = ModelSink::new(ladder.clone(), taken, self.interval);
             let sinks = Sinks { model: Some(Box::new(sink)), ..Sinks::default() };
             return Ok((MediaSource::Model(Box::new(LadderSource::new(ladder.clone(), tell))), sinks));
         }
         let failed = |error| BuildError(format!("flow {}: {error}", self.flow.name));
-        if let Source::Shaper { file, method } = &media.source {
+        if let SourceConfig::Shaper { file, method } = &media.source {
             let clip = match file {
                 Some(file) => ShapedClip::open(Path::new(file), (*method).into()),
                 None => ShapedClip::new(BIG_BUCK_BUNNY_MPEG2, (*method).into()),
@@ -278,7 +281,7 @@ impl FlowBuilder<'_> {
             let source = Shaped::new(clip.map_err(failed)?);
             return Ok((MediaSource::Model(Box::new(source)), Sinks::default()));
         }
-        if let Source::Clip { encoder, file } = &media.source {
+        if let SourceConfig::Clip { encoder, file } = &media.source {
             let overhead = PacketOverhead::new(config.packet, config.overhead);
             let clip = DecodedClip::open(file.as_deref()).map_err(failed)?;
             let settings = EncoderSettings {
@@ -298,27 +301,9 @@ impl FlowBuilder<'_> {
             return Ok((MediaSource::Live(Box::new(live)), sinks));
         }
         let stream = RandomStream::new(self.seed, &format!("{}/source", self.flow.name));
-        let source = source::model(&media.source, stream).map_or(MediaSource::Saturated, MediaSource::Model);
+        let source = media.source.model(stream).map_or(MediaSource::Saturated, MediaSource::Model);
         Ok((source, Sinks::default()))
     }
-}
-
-/// The names of the links in the summary: a link that goes both ways is two, the way back `name/back`; a cell is as
-/// many as it has queues.
-pub(crate) fn link_names(scenario: &Scenario) -> Vec<String> {
-    let mut names = Vec::new();
-    for link in &scenario.links {
-        names.push(link.name.clone());
-        if link.backward.is_some() {
-            names.push(reverse_name(&link.name));
-        }
-    }
-    names.extend(scenario.cells.iter().flat_map(scenario::Cell::queue_names));
-    names
-}
-
-pub(crate) fn reverse_name(link: &str) -> String {
-    format!("{link}/back")
 }
 
 /// A scenario that cannot be set up.

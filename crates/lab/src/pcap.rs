@@ -1,13 +1,12 @@
 //! The packets of a run as a capture file that Wireshark opens.
 
 use crate::payload::{Content, Payload};
-use crate::record::Tag;
-use crate::scenario::{FlowKind, Scenario};
+use crate::tag::Tag;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, TsResolution};
 use seaway_link::Packet;
 use seaway_sim::Envelope;
-use seaway_sim::tcp::{HEADERS, Segment, SegmentKind};
+use seaway_sim::tcp::{Segment, SegmentKind};
 use seaway_units::{DataSize, Timestamp};
 use seaway_wire::ip::{TcpHeader, append_tcp, append_udp, tcp_flag};
 use std::io::{self, Write};
@@ -15,13 +14,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// Where media is sent to: the port that RFC 3551 names for RTP. Its RTCP shares it (RFC 5761).
-const RTP: u16 = 5004;
+pub(crate) const RTP: u16 = 5004;
 /// Where S002's transport is sent to; it has no port of its own.
-const WINDOW: u16 = 5010;
+pub(crate) const WINDOW: u16 = 5010;
 /// Where datagrams without meaning are sent to: RFC 863's discard.
-const DISCARD: u16 = 9;
+pub(crate) const DISCARD: u16 = 9;
 /// Where TCP connects to: RFC 863's again.
-const SINK: u16 = 9;
+pub(crate) const SINK: u16 = 9;
 /// The first of the senders' ports.
 const FIRST_PORT: u16 = 10_000;
 /// Between the ports of two flows: so many connections may one have before they meet.
@@ -33,7 +32,7 @@ const PORTS: u32 = 50_000;
 /// capture counts from the Unix epoch, which is when the run begins. Where payload has no content it is zeros.
 pub(crate) struct Capture {
     writer: PcapWriter<Box<dyn Write + Send>>,
-    flows: Vec<Ends>,
+    flows: Vec<CapturedFlow>,
     packet: Vec<u8>,
     payload: Vec<u8>,
     failure: Option<io::Error>,
@@ -41,47 +40,39 @@ pub(crate) struct Capture {
 
 /// A flow on the wire.
 #[derive(Debug, Clone, Copy)]
-struct Ends {
+pub(crate) struct CapturedFlow {
     from: Ipv4Addr,
     to: Ipv4Addr,
-    /// Where it sends to.
+    /// The receiver's port.
     port: u16,
-    /// What a full TCP segment carries.
+    /// The payload of a full TCP segment.
     full: DataSize,
-    /// The last TCP segment: of which connection, its number and length.
+    /// The last TCP segment of a connection: the connection, the segment's number and length.
     last: Option<(u32, u64, u32)>,
 }
 
+impl CapturedFlow {
+    /// A flow between two nodes, which are numbered; a full TCP segment carries `full`.
+    pub(crate) const fn new(from: usize, to: usize, port: u16, full: DataSize) -> Self {
+        Self { from: address(from), to: address(to), port, full, last: None }
+    }
+}
+
+/// 10.0.0.1 and those behind it.
+const fn address(node: usize) -> Ipv4Addr {
+    Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits().wrapping_add(node as u32))
+}
+
 impl Capture {
-    /// Begins a capture of the flows of `scenario`.
-    pub(crate) fn new(out: Box<dyn Write + Send>, scenario: &Scenario) -> io::Result<Self> {
+    /// Begins a capture of these flows.
+    pub(crate) fn new(out: Box<dyn Write + Send>, flows: Vec<CapturedFlow>) -> io::Result<Self> {
         let header = PcapHeader {
             datalink: DataLink::RAW,
             ts_resolution: TsResolution::NanoSecond,
             ..PcapHeader::default()
         };
-        let nodes = scenario.nodes();
-        let address = |node: &str| {
-            let index = nodes.iter().position(|known| *known == node).unwrap_or_default() as u32;
-            Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits().wrapping_add(index))
-        };
-        let ends = scenario.flows.iter().map(|flow| Ends {
-            from: address(&flow.from),
-            to: address(&flow.to),
-            port: match flow.kind {
-                FlowKind::Media(_) => RTP,
-                FlowKind::Tcp(_) => SINK,
-                FlowKind::Udp(_) => DISCARD,
-                FlowKind::Window(_) => WINDOW,
-            },
-            full: match &flow.kind {
-                FlowKind::Tcp(tcp) => tcp.packet.saturating_sub(HEADERS),
-                _ => DataSize::ZERO,
-            },
-            last: None,
-        });
         Ok(Self {
-            flows: ends.collect(),
+            flows,
             writer: PcapWriter::with_header(out, header).map_err(io::Error::other)?,
             packet: Vec::new(),
             payload: Vec::new(),

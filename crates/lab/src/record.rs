@@ -1,15 +1,15 @@
 //! What is written down of every packet while a run goes on.
 
+use crate::loss_notification::LossNotification;
 use crate::payload::Payload;
 use crate::pcap::Capture;
 use crate::samples::Samples;
+use crate::tag::Tag;
 use seaway_link::{DropCause, Dropped, Packet};
-use seaway_session::Message;
 use seaway_sim::{ElementId, Envelope, Observer};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
 
 /// The width of the bins in which rates are recorded for time series.
 pub(crate) const BIN: TimeDelta = TimeDelta::from_millis(100);
@@ -19,24 +19,6 @@ const BATCH: usize = 64;
 const MOST_WAITING: usize = 4096;
 /// So many of them make one by which the variation of a rate is judged: without a series, rates are recorded in these.
 pub(crate) const WIDE: u64 = 5;
-
-/// Which flow a packet belongs to and which way it goes, as [`Packet::flow`] carries it. The two ways are two flows
-/// to a fair queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tag {
-    pub(crate) flow: usize,
-    pub(crate) is_reverse: bool,
-}
-
-impl Tag {
-    pub(crate) const fn number(self) -> u32 {
-        (self.flow as u32) << 1 | self.is_reverse as u32
-    }
-
-    const fn of(number: u32) -> Self {
-        Self { flow: (number >> 1) as usize, is_reverse: number & 1 == 1 }
-    }
-}
 
 /// Everything recorded, flow by flow.
 #[derive(Debug)]
@@ -48,24 +30,6 @@ pub(crate) struct Recorder {
     pub(crate) capture: Option<Capture>,
     /// Where the flows that are told of the channel's losses hear of them.
     notifications: Vec<(usize, LossNotification)>,
-}
-
-/// What the channel lost of a flow since its receiver last looked: explicit loss notification, which the simulator alone
-/// can give.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct LossNotification(Arc<Mutex<Vec<Message>>>);
-
-impl LossNotification {
-    /// The losses so far, once.
-    pub(crate) fn take(&self) -> Vec<Message> {
-        self.0.lock().map_or_else(|_| Vec::new(), |mut lost| std::mem::take(&mut *lost))
-    }
-
-    fn push(&self, lost: Message) {
-        if let Ok(mut all) = self.0.lock() {
-            all.push(lost);
-        }
-    }
 }
 
 /// What is recorded of a flow.

@@ -2,43 +2,24 @@
 
 use crate::agent::{Agent, DecoderSink, MediaSender, TcpSender, WindowSource};
 use crate::build::{BuildError, World};
-use crate::payload::Encoding;
-use crate::pcap::Capture;
+use crate::options::RunOptions;
+use crate::pcap::{self, Capture, CapturedFlow};
 use crate::record::BIN;
 use crate::report::{self, Capacities};
-use crate::scenario::{Flow, Scenario};
+use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::{Series, Subject};
 use crate::source::LiveSource;
 use seaway_control::Decision;
 use seaway_report::summary::Summary;
 use seaway_sim::AgentId;
-use seaway_stream::sink::{PictureScore, ScreenRecorderConfig};
-use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use seaway_sim::tcp::HEADERS;
+use seaway_stream::sink::PictureScore;
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 /// Between two looks at a run of which no series is kept.
 const SECOND: TimeDelta = TimeDelta::from_secs(1);
-
-/// What a run should keep.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RunOptions {
-    /// Take readings over time and keep the causes of rate changes.
-    pub series: bool,
-    /// How messages travel.
-    pub encoding: Encoding,
-    /// Recording what is seen of one flow, which has pictures.
-    pub record: Option<RecordingOptions>,
-}
-
-/// What is filmed and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordingOptions {
-    /// The place of the flow among those of the scenario.
-    pub flow: usize,
-    /// What the recording is like.
-    pub tape: ScreenRecorderConfig,
-}
 
 /// What was seen of a flow.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,8 +73,24 @@ pub fn run_captured(
     let mut world = World::new(scenario, options)?;
     let refused = |error: io::Error| BuildError::new(format!("capture: {error}"));
     world.engine.keep_order();
-    world.engine.observer_mut().capture = Some(Capture::new(capture, scenario).map_err(refused)?);
+    world.engine.observer_mut().capture =
+        Some(Capture::new(capture, captured_flows(scenario)).map_err(refused)?);
     run_world(scenario, options, world, progress)
+}
+
+fn captured_flows(scenario: &Scenario) -> Vec<CapturedFlow> {
+    let nodes = scenario.nodes();
+    let place = |node: &str| nodes.iter().position(|known| known == node).unwrap_or_default();
+    let captured = |flow: &Flow| {
+        let (port, full) = match &flow.kind {
+            FlowKind::Media(_) => (pcap::RTP, DataSize::ZERO),
+            FlowKind::Tcp(tcp) => (pcap::SINK, tcp.packet.saturating_sub(HEADERS)),
+            FlowKind::Udp(_) => (pcap::DISCARD, DataSize::ZERO),
+            FlowKind::Window(_) => (pcap::WINDOW, DataSize::ZERO),
+        };
+        CapturedFlow::new(place(&flow.from), place(&flow.to), port, full)
+    };
+    scenario.flows.iter().map(captured).collect()
 }
 
 fn run_world(

@@ -1,6 +1,6 @@
 //! From the keys of a media flow to the configuration of its two endpoints.
 
-use crate::scenario::{self, MediaFlow, Source};
+use crate::scenario::{self, MediaFlow, SourceConfig};
 use seaway_control::Requirements;
 use seaway_session::{
     ByteBufferConfig, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig, RepairLimits,
@@ -17,14 +17,14 @@ const VIDEO: Limits =
 
 /// The sender of the flow with this number.
 pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
-    let is_saturated = media.source == Source::Saturated;
+    let is_saturated = media.source == SourceConfig::Saturated;
     let limits = match media.rate {
         Some(rate) => Limits { min: rate.min, start: rate.start.unwrap_or(rate.min), max: rate.max },
         None if is_saturated => UNLIMITED,
         None => VIDEO,
     };
     let session = (index as u32).wrapping_mul(SourceId::COUNT);
-    let is_live = matches!(media.source, Source::Clip { .. });
+    let is_live = matches!(media.source, SourceConfig::Clip { .. });
     let format = if is_live { Format::H264 } else { Format::Opaque };
     let mut config = SenderConfig::new(session, media.control.clone(), limits, format);
     config.registry = media.registry.clone();
@@ -48,13 +48,13 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
     };
     config.repair = repairs(media).then(RepairLimits::default);
     // A model of an encoder is there to show the controller and the policy as their documents describe them.
-    let has_quality = is_live || matches!(media.source, Source::Ladder { .. });
+    let has_quality = is_live || matches!(media.source, SourceConfig::Ladder { .. });
     config.pushback = config.pushback.filter(|_| has_quality);
     // Frames have to be made where somebody asks for their packets again or fills a buffer with them.
     let plays = repairs(media) || media.receiver.is_some_and(|receiver| receiver.buffer.is_some());
     config.endless = is_saturated && !needs.frames && !plays;
     // A stored clip waits for the network as long as it must.
-    if is_saturated || matches!(media.source, Source::Stored { .. }) {
+    if is_saturated || matches!(media.source, SourceConfig::Stored { .. }) {
         config.queue = QueueLimits { delay: None, ..QueueLimits::default() };
     }
     config

@@ -1,7 +1,8 @@
 //! Many runs on all cores. Each run is single-threaded and none knows of the others.
 
 use crate::build::BuildError;
-use crate::run::{Outcome, RunOptions, run};
+use crate::options::RunOptions;
+use crate::run::{Outcome, run};
 use crate::scenario::Scenario;
 use seaway_units::TimeDelta;
 use std::num::NonZeroUsize;

@@ -3,10 +3,10 @@
 use crate::agent::{PORT, earlier};
 use crate::interval::IntervalCounters;
 use crate::payload::{Content, Encoding, Payload};
-use crate::record::Tag;
 use crate::samples::Samples;
-use crate::schedule::OnOffSchedule;
+use crate::scenario::OnOffSchedule;
 use crate::source::{LiveSource, MediaSource};
+use crate::tag::Tag;
 use seaway_control::policy;
 use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
 use seaway_link::{Node, Packet, Port};

@@ -3,9 +3,9 @@
 use crate::agent::{PORT, earlier};
 use crate::interval::IntervalCounters;
 use crate::payload::Payload;
-use crate::record::Tag;
 use crate::samples::Samples;
-use crate::schedule::OnOffSchedule;
+use crate::scenario::OnOffSchedule;
+use crate::tag::Tag;
 use seaway_link::{Node, Packet, Port};
 use seaway_sim::tcp::{Receiver, ReceiverConfig, ReceiverStatistics, SenderStatistics};
 use seaway_sim::traffic::{TcpSource, TransferStatistics};

@@ -2,9 +2,9 @@
 
 use crate::agent::PORT;
 use crate::payload::Payload;
-use crate::record::Tag;
+use crate::scenario::OnOffSchedule;
 use crate::scenario::UdpFlow;
-use crate::schedule::OnOffSchedule;
+use crate::tag::Tag;
 use seaway_link::{Node, Packet, Port};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 

@@ -3,9 +3,9 @@
 use crate::agent::PORT;
 use crate::interval::IntervalCounters;
 use crate::payload::{Content, Payload};
-use crate::record::Tag;
+use crate::scenario::OnOffSchedule;
 use crate::scenario::WindowFlow;
-use crate::schedule::OnOffSchedule;
+use crate::tag::Tag;
 use bytes::Bytes;
 use seaway_control::policy::{self, Demand, TargetPolicy};
 use seaway_control::{SpecError, StreamId};

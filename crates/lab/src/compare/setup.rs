@@ -1,8 +1,8 @@
 //! The scenarios of a comparison, which differ in the controller only.
 
 use super::{Candidate, Comparison, Run};
-use crate::run::RecordingOptions;
-use crate::scenario::{Encoder, FlowKind, MediaFlow, Scenario, Source};
+use crate::options::RecordingOptions;
+use crate::scenario::{Encoder, FlowKind, MediaFlow, Scenario, SourceConfig};
 use seaway_control::ControlSpec;
 use seaway_media::input::PictureSource;
 use seaway_media::{Error, FrameRate, PictureSize};
@@ -153,7 +153,7 @@ impl Setup {
         };
         let mut clip = DecodedClip::open(clip_file(media))?;
         let mut tape = ScreenRecorder::new(self.tape)?;
-        let schedule = crate::schedule::OnOffSchedule::new(flow, self.scenario.seed, self.scenario.duration);
+        let schedule = crate::scenario::OnOffSchedule::new(flow, self.scenario.seed, self.scenario.duration);
         let (from, to) = schedule.extent();
         let mut index = 0;
         loop {
@@ -193,17 +193,17 @@ fn recorded_flow(scenario: &Scenario, name: Option<&str>) -> Result<usize, Strin
 /// Makes the flow send a clip. Returns its file.
 fn send_clip(media: &mut MediaFlow, clip: Option<&str>) -> Option<String> {
     let encoder = match media.source {
-        Source::Clip { encoder, .. } => encoder,
+        SourceConfig::Clip { encoder, .. } => encoder,
         _ => Encoder::default(),
     };
     let file = clip.or(clip_file(media)).map(str::to_owned);
-    media.source = Source::Clip { file: file.clone(), encoder };
+    media.source = SourceConfig::Clip { file: file.clone(), encoder };
     file
 }
 
 fn clip_file(media: &MediaFlow) -> Option<&str> {
     match &media.source {
-        Source::Clip { file, .. } => file.as_deref(),
+        SourceConfig::Clip { file, .. } => file.as_deref(),
         _ => None,
     }
 }

@@ -6,8 +6,7 @@
 
 use crate::build::{QueueRef, World};
 use crate::record::FlowRecord;
-use crate::scenario::{Flow, FlowKind, Scenario};
-use crate::schedule::OnOffSchedule;
+use crate::scenario::{Flow, FlowKind, OnOffSchedule, Scenario};
 use crate::session_config;
 use seaway_sim::ElementId;
 use seaway_units::{TimeDelta, Timestamp};

@@ -2,7 +2,7 @@
 
 use crate::agent::{DisplayStatistics, MediaReceiver, MediaSender};
 use crate::samples::Samples;
-use crate::scenario::{MediaFlow, Source};
+use crate::scenario::{MediaFlow, SourceConfig};
 use crate::source::LiveSource;
 use seaway_media::encoder::ObedienceReport;
 use seaway_report::summary::{Buffer, Encoder, FlowSummary, Frames, Freezes, MeanMax, Psnr, TimeIn};
@@ -36,7 +36,7 @@ pub(super) fn complete(
     let seconds = summary.measured_s;
     let per_second = |octets: u64| (seconds > 0.0).then(|| octets as f64 * 8.0 / seconds);
     let repairs = media.repair.is_some_and(|repair| repair.retransmit);
-    let has_frames = media.source != Source::Saturated;
+    let has_frames = media.source != SourceConfig::Saturated;
 
     summary.loss_event_rate = sender.session().and_then(loss_event_rate);
     summary.decisions = Some(measured.sent(|sender| sender.decisions));

@@ -1,11 +1,11 @@
 //! Cells: media that stations share. The base is joined to each station, both ways; stations reach one another
 //! through it. Crate `sim` has their keys.
 
-use crate::record::Tag;
-use crate::routing::{Hop, RoutingGraph};
 use crate::scenario::document::{Document, PathSegment, Value, at, with_queue_kinds};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::Flow;
+use crate::scenario::routing::{Hop, RoutingGraph};
+use crate::tag::Tag;
 use seaway_sim::CellError;
 use seaway_sim::cellular::{CellularConfig, CellularPlan};
 use seaway_sim::wimax::{Connection, Service, WimaxConfig, WimaxPlan};

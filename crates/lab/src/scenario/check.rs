@@ -1,11 +1,10 @@
 //! What the parts of a scenario must be to one another.
 
-use crate::expectation;
-use crate::routing::RoutingGraph;
 use crate::scenario::document::{Document, PathSegment, at};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::flow::{Flow, FlowKind, Start};
-use crate::scenario::media::{MediaFlow, Source};
+use crate::scenario::media::MediaFlow;
+use crate::scenario::routing::RoutingGraph;
 use crate::scenario::tcp::{TcpFlow, TransferSize};
 use crate::scenario::{Bound, Cell, Expect, Link, Outlet, Scenario};
 use seaway_control::policy;
@@ -290,7 +289,8 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
         let fits = (DataSize::from_bytes(40)..=DataSize::from_bytes(1500)).contains(&size);
         place.require("feedback.size", fits, "expected 40 B to 1500 B")?;
     }
-    source(place, &media.source)?;
+    let source = media.source.check();
+    source.map_err(|(key, expected)| place.error(key, format!("`{key}`: {expected}")))?;
     if let Some(deadline) = media.repair.and_then(|repair| repair.deadline) {
         place.above_zero("repair.deadline", deadline)?;
     }
@@ -311,44 +311,8 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
     Ok(())
 }
 
-fn source(place: &Place<'_>, source: &Source) -> Result<(), ScenarioError> {
-    let fps = |fps: f64| place.require("source.fps", (0.1..=1000.0).contains(&fps), "expected 0.1 to 1000");
-    match *source {
-        Source::Saturated => Ok(()),
-        Source::Stored { fps: frames, group, .. } => {
-            place.require("source.group", group > 0, "expected at least 1")?;
-            fps(frames)
-        }
-        Source::Cbr { rate, fps: frames } => {
-            place.require("source.rate", rate > Bitrate::ZERO, "expected a rate above zero")?;
-            fps(frames)
-        }
-        Source::Frames { model, fps: frames, key_interval, key_ratio, spread, ref file, .. } => {
-            use crate::scenario::FrameModel::{Periodic, Trace};
-            let expected = "applies only to model = \"trace\"";
-            place.require("source.file", model == Trace || file.is_none(), expected)?;
-            let given = key_interval.is_some() || key_ratio.is_some() || spread.is_some();
-            let expected = "`key_interval`, `key_ratio` and `spread` apply only to model = \"periodic\"";
-            place.require("source", model == Periodic || !given, expected)?;
-            if let Some(interval) = key_interval {
-                place.above_zero("source.key_interval", interval)?;
-            }
-            let ratio = key_ratio.unwrap_or(1.0);
-            place.require("source.key_ratio", (1.0..=100.0).contains(&ratio), "expected 1 to 100")?;
-            let is_sane = (0.0..=0.5).contains(&spread.unwrap_or(0.0));
-            place.require("source.spread", is_sane, "expected 0 to 0.5")?;
-            fps(frames)
-        }
-        Source::Ladder { .. } | Source::Shaper { .. } => Ok(()),
-        Source::Clip { encoder, .. } => {
-            let sound = (TimeDelta::ZERO..=TimeDelta::from_secs(1)).contains(&encoder.latency);
-            place.require("source.encoder.latency", sound, "expected 0 s to 1 s")
-        }
-    }
-}
-
 fn expectation(place: &Place<'_>, expect: &Expect, scenario: &Scenario) -> Result<(), ScenarioError> {
-    let metric = expectation::resolve(&expect.of, scenario).map_err(|message| place.error("of", message))?;
+    let metric = super::resolve(&expect.of, scenario).map_err(|message| place.error("of", message))?;
     place.require("of", expect.min.is_some() || expect.max.is_some(), "expected `min`, `max` or both")?;
     let bound = |key: &str, bound: &Option<Bound>| {
         let number = bound.as_ref().map(|bound| bound.in_unit_of(&metric)).transpose();

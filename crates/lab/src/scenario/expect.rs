@@ -1,6 +1,8 @@
 //! `[[expect]]`: a bound on a number of the summary.
 
-use seaway_report::{Metric, Unit};
+use crate::scenario::Scenario;
+use seaway_control::nearest;
+use seaway_report::{Metric, Scope, Unit};
 use seaway_units::{Bitrate, ParseError, TimeDelta};
 use serde::Deserialize;
 use std::str::FromStr;
@@ -25,6 +27,46 @@ pub enum Bound {
     Number(f64),
     /// A quantity with its unit.
     Quantity(String),
+}
+
+/// The metric that a path of a scenario names: `flow.video.rtt_ms.p95`.
+///
+/// # Errors
+/// Says which part is unknown and what would be valid.
+pub(crate) fn resolve(path: &str, scenario: &Scenario) -> Result<Metric, String> {
+    let parts: Vec<&str> = path.split('.').collect();
+    let (scope, keys) = match parts[..] {
+        ["flow", name, ref keys @ ..] => {
+            known("flow", name, scenario.flows.iter().map(|flow| flow.name.as_str()))?;
+            (Scope::Flow, keys)
+        }
+        ["link", name, ref keys @ ..] => {
+            let names = scenario.link_names();
+            known("link", name, names.iter().map(String::as_str))?;
+            (Scope::Link, keys)
+        }
+        _ => (Scope::Run, &parts[..]),
+    };
+    if let Some(metric) = scope.metric(&keys.join(".")) {
+        return Ok(metric);
+    }
+    let key = keys.first().ok_or_else(|| format!("`{path}` names no number"))?;
+    let row = scope.rows().iter().find(|row| row.key == *key).ok_or_else(|| {
+        format!("unknown metric `{key}`; {}", nearest(key, scope.rows().iter().map(|row| row.key)))
+    })?;
+    if row.parts.is_empty() {
+        return Err(format!("`{key}` is a single number"));
+    }
+    let metrics = row.metrics();
+    let parts: Vec<_> = metrics.iter().map(|metric| metric.key()[key.len() + 1..].to_owned()).collect();
+    Err(format!("`{key}` has the parts {}", parts.join(", ")))
+}
+
+fn known<'a>(what: &str, name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Result<(), String> {
+    if names.clone().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(format!("there is no {what} named `{name}`; {}", nearest(name, names)))
 }
 
 impl Bound {

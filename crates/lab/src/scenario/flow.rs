@@ -197,7 +197,7 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
             let mut media: Box<MediaFlow> = Box::new(document.read(&rest, COMMON)?);
             media.registry = document.registry().clone();
             let file = &|name: &str| document.read_file(name);
-            media.load(file).map_err(|problem| refuse_at(&["source", "file"], problem))?;
+            media.source.load(file).map_err(|problem| refuse_at(&["source", "file"], problem))?;
             media.apply_weight().map_err(|problem| refuse_at(&["weight"], problem))?;
             let interval = ["feedback", "interval"];
             media.apply_feedback_interval().map_err(|problem| refuse_at(&interval, problem))?;

@@ -20,6 +20,13 @@ pub struct Link {
     pub backward: Option<Direction>,
 }
 
+impl Link {
+    /// The name of its reverse direction in the summary.
+    pub(crate) fn reverse_name(&self) -> String {
+        format!("{}/back", self.name)
+    }
+}
+
 /// One direction of a link.
 #[derive(Debug, Clone)]
 pub struct Direction {

@@ -15,6 +15,8 @@ mod flow;
 mod link;
 mod media;
 mod overrides;
+mod routing;
+mod schedule;
 mod tcp;
 mod udp;
 mod window;
@@ -22,19 +24,20 @@ mod window;
 pub use attach::{Attach, Outlet};
 pub use cell::{Cell, CellKind};
 pub use error::{Place, ScenarioError};
+pub(crate) use expect::resolve;
 pub use expect::{Bound, Expect};
 pub use flow::{Flow, FlowKind, Start};
 pub use link::{Direction, Link};
-pub use media::{
-    EcnName, Encoder, EncoderKind, Feedback, FeedbackFormat, FrameModel, MediaFlow, Rates, Receiver, Repair,
-    ShaperMethod, Sizes, Source, Stripe,
-};
+pub use media::{EcnName, Feedback, FeedbackFormat, MediaFlow, Rates, Receiver, Repair, Stripe};
 pub use overrides::Override;
+pub(crate) use routing::{RoutingGraph, pairs};
+pub(crate) use schedule::OnOffSchedule;
 pub use tcp::{TcpAlgorithm, TcpFlow, TransferSize};
 pub use udp::UdpFlow;
 pub use window::WindowFlow;
 
-use crate::routing::RoutingGraph;
+pub use crate::source::{Encoder, EncoderKind, FrameModel, ShaperMethod, Sizes, SourceConfig};
+
 use document::{Document, at};
 use seaway_control::Registry;
 use seaway_units::TimeDelta;
@@ -159,6 +162,18 @@ impl Scenario {
         let tables: Vec<usize> = flows.iter().map(|&(table, _)| table).collect();
         check::check(&document, &scenario, &tables)?;
         Ok(scenario)
+    }
+
+    /// The names of the links in the summary: a link that goes both ways is two, the reverse one `name/back`; a cell has
+    /// one for each of its queues.
+    pub(crate) fn link_names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for link in &self.links {
+            names.push(link.name.clone());
+            names.extend(link.backward.is_some().then(|| link.reverse_name()));
+        }
+        names.extend(self.cells.iter().flat_map(Cell::queue_names));
+        names
     }
 
     /// The names of all nodes, each once, in the order they are written: those of links, then those of cells.

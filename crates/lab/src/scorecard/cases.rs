@@ -1,7 +1,7 @@
 //! The cases of a scorecard: the scenarios of two RFCs, and points on curves.
 
 use crate::library;
-use crate::scenario::{FlowKind, Override, Scenario, Source};
+use crate::scenario::{FlowKind, Override, Scenario, SourceConfig};
 use crate::source::ClipLadder;
 use seaway_control::{Registry, nearest};
 use std::fmt;
@@ -160,9 +160,9 @@ fn case(
     scenario.expect.clear();
     for flow in &mut scenario.flows {
         if let FlowKind::Media(media) = &mut flow.kind
-            && matches!(media.source, Source::Frames { .. } | Source::Ladder { .. })
+            && matches!(media.source, SourceConfig::Frames { .. } | SourceConfig::Ladder { .. })
         {
-            media.source = Source::Ladder { file: None, ladder: Some(Arc::clone(ladder)) };
+            media.source = SourceConfig::Ladder { file: None, ladder: Some(Arc::clone(ladder)) };
         }
     }
     let about = match point {

@@ -11,7 +11,8 @@ mod table;
 pub use cases::{CURVES, Curve, Suite};
 
 use crate::build::World;
-use crate::run::{Outcome, RunOptions};
+use crate::options::RunOptions;
+use crate::run::Outcome;
 use crate::scenario::{FlowKind, Scenario};
 use cases::Case;
 use seaway_control::{ControlSpec, Registry};

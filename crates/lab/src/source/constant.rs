@@ -1,6 +1,6 @@
 //! Frames of one size at a constant rate, whatever is asked.
 
-use super::{FrameSource, ModelFrame, interval, octets};
+use super::model::{FrameSource, ModelFrame, interval, octets};
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 

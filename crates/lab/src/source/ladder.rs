@@ -1,7 +1,7 @@
 //! A clip coded beforehand at a ladder of rates: sizes and quality of its frames without a codec.
 
+use super::model::{FrameSource, ModelFrame, interval, octets};
 use super::rates::{Place, Rates, table, wrong};
-use super::{FrameSource, ModelFrame, interval, octets};
 use seaway_quality::psnr;
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};

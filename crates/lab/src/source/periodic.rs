@@ -1,6 +1,6 @@
 //! Key frames at an interval or on request, all other frames of one size, the mean as asked.
 
-use super::{FrameSource, ModelFrame, interval, octets, spread};
+use super::model::{FrameSource, ModelFrame, interval, octets, spread};
 use seaway_link::RandomStream;
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};

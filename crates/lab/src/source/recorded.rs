@@ -1,7 +1,7 @@
 //! The trace-driven model of RFC 8593 section 5.2: frames as an encoder gave them at a ladder of rates.
 
+use super::model::{FrameSource, ModelFrame, interval, octets};
 use super::rates::{Place, Rates, table, wrong};
-use super::{FrameSource, ModelFrame, interval, octets};
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A coded MPEG-1/2 stream, shaped to the rate that is asked for (S002).
 
-use super::{FrameSource, ModelFrame, octets};
+use super::model::{FrameSource, ModelFrame, octets};
 use seaway_media::shaped::{PictureKind, ShapedClip};
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};

@@ -1,6 +1,6 @@
 //! The statistical model of RFC 8593 section 5.1.
 
-use super::{FrameSource, ModelFrame, interval, octets, spread};
+use super::model::{FrameSource, ModelFrame, interval, octets, spread};
 use seaway_link::RandomStream;
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};

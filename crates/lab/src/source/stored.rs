@@ -1,6 +1,6 @@
 //! Frames of a stored clip, whatever is asked: coded once, played at its frame rate, over at its end.
 
-use super::{FrameSource, ModelFrame, interval, octets};
+use super::model::{FrameSource, ModelFrame, interval, octets};
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::sync::Arc;

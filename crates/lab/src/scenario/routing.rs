@@ -1,6 +1,7 @@
 //! Which way packets take through links and cells, before any is built.
 
-use crate::scenario::{Cell, Link};
+use crate::scenario::cell::Cell;
+use crate::scenario::link::Link;
 use seaway_link::Port;
 use seaway_sim::Topology;
 

@@ -1,6 +1,6 @@
 //! When a flow is on.
 
-use crate::scenario::{Flow, Start};
+use crate::scenario::flow::{Flow, Start};
 use seaway_link::RandomStream;
 use seaway_units::{TimeDelta, Timestamp};
 
