@@ -162,12 +162,7 @@ fn mistakes_in_cells_are_named_with_their_place() {
             "symbols = [11, 35]",
             "`symbols`: expected [downlink, uplink], together at most 47",
         ),
-        (
-            &wimax,
-            "rate = \"2 Mbit/s\"",
-            "modulation = \"qpsk\"",
-            "unknown modulation \"qpsk\"; there are: qpsk-1/2",
-        ),
+        (&wimax, "rate = \"2 Mbit/s\"", "modulation = \"qpsk\"", "unknown value `qpsk`; there are: qpsk-1/2"),
         (
             &wimax,
             "rate = \"2 Mbit/s\"",
@@ -202,7 +197,7 @@ fn mistakes_in_cells_are_named_with_their_place() {
             &wimax,
             "kind = \"udp\"",
             "kind = \"udp\"\nservice = \"rtsp\"",
-            "unknown service \"rtsp\"; did you mean rtps",
+            "unknown value `rtsp`; did you mean rtps",
         ),
         (
             &wimax,

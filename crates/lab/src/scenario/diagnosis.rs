@@ -1,12 +1,14 @@
 //! Mistakes in the words of a scenario. Inside a table that is held until its `kind` is known the deserialiser
 //! forgets where a value stood and which keys there are; both are found again here.
 
-use crate::scenario::document::Value;
 use seaway_control::nearest;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeValue, Error, ValueDeserializer};
+
+/// A value and where it was written.
+pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Where `error` is in `value`, and what was found and expected there. `others` are keys that would be valid beside
 /// those `T` knows.

@@ -1,6 +1,7 @@
 //! The text of a scenario as a table that knows where each of its values was written.
 
 use crate::scenario::Text;
+pub(crate) use crate::scenario::diagnosis::Value;
 use crate::scenario::diagnosis::{diagnose, reworded};
 use crate::scenario::error::{Place, ScenarioError};
 use crate::scenario::overrides::Override;
@@ -9,9 +10,6 @@ use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
-
-/// A value and where it was written.
-pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// A parsed file with the overrides applied.
 pub(crate) struct Document<'a> {

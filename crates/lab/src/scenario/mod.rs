@@ -7,6 +7,7 @@
 mod attach;
 mod cell;
 mod check;
+mod crossing;
 mod diagnosis;
 mod document;
 mod error;
@@ -146,7 +147,7 @@ impl Scenario {
         let links = link::read(&document)?;
         let mut cells = cell::read(&document)?;
         check::names(&document, &links, &cells)?;
-        cell::connect(&document, &mut cells, &links, &flows)?;
+        crossing::connect(&document, &mut cells, &links, &flows)?;
         let scenario = Self {
             name: header.name,
             about: header.about,

@@ -115,9 +115,9 @@ fn video_and_audio() -> Bitrate {
 
 /// Metres a second.
 fn speed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    let expected = "a speed such as \"3 km/h\" or \"1 m/s\"";
+    let expected = "a speed from 0 to 500 such as \"3 km/h\" or \"1 m/s\"";
     let speed = number_in(deserializer, &[("km/h", 1.0 / 3.6), ("m/s", 1.0)], expected)?;
-    let refused = || D::Error::custom(format!("found {speed} m/s: expected 0 to 500 m/s"));
+    let refused = || D::Error::custom(format!("found {speed} m/s: expected {expected}"));
     (0.0..=500.0).contains(&speed).then_some(speed).ok_or_else(refused)
 }
 
