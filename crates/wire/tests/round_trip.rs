@@ -296,23 +296,6 @@ proptest! {
     }
 
     #[test]
-    fn mpeg_picture(
-        limit: u8, units in vec((prop_oneof![0xB2..=0xB8u8, 0..=0xAFu8], 0..700usize), 0..12), changes in changes(),
-    ) {
-        let mut bytes = vec![limit, 0, 0, 1, 0, 0x01, 0x5F, 0xFF, 0xFB, 0xB8, 0, 0, 1, 0xB5, 0x83, 0x4F, 0xF7, 0, 0x80];
-        for (code, len) in units {
-            bytes.extend([0, 0, 1, code]);
-            bytes.extend(std::iter::repeat_n(0x80, len));
-        }
-        exercise::mpeg_picture(&bytes);
-        for (index, value) in changes {
-            let at = index.index(bytes.len());
-            bytes[at] = value;
-            exercise::mpeg_picture(&bytes);
-        }
-    }
-
-    #[test]
     fn window_transport(
         sequence_number: u16, presentation_ms: u32, rtt: u32, ack: (u16, u16, u32, u16),
         numbers in vec(any::<u16>(), 0..=255), changes in changes(),
@@ -341,7 +324,6 @@ proptest! {
         exercise::extension(&body);
         exercise::h264_payload(&body);
         exercise::h264_stream(&body);
-        exercise::mpeg_picture(&body);
         exercise::mpeg_video(&body);
         exercise::window_transport(&body);
     }

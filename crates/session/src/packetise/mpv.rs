@@ -1,9 +1,9 @@
-//! MPEG-1/2 video pictures by RFC 2250 section 3, without copying.
+//! MPEG-1/2 video pictures by RFC 2250 section 3, without copies.
 
 use crate::payload::Payload;
 use bytes::Bytes;
 use seaway_wire::Error;
-use seaway_wire::mpv::{self, MotionCodes, Mpeg2Header, PayloadHeader, PictureFlags, PictureType};
+use seaway_wire::mpv::{self, MotionCodes, Mpeg2Header, PayloadHeader, PictureType};
 
 /// Start codes (ISO/IEC 13818-2 table 6-1).
 mod code {
@@ -14,8 +14,6 @@ mod code {
     pub(super) const GROUP: u8 = 0xB8;
 }
 
-/// Identifies a picture coding extension.
-const PICTURE_CODING: u8 = 8;
 /// RFC 2250 section 3.1: no header is larger, so none has to be split.
 const MIN_LIMIT: usize = 261;
 
@@ -40,7 +38,7 @@ impl Unit {
     }
 }
 
-/// What of a packet is known while it is filled.
+/// The state of a packet that is being filled.
 #[derive(Debug, Clone, Copy, Default)]
 struct Open {
     start: usize,
@@ -140,7 +138,7 @@ impl<'a> Cutter<'a> {
         Ok(())
     }
 
-    /// The packet in the making is done.
+    /// Ends the packet.
     fn close(&mut self, payloads: &mut Vec<Payload>) -> Result<(), Error> {
         let open = self.open;
         self.open = Open { start: open.end, end: open.end, ..Open::default() };
@@ -161,7 +159,7 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Puts a picture together again; `None` where a payload is malformed.
+/// Reassembles a picture; `None` where a payload is malformed.
 pub(super) fn join<'a>(payloads: impl Iterator<Item = &'a Payload> + Clone) -> Option<Bytes> {
     let mut frame = Vec::with_capacity(payloads.clone().map(Payload::len).sum());
     let mut octets = Vec::new();
@@ -240,35 +238,12 @@ fn picture_header(unit: &[u8]) -> Result<PayloadHeader<'static>, Error> {
 
 /// The picture coding extension that follows the picture header, which only MPEG-2 has.
 fn picture_extension(frame: &[u8], after: usize) -> Option<Mpeg2Header<'static>> {
-    let unit = units(&frame[after..]).take_while(|unit| !unit.is_slice() && unit.code != code::PICTURE);
-    let extension = unit
+    units(&frame[after..])
+        .take_while(|unit| !unit.is_slice() && unit.code != code::PICTURE)
         .filter(|unit| unit.code == code::EXTENSION)
-        .map(|unit| &frame[after + unit.start + 4..after + unit.end])
-        .find(|data| data.first().is_some_and(|octet| octet >> 4 == PICTURE_CODING))?;
-    let octet = |at: usize| u64::from(extension.get(at).copied().unwrap_or(0));
-    // Behind the identifier (4): f_codes 16, precision 2, structure 2, nine flags, composite flag, its 20 bits.
-    let bits = (0..8).fold(0, |bits, at| bits << 8 | octet(at)) << 4;
-    let take = |at: u32, width: u32| (bits << at >> (64 - width)) as u32;
-    let flags = [
-        PictureFlags::TOP_FIELD_FIRST,
-        PictureFlags::FRAME_PRED_FRAME_DCT,
-        PictureFlags::CONCEALMENT_MOTION_VECTORS,
-        PictureFlags::Q_SCALE_TYPE,
-        PictureFlags::INTRA_VLC_FORMAT,
-        PictureFlags::ALTERNATE_SCAN,
-        PictureFlags::REPEAT_FIRST_FIELD,
-        PictureFlags::CHROMA_420_TYPE,
-        PictureFlags::PROGRESSIVE_FRAME,
-    ];
-    let set = flags.into_iter().zip(20..).filter(|(_, at)| take(*at, 1) == 1);
-    Some(Mpeg2Header {
-        f_codes: [0, 4, 8, 12].map(|at| take(at, 4) as u8),
-        intra_dc_precision: take(16, 2) as u8,
-        picture_structure: take(18, 2) as u8,
-        flags: set.fold(PictureFlags::default(), |all, (flag, _)| all.with(flag)),
-        composite: (take(29, 1) == 1).then(|| take(30, 20)),
-        extensions: None,
-    })
+        .find_map(|unit| {
+            Mpeg2Header::of_extension(&frame[..after + unit.end], after + unit.start + 4).ok().flatten()
+        })
 }
 
 #[cfg(test)]
@@ -318,7 +293,7 @@ mod tests {
                 (mpeg2.f_codes, mpeg2.intra_dc_precision, mpeg2.picture_structure),
                 ([3, 4, 5, 6], 1, 3)
             );
-            let flags = PictureFlags::FRAME_PRED_FRAME_DCT.with(PictureFlags::PROGRESSIVE_FRAME);
+            let flags = mpv::PictureFlags::FRAME_PRED_FRAME_DCT.with(mpv::PictureFlags::PROGRESSIVE_FRAME);
             assert_eq!((mpeg2.flags, mpeg2.composite), (flags, None));
         }
         assert!(packets[0].0.sequence_header && !packets[1].0.sequence_header);

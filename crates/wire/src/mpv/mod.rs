@@ -2,10 +2,8 @@
 //! video of the payloads together as it comes.
 
 mod mpeg2;
-mod packetizer;
 
 pub use mpeg2::{Mpeg2Header, PictureFlags};
-pub use packetizer::{Packetizer, Payload};
 
 use crate::Error;
 use crate::bytes::{fits, put_u32, room, take, u32_at};

@@ -90,10 +90,13 @@ impl<'a> Mpeg2Header<'a> {
         Ok(Self { composite, extensions, ..Self::of_word(word) })
     }
 
-    /// What the extension that begins at `offset` of a coded picture, behind its start code, says; `None`
-    /// where it is another than the picture coding extension (ISO/IEC 13818-2 section 6.2.3.1). Behind its
-    /// identifier (4 bits) stand the 30 bits of the header's word, and where the last is set, 20 more.
-    pub(super) fn of_extension(coded: &[u8], offset: usize) -> Result<Option<Self>, Error> {
+    /// The header of the extension that begins at `offset` of a coded picture, behind its start code; `None` where that
+    /// is no picture coding extension (ISO/IEC 13818-2 section 6.2.3.1). Behind its identifier (4 bits) stand the 30 bits
+    /// of the header's word, and where the last is set, 20 more.
+    ///
+    /// # Errors
+    /// An extension that is cut off.
+    pub fn of_extension(coded: &[u8], offset: usize) -> Result<Option<Self>, Error> {
         let name = "picture coding extension";
         let identifier = take(coded, offset, 1, name)?[0] >> 4;
         if identifier != PICTURE_CODING {

@@ -238,22 +238,6 @@ pub(crate) fn mpeg_video(bytes: &[u8]) {
     assert_eq!(mpv::PayloadHeader::parse(&again), Ok((header, &[][..])));
 }
 
-/// A coded picture of MPEG video, cut into payloads.
-pub(crate) fn mpeg_picture(bytes: &[u8]) {
-    let Some((&limit, coded)) = bytes.split_first() else { return };
-    let limit = mpv::Packetizer::MIN_LIMIT + usize::from(limit);
-    let Ok(packetizer) = mpv::Packetizer::new(coded, limit) else { return };
-    let mut rebuilt = Vec::new();
-    for payload in packetizer {
-        let header = emitted(payload.header.buffer_len(), |buffer| payload.header.emit(buffer));
-        assert_eq!(mpv::PayloadHeader::parse(&header), Ok((payload.header, &[][..])));
-        assert!(!payload.video.is_empty() && header.len() + payload.video.len() <= limit);
-        rebuilt.extend_from_slice(payload.video);
-        assert_eq!(payload.ends_picture, rebuilt.len() == coded.len());
-    }
-    assert_eq!(rebuilt, coded);
-}
-
 /// Both directions of the window transport.
 pub(crate) fn window_transport(bytes: &[u8]) {
     if let Ok((header, payload)) = window::DataHeader::parse(bytes) {
