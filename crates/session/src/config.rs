@@ -1,5 +1,6 @@
-//! What an endpoint is told once.
+//! Configuration of the endpoints.
 
+use crate::describe::StreamDescription;
 use seaway_control::{ControlSpec, Registry};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
 
@@ -11,11 +12,11 @@ pub const OVERHEAD_IPV6: DataSize = DataSize::from_bytes(48);
 /// Configuration of a [`Sender`](crate::Sender).
 #[derive(Debug, Clone)]
 pub struct SenderConfig {
-    /// First of the 1024 synchronisation sources of the session: its name. Random where it matters.
+    /// First of the 1024 synchronisation sources of the session, which identifies it. Random on a network.
     pub session: u32,
     /// First RTP sequence number of each source.
     pub initial_sequence: u16,
-    /// Media timestamp of our clock's origin.
+    /// Media timestamp of our clock's origin, in each stream.
     pub timestamp_offset: u32,
     /// The controller.
     pub control: ControlSpec,
@@ -39,18 +40,17 @@ pub struct SenderConfig {
     pub repair: Option<RepairLimits>,
     /// The send queue.
     pub queue: QueueLimits,
-    /// Delay that network queues may have, as estimated from what is in flight, before encoders are told to
-    /// give way; what may be sent stays the controller's. `None`: they have what the controller allows.
-    /// It needs the arrivals of packets: there is none where the feedback is [computed](FeedbackFormat::Computed).
+    /// Encoder pushback: the delay of network queues, as estimated from the flight, beyond which encoders get smaller
+    /// shares. What may be sent stays the controller's decision. It needs the arrivals of packets, so there is none where
+    /// the feedback is [computed](FeedbackFormat::Computed). `None`: no pushback.
     pub pushback: Option<TimeDelta>,
-    /// The source is never short: where no frame waits, a packet of filling leaves. For bulk data that nobody plays:
-    /// the controller is told of no frames, and no sender reports leave, since there is no media clock to tell of. The
-    /// receiver must know the description beforehand.
+    /// A saturated source: where no frame waits, a filler packet leaves. There are no frames and no media clock, so no
+    /// sender reports leave, and the receiver must have the description beforehand.
     pub endless: bool,
 }
 
 impl SenderConfig {
-    /// One stream of `format` under `control`, the rest as most would have it: packets of 1200 B over IPv4,
+    /// One stream of `format` under `control`, with the usual rest: packets of 1200 B over IPv4,
     /// native feedback, retransmission, a send queue of half a second.
     pub fn new(session: u32, control: ControlSpec, limits: Limits, format: Format) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl SenderConfig {
             packet: DataSize::from_bytes(1200),
             overhead: OVERHEAD_IPV4,
             limits,
-            streams: vec![StreamConfig { format, weight: 1.0, min: Bitrate::ZERO, max: limits.max }],
+            streams: vec![StreamConfig::new(StreamDescription::video(format), limits.max)],
             stripe: Stripe::default(),
             feedback: FeedbackFormat::default(),
             repair: Some(RepairLimits::default()),
@@ -88,14 +88,21 @@ pub struct Limits {
 /// One encoder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StreamConfig {
-    /// How its frames are written into packets.
-    pub format: Format,
+    /// What the receiver must know of it.
+    pub description: StreamDescription,
     /// Its part of the rate relative to the other streams; above zero.
     pub weight: f32,
     /// It cannot go below.
     pub min: Bitrate,
     /// It has no use for more.
     pub max: Bitrate,
+}
+
+impl StreamConfig {
+    /// A stream of weight 1 that uses up to `max`.
+    pub const fn new(description: StreamDescription, max: Bitrate) -> Self {
+        Self { description, weight: 1.0, min: Bitrate::ZERO, max }
+    }
 }
 
 /// How frames are written into packets.
@@ -109,8 +116,8 @@ pub enum Format {
     Mpv,
 }
 
-/// What is kept together on one lane of a controller that has several. The more is, the longer the delay: a
-/// group is captured at the rate of all lanes and leaves at that of one.
+/// What is kept together on one lane of a controller that has several. A larger unit takes longer: it is captured at the
+/// rate of all lanes and leaves at that of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Stripe {
     /// Nothing: the lane that is due takes the next packet.
@@ -150,7 +157,7 @@ impl FeedbackFormat {
     }
 }
 
-/// What a sender does about requests for retransmission.
+/// Which requests for retransmission a sender serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepairLimits {
     /// A packet is sent again at most so often.
@@ -191,7 +198,7 @@ pub struct ReceiverConfig {
     pub playout: Playout,
     /// Requests for retransmission; `None`: none are made.
     pub repair: Option<RepairRequests>,
-    /// What a session description told beforehand. `None`: the sender's own description is awaited.
+    /// The session's description. `None`: the first that comes in-band.
     pub description: Option<crate::SessionDescription>,
     /// The controllers that a sender can name.
     pub registry: Registry,
@@ -249,16 +256,16 @@ pub struct ByteBufferConfig {
     pub socket: bool,
 }
 
-/// How a receiver asks for lost packets.
+/// How a receiver requests lost packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RepairRequests {
-    /// A packet is asked for at most so often.
+    /// A packet is requested at most so often.
     pub repeats: u8,
-    /// And only if the repair can be there this long after the frame could have been shown at the earliest.
+    /// And only if it can be there this long after the frame could have been displayed at the earliest.
     pub deadline: TimeDelta,
     /// A request needs this much more time than the round-trip, as a part of it.
     pub margin: f64,
-    /// How long a gap may be mere reordering where fewer than three later packets came.
+    /// How long a gap may be reordering where fewer than three later packets came.
     pub reorder: TimeDelta,
 }
 

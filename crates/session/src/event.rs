@@ -1,4 +1,4 @@
-//! What an endpoint has to tell its driver.
+//! Events of the endpoints.
 
 use crate::describe::SessionDescription;
 use crate::frame::ReceivedFrame;
@@ -7,17 +7,17 @@ use seaway_units::Timestamp;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// What a [`Sender`](crate::Sender) has to tell.
+/// Events of a [`Sender`](crate::Sender).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SenderEvent {
-    /// An encoder may use this from now on.
+    /// The share of an encoder changed.
     Share {
         /// The encoder.
         stream: StreamId,
         /// Its part of the target, wire headers included.
         share: Share,
     },
-    /// An encoder is to make its next frame a key frame.
+    /// An encoder is to code a key frame next.
     KeyFrameWanted {
         /// The encoder.
         stream: StreamId,
@@ -31,7 +31,7 @@ pub enum SenderEvent {
     },
     /// The controller changed its rate or its phase.
     Decision(Decision),
-    /// A receiver reports for the first time, or another one after it.
+    /// A new receiver reports.
     PeerAppeared {
         /// Its synchronisation source.
         ssrc: u32,
@@ -54,19 +54,19 @@ pub enum KeyFrameCause {
     NewPeer,
 }
 
-/// What a [`Receiver`](crate::Receiver) has to tell.
+/// Events of a [`Receiver`](crate::Receiver).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReceiverEvent {
     /// A frame, at the instant it is to be decoded and shown.
     Frame(ReceivedFrame),
-    /// Frames of a stream were given up, or cannot be decoded without what was lost.
+    /// Frames of a stream were given up, or cannot be decoded without a lost one.
     FramesLost {
         /// The encoder.
         stream: StreamId,
         /// How many; those of an outage longer than 4095 frames are counted modulo that.
         frames: u64,
     },
-    /// Pictures of a stream stand still from here to the next key frame.
+    /// The video of a stream freezes from here to the next key frame.
     Frozen {
         /// The encoder.
         stream: StreamId,
@@ -79,7 +79,7 @@ pub enum ReceiverEvent {
     SessionEnded,
 }
 
-/// Looks on while an endpoint works, for time series and captures. Nothing it does changes the endpoint.
+/// Sees what an endpoint does, for time series and captures. It does not change the endpoint.
 pub trait Observer: fmt::Debug + Send + Sync {
     /// The sender's packet left.
     fn on_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}

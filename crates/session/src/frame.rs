@@ -46,7 +46,7 @@ pub struct Frame {
     pub kind: FrameKind,
     /// The frame.
     pub data: FrameData,
-    /// The size the encoder was asked for; the frame's own where it had no target.
+    /// The target size of the encoder; the frame's own size where there was no target.
     pub target: DataSize,
     /// Time to the next frame.
     pub interval: TimeDelta,
@@ -57,9 +57,10 @@ pub struct Frame {
 pub struct ReceivedFrame {
     /// The encoder.
     pub stream: StreamId,
-    /// RTP timestamp: the identity of the frame, and its time in units of 1/90 000 s.
+    /// RTP timestamp: the identity of the frame in its stream, and its time in ticks of the stream's clock.
     pub timestamp: u32,
-    /// When it was captured, on the sender's clock, to 1/90 000 s. `None` before the first sender report.
+    /// When it was captured, on the sender's clock, to a tick; all streams of a sender have this clock. `None` before
+    /// the first sender report.
     pub captured: Option<RemoteTimestamp>,
     /// How others depend on it.
     pub kind: FrameKind,

@@ -1,4 +1,4 @@
-//! What one endpoint hands the other: header packets that encode to exactly the bytes they count.
+//! The messages between endpoints, which encode to exactly the octets that they count.
 
 use crate::payload::Payload;
 use bytes::Bytes;
@@ -21,25 +21,25 @@ pub struct Transmit {
     pub lane: Lane,
 }
 
-/// The content of one datagram. Every field is held as the wire holds it, so that a simulator may carry the
-/// message as it is and a socket its octets, to the same effect.
+/// The content of one datagram. Every field has the resolution of the wire, so a simulator that carries the message and a
+/// socket that carries its octets have the same effect.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// Media, its repair, or padding.
+    /// Media, a retransmission, or padding.
     Rtp(RtpPacket),
     /// One or more RTCP packets, encoded.
     Rtcp(Bytes),
 }
 
 impl Default for Message {
-    /// Nothing: to be written to.
+    /// An empty message, to be written to.
     fn default() -> Self {
         Self::Rtcp(Bytes::new())
     }
 }
 
 impl Message {
-    /// The RTP packet, whatever stands in it; a new one where the message was another.
+    /// The message as an RTP packet of any content, to be written over.
     #[inline]
     pub(crate) fn rtp_mut(&mut self) -> &mut RtpPacket {
         if matches!(self, Self::Rtcp(_)) {
@@ -71,8 +71,8 @@ impl Message {
     /// Reads a UDP payload; the message keeps slices of `datagram` where it can.
     ///
     /// # Errors
-    /// What no endpoint of ours would send: malformed RTP or RTCP, contributing sources, padding, an
-    /// extension of another profile.
+    /// Malformed RTP or RTCP; RTP with contributing sources, padding or an extension of another profile, which no endpoint
+    /// here sends.
     pub fn decode(datagram: &Bytes) -> Result<Self, Error> {
         if rtcp::is_rtcp(datagram) {
             rtcp::packets(datagram).try_for_each(|packet| packet.map(|_| ()))?;
@@ -91,13 +91,13 @@ pub struct RtpPacket {
     pub payload_type: u8,
     /// Counts packets of the source, modulo 2^16.
     pub sequence_number: u16,
-    /// The frame's capture time, 90 kHz.
+    /// The frame's capture time, in ticks of the stream's clock.
     pub timestamp: u32,
     /// Synchronisation source; see [`SourceId`](crate::SourceId).
     pub ssrc: u32,
     /// For the receiving half of the controller.
     pub control: Option<ControlData>,
-    /// Which piece of which frame it is.
+    /// Its frame, and its place in the frame.
     pub marking: Option<FrameMarking>,
     /// Counts packets of the session, modulo 2^16, for transport-wide feedback.
     pub transport_sequence: Option<u16>,
@@ -105,7 +105,7 @@ pub struct RtpPacket {
     pub payload: Payload,
 }
 
-/// RTP payload types, fixed for this project's sessions.
+/// RTP payload types: the usual ones of streams, and those of retransmission and padding in every session.
 pub mod payload_type {
     /// MPEG-1/2 video (RFC 2250), the static assignment of RFC 3551.
     pub const MPV: u8 = 32;
@@ -115,7 +115,7 @@ pub mod payload_type {
     pub const OPAQUE: u8 = 97;
     /// Retransmission (RFC 4588).
     pub const RTX: u8 = 98;
-    /// Filling for probes; its payload means nothing.
+    /// Padding for probes; its payload is ignored.
     pub const PADDING: u8 = 99;
 
     /// The payload type of frames in this format.
@@ -128,10 +128,10 @@ pub mod payload_type {
     }
 }
 
-/// What the controller's sending half tells its receiving half with each packet.
+/// Header fields for the receiving half of the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControlData {
-    /// Counts departures of the lane, modulo 2^32.
+    /// Counts packets of the lane, modulo 2^32.
     pub sequence_number: u32,
     /// When the packet left.
     pub sent: MicrosClock,
@@ -168,7 +168,7 @@ impl RtpPacket {
         Self::header_len(control.tag.is_some(), frame, transport) + self.payload.len()
     }
 
-    /// Only of a foreign packet: rare enough to be measured by writing it.
+    /// The length of a foreign packet, found by writing its header.
     #[cold]
     fn measured_len(&self) -> usize {
         let mut scratch = [0; LONGEST];

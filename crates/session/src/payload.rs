@@ -1,4 +1,4 @@
-//! What a packet carries, without a copy: a few octets of payload header before a slice of the frame.
+//! Payloads without copies: a few octets of payload header before a slice of the frame.
 
 use bytes::{Buf, Bytes};
 use std::fmt;
@@ -46,7 +46,7 @@ impl Payload {
         usize::from(self.head_len) + self.body.len()
     }
 
-    /// True without a single octet.
+    /// True where there is no octet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -56,8 +56,7 @@ impl Payload {
         matches!(self.body, Body::Zeros(len) if len > 0)
     }
 
-    /// This payload behind `octets`, which together with what stands in the head already take no more than
-    /// [`Self::HEAD`] octets.
+    /// This payload behind `octets`. Together with the present head they take no more than [`Self::HEAD`] octets.
     ///
     /// # Panics
     /// Where they take more.

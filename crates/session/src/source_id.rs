@@ -1,8 +1,8 @@
-//! Which synchronisation source carries what.
+//! The synchronisation sources of a session.
 
 use seaway_control::{Lane, StreamId};
 
-/// One of the numbered streams of packets that a sender emits: a stream's frames, or their repair, by one lane.
+/// A synchronisation source: it carries the frames of a stream, or their retransmissions, by one lane.
 ///
 /// A session owns a block of 1024 consecutive synchronisation sources, so that the description of the first
 /// says what each of them carries.

@@ -1,5 +1,6 @@
-//! Counters, in the words of the summary: the page, the JSON lines and the final report show these.
+//! Counters, named as in the summary.
 
+use seaway_control::{Content, SentPacket};
 use seaway_units::{DataSize, Ecn, TimeDelta};
 
 /// Packets and their wire octets.
@@ -18,10 +19,10 @@ impl Count {
     }
 }
 
-/// Input that was not used, by reason. Whatever a stranger sends shows here and nowhere else.
+/// Refused input, by reason. Packets of other sessions are counted here alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Refused {
-    /// Packets that make no sense.
+    /// Malformed packets.
     pub malformed: u64,
     /// Packets of another session, or of a second peer.
     pub unknown_ssrc: u64,
@@ -30,11 +31,11 @@ pub struct Refused {
     /// Reports for packets that were never sent or left long ago, requests for them, packets far outside
     /// the present window.
     pub unmatched: u64,
-    /// What a bound left out: events nobody read, gaps beyond the memory.
+    /// Entries beyond a bound: unread events, gaps beyond the memory.
     pub overflow: u64,
 }
 
-/// What a [`Sender`](crate::Sender) did.
+/// Counters of a [`Sender`](crate::Sender).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderStatistics {
     /// All RTP that left: media, repair and padding.
@@ -43,23 +44,23 @@ pub struct SenderStatistics {
     pub media: Count,
     /// Of it, retransmissions.
     pub repair: Count,
-    /// Of it, filling of probes.
+    /// Of it, padding of probes.
     pub padding: Count,
-    /// Sender reports and announcements, beside `sent`.
+    /// Sender reports with descriptions, beside `sent`.
     pub control: Count,
     /// Reports that came.
     pub feedback: Count,
     /// Packets reported received, late ones included.
     pub received: u64,
-    /// Packets taken for lost.
+    /// Packets declared lost.
     pub lost: u64,
     /// Of them, those that came late after all.
     pub late: u64,
     /// Packets that arrived with a congestion mark.
     pub marked: u64,
-    /// Packets the receiver asked for again.
+    /// Retransmissions that the receiver requested.
     pub requested: u64,
-    /// Key frames the receiver asked for.
+    /// Key frames that the receiver requested.
     pub picture_losses: u64,
     /// Frames.
     pub frames: SentFrames,
@@ -71,22 +72,34 @@ pub struct SenderStatistics {
     pub last_rtt: Option<TimeDelta>,
     /// The least sample of it.
     pub min_rtt: Option<TimeDelta>,
-    /// Input that was not used.
+    /// Refused input.
     pub refused: Refused,
 }
 
-/// What became of frames at the sender.
+impl SenderStatistics {
+    pub(crate) fn count_sent(&mut self, packet: &SentPacket) {
+        let class = match packet.content {
+            Content::Media(_) => &mut self.media,
+            Content::Retransmission(_) | Content::Fec(_) => &mut self.repair,
+            Content::Padding => &mut self.padding,
+        };
+        class.add(packet.size);
+        self.sent.add(packet.size);
+    }
+}
+
+/// Frames at the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SentFrames {
     /// Frames the source had, those it did not encode included.
     pub captured: u64,
     /// Frames that were queued.
     pub queued: u64,
-    /// Frames that never left: not encoded on our advice, refused by the queue, or dropped from it.
+    /// Frames that never left: skipped by the encoder, refused by the queue, or dropped from it.
     pub skipped: u64,
 }
 
-/// What a [`Receiver`](crate::Receiver) did.
+/// Counters of a [`Receiver`](crate::Receiver).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverStatistics {
     /// All RTP that came, duplicates left out.
@@ -99,7 +112,7 @@ pub struct ReceiverStatistics {
     pub goodput: DataSize,
     /// Reports that left.
     pub feedback: Count,
-    /// Media packets that did not come at first, by the gaps they left.
+    /// Media packets missing at first, counted by gaps.
     pub missing: u64,
     /// Of them, those that came by themselves, out of order.
     pub reordered: u64,
@@ -113,7 +126,7 @@ pub struct ReceiverStatistics {
     pub ecn: [u64; 4],
     /// Frames.
     pub frames: ReceivedFrames,
-    /// Times the picture stood still: a gap between displayed frames of more than three mean gaps and of more
+    /// Freezes of the video: a gap between displayed frames of more than three mean gaps and of more
     /// than the mean gap and 150 ms.
     pub freezes: Freezes,
     /// The present playout delay above the least delay of the path.
@@ -122,11 +135,11 @@ pub struct ReceiverStatistics {
     pub jitter: TimeDelta,
     /// The sender's smoothed round-trip time.
     pub rtt: Option<TimeDelta>,
-    /// What the playout buffer holds.
+    /// Octets in the playout buffer.
     pub held: DataSize,
     /// The buffer of bytes, where that is how frames are played.
     pub buffer: Option<crate::BufferStatistics>,
-    /// Input that was not used.
+    /// Refused input.
     pub refused: Refused,
 }
 
@@ -137,22 +150,22 @@ impl ReceiverStatistics {
     }
 }
 
-/// What became of frames at the receiver.
+/// Frames at the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceivedFrames {
-    /// Given out to be shown.
+    /// Delivered for display.
     pub displayed: u64,
-    /// Of them, those that were held up past their time.
+    /// Of them, those delivered after their deadline.
     pub held_up: u64,
     /// Whole only after they were given up.
     pub late: u64,
     /// Never whole, or not decodable without a lost one.
     pub lost: u64,
-    /// Dropped by the sender, as their numbers tell.
+    /// Dropped by the sender, as their numbers show.
     pub skipped: u64,
 }
 
-/// Times the picture stood still.
+/// Freezes of the video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Freezes {
     /// How often.

@@ -1,4 +1,4 @@
-//! Numbers that wrap on the wire, counted on without end at home.
+//! Unwraps the counters of packets.
 
 /// Follows a counter of `BITS` bits: each number is taken for the one nearest to the highest seen.
 #[derive(Debug, Clone, Copy)]
@@ -7,7 +7,7 @@ pub(crate) struct SequenceUnwrapper<const BITS: u32> {
 }
 
 impl<const BITS: u32> SequenceUnwrapper<BITS> {
-    /// Begins at `first`, one whole turn above zero, so that a number before it is no less a number.
+    /// Begins at `first`, one whole turn above zero, so that there are numbers before it.
     pub(crate) fn new(first: u32) -> Self {
         Self { highest: (1 << BITS) + u64::from(first) }
     }
@@ -22,19 +22,19 @@ impl<const BITS: u32> SequenceUnwrapper<BITS> {
         self.highest
     }
 
-    /// What `number` stands for; the highest seen does not change.
+    /// Unwraps `number`; the highest seen does not change.
     pub(crate) fn peek(&self, number: u32) -> u64 {
         nearest::<BITS>(self.highest, number)
     }
 
-    /// What `number` stands for, and remembers it where it is the highest.
+    /// Unwraps `number`, and remembers it where it is the highest.
     pub(crate) fn next(&mut self, number: u32) -> u64 {
         let unwrapped = self.peek(number);
         self.reach(unwrapped);
         unwrapped
     }
 
-    /// Remembers what a number was found to stand for, where it is the highest.
+    /// Remembers an unwrapped number where it is the highest.
     pub(crate) fn reach(&mut self, unwrapped: u64) {
         self.highest = self.highest.max(unwrapped);
     }

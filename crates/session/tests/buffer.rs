@@ -40,7 +40,7 @@ fn what_comes_faster_than_it_is_consumed_is_refused() {
     assert!(statistics.frames.displayed > 230, "{:?}", statistics.frames);
 }
 
-/// A controller behind a full socket hears of losses; behind a full player it hears of none.
+/// A full socket causes losses for the controller, a full player none.
 #[test]
 fn tfrc_slows_down_for_a_full_socket_alone() {
     let received = |socket| {
@@ -101,7 +101,7 @@ fn a_window_controller_is_clocked_by_what_comes_back() {
 /// Sends at a constant rate and looks at the buffer levels that come back.
 #[derive(Debug, Default)]
 struct Listener {
-    heard: u64,
+    reports: u64,
     levels: u64,
     highest: DataSize,
 }
@@ -109,7 +109,7 @@ struct Listener {
 impl RateController for Listener {
     fn on_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}
     fn on_feedback(&mut self, _now: Timestamp, feedback: &Feedback<'_>) {
-        self.heard += 1;
+        self.reports += 1;
         if let Some(level) = feedback.peer.buffer {
             assert_eq!(level.capacity, DataSize::from_bytes(100_000));
             self.levels += 1;
@@ -133,15 +133,15 @@ impl RateController for Listener {
         "listening"
     }
     fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
-        visit(Gauge::new("heard", self.heard as f64, ""));
+        visit(Gauge::new("reports", self.reports as f64, ""));
         visit(Gauge::new("levels", self.levels as f64, ""));
         visit(Gauge::new("highest", self.highest.as_bytes_f64(), "B"));
     }
 }
 
-/// Every native report tells the level, whatever the receiving half computes; RFC 8888 alone has no place for it.
+/// Every native report has the level of the buffer; RFC 8888 has no field for it.
 #[test]
-fn every_native_report_tells_the_level() {
+fn every_native_report_has_the_level() {
     for control in ["fixed", "tfrc", "nada", "scream", "gcc", "window", "buffer-type1"] {
         for feedback in [FeedbackFormat::Native, FeedbackFormat::Ccfb] {
             let config = SenderConfig { feedback, ..config(control) };
@@ -154,9 +154,9 @@ fn every_native_report_tells_the_level() {
             run.until(at(3_000));
             let mut seen = Vec::new();
             run.sender.controller().inspect(&mut |gauge| seen.push(gauge.value));
-            let [heard, levels, highest] = seen[..] else { panic!("{seen:?}") };
+            let [reports, levels, highest] = seen[..] else { panic!("{seen:?}") };
             if feedback == FeedbackFormat::Native {
-                assert!(heard > 20.0 && levels >= heard - 2.0, "{control}: {levels} of {heard}");
+                assert!(reports > 20.0 && levels >= reports - 2.0, "{control}: {levels} of {reports}");
                 assert!(highest > 20_000.0, "{control}: {highest} B");
             } else {
                 assert_eq!(levels, 0.0, "{control}");

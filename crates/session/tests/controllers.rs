@@ -37,7 +37,7 @@ fn every_feedback_format_serves() {
             Run::new(sender(Timestamp::ZERO, config), receiver(Timestamp::ZERO), there, ideal(ms(20)));
         run.until(at(20_000));
         let rate = run.receiver.statistics().received.size.over(ms(20_000)).unwrap();
-        // Transport-wide feedback does not tell how long packets were held: its round trips are longer.
+        // Transport-wide feedback has no holding times, so its round trips are longer.
         assert!(rate > Bitrate::from_kbps(1_200), "{feedback:?}: {rate}");
         assert_eq!(run.sender.controller().phase(), "congestion avoidance", "{feedback:?}");
     }

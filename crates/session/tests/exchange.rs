@@ -29,6 +29,18 @@ fn every_frame_is_shown_over_an_ideal_path() {
 }
 
 #[test]
+fn each_wake_up_has_a_reason() {
+    let mut run = run("fixed(rate=1 Mbit/s)", ideal(ms(20)), ideal(ms(20)));
+    let wake = |run: &Run| run.sender.next_wake().map(|wake| (wake.why, wake.at));
+    assert_eq!(wake(&run), Some((WakeReason::Report, at(0))));
+    run.until(at(0));
+    assert_eq!(wake(&run).map(|wake| wake.0), Some(WakeReason::Pacing), "of the first frame");
+    run.source = None;
+    run.until(at(100));
+    assert_eq!(wake(&run), Some((WakeReason::Report, at(1_100))), "all is sent and reported");
+}
+
+#[test]
 fn the_wire_rate_is_the_allowance_and_no_more() {
     let mut run = run("fixed(rate=1 Mbit/s)", ideal(ms(20)), ideal(ms(20)));
     // The source wants more than it gets.
@@ -231,7 +243,7 @@ fn a_share_of_nothing_comes_back_without_a_frame() {
     }
 }
 
-/// The key frame that was asked for may be refused like any other.
+/// A requested key frame may be refused like any other.
 #[test]
 fn a_stream_goes_on_after_its_queue_overflowed() {
     let policy = seaway_control::policy::build(&"pd(floor=1, buffer=1 s)".parse().unwrap()).unwrap();
@@ -261,11 +273,11 @@ fn a_controller_may_be_exchanged_while_it_runs() {
 }
 
 /// Access units of a stream: a key frame in twelve, content that is never a start code by chance.
-fn access_unit(index: u64, luck: &mut Luck) -> bytes::Bytes {
+fn access_unit(index: u64, random: &mut Random) -> bytes::Bytes {
     let mut unit = Vec::new();
     let mut nal = |header: u8, len: usize| {
         unit.extend_from_slice(&[0, 0, 0, 1, header]);
-        unit.extend((0..len).map(|_| 1 + (luck.draw() * 255.0) as u8));
+        unit.extend((0..len).map(|_| 1 + (random.draw() * 255.0) as u8));
     };
     if index.is_multiple_of(12) {
         nal(0x67, 20);
@@ -279,7 +291,7 @@ fn access_unit(index: u64, luck: &mut Luck) -> bytes::Bytes {
 }
 
 /// A picture of MPEG-1 video: headers, eighteen slices.
-fn picture(index: u64, luck: &mut Luck) -> bytes::Bytes {
+fn picture(index: u64, random: &mut Random) -> bytes::Bytes {
     let key = index.is_multiple_of(12);
     let mut picture = Vec::new();
     if key {
@@ -290,25 +302,25 @@ fn picture(index: u64, luck: &mut Luck) -> bytes::Bytes {
     picture.extend_from_slice(&[0, 0, 1, 0, 0, coding_type << 3 | 7, 0xFF, 0xF8, 0x80]);
     for row in 1..=18 {
         picture.extend_from_slice(&[0, 0, 1, row]);
-        picture.extend((0..(luck.draw() * 500.0) as usize + 5).map(|_| 1 + (luck.draw() * 255.0) as u8));
+        picture.extend((0..(random.draw() * 500.0) as usize + 5).map(|_| 1 + (random.draw() * 255.0) as u8));
     }
     picture.into()
 }
 
 #[test]
 fn coded_frames_arrive_as_they_were() {
-    type Make = fn(u64, &mut Luck) -> bytes::Bytes;
+    type Make = fn(u64, &mut Random) -> bytes::Bytes;
     for (format, make) in [(Format::H264, access_unit as Make), (Format::Mpv, picture as Make)] {
         let mut config = config("fixed");
-        config.streams[0].format = format;
+        config.streams[0].description = StreamDescription::video(format);
         let (there, back) = (lossy(ms(20), 0.03, 5), ideal(ms(20)));
         let mut run = Run::new(sender(Timestamp::ZERO, config), receiver(Timestamp::ZERO), there, back);
         (run.source, run.bytes) = (None, true);
-        let mut luck = Luck::new(3);
+        let mut random = Random::new(3);
         let mut sent = std::collections::BTreeMap::new();
         for index in 0..200 {
             run.until(at(index * 40 + 1));
-            let data = make(index, &mut luck);
+            let data = make(index, &mut random);
             let frame = Frame {
                 stream: seaway_control::StreamId(0),
                 captured: run.now,
@@ -318,7 +330,7 @@ fn coded_frames_arrive_as_they_were() {
                 interval: ms(40),
             };
             run.sender.handle_frame(run.now, &frame).unwrap();
-            sent.insert(run.sender.media_clock().timestamp(run.now), data);
+            sent.insert(run.sender.media_clock(seaway_control::StreamId(0)).timestamp(run.now), data);
             run.drain();
         }
         run.until(at(9_000));
@@ -334,7 +346,7 @@ fn coded_frames_arrive_as_they_were() {
 #[test]
 fn a_frame_that_is_not_in_its_format_is_refused() {
     let mut config = config("fixed");
-    config.streams[0].format = Format::H264;
+    config.streams[0].description = StreamDescription::video(Format::H264);
     let mut sender = sender(Timestamp::ZERO, config);
     let data = FrameData::Coded(bytes::Bytes::from_static(b"no NAL unit"));
     let stream = seaway_control::StreamId(0);

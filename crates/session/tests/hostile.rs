@@ -1,4 +1,4 @@
-//! What strangers and broken peers send: counted, never a panic, never growth; the video goes on.
+//! Hostile and broken input is counted, causes no panic and no growth, and the video goes on.
 
 mod common;
 mod exercise;
@@ -48,16 +48,16 @@ fn assert_goes_on(run: &mut Run) {
 fn ten_thousand_packets_of_garbage_a_second() {
     let mut run = run();
     run.until(at(2_000));
-    let mut luck = Luck::new(1);
+    let mut random = Random::new(1);
     for index in 0..20_000u64 {
         run.until(at(2_000) + ms(0) + seaway_units::TimeDelta::from_micros(index as i64 * 100));
-        let len = (luck.draw() * 80.0) as usize;
-        let mut octets: Vec<u8> = (0..len).map(|_| (luck.draw() * 256.0) as u8).collect();
+        let len = (random.draw() * 80.0) as usize;
+        let mut octets: Vec<u8> = (0..len).map(|_| (random.draw() * 256.0) as u8).collect();
         if let Some(first) = octets.first_mut() {
             *first = 0x80 | *first & 0x3F;
         }
         if index % 2 == 0 && len > 1 {
-            octets[1] = 200 + (luck.draw() * 8.0) as u8;
+            octets[1] = 200 + (random.draw() * 8.0) as u8;
         }
         throw(&mut run, &octets);
     }
@@ -152,7 +152,7 @@ proptest! {
 
     #[test]
     fn damaged_messages_never_panic(seed in any::<u64>(), flips in 1usize..6) {
-        let mut luck = Luck::new(seed);
+        let mut random = Random::new(seed);
         let mut run = run();
         let tap = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
         run.tap = Some(std::rc::Rc::clone(&tap));
@@ -163,10 +163,10 @@ proptest! {
             let mut octets = Vec::new();
             message.encode(&mut octets);
             for _ in 0..flips {
-                let place = (luck.draw() * octets.len().min(64) as f64) as usize;
-                octets[place] ^= 1 << (luck.draw() * 8.0) as u8;
+                let place = (random.draw() * octets.len().min(64) as f64) as usize;
+                octets[place] ^= 1 << (random.draw() * 8.0) as u8;
             }
-            let keep = (luck.draw() * 3.0 * octets.len() as f64) as usize;
+            let keep = (random.draw() * 3.0 * octets.len() as f64) as usize;
             octets.truncate(keep.max(1));
             throw(&mut run, &octets);
         }

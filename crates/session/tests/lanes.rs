@@ -8,7 +8,7 @@ use seaway_session::*;
 use seaway_units::Timestamp;
 
 fn run(control: &str, stripe: Stripe, there: Path) -> Run {
-    // A group is captured at the rate of all lanes and leaves at that of one: it needs patience.
+    // A group is captured at the rate of all lanes and leaves at that of one, so it takes long.
     let queue = QueueLimits { delay: None, ..QueueLimits::default() };
     let mut config = SenderConfig { stripe, queue, ..config(control) };
     config.streams[0].max = seaway_units::Bitrate::from_mbps(2);

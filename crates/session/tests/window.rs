@@ -119,7 +119,7 @@ fn a_clean_path_shows_every_frame() {
     assert_eq!((seen.concealed, seen.requested, sent.repaired, sent.lost, sent.malformed), (0, 0, 0, 0, 0));
 }
 
-/// `docs/models/window-transport.md`, section "Acceptance", rule 3: with time to spare each loss is asked for once,
+/// `docs/models/window-transport.md`, section "Acceptance", rule 3: with time to spare each loss is requested once,
 /// and repaired.
 #[test]
 fn what_can_be_shown_in_time_is_asked_for_once() {
@@ -128,7 +128,7 @@ fn what_can_be_shown_in_time_is_asked_for_once() {
     let (sent, seen) = (run.sender.statistics(), run.client.statistics());
     assert!(seen.requested > 50, "{seen:?}");
     assert_eq!(sent.repaired, seen.requested, "{sent:?} {seen:?}");
-    // A repair that is lost again is not asked for again: it never holds the client up.
+    // A repair that is lost again is not requested again.
     assert!(seen.repaired * 100 >= seen.requested * 95, "{seen:?}");
     assert!(seen.shown * 100 >= (run.frames - 60) * 97, "{seen:?} of {}", run.frames);
 }

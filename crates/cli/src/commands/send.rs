@@ -11,7 +11,7 @@ use crate::live::url::RtpUrl;
 use crate::web::{ControlName, Hello};
 use seaway_control::{ControlSpec, Registry};
 use seaway_media::input::open;
-use seaway_session::{Limits, payload_type};
+use seaway_session::{Format, Limits, StreamDescription, to_sdp};
 use seaway_stream::Sender;
 use seaway_units::{Bitrate, RateRange, TimeDelta};
 use std::net::SocketAddr;
@@ -106,16 +106,9 @@ fn hello(arguments: &Arguments, settings: &Settings) -> Hello {
     }
 }
 
-/// A session description (RFC 8866) of the stream for a player at the destination; parameter sets come with each
-/// key frame.
+/// Writes the session description by which a player at the destination receives the stream.
 fn write_description(file: &str, to: SocketAddr) -> Result<(), Failure> {
-    let family = if to.is_ipv4() { "IP4" } else { "IP6" };
-    let (host, port, kind) = (to.ip(), to.port(), payload_type::H264);
-    let text = format!(
-        "v=0\r\no=- 0 0 IN {family} {host}\r\ns=Seaway\r\nc=IN {family} {host}\r\nt=0 0\r\n\
-         m=video {port} RTP/AVP {kind}\r\na=rtpmap:{kind} H264/90000\r\na=fmtp:{kind} packetization-mode=1\r\n\
-         a=rtcp-mux\r\n"
-    );
+    let text = to_sdp(&[StreamDescription::video(Format::H264)], to);
     let mut sink = Output::create(file)?;
     sink.put(text.as_bytes())?;
     sink.finish()

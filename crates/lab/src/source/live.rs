@@ -102,7 +102,7 @@ impl LiveSource {
             self.origin = None;
             return Ok(());
         };
-        let timestamp = sender.media_clock().timestamp(at);
+        let timestamp = sender.media_clock(StreamId(0)).timestamp(at);
         if let Some(picture) = picture {
             // The channel is closed once the flow has no screen any more.
             let _ = self.references.send(ReferencePicture { timestamp, at, picture });

@@ -1,5 +1,341 @@
-//! What was sent, matched with what the peer reports of it.
+//! What was sent, matched with what the peer reports of it: every feedback format becomes one language before a
+//! controller sees it.
 
-pub(crate) mod history;
-pub(crate) mod round_trip;
+mod history;
+mod round_trip;
 mod sequence_log;
+
+pub use history::{HeaderFields, Match};
+pub(crate) use round_trip::RoundTrip;
+pub(crate) use sequence_log::SequenceLog;
+
+use history::{LossTimes, SendHistory};
+use seaway_control::{
+    Arrival, Fate, Feedback, FeedbackSource, Lane, PacketId, PacketReport, PeerReport, SentPacket,
+};
+use seaway_units::{Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use seaway_wire::MicrosClock;
+
+/// Matches feedback with the packets it is about, and gives a controller one [`Feedback`] for each lane.
+///
+/// Packets are entered with [`on_sent`](Self::on_sent). A feedback message begins with
+/// [`on_message`](Self::on_message); what it says goes in by the `on_*` methods below that, and
+/// [`deliver`](Self::deliver) ends it. Losses are detected here, unless the peer detects them
+/// ([`on_lost`](Self::on_lost)).
+#[derive(Debug)]
+pub struct FeedbackAdapter {
+    pub(crate) history: SendHistory,
+    pub(crate) round_trip: RoundTrip,
+    /// The receiving half, where the peer reports nothing but arrivals.
+    receiving_half: Option<Box<dyn FeedbackSource>>,
+    /// The controller knows of the packets from here on.
+    first: PacketId,
+    interval: Interval,
+    /// When the message in hand arrived.
+    arrived: Timestamp,
+    reports: Vec<PacketReport>,
+    requested: Vec<(Lane, PacketId)>,
+    lanes: Vec<LaneFeedback>,
+    counts: FateCounts,
+}
+
+/// Packets by their reported fate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FateCounts {
+    /// Reported received, late ones included.
+    pub received: u64,
+    /// Declared lost.
+    pub lost: u64,
+    /// Of the lost ones, those reported received later.
+    pub late: u64,
+}
+
+/// What a message says of a lane beside its packets.
+#[derive(Debug, Clone, Copy)]
+struct LaneFeedback {
+    lane: Lane,
+    /// A round-trip time that the receiver's own report of its holding time gives.
+    echoed_rtt: Option<TimeDelta>,
+    /// The newest packet and how long the receiver held it.
+    newest: Option<(PacketId, TimeDelta)>,
+    peer: PeerReport,
+}
+
+/// The mean time between feedback messages.
+#[derive(Debug, Default)]
+struct Interval {
+    last: Option<Timestamp>,
+    mean: TimeDelta,
+    /// The mean that was last given out.
+    signalled: TimeDelta,
+}
+
+impl Interval {
+    /// A message came; gives the mean where it has changed by more than a quarter.
+    fn on_message(&mut self, now: Timestamp) -> Option<TimeDelta> {
+        let since = now.since(self.last.replace(now)?).min(TimeDelta::from_secs(1));
+        self.mean = if self.mean == TimeDelta::ZERO { since } else { (self.mean * 7 + since) / 8 };
+        if (self.mean - self.signalled).abs() <= self.signalled / 4 {
+            return None;
+        }
+        self.signalled = self.mean;
+        Some(self.mean)
+    }
+}
+
+impl FeedbackAdapter {
+    /// Nothing sent yet. `detects_loss`: arrivals are reported packet by packet, so a packet that is not reported
+    /// is lost. `receiving_half` runs here, on the reported arrivals, where the peer does not run it.
+    pub fn new(detects_loss: bool, receiving_half: Option<Box<dyn FeedbackSource>>) -> Self {
+        Self {
+            history: SendHistory::new(detects_loss),
+            round_trip: RoundTrip::default(),
+            receiving_half,
+            first: PacketId(0),
+            interval: Interval::default(),
+            arrived: Timestamp::ZERO,
+            reports: Vec::new(),
+            requested: Vec::new(),
+            lanes: Vec::new(),
+            counts: FateCounts::default(),
+        }
+    }
+
+    /// Another controller takes over, which gets feedback on the packets that leave from now on.
+    pub(crate) fn restart(&mut self, receiving_half: Option<Box<dyn FeedbackSource>>) {
+        self.receiving_half = receiving_half;
+        self.first = self.history.next_id();
+        self.on_new_peer();
+    }
+
+    /// Another receiver reports: the time since the last message says nothing.
+    pub(crate) fn on_new_peer(&mut self) {
+        self.interval.last = None;
+    }
+
+    /// The id of the next packet.
+    #[inline]
+    pub fn next_id(&self) -> PacketId {
+        self.history.next_id()
+    }
+
+    /// The sequence number of the lane's next packet.
+    #[inline]
+    pub fn next_sequence(&self, lane: Lane) -> u64 {
+        self.history.next_sequence(lane)
+    }
+
+    /// When a packet left, and by which lane; `None` where it is forgotten.
+    pub(crate) fn sent(&self, id: PacketId) -> Option<(Timestamp, Lane)> {
+        Some((self.history.sent_at(id)?, self.history.lane_of(id)?))
+    }
+
+    /// The packet with this sequence number of its lane.
+    pub fn find(&self, lane: Lane, sequence: u64) -> Option<PacketId> {
+        self.history.find(lane, sequence)
+    }
+
+    /// The last sample of the round-trip time.
+    pub fn last_rtt(&self) -> Option<TimeDelta> {
+        self.round_trip.last()
+    }
+
+    /// Packets by their fate since the start.
+    pub fn counts(&self) -> FateCounts {
+        self.counts
+    }
+
+    /// A packet left, the next of its lane. True where an older one was forgotten for it and declared lost: then
+    /// [`deliver`](Self::deliver) has something to say.
+    #[inline]
+    pub fn on_sent(&mut self, now: Timestamp, packet: &SentPacket, fields: HeaderFields) -> bool {
+        let forgotten = self.history.push(now, packet, fields);
+        self.reports.extend(forgotten);
+        forgotten.is_some()
+    }
+
+    /// A message is read that arrived then.
+    pub fn on_message(&mut self, arrived: Timestamp) {
+        self.arrived = arrived;
+    }
+
+    /// The message is feedback; gives the mean time between such messages where that has changed.
+    pub(crate) fn on_feedback(&mut self, now: Timestamp) -> Option<TimeDelta> {
+        self.interval.on_message(now)
+    }
+
+    /// A packet arrived at the peer.
+    #[inline]
+    pub fn on_received(
+        &mut self,
+        now: Timestamp,
+        id: Option<PacketId>,
+        at: Option<RemoteTimestamp>,
+        ecn: Ecn,
+    ) -> Match {
+        id.map_or(Match::Unknown, |id| self.history.on_received(now, id, at, ecn, &mut self.reports))
+    }
+
+    /// The peer declares a packet lost.
+    pub fn on_lost(&mut self, id: PacketId) {
+        self.history.on_lost(id, &mut self.reports);
+    }
+
+    /// The receiver had held this packet for `held` when it made the report.
+    pub fn on_newest(&mut self, lane: Lane, id: PacketId, held: TimeDelta) {
+        let newest = &mut self.lane(lane).newest;
+        if newest.is_none_or(|(known, _)| known < id) {
+            *newest = Some((id, held));
+        }
+    }
+
+    /// The receiver echoes the send time of the lane's newest packet, which it held for `held`. `None` where no packet
+    /// left then.
+    pub(crate) fn on_echo(&mut self, lane: Lane, echo: MicrosClock, held: TimeDelta) -> Option<PacketId> {
+        let id = self.history.find_echo(lane, echo)?;
+        let rtt = self.history.sent_at(id).map(|sent| self.arrived - sent - held);
+        let feedback = self.lane(lane);
+        feedback.peer.echoed = Some(id);
+        feedback.echoed_rtt = rtt;
+        Some(id)
+    }
+
+    /// The receiver requests a retransmission.
+    pub(crate) fn on_requested(&mut self, lane: Lane, id: PacketId) {
+        self.requested.push((lane, id));
+    }
+
+    /// What the receiving half reports of a lane. A lane that is mentioned is delivered, be it without packets.
+    pub fn peer(&mut self, lane: Lane) -> &mut PeerReport {
+        &mut self.lane(lane).peer
+    }
+
+    fn lane(&mut self, lane: Lane) -> &mut LaneFeedback {
+        let index = self.lanes.iter().position(|known| known.lane == lane).unwrap_or_else(|| {
+            let peer = PeerReport::default();
+            self.lanes.push(LaneFeedback { lane, echoed_rtt: None, newest: None, peer });
+            self.lanes.len() - 1
+        });
+        &mut self.lanes[index]
+    }
+
+    /// When a packet will be declared lost if no feedback comes.
+    #[inline]
+    pub(crate) fn next_loss(&self) -> Option<Timestamp> {
+        self.history.next_loss(self.loss_times())
+    }
+
+    /// True where a packet is to be declared lost by now.
+    pub(crate) fn is_loss_due(&self, now: Timestamp) -> bool {
+        self.next_loss().is_some_and(|due| due <= now)
+    }
+
+    fn loss_times(&self) -> LossTimes {
+        let interval = self.interval.mean;
+        let (reorder, silence) = match self.round_trip.smoothed() {
+            Some(rtt) => (rtt.max(interval * 2), rtt * 4 + interval * 2),
+            None => (TimeDelta::from_millis(200), TimeDelta::from_secs(3)),
+        };
+        let bounded = |span: TimeDelta, low, high| {
+            span.max(TimeDelta::from_millis(low)).min(TimeDelta::from_millis(high))
+        };
+        LossTimes { reorder: bounded(reorder, 20, 500), silence: bounded(silence, 1000, 4000) }
+    }
+
+    /// Ends a message, or declares lost what is overdue without one: gives out the feedback lane by lane.
+    pub fn deliver(&mut self, now: Timestamp, mut take: impl FnMut(&Feedback<'_>)) {
+        self.history.detect_losses(now, self.loss_times(), &mut self.reports);
+        let mut reports = std::mem::take(&mut self.reports);
+        let mut requested = std::mem::take(&mut self.requested);
+        self.counts.add(&reports);
+        reports.retain(|report| report.packet.id >= self.first);
+        let key = |report: &PacketReport| (report.packet.lane, report.packet.id);
+        if !reports.is_sorted_by_key(key) {
+            reports.sort_unstable_by_key(key);
+        }
+        requested.sort_unstable();
+        for of_lane in reports.chunk_by(|a, b| a.packet.lane == b.packet.lane) {
+            self.lane(of_lane[0].packet.lane);
+        }
+        for (lane, _) in &requested {
+            self.lane(*lane);
+        }
+        self.run_receiving_half(&reports);
+        let mut lanes = std::mem::take(&mut self.lanes);
+        lanes.sort_unstable_by_key(|feedback| feedback.lane);
+        for LaneFeedback { lane, echoed_rtt, newest, peer } in lanes.drain(..) {
+            let packets = of_lane(&reports, lane, |report| report.packet.lane);
+            let requested: Vec<PacketId> =
+                of_lane(&requested, lane, |(lane, _)| *lane).iter().map(|(_, id)| *id).collect();
+            let sample = echoed_rtt.or_else(|| self.rtt_of(newest?, packets));
+            let rtt = sample.and_then(|sample| self.round_trip.on_sample(sample));
+            take(&Feedback { lane, rtt, packets, requested: &requested, peer });
+        }
+        reports.clear();
+        requested.clear();
+        self.lanes = lanes;
+        self.reports = reports;
+        self.requested = requested;
+        self.history.forget(now);
+    }
+
+    /// The round-trip time of the newest packet. One that was reported before says nothing of the present path.
+    fn rtt_of(&self, (id, held): (PacketId, TimeDelta), packets: &[PacketReport]) -> Option<TimeDelta> {
+        packets.binary_search_by_key(&id, |report| report.packet.id).ok()?;
+        Some(self.arrived - self.history.sent_at(id)? - held)
+    }
+
+    /// Runs the receiving half on the reported arrivals, by the peer's clock.
+    fn run_receiving_half(&mut self, reports: &[PacketReport]) {
+        let Some(mut source) = self.receiving_half.take() else { return };
+        let mut arrivals: Vec<(RemoteTimestamp, &PacketReport, Ecn)> = reports
+            .iter()
+            .filter_map(|report| match report.fate {
+                Fate::Received { at, ecn } => Some((at?, report, ecn)),
+                Fate::Late { at } => Some((at?, report, Ecn::NotEct)),
+                Fate::Lost => None,
+            })
+            .collect();
+        arrivals.sort_by_key(|(at, report, _)| (*at, report.packet.id));
+        let rtt = self.round_trip.on_wire();
+        let mut peer_now = None;
+        for (at, report, ecn) in arrivals {
+            let now = Timestamp::from_nanos(at.as_nanos());
+            let HeaderFields { tag, ends_frame } = self.history.fields_of(report.packet.id);
+            let SentPacket { lane, sequence, size, .. } = report.packet;
+            let sent = RemoteTimestamp::from_nanos(report.sent.as_nanos());
+            if source.poll_timeout().is_some_and(|due| due <= now) {
+                source.handle_timeout(now);
+            }
+            source.on_arrival(now, &Arrival { lane, sequence, size, ecn, tag, sent, rtt, ends_frame });
+            peer_now = Some(now);
+        }
+        while let Some((lane, report)) = peer_now.and_then(|now| source.poll_report(now)) {
+            let known = self.peer(lane);
+            *known = PeerReport { buffer: known.buffer, limit: known.limit, ..report };
+        }
+        self.receiving_half = Some(source);
+    }
+}
+
+impl FateCounts {
+    fn add(&mut self, reports: &[PacketReport]) {
+        for report in reports {
+            match report.fate {
+                Fate::Received { .. } => self.received += 1,
+                Fate::Lost => self.lost += 1,
+                Fate::Late { .. } => {
+                    self.received += 1;
+                    self.late += 1;
+                }
+            }
+        }
+    }
+}
+
+/// The elements of a lane in a slice that is sorted by lanes.
+fn of_lane<T>(sorted: &[T], lane: Lane, lane_of: impl Fn(&T) -> Lane) -> &[T] {
+    let start = sorted.partition_point(|element| lane_of(element) < lane);
+    let len = sorted[start..].partition_point(|element| lane_of(element) == lane);
+    &sorted[start..start + len]
+}

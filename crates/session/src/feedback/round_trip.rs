@@ -4,24 +4,26 @@ use seaway_units::TimeDelta;
 
 /// Weight of the old value (RFC 5348 section 4.3, step 2).
 const OLD: f64 = 0.9;
-/// Samples beyond are a broken clock or a forgery.
+/// A longer sample comes from a broken clock or is forged.
 const ABSURD: TimeDelta = TimeDelta::from_secs(60);
 
 /// Smooths samples of the round-trip time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RoundTrip {
     smoothed: Option<TimeDelta>,
+    last: Option<TimeDelta>,
     minimum: Option<TimeDelta>,
 }
 
 impl RoundTrip {
-    /// Takes a sample and returns it, if it makes sense.
+    /// Takes a sample and returns it if it is plausible.
     pub(crate) fn on_sample(&mut self, sample: TimeDelta) -> Option<TimeDelta> {
         if sample <= TimeDelta::ZERO || sample > ABSURD {
             return None;
         }
         let smoothed = |old: TimeDelta| old.mul_f64(OLD) + sample.mul_f64(1.0 - OLD);
         self.smoothed = Some(self.smoothed.map_or(sample, smoothed));
+        self.last = Some(sample);
         self.minimum = Some(self.minimum.map_or(sample, |minimum| minimum.min(sample)));
         Some(sample)
     }
@@ -29,6 +31,11 @@ impl RoundTrip {
     /// The smoothed value, `None` before the first sample.
     pub(crate) fn smoothed(&self) -> Option<TimeDelta> {
         self.smoothed
+    }
+
+    /// The last sample.
+    pub(crate) fn last(&self) -> Option<TimeDelta> {
+        self.last
     }
 
     /// The least sample since the start or the last change of route.

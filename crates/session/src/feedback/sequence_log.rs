@@ -1,22 +1,21 @@
-//! Numbers of a sequence space and the departures they were given to.
+//! A sequence-number space: which packet has which number.
 
 use seaway_control::PacketId;
 use std::collections::VecDeque;
 
-/// Which departure had which number; numbers are given without a gap.
-///
-/// Where departures follow one another in it, as they do on a lane that is alone, a number costs no memory.
+/// Numbers are given without a gap. Consecutive numbers of consecutive packets, the usual case on a single lane, take one
+/// entry.
 #[derive(Debug, Clone)]
-pub(super) struct SequenceLog {
+pub(crate) struct SequenceLog {
     /// The lowest number that is still known.
     first: u64,
-    /// The number of the next departure.
+    /// The next number.
     next: u64,
     /// In order; each goes up to the next.
     runs: VecDeque<Run>,
 }
 
-/// Consecutive numbers that were given to consecutive departures.
+/// Consecutive numbers of consecutive packets.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     number: u64,
@@ -25,23 +24,23 @@ struct Run {
 
 impl SequenceLog {
     /// The next number will be `next`.
-    pub(super) fn starting_at(next: u64) -> Self {
+    pub(crate) fn starting_at(next: u64) -> Self {
         Self { first: next, next, runs: VecDeque::new() }
     }
 
-    /// The number of the next departure.
-    pub(super) fn next(&self) -> u64 {
+    /// The next number.
+    pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
     /// The lowest number that is still known.
-    pub(super) fn first(&self) -> u64 {
+    pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
     /// Gives the next number to `packet`, which leaves after all that have one.
     #[inline]
-    pub(super) fn push(&mut self, packet: PacketId) {
+    pub(crate) fn push(&mut self, packet: PacketId) {
         let is_next = |run: &Run| run.packet.0 + (self.next - run.number) == packet.0;
         if !self.runs.back().is_some_and(is_next) {
             self.runs.push_back(Run { number: self.next, packet });
@@ -49,8 +48,8 @@ impl SequenceLog {
         self.next += 1;
     }
 
-    /// Who had `number`; `None` where it was not given yet or is forgotten.
-    pub(super) fn get(&self, number: u64) -> Option<PacketId> {
+    /// The packet with `number`; `None` where it was not given yet or is forgotten.
+    pub(crate) fn get(&self, number: u64) -> Option<PacketId> {
         if number < self.first || number >= self.next {
             return None;
         }
@@ -61,17 +60,17 @@ impl SequenceLog {
         self.runs.get(run).map(|run| PacketId(run.packet.0 + (number - run.number)))
     }
 
-    /// Who had `number` and those up to `end`, as long as they follow one another: the first of them and the number
-    /// after the last. `None` where `number` is not known.
-    pub(super) fn run_from(&self, number: u64, end: u64) -> Option<(PacketId, u64)> {
+    /// The packets with `number` and the following ones up to `end`, as far as they are consecutive: the first of them and
+    /// the number after the last. `None` where `number` is not known.
+    pub(crate) fn run_from(&self, number: u64, end: u64) -> Option<(PacketId, u64)> {
         let first = self.get(number)?;
         let run = self.runs.partition_point(|run| run.number <= number);
         let after = self.runs.get(run).map_or(self.next, |next| next.number);
         Some((first, after.min(end)))
     }
 
-    /// The numbers from `number` on that were given, and to whom.
-    pub(super) fn since(&self, number: u64) -> impl Iterator<Item = (u64, PacketId)> + '_ {
+    /// The numbers from `number` on, and their packets.
+    pub(crate) fn since(&self, number: u64) -> impl Iterator<Item = (u64, PacketId)> + '_ {
         let mut number = number.max(self.first);
         let mut run = self.runs.partition_point(|run| run.number <= number).saturating_sub(1);
         std::iter::from_fn(move || {
@@ -88,8 +87,8 @@ impl SequenceLog {
         })
     }
 
-    /// Forgets departures before `oldest`.
-    pub(super) fn forget_before(&mut self, oldest: PacketId) {
+    /// Forgets packets before `oldest`.
+    pub(crate) fn forget_before(&mut self, oldest: PacketId) {
         while let Some(run) = self.runs.front_mut().filter(|run| run.packet < oldest) {
             let end = self.next;
             let left = oldest.0 - run.packet.0;

@@ -19,7 +19,7 @@ pub(super) fn cut(frame: &Bytes, limit: usize, payloads: &mut Vec<Payload>) -> R
         payloads.push(match payload {
             h264::Payload::Single(nal) => Payload::from(frame.slice_ref(nal)),
             h264::Payload::Fragment(fragment) => {
-                // Its head is written apart, so that the data stays a slice of the frame.
+                // The head is written separately, so that the data stays a slice of the frame.
                 let mut head = [0; FRAGMENT_HEAD + 1];
                 let first = h264::Fragment { data: &fragment.data[..1], ..fragment };
                 h264::Payload::Fragment(first).emit(&mut head)?;
@@ -35,8 +35,7 @@ pub(super) fn cut(frame: &Bytes, limit: usize, payloads: &mut Vec<Payload>) -> R
     Ok(())
 }
 
-/// Puts an access unit together again, in Annex B form; `None` where a payload is malformed or nothing is
-/// in it.
+/// Reassembles an access unit in Annex B form; `None` where a payload is malformed or there is none.
 pub(super) fn join<'a>(payloads: impl Iterator<Item = &'a Payload> + Clone) -> Option<Bytes> {
     let size: usize = payloads.clone().map(|payload| payload.len() + annex_b::START_CODE.len()).sum();
     let mut stream = Vec::with_capacity(size);

@@ -9,18 +9,18 @@ const LOW: f64 = 0.2;
 /// From this part on: overflow (`B_H`).
 const HIGH: f64 = 0.9;
 
-/// What the buffer did.
+/// Counters of the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BufferStatistics {
-    /// Bytes that came, whether or not there was room.
+    /// Bytes that arrived, refused ones included.
     pub offered: DataSize,
     /// Packets of which bytes were refused.
     pub refused_events: u64,
-    /// Bytes that were refused: the buffer was full.
+    /// Bytes refused because the buffer was full.
     pub refused: DataSize,
     /// Times that playback ran dry.
     pub stalls: u64,
-    /// How long playback was dry in all, from its start on.
+    /// Total time without data, from the start of playback.
     pub stalled: TimeDelta,
     /// Time below the low threshold.
     pub underflow: TimeDelta,
@@ -57,18 +57,18 @@ impl ByteBuffer {
         BufferLevel { held: DataSize::from_bytes(self.held as u64), capacity: self.config.capacity }
     }
 
-    /// What it did up to the last input.
+    /// Counters up to the last input.
     pub(super) fn statistics(&self) -> BufferStatistics {
         self.statistics
     }
 
-    /// Drains up to `now`, and books the time under each state on the way.
+    /// Drains up to `now`, and counts the time in each state.
     pub(super) fn advance(&mut self, now: Timestamp) {
         let Some(since) = self.drained_to.replace(now) else { return };
         let mut left = now.since(since).as_secs_f64();
         let rate = if self.playing { self.config.consume.as_bytes_per_second() } else { 0.0 };
         let (low, high) = (LOW * self.capacity(), HIGH * self.capacity());
-        // From the top down, one state after the other.
+        // A drain passes the states from the top down.
         for (floor, state) in [(high, 2), (low, 1), (0.0, 0)] {
             let span = if rate > 0.0 { ((self.held - floor) / rate).max(0.0).min(left) } else { left };
             let here = rate > 0.0 || self.held >= floor;

@@ -1,15 +1,15 @@
-//! When the picture stood still.
+//! Detects freezes of the displayed video.
 
 use crate::statistics::Freezes;
 use seaway_units::{TimeDelta, Timestamp};
 
-/// A gap counts beyond so many mean gaps, and beyond the mean gap and this.
+/// A gap is a freeze if it exceeds so many mean gaps, and the mean gap by `BEYOND`.
 const MEAN_GAPS: i64 = 3;
 const BEYOND: TimeDelta = TimeDelta::from_millis(150);
 /// Weight of a gap in the mean, as a part of 30 frames.
 const FRAMES: i64 = 30;
 
-/// Watches the instants at which frames of a stream are shown.
+/// Measures the gaps between the displayed frames of a stream.
 #[derive(Debug, Default)]
 pub(super) struct FreezeWatch {
     last: Option<Timestamp>,
@@ -17,7 +17,7 @@ pub(super) struct FreezeWatch {
 }
 
 impl FreezeWatch {
-    /// A frame is shown; counts the freeze it ends, if it ends one.
+    /// A frame is displayed; counts the freeze that it ends, if there was one.
     pub(super) fn on_displayed(&mut self, now: Timestamp, freezes: &mut Freezes) {
         let Some(gap) = self.last.replace(now).map(|last| now.since(last)) else { return };
         let Some(mean) = self.mean else {

@@ -1,4 +1,4 @@
-//! Packets in any order become frames in decoding order.
+//! The jitter buffer: packets in any order become frames in decoding order.
 
 use super::playout::PlayoutClock;
 use crate::config::Format;
@@ -14,25 +14,25 @@ use std::collections::VecDeque;
 const FRAMES: usize = 1024;
 /// Packets of a frame at most.
 const PACKETS: usize = 8192;
-/// Packets may run ahead of what was released by so many.
+/// Packets may be ahead of the released ones by so many.
 const AHEAD: u64 = 16_384;
-/// So many packets in a row that do not fit mean that the numbers have moved.
-const MISFITS: u32 = 200;
-/// With bidirectional prediction a later frame of the line may be due first: one of so many.
+/// After so many packets in a row out of range the sequence numbers have jumped: the buffer starts anew.
+const OUT_OF_RANGE: u32 = 200;
+/// With bidirectional prediction any of so many frames at the front may be presented first.
 const PREDICTED: usize = 4;
 /// Given-up frames that are remembered, to know late ones.
 const GIVEN_UP: usize = 64;
 
-/// The frames of one stream on their way.
+/// The frames of one stream that are not complete or not due yet.
 #[derive(Debug)]
-pub(super) struct Assembly {
+pub(super) struct JitterBuffer {
     format: Format,
     sequence: Option<SequenceUnwrapper<16>>,
     numbers: SequenceUnwrapper<12>,
     /// In decoding order.
-    frames: VecDeque<Entry>,
+    frames: VecDeque<PartialFrame>,
     /// The least media time of the first [`PREDICTED`] of them.
-    first_shown: TimeDelta,
+    first_presented: TimeDelta,
     /// Number after the last packet that was released or given up.
     next_sequence: Option<u64>,
     next_frame: Option<u64>,
@@ -40,20 +40,20 @@ pub(super) struct Assembly {
     broken: bool,
     held: DataSize,
     given_up: VecDeque<GivenUp>,
-    /// Packets in a row that did not fit.
-    misfits: u32,
-    /// Emptied lists of packets, for new frames.
-    spare: Vec<Vec<Piece>>,
+    /// Packets in a row that were out of range.
+    out_of_range: u32,
+    /// Emptied lists of packets, reused for new frames.
+    spare: Vec<Vec<Fragment>>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PartialFrame {
     timestamp: u32,
     media_time: TimeDelta,
     frame: u64,
     kind: FrameKind,
     /// By sequence number.
-    pieces: Vec<Piece>,
+    fragments: Vec<Fragment>,
     start: Option<u64>,
     end: Option<u64>,
     /// Every packet between its ends is there.
@@ -64,12 +64,12 @@ struct Entry {
 }
 
 #[derive(Debug)]
-struct Piece {
+struct Fragment {
     sequence: u64,
     payload: Payload,
 }
 
-/// A frame that was given up although both its ends were known: it may come whole too late.
+/// A frame that was given up with both ends known: its missing packets may still come, too late.
 #[derive(Debug)]
 struct GivenUp {
     first: u64,
@@ -77,38 +77,38 @@ struct GivenUp {
     missing: u64,
 }
 
-/// What became of a packet.
+/// What an inserted packet did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Placed {
-    /// It is held; where it made its frame whole, with the frame's timestamp.
+pub(super) enum Inserted {
+    /// It is held; whether it completed its frame.
     Held { completed: bool },
-    /// Its frame was released or given up; where it made that whole, the frame is late, not lost.
+    /// Its frame was released or given up; whether it completed that: then the frame is late, not lost.
     Late { whole: bool },
     /// It is held already.
     Duplicate,
-    /// It does not fit what came so far.
+    /// It is out of range.
     Outside,
 }
 
-/// How long the front of the line may wait for what is missing.
+/// How long the front frame may wait for missing packets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct RepairState {
     /// Until when a repair may still come.
-    pub(super) hope: Option<Timestamp>,
+    pub(super) awaited_until: Option<Timestamp>,
     /// How long after its earliest instant a frame may be repaired.
-    pub(super) repair: TimeDelta,
-    /// Several lanes overtake one another: a gap may be no loss.
+    pub(super) deadline: TimeDelta,
+    /// With more than one lane packets overtake one another, so a gap may be no loss.
     pub(super) lanes: usize,
     /// When a packet was last given up.
-    pub(super) abandoned: Option<Timestamp>,
+    pub(super) abandoned_at: Option<Timestamp>,
 }
 
-/// What the front of the line amounts to.
+/// What the front frame gives.
 #[derive(Debug)]
-pub(super) enum Release {
+pub(super) enum Released {
     /// A frame that can be shown.
     Frame(Assembled),
-    /// Frames that cannot, and how many the sender dropped itself; true where pictures freeze from here on.
+    /// Frames that cannot, how many the sender itself dropped, and whether the video freezes from here on.
     Lost { frames: u64, skipped: u64, froze: bool },
 }
 
@@ -121,42 +121,44 @@ pub(super) struct Assembled {
     pub(super) first_arrival: Timestamp,
     pub(super) completed: Timestamp,
     pub(super) due: Timestamp,
-    /// Frames between it and the one before that the sender dropped.
+    /// Frames before it that the sender itself dropped.
     pub(super) skipped: u64,
 }
 
-impl Entry {
-    /// Whether it is whole with the packet that came last.
+impl PartialFrame {
+    /// Whether every packet between its ends is there.
     fn becomes_whole(&self) -> bool {
         match (self.start, self.end) {
-            (Some(start), Some(end)) => end >= start && self.pieces.len() as u64 == end - start + 1,
+            (Some(start), Some(end)) => end >= start && self.fragments.len() as u64 == end - start + 1,
             _ => false,
         }
     }
 
     fn first(&self) -> u64 {
-        self.start.or_else(|| self.pieces.first().map(|piece| piece.sequence)).unwrap_or(0)
+        self.start.or_else(|| self.fragments.first().map(|fragment| fragment.sequence)).unwrap_or(0)
     }
 
     fn after_last(&self) -> u64 {
-        self.end.or_else(|| self.pieces.last().map(|piece| piece.sequence)).map_or(0, |last| last + 1)
+        self.end
+            .or_else(|| self.fragments.last().map(|fragment| fragment.sequence))
+            .map_or(0, |last| last + 1)
     }
 }
 
-impl Assembly {
+impl JitterBuffer {
     pub(super) fn new(format: Format) -> Self {
         Self {
             format,
             sequence: None,
             numbers: SequenceUnwrapper::new(0),
             frames: VecDeque::new(),
-            first_shown: TimeDelta::ZERO,
+            first_presented: TimeDelta::ZERO,
             next_sequence: None,
             next_frame: None,
             broken: true,
             held: DataSize::ZERO,
             given_up: VecDeque::new(),
-            misfits: 0,
+            out_of_range: 0,
             spare: Vec::new(),
         }
     }
@@ -176,7 +178,7 @@ impl Assembly {
         self.broken && !self.frames.iter().any(|entry| entry.kind == FrameKind::Key)
     }
 
-    /// A packet of a frame arrived, in whichever way.
+    /// A packet of a frame arrived, by itself or by retransmission.
     pub(super) fn insert(
         &mut self,
         at: Timestamp,
@@ -184,14 +186,14 @@ impl Assembly {
         marking: FrameMarking,
         payload: Payload,
         clock: &PlayoutClock,
-    ) -> Placed {
+    ) -> Inserted {
         let placed = self.place(at, timestamp, marking, payload, clock);
         match placed {
-            Placed::Held { .. } => self.misfits = 0,
-            Placed::Late { .. } | Placed::Outside => self.misfits += 1,
-            Placed::Duplicate => {}
+            Inserted::Held { .. } => self.out_of_range = 0,
+            Inserted::Late { .. } | Inserted::Outside => self.out_of_range += 1,
+            Inserted::Duplicate => {}
         }
-        if self.misfits == MISFITS {
+        if self.out_of_range == OUT_OF_RANGE {
             *self = Self::new(self.format);
         }
         placed
@@ -205,7 +207,7 @@ impl Assembly {
         marking: FrameMarking,
         payload: Payload,
         clock: &PlayoutClock,
-    ) -> Placed {
+    ) -> Inserted {
         let unwrap = self.sequence.get_or_insert_with(|| {
             self.numbers = SequenceUnwrapper::new(marking.frame.into());
             SequenceUnwrapper::new(marking.sequence_number.into())
@@ -214,13 +216,14 @@ impl Assembly {
         if self.next_sequence.is_some_and(|next| sequence < next) {
             return self.insert_late(sequence);
         }
-        let floor = self.next_sequence.or_else(|| self.frames.front().map(Entry::first)).unwrap_or(sequence);
+        let floor =
+            self.next_sequence.or_else(|| self.frames.front().map(PartialFrame::first)).unwrap_or(sequence);
         if sequence > floor.saturating_add(AHEAD) {
-            return Placed::Outside;
+            return Inserted::Outside;
         }
         unwrap.reach(sequence);
         let frame = self.numbers.next(marking.frame.into());
-        // Mostly one more of the last.
+        // Usually the packet belongs to the last frame.
         let is_of_last =
             self.frames.back().is_some_and(|last| last.frame == frame && last.timestamp == timestamp);
         let index = if is_of_last {
@@ -230,15 +233,17 @@ impl Assembly {
         };
         let entry = &mut self.frames[index];
         let size = DataSize::from_bytes(payload.len() as u64);
-        if entry.pieces.len() < PACKETS && entry.pieces.last().is_none_or(|last| last.sequence < sequence) {
-            entry.pieces.push(Piece { sequence, payload });
+        if entry.fragments.len() < PACKETS
+            && entry.fragments.last().is_none_or(|last| last.sequence < sequence)
+        {
+            entry.fragments.push(Fragment { sequence, payload });
         } else {
-            let place = match entry.pieces.binary_search_by_key(&sequence, |piece| piece.sequence) {
-                Ok(_) => return Placed::Duplicate,
-                Err(_) if entry.pieces.len() == PACKETS => return Placed::Outside,
+            let place = match entry.fragments.binary_search_by_key(&sequence, |fragment| fragment.sequence) {
+                Ok(_) => return Inserted::Duplicate,
+                Err(_) if entry.fragments.len() == PACKETS => return Inserted::Outside,
                 Err(place) => place,
             };
-            entry.pieces.insert(place, Piece { sequence, payload });
+            entry.fragments.insert(place, Fragment { sequence, payload });
         }
         entry.start = if marking.start { Some(sequence) } else { entry.start };
         entry.end = if marking.end { Some(sequence) } else { entry.end };
@@ -246,7 +251,7 @@ impl Assembly {
         entry.size += size;
         self.held += size;
         entry.is_whole = entry.becomes_whole();
-        Placed::Held { completed: entry.is_whole }
+        Inserted::Held { completed: entry.is_whole }
     }
 
     /// The entry of a frame, made where it is new.
@@ -259,7 +264,7 @@ impl Assembly {
         marking: FrameMarking,
         clock: &PlayoutClock,
     ) -> usize {
-        let is_it = |entry: &Entry| entry.frame == frame && entry.timestamp == timestamp;
+        let is_it = |entry: &PartialFrame| entry.frame == frame && entry.timestamp == timestamp;
         if let Some(index) = self.frames.iter().rposition(is_it) {
             return index;
         }
@@ -271,12 +276,12 @@ impl Assembly {
             (false, false) => FrameKind::Reference,
         };
         let media_time = clock.media_time(timestamp);
-        let entry = Entry {
+        let entry = PartialFrame {
             timestamp,
             media_time,
             frame,
             kind,
-            pieces: self.spare.pop().unwrap_or_default(),
+            fragments: self.spare.pop().unwrap_or_default(),
             start: None,
             end: None,
             is_whole: false,
@@ -286,22 +291,22 @@ impl Assembly {
         };
         self.frames.insert(index, entry);
         if self.frames.len() == 1 {
-            self.first_shown = media_time;
+            self.first_presented = media_time;
         } else if self.frames.len() <= PREDICTED {
-            self.first_shown = self.first_shown.min(media_time);
+            self.first_presented = self.first_presented.min(media_time);
         } else if index < PREDICTED {
-            self.note_first_shown();
+            self.update_first_presented();
         }
         index
     }
 
-    /// The front of the line is another.
-    fn note_first_shown(&mut self) {
+    /// The front frames changed.
+    fn update_first_presented(&mut self) {
         let first = self.frames.iter().take(PREDICTED).map(|entry| entry.media_time).min();
-        self.first_shown = first.unwrap_or_default();
+        self.first_presented = first.unwrap_or_default();
     }
 
-    fn insert_late(&mut self, sequence: u64) -> Placed {
+    fn insert_late(&mut self, sequence: u64) -> Inserted {
         let given_up =
             self.given_up.iter_mut().find(|given_up| (given_up.first..=given_up.last).contains(&sequence));
         let whole = given_up.is_some_and(|given_up| {
@@ -311,62 +316,62 @@ impl Assembly {
         if whole {
             self.given_up.retain(|given_up| given_up.missing > 0);
         }
-        Placed::Late { whole }
+        Inserted::Late { whole }
     }
 
     /// True where this frame, at the front, is whole and follows what was released.
-    fn is_next(&self, front: &Entry) -> bool {
+    fn is_next(&self, front: &PartialFrame) -> bool {
         front.is_whole && self.next_sequence.is_none_or(|next| front.start == Some(next))
     }
 
-    /// When something is to be done with the front of the line: a whole frame is due, or what is missing is
-    /// given up. That is at the deadline, or sooner where packets are known to be lost and there is no `hope`.
+    /// When the front frame is released or given up: at its playout deadline, or sooner where its packets are known to be
+    /// lost and no repair is awaited.
     #[inline]
     pub(super) fn next_release(
         &self,
         clock: &PlayoutClock,
-        patience: impl FnOnce() -> Patience,
+        repair: impl FnOnce() -> RepairState,
     ) -> Option<Timestamp> {
         let front = self.frames.front()?;
         if self.frames.len() > FRAMES {
             return Some(Timestamp::ZERO);
         }
-        // Nothing waits longer than the longest delay, whatever its timestamp says.
+        // A frame never waits longer than the longest delay, whatever its timestamp.
         let bound = front.last_arrival + clock.longest();
         if self.is_next(front) {
-            return Some(clock.due(self.first_shown).min(bound));
+            return Some(clock.due(self.first_presented).min(bound));
         }
-        // While packets of it keep coming it is not given up: that would only cost the pictures after it.
+        // A frame whose packets keep coming is not given up, which would cost the frames that depend on it.
         if self.is_arriving(front) {
             return Some(bound);
         }
-        let patience = patience();
-        let nothing_lost = patience.abandoned.is_none_or(|abandoned| abandoned < front.first_arrival);
-        if patience.lanes > 1 && nothing_lost {
+        let repair = repair();
+        let nothing_lost = repair.abandoned_at.is_none_or(|abandoned_at| abandoned_at < front.first_arrival);
+        if repair.lanes > 1 && nothing_lost {
             return Some(bound);
         }
-        let due = clock.due(self.first_shown).min(bound);
-        let deadline = clock.deadline(front.timestamp, patience.repair).min(bound);
-        Some(patience.hope.map_or(due, |hope| hope.max(due)).min(deadline))
+        let due = clock.due(self.first_presented).min(bound);
+        let deadline = clock.deadline(front.timestamp, repair.deadline).min(bound);
+        Some(repair.awaited_until.map_or(due, |awaited_until| awaited_until.max(due)).min(deadline))
     }
 
-    /// True where nothing is known to be missing: the front frame goes on from what was released, without a
-    /// hole, and nothing behind it came yet.
-    fn is_arriving(&self, front: &Entry) -> bool {
+    /// True where no packet is known to be missing: the front frame continues the released ones without a hole, and no
+    /// later frame has begun.
+    fn is_arriving(&self, front: &PartialFrame) -> bool {
         let begun = front.start.is_some() && self.next_sequence.is_none_or(|next| front.start == Some(next));
         // Forged marks may end a frame before its start.
         let spanned = front.after_last().checked_sub(front.first());
-        self.frames.len() == 1 && begun && spanned == Some(front.pieces.len() as u64)
+        self.frames.len() == 1 && begun && spanned == Some(front.fragments.len() as u64)
     }
 
-    /// Takes the front of the line, which is due.
-    pub(super) fn release(&mut self, clock: &PlayoutClock) -> Option<Release> {
+    /// Takes the front frame, which is due.
+    pub(super) fn release(&mut self, clock: &PlayoutClock) -> Option<Released> {
         let front = self.frames.front()?;
         let (whole, contiguous) = (front.is_whole, self.is_next(front));
         let entry = self.frames.pop_front()?;
-        self.note_first_shown();
+        self.update_first_presented();
         self.held -= entry.size;
-        // Frames whose numbers are absent: the sender dropped them, unless packets are missing too.
+        // Absent frame numbers without a gap in the packets: the sender itself dropped the frames.
         let absent = self.next_frame.map_or(0, |next| entry.frame.saturating_sub(next));
         let first_ever = self.next_sequence.is_none();
         let gap = !first_ever && self.next_sequence != entry.start;
@@ -375,47 +380,47 @@ impl Assembly {
         self.next_frame = Some(entry.frame + 1);
         let usable = whole && (entry.kind == FrameKind::Key || contiguous && !self.broken);
         if usable && missed == 0 {
-            return Some(Release::Frame(self.assemble(entry, clock, skipped)));
+            return Some(Released::Frame(self.assemble(entry, clock, skipped)));
         }
-        // A gap may hide a reference; a known frame breaks the chain only if others need it.
+        // A gap may hide a reference; a known frame freezes the video only if others need it.
         let was_broken = self.broken;
         let hidden = gap && (whole || missed > 0);
         self.broken |= hidden || entry.kind != FrameKind::Discardable;
         if usable {
-            // A key frame behind lost ones: report those, then give it out.
+            // A key frame behind lost frames: those are reported first.
             self.broken = false;
             self.next_sequence = entry.start;
             self.next_frame = Some(entry.frame);
             self.held += entry.size;
             self.frames.push_front(entry);
-            self.note_first_shown();
-            return Some(Release::Lost { frames: missed, skipped, froze: false });
+            self.update_first_presented();
+            return Some(Released::Lost { frames: missed, skipped, froze: false });
         }
         self.remember(&entry);
-        self.recycle(entry.pieces);
-        Some(Release::Lost { frames: missed + 1, skipped, froze: self.broken && !was_broken })
+        self.recycle(entry.fragments);
+        Some(Released::Lost { frames: missed + 1, skipped, froze: self.broken && !was_broken })
     }
 
-    fn assemble(&mut self, entry: Entry, clock: &PlayoutClock, skipped: u64) -> Assembled {
+    fn assemble(&mut self, entry: PartialFrame, clock: &PlayoutClock, skipped: u64) -> Assembled {
         self.broken &= entry.kind != FrameKind::Key;
-        let data = packetise::join(self.format, entry.pieces.iter().map(|piece| &piece.payload));
+        let data = packetise::join(self.format, entry.fragments.iter().map(|fragment| &fragment.payload));
         let assembled = Assembled {
             timestamp: entry.timestamp,
             kind: entry.kind,
-            // A frame that cannot be put together is the peer's doing; what is in it is handed on.
+            // A frame that the peer packetised wrongly is delivered by its size.
             data: data.unwrap_or(FrameData::Synthetic(entry.size)),
             first_arrival: entry.first_arrival,
             completed: entry.last_arrival,
             due: clock.due(entry.media_time),
             skipped,
         };
-        self.recycle(entry.pieces);
+        self.recycle(entry.fragments);
         assembled
     }
 
-    fn remember(&mut self, entry: &Entry) {
+    fn remember(&mut self, entry: &PartialFrame) {
         let (Some(first), Some(last)) = (entry.start, entry.end) else { return };
-        let missing = (last + 1).saturating_sub(first).saturating_sub(entry.pieces.len() as u64);
+        let missing = (last + 1).saturating_sub(first).saturating_sub(entry.fragments.len() as u64);
         if missing > 0 {
             if self.given_up.len() == GIVEN_UP {
                 self.given_up.pop_front();
@@ -424,10 +429,10 @@ impl Assembly {
         }
     }
 
-    fn recycle(&mut self, mut pieces: Vec<Piece>) {
-        pieces.clear();
+    fn recycle(&mut self, mut fragments: Vec<Fragment>) {
+        fragments.clear();
         if self.spare.len() < 16 {
-            self.spare.push(pieces);
+            self.spare.push(fragments);
         }
     }
 }
@@ -440,19 +445,19 @@ mod tests {
         Timestamp::from_nanos(millis * 1_000_000)
     }
 
-    struct Line {
-        assembly: Assembly,
+    struct Fixture {
+        jitter_buffer: JitterBuffer,
         clock: PlayoutClock,
     }
 
-    impl Line {
+    impl Fixture {
         fn new() -> Self {
-            let clock = PlayoutClock::new(TimeDelta::ZERO, TimeDelta::from_millis(100));
-            Self { assembly: Assembly::new(Format::Opaque), clock }
+            let clock = PlayoutClock::new(90_000, TimeDelta::ZERO, TimeDelta::from_millis(100));
+            Self { jitter_buffer: JitterBuffer::new(Format::Opaque), clock }
         }
 
         /// Frame `frame` at 40 ms a frame has packets `first..=last`; this is packet `sequence` of it.
-        fn packet(&mut self, frame: u16, first: u16, last: u16, sequence: u16, kind: FrameKind) -> Placed {
+        fn packet(&mut self, frame: u16, first: u16, last: u16, sequence: u16, kind: FrameKind) -> Inserted {
             let marking = FrameMarking {
                 start: sequence == first,
                 end: sequence == last,
@@ -464,19 +469,19 @@ mod tests {
             let timestamp = u32::from(frame) * 3600;
             let now = at(u64::from(frame) * 40);
             self.clock.on_arrival(now, timestamp);
-            self.assembly.insert(now, timestamp, marking, Payload::zeros(100), &self.clock)
+            self.jitter_buffer.insert(now, timestamp, marking, Payload::zeros(100), &self.clock)
         }
 
         fn all(&mut self) -> Vec<String> {
-            let tell = |release| match release {
-                Release::Frame(frame) => {
+            let text = |release| match release {
+                Released::Frame(frame) => {
                     format!("frame {} ({} skipped)", frame.timestamp / 3600, frame.skipped)
                 }
-                Release::Lost { frames, froze, .. } => {
+                Released::Lost { frames, froze, .. } => {
                     format!("lost {frames}{}", if froze { ", froze" } else { "" })
                 }
             };
-            std::iter::from_fn(|| self.assembly.release(&self.clock)).map(tell).collect()
+            std::iter::from_fn(|| self.jitter_buffer.release(&self.clock)).map(text).collect()
         }
     }
 
@@ -484,22 +489,22 @@ mod tests {
 
     #[test]
     fn packets_in_any_order_make_frames() {
-        let mut line = Line::new();
-        let held = |completed| Placed::Held { completed };
+        let mut line = Fixture::new();
+        let held = |completed| Inserted::Held { completed };
         assert_eq!(line.packet(0, 7, 9, 8, Key), held(false));
         assert_eq!(line.packet(1, 10, 10, 10, Reference), held(true));
         assert_eq!(line.packet(0, 7, 9, 7, Key), held(false));
-        assert_eq!(line.packet(0, 7, 9, 7, Key), Placed::Duplicate);
+        assert_eq!(line.packet(0, 7, 9, 7, Key), Inserted::Duplicate);
         assert_eq!(line.packet(0, 7, 9, 9, Key), held(true));
         assert_eq!(line.all(), ["frame 0 (0 skipped)", "frame 1 (0 skipped)"]);
-        assert_eq!(line.assembly.held(), DataSize::ZERO);
-        assert_eq!(line.packet(0, 7, 9, 9, Key), Placed::Late { whole: false });
-        assert_eq!(line.packet(2, 20_000, 20_000, 20_000, Key), Placed::Outside);
+        assert_eq!(line.jitter_buffer.held(), DataSize::ZERO);
+        assert_eq!(line.packet(0, 7, 9, 9, Key), Inserted::Late { whole: false });
+        assert_eq!(line.packet(2, 20_000, 20_000, 20_000, Key), Inserted::Outside);
     }
 
     #[test]
     fn what_the_sender_dropped_is_not_lost() {
-        let mut line = Line::new();
+        let mut line = Fixture::new();
         line.packet(0, 0, 0, 0, Key);
         line.packet(4, 1, 1, 1, Reference);
         assert_eq!(line.all(), ["frame 0 (0 skipped)", "frame 4 (3 skipped)"]);
@@ -507,16 +512,16 @@ mod tests {
 
     #[test]
     fn a_lost_reference_freezes_until_a_key_frame() {
-        let mut line = Line::new();
+        let mut line = Fixture::new();
         line.packet(0, 0, 0, 0, Key);
         line.packet(1, 1, 2, 1, Reference);
         line.packet(2, 3, 3, 3, Reference);
-        assert!(!line.assembly.needs_key());
+        assert!(!line.jitter_buffer.needs_key());
         assert_eq!(line.all(), ["frame 0 (0 skipped)", "lost 1, froze", "lost 1"]);
-        assert!(line.assembly.needs_key());
+        assert!(line.jitter_buffer.needs_key());
         assert_eq!(
             line.packet(1, 1, 2, 2, Reference),
-            Placed::Late { whole: false },
+            Inserted::Late { whole: false },
             "its end was not known"
         );
         line.packet(4, 5, 5, 5, Reference);
@@ -526,23 +531,28 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_discardable_frame_harms_nobody() {
-        let mut line = Line::new();
+    fn a_lost_discardable_frame_harms_no_other() {
+        let mut line = Fixture::new();
         line.packet(0, 0, 0, 0, Key);
         line.packet(1, 1, 3, 1, Discardable);
         line.packet(1, 1, 3, 3, Discardable);
         line.packet(2, 4, 4, 4, Reference);
         assert_eq!(line.all(), ["frame 0 (0 skipped)", "lost 1", "frame 2 (0 skipped)"]);
-        assert_eq!(line.packet(1, 1, 3, 2, Discardable), Placed::Late { whole: true });
+        assert_eq!(line.packet(1, 1, 3, 2, Discardable), Inserted::Late { whole: true });
     }
 
     #[test]
-    fn the_line_waits_for_hope_and_no_longer_than_the_deadline() {
-        let mut line = Line::new();
+    fn the_front_waits_for_a_repair_and_no_longer_than_the_deadline() {
+        let mut line = Fixture::new();
         line.packet(0, 0, 0, 0, Key);
-        let next = |line: &Line, hope| {
-            let patience = Patience { hope, repair: TimeDelta::from_millis(60), lanes: 1, abandoned: None };
-            line.assembly.next_release(&line.clock, || patience).unwrap()
+        let next = |line: &Fixture, awaited_until| {
+            let repair = RepairState {
+                awaited_until,
+                deadline: TimeDelta::from_millis(60),
+                lanes: 1,
+                abandoned_at: None,
+            };
+            line.jitter_buffer.next_release(&line.clock, || repair).unwrap()
         };
         assert_eq!(next(&line, None), at(0));
         line.all();

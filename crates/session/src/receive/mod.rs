@@ -26,8 +26,8 @@ use session::Session;
 
 /// The receiving endpoint: packets in, frames out at their playout time, reports back.
 ///
-/// It belongs to one sender at a time: the first that announces itself, until that says goodbye or falls
-/// silent and another announces itself. Packets of anybody else are counted and answered by nothing.
+/// It belongs to one sender at a time: the first whose description comes, until that says goodbye, or falls silent and
+/// another sender's description comes. Packets of other sessions are counted and get no answer.
 ///
 /// A pure state machine. Its methods are getters; inputs (`handle_*`); commands (`on_*`); and questions
 /// (`poll_*`), to be asked after each input until they have no answer. Time never runs back. What
@@ -44,7 +44,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver; locked from the start where the configuration brings the description.
+    /// A receiver; its session begins at once where the configuration has the description.
     pub fn new(now: Timestamp, config: ReceiverConfig) -> Self {
         let description = config.description.clone();
         let mut receiver = Self {
@@ -61,7 +61,7 @@ impl Receiver {
         receiver
     }
 
-    /// What the receiver did since the start, over all its sessions.
+    /// Counters since the start, over all sessions.
     pub fn statistics(&self) -> ReceiverStatistics {
         let mut statistics = self.statistics;
         if let Some(session) = &self.session {
@@ -81,8 +81,8 @@ impl Receiver {
         self.observer = Some(observer);
     }
 
-    /// A message came, with this codepoint; its payload is taken out. Whatever makes no sense is counted and otherwise
-    /// ignored.
+    /// A message came, with this codepoint; its payload is taken out. What is malformed or not for this session is counted
+    /// and otherwise ignored.
     ///
     /// `at` is when it arrived: the kernel's time where there is one, at most `now`.
     pub fn handle_message(&mut self, now: Timestamp, at: Timestamp, ecn: Ecn, message: &mut Message) {
@@ -102,7 +102,7 @@ impl Receiver {
         self.advance(now);
     }
 
-    /// Explicit loss notification: a link says that the channel lost this message, before a later one is handled. Only a
+    /// Explicit loss notification: a link reports that the channel lost this message, before a later one is handled. Only a
     /// simulator has such links.
     pub fn on_channel_loss(&mut self, lost: &Message) {
         if let (Some(session), Message::Rtp(packet)) = (&mut self.session, lost) {
@@ -115,7 +115,7 @@ impl Receiver {
         self.advance(now);
     }
 
-    /// A decoder cannot go on, whatever the receiver believes: a key frame is wanted.
+    /// The decoder cannot go on without a key frame.
     pub fn on_picture_lost(&mut self, now: Timestamp) {
         if let Some(session) = &mut self.session {
             session.on_picture_lost(now);
@@ -165,9 +165,9 @@ impl Receiver {
         self.session.as_ref()?.poll_timeout()
     }
 
-    /// Sender reports, announcements and goodbyes.
+    /// Sender reports, descriptions and goodbyes.
     fn handle_reports(&mut self, at: Timestamp, octets: &[u8]) {
-        // The description stands behind the sender report, which without it is a stranger's.
+        // A sender report counts only once the description behind it is known.
         let messages = || rtcp::packets(octets).map(|packet| packet.and_then(rtcp::Message::parse));
         for message in messages() {
             if let Ok(rtcp::Message::App(app)) = message {
@@ -202,11 +202,11 @@ impl Receiver {
                 Err(_) => self.statistics.refused.malformed += 1,
             }
         } else {
-            session.on_heard(at);
+            session.on_activity(at);
         }
     }
 
-    /// Belongs to this sender from now on.
+    /// Begins the session of this description.
     fn lock(&mut self, now: Timestamp, description: SessionDescription) {
         match Session::new(now, description.clone(), &self.config) {
             Ok(session) => {
@@ -216,14 +216,13 @@ impl Receiver {
                 }
                 self.events.push(ReceiverEvent::SessionStarted(description));
             }
-            // A controller that does not exist here.
+            // The controller does not exist here.
             Err(_) => self.statistics.refused.malformed += 1,
         }
     }
 
     fn on_sender_report(&mut self, at: Timestamp, report: &SenderReport<'_>) {
-        let own = self.session.as_mut().filter(|session| session.description.session == report.ssrc);
-        if let Some(session) = own {
+        if let Some(session) = &mut self.session {
             session.on_sender_report(at, report);
         }
     }
@@ -246,7 +245,7 @@ impl Receiver {
     }
 }
 
-/// The bounds of the playout delay; a buffer of bytes hands frames on as they become whole.
+/// The bounds of the playout delay; with a buffer of bytes frames are delivered as they become whole.
 fn playout_bounds(playout: Playout) -> (TimeDelta, TimeDelta) {
     match playout {
         Playout::Adaptive { min, max } => (min, max.max(min)),

@@ -1,4 +1,4 @@
-//! Which missing packets are worth asking for, and when (S002 section 5; RFC 4585 for the request).
+//! The NACK list: which missing packets are requested, and when (S002 section 5; RFC 4585 for the request).
 
 use crate::config::RepairRequests;
 use crate::source_id::SourceId;
@@ -6,45 +6,45 @@ use seaway_units::{TimeDelta, Timestamp};
 
 /// Gaps that are remembered at most, in packets.
 const CAPACITY: usize = 2048;
-/// Later numbers that make a gap more than reordering.
+/// A gap is a loss once a number so far above it arrived.
 const LATER: u64 = 3;
 
 /// The packets that are missing and may still come.
 #[derive(Debug)]
-pub(super) struct Missing {
+pub(super) struct NackList {
     requests: RepairRequests,
     /// By source and number.
     packets: Vec<MissingPacket>,
     /// When a packet was last given up.
-    abandoned: Option<Timestamp>,
+    abandoned_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct MissingPacket {
     source: SourceId,
     sequence: u64,
-    /// When it is more than reordered, or may be asked for again.
+    /// When it is taken for lost, or may be requested again.
     next: Timestamp,
-    asked: u8,
+    requests: u8,
     /// When a repair must be there.
     deadline: Timestamp,
     /// When the answer to the last request should be there.
     answer: Option<Timestamp>,
 }
 
-/// How a missing packet came after all.
+/// A missing packet that came after all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found {
-    /// It had been asked for.
-    pub(super) asked: bool,
+    /// It had been requested.
+    pub(super) requested: bool,
 }
 
-impl Missing {
+impl NackList {
     pub(super) fn new(requests: RepairRequests) -> Self {
-        Self { requests, packets: Vec::new(), abandoned: None }
+        Self { requests, packets: Vec::new(), abandoned_at: None }
     }
 
-    /// Nothing is asked for, but it is known what is merely reordered.
+    /// A list that requests nothing and only tells reordering from loss.
     pub(super) fn without_requests() -> Self {
         Self::new(RepairRequests { repeats: 0, deadline: TimeDelta::ZERO, ..RepairRequests::default() })
     }
@@ -55,11 +55,11 @@ impl Missing {
     }
 
     /// The time a repair may take after the earliest instant its frame could be shown.
-    pub(super) fn patience(&self) -> TimeDelta {
+    pub(super) fn deadline(&self) -> TimeDelta {
         self.requests.deadline
     }
 
-    /// A number was overtaken. False where the memory is full.
+    /// A number was passed over. False where the list is full.
     pub(super) fn on_gap(
         &mut self,
         now: Timestamp,
@@ -71,16 +71,16 @@ impl Missing {
             return false;
         }
         let next = now + self.requests.reorder;
-        let missing = MissingPacket { source, sequence, next, asked: 0, deadline, answer: None };
+        let missing = MissingPacket { source, sequence, next, requests: 0, deadline, answer: None };
         let place = self.packets.partition_point(|other| (other.source, other.sequence) < (source, sequence));
         self.packets.insert(place, missing);
         true
     }
 
-    /// A source got as far as `highest`: what is three behind is more than reordered.
+    /// A source got as far as `highest`: what is three behind is taken for lost.
     pub(super) fn on_arrival(&mut self, now: Timestamp, source: SourceId, highest: u64) {
         for missing in &mut self.packets {
-            if missing.source == source && missing.asked == 0 && missing.sequence + LATER <= highest {
+            if missing.source == source && missing.requests == 0 && missing.sequence + LATER <= highest {
                 missing.next = missing.next.min(now);
             }
         }
@@ -91,16 +91,16 @@ impl Missing {
         let key = (source, sequence);
         let index =
             self.packets.binary_search_by_key(&key, |missing| (missing.source, missing.sequence)).ok()?;
-        Some(Found { asked: self.packets.remove(index).asked > 0 })
+        Some(Found { requested: self.packets.remove(index).requests > 0 })
     }
 
-    /// Names the packets to ask for now. A request is made only if the repair can be there in time, and what
-    /// can no longer come in time is forgotten.
+    /// Gives the packets to request now. A packet is requested only if it can be there in time, and dropped from the list
+    /// once it cannot.
     pub(super) fn poll(
         &mut self,
         now: Timestamp,
         rtt: Option<TimeDelta>,
-        mut ask: impl FnMut(SourceId, u64),
+        mut request: impl FnMut(SourceId, u64),
     ) {
         let requests = self.requests;
         let before = self.packets.len();
@@ -111,22 +111,22 @@ impl Missing {
             let Some(rtt) = rtt else { return missing.deadline > now };
             let round = rtt.mul_f64(1.0 + requests.margin);
             let in_time = missing.deadline - now > round;
-            if !in_time || missing.asked >= requests.repeats {
+            if !in_time || missing.requests >= requests.repeats {
                 return missing.answer.is_some_and(|answer| answer > now);
             }
-            missing.asked += 1;
+            missing.requests += 1;
             let answer = now + round + requests.reorder;
             missing.answer = Some(answer);
             missing.next = answer;
-            ask(missing.source, missing.sequence);
+            request(missing.source, missing.sequence);
             true
         });
         if self.packets.len() < before {
-            self.abandoned = Some(now);
+            self.abandoned_at = Some(now);
         }
     }
 
-    /// When [`Self::poll`] has something to do; without a round-trip time nothing can be asked for.
+    /// When [`Self::poll`] has something to do; without a round-trip time nothing is requested.
     pub(super) fn poll_timeout(&self, rtt: Option<TimeDelta>) -> Option<Timestamp> {
         let next = |missing: &MissingPacket| {
             if rtt.is_some() { missing.next.min(missing.deadline) } else { missing.deadline }
@@ -135,12 +135,12 @@ impl Missing {
     }
 
     /// When a packet was last given up.
-    pub(super) fn abandoned(&self) -> Option<Timestamp> {
-        self.abandoned
+    pub(super) fn abandoned_at(&self) -> Option<Timestamp> {
+        self.abandoned_at
     }
 
-    /// Until when a missing packet may still come: an answer is awaited, or it was not asked for yet.
-    pub(super) fn hope(&self) -> Option<Timestamp> {
+    /// Until when a missing packet may still come: it was requested, or is to be.
+    pub(super) fn awaited_until(&self) -> Option<Timestamp> {
         self.packets.iter().map(|missing| missing.answer.unwrap_or(missing.next).min(missing.deadline)).max()
     }
 }
@@ -157,15 +157,15 @@ mod tests {
         Timestamp::from_nanos(millis * 1_000_000)
     }
 
-    fn missing() -> Missing {
+    fn missing() -> NackList {
         let defaults = RepairRequests::default();
-        Missing::new(RepairRequests { repeats: 2, margin: 0.2, ..defaults })
+        NackList::new(RepairRequests { repeats: 2, margin: 0.2, ..defaults })
     }
 
-    fn asked(missing: &mut Missing, now: u64, rtt: Option<TimeDelta>) -> Vec<u64> {
-        let mut asked = Vec::new();
-        missing.poll(at(now), rtt, |_, sequence| asked.push(sequence));
-        asked
+    fn requested(missing: &mut NackList, now: u64, rtt: Option<TimeDelta>) -> Vec<u64> {
+        let mut requested = Vec::new();
+        missing.poll(at(now), rtt, |_, sequence| requested.push(sequence));
+        requested
     }
 
     #[test]
@@ -173,23 +173,23 @@ mod tests {
         let mut missing = missing();
         missing.on_gap(at(0), SOURCE, 5, at(500));
         missing.on_gap(at(0), SOURCE, 6, at(500));
-        assert!(asked(&mut missing, 9, RTT).is_empty());
+        assert!(requested(&mut missing, 9, RTT).is_empty());
         missing.on_arrival(at(9), SOURCE, 8);
-        assert_eq!(asked(&mut missing, 9, RTT), [5], "three later ones came");
-        assert_eq!(asked(&mut missing, 10, RTT), [6], "10 ms passed");
-        assert_eq!(missing.on_found(SOURCE, 5), Some(Found { asked: true }));
+        assert_eq!(requested(&mut missing, 9, RTT), [5], "three later ones came");
+        assert_eq!(requested(&mut missing, 10, RTT), [6], "10 ms passed");
+        assert_eq!(missing.on_found(SOURCE, 5), Some(Found { requested: true }));
         assert_eq!(missing.on_found(SOURCE, 5), None);
     }
 
     #[test]
-    fn asks_only_if_the_repair_can_be_there_in_time() {
+    fn requests_only_if_the_repair_can_be_there_in_time() {
         let mut missing = missing();
         missing.on_gap(at(0), SOURCE, 1, at(100));
-        assert!(asked(&mut missing, 39, None).is_empty(), "no round-trip time, no request");
-        assert_eq!(asked(&mut missing, 39, RTT), [1], "61 ms left, 60 needed");
-        assert_eq!(missing.hope(), Some(at(100)));
+        assert!(requested(&mut missing, 39, None).is_empty(), "no round-trip time, no request");
+        assert_eq!(requested(&mut missing, 39, RTT), [1], "61 ms left, 60 needed");
+        assert_eq!(missing.awaited_until(), Some(at(100)));
         missing.on_gap(at(0), SOURCE, 2, at(100));
-        assert!(asked(&mut missing, 40, RTT).is_empty(), "60 ms left");
+        assert!(requested(&mut missing, 40, RTT).is_empty(), "60 ms left");
         assert_eq!(missing.on_found(SOURCE, 2), None, "given up");
     }
 
@@ -197,13 +197,13 @@ mod tests {
     fn repeats_are_bounded() {
         let mut missing = missing();
         missing.on_gap(at(0), SOURCE, 1, at(1000));
-        assert_eq!(asked(&mut missing, 10, RTT), [1]);
+        assert_eq!(requested(&mut missing, 10, RTT), [1]);
         assert_eq!(missing.poll_timeout(RTT), Some(at(80)));
-        assert!(asked(&mut missing, 79, RTT).is_empty());
-        assert_eq!(asked(&mut missing, 80, RTT), [1]);
-        assert_eq!(missing.hope(), Some(at(150)));
-        assert!(asked(&mut missing, 150, RTT).is_empty());
-        assert_eq!(missing.hope(), None, "nobody answered");
+        assert!(requested(&mut missing, 79, RTT).is_empty());
+        assert_eq!(requested(&mut missing, 80, RTT), [1]);
+        assert_eq!(missing.awaited_until(), Some(at(150)));
+        assert!(requested(&mut missing, 150, RTT).is_empty());
+        assert_eq!(missing.awaited_until(), None, "no answer came");
         for sequence in 0..CAPACITY as u64 {
             assert!(missing.on_gap(at(0), SOURCE, sequence, at(1000)));
         }

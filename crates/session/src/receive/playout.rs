@@ -1,22 +1,22 @@
-//! When frames are due: capture time, the least delay of the path, and a playout delay that follows lateness.
+//! The playout deadline: capture time, the least delay of the path, and a playout delay that follows lateness.
 
 use crate::clock::ticks_to_span;
 use crate::unwrap::nearest;
 use seaway_units::{TimeDelta, Timestamp};
 
-/// The least delay is that of the last one or two of these.
+/// The least delay is that of the present window of this length and the one before.
 const BASE_WINDOW: TimeDelta = TimeDelta::from_secs(10);
-/// Between the packets of a frame may lie so much at least.
-const FEWEST_PATIENCE: TimeDelta = TimeDelta::from_millis(200);
-/// The playout delay is enough for this part of the frames; the others are shown when they are whole.
+/// The packets of a frame may spread over at least so much.
+const LEAST_WAIT: TimeDelta = TimeDelta::from_millis(200);
+/// The playout delay suffices for this part of the frames; the others are displayed once they are whole.
 const QUANTILE: f64 = 0.97;
-/// What a frame counts for when the next one comes: half is forgotten after 69.
+/// Weight of a frame relative to the next one: half is forgotten after 69 frames.
 const FORGET: f64 = 0.99;
 /// Resolution of lateness.
 const BIN: TimeDelta = TimeDelta::from_millis(4);
 const BINS: usize = 2500;
 
-/// An extreme over a window that slides in halves: the value of the present window or the one before.
+/// A windowed maximum: over the present window and the one before.
 #[derive(Debug, Clone, Copy)]
 struct Extreme {
     span: TimeDelta,
@@ -30,7 +30,7 @@ impl Extreme {
         Self { span, begun: Timestamp::ZERO, present: None, before: None }
     }
 
-    /// The largest value after this one; negate for the least.
+    /// The maximum with this value.
     fn largest(&mut self, now: Timestamp, value: i64) -> i64 {
         let age = now.since(self.begun);
         if age >= self.span {
@@ -44,12 +44,12 @@ impl Extreme {
     }
 }
 
-/// How late frames were of late: a histogram that forgets.
+/// A histogram of the lateness of frames, with exponential forgetting.
 #[derive(Debug)]
 struct Lateness {
     bins: Vec<f64>,
     total: f64,
-    /// What the next one counts for; it grows instead of all the others shrinking.
+    /// Weight of the next frame: it grows, so that the others need not shrink.
     weight: f64,
     /// The bin of the quantile, and the weight of all below it.
     quantile: usize,
@@ -77,7 +77,7 @@ impl Lateness {
         self.follow();
     }
 
-    /// The quantile is mostly where it was, or next to it.
+    /// Moves the quantile, by a bin or two as a rule.
     fn follow(&mut self) {
         let enough = QUANTILE * self.total;
         while self.quantile > 0 && self.below >= enough {
@@ -99,25 +99,27 @@ impl Lateness {
 /// The playout clock of a stream.
 #[derive(Debug)]
 pub(super) struct PlayoutClock {
+    /// Ticks of the media clock a second.
+    rate: u32,
     min: TimeDelta,
     max: TimeDelta,
-    /// Nothing waits longer than this for a packet or for its time.
-    patience: TimeDelta,
-    /// Highest media timestamp, unwrapped; what one turn above zero is the first.
+    /// The longest wait for a packet or for its time.
+    longest: TimeDelta,
+    /// Highest media timestamp, unwrapped; the first counts from one turn above zero.
     highest: Option<u64>,
     transit: Extreme,
     lateness: Lateness,
-    /// Least arrival less media time seen, ns.
+    /// Least difference of arrival and media time, ns.
     base: i64,
     delay: TimeDelta,
 }
 
 impl PlayoutClock {
-    /// A clock whose playout delay stays between `min` and `max`.
-    pub(super) fn new(min: TimeDelta, max: TimeDelta) -> Self {
+    /// The clock of a stream with so many ticks a second; its playout delay stays between `min` and `max`.
+    pub(super) fn new(rate: u32, min: TimeDelta, max: TimeDelta) -> Self {
         let (transit, lateness) = (Extreme::new(BASE_WINDOW), Lateness::new());
-        let patience = max.max(FEWEST_PATIENCE);
-        Self { min, max, patience, highest: None, transit, lateness, base: 0, delay: min }
+        let longest = max.max(LEAST_WAIT);
+        Self { rate, min, max, longest, highest: None, transit, lateness, base: 0, delay: min }
     }
 
     /// The present playout delay.
@@ -128,13 +130,13 @@ impl PlayoutClock {
     /// The longest that anything waits, for a packet or for its time: the largest playout delay, save where that
     /// is less than it takes a frame to arrive.
     pub(super) fn longest(&self) -> TimeDelta {
-        self.patience
+        self.longest
     }
 
     /// Media time of a timestamp.
     pub(super) fn media_time(&self, timestamp: u32) -> TimeDelta {
         let near = self.highest.unwrap_or((1 << 32) + u64::from(timestamp));
-        ticks_to_span(nearest::<32>(near, timestamp) as i64)
+        ticks_to_span(nearest::<32>(near, timestamp) as i64, self.rate)
     }
 
     /// A packet of a frame arrived for the first time, not by retransmission.
@@ -142,7 +144,7 @@ impl PlayoutClock {
         let near = self.highest.unwrap_or((1 << 32) + u64::from(timestamp));
         let unwrapped = nearest::<32>(near, timestamp);
         self.highest = Some(near.max(unwrapped));
-        let transit = at.as_nanos() as i64 - ticks_to_span(unwrapped as i64).as_nanos();
+        let transit = at.as_nanos() as i64 - ticks_to_span(unwrapped as i64, self.rate).as_nanos();
         self.base = -self.transit.largest(at, -transit);
     }
 
@@ -152,7 +154,7 @@ impl PlayoutClock {
         self.delay = self.lateness.quantile().max(self.min).min(self.max);
     }
 
-    /// When the frame of this media time could be shown at the earliest on a path without jitter.
+    /// When the frame of this media time could be displayed on a path without jitter.
     fn earliest(&self, media: TimeDelta) -> Timestamp {
         let nanos = self.base.saturating_add(media.as_nanos());
         Timestamp::from_nanos(nanos.max(0) as u64)
@@ -163,8 +165,8 @@ impl PlayoutClock {
         self.earliest(media) + self.delay
     }
 
-    /// When a frame that is not whole is given up, whatever might still come; a repair has to be there by
-    /// `repair` after the earliest instant too.
+    /// When a frame that is not whole is given up at the latest; a repair has to be there within `repair` of the earliest
+    /// instant too.
     pub(super) fn deadline(&self, timestamp: u32, repair: TimeDelta) -> Timestamp {
         self.earliest(self.media_time(timestamp)) + self.max.min(repair).max(self.delay)
     }
@@ -180,7 +182,7 @@ mod tests {
     }
 
     fn clock() -> PlayoutClock {
-        PlayoutClock::new(TimeDelta::from_millis(10), TimeDelta::from_millis(200))
+        PlayoutClock::new(90_000, TimeDelta::from_millis(10), TimeDelta::from_millis(200))
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What arrived of one source: who is a duplicate, what is missing, and what reports say of it.
+//! The arrivals of one source: duplicates, gaps, and what reports say of them.
 
 use crate::clock::{ticks, ticks_to_span};
 use crate::unwrap::SequenceUnwrapper;
@@ -12,12 +12,12 @@ use std::ops::Range;
 const MAX_DROPOUT: u64 = 3000;
 /// Numbers that are remembered behind the highest.
 const MEMORY: u64 = 4096;
-/// And so many where reports are rarer than that: what a report block can hold (RFC 8888 section 3.1).
-const UNTOLD_MEMORY: u64 = 16_384;
-/// Each report goes back over at least so many packets, beside all of the report before it.
+/// Numbers that are remembered while they are not reported twice: what a report block holds (RFC 8888 section 3.1).
+const UNREPORTED_MEMORY: u64 = 16_384;
+/// Each report repeats at least so many packets, and all of the report before it.
 const OVERLAP: u64 = 16;
 
-/// Older arrivals are not told again.
+/// Older arrivals are not repeated.
 const REPEAT: TimeDelta = TimeDelta::from_secs(1);
 
 /// The arrivals of one source.
@@ -31,10 +31,10 @@ pub(super) struct ArrivalLog {
     suspect: Option<u16>,
     /// What the last two reports went up to.
     reported: [u64; 2],
-    /// A number below those that arrived since.
+    /// The lowest number that arrived out of order since the last report.
     reach_back: Option<u64>,
-    /// Reports that are still to speak of the last arrival: each is told twice, as a report may be lost.
-    untold: u8,
+    /// Reports that still have to include the last arrival: two, as a report may be lost.
+    unreported: u8,
     reception: Reception,
 }
 
@@ -55,6 +55,8 @@ struct Reception {
     transit: Option<i64>,
     /// In ticks.
     jitter: f64,
+    /// Ticks of the media clock a second.
+    rate: u32,
 }
 
 /// What an arrival is.
@@ -69,8 +71,8 @@ pub(super) enum Insertion {
 }
 
 impl ArrivalLog {
-    /// Begins with the first packet of a source.
-    pub(super) fn new(first: u16) -> Self {
+    /// Begins with the first packet of a source whose media clock has `rate` ticks a second.
+    pub(super) fn new(first: u16, rate: u32) -> Self {
         let sequence = SequenceUnwrapper::new(first.into());
         let base = sequence.highest();
         Self {
@@ -80,12 +82,12 @@ impl ArrivalLog {
             suspect: None,
             reported: [base; 2],
             reach_back: None,
-            untold: 0,
-            reception: Reception { first: base, ..Reception::default() },
+            unreported: 0,
+            reception: Reception { first: base, rate, ..Reception::default() },
         }
     }
 
-    /// What a 16-bit number stands for.
+    /// The number, unwrapped.
     pub(super) fn unwrap(&self, number: u16) -> u64 {
         self.sequence.peek(number.into())
     }
@@ -100,7 +102,7 @@ impl ArrivalLog {
     pub(super) fn insert(&mut self, number: u16, at: Timestamp, ecn: Ecn) -> Insertion {
         let sequence = self.unwrap(number);
         if sequence == self.end() {
-            // The next in order: nothing to look for.
+            // The next in order.
             return self.append(sequence, at, ecn);
         }
         self.insert_elsewhere(sequence, number, at, ecn)
@@ -118,7 +120,7 @@ impl ArrivalLog {
                 self.suspect = Some(number.wrapping_add(1));
                 return Insertion::Outside;
             }
-            // What is between was not seen by anyone: begin anew, behind all that was.
+            // Begin anew, behind all earlier numbers.
             sequence += if sequence < self.base { 1 << 16 } else { 0 };
             self.restart(sequence);
         }
@@ -177,7 +179,7 @@ impl ArrivalLog {
     }
 
     fn arrived(&mut self) {
-        self.untold = 2;
+        self.unreported = 2;
         self.reception.received += 1;
     }
 
@@ -185,7 +187,7 @@ impl ArrivalLog {
     fn trim(&mut self) {
         let end = self.end();
         let usual = end.saturating_sub(MEMORY);
-        let keep = usual.min(self.reported[1]).max(end.saturating_sub(UNTOLD_MEMORY));
+        let keep = usual.min(self.reported[1]).max(end.saturating_sub(UNREPORTED_MEMORY));
         while self.base < keep {
             self.slots.pop_front();
             self.base += 1;
@@ -194,7 +196,7 @@ impl ArrivalLog {
 
     /// The jitter goes on with an arrival of this media timestamp (RFC 3550 appendix A.8).
     pub(super) fn on_timestamp(&mut self, at: Timestamp, timestamp: u32) {
-        let transit = ticks(at) as i64 - i64::from(timestamp);
+        let transit = ticks(at, self.reception.rate) as i64 - i64::from(timestamp);
         if let Some(before) = self.reception.transit.replace(transit) {
             // Modulo the turn of the timestamp.
             let difference = f64::from(((transit - before) as i32).unsigned_abs());
@@ -204,15 +206,15 @@ impl ArrivalLog {
 
     /// Interarrival jitter as time.
     pub(super) fn jitter(&self) -> TimeDelta {
-        ticks_to_span(self.reception.jitter.round() as i64)
+        ticks_to_span(self.reception.jitter.round() as i64, self.reception.rate)
     }
 
-    /// True where a report would have news, or repeat what was told once.
-    pub(super) fn is_fresh(&self) -> bool {
-        self.untold > 0
+    /// True where an arrival was not yet in two reports.
+    pub(super) fn has_unreported(&self) -> bool {
+        self.unreported > 0
     }
 
-    /// The numbers the next report is to speak of. Old news is not repeated: the sender has forgotten it.
+    /// The numbers of the next report. Old arrivals are not repeated, as the sender has forgotten the packets.
     pub(super) fn range_to_report(&self, now: Timestamp) -> Range<u64> {
         let end = self.end();
         let begin = self.reported[1].min(end.saturating_sub(OVERLAP));
@@ -225,11 +227,11 @@ impl ArrivalLog {
         begin..end
     }
 
-    /// A report of all of it was made.
+    /// All arrivals were reported.
     pub(super) fn on_reported(&mut self) {
         self.reported = [self.end(), self.reported[0]];
         self.reach_back = None;
-        self.untold = self.untold.saturating_sub(1);
+        self.unreported = self.unreported.saturating_sub(1);
     }
 
     /// The metric blocks of these numbers.
@@ -248,7 +250,7 @@ impl ArrivalLog {
         })
     }
 
-    /// What a receiver report says, and begins a new interval.
+    /// The block of a receiver report, which ends an interval.
     pub(super) fn report_block(&mut self, ssrc: u32) -> ReportBlock {
         let reception = &mut self.reception;
         let highest = self.sequence.highest();
@@ -262,7 +264,7 @@ impl ArrivalLog {
             ssrc,
             fraction_lost: ReportBlock::fraction_of(in_interval, received),
             cumulative_lost: lost.clamp(i32::MIN.into(), i32::MAX.into()) as i32,
-            // Counting began one turn up.
+            // The unwrapped numbers began one turn up.
             highest_sequence: (highest - (1 << 16)) as u32,
             jitter: reception.jitter as u32,
             ..ReportBlock::default()
@@ -280,7 +282,7 @@ mod tests {
     }
 
     fn log_of(numbers: &[u16]) -> (ArrivalLog, Vec<Insertion>) {
-        let mut log = ArrivalLog::new(numbers[0]);
+        let mut log = ArrivalLog::new(numbers[0], 90_000);
         let insertions = numbers.iter().map(|number| log.insert(*number, at(0), Ecn::NotEct)).collect();
         (log, insertions)
     }
@@ -318,11 +320,11 @@ mod tests {
         let base = 1 << 16;
         assert_eq!(log.range_to_report(at(0)), base..base + 100);
         log.on_reported();
-        assert!(log.is_fresh(), "to be told once more");
+        assert!(log.has_unreported(), "to be told once more");
         log.insert(100, at(0), Ecn::Ect1);
         assert_eq!(log.range_to_report(at(0)), base..base + 101, "twice, so that one report may be lost");
         log.on_reported();
-        assert!(log.is_fresh());
+        assert!(log.has_unreported());
         log.insert(101, at(5), Ecn::Ce);
         assert_eq!(log.range_to_report(at(0)), base + 86..base + 102);
         let last = log.metrics(log.range_to_report(at(0)), at(1005)).last().unwrap();
@@ -331,13 +333,13 @@ mod tests {
         assert_eq!(log.range_to_report(at(1002)), base + 101..base + 102, "the others are old");
         log.on_reported();
         log.on_reported();
-        assert!(!log.is_fresh());
+        assert!(!log.has_unreported());
     }
 
     /// 1 Gbit/s of 1200 octets reported every 50 ms.
     #[test]
     fn what_no_report_told_twice_is_kept() {
-        let mut log = ArrivalLog::new(0);
+        let mut log = ArrivalLog::new(0, 90_000);
         for number in 1..6000 {
             log.insert(number, at(0), Ecn::NotEct);
         }
@@ -365,10 +367,10 @@ mod tests {
     proptest! {
         #[test]
         fn any_numbers_stay_inside_the_memory(numbers in prop::collection::vec(any::<u16>(), 1..300)) {
-            let mut log = ArrivalLog::new(numbers[0]);
+            let mut log = ArrivalLog::new(numbers[0], 90_000);
             for number in numbers {
                 log.insert(number, at(0), Ecn::NotEct);
-                prop_assert!(log.slots.len() as u64 <= UNTOLD_MEMORY + MAX_DROPOUT);
+                prop_assert!(log.slots.len() as u64 <= UNREPORTED_MEMORY + MAX_DROPOUT);
                 let range = log.range_to_report(at(0));
                 prop_assert!(log.metrics(range.clone(), at(0)).len() as u64 == range.end - range.start);
             }

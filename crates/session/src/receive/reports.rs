@@ -1,4 +1,4 @@
-//! Reports: which are due, what they say, and how they share a datagram.
+//! RTCP reports: which are due, their content, and how they share a datagram.
 
 use super::report_time;
 use super::session::{LaneState, Session};
@@ -23,7 +23,7 @@ use std::ops::Range;
 const LONGEST: usize = 1200;
 /// Reception blocks of a receiver report at most.
 const BLOCKS: usize = 31;
-/// A stream's report is not cut for less than this.
+/// The report of a stream is not split for less than this.
 const FEWEST_BLOCKS: u64 = 16;
 /// Datagrams that wait at most.
 const WAITING: usize = 256;
@@ -32,12 +32,12 @@ const WAITING: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     waiting: VecDeque<Bytes>,
-    /// The datagram in the making.
+    /// The datagram being written.
     octets: Vec<u8>,
     /// Lanes whose report is due.
     due: Vec<(Lane, PeerReport)>,
-    /// What of which source is to be reported.
-    pieces: Vec<(usize, Range<u64>)>,
+    /// The numbers to report, by source.
+    ranges: Vec<(usize, Range<u64>)>,
 }
 
 /// What a lane's reports echo: the newest packet of it.
@@ -62,7 +62,7 @@ impl Outbox {
         self.waiting.pop_front()
     }
 
-    /// What is in the making leaves.
+    /// Queues the datagram being written.
     fn flush(&mut self) {
         if !self.octets.is_empty() {
             let datagram = Bytes::copy_from_slice(&self.octets);
@@ -144,17 +144,17 @@ impl Session {
     /// RFC 8888: the arrivals of the lanes that are due, in as many packets as it takes.
     fn append_arrivals(&mut self, now: Timestamp, ssrc: u32, outbox: &mut Outbox) {
         let session = self.description.session;
-        let mut pieces = std::mem::take(&mut outbox.pieces);
-        pieces.clear();
+        let mut ranges = std::mem::take(&mut outbox.ranges);
+        ranges.clear();
         for (index, log) in self.logs.iter_mut().enumerate() {
-            let Some(log) = log.as_mut().filter(|log| log.is_fresh()) else { continue };
+            let Some(log) = log.as_mut().filter(|log| log.has_unreported()) else { continue };
             let lane = SourceId::of(session.wrapping_add(index as u32), session).map(|source| source.lane);
             if outbox.due.iter().any(|(due, _)| Some(*due) == lane) {
-                pieces.push((index, log.range_to_report(now)));
+                ranges.push((index, log.range_to_report(now)));
                 log.on_reported();
             }
         }
-        let mut rest = &mut pieces[..];
+        let mut rest = &mut ranges[..];
         while !rest.is_empty() {
             outbox.begin();
             let start = outbox.octets.len();
@@ -165,10 +165,10 @@ impl Session {
                 outbox.flush();
             }
         }
-        outbox.pieces = pieces;
+        outbox.ranges = ranges;
     }
 
-    /// Writes one packet of metric blocks and takes what it says off `rest`.
+    /// Writes one packet of metric blocks, and removes from `rest` what it reports.
     fn emit_ccfb(
         &self,
         now: Timestamp,
@@ -204,8 +204,9 @@ impl Session {
             let Some(state) = self.lanes.get(usize::from(lane.0)) else { continue };
             let Some(echo) = state.echo else { continue };
             let first = SourceId { stream: StreamId(0), lane: *lane, repair: false };
-            let about = About { sender_ssrc, media_ssrc: first.ssrc(self.description.session), echo, now };
-            about.append(peer, level, state, outbox);
+            let report =
+                LaneReport { sender_ssrc, media_ssrc: first.ssrc(self.description.session), echo, now };
+            report.append(peer, level, state, outbox);
         }
         outbox.due = due;
     }
@@ -236,10 +237,10 @@ impl Session {
         statistics: &mut ReceiverStatistics,
     ) {
         let session = self.description.session;
-        let mut asked = std::mem::take(&mut self.asked);
-        asked.sort_unstable();
-        statistics.requests += asked.len() as u64;
-        for of_source in asked.chunk_by(|a, b| a.0 == b.0) {
+        let mut requests = std::mem::take(&mut self.requests);
+        requests.sort_unstable();
+        statistics.requests += requests.len() as u64;
+        for of_source in requests.chunk_by(|a, b| a.0 == b.0) {
             let numbers = of_source.iter().map(|(_, sequence)| *sequence as u16);
             let mut entries = [NackEntry::default(); 64];
             let mut packed = NackEntry::pack(numbers).peekable();
@@ -254,8 +255,8 @@ impl Session {
                 outbox.append(nack.buffer_len(), |buffer| nack.emit(buffer));
             }
         }
-        asked.clear();
-        self.asked = asked;
+        requests.clear();
+        self.requests = requests;
         self.poll_key_requests(now, |stream| {
             let source = SourceId { stream, lane: Lane(0), repair: false };
             let pli = Pli { sender_ssrc: ssrc, media_ssrc: source.ssrc(session) };
@@ -266,15 +267,15 @@ impl Session {
 }
 
 /// What the reports of a lane have in common.
-struct About {
+struct LaneReport {
     sender_ssrc: u32,
     media_ssrc: u32,
     echo: LaneEcho,
     now: Timestamp,
 }
 
-impl About {
-    /// `present` is the level of the buffer, which is told whatever the receiving half looks at.
+impl LaneReport {
+    /// `present` is the level of the buffer, which is reported with every controller.
     fn append(
         &self,
         peer: &PeerReport,
@@ -356,7 +357,7 @@ impl TransportLog {
             unwrap
         });
         let sequence = unwrap.next(number.into());
-        // What was passed over once was reported missing; it is not reported again.
+        // A number that was reported missing is not reported again.
         let Some(index) = sequence.checked_sub(self.base) else { return };
         if index >= TRANSPORT_WINDOW {
             self.slots.clear();

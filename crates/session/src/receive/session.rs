@@ -1,28 +1,28 @@
-//! What a receiver knows of the sender it belongs to.
+//! The receiver's state of one session.
 
 use super::byte_buffer::ByteBuffer;
 use super::freezes::FreezeWatch;
-use super::jitter_buffer::{Assembled, Assembly, Patience, Placed, Release};
-use super::nack::Missing;
+use super::jitter_buffer::{Assembled, Inserted, JitterBuffer, Released, RepairState};
+use super::nack::NackList;
 use super::playout::PlayoutClock;
 use super::playout_bounds;
 use super::reception::{ArrivalLog, Insertion};
 use super::reports::{LaneEcho, TransportLog};
 use crate::clock::{ClockMapping, earlier};
 use crate::config::{Playout, ReceiverConfig};
-use crate::describe::SessionDescription;
+use crate::describe::{SessionDescription, StreamDescription};
 use crate::event::{Events, Observer, ReceiverEvent};
 use crate::frame::ReceivedFrame;
 use crate::message::{ControlData, RtpPacket, payload_type};
 use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
 use crate::unwrap::SequenceUnwrapper;
-use seaway_control::{Arrival, BufferLevel, FeedbackSource, FlowConfig, Registry, SpecError, StreamId};
+use seaway_control::{Arrival, BufferLevel, FeedbackSource, FlowConfig, Lane, Registry, SpecError, StreamId};
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::NtpShort;
 use seaway_wire::rtcp::SenderReport;
 
-/// Key frames are asked for no faster than this at first, and ever slower while none comes.
+/// Least time between requests for a key frame; it doubles while none comes.
 const KEY_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 const LONGEST_KEY_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// Between receiver reports.
@@ -33,8 +33,8 @@ const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 pub(super) struct Session {
     pub(super) description: SessionDescription,
     pub(super) source: Box<dyn FeedbackSource>,
-    heard: Timestamp,
-    /// The latest that the receiving half and the buffer were told; an arrival may be older than a timeout
+    last_activity: Timestamp,
+    /// The latest instant of the receiving half and the buffer; an arrival may be older than a timeout
     /// that was handled before it was read.
     present: Timestamp,
     closed: bool,
@@ -44,23 +44,22 @@ pub(super) struct Session {
     pub(super) lanes: Vec<LaneState>,
     pub(super) transport: TransportLog,
     streams: Vec<StreamState>,
-    missing: Missing,
-    /// What is to be asked for with the next reports.
-    pub(super) asked: Vec<(SourceId, u64)>,
+    nack_list: NackList,
+    /// Packets to request with the next reports.
+    pub(super) requests: Vec<(SourceId, u64)>,
     buffer: Option<ByteBuffer>,
-    /// Packets of frames came, not of repair alone.
-    heard_media: bool,
-    /// As of the last advance, nobody but the receiving half waits for an instant: no gap, no frame, no key frame.
-    is_calm: bool,
-    /// As of the last advance, when the first of the streams has something to give out or up.
+    /// Media packets came, not retransmissions alone.
+    has_media: bool,
+    /// As of the last advance, no gap, frame or key frame waits for an instant.
+    is_idle: bool,
+    /// As of the last advance, when the first frame of all streams is to be released or given up.
     next_release: Option<Timestamp>,
-    /// The earliest of what somebody other than the receiving half waits for.
+    /// The earliest timer, that of the receiving half apart.
     due: Option<Timestamp>,
     /// The sender's clock, unwrapped.
     sent: Option<u64>,
     /// The sender's round-trip estimate.
     rtt: Option<TimeDelta>,
-    mapping: Option<ClockMapping>,
     /// The last sender report and when it came.
     pub(super) last_report: Option<(NtpShort, Timestamp)>,
     pub(super) next_report: Timestamp,
@@ -76,7 +75,7 @@ pub(super) struct LaneState {
 }
 
 impl LaneState {
-    /// Highest number and how many below it did not come.
+    /// The highest number, and how many below it are missing.
     pub(super) fn highest_and_lost(&self) -> (u32, u32) {
         let highest = self.sequence.map_or(0, |sequence| sequence.highest());
         let lost = (highest + 1).saturating_sub(self.first).saturating_sub(self.received);
@@ -86,19 +85,21 @@ impl LaneState {
 
 #[derive(Debug)]
 struct StreamState {
-    assembly: Assembly,
+    jitter_buffer: JitterBuffer,
     clock: PlayoutClock,
     freezes: FreezeWatch,
     keys: KeyRequests,
+    /// The stream's media clock on the sender's clock.
+    mapping: Option<ClockMapping>,
 }
 
 impl StreamState {
-    /// Nothing waits to be given out, and no key frame is wanted.
+    /// No frame waits, and no key frame is wanted.
     #[inline]
-    fn is_calm(&self, heard_media: bool) -> bool {
+    fn is_idle(&self, has_media: bool) -> bool {
         let wants_key =
-            || self.keys.due.is_some() || self.keys.forced || heard_media && self.assembly.needs_key();
-        self.assembly.is_empty() && !wants_key()
+            || self.keys.due.is_some() || self.keys.forced || has_media && self.jitter_buffer.needs_key();
+        self.jitter_buffer.is_empty() && !wants_key()
     }
 }
 
@@ -107,7 +108,7 @@ impl StreamState {
 struct KeyRequests {
     due: Option<Timestamp>,
     interval: TimeDelta,
-    /// The decoder itself asked.
+    /// The decoder asked for it.
     forced: bool,
 }
 
@@ -118,11 +119,12 @@ impl Session {
         config: &ReceiverConfig,
     ) -> Result<Self, SpecError> {
         let (min, max) = playout_bounds(config.playout);
-        let stream = |format: &_| StreamState {
-            assembly: Assembly::new(*format),
-            clock: PlayoutClock::new(min, max),
+        let stream = |stream: &StreamDescription| StreamState {
+            jitter_buffer: JitterBuffer::new(stream.format),
+            clock: PlayoutClock::new(stream.clock_rate, min, max),
             freezes: FreezeWatch::default(),
             keys: KeyRequests::default(),
+            mapping: None,
         };
         let buffer = match config.playout {
             Playout::Bytes(buffer) => Some(ByteBuffer::new(buffer)),
@@ -130,23 +132,22 @@ impl Session {
         };
         Ok(Self {
             source: receiving_half(&description, &config.registry)?,
-            heard: now,
+            last_activity: now,
             present: now,
             closed: false,
             logs: Vec::new(),
             lanes: Vec::new(),
             transport: TransportLog::default(),
             streams: description.streams.iter().map(stream).collect(),
-            missing: config.repair.map_or_else(Missing::without_requests, Missing::new),
-            asked: Vec::new(),
+            nack_list: config.repair.map_or_else(NackList::without_requests, NackList::new),
+            requests: Vec::new(),
             buffer,
-            heard_media: false,
-            is_calm: false,
+            has_media: false,
+            is_idle: false,
             next_release: None,
             due: None,
             sent: None,
             rtt: None,
-            mapping: None,
             last_report: None,
             next_report: now + REPORT_INTERVAL,
             description,
@@ -158,10 +159,10 @@ impl Session {
         self.buffer.as_ref().map(ByteBuffer::level)
     }
 
-    /// Fills in what is a state rather than a count.
+    /// Fills in the values that are no counts.
     pub(super) fn complete(&self, statistics: &mut ReceiverStatistics) {
         statistics.rtt = self.rtt;
-        statistics.held = self.streams.iter().map(|stream| stream.assembly.held()).sum();
+        statistics.held = self.streams.iter().map(|stream| stream.jitter_buffer.held()).sum();
         statistics.playout_delay =
             self.streams.iter().map(|stream| stream.clock.delay()).max().unwrap_or_default();
         statistics.jitter = self.logs.iter().flatten().map(|log| log.jitter()).max().unwrap_or_default();
@@ -173,14 +174,14 @@ impl Session {
 
     /// True where another sender may take over.
     pub(super) fn is_over(&self, now: Timestamp, lock: TimeDelta) -> bool {
-        self.closed || now.since(self.heard) > lock
+        self.closed || now.since(self.last_activity) > lock
     }
 
-    pub(super) fn on_heard(&mut self, at: Timestamp) {
-        self.heard = self.heard.max(at);
+    pub(super) fn on_activity(&mut self, at: Timestamp) {
+        self.last_activity = self.last_activity.max(at);
     }
 
-    /// True where it was not closed yet.
+    /// The sender said goodbye. True where it had not before.
     pub(super) fn on_bye(&mut self) -> bool {
         !std::mem::replace(&mut self.closed, true)
     }
@@ -199,15 +200,23 @@ impl Session {
         Ok(())
     }
 
+    /// A sender report of one of the streams maps its media clock to the sender's clock.
     pub(super) fn on_sender_report(&mut self, at: Timestamp, report: &SenderReport<'_>) {
-        self.on_heard(at);
-        self.mapping =
-            Some(ClockMapping { at: report.ntp_time.to_remote(), timestamp: report.rtp_timestamp });
+        let source = SourceId::of(report.ssrc, self.description.session);
+        let Some(stream) = source.filter(|source| source.lane == Lane(0) && !source.repair) else { return };
+        let index = usize::from(stream.stream.0);
+        let Some(state) = self.streams.get_mut(index) else { return };
+        state.mapping = Some(ClockMapping {
+            at: report.ntp_time.to_remote(),
+            timestamp: report.rtp_timestamp,
+            rate: self.description.streams[index].clock_rate,
+        });
         self.last_report = Some((report.ntp_time.short(), at));
+        self.on_activity(at);
     }
 
     pub(super) fn on_picture_lost(&mut self, now: Timestamp) {
-        self.is_calm = false;
+        self.is_idle = false;
         for stream in &mut self.streams {
             stream.keys.forced = true;
             stream.keys.due.get_or_insert(now);
@@ -231,7 +240,12 @@ impl Session {
             refused.unknown_ssrc += 1;
             return;
         };
-        let Some(control) = packet.control else {
+        let known = [
+            self.description.streams[usize::from(source.stream.0)].payload_type,
+            payload_type::RTX,
+            payload_type::PADDING,
+        ];
+        let Some(control) = packet.control.filter(|_| known.contains(&packet.payload_type)) else {
             refused.malformed += 1;
             return;
         };
@@ -255,7 +269,7 @@ impl Session {
         if is_media {
             log.on_timestamp(at, packet.timestamp);
         }
-        self.on_heard(at);
+        self.on_activity(at);
         statistics.received.add(size);
         statistics.ecn[usize::from(ecn.bits())] += 1;
         self.rtt = control.rtt.or(self.rtt);
@@ -276,15 +290,15 @@ impl Session {
             }
             _ => {
                 self.streams[usize::from(source.stream.0)].clock.on_arrival(at, packet.timestamp);
-                if !missing.is_empty() || !self.missing.is_empty() {
+                if !missing.is_empty() || !self.nack_list.is_empty() {
                     self.note_gap(at, source, sequence, missing, packet.timestamp, statistics);
                 }
-                self.place(at, source.stream, packet, statistics);
+                self.insert(at, source.stream, packet, statistics);
             }
         }
     }
 
-    /// The channel lost this packet, as a link says.
+    /// A link reports that the channel lost this packet.
     pub(super) fn on_channel_loss(&mut self, packet: &RtpPacket) {
         let source = SourceId::of(packet.ssrc, self.description.session);
         let (Some(source), Some(control)) = (source, packet.control) else { return };
@@ -310,8 +324,9 @@ impl Session {
         if self.logs.len() <= index {
             self.logs.resize_with(index + 1, || None);
         }
-        self.heard_media |= !source.repair;
-        self.logs[index].get_or_insert_with(|| Box::new(ArrivalLog::new(number)))
+        self.has_media |= !source.repair;
+        let rate = self.description.streams[usize::from(source.stream.0)].clock_rate;
+        self.logs[index].get_or_insert_with(|| Box::new(ArrivalLog::new(number, rate)))
     }
 
     #[inline]
@@ -354,7 +369,7 @@ impl Session {
         }
     }
 
-    /// Numbers of a media source were passed over, or one of them came after all.
+    /// Numbers of a media source are missing, or one of them came after all.
     fn note_gap(
         &mut self,
         at: Timestamp,
@@ -365,12 +380,12 @@ impl Session {
         statistics: &mut ReceiverStatistics,
     ) {
         statistics.missing += missing.end - missing.start;
-        let list = &mut self.missing;
+        let list = &mut self.nack_list;
         if list.on_found(source, sequence).is_some() {
             statistics.reordered += 1;
         }
-        // What is missing is needed when the next that came is.
-        let deadline = self.streams[usize::from(source.stream.0)].clock.deadline(timestamp, list.patience());
+        // A missing packet has the deadline of the packet behind it.
+        let deadline = self.streams[usize::from(source.stream.0)].clock.deadline(timestamp, list.deadline());
         for sequence in missing {
             if !list.on_gap(at, source, sequence, deadline) {
                 statistics.refused.overflow += 1;
@@ -393,24 +408,23 @@ impl Session {
         };
         packet.payload.advance(2);
         let media = SourceId { repair: false, ..source };
-        // It may leave by another lane than the original did: the original's is not told, so look at all.
+        // It may come by another lane than the original, whose lane the packet does not name: try all.
         let lanes = self.lanes.len() as u8;
-        let found = (0..lanes)
-            .map(|lane| SourceId { lane: seaway_control::Lane((source.lane.0 + lane) % lanes), ..media });
+        let found = (0..lanes).map(|lane| SourceId { lane: Lane((source.lane.0 + lane) % lanes), ..media });
         for candidate in found {
             let Some(log) = self.logs.get(candidate.index()).and_then(Option::as_ref) else { continue };
             let sequence = log.unwrap(original);
-            if self.missing.on_found(candidate, sequence).is_some_and(|found| found.asked) {
+            if self.nack_list.on_found(candidate, sequence).is_some_and(|found| found.requested) {
                 break;
             }
         }
-        if self.place(at, source.stream, packet, statistics) {
+        if self.insert(at, source.stream, packet, statistics) {
             statistics.repaired += 1;
         }
     }
 
-    /// True where the packet was of use.
-    fn place(
+    /// True where the packet was inserted.
+    fn insert(
         &mut self,
         at: Timestamp,
         stream: StreamId,
@@ -426,30 +440,30 @@ impl Session {
         }
         let state = &mut self.streams[usize::from(stream.0)];
         let payload = std::mem::take(&mut packet.payload);
-        match state.assembly.insert(at, packet.timestamp, marking, payload, &state.clock) {
-            Placed::Held { completed } => {
+        match state.jitter_buffer.insert(at, packet.timestamp, marking, payload, &state.clock) {
+            Inserted::Held { completed } => {
                 if completed {
                     state.clock.on_complete(at, packet.timestamp);
                 }
                 true
             }
-            Placed::Late { whole } => {
+            Inserted::Late { whole } => {
                 statistics.frames.late += u64::from(whole);
                 statistics.frames.lost -= u64::from(whole);
                 false
             }
-            Placed::Duplicate => {
+            Inserted::Duplicate => {
                 statistics.refused.duplicates += 1;
                 false
             }
-            Placed::Outside => {
+            Inserted::Outside => {
                 statistics.refused.unmatched += 1;
                 false
             }
         }
     }
 
-    /// Time went on: gives out what is due, gives up what cannot come any more.
+    /// Releases the frames that are due, and gives up those that cannot become whole.
     pub(super) fn advance(
         &mut self,
         now: Timestamp,
@@ -464,15 +478,15 @@ impl Session {
             buffer.advance(now);
             self.source.on_buffer(now, buffer.level());
         }
-        self.is_calm =
-            self.missing.is_empty() && self.streams.iter().all(|stream| stream.is_calm(self.heard_media));
+        self.is_idle =
+            self.nack_list.is_empty() && self.streams.iter().all(|stream| stream.is_idle(self.has_media));
         (self.next_release, self.due) = (None, None);
-        if self.is_calm {
+        if self.is_idle {
             return;
         }
-        if !self.missing.is_empty() {
-            let asked = &mut self.asked;
-            self.missing.poll(now, self.rtt, |source, sequence| asked.push((source, sequence)));
+        if !self.nack_list.is_empty() {
+            let requests = &mut self.requests;
+            self.nack_list.poll(now, self.rtt, |source, sequence| requests.push((source, sequence)));
         }
         let mut next_release = None;
         for index in 0..self.streams.len() {
@@ -484,12 +498,12 @@ impl Session {
                     break;
                 }
                 let state = &mut self.streams[index];
-                match state.assembly.release(&state.clock) {
-                    Some(Release::Frame(frame)) => {
+                match state.jitter_buffer.release(&state.clock) {
+                    Some(Released::Frame(frame)) => {
                         let frame = self.deliver(now, stream, frame, statistics);
                         events.push(ReceiverEvent::Frame(frame));
                     }
-                    Some(Release::Lost { frames, skipped, froze }) => {
+                    Some(Released::Lost { frames, skipped, froze }) => {
                         statistics.frames.lost += frames;
                         statistics.frames.skipped += skipped;
                         if frames > 0 {
@@ -511,8 +525,8 @@ impl Session {
     #[inline]
     fn note_due(&mut self) {
         let mut due = self.next_release;
-        if !self.missing.is_empty() {
-            due = earlier(due, self.missing.poll_timeout(self.rtt));
+        if !self.nack_list.is_empty() {
+            due = earlier(due, self.nack_list.poll_timeout(self.rtt));
         }
         for stream in &self.streams {
             due = earlier(due, stream.keys.due);
@@ -523,13 +537,13 @@ impl Session {
     #[inline]
     fn next_release_of(&self, index: usize) -> Option<Timestamp> {
         let state = &self.streams[index];
-        let patience = || Patience {
-            hope: self.missing.hope(),
-            repair: self.missing.patience(),
+        let repair = || RepairState {
+            awaited_until: self.nack_list.awaited_until(),
+            deadline: self.nack_list.deadline(),
             lanes: self.lanes.len(),
-            abandoned: self.missing.abandoned(),
+            abandoned_at: self.nack_list.abandoned_at(),
         };
-        state.assembly.next_release(&state.clock, patience)
+        state.jitter_buffer.next_release(&state.clock, repair)
     }
 
     fn deliver(
@@ -548,7 +562,7 @@ impl Session {
         ReceivedFrame {
             stream,
             timestamp: frame.timestamp,
-            captured: self.mapping.map(|mapping| mapping.instant_of(frame.timestamp)),
+            captured: state.mapping.map(|mapping| mapping.instant_of(frame.timestamp)),
             kind: frame.kind,
             data: frame.data,
             first_arrival: frame.first_arrival,
@@ -557,27 +571,27 @@ impl Session {
         }
     }
 
-    /// A key frame is asked for while one is needed and none is on its way, ever more slowly.
+    /// A key frame is requested while one is needed and none is on its way.
     #[inline]
     fn schedule_key_request(&mut self, now: Timestamp, index: usize) {
         let state = &mut self.streams[index];
-        if state.assembly.needs_key() && self.heard_media || state.keys.forced {
+        if state.jitter_buffer.needs_key() && self.has_media || state.keys.forced {
             state.keys.due.get_or_insert(now);
         } else {
             state.keys = KeyRequests::default();
         }
     }
 
-    /// Names the streams that ask for a key frame now.
-    pub(super) fn poll_key_requests(&mut self, now: Timestamp, mut ask: impl FnMut(StreamId)) {
+    /// Gives the streams that request a key frame now.
+    pub(super) fn poll_key_requests(&mut self, now: Timestamp, mut request: impl FnMut(StreamId)) {
         let first = self.rtt.map_or(KEY_INTERVAL, |rtt| (rtt * 2).max(KEY_INTERVAL));
         for (index, state) in self.streams.iter_mut().enumerate() {
             let keys = &mut state.keys;
             if keys.due.is_none_or(|due| due > now) {
                 continue;
             }
-            ask(StreamId(index as u8));
-            if keys.forced && !state.assembly.needs_key() {
+            request(StreamId(index as u8));
+            if keys.forced && !state.jitter_buffer.needs_key() {
                 *keys = KeyRequests::default();
                 continue;
             }
@@ -592,7 +606,7 @@ impl Session {
         earlier(earlier(self.source.poll_timeout(), report), self.due)
     }
 
-    /// Receiver reports answer those of a sender: one that sends none hears none.
+    /// Receiver reports answer sender reports.
     fn answers_reports(&self) -> bool {
         self.last_report.is_some() && self.logs.iter().any(Option::is_some)
     }
@@ -603,12 +617,12 @@ impl Session {
         self.source.has_report(now) || self.has_requests(now)
     }
 
-    /// True where a report or a request is due, the controller's own apart.
+    /// True where a receiver report or a request is due.
     pub(super) fn has_requests(&self, now: Timestamp) -> bool {
         let wants_key = |stream: &StreamState| stream.keys.due.is_some_and(|due| due <= now);
         self.next_report <= now && self.answers_reports()
-            || !self.asked.is_empty()
-            || !self.is_calm && self.streams.iter().any(wants_key)
+            || !self.requests.is_empty()
+            || !self.is_idle && self.streams.iter().any(wants_key)
     }
 
     /// The receiver report is due, and when it will be next.

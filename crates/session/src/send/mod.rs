@@ -1,73 +1,93 @@
 //! The sending endpoint.
 
-pub(crate) mod pacer;
+mod numbering;
+mod pacer;
+mod packets;
 mod pushback;
 mod queue;
 mod reports;
+mod retransmission;
 mod rtcp;
 mod scheduler;
 
 use crate::clock::{MediaClock, earlier};
 use crate::config::{FeedbackFormat, Limits, QueueLimits, SenderConfig, StreamConfig};
-use crate::describe::SessionDescription;
+use crate::describe::{SessionDescription, StreamDescription};
 use crate::event::{Events, KeyFrameCause, Observer, SenderEvent};
-use crate::feedback::history::{History, LossTimes};
-use crate::feedback::round_trip::RoundTrip;
+use crate::feedback::{FeedbackAdapter, RoundTrip};
 use crate::frame::{Frame, FrameKind};
 use crate::message::{Message, RtpPacket, Transmit};
 use crate::packetise;
 use crate::payload::Payload;
 use crate::source_id::SourceId;
 use crate::statistics::SenderStatistics;
+use numbering::Numbering;
 use pushback::Pushback;
-use queue::{Arriving, SendQueue};
+use queue::Arriving;
 use reports::Reports;
-use rtcp::{Evidence, Peer};
-use scheduler::{ActiveProbe, Transmission};
+use rtcp::Peer;
+use scheduler::{Scheduler, Transmission};
 use seaway_control::{
-    ControlSpec, Demand, FeedbackSource, FlowConfig, Lane, LocalSignal, PacketId, RateController, Share,
-    SpecError, StreamId, TargetPolicy,
+    ControlSpec, Demand, FeedbackSource, FlowConfig, LocalSignal, RateController, Share, SpecError, StreamId,
+    TargetPolicy,
 };
-use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
 use seaway_wire::Error;
-use std::collections::VecDeque;
 
 /// Octets of the original sequence number before a retransmitted payload (RFC 4588 section 4).
 const ORIGINAL_SEQUENCE: usize = 2;
-/// The sending endpoint: frames in, paced packets out, told by what comes back how fast.
+/// The sending endpoint: frames in, packets out at the controller's pace, feedback back in.
 ///
-/// A pure state machine. Its methods are getters; inputs (`handle_*`); commands (`on_*`); and questions
-/// (`poll_*`), to be asked after each input until they have no answer. Time never runs back. What
-/// [`poll_transmit`](Self::poll_transmit) gives leaves at the instant it was asked. An early or spurious
-/// [`handle_timeout`](Self::handle_timeout) changes nothing.
+/// A pure state machine. Its methods are getters; inputs (`handle_*`); commands (`on_*`); and outputs (`poll_*`), which are
+/// drained after each input. Time never runs back. An early or spurious [`handle_timeout`](Self::handle_timeout) changes
+/// nothing.
 #[derive(Debug)]
 pub struct Sender {
     config: SenderConfig,
-    clock: MediaClock,
     controller: Box<dyn RateController>,
-    /// The first packet the controller knows of.
-    controller_since: PacketId,
     policy: Box<dyn TargetPolicy>,
     shares: Vec<Share>,
     target: Option<seaway_control::Target>,
-    queue: SendQueue,
-    history: History,
-    repairs: VecDeque<(Lane, PacketId)>,
-    probe: Option<ActiveProbe>,
+    scheduler: Scheduler,
     schedule: Schedule,
-    round_trip: RoundTrip,
+    numbers: Numbering,
+    feedback: FeedbackAdapter,
     pushback: Pushback,
     peer: Peer,
-    evidence: Evidence,
     reports: Reports,
     keys: Vec<KeyState>,
-    /// The controller writes tags, which take room.
+    /// The controller tags packets, which takes octets of the header.
     tagged: bool,
-    paused: bool,
     payloads: Vec<Payload>,
     events: Events<SenderEvent>,
     observer: Option<Box<dyn Observer>>,
     statistics: SenderStatistics,
+}
+
+/// When a [`Sender`] wants to be woken, and for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wake {
+    /// When.
+    pub at: Timestamp,
+    /// The first reason there is at that instant.
+    pub why: WakeReason,
+}
+
+/// Why a [`Sender`] wants to be woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WakeReason {
+    /// A timer of the controller.
+    Controller,
+    /// A timer of the policy.
+    Policy,
+    /// A packet will be declared lost.
+    LossDetection,
+    /// A frame will be too old to be sent.
+    StaleFrame,
+    /// The pacer will release a packet.
+    Pacing,
+    /// A sender report is due.
+    Report,
 }
 
 /// The next timer and the next transmission, kept from one input or transmission to the next.
@@ -79,7 +99,7 @@ struct Schedule {
     transmission: Option<Transmission>,
 }
 
-/// When a stream last had a key frame, and whether it owes one.
+/// When a stream last had a key frame, and whether one is requested.
 #[derive(Debug, Clone, Copy, Default)]
 struct KeyState {
     last: Option<Timestamp>,
@@ -90,7 +110,7 @@ impl Sender {
     /// A sender under the controller that the configuration names, its target split by `policy`.
     ///
     /// # Errors
-    /// A controller or an option that does not exist, no streams or more than 8.
+    /// A controller or an option that does not exist; no streams, more than 8 or one that cannot be.
     pub fn new(
         now: Timestamp,
         config: SenderConfig,
@@ -106,7 +126,7 @@ impl Sender {
     /// receiving half serves it.
     ///
     /// # Errors
-    /// A receiving half that does not exist, no streams or more than 8.
+    /// A receiving half that does not exist; no streams, more than 8 or one that cannot be.
     pub fn with_controller(
         now: Timestamp,
         config: SenderConfig,
@@ -131,25 +151,19 @@ impl Sender {
             config.queue = steered_queue(&config, time);
         }
         let mut sender = Self {
-            clock: MediaClock { offset: config.timestamp_offset },
             controller,
-            controller_since: PacketId(0),
             policy,
             shares: vec![Share::default(); streams],
             target: None,
-            queue: SendQueue::new(config.queue, config.stripe, streams),
-            history: History::new(config.feedback.has_arrivals(), config.repair.is_some()),
-            repairs: VecDeque::new(),
-            probe: None,
+            scheduler: Scheduler::new(&config),
             schedule: Schedule::default(),
-            round_trip: RoundTrip::default(),
+            numbers: Numbering::new(config.initial_sequence),
+            feedback: FeedbackAdapter::new(config.feedback.has_arrivals(), receiving_half(&config, source)),
             pushback: Pushback::new(config.pushback.filter(|_| config.feedback.has_arrivals())),
             peer: Peer::default(),
-            evidence: Evidence::new(source),
             reports: Reports::new(now, config.endless),
             keys: vec![KeyState::default(); streams],
             tagged,
-            paused: false,
             payloads: Vec::new(),
             events: Events::default(),
             observer: None,
@@ -160,52 +174,60 @@ impl Sender {
         sender
     }
 
-    /// What the sender did since the start.
+    /// Counters since the start.
     pub fn statistics(&self) -> SenderStatistics {
         let mut statistics = self.statistics;
-        statistics.rtt = self.round_trip.smoothed();
-        statistics.min_rtt = self.round_trip.minimum();
+        let (counts, round_trip) = (self.feedback.counts(), self.feedback.round_trip);
+        (statistics.received, statistics.lost, statistics.late) = (counts.received, counts.lost, counts.late);
+        statistics.rtt = round_trip.smoothed();
+        statistics.last_rtt = round_trip.last();
+        statistics.min_rtt = round_trip.minimum();
         statistics.refused.overflow += self.events.dropped();
         statistics
     }
 
-    /// The controller, to look inside.
+    /// The controller, for inspection.
     pub fn controller(&self) -> &dyn RateController {
         self.controller.as_ref()
     }
 
-    /// What an encoder may use now.
+    /// The share of an encoder.
     pub fn share(&self, stream: StreamId) -> Share {
         self.shares.get(usize::from(stream.0)).copied().unwrap_or_default()
     }
 
     /// Wire octets that wait to leave.
     pub fn backlog(&self) -> DataSize {
-        self.queue.waiting()
+        self.scheduler.queue.waiting()
     }
 
     /// The smoothed round-trip time, `None` before the first sample.
     pub fn rtt(&self) -> Option<TimeDelta> {
-        self.round_trip.smoothed()
+        self.feedback.round_trip.smoothed()
     }
 
-    /// The map from our clock to media timestamps: the timestamp of a frame's capture is its identity on the wire.
-    pub fn media_clock(&self) -> MediaClock {
-        self.clock
+    /// A stream's map from our clock to media timestamps, by which a frame's capture is known on the wire; that of video
+    /// where there is no such stream.
+    pub fn media_clock(&self, stream: StreamId) -> MediaClock {
+        let config = self.config.streams.get(usize::from(stream.0));
+        let rate = config.map_or(90_000, |config| config.description.clock_rate);
+        MediaClock { rate, offset: self.config.timestamp_offset }
     }
 
-    /// True where the source had better not encode the frame it has: what already waits takes half of what
-    /// the send queue tolerates, or what is in flight takes far more than network queues may hold. Say so with [`on_frame_skipped`](Self::on_frame_skipped).
+    /// True where the source should not encode its next frame: the backlog takes half of the delay that the send queue
+    /// tolerates, or the flight takes far more than network queues may hold. A skipped frame is counted by
+    /// [`on_frame_skipped`](Self::on_frame_skipped).
     pub fn should_skip(&self) -> bool {
-        if self.paused || self.pushback.should_skip(self.history.flight(), self.round_trip.minimum()) {
+        let (flight, min_rtt) = (self.feedback.history.flight(), self.feedback.round_trip.minimum());
+        if self.scheduler.paused || self.pushback.should_skip(flight, min_rtt) {
             return true;
         }
         let Some(delay) = self.config.queue.delay else { return false };
-        let drained = self.controller.target().rate.time_to_send(self.queue.waiting());
+        let drained = self.controller.target().rate.time_to_send(self.scheduler.queue.waiting());
         drained.is_none_or(|drained| drained > delay / 2)
     }
 
-    /// What the sender tells in-band, for a session description.
+    /// The session as the sender describes it in-band.
     pub fn description(&self) -> SessionDescription {
         SessionDescription {
             session: self.config.session,
@@ -214,16 +236,16 @@ impl Sender {
             packet: self.config.packet,
             feedback: self.config.feedback,
             stripe: self.config.stripe,
-            streams: self.config.streams.iter().map(|stream| stream.format).collect(),
+            streams: self.config.streams.iter().map(|stream| stream.description).collect(),
         }
     }
 
-    /// Lets `observer` look on from now.
+    /// `observer` sees what is sent and reported from now on.
     pub fn observe(&mut self, observer: Box<dyn Observer>) {
         self.observer = Some(observer);
     }
 
-    /// A frame to be sent. It may be refused by the bounded send queue; the statistics tell.
+    /// A frame to be sent. The bounded send queue may refuse it, which the statistics count.
     ///
     /// # Errors
     /// A stream that is not configured, or a frame that is not in its stream's format.
@@ -234,19 +256,19 @@ impl Sender {
             let (seen, limit) = (stream.0.into(), self.config.streams.len().saturating_sub(1) as u64);
             return Err(Error::TooLarge { field: "stream", seen, limit });
         };
-        let (format, interval) = (config.format, frame.interval);
+        let (format, interval) = (config.description.format, frame.interval);
         self.payloads.clear();
-        // One that the whole queue would not hold is refused before it is cut: it may have any size.
+        // A frame larger than the whole queue is refused before it is cut.
         if frame.data.size() <= self.config.queue.size {
             packetise::cut(format, &frame.data, self.payload_limit(), &mut self.payloads)?;
         }
         self.statistics.frames.captured += 1;
-        let timestamp = self.clock.timestamp(frame.captured);
+        let timestamp = self.media_clock(stream).timestamp(frame.captured);
         let arriving = Arriving { stream, kind: frame.kind, timestamp };
-        if self.payloads.is_empty() || !self.queue.admits(now, arriving) {
+        if self.payloads.is_empty() || !self.scheduler.queue.admits(now, arriving) {
             self.statistics.frames.skipped += 1;
             if frame.kind == FrameKind::Key {
-                // Refused as well: it has to be asked for once more.
+                // It has to be requested again.
                 self.keys[usize::from(stream.0)].wanted = false;
             }
             self.want_key_where_needed(now, stream);
@@ -262,13 +284,13 @@ impl Sender {
                 let size = size(&payload);
                 (payload, size)
             });
-            self.queue.set_lanes(self.controller.lanes());
-            self.queue.push(now, arriving, sized);
+            self.scheduler.queue.set_lanes(self.controller.lanes());
+            self.scheduler.queue.push(now, arriving, sized);
         }
         let (size, target) = (frame.data.size(), frame.target);
         self.controller.on_signal(now, LocalSignal::Frame { stream, size, target, interval });
-        self.tell_backlog(now);
-        self.tell_demand(now, stream);
+        self.signal_backlog(now);
+        self.signal_demand(now, stream);
         self.follow_controller(now);
         Ok(())
     }
@@ -291,8 +313,8 @@ impl Sender {
             self.policy.handle_timeout(now);
             self.follow_shares();
         }
-        if self.history.next_loss(self.loss_times()).is_some_and(|due| due <= now) {
-            self.conclude(now);
+        if self.feedback.is_loss_due(now) {
+            self.deliver_feedback(now);
         }
         self.drop_stale(now);
         self.follow_controller(now);
@@ -311,30 +333,25 @@ impl Sender {
         let Limits { min, start, max } = limits;
         self.controller.on_signal(now, LocalSignal::Limits { min, start, max });
         for index in 0..self.config.streams.len() {
-            self.tell_demand(now, StreamId(index as u8));
+            self.signal_demand(now, StreamId(index as u8));
         }
         self.follow_controller(now);
         self.follow_shares();
     }
 
-    /// The source falls silent on purpose, or speaks again.
+    /// The source pauses on purpose, or resumes.
     pub fn on_paused(&mut self, now: Timestamp, paused: bool) {
-        self.paused = paused;
+        self.scheduler.paused = paused;
         self.signal(now, LocalSignal::Paused(paused));
     }
 
-    /// The path changed: what is known of its delay is worth nothing any more.
+    /// The path changed: its known delays are void.
     pub fn on_route_changed(&mut self, now: Timestamp) {
-        self.round_trip = RoundTrip::default();
+        self.feedback.round_trip = RoundTrip::default();
         self.signal(now, LocalSignal::RouteChanged);
     }
 
-    /// What the first hop says of itself.
-    pub fn on_link_hint(&mut self, now: Timestamp, rate: Bitrate, attempts: f32) {
-        self.signal(now, LocalSignal::LinkHint { rate, attempts });
-    }
-
-    /// Another controller takes over; the stream goes on, and the receiver is told.
+    /// Another controller takes over. The streams go on, and the new description goes to the receiver.
     ///
     /// # Errors
     /// A controller or an option that does not exist: nothing changes then.
@@ -344,10 +361,9 @@ impl Sender {
         self.config.control = control;
         self.tagged = writes_tags(&self.config)?;
         self.controller = controller;
-        self.controller_since = self.history.next_id();
-        self.evidence = Evidence::new(source);
-        self.probe = None;
-        self.reports.announce_at(now);
+        self.feedback.restart(receiving_half(&self.config, source));
+        self.scheduler.end_probe();
+        self.reports.describe_at(now);
         self.on_limits(now, self.config.limits);
         Ok(())
     }
@@ -412,12 +428,28 @@ impl Sender {
         earlier(earlier(schedule.timers, transmission), self.reports.due())
     }
 
+    /// What [`poll_timeout`](Self::poll_timeout) names, with the reason.
+    pub fn next_wake(&self) -> Option<Wake> {
+        let wakes = [
+            (WakeReason::Controller, self.controller.poll_timeout()),
+            (WakeReason::Policy, self.policy.poll_timeout()),
+            (WakeReason::LossDetection, self.feedback.next_loss()),
+            (WakeReason::StaleFrame, self.scheduler.queue.stale_at()),
+            (WakeReason::Pacing, self.scheduler.next(self.controller.as_ref()).map(|next| next.due)),
+            (WakeReason::Report, self.reports.due()),
+        ];
+        let wakes = wakes.into_iter().filter_map(|(why, at)| Some(Wake { at: at?, why }));
+        wakes.min_by_key(|wake| wake.at)
+    }
+
     /// Drops stale frames and starts the controller's probe before the schedule is computed.
     #[inline]
     fn update_schedule(&mut self, now: Timestamp) {
         if !self.schedule.is_valid || self.schedule.timers.is_some_and(|due| due <= now) {
             self.drop_stale(now);
-            self.begin_probe(now);
+            if self.scheduler.begin_probe(now, self.controller.as_mut()) {
+                self.schedule.is_valid = false;
+            }
             self.ensure_schedule();
         }
     }
@@ -431,15 +463,17 @@ impl Sender {
 
     #[inline]
     fn compute_schedule(&self) -> Schedule {
-        Schedule { is_valid: true, timers: self.timers(), transmission: self.next_transmission() }
+        let transmission = self.scheduler.next(self.controller.as_ref());
+        Schedule { is_valid: true, timers: self.timers(), transmission }
     }
 
     #[inline]
     fn timers(&self) -> Option<Timestamp> {
         let (controller, policy) = (self.controller.poll_timeout(), self.policy.poll_timeout());
-        let loss =
-            self.config.feedback.has_arrivals().then(|| self.history.next_loss(self.loss_times())).flatten();
-        earlier(earlier(controller, policy), earlier(loss, self.queue.stale_at()))
+        earlier(
+            earlier(controller, policy),
+            earlier(self.feedback.next_loss(), self.scheduler.queue.stale_at()),
+        )
     }
 
     fn signal(&mut self, now: Timestamp, signal: LocalSignal) {
@@ -448,22 +482,22 @@ impl Sender {
         self.follow_controller(now);
     }
 
-    fn tell_backlog(&mut self, now: Timestamp) {
-        let (waiting, oldest) = (self.queue.waiting(), self.queue.oldest(now));
+    fn signal_backlog(&mut self, now: Timestamp) {
+        let (waiting, oldest) = (self.scheduler.queue.waiting(), self.scheduler.queue.oldest(now));
         self.controller.on_signal(now, LocalSignal::Backlog { waiting, oldest });
     }
 
-    /// With each frame that comes, leaves whole or is dropped: a share that was cut for what waited must be whole again
-    /// when that is gone, or an encoder told to code nothing would never hand in the frame that frees it.
-    fn tell_demand(&mut self, now: Timestamp, stream: StreamId) {
+    /// After each frame that is queued, sent whole or dropped: a share that was cut for the backlog is restored when the
+    /// backlog is gone, even if the encoder codes nothing until then.
+    fn signal_demand(&mut self, now: Timestamp, stream: StreamId) {
         let Some(config) = self.config.streams.get(usize::from(stream.0)) else { return };
-        let backlog = self.queue.waiting_of(stream);
+        let backlog = self.scheduler.queue.waiting_of(stream);
         let max = config.max.min(self.config.limits.max);
         self.policy.on_demand(now, stream, Demand { weight: config.weight, min: config.min, max, backlog });
         self.follow_shares();
     }
 
-    /// After each input: what the controller decided goes to the policy, the driver and the queues.
+    /// After each input: passes the decisions to the driver and the target to the policy.
     #[inline]
     fn follow_controller(&mut self, now: Timestamp) {
         while let Some(decision) = self.controller.poll_decision() {
@@ -490,9 +524,9 @@ impl Sender {
         }
     }
 
-    /// Asks an encoder for a key frame, unless one is on its way already.
+    /// Requests a key frame of an encoder, unless one is on its way.
     fn want_key(&mut self, now: Timestamp, stream: StreamId, cause: KeyFrameCause) {
-        let rtt = self.round_trip.smoothed().unwrap_or(TimeDelta::from_millis(100));
+        let rtt = self.rtt().unwrap_or(TimeDelta::from_millis(100));
         let Some(state) = self.keys.get_mut(usize::from(stream.0)) else { return };
         let fresh = state.last.is_some_and(|last| now.since(last) < rtt);
         let on_its_way = fresh && cause != KeyFrameCause::Dropped;
@@ -503,20 +537,20 @@ impl Sender {
     }
 
     fn want_key_where_needed(&mut self, now: Timestamp, stream: StreamId) {
-        if self.queue.needs_key(stream) && self.queue.has_room() {
+        if self.scheduler.queue.needs_key(stream) && self.scheduler.queue.has_room() {
             self.want_key(now, stream, KeyFrameCause::Dropped);
         }
     }
 
     #[inline]
     fn drop_stale(&mut self, now: Timestamp) {
-        if self.queue.stale_at().is_some_and(|stale| stale <= now) {
+        if self.scheduler.queue.stale_at().is_some_and(|stale| stale <= now) {
             self.drop_stale_frames(now);
         }
     }
 
     fn drop_stale_frames(&mut self, now: Timestamp) {
-        let dropped = self.queue.drop_stale(now);
+        let dropped = self.scheduler.queue.drop_stale(now);
         if dropped.frames == 0 {
             return;
         }
@@ -527,9 +561,9 @@ impl Sender {
         for stream in (0..SourceId::STREAMS).filter(|stream| dropped.need_key >> stream & 1 == 1) {
             self.want_key(now, StreamId(stream), KeyFrameCause::Dropped);
         }
-        self.tell_backlog(now);
+        self.signal_backlog(now);
         for index in 0..self.config.streams.len() {
-            self.tell_demand(now, StreamId(index as u8));
+            self.signal_demand(now, StreamId(index as u8));
         }
     }
 
@@ -538,7 +572,7 @@ impl Sender {
         RtpPacket::header_len(self.tagged, true, self.config.feedback == FeedbackFormat::Twcc)
     }
 
-    /// Octets of payload that fit the packet size, twice if it has to be repeated.
+    /// Octets of payload that fit the packet size, also in a retransmission.
     pub fn payload_limit(&self) -> usize {
         let repair = if self.config.repair.is_some() { ORIGINAL_SEQUENCE } else { 0 };
         self.room().saturating_sub(self.header_len() + repair).max(1)
@@ -548,25 +582,9 @@ impl Sender {
     fn room(&self) -> usize {
         self.config.packet.saturating_sub(self.config.overhead).as_bytes() as usize
     }
-
-    fn loss_times(&self) -> LossTimes {
-        let every = self.peer.feedback_interval();
-        let (reorder, silence) = match self.round_trip.smoothed() {
-            Some(rtt) => (rtt.max(every * 2), rtt * 4 + every * 2),
-            None => (TimeDelta::from_millis(200), TimeDelta::from_secs(3)),
-        };
-        let bounded = |span: TimeDelta, low, high| {
-            span.max(TimeDelta::from_millis(low)).min(TimeDelta::from_millis(high))
-        };
-        LossTimes { reorder: bounded(reorder, 20, 500), silence: bounded(silence, 1000, 4000) }
-    }
-
-    fn lanes(&self) -> impl Iterator<Item = Lane> + use<> {
-        (0..self.controller.lanes().clamp(1, SourceId::LANES)).map(Lane)
-    }
 }
 
-/// The queue of a policy that steers it: so much time of what the encoders could use in all.
+/// The queue of a policy that steers it: this time at the largest rate of all encoders.
 fn steered_queue(config: &SenderConfig, time: TimeDelta) -> QueueLimits {
     let full = |stream: &StreamConfig| stream.max.min(config.limits.max).as_bps_f64();
     let bits = config.streams.iter().map(full).sum::<f64>() * time.as_secs_f64();
@@ -574,15 +592,26 @@ fn steered_queue(config: &SenderConfig, time: TimeDelta) -> QueueLimits {
     QueueLimits { delay: None, size: DataSize::from_bytes(bytes) }
 }
 
-/// A steered queue holds no more octets, whatever the rates.
+/// A steered queue holds at most so many octets.
 const MOST_STEERED: f64 = 256e6;
+
+/// The receiving half runs at the sender where the receiver reports nothing but arrivals.
+fn receiving_half(config: &SenderConfig, source: Box<dyn FeedbackSource>) -> Option<Box<dyn FeedbackSource>> {
+    (!config.feedback.has_computed()).then_some(source)
+}
 
 fn check(config: &SenderConfig) -> Result<(), SpecError> {
     let count = config.streams.len();
-    if (1..=usize::from(SourceId::STREAMS)).contains(&count) {
-        return Ok(());
+    if !(1..=usize::from(SourceId::STREAMS)).contains(&count) {
+        let why = format!("a session has 1 to {} streams", SourceId::STREAMS);
+        return Err(SpecError::new(&count.to_string(), why));
     }
-    Err(SpecError::new(&count.to_string(), format!("a session has 1 to {} streams", SourceId::STREAMS)))
+    if let Some(stream) = config.streams.iter().find(|stream| !stream.description.is_valid()) {
+        let StreamDescription { payload_type, clock_rate, .. } = stream.description;
+        let what = format!("payload type {payload_type} at {clock_rate} Hz");
+        return Err(SpecError::new(&what, "a stream has a payload type and a clock rate of its own"));
+    }
+    Ok(())
 }
 
 fn flow_config(config: &SenderConfig) -> FlowConfig {

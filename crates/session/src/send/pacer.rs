@@ -5,8 +5,7 @@ use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Spaces the departures of one lane: the next is due at `max(last due + size / rate + gap, now - credit)`.
 ///
-/// The pause behind a packet follows its own size and the allowance of the present, so that a rise of the
-/// rate does not wait out a pause that was made at a low one. Over any span the lane sends no more than
+/// The pause behind a packet follows its size and the present allowance, so that a rise of the rate takes effect at once. Over any span the lane sends no more than
 /// `rate` times the span, and a burst of `rate` times `credit` and one packet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Pacer {
@@ -50,7 +49,7 @@ impl Pacer {
         self.last = Some((due, size));
     }
 
-    /// A packet of a probe left, whose pace is its own: the next one owes it the usual pause and no more.
+    /// A packet of a probe left, which has a pace of its own: the next packet waits the usual pause and no longer.
     pub(crate) fn on_probed(&mut self, now: Timestamp, size: DataSize) {
         self.last = Some((now, size));
     }

@@ -1,17 +1,17 @@
-//! Encoders give way before a full network queue loses frames, whatever the controller allows.
+//! Encoder pushback: encoders slow down before a full network queue loses frames.
 //!
-//! A loss-based controller learns of a drop of capacity when the queue before it overflows; by then a second of
-//! frames is lost. What is in flight and the rate at which it is reported delivered tell earlier. WebRTC's
-//! congestion-window pushback does the same. It bounds what encoders are told, never what may be sent.
+//! A loss-based controller notices a drop of capacity when the queue overflows; by then a second of frames is lost. The
+//! flight and the delivered rate show it earlier. WebRTC's congestion-window pushback does the same. It bounds the shares
+//! of encoders, never what may be sent.
 
-use seaway_control::{Decision, Gauge, PacketReport, Share};
+use seaway_control::{Decision, Gauge, Share};
 use seaway_units::{Bitrate, DataSize, RateRange, TimeDelta, Timestamp};
 
 /// The delivered rate is measured over at least this long.
 const WINDOW: TimeDelta = TimeDelta::from_millis(100);
-/// Of the delivered rate, what encoders may have while the queue drains.
+/// Part of the delivered rate for encoders while the queue drains.
 const DRAIN: f64 = 0.9;
-/// Regained with each measurement once it has.
+/// Growth of the bound with each measurement after that.
 const RECOVERY: f64 = 1.1;
 /// Frames are skipped beyond so many times the bound.
 const SKIP: f64 = 1.5;
@@ -19,7 +19,7 @@ const SKIP: f64 = 1.5;
 /// Compares the estimated queue in the network with what is tolerated.
 #[derive(Debug)]
 pub(super) struct Pushback {
-    /// Tolerated delay in network queues; `None`: encoders have what the controller allows.
+    /// Tolerated delay in network queues; `None`: no pushback.
     tolerated: Option<TimeDelta>,
     since: Option<Timestamp>,
     delivered: DataSize,
@@ -29,10 +29,10 @@ pub(super) struct Pushback {
     bound: Option<Bitrate>,
 }
 
-/// What a sender knows of its path.
+/// The state of the path as the sender knows it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PathState {
-    /// What was sent and not reported yet.
+    /// Octets sent and not reported yet.
     pub(super) flight: DataSize,
     /// The least round-trip time: without queues.
     pub(super) base: TimeDelta,
@@ -52,20 +52,19 @@ impl Pushback {
         }
     }
 
-    /// Feedback came. Says what changed where encoders begin or cease to be held back. Of `range`, the upper end is
-    /// the controller's target; below the lower end encoders are never held.
+    /// Feedback came that reports this much delivered. Gives the decision where encoders begin or cease to be held back.
+    /// The upper end of `range` is the controller's target; the lower end is the least that encoders keep.
     pub(super) fn on_feedback(
         &mut self,
         now: Timestamp,
-        reports: &[PacketReport],
+        delivered: DataSize,
         path: PathState,
         range: RateRange,
     ) -> Option<Decision> {
         let RateRange { min, max: target } = range;
         let PathState { flight, base, last } = path;
         let tolerated = self.tolerated?;
-        let arrived = reports.iter().filter(|report| report.fate != seaway_control::Fate::Lost);
-        self.delivered += arrived.map(|report| report.packet.size).sum();
+        self.delivered += delivered;
         let span = now.since(*self.since.get_or_insert(now));
         if span < WINDOW.max(base) {
             return None;
@@ -74,7 +73,7 @@ impl Pushback {
         self.rate = Some(rate);
         self.since = Some(now);
         self.delivered = DataSize::ZERO;
-        // An idle source delivers little too: what is in flight counts only where the last packet was late.
+        // An idle source delivers little too: the flight counts only where the last packet was late.
         self.queue = last - base;
         if self.queue > tolerated / 2 {
             let drained = rate.time_to_send(flight).unwrap_or(TimeDelta::ZERO);
@@ -82,7 +81,7 @@ impl Pushback {
         }
         let before = self.bound;
         self.bound = if self.queue > tolerated {
-            // Where nothing arrives the bound would be zero: nothing would leave, nothing be reported, for ever.
+            // Where nothing arrives a bound of zero would stop sending, and with it all reports, for ever.
             Some(rate.mul_f64(DRAIN).max(min))
         } else {
             before.map(|bound| bound.mul_f64(RECOVERY)).filter(|bound| *bound < target)
@@ -98,14 +97,14 @@ impl Pushback {
         })
     }
 
-    /// What of its share an encoder is told.
+    /// The share that an encoder gets.
     pub(super) fn apply(&self, share: Share, target: Bitrate) -> Share {
         let Some(bound) = self.bound.filter(|bound| *bound < target) else { return share };
         let part = bound.as_bps_f64() / target.as_bps_f64();
         Share { media: share.media.mul_f64(part), repair: share.repair }
     }
 
-    /// True where even the next frame had better stay out, as long as so much is in flight.
+    /// True where the next frame should be skipped, as so much is in flight.
     pub(super) fn should_skip(&self, flight: DataSize, base: Option<TimeDelta>) -> bool {
         let (Some(tolerated), Some(rate), Some(base)) = (self.tolerated, self.rate, base) else {
             return false;
@@ -118,24 +117,9 @@ impl Pushback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seaway_control::{Content, Fate, Lane, PacketId, SentPacket, StreamId};
-    use seaway_units::Ecn;
 
     fn at(millis: u64) -> Timestamp {
         Timestamp::from_nanos(millis * 1_000_000)
-    }
-
-    fn arrived(size: u64) -> PacketReport {
-        let packet = SentPacket {
-            id: PacketId(0),
-            lane: Lane(0),
-            sequence: 0,
-            size: DataSize::from_bytes(size),
-            content: Content::Media(StreamId(0)),
-            probe: None,
-            backlog: DataSize::ZERO,
-        };
-        PacketReport { packet, sent: at(0), fate: Fate::Received { at: None, ecn: Ecn::NotEct } }
     }
 
     #[test]
@@ -143,11 +127,11 @@ mod tests {
         let mut pushback = Pushback::new(Some(TimeDelta::from_millis(200)));
         let (base, target) = (TimeDelta::from_millis(50), Bitrate::from_mbps(4));
         let range = RateRange { min: Bitrate::from_kbps(150), max: target };
-        let mut tell = |millis, arrived_bytes, flight| {
+        let mut step = |millis, arrived_bytes, flight| {
             let last = base + TimeDelta::from_millis(if flight == 50_000 { 110 } else { 90 });
             let flight = DataSize::from_bytes(flight);
             let path = PathState { flight, base, last };
-            let change = pushback.on_feedback(at(millis), &[arrived(arrived_bytes)], path, range);
+            let change = pushback.on_feedback(at(millis), DataSize::from_bytes(arrived_bytes), path, range);
             let share = Share { media: target, repair: Bitrate::ZERO };
             (
                 change.map(|change| change.cause),
@@ -155,13 +139,13 @@ mod tests {
                 pushback.should_skip(flight, Some(base)),
             )
         };
-        assert_eq!(tell(0, 0, 25_000), (None, target, false));
-        assert_eq!(tell(100, 5_000, 25_000), (None, target, false), "the source was idle");
-        let (cause, media, skip) = tell(200, 12_500, 50_000);
+        assert_eq!(step(0, 0, 25_000), (None, target, false));
+        assert_eq!(step(100, 5_000, 25_000), (None, target, false), "the source was idle");
+        let (cause, media, skip) = step(200, 12_500, 50_000);
         assert_eq!((cause, skip), (Some("network queue"), true), "400 ms at 1 Mbit/s");
         assert_eq!(media, Bitrate::from_kbps(900));
-        assert_eq!(tell(300, 12_500, 10_000), (None, Bitrate::from_kbps(990), false));
-        let ends = (4..40).map(|step| tell(step * 100, 50_000, 20_000).0).find(Option::is_some);
+        assert_eq!(step(300, 12_500, 10_000), (None, Bitrate::from_kbps(990), false));
+        let ends = (4..40).map(|round| step(round * 100, 50_000, 20_000).0).find(Option::is_some);
         assert_eq!(ends, Some(Some("network queue drained")));
     }
 
@@ -171,14 +155,14 @@ mod tests {
         let range = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_mbps(4) };
         let base = TimeDelta::from_millis(50);
         let path = PathState { flight: DataSize::from_bytes(5_000), base, last: base * 10 };
-        pushback.on_feedback(at(0), &[], path, range);
-        assert!(pushback.on_feedback(at(100), &[], path, range).is_some());
+        pushback.on_feedback(at(0), DataSize::ZERO, path, range);
+        assert!(pushback.on_feedback(at(100), DataSize::ZERO, path, range).is_some());
         let share = Share { media: range.max, repair: Bitrate::ZERO };
         let media = pushback.apply(share, range.max).media;
         assert!(media >= range.min.mul_f64(0.999), "{media}");
         let path = PathState { last: base, ..path };
-        let ends =
-            (2..60).find_map(|step| pushback.on_feedback(at(step * 100), &[arrived(1_000)], path, range));
+        let ends = (2..60)
+            .find_map(|step| pushback.on_feedback(at(step * 100), DataSize::from_bytes(1_000), path, range));
         assert_eq!(ends.map(|change| change.cause), Some("network queue drained"));
     }
 }

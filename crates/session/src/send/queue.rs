@@ -1,4 +1,4 @@
-//! Frames cut into packets that wait for their turn: bounded, dropped by whole frames.
+//! The send queue: frames cut into packets. It is bounded, and drops whole frames.
 
 use crate::config::{QueueLimits, Stripe};
 use crate::frame::FrameKind;
@@ -25,7 +25,7 @@ pub(super) struct Queued {
     pub(super) since: Timestamp,
 }
 
-/// A frame that is to be queued.
+/// A frame to be queued.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arriving {
     pub(super) stream: StreamId,
@@ -33,7 +33,7 @@ pub(super) struct Arriving {
     pub(super) timestamp: u32,
 }
 
-/// What a stream's numbers stand at.
+/// The counters of a stream.
 #[derive(Debug, Clone, Copy, Default)]
 struct StreamState {
     next_frame: u64,
@@ -42,7 +42,7 @@ struct StreamState {
     groups: u64,
     /// Sequence number after the last packet that left.
     after_sent: u64,
-    /// A reference was dropped: nothing makes sense before the next key frame.
+    /// A reference was dropped: no frame can be decoded before the next key frame.
     needs_key: bool,
     /// Wire octets that wait.
     waiting: DataSize,
@@ -52,11 +52,11 @@ struct StreamState {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Dropped {
     pub(super) frames: u64,
-    /// The streams, a bit each, that can go on with a key frame only.
+    /// The streams, a bit each, that need a key frame.
     pub(super) need_key: u8,
 }
 
-/// What waits, one queue a lane, or one for all where packets are striped singly.
+/// The packets that wait: one queue a lane, or one for all lanes where single packets are striped.
 #[derive(Debug)]
 pub(super) struct SendQueue {
     limits: QueueLimits,
@@ -65,7 +65,7 @@ pub(super) struct SendQueue {
     queues: Vec<VecDeque<Queued>>,
     streams: Vec<StreamState>,
     waiting: DataSize,
-    /// Since when the oldest frame waits of which nothing left: only such can be dropped.
+    /// Since when the oldest frame waits of which no packet left: only such frames can be dropped.
     unsent: Option<Timestamp>,
 }
 
@@ -102,20 +102,20 @@ impl SendQueue {
         self.queues.iter().filter_map(|queue| queue.front()).map(|queued| queued.since).min()
     }
 
-    /// When the oldest packet will have waited too long.
+    /// When the oldest frame will be stale.
     #[inline]
     pub(super) fn stale_at(&self) -> Option<Timestamp> {
         let delay = self.limits.delay?;
         self.unsent.map(|since| since + delay)
     }
 
-    /// The first frame of a queue left or moved: looks for the next.
+    /// Finds the oldest unsent frame after one left or moved.
     fn note_unsent(&mut self) {
         let first = |queue: &VecDeque<Queued>| Some(queue.iter().find(|queued| queued.start)?.since);
         self.unsent = self.queues.iter().filter_map(first).min();
     }
 
-    /// Whether a frame may be queued. One that nobody needs stays out early, so that others do not suffer.
+    /// Whether a frame may be queued. A discardable frame is refused early, in favour of the others.
     pub(super) fn admits(&mut self, now: Timestamp, frame: Arriving) -> bool {
         let oldest = self.oldest(now);
         let Some(stream) = self.streams.get_mut(usize::from(frame.stream.0)) else { return false };
@@ -130,12 +130,12 @@ impl SendQueue {
         admitted
     }
 
-    /// True where a frame would not be refused for want of room.
+    /// True where there is room for another frame.
     pub(super) fn has_room(&self) -> bool {
         self.waiting < self.limits.size
     }
 
-    /// True where a stream can go on with a key frame only.
+    /// True where a stream needs a key frame.
     pub(super) fn needs_key(&self, stream: StreamId) -> bool {
         self.streams.get(usize::from(stream.0)).is_some_and(|stream| stream.needs_key)
     }
@@ -184,7 +184,7 @@ impl SendQueue {
         stream.next_frame += 1;
     }
 
-    /// Follows the number of connections; what waits on one that is gone moves to another.
+    /// Follows the number of lanes; the packets of a lane that is gone move to another.
     pub(super) fn set_lanes(&mut self, lanes: u8) {
         self.lanes = lanes.max(1);
         let wanted = if self.stripe == Stripe::Packet { 1 } else { usize::from(self.lanes) };
@@ -226,9 +226,8 @@ impl SendQueue {
         Some(queued)
     }
 
-    /// Drops the frames of which nothing left yet, where the oldest has waited too long: what they show is
-    /// past, and fresh media must not stand behind them. The numbers of their packets are given again, so
-    /// that the receiver does not miss them.
+    /// Drops the unsent frames where the oldest is stale, so that fresh media do not wait behind old ones. The numbers of
+    /// their packets are given again, so that the receiver does not miss them.
     pub(super) fn drop_stale(&mut self, now: Timestamp) -> Dropped {
         let mut dropped = Dropped::default();
         if self.stale_at().is_none_or(|stale| now < stale) {
@@ -259,7 +258,7 @@ impl SendQueue {
     }
 }
 
-/// The queue with the fewest packets; of several, in turn.
+/// The queue with the fewest packets, in turn where several have.
 fn least_waiting(queues: &[VecDeque<Queued>], turn: u64) -> usize {
     let first = (turn % queues.len() as u64) as usize;
     let in_turn = (0..queues.len()).map(|step| (first + step) % queues.len());
@@ -301,7 +300,7 @@ mod tests {
         assert!(!push(&mut queue, at(111), FrameKind::Reference, 1));
         assert!(push(&mut queue, at(112), FrameKind::Key, 1));
         let rest: Vec<_> = std::iter::from_fn(|| queue.pop(Lane(0))).map(|q| (q.sequence, q.frame)).collect();
-        assert_eq!(rest, [(1, 0), (2, 0), (3, 4)], "packets count on, frames tell of the gap");
+        assert_eq!(rest, [(1, 0), (2, 0), (3, 4)], "packets are numbered on, frames show the gap");
     }
 
     #[test]

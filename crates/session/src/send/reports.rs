@@ -1,4 +1,4 @@
-//! Sender reports, announcements and the goodbye: when they are due and what they say.
+//! Sender reports, the description in-band and the goodbye.
 
 use super::Sender;
 use crate::message::{Message, Transmit};
@@ -9,9 +9,9 @@ use seaway_units::{Ecn, TimeDelta, Timestamp};
 use seaway_wire::rtcp::{Bye, SenderReport};
 use seaway_wire::{List, NtpTime};
 
-/// Between reports; RFC 3550's randomisation serves groups, here are two parties.
+/// Between reports; RFC 3550's randomisation is for groups, here are two parties.
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// Until a receiver is heard.
+/// Until a receiver reports.
 const UNANSWERED_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 
 /// The clock of sender reports.
@@ -35,8 +35,8 @@ impl Reports {
         self.due.is_some_and(|due| due <= now)
     }
 
-    /// Something changed that the receiver must know.
-    pub(super) fn announce_at(&mut self, now: Timestamp) {
+    /// The description changed, or a new receiver needs it.
+    pub(super) fn describe_at(&mut self, now: Timestamp) {
         self.due = self.due.map(|due| due.min(now));
     }
 
@@ -48,12 +48,14 @@ impl Reports {
 }
 
 impl Sender {
-    /// The report that is due: sender report and description in one compound packet.
+    /// The report that is due: a sender report for each stream and the description in one compound packet.
     pub(super) fn report(&mut self, now: Timestamp, message: &mut Message) -> Transmit {
         let interval = if self.peer.is_present() { INTERVAL } else { UNANSWERED_INTERVAL };
         self.reports.due = (!self.reports.closing).then_some(now + interval);
         let mut octets = Vec::with_capacity(256);
-        self.emit_sender_report(now, &mut octets);
+        for stream in 0..self.config.streams.len() {
+            self.emit_sender_report(now, StreamId(stream as u8), &mut octets);
+        }
         self.description().emit(&mut octets);
         if self.reports.closing {
             let ssrcs = [self.config.session];
@@ -66,13 +68,13 @@ impl Sender {
         Transmit { at: now, size, ecn: Ecn::NotEct, lane: Lane(0) }
     }
 
-    /// Counts of the whole session under the name of its first source.
-    fn emit_sender_report(&self, now: Timestamp, octets: &mut Vec<u8>) {
-        let first = SourceId { stream: StreamId(0), lane: Lane(0), repair: false };
+    /// Maps the stream's media clock to ours; the counts are those of the whole session.
+    fn emit_sender_report(&self, now: Timestamp, stream: StreamId, octets: &mut Vec<u8>) {
+        let first = SourceId { stream, lane: Lane(0), repair: false };
         let report = SenderReport {
             ssrc: first.ssrc(self.config.session),
             ntp_time: NtpTime::from_timestamp(now),
-            rtp_timestamp: self.clock.timestamp(now),
+            rtp_timestamp: self.media_clock(stream).timestamp(now),
             packet_count: self.statistics.sent.packets as u32,
             octet_count: self.statistics.sent.size.as_bytes() as u32,
             ..SenderReport::default()

@@ -6,30 +6,30 @@ use bytes::Bytes;
 use seaway_units::{TimeDelta, Timestamp};
 use seaway_wire::List;
 use seaway_wire::window::{Acknowledgement, DataHeader, Message};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Later packets that make a hole more than reordering.
+/// Later packets after which a hole is a loss.
 const LATER: u8 = 3;
-/// Numbers after a hole that an acknowledgement can name.
+/// Numbers after a hole that an acknowledgement has bits for.
 const NAMED: u64 = 32;
 /// Numbers that are remembered at most; a longer hole is given up whole.
 const CAPACITY: u64 = 4096;
 /// Answers and frames that wait to be read at most.
 const WAITING: usize = 4096;
 
-/// What a [`WindowClient`] is told once.
+/// Configuration of a [`WindowClient`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClientConfig {
     /// From the arrival of the first packet to its display.
     pub buffer: TimeDelta,
     /// A request needs this much more time than the round-trip, as a part of it; S002: none.
     pub margin: f64,
-    /// How long a hole may be mere reordering where fewer than three later packets came.
+    /// How long a hole may be reordering where fewer than three later packets came.
     pub reorder: TimeDelta,
 }
 
 impl ClientConfig {
-    /// S002's test of the deadline, 10 ms for reordering.
+    /// S002's deadline test, 10 ms for reordering.
     pub const fn new(buffer: TimeDelta) -> Self {
         Self { buffer, margin: 0.0, reorder: TimeDelta::from_millis(10) }
     }
@@ -44,14 +44,14 @@ pub struct ClientFrame {
     pub data: Bytes,
 }
 
-/// What a [`WindowClient`] did since the start.
+/// Counters of a [`WindowClient`] since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientStatistics {
     /// Packets that came for the first time.
     pub received: u64,
-    /// Packets that came once more.
+    /// Packets that came again.
     pub duplicates: u64,
-    /// Packets that were asked for.
+    /// Packets that were requested.
     pub requested: u64,
     /// Of those, packets that came.
     pub repaired: u64,
@@ -59,13 +59,13 @@ pub struct ClientStatistics {
     pub late: u64,
     /// Packets that were given up.
     pub given_up: u64,
-    /// Frames given out whole.
+    /// Frames delivered whole.
     pub shown: u64,
     /// Their octets.
     pub octets: u64,
-    /// Frames of which something was missing when they were due: dropped whole.
+    /// Frames that were incomplete when due, and dropped.
     pub concealed: u64,
-    /// Datagrams that made no sense.
+    /// Malformed datagrams.
     pub malformed: u64,
 }
 
@@ -77,17 +77,16 @@ pub struct WindowClient {
     /// All up to here came or was given up.
     cumulative: u64,
     given_up: u16,
-    /// Payloads not given out yet.
+    /// Payloads not delivered yet.
     held: BTreeMap<u64, Held>,
-    /// True where a number above `cumulative` came, whether its payload is still held or not.
-    came: BTreeMap<u64, ()>,
+    /// Numbers above `cumulative` that arrived, whether their payload is still held or not.
+    arrived: BTreeSet<u64>,
     holes: BTreeMap<u64, Hole>,
-    /// All up to here was given out or dropped.
+    /// All up to here was delivered or dropped.
     consumed: Option<u64>,
     /// The first packet: its arrival and its time of presentation, unwrapped.
     origin: Option<(Timestamp, u64)>,
     newest_ms: u64,
-    ended: bool,
     rtt: Option<TimeDelta>,
     outgoing: VecDeque<Bytes>,
     frames: VecDeque<ClientFrame>,
@@ -104,15 +103,15 @@ struct Held {
 struct Hole {
     since: Timestamp,
     later: u8,
-    /// When what is missing must be shown.
+    /// When the missing packet is to be displayed.
     deadline: Timestamp,
-    fate: Judged,
+    state: HoleState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Judged {
-    NotYet,
-    Asked,
+enum HoleState {
+    New,
+    Requested,
     GivenUp,
 }
 
@@ -125,12 +124,11 @@ impl WindowClient {
             cumulative: 0,
             given_up: 0,
             held: BTreeMap::new(),
-            came: BTreeMap::new(),
+            arrived: BTreeSet::new(),
             holes: BTreeMap::new(),
             consumed: None,
             origin: None,
             newest_ms: 0,
-            ended: false,
             rtt: None,
             outgoing: VecDeque::new(),
             frames: VecDeque::new(),
@@ -138,7 +136,7 @@ impl WindowClient {
         }
     }
 
-    /// What it did since the start.
+    /// Counters since the start.
     pub const fn statistics(&self) -> ClientStatistics {
         self.statistics
     }
@@ -159,29 +157,24 @@ impl WindowClient {
         self.origin.get_or_insert((now, presentation));
         let number = self.arrive(now, header.sequence_number, presentation);
         self.store(now, number, Held { presentation, payload });
-        self.judge(now);
+        self.check_holes(now);
         self.advance();
         self.acknowledge(header.sequence_number);
     }
 
-    /// The stream is over: the last frame is whole where nothing behind it is missing.
-    pub fn on_end(&mut self) {
-        self.ended = true;
-    }
-
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
     pub fn handle_timeout(&mut self, now: Timestamp) {
-        self.judge(now);
+        self.check_holes(now);
         self.advance();
         self.show(now);
     }
 
     /// When the client wants to be woken.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let hole = self.holes.values().filter_map(|hole| match hole.fate {
-            Judged::NotYet => Some(hole.since + self.config.reorder),
-            Judged::Asked => Some(hole.deadline),
-            Judged::GivenUp => None,
+        let hole = self.holes.values().filter_map(|hole| match hole.state {
+            HoleState::New => Some(hole.since + self.config.reorder),
+            HoleState::Requested => Some(hole.deadline),
+            HoleState::GivenUp => None,
         });
         let due = self.held.values().map(|held| self.display(held.presentation));
         hole.chain(due).min()
@@ -200,7 +193,7 @@ impl WindowClient {
     fn display(&self, presentation: u64) -> Timestamp {
         let Some((first, origin)) = self.origin else { return Timestamp::ZERO };
         let ahead = presentation.wrapping_sub(origin) as i64;
-        // Nothing is shown days away from the first packet.
+        // Presentation times stay within 49 days of the first packet.
         const LONGEST: i64 = 1 << 32;
         first + self.config.buffer + TimeDelta::from_millis(ahead.clamp(-LONGEST, LONGEST))
     }
@@ -219,7 +212,7 @@ impl WindowClient {
         }
         let deadline = self.display(presentation);
         for missing in (before + 1).max(self.cumulative + 1)..number {
-            self.holes.insert(missing, Hole { since: now, later: 0, deadline, fate: Judged::NotYet });
+            self.holes.insert(missing, Hole { since: now, later: 0, deadline, state: HoleState::New });
         }
         for hole in self.holes.range_mut(..number).map(|(_, hole)| hole) {
             hole.later = hole.later.saturating_add(1);
@@ -227,25 +220,25 @@ impl WindowClient {
         number
     }
 
-    /// An outage: nobody would show what was lost in it.
+    /// After an outage its packets are too late to be displayed.
     fn give_up_all(&mut self, up_to: u64) {
-        let lost = up_to - self.cumulative - self.came.len() as u64;
+        let lost = up_to - self.cumulative - self.arrived.len() as u64;
         self.statistics.given_up += lost;
         self.given_up = self.given_up.wrapping_add(lost as u16);
         self.cumulative = up_to;
-        self.came.clear();
+        self.arrived.clear();
         self.holes.clear();
     }
 
     fn store(&mut self, now: Timestamp, number: u64, held: Held) {
         let hole = self.holes.remove(&number);
-        if number <= self.cumulative || self.came.contains_key(&number) {
+        if number <= self.cumulative || self.arrived.contains(&number) {
             self.statistics.duplicates += 1;
             return;
         }
         self.statistics.received += 1;
-        self.statistics.repaired += u64::from(hole.is_some_and(|hole| hole.fate == Judged::Asked));
-        self.came.insert(number, ());
+        self.statistics.repaired += u64::from(hole.is_some_and(|hole| hole.state == HoleState::Requested));
+        self.arrived.insert(number);
         if self.display(held.presentation) < now || self.consumed.is_some_and(|consumed| number <= consumed) {
             self.statistics.late += 1;
         } else {
@@ -253,37 +246,37 @@ impl WindowClient {
         }
     }
 
-    /// Asks for what can be there before it is shown, and gives up the rest (S002 section 3.4).
-    fn judge(&mut self, now: Timestamp) {
+    /// Requests the packets that can be there before they are displayed, and gives up the others (S002 section 3.4).
+    fn check_holes(&mut self, now: Timestamp) {
         let highest = self.numbers.map_or(0, |numbers| numbers.highest());
         let needed = self.rtt.map(|rtt| rtt.mul_f64(1.0 + self.config.margin));
-        let mut ask: Vec<u16> = Vec::new();
+        let mut requests: Vec<u16> = Vec::new();
         for (number, hole) in &mut self.holes {
             let is_real = hole.later >= LATER || now >= hole.since + self.config.reorder;
-            if hole.fate == Judged::NotYet && is_real {
+            if hole.state == HoleState::New && is_real {
                 let in_time = needed.is_some_and(|needed| hole.deadline - now > needed);
-                hole.fate = if in_time { Judged::Asked } else { Judged::GivenUp };
+                hole.state = if in_time { HoleState::Requested } else { HoleState::GivenUp };
                 if in_time {
-                    ask.push(*number as u16);
+                    requests.push(*number as u16);
                 }
             }
             if hole.deadline <= now || highest > number + NAMED {
-                hole.fate = Judged::GivenUp;
+                hole.state = HoleState::GivenUp;
             }
         }
-        self.statistics.requested += ask.len() as u64;
-        for numbers in ask.chunks(255) {
+        self.statistics.requested += requests.len() as u64;
+        for numbers in requests.chunks(255) {
             self.send(&Message::RetransmissionRequest(List::from(numbers)));
         }
     }
 
-    /// Passes what came, and what was given up and the sender has had three chances to see.
+    /// Passes the packets that arrived, and those that were given up in at least three answers.
     fn advance(&mut self) {
         loop {
             let next = self.cumulative + 1;
-            if self.came.remove(&next).is_none() {
+            if !self.arrived.remove(&next) {
                 let hole = self.holes.get(&next);
-                if hole.is_none_or(|hole| hole.fate != Judged::GivenUp || hole.later < LATER) {
+                if hole.is_none_or(|hole| hole.state != HoleState::GivenUp || hole.later < LATER) {
                     break;
                 }
                 self.holes.remove(&next);
@@ -295,8 +288,8 @@ impl WindowClient {
     }
 
     fn acknowledge(&mut self, packet: u16) {
-        let after = self.came.range(self.cumulative + 1..=self.cumulative + NAMED);
-        let bitmap = after.fold(0, |bits, (number, ())| bits | 1 << (NAMED - (number - self.cumulative)));
+        let after = self.arrived.range(self.cumulative + 1..=self.cumulative + NAMED);
+        let bitmap = after.fold(0, |bits, number| bits | 1 << (NAMED - (number - self.cumulative)));
         let (cumulative, given_up) = (self.cumulative as u16, self.given_up);
         self.send(&Message::Acknowledgement(Acknowledgement { packet, cumulative, bitmap, given_up }));
     }
@@ -308,8 +301,8 @@ impl WindowClient {
         }
     }
 
-    /// Gives out the frames that are due, in the order in which they were sent: a frame that is shown later but was sent
-    /// before one that is due goes with it.
+    /// Delivers the frames that are due in order of sending: a frame with a later display time that was sent before one that is
+    /// due goes with it.
     fn show(&mut self, now: Timestamp) {
         let due = |held: &Held| self.display(held.presentation) <= now;
         let Some(last) = self.held.iter().rev().find(|(_, held)| due(held)).map(|(number, _)| *number) else {
@@ -320,8 +313,8 @@ impl WindowClient {
         }
     }
 
-    /// The first run of packets with one time of presentation: a frame is whole where the numbers before and behind it
-    /// are there too, since no packet says that it is a frame's first or last.
+    /// Delivers the first run of packets with one time of presentation. No packet is marked as a frame's first or last, so a
+    /// frame is whole where the numbers before and behind it are there too.
     fn show_first(&mut self) {
         let Some((&first, held)) = self.held.first_key_value() else { return };
         let presentation = held.presentation;
@@ -333,9 +326,8 @@ impl WindowClient {
             next += 1;
         }
         let begins = self.consumed.is_none_or(|consumed| consumed + 1 == first);
-        let highest = self.numbers.map_or(0, |numbers| numbers.highest());
-        let ends = self.held.contains_key(&next) || (self.ended && next > highest);
-        // What is left of a frame behind a hole is no frame.
+        let ends = self.held.contains_key(&next);
+        // The rest of a frame behind a hole is dropped.
         let rest: Vec<u64> = self
             .held
             .iter()

@@ -1,4 +1,4 @@
-//! The sending half: FIFO, window, and what comes back.
+//! The sending half: FIFO, window and answers.
 
 use super::{MOST_OUT, Numbers};
 use bytes::Bytes;
@@ -10,10 +10,10 @@ use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::window::{Acknowledgement, DataHeader, Message};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Later packets that make one lost.
+/// A packet is lost after so many later ones.
 const LATER: u8 = 3;
 
-/// What a [`WindowSender`] is told once.
+/// Configuration of a [`WindowSender`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WindowSenderConfig {
     /// The window; its segment is a whole datagram.
@@ -36,22 +36,22 @@ impl WindowSenderConfig {
     }
 }
 
-/// What a [`WindowSender`] did since the start.
+/// Counters of a [`WindowSender`] since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WindowSenderStatistics {
     /// Datagrams that left, repairs among them.
     pub sent: u64,
-    /// Those that were sent again because the client asked.
+    /// Of them, retransmissions.
     pub repaired: u64,
     /// Frames that the FIFO had no room for.
     pub refused_frames: u64,
-    /// Packets that were called lost.
+    /// Packets that were declared lost.
     pub lost: u64,
-    /// Answers that made no sense.
+    /// Malformed answers.
     pub malformed: u64,
 }
 
-/// Sends frames as the window lets. Nothing is sent again unless the client asks.
+/// Sends frames as the window permits. It retransmits only what the client requests.
 #[derive(Debug)]
 pub struct WindowSender {
     config: WindowSenderConfig,
@@ -83,10 +83,10 @@ struct Outstanding {
     piece: Piece,
     packet: SentPacket,
     sent: Timestamp,
-    /// It was sent more than once: no sample of the round-trip time (Karn).
+    /// It was sent more than once, so it gives no sample of the round-trip time (Karn).
     repeated: bool,
     state: State,
-    /// Packets that left later and were named.
+    /// Packets that left later and were acknowledged.
     later: u8,
 }
 
@@ -94,7 +94,7 @@ struct Outstanding {
 enum State {
     Out,
     Lost,
-    Named,
+    Acknowledged,
 }
 
 impl WindowSender {
@@ -118,22 +118,22 @@ impl WindowSender {
         }
     }
 
-    /// What it did since the start.
+    /// Counters since the start.
     pub const fn statistics(&self) -> WindowSenderStatistics {
         self.statistics
     }
 
-    /// What waits in the FIFO, headers left out: what the PD policy looks at.
+    /// Octets in the FIFO without headers, the input of the PD policy.
     pub const fn occupancy(&self) -> DataSize {
         self.queued
     }
 
-    /// The window, to look inside.
+    /// The window, for inspection.
     pub const fn controller(&self) -> &Window {
         &self.window
     }
 
-    /// An encoder gave a frame to be shown at `presentation`. False where the FIFO has no room for it.
+    /// A frame to be displayed at `presentation`. False where the FIFO has no room for it.
     pub fn on_frame(&mut self, presentation: TimeDelta, data: &Bytes) -> bool {
         let size = DataSize::from_bytes(data.len() as u64);
         if self.queued + size > self.config.queue {
@@ -230,9 +230,9 @@ impl WindowSender {
         self.out.insert(number, record);
     }
 
-    /// Whether a repair of `number` would still be news.
+    /// Whether a retransmission of `number` is still of use.
     fn is_wanted(&self, number: u64) -> bool {
-        self.out.get(&number).is_some_and(|record| record.state != State::Named)
+        self.out.get(&number).is_some_and(|record| record.state != State::Acknowledged)
     }
 
     fn on_acknowledgement(&mut self, now: Timestamp, acknowledgement: Acknowledgement) {
@@ -244,14 +244,14 @@ impl WindowSender {
             return;
         }
         let record = self.out.get(&packet);
-        let sample = record.filter(|record| !record.repeated && record.state != State::Named);
+        let sample = record.filter(|record| !record.repeated && record.state != State::Acknowledged);
         let rtt = sample.map(|record| now - record.sent);
         if let Some(rtt) = rtt {
             self.rtt = Some(self.rtt.map_or(rtt, |known| known + (rtt - known) / 8));
         }
-        self.name(packet);
+        self.acknowledge(packet);
         for ahead in (1..=32).filter(|ahead| acknowledgement.bitmap >> (32 - ahead) & 1 == 1) {
-            self.name(cumulative + ahead);
+            self.acknowledge(cumulative + ahead);
         }
         self.pass(cumulative, acknowledgement.given_up);
         self.count_later();
@@ -261,34 +261,36 @@ impl WindowSender {
         }
     }
 
-    /// The client has `number`.
-    fn name(&mut self, number: u64) {
-        let Some(record) = self.out.get_mut(&number).filter(|record| record.state != State::Named) else {
+    /// The client received `number`.
+    fn acknowledge(&mut self, number: u64) {
+        let Some(record) = self.out.get_mut(&number).filter(|record| record.state != State::Acknowledged)
+        else {
             return;
         };
         let fate = match record.state {
             State::Lost => Fate::Late { at: None },
             _ => Fate::Received { at: None, ecn: Ecn::NotEct },
         };
-        record.state = State::Named;
+        record.state = State::Acknowledged;
         self.reports.push(PacketReport { packet: record.packet, sent: record.sent, fate });
     }
 
-    /// All up to `cumulative` came or was given up. Of those that no answer named, the earliest are the given up ones.
+    /// All up to `cumulative` was received or given up. Of those not acknowledged before, the first are the given up ones.
     fn pass(&mut self, cumulative: u64, given_up: u16) {
         let news = given_up.wrapping_sub(self.given_up);
-        // An answer that was overtaken counts fewer.
+        // An answer that was overtaken has a lower count.
         let mut gone = if news <= u16::MAX / 2 { news } else { 0 };
         if news <= u16::MAX / 2 {
             self.given_up = given_up;
         }
         let passed: Vec<u64> = self.out.range(..=cumulative).map(|(number, _)| *number).collect();
         for number in passed {
-            let Some(record) = self.out.get_mut(&number).filter(|record| record.state != State::Named) else {
+            let Some(record) = self.out.get_mut(&number).filter(|record| record.state != State::Acknowledged)
+            else {
                 continue;
             };
             if gone == 0 {
-                self.name(number);
+                self.acknowledge(number);
             } else {
                 gone -= 1;
                 Self::lose(record, &mut self.reports, &mut self.statistics);
@@ -308,16 +310,16 @@ impl WindowSender {
         }
     }
 
-    /// Three packets that left later were named: the packet is lost, whether the client asks for it or not.
+    /// A packet is lost once three packets that left later were acknowledged, requested or not.
     fn count_later(&mut self) {
-        let named: Vec<PacketId> = self
+        let acknowledged: Vec<PacketId> = self
             .reports
             .iter()
             .filter(|report| matches!(report.fate, Fate::Received { .. }))
             .map(|report| report.packet.id)
             .collect();
         for record in self.out.values_mut().filter(|record| record.state == State::Out) {
-            let later = named.iter().filter(|id| **id > record.packet.id).count();
+            let later = acknowledged.iter().filter(|id| **id > record.packet.id).count();
             record.later = record.later.saturating_add(later.min(LATER.into()) as u8);
             if record.later >= LATER {
                 Self::lose(record, &mut self.reports, &mut self.statistics);
@@ -329,7 +331,8 @@ impl WindowSender {
         let mut requested = Vec::new();
         for sequence in sequences {
             let number = self.numbers.peek(sequence.into());
-            let Some(record) = self.out.get_mut(&number).filter(|record| record.state != State::Named) else {
+            let Some(record) = self.out.get_mut(&number).filter(|record| record.state != State::Acknowledged)
+            else {
                 continue;
             };
             if self.repairs.contains(&number) {

@@ -37,9 +37,9 @@ pub(crate) fn receiver(now: Timestamp) -> Receiver {
 }
 
 /// A reproducible stream of numbers in 0..1.
-pub(crate) struct Luck(u64);
+pub(crate) struct Random(u64);
 
-impl Luck {
+impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -61,14 +61,14 @@ pub(crate) fn ideal(delay: TimeDelta) -> Path {
 
 /// Lost with probability `loss`.
 pub(crate) fn lossy(delay: TimeDelta, loss: f64, seed: u64) -> Path {
-    let mut luck = Luck::new(seed);
-    Box::new(move |now, _| (luck.draw() >= loss).then_some(now + delay))
+    let mut random = Random::new(seed);
+    Box::new(move |now, _| (random.draw() >= loss).then_some(now + delay))
 }
 
 /// Each packet is late by up to `jitter` more, whatever the others are: they overtake one another.
 pub(crate) fn reordering(delay: TimeDelta, jitter: TimeDelta, seed: u64) -> Path {
-    let mut luck = Luck::new(seed);
-    Box::new(move |now, _| Some(now + delay + jitter.mul_f64(luck.draw())))
+    let mut random = Random::new(seed);
+    Box::new(move |now, _| Some(now + delay + jitter.mul_f64(random.draw())))
 }
 
 /// A drop-tail queue of `queue` before a server of `rate`.
@@ -105,11 +105,11 @@ pub(crate) fn squeeze(delay: TimeDelta, steps: &'static [(u64, u64)], queue: Dat
 
 /// Loss in bursts of mean length `burst` at mean ratio `loss` (Gilbert-Elliott, lossless good state).
 pub(crate) fn bursts(mut path: Path, loss: f64, burst: f64, seed: u64) -> Path {
-    let mut luck = Luck::new(seed);
+    let mut random = Random::new(seed);
     let mut bad = false;
     let (leave, enter) = (1.0 / burst, loss / (1.0 - loss) / burst);
     Box::new(move |now, size| {
-        let change = luck.draw() < if bad { leave } else { enter };
+        let change = random.draw() < if bad { leave } else { enter };
         bad ^= change;
         let arrival = path(now, size);
         arrival.filter(|_| !bad)
@@ -237,7 +237,9 @@ impl Run {
             self.receiver.handle_timeout(now);
         }
         self.drain();
-        assert!(self.sender.poll_timeout().is_none_or(|due| due > now), "the sender is not drained at {now}");
+        let wake = self.sender.next_wake();
+        assert_eq!(wake.map(|wake| wake.at), self.sender.poll_timeout());
+        assert!(wake.is_none_or(|wake| wake.at > now), "the sender is not drained at {now}: {wake:?}");
         assert!(self.receiver.poll_timeout().is_none_or(|due| due > now), "nor the receiver at {now}");
     }
 
@@ -257,7 +259,7 @@ impl Run {
         } else {
             self.sender.handle_message(self.now, self.now, &message);
         }
-        // The contract asks for it after each input.
+        // The driving contract: drain after each input.
         self.drain();
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn endpoints(octets: &[u8]) {
             _ => pair.deliver(u8::MAX),
         }
     }
-    pair.settle();
+    pair.drain_timers();
 }
 
 struct Pair {
@@ -83,7 +83,7 @@ impl Pair {
         self.drain();
     }
 
-    /// Bounded: whoever is woken now must not want to be woken now again.
+    /// Bounded: an endpoint that was woken must not ask to be woken at the same instant.
     fn drain(&mut self) {
         const MANY: usize = 10_000;
         let mut message = Message::default();
@@ -138,7 +138,7 @@ impl Pair {
     }
 
     /// Left alone, both follow their timers and come to rest at each instant.
-    fn settle(&mut self) {
+    fn drain_timers(&mut self) {
         for _ in 0..50 {
             let next = [self.sender.poll_timeout(), self.receiver.poll_timeout()].into_iter().flatten().min();
             let Some(next) = next else { break };

@@ -11,8 +11,8 @@ use super::state::SenderState;
 use crate::Error;
 use crate::sink::ReferencePicture;
 use crate::source::{EncodedSource, EncoderSettings, PacketOverhead, Source};
-use seaway_control::ControlSpec;
 use seaway_control::policy::Direct;
+use seaway_control::{ControlSpec, StreamId};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::PictureSource;
 use seaway_net::{Lateness, Socket};
@@ -136,7 +136,7 @@ impl SenderBuilder {
         let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
         let (now, stop) = (runtime.clock().now(), Arc::new(AtomicBool::new(false)));
         let session = session::Sender::new(now, config, Box::new(Direct::new()))?;
-        let media_clock = session.media_clock();
+        let media_clock = session.media_clock(StreamId(0));
         let (commands, queue) = channel();
         let (send_updates, updates) = channel();
         let machine = SenderMachine::new(now, session, to, queue, send_updates.clone());

@@ -1,0 +1,40 @@
+//! Streams as SDP (RFC 8866), by which FFmpeg, GStreamer and VLC receive them.
+
+use super::{MediaKind, StreamDescription};
+use crate::config::Format;
+use std::net::SocketAddr;
+
+/// A session description of these streams as a player at `to` receives them; parameter sets come with each key frame.
+/// Streams whose format no player knows are left out.
+pub fn to_sdp(streams: &[StreamDescription], to: SocketAddr) -> String {
+    let (family, host, port) = (if to.is_ipv4() { "IP4" } else { "IP6" }, to.ip(), to.port());
+    let head = format!("v=0\r\no=- 0 0 IN {family} {host}\r\ns=Seaway\r\nc=IN {family} {host}\r\nt=0 0\r\n");
+    streams.iter().fold(head, |text, StreamDescription { kind, format, payload_type, clock_rate }| {
+        let kind = if *kind == MediaKind::Audio { "audio" } else { "video" };
+        let (name, parameters) = match format {
+            Format::Opaque => return text,
+            Format::H264 => ("H264", format!("a=fmtp:{payload_type} packetization-mode=1\r\n")),
+            Format::Mpv => ("MPV", String::new()),
+        };
+        format!(
+            "{text}m={kind} {port} RTP/AVP {payload_type}\r\na=rtpmap:{payload_type} {name}/{clock_rate}\r\n\
+             {parameters}a=rtcp-mux\r\n"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_player_finds_each_stream_it_knows() {
+        let streams = [Format::H264, Format::Opaque, Format::Mpv].map(StreamDescription::video);
+        assert_eq!(
+            to_sdp(&streams, "192.0.2.7:5004".parse().unwrap()),
+            "v=0\r\no=- 0 0 IN IP4 192.0.2.7\r\ns=Seaway\r\nc=IN IP4 192.0.2.7\r\nt=0 0\r\n\
+             m=video 5004 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r\na=rtcp-mux\r\n\
+             m=video 5004 RTP/AVP 32\r\na=rtpmap:32 MPV/90000\r\na=rtcp-mux\r\n"
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! Writes the packet that leaves next, and notes that it left.
+
+use super::Sender;
+use super::scheduler::{Class, Transmission};
+use crate::config::FeedbackFormat;
+use crate::feedback::HeaderFields;
+use crate::frame::FrameKind;
+use crate::message::{ControlData, Message, RtpPacket, Transmit, payload_type};
+use crate::source_id::SourceId;
+use seaway_control::{Content, Lane, Marking, PacketId, SentPacket, StreamId};
+use seaway_units::{DataSize, Timestamp};
+use seaway_wire::MicrosClock;
+use seaway_wire::extension::FrameMarking;
+
+impl Sender {
+    /// Writes the scheduled packet; `None` where it is there no more.
+    pub(super) fn send(
+        &mut self,
+        now: Timestamp,
+        next: Transmission,
+        message: &mut Message,
+    ) -> Option<Transmit> {
+        self.schedule.is_valid = false;
+        let lane = next.lane;
+        let content = match next.class {
+            Class::Retransmission(id) => self.write_retransmission(lane, id, message)?,
+            Class::Media => self.write_media(now, lane, message)?,
+            Class::Filler => self.write_filler(lane, message.rtp_mut()),
+            Class::Padding => self.write_padding(lane, message),
+        };
+        Some(self.dispatch(now, &next, content, message.rtp_mut()))
+    }
+
+    /// The next number of a source.
+    #[inline]
+    fn assign_number(&mut self, source: SourceId) -> u16 {
+        self.numbers.assign(source, self.feedback.next_id())
+    }
+
+    fn write_media(&mut self, now: Timestamp, lane: Lane, message: &mut Message) -> Option<Content> {
+        let queued = self.scheduler.queue.pop(lane)?;
+        let stream = queued.stream;
+        if queued.end {
+            self.signal_demand(now, stream);
+        }
+        let source = SourceId { stream, lane, repair: false };
+        *message = Message::Rtp(RtpPacket {
+            marker: queued.end,
+            payload_type: self.config.streams[usize::from(stream.0)].description.payload_type,
+            sequence_number: self.assign_number(source),
+            timestamp: queued.timestamp,
+            ssrc: source.ssrc(self.config.session),
+            marking: Some(FrameMarking {
+                start: queued.start,
+                end: queued.end,
+                independent: queued.kind == FrameKind::Key,
+                discardable: queued.kind == FrameKind::Discardable,
+                frame: (queued.frame & 0x0FFF) as u16,
+                sequence_number: queued.sequence as u16,
+            }),
+            payload: queued.payload,
+            ..RtpPacket::default()
+        });
+        Some(Content::Media(stream))
+    }
+
+    /// The same packet behind its original number, with numbers of its own (RFC 4588 section 4).
+    fn write_retransmission(&mut self, lane: Lane, id: PacketId, message: &mut Message) -> Option<Content> {
+        let original = self.scheduler.retransmissions.take(id)?;
+        let stream = SourceId::of(original.ssrc, self.config.session)?.stream;
+        let source = SourceId { stream, lane, repair: true };
+        *message = Message::Rtp(RtpPacket {
+            payload_type: payload_type::RTX,
+            sequence_number: self.assign_number(source),
+            ssrc: source.ssrc(self.config.session),
+            payload: original.payload.behind(&original.sequence_number.to_be_bytes()),
+            ..original
+        });
+        Some(Content::Retransmission(stream))
+    }
+
+    fn write_padding(&mut self, lane: Lane, message: &mut Message) -> Content {
+        self.write_zeros(lane, self.payload_limit(), message.rtp_mut());
+        Content::Padding
+    }
+
+    /// A whole packet of an endless source. On the wire it is padding, which no receiver assembles.
+    fn write_filler(&mut self, lane: Lane, packet: &mut RtpPacket) -> Content {
+        let transport_wide = self.config.feedback == FeedbackFormat::Twcc;
+        let header = RtpPacket::header_len(self.tagged, false, transport_wide);
+        self.write_zeros(lane, self.room().saturating_sub(header).max(1), packet);
+        Content::Media(StreamId(0))
+    }
+
+    /// Field by field, in the memory of an older packet: this is the hot path of bulk data.
+    fn write_zeros(&mut self, lane: Lane, payload: usize, packet: &mut RtpPacket) {
+        let source = SourceId { stream: StreamId(0), lane, repair: true };
+        packet.marker = false;
+        packet.payload_type = payload_type::PADDING;
+        packet.sequence_number = self.assign_number(source);
+        packet.timestamp = 0;
+        packet.ssrc = source.ssrc(self.config.session);
+        packet.marking = None;
+        packet.payload.set_zeros(u32::try_from(payload).unwrap_or(u32::MAX));
+    }
+
+    /// Stamps the packet and enters it in the history, the pacer, the controller and the statistics.
+    fn dispatch(
+        &mut self,
+        now: Timestamp,
+        next: &Transmission,
+        content: Content,
+        packet: &mut RtpPacket,
+    ) -> Transmit {
+        let lane = next.lane;
+        let (id, sequence) = (self.feedback.next_id(), self.feedback.next_sequence(lane));
+        packet.transport_sequence = (self.config.feedback == FeedbackFormat::Twcc).then_some(id.0 as u16);
+        packet.control = Some(ControlData {
+            sequence_number: sequence as u32,
+            sent: MicrosClock::from_timestamp(now),
+            rtt: self.feedback.round_trip.on_wire(),
+            tag: None,
+        });
+        let mut sent = SentPacket {
+            id,
+            lane,
+            sequence,
+            size: self.size_of(packet.wire_len()),
+            content,
+            probe: self.scheduler.probe(),
+            backlog: self.scheduler.backlog(),
+        };
+        let Marking { ecn, tag } = self.controller.marking(now, &sent);
+        if let Some(control) = &mut packet.control {
+            control.tag = tag;
+            self.tagged |= tag.is_some();
+        }
+        let is_kept = matches!(content, Content::Media(_)) && self.scheduler.retransmissions.is_enabled();
+        let kept = is_kept.then(|| packet.clone());
+        if tag.is_some() {
+            sent.size = self.size_of(packet.wire_len());
+        }
+        let fields = HeaderFields { tag, ends_frame: packet.marker };
+        let has_reports = self.feedback.on_sent(now, &sent, fields);
+        self.scheduler.retransmissions.on_sent(kept);
+        self.scheduler.on_sent(now, next, sent.size);
+        self.statistics.count_sent(&sent);
+        if let Some(observer) = &mut self.observer {
+            observer.on_sent(now, &sent);
+        }
+        self.controller.on_sent(now, &sent);
+        if has_reports {
+            self.deliver_feedback(now);
+        }
+        self.follow_controller(now);
+        Transmit { at: now, size: sent.size, ecn, lane }
+    }
+
+    /// The IP datagram of a UDP payload of so many octets.
+    pub(super) fn size_of(&self, payload: usize) -> DataSize {
+        self.config.overhead + DataSize::from_bytes(payload as u64)
+    }
+}

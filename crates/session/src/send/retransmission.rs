@@ -1,0 +1,131 @@
+//! Media packets that may be sent again (RFC 4588), and requests for them.
+
+use crate::config::RepairLimits;
+use crate::message::RtpPacket;
+use seaway_control::{Lane, PacketId};
+use seaway_units::TimeDelta;
+use std::collections::VecDeque;
+
+/// Requests that wait to be served at most.
+const REQUESTS: usize = 4096;
+
+/// The retransmission buffer: a ring by [`PacketId`], parallel to the send history.
+#[derive(Debug)]
+pub(super) struct RetransmissionBuffer {
+    /// `None`: nothing is kept, nothing is sent again.
+    limits: Option<RepairLimits>,
+    /// Id of the oldest entry.
+    first: PacketId,
+    /// `None` for a packet that is no media.
+    entries: VecDeque<Option<Entry>>,
+    /// In order of request, with the lane that each packet left by.
+    requests: VecDeque<(Lane, PacketId)>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    packet: RtpPacket,
+    repeats: u8,
+}
+
+impl RetransmissionBuffer {
+    pub(super) fn new(limits: Option<RepairLimits>) -> Self {
+        Self { limits, first: PacketId(0), entries: VecDeque::new(), requests: VecDeque::new() }
+    }
+
+    /// True where media packets are to be kept.
+    #[inline]
+    pub(super) fn is_enabled(&self) -> bool {
+        self.limits.is_some()
+    }
+
+    /// A packet left; `None` where it is no media.
+    #[inline]
+    pub(super) fn on_sent(&mut self, packet: Option<RtpPacket>) {
+        if self.is_enabled() {
+            self.entries.push_back(packet.map(|packet| Entry { packet, repeats: 0 }));
+        }
+    }
+
+    /// The send history forgot the packets before `oldest`.
+    #[inline]
+    pub(super) fn forget_before(&mut self, oldest: PacketId) {
+        if self.first < oldest {
+            let count = usize::try_from(oldest.0 - self.first.0).unwrap_or(usize::MAX);
+            self.entries.drain(..count.min(self.entries.len()));
+            self.first = oldest;
+        }
+    }
+
+    fn entry(&mut self, id: PacketId) -> Option<&mut Entry> {
+        let index = usize::try_from(id.0.checked_sub(self.first.0)?).ok()?;
+        self.entries.get_mut(index)?.as_mut()
+    }
+
+    /// A packet that left then is requested. It is queued, unless it is queued already, was repeated often enough or is
+    /// too old.
+    pub(super) fn on_request(&mut self, age: TimeDelta, lane: Lane, id: PacketId) {
+        let Some(limits) = self.limits else { return };
+        let Some(entry) = self.entry(id) else { return };
+        let is_worthwhile = entry.repeats < limits.repeats && age <= limits.age;
+        let is_queued = self.requests.iter().any(|(_, queued)| *queued == id);
+        if is_worthwhile && !is_queued && self.requests.len() < REQUESTS {
+            self.requests.push_back((lane, id));
+        }
+    }
+
+    /// Requests that wait to be served.
+    #[inline]
+    pub(super) fn waiting(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// The first request that `lane` is to serve, of so many lanes: those of a lane that is gone go to another.
+    #[inline]
+    pub(super) fn next(&self, lane: Lane, lanes: u8) -> Option<PacketId> {
+        if self.requests.is_empty() {
+            return None;
+        }
+        self.requests.iter().find(|(of, _)| of.0 % lanes == lane.0).map(|(_, id)| *id)
+    }
+
+    /// Takes a request out of the queue; gives its packet, unless that is forgotten.
+    pub(super) fn take(&mut self, id: PacketId) -> Option<RtpPacket> {
+        self.requests.retain(|(_, queued)| *queued != id);
+        let entry = self.entry(id)?;
+        entry.repeats += 1;
+        Some(entry.packet.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_repeated_as_often_as_allowed() {
+        let limits = RepairLimits { repeats: 2, age: TimeDelta::from_secs(1) };
+        let mut buffer = RetransmissionBuffer::new(Some(limits));
+        for sequence_number in 0..3 {
+            buffer.on_sent(
+                (sequence_number != 1).then(|| RtpPacket { sequence_number, ..RtpPacket::default() }),
+            );
+        }
+        let (young, old) = (TimeDelta::from_secs(1), TimeDelta::from_millis(1001));
+        buffer.on_request(old, Lane(0), PacketId(2));
+        buffer.on_request(young, Lane(0), PacketId(1));
+        assert_eq!(buffer.waiting(), 0, "too old, and no media");
+        for round in 0..3 {
+            buffer.on_request(young, Lane(5), PacketId(2));
+            buffer.on_request(young, Lane(5), PacketId(2));
+            assert_eq!((buffer.next(Lane(0), 4), buffer.waiting()), (None, usize::from(round < 2)));
+            let next = buffer.next(Lane(1), 4);
+            assert_eq!(next, (round < 2).then_some(PacketId(2)));
+            let packet = next.and_then(|id| buffer.take(id));
+            assert_eq!(packet.map(|packet| packet.sequence_number), (round < 2).then_some(2));
+        }
+        buffer.forget_before(PacketId(3));
+        buffer.on_request(young, Lane(0), PacketId(2));
+        assert_eq!(buffer.waiting(), 0);
+    }
+}
