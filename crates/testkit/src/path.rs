@@ -1,19 +1,20 @@
 //! A closed loop in virtual time: one controller and its receiving half over a path of fixed delay.
 //!
-//! No session and no link model: packets are paced by the allowance, may queue before one bottleneck, are lost
-//! as a function says, and are reported by the receiving half at its own times. What is lost is told to the
-//! controller when three later packets were reported. It is what unit tests of controllers close their loop with.
+//! No link model and of the session only its feedback adapter: packets are paced by the allowance, may queue before one
+//! bottleneck, are lost as a function says, and are reported by the receiving half at its own times. Unit tests of
+//! controllers close their loop with it.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use seaway_control::estimators::Ewma;
 use seaway_control::{
-    Allowance, Arrival, BufferLevel, Content, ControllerPair, Fate, Feedback, FeedbackSource, Gauge, Lane,
-    LocalSignal, PacketId, PacketReport, PeerReport, Probe, ProbeId, RateController, SentPacket, StreamId,
+    Allowance, Arrival, BufferLevel, Content, ControllerPair, FeedbackSource, Gauge, Lane, LocalSignal,
+    PeerReport, Probe, ProbeId, RateController, SentPacket, StreamId,
 };
+use seaway_session::{FeedbackAdapter, HeaderFields};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// A path and what is sent over it.
 pub struct Path {
@@ -132,7 +133,7 @@ pub struct PathRun {
     events: BinaryHeap<Reverse<(Timestamp, u64)>>,
     content: BTreeMap<u64, Event>,
     next_event: u64,
-    next_packet: u64,
+    feedback: FeedbackAdapter,
     next_lane: usize,
     produced: DataSize,
     passed: u64,
@@ -164,10 +165,6 @@ enum Event {
 #[derive(Debug, Default)]
 struct LaneState {
     last: Option<(Timestamp, DataSize)>,
-    sequence: u64,
-    outstanding: VecDeque<(SentPacket, Timestamp)>,
-    /// The three highest numbers reported so far, ascending.
-    highest: [Option<u64>; 3],
     rtt: Option<Ewma>,
     /// At the receiver: what arrived since the last report.
     arrived: Vec<(u64, Timestamp, Ecn)>,
@@ -194,7 +191,7 @@ impl PathRun {
             events: BinaryHeap::new(),
             content: BTreeMap::new(),
             next_event: 0,
-            next_packet: 0,
+            feedback: FeedbackAdapter::new(true, None),
             next_lane: 0,
             produced: DataSize::ZERO,
             passed: 0,
@@ -419,20 +416,18 @@ impl PathRun {
         let backlog = if limited { self.backlog() } else { self.path.packet };
         let state = &mut self.lanes[lane];
         let packet = SentPacket {
-            id: PacketId(self.next_packet),
+            id: self.feedback.next_id(),
             lane: Lane(lane as u8),
-            sequence: state.sequence,
+            sequence: self.feedback.next_sequence(Lane(lane as u8)),
             size: self.path.packet,
             content: if probe.is_some() { Content::Padding } else { Content::Media(StreamId(0)) },
             probe,
             backlog,
         };
-        self.next_packet += 1;
-        state.sequence += 1;
         if probe.is_none() {
             state.last = Some((due, packet.size));
         }
-        state.outstanding.push_back((packet, self.now));
+        self.feedback.on_sent(self.now, &packet, HeaderFields::default());
         let rtt = state.rtt.and_then(|rtt| rtt.get()).map(TimeDelta::from_secs_f64);
         let marking = self.controller.marking(self.now, &packet);
         self.controller.on_sent(self.now, &packet);
@@ -503,43 +498,26 @@ impl PathRun {
 
     /// Matches a report with what was sent and gives it to the controller.
     fn feed(&mut self, lane: Lane, received: &[(u64, Timestamp, Ecn)], peer: PeerReport, hold: TimeDelta) {
-        let state = &mut self.lanes[usize::from(lane.0)];
-        for (sequence, ..) in received {
-            state.highest = insert(state.highest, *sequence);
-        }
-        let lost_below = state.highest[0].unwrap_or(0);
-        let mut packets = Vec::new();
-        let mut rtt = None;
         let now = self.now;
-        state.outstanding.retain(|(packet, sent)| {
-            let arrival = received.iter().find(|(sequence, ..)| *sequence == packet.sequence);
-            let fate = match arrival {
-                Some((_, at, ecn)) => {
-                    rtt = Some(now - *sent - hold);
-                    let at = Some(RemoteTimestamp::from_nanos(at.as_nanos()));
-                    Fate::Received { at, ecn: *ecn }
-                }
-                None if packet.sequence < lost_below => Fate::Lost,
-                None => return true,
-            };
-            packets.push(PacketReport { packet: *packet, sent: *sent, fate });
-            false
-        });
-        if let Some(rtt) = rtt {
-            state.rtt.get_or_insert(Ewma::new(0.9)).update(rtt.as_secs_f64());
-            self.counters.rtt_sum += rtt.as_secs_f64();
-            self.counters.reports += 1;
+        self.feedback.on_message(now);
+        for (sequence, at, ecn) in received {
+            let id = self.feedback.find(lane, *sequence);
+            let at = RemoteTimestamp::from_nanos(at.as_nanos());
+            self.feedback.on_received(now, id, Some(at), *ecn);
+            id.into_iter().for_each(|id| self.feedback.on_newest(lane, id, hold));
         }
-        let feedback = Feedback { lane, rtt, packets: &packets, requested: &[], peer };
-        self.controller.on_feedback(self.now, &feedback);
+        *self.feedback.peer(lane) = peer;
+        let (controller, lanes, counters) = (&mut self.controller, &mut self.lanes, &mut self.counters);
+        self.feedback.deliver(now, |feedback| {
+            if let Some(rtt) = feedback.rtt {
+                let rtt = rtt.as_secs_f64();
+                lanes[usize::from(feedback.lane.0)].rtt.get_or_insert(Ewma::new(0.9)).update(rtt);
+                counters.rtt_sum += rtt;
+                counters.reports += 1;
+            }
+            controller.on_feedback(now, feedback);
+        });
     }
-}
-
-/// The three highest of three and one more, ascending.
-fn insert(highest: [Option<u64>; 3], sequence: u64) -> [Option<u64>; 3] {
-    let mut four = [highest[0], highest[1], highest[2], Some(sequence)];
-    four.sort_unstable();
-    [four[1], four[2], four[3]]
 }
 
 /// A controller's gauge of that name.

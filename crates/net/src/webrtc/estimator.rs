@@ -3,9 +3,10 @@
 use rtc::interceptor::{BandwidthEstimator, EstimatorStats, PacketReport as Report};
 use rtc::rtcp::transport_feedbacks::cc_feedback_report::Ecn as ReportedEcn;
 use seaway_control::{
-    Arrival, Content, ControlSpec, Fate, Feedback, FeedbackSource, FlowConfig, Kind, Lane, LocalSignal,
-    PacketId, PacketReport, PeerReport, RateController, Registry, SentPacket, SpecError, StreamId,
+    Content, ControlSpec, FlowConfig, Kind, Lane, LocalSignal, RateController, Registry, SentPacket,
+    SpecError, StreamId,
 };
+use seaway_session::{FeedbackAdapter, HeaderFields};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::fmt;
 use std::sync::Arc;
@@ -17,18 +18,15 @@ const PACKET: DataSize = DataSize::from_bytes(1240);
 /// A controller is not woken again sooner: a deadline that does not move would keep the chain busy.
 const LEAST_SLEEP: Duration = Duration::from_millis(1);
 
-/// A controller at work for a browser. It is told of a departure when the fate of the packet is known, no sooner: that
-/// is all the trait tells. The receiving half runs here as well, on the arrivals that the browser reports. Sizes and
-/// rates count RTP packets, as `rtc`'s pacer does.
+/// A controller at work for a browser. It learns of a packet when the packet's fate is known, as the trait reports
+/// nothing sooner. The receiving half runs here as well, on the arrivals that the browser reports. Sizes and rates count
+/// RTP packets, as `rtc`'s pacer does.
 #[derive(Debug)]
 pub struct Estimator {
     controller: Box<dyn RateController>,
-    source: Box<dyn FeedbackSource>,
-    peer: PeerReport,
+    feedback: FeedbackAdapter,
     began: Instant,
     now: Timestamp,
-    /// Of the newest packet that arrived.
-    rtt: Option<TimeDelta>,
     reading: Arc<Reading>,
 }
 
@@ -103,11 +101,9 @@ impl Estimator {
         controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start, max });
         let estimator = Self {
             controller,
-            source,
-            peer: PeerReport::default(),
+            feedback: FeedbackAdapter::new(true, Some(source)),
             began: now,
             now: Timestamp::ZERO,
-            rtt: None,
             reading: Arc::default(),
         };
         estimator.tell();
@@ -128,74 +124,54 @@ impl Estimator {
         Timestamp::ZERO + TimeDelta::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
     }
 
-    /// Time goes on; it never runs back, whatever we are told.
+    /// Advances the present, which never runs back.
     fn advance(&mut self, instant: Instant) -> Timestamp {
         self.now = self.at(instant).max(self.now);
         self.now
     }
 
     fn settle(&mut self) {
-        // Nobody here can send a probe or reads decisions.
+        // Neither probes nor decisions have a place here.
         while self.controller.poll_probe(self.now).is_some() {}
         while self.controller.poll_decision().is_some() {}
         self.tell();
     }
 
-    /// One packet: it left, and this became of it.
-    fn take(&mut self, report: &Report) -> PacketReport {
+    /// A packet left, and this became of it.
+    fn on_report(&mut self, report: &Report) {
+        let lane = Lane(0);
         let packet = SentPacket {
-            id: PacketId(report.id),
-            lane: Lane(0),
-            sequence: report.id,
+            id: self.feedback.next_id(),
+            lane,
+            sequence: self.feedback.next_sequence(lane),
             size: DataSize::from_bytes(report.size as u64),
             content: Content::Media(StreamId(0)),
             probe: None,
             backlog: DataSize::ZERO,
         };
         let sent = self.at(report.departure);
-        // What left before the last report is told now.
+        // A packet may have left before the last report came.
         self.now = self.now.max(sent);
-        let marking = self.controller.marking(self.now, &packet);
+        let tag = self.controller.marking(self.now, &packet).tag;
         self.controller.on_sent(self.now, &packet);
-        let Some(at) = report.arrival.filter(|_| report.arrived).map(peer_time) else {
-            let fate = if report.arrived { received(None, report.ecn) } else { Fate::Lost };
-            return PacketReport { packet, sent, fate };
-        };
-        let peer_now = Timestamp::from_nanos(at.as_nanos());
-        if self.source.poll_timeout().is_some_and(|due| due <= peer_now) {
-            self.source.handle_timeout(peer_now);
+        self.feedback.on_sent(sent, &packet, HeaderFields { tag, ends_frame: false });
+        if report.arrived {
+            let at = report.arrival.map(peer_time);
+            self.feedback.on_received(self.now, Some(packet.id), at, ecn(report.ecn));
+            self.feedback.on_newest(lane, packet.id, TimeDelta::ZERO);
+            self.reading.arrived.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.feedback.on_lost(packet.id);
         }
-        let arrival = Arrival {
-            lane: packet.lane,
-            sequence: packet.sequence,
-            size: packet.size,
-            ecn: ecn(report.ecn),
-            tag: marking.tag,
-            sent: RemoteTimestamp::from_nanos(sent.as_nanos()),
-            rtt: self.rtt,
-            ends_frame: false,
-        };
-        self.source.on_arrival(peer_now, &arrival);
-        while let Some((_, peer)) = self.source.poll_report(peer_now) {
-            self.peer = peer;
-        }
-        self.reading.arrived.fetch_add(1, Ordering::Relaxed);
-        PacketReport { packet, sent, fate: received(Some(at), report.ecn) }
     }
 }
 
 impl BandwidthEstimator for Estimator {
     fn on_reports(&mut self, now: Instant, reports: &[Report]) {
-        let packets: Vec<_> = reports.iter().map(|report| self.take(report)).collect();
+        reports.iter().for_each(|report| self.on_report(report));
         let now = self.advance(now);
-        let newest = packets.iter().rev().find(|report| report.fate != Fate::Lost);
-        let rtt = newest.map(|report| now.since(report.sent));
-        self.rtt = rtt.or(self.rtt);
-        if !packets.is_empty() {
-            let (requested, peer) = (&[][..], self.peer);
-            self.controller
-                .on_feedback(now, &Feedback { lane: Lane(0), rtt, packets: &packets, requested, peer });
-        }
+        self.feedback.on_message(now);
+        self.feedback.deliver(now, |feedback| self.controller.on_feedback(now, feedback));
         self.settle();
     }
 
@@ -219,7 +195,8 @@ impl BandwidthEstimator for Estimator {
 
     fn stats(&self) -> EstimatorStats {
         let mut stats = EstimatorStats::default();
-        stats.round_trip_time = self.rtt.map(|rtt| Duration::from_nanos(rtt.as_nanos().max(0) as u64));
+        stats.round_trip_time =
+            self.feedback.last_rtt().map(|rtt| Duration::from_nanos(rtt.as_nanos().max(0) as u64));
         stats
     }
 }
@@ -240,10 +217,6 @@ fn misfit(registry: &Registry, spec: &ControlSpec) -> Option<&'static str> {
 
 fn peer_time(arrival: Duration) -> RemoteTimestamp {
     RemoteTimestamp::from_nanos(u64::try_from(arrival.as_nanos()).unwrap_or(u64::MAX))
-}
-
-fn received(at: Option<RemoteTimestamp>, mark: ReportedEcn) -> Fate {
-    Fate::Received { at, ecn: ecn(mark) }
 }
 
 fn ecn(mark: ReportedEcn) -> Ecn {
