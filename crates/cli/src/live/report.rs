@@ -205,7 +205,7 @@ fn flow(session: &Session, now: Timestamp) -> FlowSummary {
     }
     flow.packets = packets;
     flow.frames = Some(frames);
-    flow.encoder = sender.and_then(|state| state.source.obedience.as_ref()).map(seaway_lab::encoder_summary);
+    flow.encoder = sender.and_then(|state| state.source.adherence.as_ref()).map(seaway_lab::encoder_summary);
     flow.delay_ms = receiver.and_then(|state| Distribution::of(&mut state.delays.kept().to_vec()));
     flow.psnr_db = receiver.and_then(|state| state.psnr.mean()).map(|value| Psnr { value, kind: "decoded" });
     flow

@@ -4,7 +4,7 @@ use crate::agent::{DisplayStatistics, MediaReceiver, MediaSender};
 use crate::samples::Samples;
 use crate::scenario::{MediaFlow, SourceConfig};
 use crate::source::LiveSource;
-use seaway_media::encoder::ObedienceReport;
+use seaway_media::encoder::AdherenceReport;
 use seaway_report::summary::{Buffer, Encoder, FlowSummary, Frames, Freezes, MeanMax, Psnr, TimeIn};
 use seaway_session::{BufferStatistics, ReceiverStatistics, Sender, SenderStatistics};
 use seaway_units::{DataSize, Probability, TimeDelta, Timestamp};
@@ -84,12 +84,12 @@ fn complete_pictures(summary: &mut FlowSummary, live: &LiveSource, seen: Display
     summary.freezes = Some(Freezes { count: seen.freezes, total_s: seen.frozen.as_secs_f64() });
     summary.psnr_db =
         (seen.scored > 0).then(|| Psnr { value: seen.psnr / seen.scored as f64, kind: "decoded" });
-    let obedience = live.obedience();
-    summary.encoder = (obedience.windows > 0).then(|| encoder_summary(&obedience));
+    let adherence = live.adherence();
+    summary.encoder = (adherence.windows > 0).then(|| encoder_summary(&adherence));
 }
 
 /// How closely a live encoder kept its target.
-pub fn encoder_summary(report: &ObedienceReport) -> Encoder {
+pub fn encoder_summary(report: &AdherenceReport) -> Encoder {
     Encoder {
         out_over_asked: report.ratio(),
         within_tenth: report.within_tenth().map(Probability::get),

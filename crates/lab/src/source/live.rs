@@ -1,7 +1,7 @@
 //! Live coded video in virtual time: each frame is ready a constant delay after its capture.
 
 use seaway_control::StreamId;
-use seaway_media::encoder::ObedienceReport;
+use seaway_media::encoder::AdherenceReport;
 use seaway_session::{Frame, Sender};
 use seaway_stream::Error;
 use seaway_stream::sink::ReferencePicture;
@@ -20,7 +20,7 @@ pub(crate) struct LiveSource {
     /// Frames in the encoder, and when they are ready.
     encoding: VecDeque<(Timestamp, Frame)>,
     wants_key_frame: bool,
-    /// Start of the measurement of obedience.
+    /// Start of the measurement of adherence.
     measured_from: Option<Timestamp>,
     /// To the screen, which scores what it displays against them.
     references: mpsc::Sender<ReferencePicture>,
@@ -62,8 +62,8 @@ impl LiveSource {
     }
 
     /// How closely the encoder followed its target while the flow was measured.
-    pub(crate) fn obedience(&self) -> ObedienceReport {
-        self.source.obedience()
+    pub(crate) fn adherence(&self) -> AdherenceReport {
+        self.source.adherence()
     }
 
     /// Why the clip or the encoder failed.
@@ -90,7 +90,7 @@ impl LiveSource {
 
     fn capture(&mut self, at: Timestamp, sender: &mut Sender) -> Result<(), Error> {
         if self.measured_from.take_if(|from| *from <= at).is_some() {
-            self.source.restart_obedience();
+            self.source.restart_adherence();
         }
         let controls = FrameControls {
             share: sender.share(StreamId(0)).media,

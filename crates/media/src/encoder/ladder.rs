@@ -1,28 +1,29 @@
-//! Fewer pixels where there are few bits.
+//! The resolution ladder: smaller pictures at lower rates.
 
 use super::{Encoded, VideoEncoder};
 use crate::scale::Scaler;
 use crate::{Error, FrameRate, Picture, PictureSize};
 use seaway_units::{Bitrate, TimeDelta};
 
-/// When a ladder changes its step, in bits per pixel.
+/// When a ladder changes its resolution, in bits per pixel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LadderRule {
     /// One step down below this.
     pub down: f64,
     /// One step up above this, unless the next step would then be below `down`.
     pub up: f64,
-    /// No second step before this much media time has passed: every step costs a key frame.
+    /// The least media time between two steps, because every step needs a key frame.
     pub dwell: TimeDelta,
-    /// Above 960x540, bits are counted per pixel of that size and multiplied by the number of pixels, in parts
-    /// of that size, to this power. `None`: as everywhere else.
+    /// Above 960x540, bits per pixel of that size are multiplied by the relative number of pixels to this power. `None`:
+    /// bits per pixel at all sizes.
     pub large: Option<f64>,
-    /// Up goes as far as the rate carries at once: on too small a picture bits are left over at the finest quantiser.
+    /// Steps up go at once to the largest size that the rate allows. A smaller one would not use the rate, even at the
+    /// finest quantiser.
     pub leap: bool,
 }
 
 impl LadderRule {
-    /// The codec library of ns3-rmcat, which S004 used: a step may follow each picture.
+    /// That of ns3-rmcat's codec library, which S004 used. A step may follow each picture.
     pub const NS3_RMCAT: Self =
         Self { down: 0.091, up: 0.175, dwell: TimeDelta::ZERO, large: Some(0.75), leap: false };
     /// Always the source's own size.
@@ -64,7 +65,7 @@ impl Ladder {
         Self { rule, frame_rate, steps, step, changed: None }
     }
 
-    /// Begins on the step that `target` carries, as if it had been asked long enough.
+    /// Starts at the step that `target` leads to in the long run.
     #[must_use]
     pub fn starting_at(mut self, target: Bitrate) -> Self {
         while self.step > 0 && self.bits_per_pixel(target, self.step) < self.rule.down {
@@ -83,8 +84,8 @@ impl Ladder {
         self.steps[self.step]
     }
 
-    /// The size for the picture of this time, at most one step below the one before, and one above where the rule
-    /// does not leap.
+    /// The size for the picture of this time: at most one step below the one before, and at most one above unless the rule
+    /// allows more.
     pub fn choose(&mut self, time: TimeDelta, target: Bitrate) -> PictureSize {
         let rested = self.changed.is_none_or(|changed| time - changed >= self.rule.dwell);
         let before = self.step;
@@ -132,7 +133,7 @@ pub struct LadderEncoder<E> {
 }
 
 impl<E: VideoEncoder> LadderEncoder<E> {
-    /// Puts a ladder before an encoder.
+    /// An encoder behind a ladder.
     pub fn new(encoder: E, ladder: Ladder) -> Self {
         Self { encoder, ladder, scaler: None }
     }
@@ -177,7 +178,7 @@ mod tests {
         Ladder::new(PictureSize::new(1280, 720).unwrap(), rate, rule)
     }
 
-    /// Rows after a target was held for long.
+    /// Rows after a target was held for a long time.
     fn rows(ladder: &mut Ladder, kbps: u64) -> u32 {
         (0..100)
             .map(|i| ladder.choose(TimeDelta::from_secs(i), Bitrate::from_kbps(kbps)).height())

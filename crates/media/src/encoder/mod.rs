@@ -1,50 +1,49 @@
-//! Live encoders: pictures in, access units out, at a rate that changes while they run.
+//! Live encoders: pictures in, access units out, at a target rate that may change at any picture.
 
-mod activity;
+mod adherence;
+mod complexity;
+mod constant_qp;
 mod ladder;
-mod obedience;
 mod openh264;
 mod options;
-mod rate;
-mod steady;
+mod rate_control;
 
+pub use self::adherence::{AdherenceReport, AdherenceWindow, RateAdherence};
+pub use self::constant_qp::ConstantQpEncoder;
 pub use self::ladder::{Ladder, LadderEncoder, LadderRule};
-pub use self::obedience::{Obedience, ObedienceReport, ObedienceWindow};
 pub use self::openh264::{LiveEncoder, LiveEncoderConfig};
-pub use self::steady::SteadyEncoder;
 
 use crate::{Error, FrameId, Picture, PictureSize};
 use seaway_units::{Bitrate, DataSize, TimeDelta};
 use std::fmt;
 
-/// An encoder that obeys. It knows no clock: the media time of the pictures is all the time it sees.
+/// An encoder that follows a target rate. It has no clock: all times are media times of the pictures.
 pub trait VideoEncoder: fmt::Debug + Send {
-    /// Sets what the pictures from now on may cost, all together.
+    /// Sets the target rate from the next picture on.
     fn set_target(&mut self, target: Bitrate);
 
-    /// What was asked for last.
+    /// The target rate.
     fn target(&self) -> Bitrate;
 
-    /// Makes the next picture that is coded a key frame.
+    /// Makes the next coded picture a key frame.
     fn request_key_frame(&mut self);
 
-    /// Codes one picture. Pictures come in the order they are shown, each later than the one before.
+    /// Codes one picture. Pictures come in display order, each later than the one before.
     ///
     /// # Errors
     /// Where the library refuses the picture or a setting.
     fn encode(&mut self, picture: &Picture) -> Result<Encoded, Error>;
 
-    /// From handing in a picture to having its access unit, in a world where computing takes no time. It is
-    /// one number, so that a run repeats whatever the machine did meanwhile.
+    /// The time from a picture to its access unit in virtual time. It is constant, so that a run is reproducible.
     fn latency(&self) -> TimeDelta;
 }
 
-/// What became of a picture.
+/// The result for one picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Encoded {
     /// It was coded.
     Frame(EncodedFrame),
-    /// It was left out, because the rate does not carry it: the viewer keeps seeing the one before.
+    /// It was skipped to meet the rate. The receiver keeps showing the picture before.
     Skipped,
 }
 
@@ -53,15 +52,15 @@ pub enum Encoded {
 pub struct EncodedFrame {
     /// The access unit as an Annex B byte stream, parameter sets included where it is a key frame.
     pub data: Vec<u8>,
-    /// Which picture of the source it is.
+    /// Number of the picture in the source.
     pub id: FrameId,
-    /// When it is to be shown.
+    /// Presentation time.
     pub time: TimeDelta,
-    /// It can be decoded without any earlier frame.
+    /// True where it can be decoded without earlier frames.
     pub key: bool,
-    /// Mean quantiser, 0 to 51: the coarser the higher.
+    /// Mean quantiser, 0 to 51, 51 the coarsest.
     pub quantiser: u8,
-    /// The rate that was asked for when it was coded.
+    /// The target rate when it was coded.
     pub target: Bitrate,
     /// The size it was coded in.
     pub size: PictureSize,

@@ -1,64 +1,64 @@
 //! OpenH264 as a live encoder.
 
-use super::activity::{Activity, ActivityMeter};
-use super::rate::{Plan, RateControl};
+use super::complexity::{Complexity, ComplexityMeter};
+use super::rate_control::{Decision, RateControl};
 use super::{Encoded, EncodedFrame, VideoEncoder, options};
 use crate::{Error, FrameRate, Picture, PictureSize};
 use openh264::encoder as codec;
 use openh264::formats::YUVSource;
 use seaway_units::{Bitrate, DataSize, TimeDelta};
 
-/// How a [`LiveEncoder`] is set up.
+/// Configuration of a [`LiveEncoder`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LiveEncoderConfig {
-    /// How often pictures come.
+    /// Rate of the pictures.
     pub frame_rate: FrameRate,
     /// The rate before the first [`set_target`](VideoEncoder::set_target).
     pub start: Bitrate,
-    /// What [`VideoEncoder::latency`] answers.
+    /// The value of [`VideoEncoder::latency`].
     pub latency: TimeDelta,
 }
 
-/// H.264 constrained baseline, one reference, no key frame but the first and those asked for.
+/// H.264 constrained baseline with one reference picture. Key frames are the first picture and those requested.
 ///
-/// The rate is kept by our own control, which sets the quantiser of each picture; the codec's is off. A key
-/// frame that misses its budget is coded again, since nothing depends on the first attempt.
+/// Our own rate control sets the quantiser of each picture; that of the codec is off. A key frame that exceeds its
+/// budget is coded again.
 pub struct LiveEncoder {
     codec: codec::Encoder,
     config: LiveEncoderConfig,
     control: RateControl,
-    meter: ActivityMeter,
-    /// Of the picture coded last.
+    meter: ComplexityMeter,
+    /// Size of the last coded picture.
     size: Option<PictureSize>,
     key_frame: bool,
 }
 
 impl LiveEncoder {
-    /// The quantiser stays within this range; beyond it, the rate cannot be kept.
+    /// The range of the quantiser; beyond it the rate is not met.
     pub const QUANTISERS: std::ops::RangeInclusive<u8> = 10..=51;
 
-    /// What the codec codes the first picture of a size with, whatever it is told.
+    /// The codec codes the first picture of a size with this quantiser, whatever is set.
     const FIRST_QUANTISER: u8 = 26;
 
     /// A key frame above its budget by more than this factor is coded again.
     const TOLERANCE: f64 = 1.25;
 
-    /// An encoder that has coded nothing. The size comes with each picture.
+    /// An encoder that has coded nothing. It takes the size of each picture.
     ///
     /// # Errors
     /// Where the library cannot be set up.
     pub fn new(config: LiveEncoderConfig) -> Result<Self, Error> {
         let codec = codec(config.frame_rate)?;
         let control = RateControl::new(config.frame_rate.interval(), config.start, Self::QUANTISERS);
-        Ok(Self { codec, config, control, meter: ActivityMeter::default(), size: None, key_frame: false })
+        Ok(Self { codec, config, control, meter: ComplexityMeter::default(), size: None, key_frame: false })
     }
 
-    /// Codes a picture and throws it away: the codec takes a quantiser only once it knows the size, and the
-    /// control learns what a key frame of this scene costs.
-    fn prime(&mut self, picture: &Picture, activity: Activity) -> Result<(), Error> {
+    /// Codes a picture and discards it: the codec accepts a quantiser only once it knows the size, and the rate control
+    /// learns the size of a key frame.
+    fn prime(&mut self, picture: &Picture, complexity: Complexity) -> Result<(), Error> {
         self.control.restart();
         let data = self.run_codec(picture)?;
-        self.control.learn(DataSize::of(&data), Self::FIRST_QUANTISER, activity, true);
+        self.control.learn(DataSize::of(&data), Self::FIRST_QUANTISER, complexity, true);
         self.size = Some(picture.size());
         Ok(())
     }
@@ -78,19 +78,19 @@ impl LiveEncoder {
         self.run_codec(picture)
     }
 
-    /// Codes a key frame, and once more where it is far too large.
+    /// Codes a key frame, and codes it again where it is far too large.
     fn code_key(
         &mut self,
         picture: &Picture,
-        activity: Activity,
+        complexity: Complexity,
         mut quantiser: u8,
         budget: DataSize,
     ) -> Result<(Vec<u8>, u8), Error> {
         let mut data = self.code(picture, quantiser, true)?;
         let limit = budget.as_bytes() as f64 * Self::TOLERANCE;
         if data.len() as f64 > limit && quantiser < *Self::QUANTISERS.end() {
-            self.control.learn(DataSize::of(&data), quantiser, activity, true);
-            quantiser = self.control.coarser_key(activity, budget, quantiser);
+            self.control.learn(DataSize::of(&data), quantiser, complexity, true);
+            quantiser = self.control.coarser_key(complexity, budget, quantiser);
             data = self.code(picture, quantiser, true)?;
         }
         Ok((data, quantiser))
@@ -111,21 +111,21 @@ impl VideoEncoder for LiveEncoder {
     }
 
     fn encode(&mut self, picture: &Picture) -> Result<Encoded, Error> {
-        let activity = self.meter.measure(picture);
+        let complexity = self.meter.measure(picture);
         if self.size != Some(picture.size()) {
-            self.prime(picture, activity)?;
+            self.prime(picture, complexity)?;
             self.key_frame = true;
         }
-        let (quantiser, budget) = match self.control.plan(picture.time(), activity, self.key_frame) {
-            Plan::Code { quantiser, budget } => (quantiser, budget),
-            Plan::Skip => return Ok(Encoded::Skipped),
+        let (quantiser, budget) = match self.control.decide(picture.time(), complexity, self.key_frame) {
+            Decision::Code { quantiser, budget } => (quantiser, budget),
+            Decision::Skip => return Ok(Encoded::Skipped),
         };
         let key = std::mem::take(&mut self.key_frame);
         let (data, quantiser) = match key {
-            true => self.code_key(picture, activity, quantiser, budget)?,
+            true => self.code_key(picture, complexity, quantiser, budget)?,
             false => (self.code(picture, quantiser, false)?, quantiser),
         };
-        self.control.on_coded(DataSize::of(&data), quantiser, activity, key);
+        self.control.on_coded(DataSize::of(&data), quantiser, complexity, key);
         Ok(Encoded::Frame(EncodedFrame {
             data,
             id: picture.id(),
@@ -148,7 +148,7 @@ impl std::fmt::Debug for LiveEncoder {
     }
 }
 
-/// The codec: one thread, its own rate control off, key frames only where they are asked for.
+/// The codec with one thread, its own rate control off, and key frames on request only.
 pub(super) fn codec(frame_rate: FrameRate) -> Result<codec::Encoder, Error> {
     let quantisers = LiveEncoder::QUANTISERS;
     let setup = codec::EncoderConfig::new()
@@ -156,7 +156,7 @@ pub(super) fn codec(frame_rate: FrameRate) -> Result<codec::Encoder, Error> {
         .rate_control_mode(codec::RateControlMode::Off)
         .max_frame_rate(codec::FrameRate::from_hz(frame_rate.hz() as f32))
         .qp(codec::QpRange::new(*quantisers.start(), *quantisers.end()))
-        // Key frames are asked for by receivers; on a scene change they would only add to the burst.
+        // Receivers request key frames; one on a scene change would only make the burst larger.
         .scene_change_detect(false)
         .intra_frame_period(codec::IntraFramePeriod::from_num_frames(0))
         .skip_frames(false)
@@ -165,7 +165,7 @@ pub(super) fn codec(frame_rate: FrameRate) -> Result<codec::Encoder, Error> {
     codec::Encoder::with_api_config(library, setup).map_err(Error::codec("set-up"))
 }
 
-/// A picture as the codec wants to see it.
+/// A picture as the input of the codec.
 pub(super) struct Source<'a>(pub(super) &'a Picture);
 
 impl YUVSource for Source<'_> {

@@ -10,8 +10,8 @@ use std::ffi::{c_int, c_void};
 /// Sets the quantiser of the pictures from the next on. The encoder must have coded a picture, and its own
 /// rate control must be off.
 ///
-/// There is no option of its own for this: all parameters are read, one is changed, all are set again. With
-/// the size unchanged the library adopts it without starting over.
+/// There is no option for the quantiser alone: all parameters are read, one is changed, and all are set again. If the size
+/// is unchanged the library applies them without a restart.
 pub(super) fn set_quantiser(encoder: &mut Encoder, quantiser: u8) -> Result<(), Error> {
     let option = sys::ENCODER_OPTION_SVC_ENCODE_PARAM_EXT;
     let mut parameters = sys::SEncParamExt::default();

@@ -1,6 +1,6 @@
 //! A recording of the screen that browsers play.
 
-use seaway_media::encoder::SteadyEncoder;
+use seaway_media::encoder::ConstantQpEncoder;
 use seaway_media::output::Mp4Film;
 use seaway_media::{Error, FrameId, FrameRate, Picture, PicturePool, PictureSize, Scaler};
 use seaway_units::{TimeDelta, Timestamp};
@@ -21,7 +21,7 @@ pub struct ScreenRecorderConfig {
 #[derive(Debug)]
 pub struct ScreenRecorder {
     config: ScreenRecorderConfig,
-    encoder: SteadyEncoder,
+    encoder: ConstantQpEncoder,
     scaler: Option<Scaler>,
     file: Mp4Film,
     /// The picture on the screen.
@@ -44,7 +44,7 @@ impl ScreenRecorder {
             plane.data.fill(value);
         }
         Ok(Self {
-            encoder: SteadyEncoder::new(config.frame_rate, config.quantiser)?,
+            encoder: ConstantQpEncoder::new(config.frame_rate, config.quantiser)?,
             scaler: None,
             file: Mp4Film::new(config.size),
             displayed: black.finish(FrameId(0), TimeDelta::ZERO),

@@ -3,8 +3,8 @@
 use super::{Captured, CodedFrame, FrameControls, Source, SourceStatus};
 use bytes::Bytes;
 use seaway_media::encoder::{
-    Encoded, Ladder, LadderEncoder, LadderRule, LiveEncoder, LiveEncoderConfig, Obedience, ObedienceReport,
-    VideoEncoder,
+    AdherenceReport, Encoded, Ladder, LadderEncoder, LadderRule, LiveEncoder, LiveEncoderConfig,
+    RateAdherence, VideoEncoder,
 };
 use seaway_media::input::{PictureFormat, PictureSource};
 use seaway_media::{Error, FrameId, FrameRate, Picture, PictureSize};
@@ -15,7 +15,7 @@ use seaway_units::{Bitrate, TimeDelta, Timestamp};
 pub struct EncodedSource {
     input: Box<dyn PictureSource>,
     encoder: Box<dyn VideoEncoder>,
-    obedience: Obedience,
+    adherence: RateAdherence,
     frame_rate: FrameRate,
     /// Pictures captured so far, over all rounds of the input.
     captured: u64,
@@ -49,8 +49,8 @@ impl EncodedSource {
         let encoder = LiveEncoder::new(LiveEncoderConfig { frame_rate, start, latency })?;
         let ladder = Ladder::new(size, frame_rate, sizes).starting_at(start);
         let encoder = LadderEncoder::new(encoder, ladder);
-        let obedience = Obedience::new(LiveEncoder::QUANTISERS);
-        Ok(Self { input, encoder: Box::new(encoder), obedience, frame_rate, captured: 0, repeat, size })
+        let adherence = RateAdherence::new(LiveEncoder::QUANTISERS);
+        Ok(Self { input, encoder: Box::new(encoder), adherence, frame_rate, captured: 0, repeat, size })
     }
 
     /// Delay from capturing a picture to its coded frame, where computing takes no time.
@@ -59,13 +59,13 @@ impl EncodedSource {
     }
 
     /// How closely the encoder followed its target since the start or the last restart.
-    pub fn obedience(&self) -> ObedienceReport {
-        self.obedience.report()
+    pub fn adherence(&self) -> AdherenceReport {
+        self.adherence.report()
     }
 
-    /// Restarts the measurement of [`obedience`](Self::obedience).
-    pub fn restart_obedience(&mut self) {
-        self.obedience = Obedience::new(LiveEncoder::QUANTISERS);
+    /// Restarts the measurement of [`adherence`](Self::adherence).
+    pub fn restart_adherence(&mut self) {
+        self.adherence = RateAdherence::new(LiveEncoder::QUANTISERS);
     }
 
     fn next_picture(&mut self) -> Result<Option<Picture>, Error> {
@@ -104,7 +104,7 @@ impl Source for EncodedSource {
         } else {
             self.encoder.encode(&picture)?
         };
-        self.obedience.on_picture(picture.time(), target, &encoded);
+        self.adherence.on_picture(picture.time(), target, &encoded);
         let frame = match encoded {
             Encoded::Skipped => None,
             Encoded::Frame(coded) => {
@@ -121,7 +121,7 @@ impl Source for EncodedSource {
         SourceStatus {
             target: Some(self.encoder.target()),
             size: Some(self.size),
-            obedience: Some(self.obedience.report()),
+            adherence: Some(self.adherence.report()),
         }
     }
 }

@@ -11,7 +11,7 @@ pub use overhead::PacketOverhead;
 use crate::Error;
 use bytes::Bytes;
 use seaway_control::StreamId;
-use seaway_media::encoder::ObedienceReport;
+use seaway_media::encoder::AdherenceReport;
 use seaway_media::{FrameRate, Picture, PictureSize};
 use seaway_session::{Frame, FrameData, FrameKind};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -98,5 +98,5 @@ pub struct SourceStatus {
     /// The size of the coded pictures.
     pub size: Option<PictureSize>,
     /// How closely the encoder followed its target.
-    pub obedience: Option<ObedienceReport>,
+    pub adherence: Option<AdherenceReport>,
 }

@@ -1,22 +1,23 @@
-//! How hard a picture will be to code, told before it is coded.
+//! Complexity of a picture before it is coded.
 //!
-//! A picture is shrunk, cut into blocks, and each block looked up in the one before: what remains is about
-//! proportional to the bits the codec will need at a given quantiser. On the bundled clip this halves the
-//! logarithm's standard deviation three times over: 0.44 instead of 1.46 for "as much as the last picture".
+//! The picture is downscaled and split into blocks, and each block is searched for in the picture before. The sum of
+//! absolute differences that remains is about proportional to the bits that the codec needs at a given quantiser. On the
+//! bundled clip the logarithm of the ratio has a standard deviation of 0.44; predicting the size of the last picture has
+//! 1.46.
 
 use crate::{Picture, PictureSize, PlaneView};
 
-/// Width of the shrunk picture, about.
+/// Approximate width of the downscaled picture.
 const WIDTH: usize = 160;
 const BLOCK: usize = 8;
-/// How far a block may have moved, in shrunk samples.
+/// Search range in downscaled samples.
 const REACH: usize = 4;
-/// What a block costs that has not changed at all: its share of headers and noise.
+/// Cost of an unchanged block: its share of headers and noise.
 const STILL: u32 = 6;
 
 /// Measures pictures one after another.
 #[derive(Debug, Default)]
-pub(super) struct ActivityMeter {
+pub(super) struct ComplexityMeter {
     size: Option<PictureSize>,
     width: usize,
     before: Vec<u8>,
@@ -24,18 +25,18 @@ pub(super) struct ActivityMeter {
     columns: Vec<u32>,
 }
 
-/// Sums of absolute differences over the shrunk picture.
+/// Sums of absolute differences over the downscaled picture.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Activity {
-    /// Of blocks against the best of the picture before and their own mean, whichever is less.
+pub(super) struct Complexity {
+    /// Of each block from its best match in the picture before, or from its own mean, whichever is less.
     pub(super) inter: f64,
-    /// Of blocks against their own mean.
+    /// Of each block from its own mean.
     pub(super) intra: f64,
 }
 
-impl ActivityMeter {
-    /// Measures a picture against the one measured before. The first of a size is compared with itself.
-    pub(super) fn measure(&mut self, picture: &Picture) -> Activity {
+impl ComplexityMeter {
+    /// Measures a picture against the one before. The first of a size is compared with itself.
+    pub(super) fn measure(&mut self, picture: &Picture) -> Complexity {
         std::mem::swap(&mut self.before, &mut self.now);
         self.shrink(&picture.luma());
         if self.size.replace(picture.size()) != Some(picture.size()) {
@@ -45,15 +46,15 @@ impl ActivityMeter {
         let (mut inter, mut intra) = (0, 0);
         for y in (0..=height.saturating_sub(BLOCK)).step_by(BLOCK) {
             for x in (0..=self.width.saturating_sub(BLOCK)).step_by(BLOCK) {
-                let flat = self.flatness(x, y);
+                let flat = self.intra_cost(x, y);
                 intra += flat + STILL;
-                inter += self.motion(x, y, height, flat) + STILL;
+                inter += self.inter_cost(x, y, height, flat) + STILL;
             }
         }
-        Activity { inter: f64::from(inter), intra: f64::from(intra) }
+        Complexity { inter: f64::from(inter), intra: f64::from(intra) }
     }
 
-    /// Means of squares of samples, so many that about [`WIDTH`] stand in a row.
+    /// Downscales by whole factors to about [`WIDTH`] columns.
     fn shrink(&mut self, luma: &PlaneView<'_>) {
         let scale = (luma.width / WIDTH).max(1);
         self.width = luma.width / scale;
@@ -72,16 +73,16 @@ impl ActivityMeter {
         }
     }
 
-    /// Against the block's own mean.
-    fn flatness(&self, x: usize, y: usize) -> u32 {
+    /// Difference of a block from its own mean.
+    fn intra_cost(&self, x: usize, y: usize) -> u32 {
         let rows = || (y..y + BLOCK).map(|y| &self.now[y * self.width + x..][..BLOCK]);
         let sum: u32 = rows().flatten().map(|&sample| u32::from(sample)).sum();
         let mean = (sum / (BLOCK * BLOCK) as u32) as u8;
         rows().flatten().map(|sample| u32::from(sample.abs_diff(mean))).sum()
     }
 
-    /// Against the best place within reach in the picture before, or `bound` where none is better.
-    fn motion(&self, x: usize, y: usize, height: usize, bound: u32) -> u32 {
+    /// Difference from the best match in the search range, or `bound` where none is better.
+    fn inter_cost(&self, x: usize, y: usize, height: usize, bound: u32) -> u32 {
         let reach = |at: usize, end: usize| at.saturating_sub(REACH)..=(at + REACH).min(end - BLOCK);
         let mut best = bound.min(self.difference(x, y, x, y, bound));
         for from_y in reach(y, height) {
@@ -92,7 +93,7 @@ impl ActivityMeter {
         best
     }
 
-    /// Given up where it reaches `bound`.
+    /// Difference from one position in the picture before, at most `bound`.
     fn difference(&self, x: usize, y: usize, from_x: usize, from_y: usize, bound: u32) -> u32 {
         let mut sum = 0;
         for row in 0..BLOCK {
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn a_cut_stands_out() {
         let mut clip = bundled_clip().unwrap();
-        let mut meter = ActivityMeter::default();
+        let mut meter = ComplexityMeter::default();
         let first = clip.next_picture().unwrap().unwrap();
         meter.measure(&first);
         let moving = meter.measure(&clip.next_picture().unwrap().unwrap());
@@ -127,10 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn a_still_picture_costs_next_to_nothing() {
+    fn a_still_picture_has_little_complexity() {
         let mut source = Synthetic::from_specification("320x180@25").unwrap();
         let picture = source.next_picture().unwrap().unwrap();
-        let mut meter = ActivityMeter::default();
+        let mut meter = ComplexityMeter::default();
         meter.measure(&picture);
         let still = meter.measure(&picture);
         assert!(still.inter < still.intra / 10.0, "{still:?}");
@@ -140,10 +141,10 @@ mod tests {
     fn every_size_is_measured() {
         for size in ["16x16", "90x160", "178x98", "1280x720", "3840x2160"] {
             let mut source = Synthetic::from_specification(size).unwrap();
-            let mut meter = ActivityMeter::default();
+            let mut meter = ComplexityMeter::default();
             for _ in 0..2 {
-                let activity = meter.measure(&source.next_picture().unwrap().unwrap());
-                assert!(activity.inter > 0.0 && activity.intra > 0.0, "{size} {activity:?}");
+                let complexity = meter.measure(&source.next_picture().unwrap().unwrap());
+                assert!(complexity.inter > 0.0 && complexity.intra > 0.0, "{size} {complexity:?}");
             }
         }
     }

@@ -1,6 +1,6 @@
-//! How well the live encoder obeys: bits out over bits asked in 1 s windows, and the quality that is left.
+//! How closely the live encoder follows its target rate in 1 s windows, and its quality.
 //!
-//! `cargo run --release -p seaway-media --example obedience [INPUT] [KBPS,KBPS,…] [SECONDS] [ROWS]`
+//! `cargo run --release -p seaway-media --example rate_adherence [INPUT] [KBPS,KBPS,…] [SECONDS] [ROWS]`
 //!
 //! Each rate is held for `SECONDS`; then all of them follow one another every three seconds. With `ROWS`,
 //! pictures are coded in that height and scaled back to be compared.
@@ -8,7 +8,7 @@
 #![expect(clippy::print_stdout, reason = "the table is what it is for")]
 
 use seaway_media::decoder::{Concealment, Decoded, H264Decoder, ReceivedFrame, VideoDecoder};
-use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, Obedience, VideoEncoder};
+use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, RateAdherence, VideoEncoder};
 use seaway_media::input::{self, Looped, PictureFormat, PictureSource};
 use seaway_media::{Error, Picture, PictureSize, Scaler};
 use seaway_quality::{Plane, psnr};
@@ -44,7 +44,7 @@ fn run(
     let start = rate(TimeDelta::ZERO);
     let mut encoder = LiveEncoder::new(LiveEncoderConfig { frame_rate, start, latency: TimeDelta::ZERO })?;
     let mut decoder = H264Decoder::new(Concealment::Freeze)?;
-    let mut obedience = Obedience::new(LiveEncoder::QUANTISERS);
+    let mut adherence = RateAdherence::new(LiveEncoder::QUANTISERS);
     let mut windows = Vec::new();
     let mut quality = psnr::Sequence::default();
     let (mut shown, mut largest): (Option<Picture>, f64) = (None, 0.0);
@@ -54,7 +54,7 @@ fn run(
         }
         encoder.set_target(rate(picture.time()));
         let encoded = encoder.encode(&shrink.scale(&picture))?;
-        let window = obedience.on_picture(picture.time(), encoder.target(), &encoded);
+        let window = adherence.on_picture(picture.time(), encoder.target(), &encoded);
         windows.extend(window.map(|window| format!("{:.2}@{:.0}", window.ratio(), window.mean_quantiser)));
         if let Encoded::Frame(frame) = &encoded {
             let budget = frame.target.as_bps_f64() * frame_rate.interval().as_secs_f64() / 8.0;
@@ -70,7 +70,7 @@ fn run(
             quality.push(error.unwrap_or(f64::INFINITY));
         }
     }
-    println!("{name:>10}: {}; largest picture {largest:.1} shares", obedience.report());
+    println!("{name:>10}: {}; largest picture {largest:.1} shares", adherence.report());
     println!("{:>10}  {}", "", windows.join(" "));
     let (mean, of_mean) = (quality.mean(), quality.of_mean_error());
     if let (Some(mean), Some(of_mean)) = (mean, of_mean) {

@@ -1,4 +1,4 @@
-//! OpenH264 at one quantiser: pictures of one quality, whatever they cost.
+//! OpenH264 at a constant quantiser.
 
 use super::EncodedFrame;
 use super::openh264::{Source, codec};
@@ -7,15 +7,14 @@ use crate::{Error, FrameRate, Picture, PictureSize};
 use seaway_units::Bitrate;
 
 /// H.264 constrained baseline at a constant quantiser, for recordings and for tables of sizes.
-pub struct SteadyEncoder {
+pub struct ConstantQpEncoder {
     codec: openh264::encoder::Encoder,
     quantiser: u8,
     size: Option<PictureSize>,
 }
 
-impl SteadyEncoder {
-    /// An encoder that has coded nothing; the size comes with each picture. `quantiser` is 10 to 51, the coarser the
-    /// higher.
+impl ConstantQpEncoder {
+    /// An encoder that has coded nothing; it takes the size of each picture. `quantiser` is 10 to 51, 51 the coarsest.
     ///
     /// # Errors
     /// Where the library cannot be set up.
@@ -23,15 +22,14 @@ impl SteadyEncoder {
         Ok(Self { codec: codec(frame_rate)?, quantiser, size: None })
     }
 
-    /// Codes one picture; `key` where it is to be decodable without any other, as the first and those of a new
-    /// size always are.
+    /// Codes one picture, with `key` as a key frame. The first picture and those of a new size are always key frames.
     ///
     /// # Errors
     /// Where the library refuses the picture.
     pub fn encode(&mut self, picture: &Picture, key: bool) -> Result<EncodedFrame, Error> {
         let is_new = self.size.replace(picture.size()) != Some(picture.size());
         if is_new {
-            // The codec takes a quantiser only once it knows the size: this attempt is thrown away.
+            // The codec accepts a quantiser only once it knows the size, so this attempt is discarded.
             self.run(picture)?;
             options::set_quantiser(&mut self.codec, self.quantiser)?;
         }
@@ -59,9 +57,9 @@ impl SteadyEncoder {
     }
 }
 
-impl std::fmt::Debug for SteadyEncoder {
+impl std::fmt::Debug for ConstantQpEncoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SteadyEncoder").field("quantiser", &self.quantiser).finish_non_exhaustive()
+        f.debug_struct("ConstantQpEncoder").field("quantiser", &self.quantiser).finish_non_exhaustive()
     }
 }
 
@@ -71,9 +69,9 @@ mod tests {
     use crate::input::{PictureSource, Synthetic};
 
     #[test]
-    fn a_picture_that_stays_costs_next_to_nothing() {
+    fn a_repeated_picture_takes_few_bits() {
         let mut source = Synthetic::from_specification("320x180@25").unwrap();
-        let mut encoder = SteadyEncoder::new(FrameRate::USUAL, 30).unwrap();
+        let mut encoder = ConstantQpEncoder::new(FrameRate::USUAL, 30).unwrap();
         let picture = source.next_picture().unwrap().unwrap();
         let sizes: Vec<_> = (0..4)
             .map(|index| {
