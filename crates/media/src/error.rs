@@ -1,35 +1,35 @@
-//! What goes wrong with pictures.
+//! Errors of this crate.
 
 use std::path::PathBuf;
 
-/// Why an input, an encoder, a decoder or a writer gave up.
+/// Why an input, an encoder, a decoder or a writer failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{path}: {source}")]
     Io {
         /// The file, or `-` for a standard stream.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The input is not what its first bytes promised.
+    /// The input is not what its first bytes say.
     #[error("{container}, {at}: {found}; expected {expected}")]
     Malformed {
         /// The format being read, for example `MP4`.
         container: &'static str,
         /// Where: a byte offset, a frame number, a box.
         at: String,
-        /// What stood there.
+        /// What was found there.
         found: String,
-        /// What should have stood there.
+        /// What was expected there.
         expected: &'static str,
     },
-    /// The input is sound, but holds nothing that can be shown here.
+    /// The input is valid, but has no video that is supported here.
     #[error("{0}")]
     Unsupported(String),
-    /// A picture size outside what the codec can carry.
+    /// A picture size that the codec does not support.
     #[error("picture size {width}x{height}: expected even sides from 16 to {max}", max = crate::PictureSize::MAX_SIDE)]
     Size {
         /// Width in pixels.
@@ -37,23 +37,23 @@ pub enum Error {
         /// Height in pixels.
         height: u32,
     },
-    /// The text naming an input cannot be read.
+    /// The specification of an input cannot be parsed.
     #[error("input {found:?}: expected {expected}")]
     Specification {
         /// The text.
         found: String,
-        /// What would have been understood.
+        /// What was expected.
         expected: &'static str,
     },
     /// An FFmpeg subprocess is needed and is not installed, or it failed.
     #[error("{0}")]
     Ffmpeg(String),
-    /// The H.264 library refused.
+    /// An error of the H.264 library.
     #[error("H.264 {operation}: {reason}")]
     Codec {
-        /// What it was asked for.
+        /// The operation.
         operation: &'static str,
-        /// What it answered.
+        /// The reason.
         reason: String,
     },
 }

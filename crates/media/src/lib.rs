@@ -1,17 +1,42 @@
 //! Pictures: inputs, live encoders, decoders and writers; no network.
 //!
-//! Everything here is synchronous and knows no clock: a picture has a media time, and whoever calls decides
-//! when it is due. Encoders and decoders are heavy; a caller in real time gives each a thread of its own.
+//! Encodes a synthetic scene at 300 kbit/s, then at 150:
+//!
+//! ```
+//! use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, VideoEncoder};
+//! use seaway_units::{Bitrate, TimeDelta};
+//!
+//! # fn main() -> Result<(), seaway_media::Error> {
+//! let mut source = seaway_media::input::open("test:320x180@25")?;
+//! let frame_rate = source.format().frame_rate;
+//! let config = LiveEncoderConfig { frame_rate, start: Bitrate::from_kbps(300), latency: TimeDelta::ZERO };
+//! let mut encoder = LiveEncoder::new(config)?;
+//! for index in 0..10 {
+//!     if index == 5 {
+//!         encoder.set_target(Bitrate::from_kbps(150));
+//!     }
+//!     let Some(picture) = source.next_picture()? else { break };
+//!     match encoder.encode(&picture)? {
+//!         Encoded::Frame(frame) => assert!(frame.key == (index == 0) && !frame.data.is_empty()),
+//!         Encoded::Skipped => {} // to meet the rate
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything here is synchronous and has no clock: a picture has a media time, and the caller decides when it is due.
+//! Encoders and decoders need much time, so a real-time caller gives each a thread of its own.
 //!
 //! | module | job |
 //! | --- | --- |
 //! | [`input`] | pictures from files, streams, cameras and a synthetic scene |
-//! | [`encoder`] | pictures to H.264, at a rate that changes while it runs |
+//! | [`encoder`] | pictures to H.264, at a target rate that may change |
 //! | [`decoder`] | H.264 to pictures, frozen where references are missing |
-//! | [`output`] | recordings that others play |
-//! | [`h264`] | byte streams, access units, and the check before a decoder sees them |
-//! | [`shaped`] | a coded MPEG-1/2 stream whose rate changes while it plays |
-//! | [`clip`] | the clip that comes with the binary |
+//! | [`output`] | recordings |
+//! | [`h264`] | byte streams, access units, and the check of access units before decoding |
+//! | [`shaped`] | a coded MPEG-1/2 stream, shaped to a rate that may change |
+//! | [`clip`] | the bundled clip |
 
 pub mod clip;
 pub mod decoder;

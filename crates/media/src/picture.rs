@@ -1,4 +1,4 @@
-//! Pictures in planar YUV 4:2:0 and the pool their memory comes from.
+//! Pictures in planar YUV 4:2:0, and the pool of their memory.
 
 use crate::Error;
 use seaway_units::TimeDelta;
@@ -13,7 +13,7 @@ pub struct PictureSize {
 }
 
 impl PictureSize {
-    /// The longest side that is accepted: level 5.2 of H.264, the most the codec carries.
+    /// The longest side: level 5.2 of H.264, the limit of the codec.
     pub const MAX_SIDE: u32 = 3840;
     const MIN_SIDE: u32 = 16;
     /// One macroblock.
@@ -60,7 +60,7 @@ impl PictureSize {
         ((self.width >> shift) as usize, (self.height >> shift) as usize)
     }
 
-    /// Where a plane starts, and where it ends, in a buffer that holds the three one after another.
+    /// The range of a plane in a buffer of the three planes.
     fn span(self, plane: usize) -> std::ops::Range<usize> {
         let luma = self.pixels() as usize;
         match plane {
@@ -81,7 +81,7 @@ impl fmt::Display for PictureSize {
     }
 }
 
-/// Pictures per second as a fraction, so that 30000/1001 stays what it is.
+/// Pictures per second as a fraction, so that 30000/1001 is exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FrameRate {
     numerator: u32,
@@ -89,7 +89,7 @@ pub struct FrameRate {
 }
 
 impl FrameRate {
-    /// What a stream that names no rate is taken to have.
+    /// The rate assumed for a stream that has none.
     pub const USUAL: Self = Self { numerator: 25, denominator: 1 };
 
     /// `numerator / denominator` pictures per second, kept in lowest terms; `None` outside 1/60 to 1000
@@ -138,8 +138,8 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-/// Which picture of the source this is, counted from zero through every repetition of a loop. It stays with
-/// the picture through encoder, network and decoder, so that what is shown can be compared with what was.
+/// Number of a picture in its source, counted from zero through all repetitions of a loop. It stays with the picture
+/// through encoder, network and decoder, so that the displayed picture can be compared with the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FrameId(pub u64);
 
@@ -162,7 +162,7 @@ pub struct PlaneView<'a> {
     pub height: usize,
 }
 
-/// One plane of samples, borrowed to be drawn on.
+/// One plane of samples, mutably borrowed.
 #[derive(Debug)]
 pub struct PlaneViewMut<'a> {
     /// Samples, row by row, no gap between rows.
@@ -188,17 +188,17 @@ impl Picture {
         self.size
     }
 
-    /// Which picture of the source this is.
+    /// Number of the picture in its source.
     pub fn id(&self) -> FrameId {
         self.id
     }
 
-    /// When it is to be shown, since the start of the stream.
+    /// Presentation time, from the start of the stream.
     pub fn time(&self) -> TimeDelta {
         self.time
     }
 
-    /// The same samples under another identity.
+    /// The same samples with another number and time.
     #[must_use]
     pub fn with_identity(&self, id: FrameId, time: TimeDelta) -> Self {
         Self { id, time, ..self.clone() }
@@ -226,7 +226,7 @@ impl fmt::Debug for Picture {
     }
 }
 
-/// A picture being drawn. What it shows at first is left over from an earlier picture.
+/// A picture that is being written. Its initial content is arbitrary.
 pub struct PictureBuffer {
     memory: Memory,
     size: PictureSize,
@@ -238,7 +238,7 @@ impl PictureBuffer {
         self.size
     }
 
-    /// Luma, blue difference, red difference, to be drawn on.
+    /// Luma, blue difference, red difference.
     pub fn planes_mut(&mut self) -> [PlaneViewMut<'_>; 3] {
         let luma = self.size.pixels() as usize;
         let (y, chroma) = self.memory.bytes.split_at_mut(luma);
@@ -251,11 +251,10 @@ impl PictureBuffer {
         ]
     }
 
-    /// Fills the three planes from rows that may lie further apart; a source larger than this is cropped at
-    /// the right and at the bottom.
+    /// Copies the three planes from rows of any stride. A larger source is cropped at the right and at the bottom.
     ///
     /// # Panics
-    /// Where a plane of `from` is smaller than ours, or its data shorter than its size says.
+    /// Where a plane of `from` is smaller than this picture's, or its data is too short.
     pub fn copy_from(&mut self, from: [PlaneView<'_>; 3]) {
         for (to, from) in self.planes_mut().into_iter().zip(from) {
             assert!(from.width >= to.width && from.height >= to.height, "the source covers the picture");
@@ -266,12 +265,12 @@ impl PictureBuffer {
         }
     }
 
-    /// All samples, the three planes one after another.
+    /// All samples, plane by plane.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory.bytes
     }
 
-    /// No more drawing: the picture may be shared from now on.
+    /// Makes it a picture, which can be shared.
     pub fn finish(self, id: FrameId, time: TimeDelta) -> Picture {
         Picture { memory: Arc::new(self.memory), size: self.size, id, time }
     }
@@ -283,8 +282,8 @@ impl fmt::Debug for PictureBuffer {
     }
 }
 
-/// Where the memory of pictures of one size comes from and returns to, so that a running stream allocates
-/// nothing. A clone is the same pool; a picture may outlive it.
+/// A pool of the memory of pictures of one size, so that a running stream does not allocate. A clone is the same pool. A
+/// picture may outlive its pool.
 #[derive(Debug, Clone)]
 pub struct PicturePool {
     size: PictureSize,
@@ -294,7 +293,7 @@ pub struct PicturePool {
 type FreeList = Mutex<Vec<Box<[u8]>>>;
 
 impl PicturePool {
-    /// More free pictures than this are given back to the system.
+    /// The most free pictures that are kept.
     const KEEP: usize = 16;
 
     /// An empty pool for pictures of `size`.
@@ -307,7 +306,7 @@ impl PicturePool {
         self.size
     }
 
-    /// A picture to draw on.
+    /// A picture to write.
     pub fn take(&self) -> PictureBuffer {
         let reused = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let bytes = reused.unwrap_or_else(|| vec![0; self.size.bytes()].into_boxed_slice());
@@ -344,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_used_again() {
+    fn memory_is_reused() {
         let pool = PicturePool::new(PictureSize::new(32, 16).unwrap());
         let mut buffer = pool.take();
         buffer.bytes_mut().fill(7);

@@ -1,23 +1,23 @@
-//! Pictures of another size.
+//! Scales pictures.
 
 use crate::{Picture, PicturePool, PictureSize};
 use std::ops::Range;
 
-/// Scales pictures of one size to another by a triangle filter: linear interpolation upwards, and downwards a
-/// mean wide enough that nothing aliases.
+/// Scales pictures from one size to another by a triangle filter: linear interpolation upwards; downwards, a mean that is
+/// wide enough to avoid aliasing.
 #[derive(Debug)]
 pub struct Scaler {
     from: PictureSize,
     pool: PicturePool,
     /// Columns and rows, of luma and of chroma.
     filters: [[Filter; 2]; 2],
-    /// One plane with its new width and its old height.
+    /// A plane with its new width and old height.
     narrowed: Vec<u8>,
     sums: Vec<i32>,
 }
 
 impl Scaler {
-    /// From one size to another.
+    /// A scaler from one size to another.
     pub fn new(from: PictureSize, to: PictureSize) -> Self {
         let filters = [1, 2].map(|part| {
             [(from.width(), to.width()), (from.height(), to.height())]
@@ -36,7 +36,7 @@ impl Scaler {
         self.pool.size()
     }
 
-    /// The picture in the other size, identity and time unchanged.
+    /// The picture in the other size, with the same number and time.
     ///
     /// # Panics
     /// Where the picture is not of the size this scaler was made for.
@@ -55,14 +55,14 @@ impl Scaler {
     }
 }
 
-/// Weights of one direction, for every sample of the result.
+/// Weights of one direction, by sample of the result.
 #[derive(Debug)]
 struct Filter {
     taps: Vec<Taps>,
     weights: Vec<i32>,
 }
 
-/// Which samples a sample of the result is made of, and where their weights stand.
+/// The source samples of a sample of the result, and the range of their weights.
 #[derive(Debug, Clone)]
 struct Taps {
     source: Range<usize>,
@@ -70,7 +70,7 @@ struct Taps {
 }
 
 impl Filter {
-    /// Weights are fixed-point numbers with this many binary places; those of a sample sum to one.
+    /// Binary places of the fixed-point weights; the weights of a sample sum to one.
     const PLACES: u32 = 14;
     const ONE: i32 = 1 << Self::PLACES;
 
@@ -94,13 +94,13 @@ impl Filter {
         let sum: f64 = exact.iter().sum();
         let start = self.weights.len();
         self.weights.extend(exact.iter().map(|weight| (weight / sum * f64::from(Self::ONE)).round() as i32));
-        // What rounding lost goes to the middle, so that a flat picture stays as it is.
+        // The middle weight absorbs the rounding error, so that a flat picture stays unchanged.
         let lost = Self::ONE - self.weights[start..].iter().sum::<i32>();
         self.weights[start + exact.len() / 2] += lost;
         self.taps.push(Taps { source: first..first + exact.len(), weights: start..self.weights.len() });
     }
 
-    /// Every row of a plane, filtered along the row.
+    /// Filters each row of a plane.
     fn narrow(&self, plane: &[u8], stride: usize, into: &mut Vec<u8>) {
         into.clear();
         for row in plane.chunks_exact(stride) {
@@ -113,7 +113,7 @@ impl Filter {
         }
     }
 
-    /// A plane, filtered across its rows.
+    /// Filters each column of a plane.
     fn shorten(&self, plane: &[u8], width: usize, into: &mut [u8], sums: &mut Vec<i32>) {
         for (to, taps) in into.chunks_exact_mut(width).zip(&self.taps) {
             sums.clear();

@@ -1,4 +1,4 @@
-//! A coded MPEG-1/2 stream as a source of frames whose rate may change at any picture: S002's chain begins here.
+//! A coded MPEG-1/2 stream as a source of frames at a rate that may change at any picture: the source of S002.
 
 use crate::error::Error;
 use seaway_mpeg::container::{Config, Remuxer, Replacement};
@@ -19,11 +19,11 @@ pub struct ShapedFrame {
     pub octets: Vec<u8>,
     /// Coding type of its first picture.
     pub kind: PictureKind,
-    /// Octets it had in the input.
+    /// Octets of the frame in the input.
     pub whole: usize,
 }
 
-/// Plays a coded stream in a loop and shapes it to the rate asked for last.
+/// Repeats a coded stream and shapes it to the latest rate.
 #[derive(Debug)]
 pub struct ShapedClip {
     frames: Arc<[CodedFrame]>,
@@ -33,21 +33,21 @@ pub struct ShapedClip {
     next: usize,
 }
 
-/// A picture, or two fields, as it came.
+/// A frame of the input: one picture, or two fields.
 #[derive(Debug)]
 struct CodedFrame {
     units: Vec<AccessUnit>,
     kind: PictureKind,
 }
 
-/// What is played is held in memory.
+/// The longest stream, which is held in memory.
 const LONGEST: usize = 256 << 20;
 
 impl ShapedClip {
-    /// Reads a stream of any container and shapes it by `method`, which must decide picture by picture.
+    /// Reads a stream of any container and shapes it by `method`, which must shape each picture by itself.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where it is no MPEG-1/2 video, has no picture, or `method` looks ahead.
+    /// [`Error::Unsupported`] where it is not MPEG-1/2 video, has no picture, or `method` looks ahead.
     pub fn new(stream: &[u8], method: Method) -> Result<Self, Error> {
         let shaper = Shaper::new(shape::Config::new(method, Target::Ratio(1.0)));
         if shaper.delay() > 1 {
@@ -60,7 +60,7 @@ impl ShapedClip {
         Ok(Self { frames: frames.into(), interval, full_rate, shaper, next: 0 })
     }
 
-    /// The stream in a file.
+    /// Reads a file.
     ///
     /// # Errors
     /// As [`ShapedClip::new`], and where the file cannot be read or is longer than 256 MiB.
@@ -76,24 +76,24 @@ impl ShapedClip {
         Self::new(&std::fs::read(path).map_err(failed)?, method)
     }
 
-    /// Rate of the stream as it is.
+    /// Rate of the input.
     pub fn full_rate(&self) -> Bitrate {
         self.full_rate
     }
 
-    /// From one frame to the next.
+    /// Interval between frames.
     pub fn interval(&self) -> TimeDelta {
         self.interval
     }
 
-    /// From the next frame on the rate is this; the stream as it is where that is less.
+    /// Sets the rate from the next frame on, at most that of the input.
     pub fn set_rate(&mut self, rate: Bitrate) {
-        // S002 section 2.2: each picture gets the share that the rate is of the whole.
+        // S002 section 2.2: each picture is cut by the ratio of the rates.
         let share = rate.as_bps_f64() / self.full_rate.as_bps_f64();
         self.shaper.set_target(Target::Ratio(share.min(1.0)));
     }
 
-    /// The next frame; behind the last comes the first again.
+    /// The next frame; the first follows the last.
     pub fn next_frame(&mut self) -> ShapedFrame {
         let frame = &self.frames[self.next];
         self.next = (self.next + 1) % self.frames.len();
@@ -101,7 +101,7 @@ impl ShapedClip {
         for unit in &frame.units {
             self.shaper.push_unit(unit.clone());
             while let Some(shaped) = self.shaper.pull() {
-                // Coded anew it may come out larger; then it stays what it was.
+                // Shaping may make a picture larger; then it is sent unchanged.
                 let grown = shaped.bytes.len() > unit.data.len();
                 octets.extend(if grown { &unit.data } else { &shaped.bytes });
             }
@@ -116,32 +116,32 @@ impl CodedFrame {
     }
 }
 
-/// The frames of a stream, and the time from one to the next.
+/// The frames of a stream, and the interval between them.
 fn frames(stream: &[u8]) -> Result<(Vec<CodedFrame>, TimeDelta), Error> {
     let unfit = |error| Error::Unsupported(format!("live shaping: {error}"));
     let mut remuxer = Remuxer::new(Config::default());
     let mut frames: Vec<CodedFrame> = Vec::new();
     let mut state = SequenceState::new();
-    let mut lacks = None;
-    let mut unwanted = Vec::new();
+    let mut missing_field = None;
+    let mut discarded = Vec::new();
     for piece in stream.chunks(1 << 16).chain([&[][..]]) {
         if piece.is_empty() { remuxer.finish() } else { remuxer.push(piece) }.map_err(unfit)?;
         while let Some(picture) = remuxer.poll_picture() {
             let Some(context) = picture.unit.read_headers(&mut state) else {
-                // What is no picture goes with the frame before it.
+                // A unit without a picture belongs to the frame before it.
                 frames.last_mut().into_iter().for_each(|frame| frame.units.push(picture.unit.clone()));
                 remuxer.replace(Replacement::Kept).map_err(unfit)?;
                 continue;
             };
             let structure = context.coding.structure;
-            match frames.last_mut().filter(|_| lacks == Some(structure)) {
+            match frames.last_mut().filter(|_| missing_field == Some(structure)) {
                 Some(frame) => {
                     frame.units.push(picture.unit);
-                    lacks = None;
+                    missing_field = None;
                 }
                 None => {
                     frames.push(CodedFrame { units: vec![picture.unit], kind: context.kind() });
-                    lacks = match structure {
+                    missing_field = match structure {
                         PictureStructure::TopField => Some(PictureStructure::BottomField),
                         PictureStructure::BottomField => Some(PictureStructure::TopField),
                         PictureStructure::Frame => None,
@@ -150,8 +150,8 @@ fn frames(stream: &[u8]) -> Result<(Vec<CodedFrame>, TimeDelta), Error> {
             }
             remuxer.replace(Replacement::Kept).map_err(unfit)?;
         }
-        remuxer.drain_output(&mut unwanted);
-        unwanted.clear();
+        remuxer.drain_output(&mut discarded);
+        discarded.clear();
     }
     let (n, d) = state.frame_rate().unwrap_or((25, 1));
     if frames.is_empty() {
@@ -177,11 +177,11 @@ mod tests {
         assert!((clip.full_rate().as_bps_f64() / 250e3 - 1.0).abs() < 0.02, "{}", clip.full_rate());
         clip.set_rate(Bitrate::from_mbps(1));
         let twice: Vec<u8> = (0..2 * 132).flat_map(|_| clip.next_frame().octets).collect();
-        // Headers are declared anew, as the rate may change: the stream is as long as before.
+        // Headers declare a variable rate, which does not change their length.
         assert_eq!(twice.len(), 2 * BIG_BUCK_BUNNY_MPEG2.len());
     }
 
-    /// The rate changes in the middle, and what leaves follows at once.
+    /// The output follows a change of the rate at once.
     #[test]
     fn the_rate_changes_at_any_picture() {
         for method in [Method::Memoryless, Method::Causal, Method::RateBased] {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_play_is_said() {
+    fn unsupported_streams_are_refused() {
         assert!(ShapedClip::new(BIG_BUCK_BUNNY_MPEG2, Method::Auto).is_err());
         assert!(ShapedClip::new(BIG_BUCK_BUNNY_MPEG2, Method::Requantize).is_err());
         assert!(ShapedClip::new(b"just words", Method::Memoryless).is_err());

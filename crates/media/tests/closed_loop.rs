@@ -88,7 +88,7 @@ fn a_key_frame_comes_when_asked_for() {
 
 #[test]
 fn a_lost_frame_freezes_until_the_next_key_frame() {
-    // Lost where the receiver noticed, and where only the numbering tells.
+    // Losses that the receiver reports, and losses that only `frame_num` shows.
     for noticed in [true, false] {
         let mut source = Synthetic::from_specification("160x90@25").unwrap();
         let mut encoder = encoder(&source, Bitrate::from_kbps(300));

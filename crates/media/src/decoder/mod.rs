@@ -1,4 +1,4 @@
-//! Decoders: access units in, pictures out; what is damaged is not shown.
+//! Decoders: access units in, pictures out. Damaged pictures are not output.
 
 mod openh264;
 mod raw;
@@ -9,45 +9,45 @@ use crate::{Error, FrameId, Picture};
 use seaway_units::TimeDelta;
 use std::fmt;
 
-/// One access unit as it came out of the receiver.
+/// One access unit of the receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceivedFrame<'a> {
     /// The access unit as an Annex B byte stream.
     pub data: &'a [u8],
-    /// Which picture of the source it is, or a number the receiver counts.
+    /// Number of the picture in the source, or a count of the receiver.
     pub id: FrameId,
-    /// When it is to be shown.
+    /// Presentation time.
     pub time: TimeDelta,
-    /// The receiver knows that a frame between the one before and this one is missing or incomplete.
+    /// A frame between the one before and this one is missing or incomplete.
     pub after_loss: bool,
 }
 
-/// A decoder that never shows what it cannot vouch for.
+/// A decoder that outputs undamaged pictures only.
 pub trait VideoDecoder: fmt::Debug + Send {
-    /// Decodes one access unit; they come in decoding order. Anything may be handed in.
+    /// Decodes the next access unit in decoding order. Any octets are safe.
     ///
     /// # Errors
-    /// Only where the decoder itself has become unusable. Damage is an [`Decoded::Frozen`], not an error.
+    /// Only where the decoder has become unusable. Damage gives [`Decoded::Frozen`].
     fn decode(&mut self, frame: &ReceivedFrame<'_>) -> Result<Decoded, Error>;
 }
 
-/// What became of an access unit.
+/// The result for one access unit.
 #[derive(Debug, Clone)]
 pub enum Decoded {
-    /// It is to be shown.
+    /// A picture to show.
     Picture(Picture),
-    /// Nothing new is to be shown: the last picture stays.
+    /// No new picture: the last one stays.
     Frozen(Freeze),
 }
 
-/// Why nothing new is to be shown.
+/// Why there is no new picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Freeze {
-    /// Pictures that this one depends on are missing: ask for a key frame.
+    /// Reference pictures are missing: request a key frame.
     ReferencesMissing,
-    /// The access unit is damaged: ask for a key frame.
+    /// The access unit is damaged: request a key frame.
     Damaged,
-    /// It was decoded and is to be shown later.
+    /// The picture is output later.
     Delayed,
 }

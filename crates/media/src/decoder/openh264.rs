@@ -1,4 +1,4 @@
-//! OpenH264 as a decoder that freezes.
+//! OpenH264 as a decoder.
 
 use super::{Decoded, Freeze, ReceivedFrame, VideoDecoder, raw};
 use crate::h264::{Inspector, Refusal};
@@ -6,29 +6,28 @@ use crate::picture::PlaneView;
 use crate::{Error, Picture, PicturePool, PictureSize};
 use openh264::decoder as codec;
 
-/// What to do when pictures are missing.
+/// What to do where reference pictures are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Concealment {
-    /// Show nothing new until the next key frame: never a broken picture.
+    /// Output nothing until the next key frame.
     #[default]
     Freeze,
-    /// Go on with what is there: moving, but smeared until the next key frame.
+    /// Continue with the available references; pictures are damaged until the next key frame.
     Conceal,
 }
 
-/// Decodes H.264 of all profiles without interlace, 8 bit, 4:2:0, without B pictures: each access unit is
-/// one picture, shown at once.
+/// Decodes progressive H.264 with 8 bits, 4:2:0 and without B pictures, so that each access unit is output at once.
 pub struct H264Decoder {
     codec: codec::Decoder,
     inspector: Inspector,
     concealment: Concealment,
-    /// A key frame must come first.
+    /// Waits for a key frame.
     frozen: bool,
     pool: Option<PicturePool>,
 }
 
 impl H264Decoder {
-    /// A decoder that has seen nothing.
+    /// A decoder at the start of a stream.
     ///
     /// # Errors
     /// Where the library cannot be set up.
@@ -40,7 +39,7 @@ impl H264Decoder {
         Ok(Self { codec, inspector: Inspector::new(), concealment, frozen: true, pool: None })
     }
 
-    /// True while a key frame is needed before anything can be shown.
+    /// True while it waits for a key frame.
     pub fn is_frozen(&self) -> bool {
         self.frozen
     }
@@ -50,7 +49,7 @@ impl VideoDecoder for H264Decoder {
     fn decode(&mut self, frame: &ReceivedFrame<'_>) -> Result<Decoded, Error> {
         let inspection = match self.inspector.inspect(frame.data) {
             Ok(inspection) => inspection,
-            // Parameter sets may travel alone.
+            // Parameter sets may come alone.
             Err(Refusal::NoPicture) => return Ok(Decoded::Frozen(Freeze::Delayed)),
             Err(_) => {
                 self.frozen = true;
@@ -87,7 +86,7 @@ impl std::fmt::Debug for H264Decoder {
     }
 }
 
-/// A picture of ours from the decoder's memory; `None` where it is smaller than was announced.
+/// Copies a picture from the decoder's memory; `None` where it is smaller than its parameter set says.
 fn copy(
     pool: &mut Option<PicturePool>,
     size: PictureSize,

@@ -1,5 +1,5 @@
-//! The calls of the decoder that its safe wrapper does not offer: concealment, and pictures that come with a
-//! warning. The wrapper drops a concealed picture and reports an error in its place.
+//! Calls of the decoder that its safe wrapper does not offer: error concealment, and pictures with a warning, which the
+//! wrapper replaces by an error.
 
 #![expect(unsafe_code, reason = "the wrapper offers no concealment but through its raw interface")]
 
@@ -9,7 +9,7 @@ use openh264::decoder::Decoder;
 use openh264_sys2 as sys;
 use std::ffi::{c_int, c_void};
 
-/// Lets the decoder put something in the place of what is missing, across key frames too.
+/// Enables error concealment, across key frames too.
 pub(super) fn conceal(decoder: &mut Decoder) -> Result<(), Error> {
     let mut method = sys::ERROR_CON_SLICE_MV_COPY_CROSS_IDR_FREEZE_RES_CHANGE;
     // SAFETY: this option reads one int, which lives on this stack frame; the decoder is initialised by the
@@ -23,15 +23,15 @@ pub(super) fn conceal(decoder: &mut Decoder) -> Result<(), Error> {
     }
 }
 
-/// What one access unit gave.
+/// The output for one access unit.
 pub(super) struct Output<'a> {
-    /// The decoder had nothing to complain of.
+    /// The decoder reported no error.
     pub(super) sound: bool,
-    /// The picture, in memory of the decoder's.
+    /// The picture, in the decoder's memory.
     pub(super) picture: Option<[PlaneView<'a>; 3]>,
 }
 
-/// Decodes one access unit and takes the picture out at once, whatever order the stream allows for.
+/// Decodes one access unit and outputs its picture at once, even if the stream allows reordering.
 pub(super) fn decode<'a>(decoder: &'a mut Decoder, unit: &[u8]) -> Output<'a> {
     let Ok(length) = c_int::try_from(unit.len()) else { return Output { sound: false, picture: None } };
     let mut planes = Planes::EMPTY;
@@ -57,7 +57,7 @@ fn held_back(decoder: &mut Decoder) -> bool {
     code == 0 && count > 0
 }
 
-/// Where the decoder says the planes are.
+/// Pointers to the planes.
 struct Planes([*mut u8; 3]);
 
 impl Planes {

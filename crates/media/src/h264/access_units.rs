@@ -1,4 +1,4 @@
-//! Cutting a byte stream into access units (ITU-T H.264 section 7.4.1.2.3).
+//! Splits a byte stream into access units (ITU-T H.264 section 7.4.1.2.3).
 
 use super::{NalType, append_nal};
 
@@ -10,7 +10,7 @@ pub struct AccessUnitSplitter {
 }
 
 impl AccessUnitSplitter {
-    /// Takes one NAL unit without start code. Where it begins a new access unit, the one before is returned.
+    /// Takes one NAL unit without start code. Returns the access unit before it, if it begins a new one.
     pub fn push(&mut self, nal: &[u8]) -> Option<Vec<u8>> {
         let slice = matches!(NalType::of(nal), Some(NalType::Slice | NalType::IdrSlice));
         // first_mb_in_slice is the first field of a slice header; the code of zero is a single set bit.
@@ -27,14 +27,14 @@ impl AccessUnitSplitter {
         finished
     }
 
-    /// The access unit collected last; `None` where no slice came.
+    /// The last access unit; `None` where it has no slice.
     pub fn finish(&mut self) -> Option<Vec<u8>> {
         let complete = std::mem::take(&mut self.has_slice);
         let unit = std::mem::take(&mut self.collected);
         complete.then_some(unit)
     }
 
-    /// Octets held back so far.
+    /// Octets of the access unit being collected.
     pub(crate) fn pending(&self) -> usize {
         self.collected.len()
     }

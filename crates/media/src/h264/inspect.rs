@@ -1,4 +1,4 @@
-//! What an access unit says of itself, and whether a decoder may see it.
+//! Inspects access units before they are decoded.
 
 use super::{NalType, append_nal, nal_units};
 use crate::PictureSize;
@@ -7,54 +7,54 @@ use h264_reader::nal::slice::SliceHeader;
 use h264_reader::nal::sps::{FrameMbsFlags, SeqParameterSet};
 use h264_reader::nal::{Nal, RefNal};
 
-/// Reads access units one after another, checks every header, and keeps the parameter sets.
+/// Checks the headers of access units, and keeps their parameter sets.
 ///
-/// The decoder behind it is written in C++. It gets only NAL units of known types, with parameter sets that
-/// parse, pictures within [`PictureSize`]'s bounds, and slices that refer to a parameter set that was seen.
+/// The decoder is written in C++. It gets only NAL units of known types, valid parameter sets, pictures within the bounds
+/// of [`PictureSize`], and slices that refer to a known parameter set.
 #[derive(Debug, Default)]
 pub struct Inspector {
     context: h264_reader::Context,
     /// `frame_num` of the last reference picture (`PrevRefFrameNum`).
     previous: Option<u16>,
-    /// Parameter sets that no decoder has seen yet: they may travel alone, or with a damaged picture.
+    /// Parameter sets that are not yet decoded, because they came alone or with a damaged picture.
     parameters: Vec<u8>,
     slices: Vec<u8>,
 }
 
-/// What an access unit turned out to be.
+/// The result for one access unit.
 #[derive(Debug)]
 pub struct Inspection<'a> {
-    /// The units a decoder may see, as a byte stream.
+    /// The units to decode, as a byte stream.
     pub stream: &'a [u8],
-    /// The picture's size, without the margin that cropping hides.
+    /// The picture size after cropping.
     pub size: PictureSize,
-    /// It depends on no other picture, and no later one on an earlier one.
+    /// It is an IDR picture.
     pub key: bool,
-    /// Its number does not follow its predecessor's: reference pictures are missing in between.
+    /// Its `frame_num` does not follow the one before, so reference pictures are missing.
     pub follows_gap: bool,
 }
 
-/// Why an access unit is kept from the decoder.
+/// Why an access unit is not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It holds no slice.
+    /// It has no slice.
     NoPicture,
     /// A slice header, or the parameter set it refers to, is missing or damaged.
     BadSlice,
     /// The picture is larger than the bounds, or its format is not progressive 8-bit 4:2:0.
     Format,
-    /// It is longer than any picture within the bounds needs.
+    /// It is longer than [`Inspector`] accepts.
     TooLong,
 }
 
 impl Inspector {
-    /// An uncompressed picture of the largest size has 12 Mbyte; no sender means more.
+    /// The longest access unit: the size of the largest uncompressed picture.
     const MAX_LENGTH: usize = 12 << 20;
 
-    /// More parameter sets than a stream can have use of; nothing is carried over beyond it.
+    /// The most octets of parameter sets that are kept.
     const MAX_PARAMETERS: usize = 64 << 10;
 
-    /// An inspector that has seen nothing.
+    /// An inspector that has read nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -62,7 +62,7 @@ impl Inspector {
     /// Checks one access unit, in decoding order.
     ///
     /// # Errors
-    /// [`Refusal`] where the decoder had better not see it. Sound parameter sets go with the next that passes.
+    /// [`Refusal`] where it must not be decoded. Its valid parameter sets are prepended to the next access unit.
     pub fn inspect(&mut self, access_unit: &[u8]) -> Result<Inspection<'_>, Refusal> {
         if access_unit.len() > Self::MAX_LENGTH {
             return Err(Refusal::TooLong);
@@ -85,19 +85,19 @@ impl Inspector {
                     first_slice.get_or_insert(slice);
                     append_nal(unit, &mut self.slices);
                 }
-                // Supplemental information and what this profile does not know: nothing is lost without it.
+                // SEI and unknown types are not needed.
                 _ => {}
             }
         }
         let slice = first_slice.ok_or(Refusal::NoPicture)?;
         let follows_gap = self.advance(&slice);
-        // Parameter sets first, those of refused access units included.
+        // Parameter sets first, with those of refused access units.
         self.parameters.append(&mut self.slices);
         std::mem::swap(&mut self.parameters, &mut self.slices);
         Ok(Inspection { stream: &self.slices, size: slice.size, key: slice.key, follows_gap })
     }
 
-    /// A sequence parameter set that parses and describes a picture within the bounds is kept.
+    /// Keeps a valid sequence parameter set with a supported picture size.
     fn keep_sequence(&mut self, unit: &[u8]) -> Result<bool, Refusal> {
         let Ok(parameters) = SeqParameterSet::from_bits(RefNal::new(unit, &[], true).rbsp_bits()) else {
             return Ok(false);
@@ -152,7 +152,7 @@ impl Slice {
     }
 }
 
-/// The size the decoder will put out; `None` where it is out of bounds, odd, interlaced or not 8-bit 4:2:0.
+/// The size of decoded pictures; `None` where it is out of bounds, interlaced or not 8-bit 4:2:0.
 fn picture_size(parameters: &SeqParameterSet) -> Option<PictureSize> {
     use h264_reader::nal::sps::ChromaFormat;
     let chroma = &parameters.chroma_info;
@@ -160,7 +160,7 @@ fn picture_size(parameters: &SeqParameterSet) -> Option<PictureSize> {
         && chroma.bit_depth_luma_minus8 == 0
         && chroma.bit_depth_chroma_minus8 == 0
         && matches!(parameters.frame_mbs_flags, FrameMbsFlags::Frames);
-    // Compared before anything is computed from them: they may be any number.
+    // Compared before any computation, because they may be any number.
     let most = PictureSize::MAX_SIDE / 16;
     let (width, height) = (parameters.pic_width_in_mbs_minus1, parameters.pic_height_in_map_units_minus1);
     if !plain || width >= most || height >= most {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn parameter_sets_may_travel_alone() {
+    fn parameter_sets_may_come_alone() {
         let [key, next] = frames();
         let (mut sets, mut slices) = (Vec::new(), Vec::new());
         for unit in nal_units(&key) {

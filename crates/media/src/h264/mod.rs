@@ -1,5 +1,5 @@
-//! H.264 byte streams: NAL units, parameter sets, and the check an access unit passes before a decoder of
-//! another language sees it (ITU-T H.264 section 7 and Annex B).
+//! H.264 byte streams: NAL units, parameter sets, and the check of access units before they reach the C++ decoder (ITU-T
+//! H.264 section 7 and Annex B).
 
 mod access_units;
 mod inspect;
@@ -7,13 +7,13 @@ mod inspect;
 pub use access_units::AccessUnitSplitter;
 pub use inspect::{Inspection, Inspector, Refusal};
 
-/// The types of NAL units that matter here (ITU-T H.264 table 7-1).
+/// Types of NAL units (ITU-T H.264 table 7-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NalType {
-    /// Part of a picture that depends on others.
+    /// Slice of a picture that depends on others.
     Slice,
-    /// Part of a picture that depends on none, and after which none depends on an earlier one.
+    /// Slice of an IDR picture: neither it nor later pictures depend on earlier ones.
     IdrSlice,
     /// Sequence parameter set: picture size, numbering.
     SequenceParameters,
@@ -21,7 +21,7 @@ pub enum NalType {
     PictureParameters,
     /// Supplemental enhancement information.
     Supplemental,
-    /// Marks the start of an access unit.
+    /// Access unit delimiter.
     Delimiter,
     /// Anything else.
     Other(u8),
@@ -46,7 +46,7 @@ impl NalType {
     }
 }
 
-/// The start code we write: the long form, which every reader takes.
+/// The start code that is written: the long form.
 pub const START_CODE: [u8; 4] = [0, 0, 0, 1];
 
 /// The NAL units of an Annex B byte stream, without start codes and without the zeros between them.
@@ -64,11 +64,11 @@ pub fn nal_units(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     .filter(|nal| !nal.is_empty())
 }
 
-/// Where the first start code at or after `from` begins, and where it ends.
+/// Start and end of the first start code at or after `from`.
 fn next_start_code(stream: &[u8], from: usize) -> Option<(usize, usize)> {
     let mut at = from;
     while at + 3 <= stream.len() {
-        // The third octet decides how far the search may jump.
+        // The third octet gives the distance to the next candidate.
         match stream[at + 2] {
             0 => at += 1,
             1 if stream[at] == 0 && stream[at + 1] == 0 => return Some((at, at + 3)),
@@ -78,14 +78,14 @@ fn next_start_code(stream: &[u8], from: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// Zeros after a NAL unit belong to the byte stream, not to it: its own last octet is never zero.
+/// Removes trailing zeros, which belong to the byte stream: the last octet of a NAL unit is never zero.
 fn trim_zeros(nal: &[u8]) -> &[u8] {
     let end = nal.iter().rposition(|&octet| octet != 0).map_or(0, |last| last + 1);
     &nal[..end]
 }
 
-/// Appends NAL units that stand behind length fields of `length_size` octets, as MP4 and Matroska store them,
-/// as a byte stream. False where a length points beyond the end: what stood before it is written.
+/// Converts NAL units behind length fields of `length_size` octets, as in MP4 and Matroska, to a byte stream. False where
+/// a length points beyond the end; the units before it are written.
 pub(crate) fn append_from_lengths(sample: &[u8], length_size: usize, stream: &mut Vec<u8>) -> bool {
     let mut rest = sample;
     while !rest.is_empty() {
@@ -115,7 +115,7 @@ pub(crate) struct DecoderConfiguration {
 }
 
 impl DecoderConfiguration {
-    /// Reads the record; `None` where it is cut or of another version.
+    /// Parses the record; `None` where it is cut short or of another version.
     pub(crate) fn parse(record: &[u8]) -> Option<Self> {
         let (header, mut rest) = record.split_at_checked(5)?;
         if header[0] != 1 {

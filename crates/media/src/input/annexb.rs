@@ -1,4 +1,4 @@
-//! Raw H.264 byte streams (ITU-T H.264 Annex B): no container, so no times.
+//! H.264 byte streams (ITU-T H.264 Annex B), which have no times.
 
 use super::ReadSeek;
 use super::coded::{Coded, Sample, SampleReader, Tracks};
@@ -9,11 +9,25 @@ use h264_reader::nal::{Nal, RefNal};
 use std::collections::VecDeque;
 use std::io::{Read, Seek, SeekFrom};
 
-/// No NAL unit of a picture within the bounds is longer.
+/// True for a start code and a NAL unit that may come first. MPEG-1 and MPEG-2 streams have the same start code, but
+/// `forbidden_zero_bit` is set in their sequence and pack headers (0xB3, 0xBA).
+pub(super) fn probe(prefix: &[u8]) -> bool {
+    let zeros = prefix.iter().take_while(|&&octet| octet == 0).count();
+    let header = prefix.get(zeros).filter(|&&octet| octet == 1).and_then(|_| prefix.get(zeros + 1));
+    // nal_ref_idc is not zero in parameter sets and IDR slices.
+    let first = |&header: &u8| match header & 0x1F {
+        5 | 7 | 8 => header & 0x80 == 0 && header & 0x60 != 0,
+        6 | 9 => header & 0xE0 == 0,
+        _ => false,
+    };
+    zeros >= 2 && header.is_some_and(first)
+}
+
+/// The longest NAL unit.
 const MAX_UNIT: usize = 12 << 20;
 
-/// Opens a byte stream. The rate is the one its parameter set names, else 25 pictures/s. Without times there
-/// is no telling in which order pictures with B slices are shown but by decoding them, so samples are numbered.
+/// Opens a byte stream. Its rate is that of its parameter set, or else 25 pictures/s. Times are counted in decoding order,
+/// because the display order of pictures with B slices is known only after decoding.
 pub(super) fn open(file: Box<dyn ReadSeek>) -> Result<(Coded, Tracks), Error> {
     let mut reader = ByteStream {
         file,
@@ -43,7 +57,7 @@ fn named_rate(access_unit: &[u8]) -> Option<FrameRate> {
 
 struct ByteStream {
     file: Box<dyn ReadSeek>,
-    /// Read, and not yet known to hold a whole NAL unit.
+    /// Input that is not yet split into NAL units.
     buffer: Vec<u8>,
     splitter: AccessUnitSplitter,
     ready: VecDeque<Vec<u8>>,
@@ -80,7 +94,7 @@ impl ByteStream {
         let mut units = nal_units(&buffer).peekable();
         while let Some(unit) = units.next() {
             if units.peek().is_none() && !self.ended {
-                // Its start code stays before it.
+                // Keeps its start code.
                 rest = unit.as_ptr() as usize - buffer.as_ptr() as usize - 3;
                 break;
             }

@@ -1,4 +1,4 @@
-//! Pictures of a coded track: samples from a container, decoded and put into the order they are shown.
+//! Pictures of a coded track: samples of a container, decoded and reordered for display.
 
 use super::{PictureFormat, PictureSource};
 use crate::h264::{DecoderConfiguration, Inspector, append_from_lengths};
@@ -11,10 +11,10 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Delivers the samples of one track in decoding order.
 pub(super) trait SampleReader: Send {
-    /// Puts the next sample into `data`, in place of what is there; `None` at the end.
+    /// Replaces `data` by the next sample; `None` at the end.
     fn next_sample(&mut self, data: &mut Vec<u8>) -> Result<Option<Sample>, Error>;
 
-    /// False where samples are numbered, because the stream knows no times.
+    /// False where times are counted because the stream has none.
     fn has_times(&self) -> bool {
         true
     }
@@ -23,29 +23,29 @@ pub(super) trait SampleReader: Send {
     fn rewind(&mut self) -> Result<(), Error>;
 }
 
-/// What a container knows of a sample.
+/// What a container says about a sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
-    /// When it is shown.
+    /// Presentation time.
     pub(super) time: TimeDelta,
 }
 
-/// An H.264 track, found in a container.
+/// An H.264 track of a container.
 pub(super) struct Coded {
     pub(super) reader: Box<dyn SampleReader>,
     pub(super) configuration: DecoderConfiguration,
-    /// `None` where the container does not tell.
+    /// `None` where the container has none.
     pub(super) frame_rate: Option<FrameRate>,
 }
 
-/// The tracks of a container that are not shown.
+/// The tracks of a container that are not used.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     pub(super) left_out: Vec<String>,
 }
 
 impl Tracks {
-    /// More names than this help nobody.
+    /// The most tracks that are listed.
     const MOST: usize = 32;
 
     pub(super) fn leave_out(&mut self, description: String) {
@@ -54,7 +54,7 @@ impl Tracks {
         }
     }
 
-    /// The error that says what there is instead.
+    /// The error for a file without an H.264 track.
     pub(super) fn without_h264(&self, container: &str) -> Error {
         let found = if self.left_out.is_empty() { "no track".into() } else { self.left_out.join(", ") };
         Error::Unsupported(format!("{container} file without an H.264 track: {found}"))
@@ -67,11 +67,11 @@ pub(super) struct CodedSource {
     left_out: Vec<String>,
     decoder: Decoder,
     inspector: Inspector,
-    /// The decoder has seen the container's parameter sets.
+    /// The decoder has read the container's parameter sets.
     configured: bool,
     sample: Vec<u8>,
     stream: Vec<u8>,
-    /// Times of samples whose pictures have not come out; they come out in the order of time.
+    /// Times of the samples in the decoder. Pictures are output in the order of time.
     waiting: BTreeSet<TimeDelta>,
     decoded: VecDeque<Picture>,
     ended: bool,
@@ -82,8 +82,8 @@ pub(super) struct CodedSource {
 }
 
 impl CodedSource {
-    /// Decodes up to the first picture, which tells the size.
-    pub(super) fn new(track: Coded, tracks: Tracks) -> Result<Self, Error> {
+    /// Decodes up to the first picture, for the size.
+    pub(super) fn open((track, tracks): (Coded, Tracks)) -> Result<Box<dyn PictureSource>, Error> {
         let frame_rate = track.frame_rate.unwrap_or(FrameRate::USUAL);
         let format = PictureFormat { size: PictureSize::SMALLEST, frame_rate };
         let mut source = Self {
@@ -109,10 +109,10 @@ impl CodedSource {
                 return Err(Error::Unsupported("H.264 track without a picture that can be decoded".into()));
             }
         }
-        Ok(source)
+        Ok(Box::new(source))
     }
 
-    /// Decodes until a picture is there, or the end.
+    /// Decodes up to the next picture, or the end.
     fn fill(&mut self) -> Result<(), Error> {
         while self.decoded.is_empty() && !self.ended {
             match self.track.reader.next_sample(&mut self.sample)? {
@@ -123,10 +123,10 @@ impl CodedSource {
         Ok(())
     }
 
-    /// A sample that the decoder refuses costs its picture, no more.
+    /// Decodes a sample. One that the decoder refuses loses its picture only.
     fn decode(&mut self, sample: Sample) {
         self.stream.clear();
-        // Once: what a sample brings itself holds from there on.
+        // Once: later parameter sets come with the samples.
         if !std::mem::replace(&mut self.configured, true) {
             self.stream.extend_from_slice(&self.track.configuration.parameter_sets);
         }
@@ -155,7 +155,7 @@ impl CodedSource {
         }
     }
 
-    /// What the decoder held back for the sake of order.
+    /// Outputs the pictures that the decoder holds for reordering.
     fn drain(&mut self) {
         self.ended = true;
         let pictures = self.decoder.flush_remaining().unwrap_or_default();
@@ -166,7 +166,7 @@ impl CodedSource {
     }
 }
 
-/// `None` where the decoder put out a size that no picture of ours has.
+/// Copies a decoded picture; `None` where its size is not supported.
 fn copy(pool: &mut PicturePool, from: &DecodedYUV<'_>, time: TimeDelta) -> Option<Picture> {
     let (width, height) = from.dimensions();
     let even = |side: usize| u32::try_from(side & !1).unwrap_or(0);
@@ -200,7 +200,7 @@ impl PictureSource for CodedSource {
 
     fn rewind(&mut self) -> Result<(), Error> {
         self.track.reader.rewind()?;
-        // A new decoder has no memory of the last round.
+        // A new decoder has no reference pictures.
         self.decoder = Decoder::new().map_err(Error::codec("decoder set-up"))?;
         self.inspector = Inspector::new();
         self.waiting.clear();
@@ -210,7 +210,7 @@ impl PictureSource for CodedSource {
     }
 
     fn is_approximate(&self) -> bool {
-        // Whether there are B pictures, only decoding them all would tell.
+        // B pictures are found only by decoding the whole input.
         true
     }
 

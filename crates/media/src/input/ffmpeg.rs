@@ -1,4 +1,4 @@
-//! Any other input, through an installed FFmpeg: files of other formats, cameras, network streams.
+//! Other inputs by an installed FFmpeg: files of other formats, cameras, network streams.
 
 use super::y4m::Y4mSource;
 use super::{PictureFormat, PictureSource};
@@ -24,23 +24,23 @@ impl FfmpegSource {
         let pipe = process.child.stdout.take().ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
         match Y4mSource::from_pipe(Box::new(BufReader::new(pipe)), name) {
             Ok(pictures) => {
-                let words = process.words();
-                if words.contains(&Word::Text) {
+                let messages = process.messages();
+                if messages.contains(&Message::Text) {
                     return Err(Error::Ffmpeg(format!("{name} is text, not video")));
                 }
-                let is_cut = words.contains(&Word::Cut);
-                let left_out = words.into_iter().filter_map(Word::track_left_out).collect();
+                let is_cut = messages.contains(&Message::Cut);
+                let left_out = messages.into_iter().filter_map(Message::track_left_out).collect();
                 let pictures = pictures.with_left_out(left_out);
                 Ok(Self { name: name.into(), pictures, process, has_times: true, is_cut })
             }
-            // It wrote no picture: what it said is why.
-            Err(_) => Err(Error::Ffmpeg(format!("ffmpeg cannot read {name}: {}", process.last_words()))),
+            // It wrote no picture; its last message is the reason.
+            Err(_) => Err(Error::Ffmpeg(format!("ffmpeg cannot read {name}: {}", process.last_message()))),
         }
     }
 }
 
 impl FfmpegSource {
-    /// The same pictures, of an input that knows no times.
+    /// Sets whether the input has times.
     pub(super) fn with_times(self, has_times: bool) -> Self {
         Self { has_times, ..self }
     }
@@ -54,8 +54,8 @@ impl PictureSource for FfmpegSource {
     fn next_picture(&mut self) -> Result<Option<Picture>, Error> {
         let picture = self.pictures.next_picture()?;
         if picture.is_none() {
-            self.process.last_words();
-            if self.is_cut || self.process.words().contains(&Word::Cut) {
+            self.process.last_message();
+            if self.is_cut || self.process.messages().contains(&Message::Cut) {
                 return Err(Error::Ffmpeg(format!("{} is cut: it ends within a picture", self.name)));
             }
         }
@@ -103,12 +103,12 @@ fn arguments(name: &str) -> Vec<String> {
         arguments.extend(["-rtsp_transport", "tcp"]);
     }
     arguments.push("-i");
-    // A name is a file unless it is an address: never an option, never another protocol of FFmpeg's.
+    // A name is a file unless it is an address; never an option or another protocol of FFmpeg.
     let input = if name.contains("://") { name.to_owned() } else { format!("file:{name}") };
     let input = if name.starts_with("/dev/video") { name.to_owned() } else { input };
-    // FFmpeg itself fills a gap in a constant rate with the picture behind it; a viewer sees the one before.
+    // By default FFmpeg fills a gap of a constant rate with the picture behind it; a viewer sees the one before.
     let hold: &[&str] = if is_live(name) { &[] } else { &["-vf", "fps=source_fps"] };
-    let hold = hold.iter().map(|&word| word.to_owned());
+    let hold = hold.iter().map(|&message| message.to_owned());
     let output = [
         "-map",
         "0:v:0",
@@ -131,18 +131,18 @@ fn arguments(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// What FFmpeg says of an input that matters here.
+/// A message of FFmpeg about the input.
 #[derive(Debug, PartialEq, Eq)]
-enum Word {
-    /// A track that is not shown.
+enum Message {
+    /// A track that is not used.
     LeftOut(String),
-    /// It would paint text as pictures.
+    /// The input is text, which FFmpeg would render.
     Text,
     /// The file ends before its last sample does.
     Cut,
 }
 
-impl Word {
+impl Message {
     fn of_line(line: &str) -> Option<Self> {
         if line.starts_with("Input #0, tty,") {
             Some(Self::Text)
@@ -161,11 +161,11 @@ impl Word {
     }
 }
 
-/// The subprocess, ended with us, and the thread that listens to what it says.
+/// The subprocess, which is killed on drop, and the thread that reads its messages.
 struct Process {
     child: Child,
-    words: mpsc::Receiver<Word>,
-    listener: Option<JoinHandle<String>>,
+    messages: mpsc::Receiver<Message>,
+    reader: Option<JoinHandle<String>>,
 }
 
 impl Process {
@@ -180,41 +180,42 @@ impl Process {
                 _ => format!("ffmpeg: {error}"),
             })
         })?;
-        let (tell, words) = mpsc::sync_channel(32);
-        let listener = child.stderr.take().map(|said| std::thread::spawn(move || listen(said, &tell)));
-        Ok(Self { child, words, listener })
+        let (sender, messages) = mpsc::sync_channel(32);
+        let reader =
+            child.stderr.take().map(|stderr| std::thread::spawn(move || read_messages(stderr, &sender)));
+        Ok(Self { child, messages, reader })
     }
 
-    /// What it said of the input before the first picture.
-    fn words(&self) -> Vec<Word> {
-        self.words.try_iter().collect()
+    /// Its messages so far.
+    fn messages(&self) -> Vec<Message> {
+        self.messages.try_iter().collect()
     }
 
-    /// The last thing it said, once it has ended.
-    fn last_words(&mut self) -> String {
+    /// Ends it; returns its last message.
+    fn last_message(&mut self) -> String {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        self.listener.take().and_then(|listener| listener.join().ok()).unwrap_or_default()
+        self.reader.take().and_then(|reader| reader.join().ok()).unwrap_or_default()
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.last_words();
+        self.last_message();
     }
 }
 
-/// Reads to the end, so that the process never waits for us; returns the last line.
-fn listen(said: ChildStderr, tell: &mpsc::SyncSender<Word>) -> String {
+/// Reads to the end, so that the process never blocks on its output; returns the last line.
+fn read_messages(stderr: ChildStderr, sender: &mpsc::SyncSender<Message>) -> String {
     const LONGEST: u64 = 4096;
-    let mut said = BufReader::new(said);
+    let mut stderr = BufReader::new(stderr);
     let mut last = String::new();
     let mut line = Vec::new();
-    while said.by_ref().take(LONGEST).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+    while stderr.by_ref().take(LONGEST).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         let text = String::from_utf8_lossy(&line).trim().to_owned();
-        if let Some(word) = Word::of_line(&text) {
-            // Nobody listens once the pictures run, or there are more than anyone reads.
-            let _ = tell.try_send(word);
+        if let Some(message) = Message::of_line(&text) {
+            // Messages behind the first picture, or beyond the capacity, are dropped.
+            let _ = sender.try_send(message);
         }
         if !text.is_empty() {
             last = text;
@@ -239,13 +240,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_no_video() {
-        assert_eq!(Word::of_line("Input #0, tty, from 'file:notes.txt':"), Some(Word::Text));
-        assert_eq!(Word::of_line("Input #0, avi, from 'file:a.avi':"), None);
+    fn text_is_not_video() {
+        assert_eq!(Message::of_line("Input #0, tty, from 'file:notes.txt':"), Some(Message::Text));
+        assert_eq!(Message::of_line("Input #0, avi, from 'file:a.avi':"), None);
     }
 
     #[test]
-    fn sound_is_named() {
+    fn audio_tracks_are_named() {
         let line = "Stream #0:1[0x2](und): Audio: aac (LC) (mp4a / 0x6134706D), 48000 Hz, 5.1, fltp";
         assert_eq!(track_left_out(line), Some("audio track 1 (aac)".into()));
         assert_eq!(track_left_out("Stream #0:0: Video: h264"), None);

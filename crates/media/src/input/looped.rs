@@ -1,17 +1,17 @@
-//! A source that begins again when it ends.
+//! A source that repeats.
 
 use super::{PictureFormat, PictureSource};
 use crate::{Error, FrameId, Picture};
 use seaway_units::TimeDelta;
 
-/// Repeats a source for ever. Identities and times go on through the repetitions.
+/// Repeats a source for ever. Numbers and times continue through the repetitions.
 #[derive(Debug)]
 pub struct Looped {
     source: Box<dyn PictureSource>,
     next: u64,
-    /// What is added to the times of this round.
+    /// Offset of the times of this repetition.
     offset: TimeDelta,
-    /// When the round ends: one interval after its last picture.
+    /// End of this repetition: one interval after its last picture.
     end: TimeDelta,
 }
 
@@ -33,7 +33,7 @@ impl PictureSource for Looped {
             None => {
                 self.source.rewind()?;
                 self.offset = self.end;
-                // A source that is empty twice is empty.
+                // An empty source stays empty.
                 match self.source.next_picture()? {
                     Some(picture) => picture,
                     None => return Ok(None),

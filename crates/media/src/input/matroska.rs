@@ -7,7 +7,12 @@ use crate::h264::DecoderConfiguration;
 use matroska_demuxer::{DemuxError, Frame, MatroskaFile, TrackEntry, TrackType};
 use seaway_units::TimeDelta;
 
-/// Opens a Matroska file: its first H.264 track, and the names of what is left out.
+/// True for an EBML header.
+pub(super) fn probe(prefix: &[u8]) -> bool {
+    prefix.starts_with(&[0x1A, 0x45, 0xDF, 0xA3])
+}
+
+/// Opens a Matroska file: its first H.264 track, and the descriptions of the others.
 pub(super) fn open(file: Box<dyn ReadSeek>) -> Result<(Coded, Tracks), Error> {
     let file = MatroskaFile::open(file).map_err(malformed)?;
     let mut tracks = Tracks::default();
@@ -54,7 +59,7 @@ fn description(track: &TrackEntry) -> String {
     format!("{kind} track {} ({codec})", track.track_number())
 }
 
-/// The rate with this interval: one of the usual ones where it is near, else the nearest in thousandths.
+/// The rate with this interval: a common one if it is close, or else the nearest in thousandths.
 fn rate_of(nanos: u64) -> Option<crate::FrameRate> {
     let usual = [(24_000, 1001), (30_000, 1001), (60_000, 1001), (24, 1), (25, 1), (30, 1), (50, 1), (60, 1)];
     let near = |&(numerator, denominator): &(u64, u64)| {

@@ -1,4 +1,4 @@
-//! Where pictures come from. What an input is, its first octets tell, not its name.
+//! Sources of pictures. The format of an input is recognised by its first octets, not by its name.
 
 mod annexb;
 mod coded;
@@ -19,39 +19,39 @@ use crate::{Error, FrameRate, Picture, PictureSize};
 use std::fmt;
 use std::io::{Read, Seek};
 
-/// A source of pictures, in the order they are shown. It does not wait: a live input waits inside `read`.
+/// A source of pictures, in display order. A live input blocks until its next picture.
 pub trait PictureSource: fmt::Debug + Send {
     /// Size and rate of the pictures.
     fn format(&self) -> PictureFormat;
 
-    /// The next picture; `None` at the end. Its identity counts from zero, its time from the first picture.
+    /// The next picture; `None` at the end. Its number counts from zero, its time from the first picture.
     ///
     /// # Errors
-    /// Where the input breaks. What came before it was sound.
+    /// Where the input is damaged. Earlier pictures are valid.
     fn next_picture(&mut self) -> Result<Option<Picture>, Error>;
 
-    /// Begins again with the first picture.
+    /// Restarts with the first picture.
     ///
     /// # Errors
-    /// Where the input cannot: a pipe, a camera.
+    /// Where the input cannot restart: a pipe, a camera.
     fn rewind(&mut self) -> Result<(), Error>;
 
-    /// True where another decoder would give slightly other samples; see [`open_reference`].
+    /// True where another decoder may give slightly different samples; see [`open_reference`].
     fn is_approximate(&self) -> bool {
         false
     }
 
-    /// False where times are counted and not read: a picture that is missing leaves no gap.
+    /// False where times are counted, not read, so that a missing picture leaves no gap.
     fn has_times(&self) -> bool {
         true
     }
 
-    /// Coded pictures so far that could not be decoded.
+    /// Number of coded pictures so far that could not be decoded.
     fn undecodable(&self) -> u64 {
         0
     }
 
-    /// Tracks of the input that are not shown, each named for a person, for example `audio track 2 (mp4a)`.
+    /// Descriptions of the tracks that are not used, for example `audio track 2 (mp4a)`.
     fn left_out(&self) -> &[String] {
         &[]
     }
@@ -62,7 +62,7 @@ pub trait PictureSource: fmt::Debug + Send {
 pub struct PictureFormat {
     /// Width and height.
     pub size: PictureSize,
-    /// Pictures per second; for a file without a constant rate, the commonest.
+    /// Pictures per second; of a file without a constant rate, the most frequent.
     pub frame_rate: FrameRate,
 }
 

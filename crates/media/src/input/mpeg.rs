@@ -3,12 +3,17 @@
 use super::{PictureFormat, PictureSource, ReadSeek};
 use crate::picture::PlaneView;
 use crate::{Error, FrameId, FrameRate, Picture, PicturePool, PictureSize};
-use seaway_mpeg::container::{Config, Remuxer, Replacement};
+use seaway_mpeg::container::{self, Config, Remuxer, Replacement};
 use seaway_mpeg::decode::{Decoder, Frame};
 use seaway_mpeg::header::{Chroma, SequenceState};
 use std::io::{Read, Seek, SeekFrom};
 
-/// Pictures of the first video stream, by their number: time stamps of the container are not used.
+/// True for a stream that [`seaway_mpeg`] reads.
+pub(super) fn probe(prefix: &[u8]) -> bool {
+    container::sniff(prefix, true).is_ok()
+}
+
+/// Pictures of the first video stream, with times by their number: time stamps of the container are not used.
 pub(super) struct MpegSource {
     file: Box<dyn ReadSeek>,
     streams: Streams,
@@ -20,19 +25,19 @@ pub(super) struct MpegSource {
     first: Option<Picture>,
 }
 
-/// What takes a stream apart, and what it has come to.
+/// The demultiplexer and the decoder.
 struct Streams {
     remuxer: Remuxer,
     decoder: Decoder,
     headers: SequenceState,
-    /// The stream as it would be put together again, which nobody wants here.
-    unwanted: Vec<u8>,
+    /// The remultiplexed stream, which is discarded.
+    discarded: Vec<u8>,
 }
 
 impl MpegSource {
     const CHUNK: usize = 64 << 10;
 
-    /// Decodes up to the first picture, which tells the size.
+    /// Decodes up to the first picture, for the size.
     pub(super) fn new(file: Box<dyn ReadSeek>) -> Result<Self, Error> {
         let format = PictureFormat { size: PictureSize::SMALLEST, frame_rate: FrameRate::USUAL };
         let mut source = Self {
@@ -81,12 +86,12 @@ impl Streams {
             remuxer: Remuxer::new(Config::default()),
             decoder: Decoder::new(),
             headers: SequenceState::default(),
-            unwanted: Vec::new(),
+            discarded: Vec::new(),
         }
     }
 
     /// Takes the next octets; none at the end.
-    fn push(&mut self, octets: &[u8]) -> Result<(), seaway_mpeg::container::Error> {
+    fn push(&mut self, octets: &[u8]) -> Result<(), container::Error> {
         match octets {
             [] => self.remuxer.finish()?,
             _ => self.remuxer.push(octets)?,
@@ -96,8 +101,8 @@ impl Streams {
             self.decoder.decode_unit(&picture.unit);
             self.remuxer.replace(Replacement::Kept)?;
         }
-        self.remuxer.drain_output(&mut self.unwanted);
-        self.unwanted.clear();
+        self.remuxer.drain_output(&mut self.discarded);
+        self.discarded.clear();
         if octets.is_empty() {
             self.decoder.flush();
         }

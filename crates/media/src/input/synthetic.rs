@@ -1,4 +1,4 @@
-//! A moving scene that needs no file: `test:1280x720@25`.
+//! A synthetic moving scene: `test:1280x720@25`.
 
 mod code;
 mod text;
@@ -9,9 +9,9 @@ use super::{PictureFormat, PictureSource};
 use crate::{Error, FrameId, FrameRate, Picture, PictureBuffer, PicturePool, PictureSize};
 use seaway_units::TimeDelta;
 
-/// A scene with motion of several speeds, fine texture, sharp edges, the frame number and a clock burnt in,
-/// and the frame number once more as a code that [`read_code`] finds after any encoder. It never ends, and
-/// picture N is the same in every run.
+/// A scene with motion of several speeds, fine texture and sharp edges. The frame number and a clock are burnt in as text,
+/// and the frame number as a code that [`read_code`] reads after any encoder. It never ends, and picture N is the same in
+/// every run.
 #[derive(Debug)]
 pub struct Synthetic {
     format: PictureFormat,
@@ -25,10 +25,10 @@ impl Synthetic {
         Self { format, next: 0, pool: PicturePool::new(format.size) }
     }
 
-    /// Reads what stands behind `test:`: a size, a rate after `@`, either may be absent (1280x720, 25).
+    /// Parses the text behind `test:`: a size, and a rate behind `@`. Both are optional (1280x720, 25).
     ///
     /// # Errors
-    /// [`Error::Specification`] or [`Error::Size`], saying what was expected.
+    /// [`Error::Specification`] or [`Error::Size`].
     pub fn from_specification(text: &str) -> Result<Self, Error> {
         let malformed = || Error::Specification {
             found: format!("test:{text}"),
@@ -70,7 +70,7 @@ impl Synthetic {
     }
 }
 
-/// One row of luma: a slow diagonal gradient, and below the middle a band of fine texture that runs faster.
+/// One row of luma: a slow diagonal gradient, and below the middle a band of fine texture that moves faster.
 fn background(row: &mut [u8], y: usize, height: usize, phase: u64) {
     let textured = y * 2 > height && y * 3 < height * 2;
     let y = y as u64;
@@ -88,7 +88,7 @@ fn triangle(at: u64) -> u8 {
     (if at < 256 { at } else { 511 - at }) as u8
 }
 
-/// Texture that looks random and is the same everywhere: 0 to 31 by position.
+/// Deterministic texture that looks random: 0 to 31 by position.
 fn grain(x: u64, y: u64) -> u8 {
     let mixed = (x.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ y.wrapping_mul(0xC2B2_AE3D_27D4_EB4F))
         .wrapping_mul(0xD6E8_FEB8_6659_FD93);

@@ -4,14 +4,19 @@ use super::{PictureFormat, PictureSource, ReadSeek};
 use crate::{Error, FrameId, FrameRate, Picture, PictureBuffer, PicturePool, PictureSize};
 use std::io::{Read, Seek, SeekFrom};
 
-/// No parameter line of any writer is longer.
+/// True for Y4M.
+pub(super) fn probe(prefix: &[u8]) -> bool {
+    prefix.starts_with(b"YUV4MPEG2 ")
+}
+
+/// The longest parameter line.
 const MAX_LINE: usize = 1024;
 
-/// Reads 8-bit 4:2:0; an odd side loses its last row or column.
+/// Reads 8-bit 4:2:0. An odd side loses its last row or column.
 pub(super) struct Y4mSource {
     input: Input,
     name: String,
-    /// Width and height as they are stored.
+    /// Width and height in the file.
     stored: (usize, usize),
     format: PictureFormat,
     pool: PicturePool,
@@ -37,7 +42,7 @@ impl Y4mSource {
         Self::new(Input::Pipe(pipe), name)
     }
 
-    /// The same pictures with the names of tracks that are not among them.
+    /// Sets the descriptions of tracks that are not used.
     pub(super) fn with_left_out(mut self, left_out: Vec<String>) -> Self {
         self.left_out = left_out;
         self
@@ -89,7 +94,7 @@ fn malformed(at: String, found: &str) -> Error {
     }
 }
 
-/// Width and height as stored, and what we make of them.
+/// Width and height in the file, and the format of the pictures.
 fn parameters(line: &str) -> Result<((usize, usize), PictureFormat), Error> {
     let wrong = || malformed("the first line".into(), line);
     let mut words = line.split(' ');
@@ -106,7 +111,7 @@ fn parameters(line: &str) -> Result<((usize, usize), PictureFormat), Error> {
                 let ratio = value.split_once(':').and_then(|(n, d)| n.parse().ok().zip(d.parse().ok()));
                 frame_rate = ratio.and_then(|(n, d)| FrameRate::new(n, d));
             }
-            // All that is 4:2:0 with 8 bits, wherever the chroma samples sit.
+            // Any 4:2:0 with 8 bits; the chroma location is ignored.
             "C" if !matches!(value, "420" | "420jpeg" | "420mpeg2" | "420paldv") => {
                 return Err(Error::Unsupported(format!(
                     "Y4M with colour space {value}: expected 8-bit 4:2:0"
@@ -134,7 +139,7 @@ impl Input {
     fn line(&mut self, name: &str) -> Result<Option<String>, Error> {
         let mut line = Vec::new();
         let mut octet = [0];
-        // Short lines before large pictures: one octet at a time costs nothing that counts.
+        // One octet at a time is fast enough for short lines between large pictures.
         while self.reader().read(&mut octet).map_err(Error::io(name))? == 1 {
             match octet[0] {
                 b'\n' => return Ok(Some(String::from_utf8_lossy(&line).into_owned())),

@@ -1,16 +1,16 @@
-//! Writers: what was sent or received, as files that others play.
+//! Writers of recordings.
 
 mod mp4;
 mod y4m;
 
-pub use mp4::{Mp4Film, Mp4Writer};
+pub use mp4::{Mp4Writer, ProgressiveMp4};
 pub use y4m::Y4mWriter;
 
 use crate::Error;
 use std::io::Write;
 use std::path::Path;
 
-/// What a recording is written as.
+/// The format of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordingFormat {
     /// Decoded pictures, [`Y4mWriter`].
@@ -22,10 +22,10 @@ pub enum RecordingFormat {
 }
 
 impl RecordingFormat {
-    /// By the ending of a file's name: `.y4m`, `.h264`, `.264` or `.avc`, `.mp4` or `.m4v`.
+    /// By the extension of a file name: `.y4m`, `.h264`, `.264` or `.avc`, `.mp4` or `.m4v`.
     ///
     /// # Errors
-    /// [`Error::Specification`] for any other.
+    /// [`Error::Specification`] for other extensions.
     pub fn of_name(name: &str) -> Result<Self, Error> {
         let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
         match ending.map(str::to_ascii_lowercase).as_deref() {
@@ -40,7 +40,7 @@ impl RecordingFormat {
     }
 }
 
-/// Writes access units as they are: an H.264 byte stream (ITU-T H.264 Annex B).
+/// Writes access units as an H.264 byte stream (ITU-T H.264 Annex B).
 #[derive(Debug)]
 pub struct AnnexBWriter<W> {
     out: W,
@@ -53,19 +53,19 @@ impl<W: Write> AnnexBWriter<W> {
         Self { out, started: false }
     }
 
-    /// Appends an access unit. Those before the first key frame are left out: nobody could show them.
+    /// Appends an access unit. Those before the first key frame cannot be decoded and are dropped.
     ///
     /// # Errors
-    /// Where `out` refuses.
+    /// Where writing to `out` fails.
     pub fn write(&mut self, access_unit: &[u8], key: bool) -> Result<(), Error> {
         self.started |= key;
         if self.started { self.out.write_all(access_unit).map_err(Error::io("output")) } else { Ok(()) }
     }
 
-    /// Hands over what is still held back.
+    /// Flushes, and returns `out`.
     ///
     /// # Errors
-    /// Where `out` refuses.
+    /// Where writing to `out` fails.
     pub fn finish(mut self) -> Result<W, Error> {
         self.out.flush().map_err(Error::io("output"))?;
         Ok(self.out)

@@ -1,21 +1,21 @@
-//! Fragmented MP4 (ISO/IEC 14496-12 section 8.8): what is written so far can be played, however it ends.
+//! MP4 writers (ISO/IEC 14496-12): fragmented (section 8.8), which is playable at any time, and progressive.
 
 use crate::h264::{NalType, nal_units};
 use crate::{Error, PictureSize};
 use seaway_units::TimeDelta;
 use std::io::Write;
 
-/// Units of time a second, as RTP counts video.
+/// Units of time a second, the RTP clock rate of video.
 const TIMESCALE: i64 = 90_000;
 /// A fragment is written once it holds this much.
 const FRAGMENT: TimeDelta = TimeDelta::from_secs(1);
 
-/// Writes H.264 access units with their times. Parameter sets stay inside the samples (`avc3`), so that the size
-/// of the pictures may change.
+/// Writes H.264 access units with their times to a fragmented MP4. Parameter sets stay in the samples (`avc3`), so that
+/// the picture size may change.
 #[derive(Debug)]
 pub struct Mp4Writer<W> {
     out: W,
-    /// The header is written: a key frame has come.
+    /// The header is written, with the first key frame.
     started: bool,
     fragments: u32,
     pending: Vec<Sample>,
@@ -35,11 +35,11 @@ impl<W: Write> Mp4Writer<W> {
         Self { out, started: false, fragments: 0, pending: Vec::new(), data: Vec::new() }
     }
 
-    /// Appends an access unit (Annex B), shown at `time`, which does not run back. Those before the first key
-    /// frame are left out: nobody could show them.
+    /// Appends an access unit (Annex B) of presentation time `time`, which never decreases. Access units before the first
+    /// key frame cannot be decoded and are dropped.
     ///
     /// # Errors
-    /// Where `out` refuses, or a key frame comes without parameter sets.
+    /// Where writing to `out` fails, or the first key frame has no parameter sets.
     pub fn write(
         &mut self,
         access_unit: &[u8],
@@ -63,10 +63,10 @@ impl<W: Write> Mp4Writer<W> {
         Ok(())
     }
 
-    /// Writes the last fragment; its last picture stays as long as the one before it.
+    /// Writes the last fragment. The last picture is shown as long as the one before.
     ///
     /// # Errors
-    /// Where `out` refuses.
+    /// Where writing to `out` fails.
     pub fn finish(mut self) -> Result<W, Error> {
         if let Some(&last) = self.pending.last() {
             let before = self.pending.len().checked_sub(2).map(|index| self.pending[index].time);
@@ -85,11 +85,11 @@ impl<W: Write> Mp4Writer<W> {
         self.out.write_all(&header).map_err(Error::io("output"))
     }
 
-    /// Writes what is pending; the next picture is shown at `next`.
+    /// Writes the pending samples; the next picture is shown at `next`.
     fn write_fragment(&mut self, next: TimeDelta) -> Result<(), Error> {
         self.fragments += 1;
         let mut head = fragment(&self.pending, next, self.fragments, 0);
-        // The offset of the data is known once the length of the box is; both have fixed lengths.
+        // The offset of the data depends on the length of the box, which does not depend on the offset.
         let offset = head.len() as u32 + 8;
         head = fragment(&self.pending, next, self.fragments, offset);
         head.extend((self.data.len() as u32 + 8).to_be_bytes());
@@ -101,10 +101,10 @@ impl<W: Write> Mp4Writer<W> {
     }
 }
 
-/// A whole MP4 file in memory, its index before the pictures: every player plays it and jumps in it. The size of the
-/// pictures stays the same.
+/// A complete MP4 file in memory, with the index before the samples, so that every player can seek in it. All pictures
+/// have the same size.
 #[derive(Debug)]
-pub struct Mp4Film {
+pub struct ProgressiveMp4 {
     size: PictureSize,
     samples: Vec<Sample>,
     data: Vec<u8>,
@@ -112,16 +112,16 @@ pub struct Mp4Film {
     sets: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Mp4Film {
-    /// A film of pictures of this size.
+impl ProgressiveMp4 {
+    /// A file of pictures of this size.
     pub fn new(size: PictureSize) -> Self {
         Self { size, samples: Vec::new(), data: Vec::new(), sets: None }
     }
 
-    /// Appends an access unit (Annex B), shown from `time` on, which grows. The first is a key frame.
+    /// Appends an access unit (Annex B) of presentation time `time`, which increases. The first must be a key frame.
     ///
     /// # Errors
-    /// Where the first has no parameter sets, or the film grows beyond 4 GB.
+    /// Where the first has no parameter sets, or the file exceeds 4 GB.
     pub fn push(&mut self, access_unit: &[u8], time: TimeDelta, key: bool) -> Result<(), Error> {
         if self.sets.is_none() {
             let (sequence, picture) = parameter_sets(access_unit)?;
@@ -130,19 +130,19 @@ impl Mp4Film {
         let before = self.data.len();
         append_with_lengths(access_unit, &mut self.data);
         if u32::try_from(self.data.len() + (1 << 20)).is_err() {
-            return Err(Error::Unsupported("a film of more than 4 GB".into()));
+            return Err(Error::Unsupported("an MP4 file of more than 4 GB".into()));
         }
         self.samples.push(Sample { time, size: (self.data.len() - before) as u32, key });
         Ok(())
     }
 
-    /// The file; its last picture stays until `end`.
+    /// The file. Its last picture is shown until `end`.
     ///
     /// # Errors
     /// Where nothing was appended.
     pub fn finish(self, end: TimeDelta) -> Result<Vec<u8>, Error> {
         let Some((sequence, picture)) = &self.sets else {
-            return Err(Error::Unsupported("a film without a picture".into()));
+            return Err(Error::Unsupported("an MP4 file without a picture".into()));
         };
         let layout = |offset| {
             let mut header = Vec::new();
@@ -158,7 +158,7 @@ impl Mp4Film {
     }
 }
 
-/// Where the samples of a film lie and when they are shown.
+/// The index of a progressive file: positions and times of its samples.
 struct Index<'a> {
     samples: &'a [Sample],
     end: TimeDelta,
@@ -170,7 +170,7 @@ impl Index<'_> {
         units(self.end).clamp(0, i64::from(u32::MAX)) as u32
     }
 
-    /// The tables of `stbl`: durations, jump targets, samples of the one chunk, sizes, and where it lies.
+    /// The tables of `stbl`: durations, sync samples, samples of the one chunk, sizes, and the offset of the chunk.
     fn tables(&self, out: &mut Vec<u8>) {
         let starts = self.samples.iter().map(|sample| units(sample.time));
         let ends = starts.clone().skip(1).chain([units(self.end)]);
@@ -216,7 +216,7 @@ fn parameter_sets(access_unit: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     })
 }
 
-/// The access unit as a sample: each unit behind its length.
+/// Appends the access unit as a sample: each NAL unit behind its length.
 fn append_with_lengths(access_unit: &[u8], data: &mut Vec<u8>) {
     for unit in nal_units(access_unit) {
         data.extend((unit.len() as u32).to_be_bytes());
@@ -228,7 +228,7 @@ fn units(time: TimeDelta) -> i64 {
     (i128::from(time.as_nanos()) * i128::from(TIMESCALE) / 1_000_000_000) as i64
 }
 
-/// A box: its length is filled in when its content is known.
+/// Appends a box; its length is set after its content is written.
 fn boxed(out: &mut Vec<u8>, kind: &[u8; 4], content: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -238,7 +238,7 @@ fn boxed(out: &mut Vec<u8>, kind: &[u8; 4], content: impl FnOnce(&mut Vec<u8>)) 
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// A box that begins with a version and flags.
+/// Appends a full box, which begins with version and flags.
 fn full(out: &mut Vec<u8>, kind: &[u8; 4], version: u8, flags: u32, content: impl FnOnce(&mut Vec<u8>)) {
     boxed(out, kind, |out| {
         words(out, &[u32::from(version) << 24 | flags]);
@@ -253,7 +253,7 @@ fn words(out: &mut Vec<u8>, words: &[u32]) {
 /// The unit matrix of `mvhd` and `tkhd`.
 const MATRIX: [u32; 9] = [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000];
 
-/// Without an index the samples are in fragments.
+/// Appends the `moov` box; without an index the samples are in fragments.
 fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], index: Option<&Index<'_>>) {
     let duration = index.map_or(0, Index::duration);
     boxed(out, b"moov", |out| {
@@ -347,7 +347,7 @@ fn fragment(samples: &[Sample], next: TimeDelta, number: u32, offset: u32) -> Ve
                 words(out, &[samples.len() as u32, offset]);
                 for (sample, end) in samples.iter().zip(ends) {
                     let duration = (units(end) - units(sample.time)).clamp(1, i64::from(u32::MAX)) as u32;
-                    // Depends on no other, or on others and cannot be entered at.
+                    // Sync sample, or not.
                     let flags = if sample.key { 0x0200_0000 } else { 0x0101_0000 };
                     words(out, &[duration, sample.size, flags]);
                 }

@@ -1,9 +1,9 @@
-//! YUV4MPEG2: a line of parameters, then each picture as it is.
+//! YUV4MPEG2 writer.
 
 use crate::{Error, FrameRate, Picture, PictureSize, Scaler};
 use std::io::Write;
 
-/// Writes pictures; all take the size of the first.
+/// Writes pictures, all in the size of the first.
 #[derive(Debug)]
 pub struct Y4mWriter<W> {
     out: W,
@@ -13,15 +13,15 @@ pub struct Y4mWriter<W> {
 }
 
 impl<W: Write> Y4mWriter<W> {
-    /// Writes to `out`. The format has no times: whoever writes repeats a picture that stays.
+    /// Writes to `out`. The format has no times, so the caller repeats a picture that is shown longer.
     pub fn new(out: W, frame_rate: FrameRate) -> Self {
         Self { out, frame_rate, size: None, scaler: None }
     }
 
-    /// Appends a picture, scaled where its size is not the first's.
+    /// Appends a picture, scaled to the size of the first.
     ///
     /// # Errors
-    /// Where `out` refuses.
+    /// Where writing to `out` fails.
     pub fn write(&mut self, picture: &Picture) -> Result<(), Error> {
         let size = match self.size {
             Some(size) => size,
@@ -37,10 +37,10 @@ impl<W: Write> Y4mWriter<W> {
         written.map_err(Error::io("output"))
     }
 
-    /// Hands over what is still held back.
+    /// Flushes, and returns `out`.
     ///
     /// # Errors
-    /// Where `out` refuses.
+    /// Where writing to `out` fails.
     pub fn finish(mut self) -> Result<W, Error> {
         self.out.flush().map_err(Error::io("output"))?;
         Ok(self.out)

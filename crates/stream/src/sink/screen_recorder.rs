@@ -1,7 +1,7 @@
 //! A recording of the screen that browsers play.
 
 use seaway_media::encoder::ConstantQpEncoder;
-use seaway_media::output::Mp4Film;
+use seaway_media::output::ProgressiveMp4;
 use seaway_media::{Error, FrameId, FrameRate, Picture, PicturePool, PictureSize, Scaler};
 use seaway_units::{TimeDelta, Timestamp};
 
@@ -23,7 +23,7 @@ pub struct ScreenRecorder {
     config: ScreenRecorderConfig,
     encoder: ConstantQpEncoder,
     scaler: Option<Scaler>,
-    file: Mp4Film,
+    file: ProgressiveMp4,
     /// The picture on the screen.
     displayed: Picture,
     /// Index of the next recorded picture.
@@ -46,7 +46,7 @@ impl ScreenRecorder {
         Ok(Self {
             encoder: ConstantQpEncoder::new(config.frame_rate, config.quantiser)?,
             scaler: None,
-            file: Mp4Film::new(config.size),
+            file: ProgressiveMp4::new(config.size),
             displayed: black.finish(FrameId(0), TimeDelta::ZERO),
             next: 0,
             config,

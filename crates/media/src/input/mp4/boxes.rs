@@ -1,6 +1,6 @@
 //! Boxes of ISO/IEC 14496-12, read from memory with every length checked.
 
-/// Fields read one after another from the front of a payload; past the end everything is `None`.
+/// Reads fields from the front of a payload; `None` past the end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -35,7 +35,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The boxes one after another in a payload: type and own payload. Ends at the first that is cut.
+/// The boxes of a payload: type and payload of each. Ends at the first that is cut short.
 pub(super) fn boxes(payload: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
     let mut rest = Fields(payload);
     std::iter::from_fn(move || {
@@ -52,14 +52,14 @@ pub(super) fn boxes(payload: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
     })
 }
 
-/// The payload of the box that lies at the end of `path`, the first of its name at each step.
+/// The payload of the box at `path`, with the first box of the name at each step.
 pub(super) fn find<'a>(payload: &'a [u8], path: &[&[u8; 4]]) -> Option<&'a [u8]> {
     path.iter().try_fold(payload, |payload, name| {
         boxes(payload).find(|(kind, _)| kind == *name).map(|(_, payload)| payload)
     })
 }
 
-/// The entries of a table: a count, then as many entries of `N` words. A count beyond the end is cut short.
+/// The entries of a table: a count, and as many entries of `N` words. A count beyond the end is reduced.
 pub(super) fn table<const N: usize>(payload: &[u8]) -> Option<impl Iterator<Item = [u32; N]> + Clone> {
     let mut fields = Fields(payload);
     fields.version_and_flags()?;

@@ -1,10 +1,10 @@
-//! Movie fragments (ISO/IEC 14496-12 section 8.8): the form that can be written while it is recorded.
+//! Movie fragments (ISO/IEC 14496-12 section 8.8).
 
 use super::boxes::{Fields, boxes, find};
 use super::{Entry, MAX_SAMPLES};
 
-/// Appends the samples that a `moof` box holds of one track. `fragment` is its place in the file, eight octets,
-/// then its payload. What cannot be read is left out.
+/// Appends the samples of one track in a `moof` box. `fragment` is its position in the file, eight octets, then its
+/// payload. Unreadable parts are ignored.
 pub(super) fn append(fragment: &[u8], movie: &[u8], track: u32, samples: &mut Vec<Entry>) {
     let mut fields = Fields(fragment);
     let Some(start) = fields.u64() else { return };
@@ -17,7 +17,7 @@ pub(super) fn append(fragment: &[u8], movie: &[u8], track: u32, samples: &mut Ve
     }
 }
 
-/// What holds for samples that do not say otherwise.
+/// Defaults of samples.
 #[derive(Debug, Clone, Copy, Default)]
 struct Defaults {
     duration: u32,

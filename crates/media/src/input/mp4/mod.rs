@@ -1,8 +1,8 @@
-//! MP4 and QuickTime files: where the samples of the first H.264 track lie, and when they are shown
-//! (ISO/IEC 14496-12, whole and fragmented).
+//! MP4 and QuickTime files, fragmented or not (ISO/IEC 14496-12): positions and times of the samples of the first H.264
+//! track.
 //!
-//! Our own reader, because the crates that read both forms index tables by numbers from the file: any number
-//! may stand there, and an input must not end the program.
+//! There is a reader of our own because the crates that read both forms index tables by unchecked numbers from the file,
+//! and an input must not make the program panic.
 
 mod boxes;
 mod fragments;
@@ -15,14 +15,19 @@ use boxes::{Fields, boxes, find, table};
 use seaway_units::TimeDelta;
 use std::io::SeekFrom;
 
-/// A film of 19 hours at 60 pictures/s. A file that claims more is read no further.
+/// The most samples of a file, 19 hours at 60 pictures/s; the rest is ignored.
 const MAX_SAMPLES: usize = 1 << 22;
-/// Index boxes are held in memory; of this film they are smaller.
+/// The most octets of index boxes, which are held in memory.
 const MAX_INDEX: u64 = 512 << 20;
-/// No access unit within the bounds of a picture is longer.
+/// The longest access unit.
 const MAX_SAMPLE: u32 = 12 << 20;
 
-/// Opens an MP4 file: its first H.264 track, and the names of what is left out.
+/// True where the first box is one that such files begin with.
+pub(super) fn probe(prefix: &[u8]) -> bool {
+    matches!(prefix.get(4..8), Some(b"ftyp" | b"moov" | b"mdat" | b"styp" | b"wide" | b"skip" | b"free"))
+}
+
+/// Opens an MP4 file: its first H.264 track, and the descriptions of the others.
 pub(super) fn open(mut file: Box<dyn ReadSeek>) -> Result<(Coded, Tracks), Error> {
     let index = read_index(&mut *file)?;
     let movie =
@@ -54,8 +59,8 @@ fn malformed(expected: &'static str, found: impl Into<String>) -> Error {
 /// Type and payload.
 type IndexBox = ([u8; 4], Vec<u8>);
 
-/// The boxes that hold indexes, in the order of the file. The payload of a `moof` is preceded by the eight
-/// octets of its place in the file, from which its samples are counted.
+/// The index boxes, in the order of the file. The payload of a `moof` is preceded by eight octets with its position in
+/// the file, which its sample offsets count from.
 fn read_index(file: &mut dyn ReadSeek) -> Result<Vec<IndexBox>, Error> {
     let end = file.seek(SeekFrom::End(0)).map_err(Error::io("input"))?;
     let (mut at, mut held) = (0, 0);
@@ -73,7 +78,7 @@ fn read_index(file: &mut dyn ReadSeek) -> Result<Vec<IndexBox>, Error> {
             short => (u64::from(short), 8),
         };
         if length < header || length > end - at {
-            // A file that is still being written, or was cut: what came before counts.
+            // The file is cut short, or still being written.
             break;
         }
         if kind == b"moov" || kind == b"moof" {
@@ -93,7 +98,7 @@ fn read_index(file: &mut dyn ReadSeek) -> Result<Vec<IndexBox>, Error> {
     Ok(index)
 }
 
-/// What the header of a track says.
+/// The header of a track.
 struct Track {
     id: u32,
     timescale: u32,
@@ -122,7 +127,7 @@ impl Track {
         Some(Self { id, timescale, handler, codec, configuration })
     }
 
-    /// For a person: "audio track 2 (mp4a)".
+    /// A description, such as "audio track 2 (mp4a)".
     fn description(&self) -> String {
         let kind = match &self.handler {
             b"vide" => "video",
@@ -159,7 +164,7 @@ impl Track {
     }
 }
 
-/// One sample: where it lies, and when it is shown, in units of the track.
+/// One sample: its position, and its presentation time in units of the track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     offset: u64,
@@ -167,7 +172,7 @@ struct Entry {
     time: i64,
 }
 
-/// `stsz`: the sizes, all alike or one by one.
+/// `stsz`: one size for all samples, or one for each.
 fn sizes(payload: &[u8]) -> Option<impl Iterator<Item = u32>> {
     let mut fields = Fields(payload);
     fields.version_and_flags()?;
@@ -179,7 +184,7 @@ fn sizes(payload: &[u8]) -> Option<impl Iterator<Item = u32>> {
     Some(alike.chain(each))
 }
 
-/// `stts` and `ctts`: when each sample is shown. Where the tables are too short, the last step goes on.
+/// `stts` and `ctts`: presentation times of the samples. Where the tables are too short, the last duration is repeated.
 fn times(tables: &[u8]) -> Option<impl Iterator<Item = i64>> {
     let durations: Vec<_> = table::<2>(find(tables, &[b"stts"])?)?.collect();
     let last = durations.last().map_or(1, |run| run[1]);
@@ -190,7 +195,7 @@ fn times(tables: &[u8]) -> Option<impl Iterator<Item = i64>> {
     let mut shifts = shifts.chain(std::iter::repeat(0));
     let mut decoded_at = 0_i64;
     Some(std::iter::from_fn(move || {
-        // Version 1 of the table is signed; no version 0 holds shifts that large.
+        // Offsets are signed in version 1 of the table, and never so large in version 0.
         let shown_at = decoded_at.saturating_add(i64::from(shifts.next()? as i32));
         decoded_at = decoded_at.saturating_add(i64::from(durations.next()?));
         Some(shown_at)
@@ -221,7 +226,7 @@ impl Mp4Samples {
         Ok(Self { file, entries, next: 0, timescale: track.timescale, first_shown })
     }
 
-    /// The commonest step between pictures as they are shown; `None` where it is no sane rate.
+    /// The most frequent interval between pictures in display order, as a rate; `None` where that is out of range.
     fn frame_rate(&self) -> Option<FrameRate> {
         let mut times: Vec<_> = self.entries.iter().map(|entry| entry.time).collect();
         times.sort_unstable();

@@ -1,11 +1,11 @@
-//! The frame number as a pattern that survives coarse quantisers and a change of resolution.
+//! The frame number as a pattern that coarse quantisers and a change of resolution leave readable.
 
 use crate::FrameId;
 use crate::picture::{PictureBuffer, PlaneView};
 
-/// Cells in a row; there are two rows at the bottom of the picture.
+/// Cells of a row; there are two rows at the bottom of the picture.
 const COLUMNS: usize = 16;
-/// The two rows together take one part in this many of the picture's height.
+/// The two rows together have this fraction of the picture's height.
 const PART: usize = 8;
 const DARK: u8 = 24;
 const BRIGHT: u8 = 232;
@@ -16,14 +16,14 @@ fn word(id: FrameId) -> u32 {
     number << 8 | u32::from(check(number))
 }
 
-/// CRC-8 (polynomial 0x07, all ones first), so that neither a black nor a white picture passes.
+/// CRC-8 (polynomial 0x07, initially all ones), so that neither a black nor a white picture is valid.
 fn check(number: u32) -> u8 {
     number.to_be_bytes()[1..].iter().fold(0xFF_u8, |crc, octet| {
         (0..8).fold(crc ^ octet, |crc, _| if crc & 0x80 != 0 { crc << 1 ^ 0x07 } else { crc << 1 })
     })
 }
 
-/// Columns and rows of the cell with this bit.
+/// Columns and rows of the cell of a bit.
 fn cell(bit: usize, width: usize, height: usize) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
     let (column, row) = (bit % COLUMNS, bit / COLUMNS);
     let top = height - height / PART;
@@ -31,7 +31,7 @@ fn cell(bit: usize, width: usize, height: usize) -> (std::ops::Range<usize>, std
     (column * width / COLUMNS..(column + 1) * width / COLUMNS, edge(row)..edge(row + 1))
 }
 
-/// Draws the code of a frame over the bottom of its picture.
+/// Draws the code of a frame at the bottom of its picture.
 pub(super) fn burn(buffer: &mut PictureBuffer, id: FrameId) {
     let word = word(id);
     let [luma, blue, red] = buffer.planes_mut();
@@ -49,8 +49,8 @@ pub(super) fn burn(buffer: &mut PictureBuffer, id: FrameId) {
     }
 }
 
-/// The frame number, modulo 2^24, that [`Synthetic`](super::Synthetic) burnt into a picture. `None` where
-/// there is none, or it is too damaged to be trusted.
+/// The frame number, modulo 2^24, that [`Synthetic`](super::Synthetic) has burnt into a picture. `None` where there is
+/// none, or its checksum is wrong.
 pub fn read_code(luma: &PlaneView<'_>) -> Option<u32> {
     if luma.width < COLUMNS || luma.height < 2 * PART {
         return None;
@@ -63,7 +63,7 @@ pub fn read_code(luma: &PlaneView<'_>) -> Option<u32> {
     (check(number) == word as u8).then_some(number)
 }
 
-/// The mean over the middle half of a cell, which the blur at its edges does not reach.
+/// The mean over the middle half of a cell, away from the blur at its edges.
 fn mean_of_middle(
     luma: &PlaneView<'_>,
     columns: std::ops::Range<usize>,

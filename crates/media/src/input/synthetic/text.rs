@@ -1,4 +1,4 @@
-//! The frame number and a clock, for people.
+//! The frame number and a clock as text.
 
 use crate::FrameId;
 use crate::picture::{PictureBuffer, PlaneViewMut};
@@ -34,7 +34,7 @@ pub(super) fn burn(buffer: &mut PictureBuffer, id: FrameId, time: TimeDelta) {
         format!("{:02}:{:02}:{:02}.{millis:03}", seconds / 3600 % 100, seconds / 60 % 60, seconds % 60);
     let text = format!("{:06} {clock}", id.0);
     let [mut luma, ..] = buffer.planes_mut();
-    // As large as fits: text takes the upper left, and at least a pixel a dot.
+    // As large as fits, with at least one pixel a dot.
     let scale = (luma.width / ((WIDTH + 1) * text.len() + 2)).min(luma.height / 40).max(1);
     let panel = ((WIDTH + 1) * text.len() + 1) * scale;
     fill(&mut luma, 0, 0, panel, (HEIGHT + 2) * scale, 16);
@@ -48,7 +48,7 @@ pub(super) fn burn(buffer: &mut PictureBuffer, id: FrameId, time: TimeDelta) {
     }
 }
 
-/// A rectangle; what lies outside the plane is not drawn.
+/// Fills a rectangle, clipped to the plane.
 fn fill(plane: &mut PlaneViewMut<'_>, left: usize, top: usize, width: usize, height: usize, value: u8) {
     let columns = left.min(plane.width)..(left + width).min(plane.width);
     for y in top..(top + height).min(plane.height) {
