@@ -9,7 +9,7 @@ fuzz_target!(|stream: &[u8]| {
     let mut splitter = AccessUnitSplitter::default();
     let mut units: Vec<_> = nal_units(stream).filter_map(|nal| splitter.push(nal)).collect();
     units.extend(splitter.finish());
-    let (mut inspector, mut again) = (Inspector::new(), Inspector::new());
+    let (mut inspector, mut again) = (Inspector::default(), Inspector::default());
     for unit in units {
         let Ok(first) = inspector.inspect(&unit) else { continue };
         // Parameter sets of refused units come along; short start codes become long ones.

@@ -38,10 +38,10 @@ fn shape(config: Config, data: &[u8]) -> Vec<Vec<u8>> {
 
 /// Sound slices of each unit; `None` where a picture is large.
 fn sound_slices(data: &[u8]) -> Option<Vec<usize>> {
-    let mut splitter = Splitter::new();
+    let mut splitter = Splitter::default();
     splitter.push(data);
     splitter.finish();
-    let mut state = SequenceState::new();
+    let mut state = SequenceState::default();
     let mut picture = Picture::default();
     let mut counts = Vec::new();
     while let Some(unit) = splitter.pull() {

@@ -12,10 +12,10 @@ use seaway_mpeg::unit::Splitter;
 const LARGEST_DECODED: usize = 400;
 
 fuzz_target!(|data: &[u8]| {
-    let mut splitter = Splitter::new();
+    let mut splitter = Splitter::default();
     data.chunks(997).for_each(|piece| splitter.push(piece));
     splitter.finish();
-    let mut state = SequenceState::new();
+    let mut state = SequenceState::default();
     let mut picture = Picture::default();
     let mut decoder = Decoder::new();
     let mut seen = 0;

@@ -121,7 +121,7 @@ fn frames(stream: &[u8]) -> Result<(Vec<CodedFrame>, TimeDelta), Error> {
     let unfit = |error| Error::Unsupported(format!("live shaping: {error}"));
     let mut remuxer = Remuxer::new(Config::default());
     let mut frames: Vec<CodedFrame> = Vec::new();
-    let mut state = SequenceState::new();
+    let mut state = SequenceState::default();
     let mut missing_field = None;
     let mut discarded = Vec::new();
     for piece in stream.chunks(1 << 16).chain([&[][..]]) {

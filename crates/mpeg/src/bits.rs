@@ -139,11 +139,6 @@ impl BitWriter {
     /// The most bits of one write.
     const LONGEST: u32 = 56;
 
-    /// An empty writer.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Appends the lowest `count` bits of `value`, 0 to 32; the bits above must be zero.
     #[inline]
     pub fn put(&mut self, value: u32, count: u32) {
@@ -255,7 +250,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_put_is_read(fields in proptest::collection::vec((any::<u32>(), 1u32..=32), 0..200)) {
-            let mut writer = BitWriter::new();
+            let mut writer = BitWriter::default();
             for &(value, count) in &fields {
                 writer.put((u64::from(value) & ((1 << count) - 1)) as u32, count);
             }
@@ -270,7 +265,7 @@ mod tests {
         #[test]
         fn copies_any_span(bytes in proptest::collection::vec(any::<u8>(), 1..60), shift in 0u32..32, a in 0usize..480, b in 0usize..480) {
             let (from, to) = (a.min(b).min(bytes.len() * 8), a.max(b).min(bytes.len() * 8));
-            let mut writer = BitWriter::new();
+            let mut writer = BitWriter::default();
             writer.put(0, shift);
             writer.copy(&bytes, from, to);
             prop_assert_eq!(writer.bit_length(), shift as usize + to - from);

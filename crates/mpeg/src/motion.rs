@@ -121,7 +121,7 @@ mod tests {
     use crate::bits::BitWriter;
 
     fn component(f_code: u8, predictor: i16, magnitude: u8, negative: bool, residual: u32) -> i16 {
-        let mut writer = BitWriter::new();
+        let mut writer = BitWriter::default();
         vlc::MOTION.write(&mut writer, magnitude);
         if magnitude > 0 {
             writer.put(u32::from(negative), 1);

@@ -27,7 +27,6 @@ impl Code {
         (self.0 as i32 >> Self::LEVEL) as i16
     }
 
-    /// Number of levels.
     pub(crate) const LEVELS: usize = 1 << 12;
 
     /// Its level as an index of tables.
@@ -185,11 +184,6 @@ impl Macroblock {
     #[inline]
     pub fn block_range(&self) -> Range<usize> {
         self.first_block as usize..self.first_block as usize + usize::from(self.blocks)
-    }
-
-    /// True where `motion_vertical_field_select[r][s]` selects the bottom field.
-    pub fn selects_bottom(&self, r: usize, s: usize) -> bool {
-        self.field_select >> (2 * r + s) & 1 != 0
     }
 }
 

@@ -63,11 +63,6 @@ pub struct Splitter {
 const LARGEST_UNIT: usize = 64 << 20;
 
 impl Splitter {
-    /// A splitter that has read nothing.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Takes the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.start > self.buffer.len() / 2 {
@@ -129,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn units(data: &[u8], piece: usize) -> Vec<AccessUnit> {
-        let mut splitter = Splitter::new();
+        let mut splitter = Splitter::default();
         let mut units = Vec::new();
         for bytes in data.chunks(piece) {
             splitter.push(bytes);

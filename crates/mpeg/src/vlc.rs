@@ -203,14 +203,12 @@ impl Step {
         self.0 & Self::SPECIAL == 0
     }
 
-    /// Number of codes.
     #[inline]
     pub(crate) const fn codes(self) -> usize {
         let last = self.last();
         1 + (last >> Code::UNUSED & 1) as usize - (last >> Code::FIRST & 1) as usize
     }
 
-    /// Bits of its codes.
     #[inline]
     pub(crate) const fn bits(self) -> u32 {
         self.last() >> Code::END & 0x3f
@@ -328,7 +326,6 @@ impl Coefficients {
         u32::from(self.end_of_block.1)
     }
 
-    /// Ends a block.
     #[inline]
     pub(crate) fn write_end_of_block(&self, writer: &mut BitWriter) {
         writer.put(u32::from(self.end_of_block.0), u32::from(self.end_of_block.1));
@@ -385,7 +382,7 @@ mod tests {
             let mut count = 0;
             for run in 0..64 {
                 for level in (-64..=64).filter(|&level| level != 0) {
-                    let mut writer = BitWriter::new();
+                    let mut writer = BitWriter::default();
                     if !coefficients.write(&mut writer, run, level) {
                         assert_eq!(coefficients.length(run, level.unsigned_abs()), 0);
                         continue;
@@ -454,7 +451,7 @@ mod tests {
 
     fn round_trip<const SIZE: usize>(lookup: &Lookup<SIZE>, entries: &[mb::Entry]) {
         for &(value, code) in entries {
-            let mut writer = BitWriter::new();
+            let mut writer = BitWriter::default();
             lookup.write(&mut writer, value);
             assert_eq!(writer.bit_length(), code.len());
             assert_eq!(lookup.length(value) as usize, code.len());

@@ -75,9 +75,9 @@ fn ratios_are_met() {
 
 /// Where the I pictures of a stream end.
 fn ends_of_intra_pictures(data: &[u8]) -> Vec<usize> {
-    let mut splitter = Splitter::new();
+    let mut splitter = Splitter::default();
     splitter.push(data);
-    let (mut state, mut end, mut ends) = (SequenceState::new(), 0, Vec::new());
+    let (mut state, mut end, mut ends) = (SequenceState::default(), 0, Vec::new());
     while let Some(unit) = splitter.pull() {
         end += unit.data.len();
         let kind = unit.read_headers(&mut state).map(|context| context.kind());

@@ -18,7 +18,7 @@ fn streams() -> Vec<PathBuf> {
 }
 
 fn units(data: &[u8]) -> Vec<AccessUnit> {
-    let mut splitter = Splitter::new();
+    let mut splitter = Splitter::default();
     splitter.push(data);
     splitter.finish();
     std::iter::from_fn(|| splitter.pull()).collect()
@@ -49,7 +49,7 @@ fn shape(config: Config, data: &[u8], piece: usize) -> (Vec<u8>, Vec<PictureRepo
 fn sound_streams_are_read_without_damage() {
     for path in streams() {
         let data = std::fs::read(&path).unwrap();
-        let mut state = SequenceState::new();
+        let mut state = SequenceState::default();
         let mut picture = Picture::default();
         let mut damages = Vec::new();
         for unit in units(&data) {
@@ -77,7 +77,7 @@ fn beginning(path: &PathBuf) -> Vec<u8> {
 
 /// Pictures, and sound slices.
 fn inventory(data: &[u8]) -> (usize, usize) {
-    let mut state = SequenceState::new();
+    let mut state = SequenceState::default();
     let mut picture = Picture::default();
     let (mut pictures, mut slices) = (0, 0);
     for unit in units(data) {

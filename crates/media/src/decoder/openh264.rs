@@ -36,12 +36,7 @@ impl H264Decoder {
         if concealment == Concealment::Conceal {
             raw::conceal(&mut codec)?;
         }
-        Ok(Self { codec, inspector: Inspector::new(), concealment, frozen: true, pool: None })
-    }
-
-    /// True while it waits for a key frame.
-    pub fn is_frozen(&self) -> bool {
-        self.frozen
+        Ok(Self { codec, inspector: Inspector::default(), concealment, frozen: true, pool: None })
     }
 }
 

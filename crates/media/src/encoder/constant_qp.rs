@@ -1,7 +1,7 @@
 //! OpenH264 at a constant quantiser.
 
 use super::EncodedFrame;
-use super::openh264::{Source, codec};
+use super::openh264::{codec, run};
 use super::options;
 use crate::{Error, FrameRate, Picture, PictureSize};
 use seaway_units::Bitrate;
@@ -30,14 +30,14 @@ impl ConstantQpEncoder {
         let is_new = self.size.replace(picture.size()) != Some(picture.size());
         if is_new {
             // The codec accepts a quantiser only once it knows the size, so this attempt is discarded.
-            self.run(picture)?;
+            run(&mut self.codec, picture)?;
             options::set_quantiser(&mut self.codec, self.quantiser)?;
         }
         let key = key || is_new;
         if key {
             self.codec.force_intra_frame();
         }
-        let data = self.run(picture)?;
+        let data = run(&mut self.codec, picture)?;
         Ok(EncodedFrame {
             data,
             id: picture.id(),
@@ -47,13 +47,6 @@ impl ConstantQpEncoder {
             target: Bitrate::ZERO,
             size: picture.size(),
         })
-    }
-
-    fn run(&mut self, picture: &Picture) -> Result<Vec<u8>, Error> {
-        let millis = u64::try_from(picture.time().as_millis()).unwrap_or(0);
-        let time = openh264::Timestamp::from_millis(millis);
-        let stream = self.codec.encode_at(&Source(picture), time).map_err(Error::codec("encode"))?;
-        Ok(stream.to_vec())
     }
 }
 

@@ -57,17 +57,10 @@ impl LiveEncoder {
     /// learns the size of a key frame.
     fn prime(&mut self, picture: &Picture, complexity: Complexity) -> Result<(), Error> {
         self.control.restart();
-        let data = self.run_codec(picture)?;
+        let data = run(&mut self.codec, picture)?;
         self.control.learn(DataSize::of(&data), Self::FIRST_QUANTISER, complexity, true);
         self.size = Some(picture.size());
         Ok(())
-    }
-
-    fn run_codec(&mut self, picture: &Picture) -> Result<Vec<u8>, Error> {
-        let millis = u64::try_from(picture.time().as_millis()).unwrap_or(0);
-        let time = openh264::Timestamp::from_millis(millis);
-        let stream = self.codec.encode_at(&Source(picture), time).map_err(Error::codec("encode"))?;
-        Ok(stream.to_vec())
     }
 
     fn code(&mut self, picture: &Picture, quantiser: u8, key: bool) -> Result<Vec<u8>, Error> {
@@ -75,7 +68,7 @@ impl LiveEncoder {
         if key {
             self.codec.force_intra_frame();
         }
-        self.run_codec(picture)
+        run(&mut self.codec, picture)
     }
 
     /// Codes a key frame, and codes it again where it is far too large.
@@ -165,8 +158,14 @@ pub(super) fn codec(frame_rate: FrameRate) -> Result<codec::Encoder, Error> {
     codec::Encoder::with_api_config(library, setup).map_err(Error::codec("set-up"))
 }
 
+pub(super) fn run(codec: &mut codec::Encoder, picture: &Picture) -> Result<Vec<u8>, Error> {
+    let millis = u64::try_from(picture.time().as_millis()).unwrap_or(0);
+    let time = openh264::Timestamp::from_millis(millis);
+    Ok(codec.encode_at(&Source(picture), time).map_err(Error::codec("encode"))?.to_vec())
+}
+
 /// A picture as the input of the codec.
-pub(super) struct Source<'a>(pub(super) &'a Picture);
+struct Source<'a>(&'a Picture);
 
 impl YUVSource for Source<'_> {
     fn dimensions(&self) -> (usize, usize) {

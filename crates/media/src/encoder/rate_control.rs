@@ -49,7 +49,6 @@ pub(super) enum Decision {
     Code { quantiser: u8, budget: DataSize },
 }
 
-/// The state of the rate control.
 #[derive(Debug, Clone)]
 pub(super) struct RateControl {
     quantisers: RangeInclusive<u8>,

@@ -54,11 +54,6 @@ impl Inspector {
     /// The most octets of parameter sets that are kept.
     const MAX_PARAMETERS: usize = 64 << 10;
 
-    /// An inspector that has read nothing.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Checks one access unit, in decoding order.
     ///
     /// # Errors
@@ -201,7 +196,7 @@ mod tests {
             let idr = NalType::of(unit) == Some(NalType::IdrSlice);
             append_nal(unit, if idr { &mut slices } else { &mut sets });
         }
-        let mut inspector = Inspector::new();
+        let mut inspector = Inspector::default();
         assert_eq!(inspector.inspect(&slices).unwrap_err(), Refusal::BadSlice);
         assert_eq!(inspector.inspect(&sets).unwrap_err(), Refusal::NoPicture);
         let passed = inspector.inspect(&slices).unwrap();
@@ -216,7 +211,7 @@ mod tests {
     #[test]
     fn a_frame_without_its_key_frame_follows_a_gap() {
         let [key, next] = frames();
-        let mut inspector = Inspector::new();
+        let mut inspector = Inspector::default();
         assert!(!inspector.inspect(&key).unwrap().follows_gap);
         inspector.previous = Some(7);
         assert!(inspector.inspect(&next).unwrap().follows_gap);

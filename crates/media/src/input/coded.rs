@@ -26,7 +26,6 @@ pub(super) trait SampleReader: Send {
 /// What a container says about a sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
-    /// Presentation time.
     pub(super) time: TimeDelta,
 }
 
@@ -90,7 +89,7 @@ impl CodedSource {
             track,
             left_out: tracks.left_out,
             decoder: Decoder::new().map_err(Error::codec("decoder set-up"))?,
-            inspector: Inspector::new(),
+            inspector: Inspector::default(),
             configured: false,
             sample: Vec::new(),
             stream: Vec::new(),
@@ -202,7 +201,7 @@ impl PictureSource for CodedSource {
         self.track.reader.rewind()?;
         // A new decoder has no reference pictures.
         self.decoder = Decoder::new().map_err(Error::codec("decoder set-up"))?;
-        self.inspector = Inspector::new();
+        self.inspector = Inspector::default();
         self.waiting.clear();
         self.decoded.clear();
         (self.configured, self.ended, self.shown, self.undecodable) = (false, false, 0, 0);

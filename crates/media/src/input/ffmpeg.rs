@@ -37,9 +37,7 @@ impl FfmpegSource {
             Err(_) => Err(Error::Ffmpeg(format!("ffmpeg cannot read {name}: {}", process.last_message()))),
         }
     }
-}
 
-impl FfmpegSource {
     /// Sets whether the input has times.
     pub(super) fn with_times(self, has_times: bool) -> Self {
         Self { has_times, ..self }
@@ -186,7 +184,6 @@ impl Process {
         Ok(Self { child, messages, reader })
     }
 
-    /// Its messages so far.
     fn messages(&self) -> Vec<Message> {
         self.messages.try_iter().collect()
     }

@@ -6,7 +6,6 @@ use super::format::{Container, ContainerReport};
 use super::track::VideoTrack;
 use crate::startcode::{self, Found};
 
-/// A bare video stream.
 #[derive(Debug)]
 pub(super) struct ElementaryStream {
     /// Input that is not yet written, from position `start` on.
@@ -39,7 +38,7 @@ impl Container for ElementaryStream {
     }
 
     fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
-        let ready = self.start..track.writable();
+        let ready = self.start..track.writable;
         if !ready.is_empty() {
             let len = (ready.end - ready.start) as usize;
             track.write(&ready, &self.pending[..len], &mut self.output);

@@ -74,7 +74,6 @@ impl Format {
 pub(super) trait Container: fmt::Debug + Send + Sync {
     /// Reads the next bytes of the stream.
     fn push(&mut self, bytes: &[u8], track: &mut VideoTrack) -> Result<(), Error>;
-    /// The stream has ended.
     fn finish(&mut self, track: &mut VideoTrack) -> Result<(), Error>;
     /// Writes everything that no longer waits for a replacement.
     fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error>;

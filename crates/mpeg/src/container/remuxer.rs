@@ -57,7 +57,7 @@ impl Remuxer {
                 }
             }
         }
-        if self.track.position() > PICTURE_LIMIT && !self.track.pictures_seen() {
+        if self.track.position > PICTURE_LIMIT && !self.track.pictures_seen {
             return Err(self.no_pictures());
         }
         Ok(())
@@ -81,7 +81,7 @@ impl Remuxer {
         if let Some((_, container)) = &mut self.container {
             container.finish(&mut self.track)?;
         }
-        if self.track.pictures_seen() { Ok(()) } else { Err(self.no_pictures()) }
+        if self.track.pictures_seen { Ok(()) } else { Err(self.no_pictures()) }
     }
 
     /// The next coded picture, in coding order.
@@ -118,7 +118,7 @@ impl Remuxer {
             format: self.format().map_or("", Format::name),
             bytes_in: self.bytes_in,
             bytes_out: self.bytes_out,
-            video_bytes_in: self.track.position(),
+            video_bytes_in: self.track.position,
             given_up: self.track.given_up,
             container: self.container.as_ref().and_then(|(_, container)| container.report()),
         }

@@ -75,7 +75,7 @@ struct TimeStamp {
 pub(super) struct VideoTrack {
     splitter: Splitter,
     /// Bytes taken so far: the position of the next one.
-    position: u64,
+    pub(super) position: u64,
     /// The first bytes, which identify a stream without pictures.
     head: Vec<u8>,
     time_stamps: VecDeque<TimeStamp>,
@@ -89,11 +89,12 @@ pub(super) struct VideoTrack {
     next: u64,
     /// End of the last pending picture.
     end: u64,
-    /// End of the last picture before which all have replacements.
-    writable: u64,
+    /// Everything before this position may be written: pictures up to here have replacements.
+    pub(super) writable: u64,
     /// Pictures copied because their replacement came too late for the memory allowed.
     pub(super) given_up: u64,
-    pictures_seen: bool,
+    /// A whole picture was read, so this is MPEG video.
+    pub(super) pictures_seen: bool,
     sequence: SequenceState,
 }
 
@@ -101,21 +102,6 @@ pub(super) struct VideoTrack {
 const HEAD: usize = 64;
 
 impl VideoTrack {
-    /// Bytes taken so far: the position of the next one.
-    pub(super) fn position(&self) -> u64 {
-        self.position
-    }
-
-    /// Everything before this position may be written.
-    pub(super) fn writable(&self) -> u64 {
-        self.writable
-    }
-
-    /// True once a whole picture was read: this is MPEG video.
-    pub(super) fn pictures_seen(&self) -> bool {
-        self.pictures_seen
-    }
-
     /// The first bytes of the stream.
     pub(super) fn head(&self) -> &[u8] {
         &self.head
@@ -382,12 +368,12 @@ mod tests {
         let lengths: Vec<usize> =
             pictures(&mut track).iter().map(|picture| picture.unit.data.len()).collect();
         let second = lengths[0] as u64..(lengths[0] + lengths[1]) as u64;
-        assert_eq!(track.writable(), 0);
+        assert_eq!(track.writable, 0);
         track.replace(Replacement::Kept).unwrap();
         let grown = vec![0; lengths[1] + 1];
         assert!(matches!(track.replace(Replacement::Bytes(grown)), Err(Error::Grew { picture: 1, .. })));
         track.replace(Replacement::Bytes(vec![0xcc; 5])).unwrap();
-        assert_eq!(track.writable(), second.end);
+        assert_eq!(track.writable, second.end);
         let all = 0..stream.len() as u64;
         track.replace(Replacement::Kept).unwrap();
         assert_eq!(track.replace(Replacement::Kept), Err(Error::NotPending));
@@ -419,7 +405,7 @@ mod tests {
         track.push(&stream[..stream.len() - 1]);
         assert_eq!(pictures(&mut track).len(), 2);
         track.copy_pending();
-        assert_eq!((track.given_up, track.writable()), (3, stream.len() as u64 - 1));
+        assert_eq!((track.given_up, track.writable), (3, stream.len() as u64 - 1));
         track.release(stream.len() as u64 - 1, |_| ());
         assert!(track.poll_picture().is_some());
         for _ in 0..3 {

@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::prediction_loop::{Completed, Opened, PredictionLoop};
-use crate::header::{PictureCodingExtension, PictureContext, PictureKind, PictureStructure, SequenceState};
+use crate::header::{PictureContext, PictureKind, SequenceState};
 use crate::picture::Picture;
 use crate::unit::{AccessUnit, Splitter};
 use std::collections::VecDeque;
@@ -15,12 +15,6 @@ pub struct Decoded {
     pub frame: Arc<Frame>,
     /// Coding type of its first picture.
     pub kind: PictureKind,
-    /// `top_field_first`
-    pub top_field_first: bool,
-    /// `repeat_first_field`
-    pub repeat_first_field: bool,
-    /// `progressive_frame`
-    pub progressive: bool,
     /// Macroblocks that were missing or damaged, and were copied from the reference frame.
     pub concealed: usize,
 }
@@ -46,8 +40,6 @@ pub struct Decoder {
     state: SequenceState,
     picture: Picture,
     prediction: PredictionLoop,
-    /// `picture_coding_extension` of the current frame's first picture.
-    coding: Option<PictureCodingExtension>,
     /// The newest reference frame, held for reordering.
     held: Option<Decoded>,
     ready: VecDeque<Decoded>,
@@ -129,7 +121,6 @@ impl Decoder {
             Opened::SecondField => true,
             Opened::NewFrame(before) => {
                 self.output(before);
-                self.coding = Some(context.coding.clone());
                 true
             }
             Opened::Undecodable(before) => {
@@ -141,19 +132,9 @@ impl Decoder {
 
     /// Outputs a complete frame in display order.
     fn output(&mut self, completed: Option<Completed>) {
-        let (Some(Completed { frame, kind, concealed }), Some(coding)) = (completed, self.coding.take())
-        else {
-            return;
-        };
+        let Some(Completed { frame, kind, concealed }) = completed else { return };
         self.stats.frames += 1;
-        let decoded = Decoded {
-            frame,
-            kind,
-            top_field_first: coding.top_field_first || coding.structure == PictureStructure::TopField,
-            repeat_first_field: coding.repeat_first_field,
-            progressive: coding.progressive_frame,
-            concealed,
-        };
+        let decoded = Decoded { frame, kind, concealed };
         if kind == PictureKind::B {
             self.ready.push_back(decoded);
         } else {

@@ -106,12 +106,13 @@ mod tests {
     use proptest::prelude::*;
     use std::f64::consts::PI;
 
+    fn basis(x: usize, u: usize) -> f64 {
+        let scale = if u == 0 { (0.125f64).sqrt() } else { 0.5 };
+        scale * libm::cos((2 * x + 1) as f64 * u as f64 * PI / 16.0)
+    }
+
     /// The definition (13818-2, annex A).
     fn reference(block: &[i32; 64]) -> [f64; 64] {
-        let basis = |x: usize, u: usize| {
-            let scale = if u == 0 { (0.125f64).sqrt() } else { 0.5 };
-            scale * libm::cos((2 * x + 1) as f64 * u as f64 * PI / 16.0)
-        };
         let mut rows = [0.0; 64];
         for (i, value) in rows.iter_mut().enumerate() {
             *value = (0..8).map(|u| f64::from(block[i / 8 * 8 + u]) * basis(i % 8, u)).sum();
@@ -160,10 +161,6 @@ mod tests {
     }
 
     fn exact_forward(pixels: &[i32; 64]) -> [f64; 64] {
-        let basis = |x: usize, u: usize| {
-            let scale = if u == 0 { (0.125f64).sqrt() } else { 0.5 };
-            scale * libm::cos((2 * x + 1) as f64 * u as f64 * PI / 16.0)
-        };
         std::array::from_fn(|i| {
             (0..64).map(|p| f64::from(pixels[p]) * basis(p % 8, i % 8) * basis(p / 8, i / 8)).sum()
         })

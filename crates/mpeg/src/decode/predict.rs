@@ -5,7 +5,6 @@ use crate::header::{PictureContext, PictureKind, PictureStructure};
 use crate::picture::{Macroblock, MotionType, Vector};
 use crate::tables::macroblock::{BACKWARD, FORWARD};
 
-/// The reference frames of a picture.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct References<'a> {
     pub(crate) forward: &'a Frame,

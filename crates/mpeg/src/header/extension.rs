@@ -18,8 +18,6 @@ pub enum PictureStructure {
 /// `sequence_extension`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SequenceExtension {
-    /// `profile_and_level_indication`
-    pub profile_and_level: u8,
     /// `progressive_sequence`
     pub progressive: bool,
     /// `chroma_format`: 1 is 4:2:0, 2 is 4:2:2, 3 is 4:4:4.
@@ -32,19 +30,8 @@ pub struct SequenceExtension {
     pub bit_rate_extension: u32,
     /// Eight more bits above `vbv_buffer_size_value`.
     pub vbv_buffer_size_extension: u16,
-    /// `low_delay`: no B pictures, and the VBV may underflow.
-    pub low_delay: bool,
     /// `frame_rate_extension_n + 1` and `frame_rate_extension_d + 1`.
     pub frame_rate_factor: (u32, u32),
-}
-
-/// `sequence_display_extension`
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SequenceDisplayExtension {
-    /// `display_horizontal_size`
-    pub width: u16,
-    /// `display_vertical_size`
-    pub height: u16,
 }
 
 /// `quant_matrix_extension`; absent matrices are unchanged.
@@ -92,8 +79,6 @@ pub struct PictureCodingExtension {
 pub enum Extension {
     /// Identifier 1.
     Sequence(SequenceExtension),
-    /// Identifier 2.
-    SequenceDisplay(SequenceDisplayExtension),
     /// Identifier 3.
     QuantMatrix(Box<QuantMatrixExtension>),
     /// Identifier 5: the stream is scalable, which is not supported.
@@ -110,7 +95,6 @@ impl Extension {
         let mut reader = BitReader::new(payload);
         let extension = match reader.bits(4) as u8 {
             1 => Self::Sequence(SequenceExtension::read(&mut reader)?),
-            2 => Self::SequenceDisplay(SequenceDisplayExtension::read(&mut reader)),
             3 => Self::QuantMatrix(Box::new(QuantMatrixExtension::read(&mut reader))),
             5 => Self::SequenceScalable,
             8 => Self::PictureCoding(PictureCodingExtension::read(&mut reader)?),
@@ -122,7 +106,7 @@ impl Extension {
 
 impl SequenceExtension {
     fn read(reader: &mut BitReader<'_>) -> Option<Self> {
-        let profile_and_level = reader.bits(8) as u8;
+        let _profile_and_level = reader.bits(8);
         let progressive = reader.flag();
         let chroma_format = reader.bits(2) as u8;
         let width_extension = reader.bits(2) as u16;
@@ -130,31 +114,17 @@ impl SequenceExtension {
         let bit_rate_extension = reader.bits(12);
         let _marker = reader.bits(1);
         let vbv_buffer_size_extension = reader.bits(8) as u16;
-        let low_delay = reader.flag();
+        let _low_delay = reader.flag();
         let frame_rate_factor = (reader.bits(2) + 1, reader.bits(5) + 1);
         (chroma_format > 0).then_some(Self {
-            profile_and_level,
             progressive,
             chroma_format,
             width_extension,
             height_extension,
             bit_rate_extension,
             vbv_buffer_size_extension,
-            low_delay,
             frame_rate_factor,
         })
-    }
-}
-
-impl SequenceDisplayExtension {
-    fn read(reader: &mut BitReader<'_>) -> Self {
-        let _video_format = reader.bits(3);
-        if reader.flag() {
-            let _colour_description = reader.bits(24);
-        }
-        let width = reader.bits(14) as u16;
-        let _marker = reader.bits(1);
-        Self { width, height: reader.bits(14) as u16 }
     }
 }
 

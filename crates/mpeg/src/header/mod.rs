@@ -7,8 +7,7 @@ mod sequence;
 mod state;
 
 pub use extension::{
-    Extension, PictureCodingExtension, PictureStructure, QuantMatrixExtension, SequenceDisplayExtension,
-    SequenceExtension,
+    Extension, PictureCodingExtension, PictureStructure, QuantMatrixExtension, SequenceExtension,
 };
 pub use group::GroupHeader;
 pub use picture::{PictureHeader, PictureKind};

@@ -10,16 +10,12 @@ pub struct SequenceHeader {
     pub width: u16,
     /// `vertical_size_value`: height in pixels, lowest 12 bits.
     pub height: u16,
-    /// `aspect_ratio_information`
-    pub aspect_ratio: u8,
     /// `frame_rate_code`
     pub frame_rate_code: u8,
     /// `bit_rate_value`, in 400 bit/s, lowest 18 bits; all ones in MPEG-1: variable.
     pub bit_rate: u32,
     /// `vbv_buffer_size_value`, in 16 384 bits, lowest 10 bits.
     pub vbv_buffer_size: u16,
-    /// `constrained_parameters_flag`
-    pub constrained: bool,
     /// Matrix for intra blocks, where it is loaded.
     pub intra: Option<Matrix>,
     /// Matrix for non-intra blocks, where it is loaded.
@@ -35,25 +31,15 @@ impl SequenceHeader {
         let mut reader = BitReader::new(payload);
         let width = reader.bits(12) as u16;
         let height = reader.bits(12) as u16;
-        let aspect_ratio = reader.bits(4) as u8;
+        let _aspect_ratio = reader.bits(4);
         let frame_rate_code = reader.bits(4) as u8;
         let bit_rate = reader.bits(18);
         let _marker = reader.bits(1);
         let vbv_buffer_size = reader.bits(10) as u16;
-        let constrained = reader.flag();
+        let _constrained_parameters = reader.flag();
         let intra = read_optional_matrix(&mut reader);
         let non_intra = read_optional_matrix(&mut reader);
-        let header = Self {
-            width,
-            height,
-            aspect_ratio,
-            frame_rate_code,
-            bit_rate,
-            vbv_buffer_size,
-            constrained,
-            intra,
-            non_intra,
-        };
+        let header = Self { width, height, frame_rate_code, bit_rate, vbv_buffer_size, intra, non_intra };
         (!reader.overrun() && width > 0 && height > 0).then_some(header)
     }
 

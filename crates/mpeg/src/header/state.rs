@@ -134,11 +134,6 @@ pub struct SequenceState {
 }
 
 impl SequenceState {
-    /// The state before any header.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The newest sequence header.
     pub fn sequence(&self) -> Option<&SequenceHeader> {
         self.sequence.as_ref()
@@ -243,7 +238,7 @@ impl SequenceState {
                     matrices.matrices[i + 2] = matrix.unwrap_or(matrices.matrices[i + 2]);
                 }
             }
-            Extension::SequenceDisplay(_) | Extension::Other(_) => {}
+            Extension::Other(_) => {}
         }
     }
 

@@ -55,7 +55,7 @@ impl FirstPass {
             remuxer: Remuxer::new(container::Config { multiplex: Multiplex::Keep, ..config }),
             scratch: Vec::new(),
             schedule,
-            state: SequenceState::new(),
+            state: SequenceState::default(),
             elapsed: 0.0,
             groups: Vec::new(),
             group: Group::default(),

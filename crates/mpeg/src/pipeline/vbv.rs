@@ -73,7 +73,6 @@ pub(super) struct VbvModel {
     last: Option<VbvPicture>,
 }
 
-/// One VBV.
 #[derive(Debug, Default)]
 struct Vbv {
     /// Bits in the buffer after the last picture, and the seconds that the picture is shown.

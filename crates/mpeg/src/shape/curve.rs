@@ -145,13 +145,8 @@ impl Curves {
                     _ if macroblock.blocks == 0 => {}
                     Cluster::Block => {
                         for block in picture.blocks_of(macroblock) {
-                            curve.add(
-                                picture.codes_of(block),
-                                block.first,
-                                block.is_chroma(),
-                                macroblock,
-                                distortion,
-                            );
+                            let codes = picture.codes_of(block);
+                            curve.add(codes, block.first, block.is_chroma(), macroblock, distortion);
                             curve.add_ends(1, macroblock, smallest);
                             self.close(&mut curve, smallest, distortion, weight, extent);
                         }
@@ -372,14 +367,9 @@ impl ClusterCurve {
     }
 }
 
-/// Calls `visit` with each block that can be shaped: whether it begins a cluster, its slice, its macroblock, and its
-/// index.
+/// Calls `visit` with each block that can be shaped: whether it begins a cluster, its slice, and its index.
 #[inline]
-pub(crate) fn for_each_block(
-    picture: &Picture,
-    cluster: Cluster,
-    mut visit: impl FnMut(bool, usize, &Macroblock, usize),
-) {
+pub(crate) fn for_each_block(picture: &Picture, cluster: Cluster, mut visit: impl FnMut(bool, usize, usize)) {
     let size = match cluster {
         Cluster::Macroblocks(size) => usize::from(size.get()),
         Cluster::Block => 0,
@@ -389,7 +379,7 @@ pub(crate) fn for_each_block(
         for macroblock in &picture.macroblocks[slice.macroblocks.clone()] {
             let mut first = in_cluster == 0;
             for index in macroblock.block_range() {
-                visit(first || size == 0, number, macroblock, index);
+                visit(first || size == 0, number, index);
                 first = false;
             }
             if macroblock.blocks > 0 {

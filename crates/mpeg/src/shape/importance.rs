@@ -25,25 +25,21 @@ const FUTURE_MOST: f32 = 5.0;
 /// Follows the length of GOPs.
 #[derive(Debug, Default)]
 pub(crate) struct GopTracker {
-    /// Pictures of this GOP so far.
     position: usize,
     /// Pictures of the GOP before.
     last: Option<usize>,
 }
 
 impl GopTracker {
-    /// The next picture begins a GOP.
     pub(crate) fn begin(&mut self) {
         self.last = Some(self.position);
         self.position = 0;
     }
 
-    /// Counts a picture.
     pub(crate) fn count(&mut self) {
         self.position += 1;
     }
 
-    /// Pictures of this GOP so far.
     pub(crate) fn position(&self) -> usize {
         self.position
     }

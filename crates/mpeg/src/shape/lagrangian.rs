@@ -33,14 +33,12 @@ impl SlopeHistogram {
         std::array::from_fn(|i| slope_of(high - i * (high - low) / (SLOPES - 1)) as f32)
     }
 
-    /// Adds a picture's segments.
     pub(crate) fn add(&mut self, curves: &Curves) {
         for segment in curves.segments() {
             self.bits[usize::from(segment.bin)] += u64::from(segment.bits);
         }
     }
 
-    /// Adds another histogram.
     pub(crate) fn merge(&mut self, other: &SlopeHistogram) {
         self.bits.iter_mut().zip(&other.bits).for_each(|(sum, bits)| *sum += bits);
     }

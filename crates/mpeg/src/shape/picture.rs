@@ -63,7 +63,8 @@ impl PictureShaper {
         self.parsed.clear();
         self.written = false;
         self.factor = 1.0;
-        self.report = PictureReport { bits_in: self.bits_in(), ..PictureReport::default() };
+        self.report =
+            PictureReport { bits_in: self.bits_in(), quantiser_factor: 1.0, ..PictureReport::default() };
         let report = &mut self.report;
         let Some(context) = &self.context else {
             report.left_alone = Some(LeftAlone::NotReadable);
@@ -79,7 +80,6 @@ impl PictureShaper {
             self.parsed.slices.iter().filter(|slice| slice.damage.is_some()).count() as u32;
     }
 
-    /// Size of the unit in bits.
     pub(crate) fn bits_in(&self) -> u64 {
         self.unit.data.len() as u64 * 8
     }
@@ -97,7 +97,6 @@ impl PictureShaper {
         }
     }
 
-    /// True for an I picture.
     pub(crate) fn is_intra(&self) -> bool {
         self.context.as_ref().is_some_and(|context| context.kind() == PictureKind::I)
     }
@@ -143,7 +142,7 @@ impl PictureShaper {
         let mut next = 0;
         let (mut breakpoint, mut whole) = (smallest, false);
         let (mut lost_codes, mut lost_blocks, mut kept_distortion) = (0, 0, curves.base_distortion);
-        for_each_block(parsed, cluster, |first, slice, _, index| {
+        for_each_block(parsed, cluster, |first, slice, index| {
             if first {
                 let (&end, (&base, &top)) = clusters.next().unwrap_or((&0, (&smallest, &0)));
                 breakpoint = base;
@@ -290,7 +289,6 @@ impl PictureShaper {
         self.bits_in() as f64 - saved * sampling as f64
     }
 
-    /// Writes the unit with its new levels.
     pub(crate) fn write_recoded(&mut self) {
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return self.copy();

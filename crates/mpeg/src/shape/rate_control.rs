@@ -31,7 +31,7 @@ const FLOOR_GAIN: f64 = 0.2;
 const RELIABLE: f64 = 0.5;
 
 /// The state of the rate control. Budgets are in proportion to the input; unused bits are carried over.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RateControl {
     target: Target,
     /// Bits budgeted and not spent; negative where more were spent.
@@ -56,18 +56,7 @@ pub(crate) struct RateControl {
 
 impl RateControl {
     pub(crate) fn new(target: Target) -> Self {
-        Self {
-            target,
-            carry_over: 0.0,
-            recent: VecDeque::new(),
-            weights: VecDeque::new(),
-            deferred: 0.0,
-            total_bits: 0.0,
-            repayment: 0.0,
-            gop_position: 0,
-            reserve: 0.0,
-            floor: 0.0,
-        }
+        Self { target, ..Self::default() }
     }
 
     fn set_target(&mut self, target: Target) {
@@ -146,7 +135,6 @@ impl RateControl {
         }
     }
 
-    /// Bits of all pictures so far.
     pub(crate) fn total_bits(&self) -> f64 {
         self.total_bits
     }

@@ -8,11 +8,9 @@ use crate::header::PictureContext;
 use crate::picture::{Block, Code, Macroblock, Picture};
 use crate::write::rewrite::{Codes, Content};
 
-/// A requantised macroblock.
 #[derive(Debug, Clone, Copy)]
 struct Outcome {
     quantiser: u8,
-    /// Nothing changed.
     unchanged: bool,
     /// Its codes have a new scale and are all replaced.
     new_scale: bool,
@@ -20,7 +18,6 @@ struct Outcome {
     coded: u16,
 }
 
-/// A requantised picture.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recoded {
     /// New codes of the blocks with a new scale, and where those of each block begin.
@@ -28,9 +25,7 @@ pub(crate) struct Recoded {
     firsts: Vec<u32>,
     choices: Vec<Choice>,
     outcomes: Vec<Outcome>,
-    /// Bits saved.
     pub(crate) saved_bits: f64,
-    /// Squared error added.
     pub(crate) distortion: f64,
     /// Dropped codes, and blocks that lost all of them.
     pub(crate) lost: [u64; 2],

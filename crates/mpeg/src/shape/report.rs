@@ -25,7 +25,7 @@ pub enum LeftAlone {
 }
 
 /// One picture of the output.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PictureReport {
     /// Its coding type; `None` where the unit has no readable picture.
     pub kind: Option<PictureKind>,
@@ -51,23 +51,4 @@ pub struct PictureReport {
     pub at_floor: bool,
     /// Why it was copied unchanged, if so.
     pub left_alone: Option<LeftAlone>,
-}
-
-impl Default for PictureReport {
-    fn default() -> Self {
-        Self {
-            kind: None,
-            bits_in: 0,
-            bits_out: 0,
-            budget: 0,
-            codes: [0; 2],
-            blocks: [0; 2],
-            lambda: 0.0,
-            quantiser_factor: 1.0,
-            distortion: 0.0,
-            damaged_slices: 0,
-            at_floor: false,
-            left_alone: None,
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 /// Bins in an octave.
 const BINS_PER_OCTAVE: i32 = 32;
-/// Number of bins.
 pub(crate) const BINS: usize = 1024;
 /// Bin 1 begins at the slope of 2 to this power; bin 0 holds slopes of 0 and below.
 const LOWEST_OCTAVE: i32 = -8;

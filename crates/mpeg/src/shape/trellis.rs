@@ -143,7 +143,6 @@ pub(super) fn choose_anew(
     search_path(scratch, codes, model, span, |_, &magnitude| magnitude, change)
 }
 
-/// Drops all codes of a block.
 #[inline(never)]
 fn drop_block(codes: &[Code], bits: u32, error: f32, change: &mut RdChange) -> Choice {
     change.saved_bits += bits as f32;
@@ -292,7 +291,6 @@ fn lower(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }
 
-/// The lowest bits, 0 to 64.
 #[inline]
 fn bits_below(count: usize) -> u64 {
     if count >= 64 { u64::MAX } else { (1 << count) - 1 }

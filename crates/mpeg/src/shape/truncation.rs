@@ -198,7 +198,6 @@ fn truncate_window(config: &Config, pictures: &mut [PictureShaper], budget: f64)
     });
 }
 
-/// A picture of a window.
 struct Part<'a> {
     picture: &'a mut PictureShaper,
     histogram: SlopeHistogram,

@@ -26,7 +26,6 @@ pub(crate) enum Codes<'a> {
 
 /// The new content of a picture, by indices in [`Picture`].
 pub(crate) trait Content {
-    /// The codes of a block.
     fn codes(&self, macroblock: usize, block: usize) -> Codes<'_>;
     /// `quantiser_scale_code` of a macroblock.
     fn quantiser(&self, macroblock: usize) -> u8;
@@ -86,7 +85,6 @@ struct Rewriter<'a, C> {
 }
 
 impl<C: Content> Rewriter<'_, C> {
-    /// Copies bits of the input.
     #[inline]
     fn copy(&mut self, from: usize, to: usize) {
         if self.pending.end == from {
@@ -365,7 +363,6 @@ impl<C: Content> Rewriter<'_, C> {
     }
 }
 
-/// Writes run-level codes.
 fn write_codes(writer: &mut BitWriter, table: &Coefficients, codes: &[Code], intra: bool, mpeg2: bool) {
     let mut next = u32::from(intra);
     for code in codes {

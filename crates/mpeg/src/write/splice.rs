@@ -24,9 +24,7 @@ impl<'a> Cuts<'a> {
         self.blocks = rest;
         Some(first as usize)
     }
-}
 
-impl Cuts<'_> {
     /// Skips the cuts of a slice.
     pub(crate) fn skip(&mut self, picture: &Picture, slice: &Slice) {
         let last = picture.macroblocks[slice.macroblocks.clone()].last();

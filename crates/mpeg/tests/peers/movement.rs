@@ -18,7 +18,7 @@ fn vectors_stay_whatever_is_cut() {
             assert!(after.len() < before.len());
             let (units, cut) = (units(&before), units(&after));
             assert_eq!(units.len(), cut.len(), "{name}, {method}");
-            let mut states = [SequenceState::new(), SequenceState::new()];
+            let mut states = [SequenceState::default(), SequenceState::default()];
             for (unit, cut) in units.iter().zip(&cut) {
                 let [before, after] = [(unit, 0), (cut, 1)].map(|(unit, i)| parsed(unit, &mut states[i]));
                 compare(&before, &after, &format!("{name}, {method}"));
@@ -34,7 +34,7 @@ fn stream(syntax: &Syntax, seed: u64) -> Vec<u8> {
 }
 
 fn units(data: &[u8]) -> Vec<AccessUnit> {
-    let mut splitter = Splitter::new();
+    let mut splitter = Splitter::default();
     splitter.push(data);
     splitter.finish();
     std::iter::from_fn(|| splitter.pull()).collect()

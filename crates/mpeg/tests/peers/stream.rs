@@ -435,7 +435,7 @@ fn display_order(group: &str) -> Vec<u32> {
 }
 
 pub(crate) fn start_code(code: u8) -> BitWriter {
-    let mut bits = BitWriter::new();
+    let mut bits = BitWriter::default();
     bits.put(1, 24);
     bits.put(u32::from(code), 8);
     bits

@@ -56,7 +56,6 @@ fn malformed(expected: &'static str, found: impl Into<String>) -> Error {
     Error::Malformed { container: "MP4", at: "index".into(), found: found.into(), expected }
 }
 
-/// Type and payload.
 type IndexBox = ([u8; 4], Vec<u8>);
 
 /// The index boxes, in the order of the file. The payload of a `moof` is preceded by eight octets with its position in
@@ -98,7 +97,6 @@ fn read_index(file: &mut dyn ReadSeek) -> Result<Vec<IndexBox>, Error> {
     Ok(index)
 }
 
-/// The header of a track.
 struct Track {
     id: u32,
     timescale: u32,

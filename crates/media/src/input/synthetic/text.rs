@@ -48,7 +48,6 @@ pub(super) fn burn(buffer: &mut PictureBuffer, id: FrameId, time: TimeDelta) {
     }
 }
 
-/// Fills a rectangle, clipped to the plane.
 fn fill(plane: &mut PlaneViewMut<'_>, left: usize, top: usize, width: usize, height: usize, value: u8) {
     let columns = left.min(plane.width)..(left + width).min(plane.width);
     for y in top..(top + height).min(plane.height) {

@@ -60,7 +60,6 @@ impl Entry {
     }
 }
 
-/// A program or system stream.
 #[derive(Debug)]
 pub(super) struct ProgramStream {
     reader: Reader,
@@ -114,7 +113,7 @@ impl Container for ProgramStream {
     fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
         while let Some(entry) = self.pending.pop_front() {
             if let Entry::Video { video, .. } = &entry
-                && video.end > track.writable()
+                && video.end > track.writable
             {
                 self.pending.push_front(entry);
                 return Ok(());
@@ -172,9 +171,9 @@ impl ProgramStream {
                 if let Some(pts) = header.pts {
                     track.push_time_stamp(pts, header.dts);
                 }
-                let start = track.position();
+                let start = track.position;
                 track.push(&bytes[header.len..]);
-                Entry::Video { bytes, header, video: start..track.position() }
+                Entry::Video { bytes, header, video: start..track.position }
             }
             _ => {
                 self.report.opaque_packets += 1;

@@ -40,7 +40,6 @@ impl Reader {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The stream has ended.
     pub(super) fn finish(&mut self) {
         self.complete = true;
     }

@@ -7,7 +7,7 @@ use crate::container::pes::{self, Header};
 use crate::container::track::VideoTrack;
 
 /// The output, and the pack that is being written.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Writer {
     output: Vec<u8>,
     /// Freed bytes become padding, so that packs keep their length.
@@ -26,21 +26,13 @@ const PACK_INTERVAL: u64 = 90_000 / 2;
 
 impl Writer {
     pub(super) fn new(keep: bool) -> Writer {
-        Writer {
-            output: Vec::new(),
-            keep,
-            pending_pack: None,
-            emptied: false,
-            last_reference: None,
-            scratch: Vec::new(),
-        }
+        Writer { keep, ..Writer::default() }
     }
 
     pub(super) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
 
-    /// Begins a pack.
     pub(super) fn pack(&mut self, header: Vec<u8>, report: &mut ProgramReport) {
         if let Some(pending_pack) = &self.pending_pack {
             let due = |last| clock_reference(pending_pack).wrapping_sub(last) >= PACK_INTERVAL;
@@ -62,13 +54,11 @@ impl Writer {
         }
     }
 
-    /// Copies anything but a packet of the shaped video.
     pub(super) fn other(&mut self, bytes: &[u8]) {
         self.open_pack();
         self.output.extend_from_slice(bytes);
     }
 
-    /// The stream has ended.
     pub(super) fn finish(&mut self) {
         if !self.emptied {
             self.open_pack();

@@ -42,7 +42,7 @@ struct Removal {
 }
 
 /// Assigns packets to the slots of a constant rate.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CbrMultiplexer {
     rate: Bitrate,
     /// The most packets that may wait.
@@ -64,7 +64,6 @@ pub(super) struct CbrMultiplexer {
     pattern: Option<(Packet, i64)>,
     buffer: TstdBuffer,
     finished: bool,
-    output: Vec<u8>,
     report: PacingReport,
 }
 
@@ -88,26 +87,10 @@ impl CbrMultiplexer {
         CbrMultiplexer {
             rate,
             memory: memory / size_of::<TimedPacket>(),
-            clock: PcrClock::default(),
             video_pid: NULL_PID,
             clock_pid: NULL_PID,
-            clock_packet: None,
-            pcr: None,
-            video: VecDeque::new(),
-            others: VecDeque::new(),
-            start: None,
-            slots: 0,
-            newest: 0,
-            pattern: None,
-            buffer: TstdBuffer::default(),
-            finished: false,
-            output: Vec::new(),
-            report: PacingReport::default(),
+            ..CbrMultiplexer::default()
         }
-    }
-
-    pub(super) fn output(&mut self) -> &mut Vec<u8> {
-        &mut self.output
     }
 
     pub(super) fn report(&self) -> PacingReport {
@@ -121,7 +104,12 @@ impl CbrMultiplexer {
     }
 
     /// Takes the next packet of the input, with `video_bytes` of the video in it.
-    pub(super) fn packet(&mut self, packet: Packet, video_bytes: u64) -> Result<(), Error> {
+    pub(super) fn packet(
+        &mut self,
+        packet: Packet,
+        video_bytes: u64,
+        output: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         if self.rate > HIGHEST_RATE {
             return Err(Error::MultiplexRate { rate: self.rate });
         }
@@ -132,7 +120,7 @@ impl CbrMultiplexer {
         if self.video.len() + self.others.len() > self.memory {
             return Err(Error::MultiplexRate { rate: self.rate });
         }
-        self.fill();
+        self.fill(output);
         Ok(())
     }
 
@@ -143,8 +131,7 @@ impl CbrMultiplexer {
         self.buffer.announce(picture.len, place);
     }
 
-    /// The stream has ended.
-    pub(super) fn finish(&mut self) -> Result<(), Error> {
+    pub(super) fn finish(&mut self, output: &mut Vec<u8>) -> Result<(), Error> {
         if self.finished {
             return Ok(());
         }
@@ -152,7 +139,7 @@ impl CbrMultiplexer {
         if !self.with_clock(|clock, timed| clock.finish(timed)) {
             return Err(Error::NoPcr);
         }
-        self.fill();
+        self.fill(output);
         Ok(())
     }
 
@@ -171,7 +158,7 @@ impl CbrMultiplexer {
     }
 
     /// Fills the slots for which all candidates are known.
-    fn fill(&mut self) {
+    fn fill(&mut self, output: &mut Vec<u8>) {
         let Some(start) = self.start else { return };
         loop {
             let bits = i128::from(self.slots) * PACKET as i128 * 8;
@@ -181,11 +168,8 @@ impl CbrMultiplexer {
                 return;
             }
             self.buffer.advance(now, &mut self.report);
-            if !self.insert_pcr(now) {
-                match self.choose(now) {
-                    Some(timed) => self.write_packet(timed, now),
-                    None => self.fill_with_null(now),
-                }
+            if let Some(packet) = self.next_packet(now) {
+                output.extend_from_slice(packet.wire());
             }
             self.slots += 1;
         }
@@ -196,7 +180,15 @@ impl CbrMultiplexer {
         (PACKET as u64 * 8 * 27_000_000).div_ceil(self.rate.as_bps().max(1)) as i64
     }
 
-    /// The packet for the slot at `now`: one that is due by then, or else video that may be sent early.
+    /// The packet for the slot at `now`.
+    fn next_packet(&mut self, now: i64) -> Option<Packet> {
+        self.pcr_only(now).or_else(|| match self.choose(now) {
+            Some(timed) => Some(self.restamp(timed, now)),
+            None => self.null(now),
+        })
+    }
+
+    /// The packet of the input for the slot at `now`: one that is due by then, or else video that may be sent early.
     fn choose(&mut self, now: i64) -> Option<TimedPacket> {
         if self.others.front().is_some_and(|other| other.at <= now) {
             return self.others.pop_front();
@@ -206,7 +198,7 @@ impl CbrMultiplexer {
         if video.at <= now || ahead { self.video.pop_front() } else { None }
     }
 
-    fn write_packet(&mut self, timed: TimedPacket, now: i64) {
+    fn restamp(&mut self, timed: TimedPacket, now: i64) -> Packet {
         let TimedPacket { mut packet, video_bytes, at } = timed;
         let shift = now - at;
         self.report.late_packets += u64::from(shift > 0);
@@ -224,17 +216,17 @@ impl CbrMultiplexer {
         if packet.pid() == self.clock_pid {
             self.clock_packet = Some((packet.clone(), now));
         }
-        self.output.extend_from_slice(packet.wire());
-        self.pattern = Some((packet, now));
+        self.pattern = Some((packet.clone(), now));
+        packet
     }
 
-    /// Fills the slot with a PCR-only packet where the next PCR would come too late; false where none is due.
-    fn insert_pcr(&mut self, now: i64) -> bool {
-        let (Some(last), Some((pattern, at))) = (self.pcr, &self.clock_packet) else { return false };
+    /// A packet with a PCR only, if the next PCR would come too late without it.
+    fn pcr_only(&mut self, now: i64) -> Option<Packet> {
+        let (Some(last), Some((pattern, at))) = (self.pcr, &self.clock_packet) else { return None };
         let due = now + self.interval() - last.at > REFERENCE_INTERVAL;
         // At very low rates such packets would take all slots, so PCRs come only with the packets of the input.
         if !due || self.interval() * 4 > REFERENCE_INTERVAL {
-            return false;
+            return None;
         }
         let value = shifted(last.value, now - last.at);
         let mut packet = pattern.clone();
@@ -242,18 +234,16 @@ impl CbrMultiplexer {
         packet.shift_arrival(now - at);
         self.pcr = Some(Pcr { at: now, value });
         self.report.added_references += 1;
-        self.output.extend_from_slice(packet.wire());
-        true
+        Some(packet)
     }
 
-    /// Fills the slot with a null packet.
-    fn fill_with_null(&mut self, now: i64) {
-        let Some((pattern, at)) = &self.pattern else { return };
+    fn null(&mut self, now: i64) -> Option<Packet> {
+        let (pattern, at) = self.pattern.as_ref()?;
         let mut packet = pattern.clone();
         packet.make_null();
         packet.shift_arrival(now - at);
         self.report.null_packets += 1;
-        self.output.extend_from_slice(packet.wire());
+        Some(packet)
     }
 }
 

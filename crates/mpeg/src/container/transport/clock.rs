@@ -42,7 +42,6 @@ pub(super) struct PcrClock {
 }
 
 impl PcrClock {
-    /// Sets the PID of the clock references.
     pub(super) fn follow(&mut self, pid: u16) {
         self.pid = Some(pid);
     }

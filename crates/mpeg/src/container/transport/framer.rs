@@ -34,7 +34,6 @@ impl Framer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The stream has ended.
     pub(super) fn finish(&mut self) {
         self.complete = true;
     }

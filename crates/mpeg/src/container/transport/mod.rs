@@ -38,7 +38,6 @@ enum Entry {
     Video(VideoPacket),
 }
 
-/// A transport stream.
 #[derive(Debug)]
 pub(super) struct TransportStream {
     framer: Framer,
@@ -140,7 +139,6 @@ impl Container for TransportStream {
 }
 
 impl TransportStream {
-    /// Reads a packet.
     fn packet(&mut self, packet: Packet, track: &mut VideoTrack) -> Result<Entry, Error> {
         self.report.packets += 1;
         self.report.transport_errors += u64::from(packet.transport_error());

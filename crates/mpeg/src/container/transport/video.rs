@@ -113,16 +113,14 @@ impl VideoPid {
         }
     }
 
-    /// Ends the present PES packet.
     pub(super) fn end_packet(&mut self, track: &VideoTrack) {
         let packet = self.present();
         if !packet.ended {
-            packet.video.end = track.position();
+            packet.video.end = track.position;
             packet.ended = true;
         }
     }
 
-    /// Reads a packet of this PID.
     pub(super) fn take(
         &mut self,
         packet: Packet,
@@ -130,7 +128,7 @@ impl VideoPid {
         report: &mut TransportReport,
     ) -> VideoPacket {
         report.video_packets += 1;
-        let here = track.position();
+        let here = track.position;
         let pes = self.first + self.packets.len() as u64 - 1;
         let mut entry = VideoPacket {
             header: 0,
@@ -203,7 +201,7 @@ impl VideoPid {
         }
         if packet.payload_unit_start() {
             self.end_packet(track);
-            let here = track.position();
+            let here = track.position;
             let readable = payload.len() >= pes::FIXED && pes::is_video(payload[3]);
             let (state, header) = if readable {
                 (PayloadState::Header(Vec::new()), PesHeader::Pending)
@@ -237,7 +235,7 @@ impl VideoPid {
             }
         };
         track.push(&payload[entry.header..]);
-        entry.video.end = track.position();
+        entry.video.end = track.position;
         let present = self.present();
         // Payload beyond a wrong length is video too, and the length is left wrong.
         let declared = present.read_header().and_then(|header| header.payload_len());
@@ -272,9 +270,9 @@ impl VideoPid {
         let pes_known = match pes.header {
             PesHeader::Pending => pes.ended,
             PesHeader::Unread => true,
-            PesHeader::Read(_) => !pes.is_bounded() || pes.ended && pes.video.end <= track.writable(),
+            PesHeader::Read(_) => !pes.is_bounded() || pes.ended && pes.video.end <= track.writable,
         };
-        entry.video.end <= track.writable() && pes_known
+        entry.video.end <= track.writable && pes_known
     }
 
     /// The position of the first video that [`VideoPid::rewrite`] needs for a packet and later ones.
