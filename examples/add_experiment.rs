@@ -1,6 +1,8 @@
-//! An experiment of one's own: what should come out, how it is run, and a report as of the papers.
+//! An experiment of one's own: its claim, its runs, and a report like that of a paper.
 use seaway_papers::report::Report;
-use seaway_papers::{Band, Bench, Case, Check, Curve, Experiment, Failure, Figure, Finding, Kind, Method};
+use seaway_papers::{
+    Case, Check, Experiment, ExperimentResult, Failure, Figure, Kind, Method, Runner, Tolerance, figure,
+};
 use std::ops::ControlFlow;
 
 static EXPERIMENT: Experiment = Experiment {
@@ -14,28 +16,33 @@ static EXPERIMENT: Experiment = Experiment {
 
 const LOSSES: [f64; 3] = [0.01, 0.02, 0.04];
 
-fn rate_against_loss(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+fn rate_against_loss(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let case = |rate: &f64| {
         Case::new("clean").set("link.bottleneck.loss", format!("{{ kind = 'independent', rate = {rate} }}"))
     };
-    let runs = bench.run(&LOSSES.iter().map(case).collect::<Vec<_>>())?;
+    let runs = runner.run(&LOSSES.iter().map(case).collect::<Vec<_>>())?;
     let rates = |index: usize| -> Vec<f64> {
         runs[index].iter().filter_map(|outcome| outcome.summary.flows[0].received_bps).collect()
     };
     let ratios: Vec<f64> = rates(2).iter().zip(rates(0)).map(|(four, one)| four / one).collect();
     let points = LOSSES.iter().enumerate().map(|(index, loss)| (loss * 100.0, rates(index)));
-    let curves = vec![Curve::of_seeds("tfrc", points)];
-    Ok(Finding {
-        checks: vec![Check::seeds("rate at 4 % over rate at 1 %", "", &ratios, Band::at_most(2.0 / 3.0))],
+    let curves = vec![figure::of_seeds("tfrc", points)];
+    Ok(ExperimentResult {
+        checks: vec![Check::seeds(
+            "rate at 4 % over rate at 1 %",
+            "",
+            &ratios,
+            Tolerance::at_most(2.0 / 3.0),
+        )],
         figures: vec![Figure { title: "TFRC".into(), x: "loss, %", y: "received, bit/s", curves }],
-        ..Finding::default()
+        ..ExperimentResult::default()
     })
 }
 
 pub(crate) fn main() {
-    let mut bench = Bench::new(1, 3, &|_| ControlFlow::Continue(()));
-    let report = Report::of(&[&EXPERIMENT], &mut bench, &mut |_| ()).unwrap();
+    let mut runner = Runner::new(1, 3, &|_| ControlFlow::Continue(()));
+    let report = Report::of(&[&EXPERIMENT], &mut runner, &mut |_| ()).unwrap();
     let check = &report.experiments[0].checks[0];
     println!("{}: {:.2} ± {:.2}", check.what, check.ours, check.ci95.unwrap());
-    assert!(check.held && report.experiments[0].figures[0].svg().is_ok());
+    assert!(check.held && report.experiments[0].figures[0].plot().svg().contains("tfrc"));
 }

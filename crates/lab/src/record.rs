@@ -1,9 +1,9 @@
 //! What is written down of every packet while a run goes on.
 
+use crate::histogram::Histogram;
 use crate::loss_notification::LossNotification;
 use crate::payload::Payload;
 use crate::pcap::Capture;
-use crate::samples::Samples;
 use crate::tag::Tag;
 use seaway_link::{DropCause, Dropped, Packet};
 use seaway_sim::{ElementId, Envelope, Observer};
@@ -41,11 +41,11 @@ pub(crate) struct FlowRecord {
     pub(crate) lost_queue: u64,
     pub(crate) lost_channel: u64,
     pub(crate) feedback: Count,
-    pub(crate) path_rtt: Samples,
-    pub(crate) queue_delay: Samples,
-    pub(crate) path_delay: Samples,
+    pub(crate) path_rtt: Histogram,
+    pub(crate) queue_delay: Histogram,
+    pub(crate) path_delay: Histogram,
     /// Changes of the delay from packet to packet.
-    pub(crate) path_jitter: Samples,
+    pub(crate) path_jitter: Histogram,
     /// The most by which a packet took longer than the one before.
     pub(crate) path_rise: TimeDelta,
     /// The delay of the newest packet that arrived.
@@ -118,10 +118,10 @@ impl Recorder {
             lost_queue: 0,
             lost_channel: 0,
             feedback: Count::default(),
-            path_rtt: Samples::default(),
-            queue_delay: Samples::default(),
-            path_delay: Samples::default(),
-            path_jitter: Samples::default(),
+            path_rtt: Histogram::default(),
+            queue_delay: Histogram::default(),
+            path_delay: Histogram::default(),
+            path_jitter: Histogram::default(),
             path_rise: TimeDelta::ZERO,
             there: None,
             back: None,

@@ -1,7 +1,7 @@
 //! Writes the pages of `docs/papers`: `cargo run --release -p seaway-papers --example pages -- docs/papers`.
 
 use seaway_papers::report::{Report, figure_name, markdown};
-use seaway_papers::{Bench, catalogue};
+use seaway_papers::{Runner, catalogue};
 use std::error::Error;
 use std::fs;
 use std::ops::ControlFlow;
@@ -11,14 +11,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder to write to")?);
     let rows: Vec<_> = catalogue().collect();
     let watch = |_| ControlFlow::Continue(());
-    let report = Report::of(&rows, &mut Bench::new(1, 5, &watch), &mut |_| ())?;
+    let report = Report::of(&rows, &mut Runner::new(1, 5, &watch), &mut |_| ())?;
     fs::create_dir_all(folder.join("figures"))?;
     for (name, page) in markdown(&report) {
         fs::write(folder.join(name), page)?;
     }
     for entry in &report.experiments {
         for (number, figure) in (1..).zip(&entry.figures) {
-            fs::write(folder.join(figure_name(entry, number)), figure.svg()?)?;
+            fs::write(folder.join(figure_name(entry, number)), figure.plot().svg())?;
         }
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! A table or figure of a paper.
 
-use crate::bench::{Bench, Failure};
-use crate::finding::Finding;
-use crate::reading::Reading;
+use crate::interpretation::Interpretation;
+use crate::result::ExperimentResult;
+use crate::runner::{Failure, Runner};
 use serde::Serialize;
 
 /// A paper.
@@ -13,7 +13,7 @@ pub struct Paper {
     /// What it is about.
     pub title: &'static str,
     /// How it is read.
-    pub readings: &'static [Reading],
+    pub readings: &'static [Interpretation],
     /// Its rows.
     pub rows: &'static [Experiment],
 }
@@ -53,7 +53,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub enum Method {
     /// By this function.
-    Run(fn(&mut Bench<'_>) -> Result<Finding, Failure>),
+    Run(fn(&mut Runner<'_>) -> Result<ExperimentResult, Failure>),
     /// A diagram or a structure: by what is named here, a test or a document.
     ShownBy(&'static str),
     /// Not made yet: what it waits for.

@@ -1,13 +1,13 @@
-//! What was seen of a flow or a link over time, and what can be said of it.
+//! Time series of a flow or a link, and their statistics.
 
-use crate::bench::Failure;
+use crate::runner::Failure;
 use seaway_lab::Outcome;
 use seaway_report::summary::FlowSummary;
 
 /// A quantity over time: seconds and values.
 pub(crate) type Trace = Vec<(f64, f64)>;
 
-/// The readings of that name; empty where the run was not asked for series.
+/// The series of that name; empty where the run has none.
 pub(crate) fn trace(outcome: &Outcome, subject: &str, name: &str) -> Trace {
     let readings =
         outcome.series.readings().filter(|reading| reading.flow == subject && reading.name == name);
@@ -21,7 +21,7 @@ pub(crate) fn between(trace: &[(f64, f64)], from: f64, to: f64) -> Vec<f64> {
 
 /// Its means over spans of `width` seconds, each at its end.
 pub(crate) fn binned(trace: &[(f64, f64)], width: f64) -> Trace {
-    // A reading at the very end of a span tells of what was before.
+    // A sample at the end of a span belongs to the time before.
     let bin = |time: f64| ((time - 1e-6) / width).floor();
     let bins = trace.chunk_by(|a, b| bin(a.0) == bin(b.0));
     bins.map(|part| ((bin(part[0].0) + 1.0) * width, mean_of(part.iter().map(|point| point.1)))).collect()

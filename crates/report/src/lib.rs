@@ -14,9 +14,11 @@
 //! `scorecard`, the live page and `/metrics`.
 
 pub mod aggregate;
+mod colours;
 pub mod live;
 pub mod metric;
 pub mod page;
+pub mod plot;
 pub mod score;
 pub mod summary;
 

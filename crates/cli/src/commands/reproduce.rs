@@ -6,7 +6,7 @@ use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
 use seaway_control::nearest;
 use seaway_papers::report::{Entry, Report, Verdict, html};
-use seaway_papers::{Bench, Experiment, catalogue, find, of_paper, papers};
+use seaway_papers::{Experiment, Runner, catalogue, find, of_paper, papers};
 use seaway_units::TimeDelta;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -45,8 +45,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let progress = Progress::of_steps(experiments.len() as u64);
     let watch =
         |_: TimeDelta| if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    let mut bench = Bench::new(arguments.seed, arguments.seeds, &watch);
-    let report = Report::of(&experiments, &mut bench, &mut |experiment| progress.step(experiment.id))
+    let mut runner = Runner::new(arguments.seed, arguments.seeds, &watch);
+    let report = Report::of(&experiments, &mut runner, &mut |experiment| progress.step(experiment.id))
         .map_err(|failure| Failure::running(&failure))?;
     progress.clear();
     if let Some(folder) = folder {
@@ -76,14 +76,14 @@ fn asked(arguments: &Arguments) -> Result<Vec<&'static Experiment>, Failure> {
 }
 
 fn save(folder: Folder, report: &Report) -> Result<(), Failure> {
-    folder.write_json("run.json", &Provenance::of_this_process())?;
+    let provenance = Provenance::of_this_process();
+    folder.write_json("run.json", &provenance)?;
     folder.write_json("report.json", report)?;
-    let failed = |error: String| Failure::running(&error);
-    let page = html(report).map_err(failed)?;
+    let page = html(report, &provenance.command);
     folder.write("report.html", |file| file.write_all(page.as_bytes()))?;
     for entry in &report.experiments {
         for (index, figure) in entry.figures.iter().enumerate() {
-            let svg = figure.svg().map_err(failed)?;
+            let svg = figure.plot().svg();
             let name = format!("figures/{}-{}.svg", entry.id, index + 1);
             folder.write(&name, |file| file.write_all(svg.as_bytes()))?;
         }
@@ -104,7 +104,7 @@ fn print(report: &Report, json: bool) -> std::io::Result<()> {
     let counts = &report.counts;
     writeln!(
         out,
-        "\n{} held, {} missed, {} not yet; apart: {} shown or held, {} open",
+        "\n{} pass, {} fail, {} not yet; apart: {} pass or are shown, {} open",
         counts.held, counts.missed, counts.not_yet, counts.apart, counts.apart_open
     )
 }
@@ -117,14 +117,14 @@ fn print_numbers(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
         let interval = check.ci95.map_or_else(String::new, |ci95| format!(" ± {ci95:.4}"));
         let paper = check.paper.map_or_else(String::new, |paper| format!("; paper {paper}"));
         let verdict = match (check.counts, check.held) {
-            (false, _) => "told",
-            (true, true) => "held",
-            (true, false) => "MISSED",
+            (false, _) => "reported",
+            (true, true) => "pass",
+            (true, false) => "FAIL",
         };
         writeln!(
             out,
-            "    {verdict:<6} {}: {:.4}{interval} {} in {}{paper}",
-            check.what, check.ours, check.unit, check.band
+            "    {verdict:<8} {}: {:.4}{interval} {} in {}{paper}",
+            check.what, check.ours, check.unit, check.tolerance
         )?;
     }
     Ok(())

@@ -210,8 +210,7 @@ fn save(folder: Folder, source: &Source, outcomes: &[Outcome], report: &Report) 
         folder.write(&place("series.csv"), |file| outcome.series.write_csv(file))?;
         folder.write(&place("series.parquet"), |file| outcome.series.write_parquet(file))?;
         folder.write(&place("decisions.csv"), |file| decisions::write_csv(&outcome.decisions, file))?;
-        let picture = plot::svg(&outcome.series, &outcome.decisions, &format!("{scenario}, seed {seed}"))
-            .map_err(|error| Failure::running(&format!("plot: {error}")))?;
+        let picture = plot::svg(&outcome.series, &outcome.decisions, &format!("{scenario}, seed {seed}"));
         folder.write(&place("plot.svg"), |file| file.write_all(picture.as_bytes()))?;
     }
     folder.finish()

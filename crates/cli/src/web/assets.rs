@@ -1,28 +1,26 @@
-//! The files of the page, inside the binary.
+//! The page of a live session.
 
-use axum::http::{StatusCode, Uri, header};
-use axum::response::{Html, IntoResponse, Response};
-use rust_embed::RustEmbed;
+use axum::response::Html;
+use seaway_report::page::Page;
+use serde_json::Value;
 
-#[derive(RustEmbed)]
-#[folder = "page/dist"]
-struct Files;
-
-const NOT_BUILT: &str = "<!doctype html><title>Seaway</title><p>This binary was built without its page. \
-    <code>make</code> builds the page and the binary again.</p>";
-
-/// The file that `uri` names.
-pub(super) async fn file(uri: Uri) -> Response {
-    let path = match uri.path().trim_start_matches('/') {
-        "" => "index.html",
-        path => path,
+/// The page; everything else comes over its socket.
+pub(super) async fn page() -> Html<String> {
+    let page = Page {
+        kind: "live",
+        title: "Live session",
+        about: "",
+        facts: &["connecting…".to_owned()],
+        body: include_str!("../../page/body.html"),
+        style: include_str!("../../page/page.css"),
+        scripts: &[
+            include_str!("../../page/pictures.js"),
+            include_str!("../../page/controls.js"),
+            include_str!("../../page/page.js"),
+        ],
+        data: &Value::Null,
+        note: "",
+        command: "",
     };
-    match Files::get(path) {
-        Some(file) => {
-            let kind = file.metadata.mimetype().to_owned();
-            ([(header::CONTENT_TYPE, kind)], file.data).into_response()
-        }
-        None if path == "index.html" => Html(NOT_BUILT).into_response(),
-        None => (StatusCode::NOT_FOUND, "no such file").into_response(),
-    }
+    Html(page.html())
 }

@@ -41,7 +41,7 @@ pub(super) fn router(hub: Arc<Hub>, broadcast: Broadcast) -> Router {
     Router::new()
         .route("/api/live", get(live))
         .route("/api/watch", post(watch).layer(DefaultBodyLimit::max(LONGEST_OFFER)))
-        .fallback(get(assets::file))
+        .route("/", get(assets::page))
         .layer(from_fn(own_page_only))
         .with_state(Shared { hub, broadcast })
 }

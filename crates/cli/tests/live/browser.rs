@@ -1,23 +1,11 @@
 //! The page of `seaway demo` in Chromium: `browser/check.mjs` looks and clicks.
 
 use super::process::{Live, has, seaway, skip};
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 pub(crate) const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/browser");
-
-/// The page as it is served.
-fn index(address: &str) -> String {
-    let host = address.trim_end_matches('/');
-    let mut stream = TcpStream::connect(host).unwrap();
-    write!(stream, "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut reply = String::new();
-    stream.read_to_string(&mut reply).unwrap();
-    reply
-}
 
 /// True once the driver of the browser is there.
 fn install() -> bool {
@@ -56,9 +44,6 @@ fn the_page_shows_and_steers_the_session() {
     let mut demo =
         Live::start(seaway(folder.path(), &["demo", "--web", "127.0.0.1:0", "--duration", "300s"]));
     let address = demo.wait_for_address("page");
-    if index(&address).contains("built without its page") {
-        return skip("the binary was built without its page: `make page`");
-    }
     let mut command = Command::new("node");
     command.arg("check.mjs").arg(format!("http://{address}")).arg(folder.path()).current_dir(SCRIPTS);
     let (status, steps, notes) = Live::start(command).end();

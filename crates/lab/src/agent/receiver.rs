@@ -3,10 +3,10 @@
 use crate::agent::PORT;
 use crate::agent::decoder_sink::DecoderSink;
 use crate::agent::model_sink::ModelSink;
+use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::loss_notification::LossNotification;
 use crate::payload::{Content, Encoding, Payload};
-use crate::samples::Samples;
 use crate::tag::Tag;
 use seaway_link::{Node, Packet, Port};
 use seaway_session::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
@@ -35,7 +35,7 @@ pub(crate) struct MediaReceiver {
     interval: IntervalCounters<ReceiverStatistics>,
     sinks: Sinks,
     /// From capture to display.
-    delays: Samples,
+    delays: Histogram,
     /// What the channel lost, where the controller is told.
     notification: Option<LossNotification>,
     /// When the frames that were shown were captured; `None`: not kept.
@@ -52,7 +52,7 @@ impl MediaReceiver {
         sinks: Sinks,
         notification: Option<LossNotification>,
     ) -> Self {
-        let (receiver, delays) = (None, Samples::default());
+        let (receiver, delays) = (None, Histogram::default());
         let interval = IntervalCounters::new(interval);
         let shown = None;
         let scratch = Box::default();
@@ -83,7 +83,7 @@ impl MediaReceiver {
     }
 
     /// From capture to display of each frame.
-    pub(crate) fn delays(&self) -> &Samples {
+    pub(crate) fn delays(&self) -> &Histogram {
         &self.delays
     }
 

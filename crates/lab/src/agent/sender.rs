@@ -1,9 +1,9 @@
 //! The sending end of a media flow: a source of frames, or a camera, and a session's sender.
 
 use crate::agent::{PORT, earlier};
+use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::payload::{Content, Encoding, Payload};
-use crate::samples::Samples;
 use crate::scenario::OnOffSchedule;
 use crate::source::{LiveSource, MediaSource};
 use crate::tag::Tag;
@@ -44,7 +44,7 @@ pub(crate) struct MediaSender {
     last_capture: Option<Timestamp>,
     interval: IntervalCounters<SenderStatistics>,
     lanes: Lanes,
-    round_trips: Arc<Mutex<Samples>>,
+    round_trips: Arc<Mutex<Histogram>>,
     /// `None`: not kept.
     decisions: Option<Vec<Decision>>,
 }
@@ -98,7 +98,7 @@ impl Lanes {
 #[derive(Debug)]
 struct RoundTrips {
     interval: (Timestamp, Timestamp),
-    samples: Arc<Mutex<Samples>>,
+    samples: Arc<Mutex<Histogram>>,
 }
 
 impl Observer for RoundTrips {
@@ -145,7 +145,7 @@ impl MediaSender {
             last_capture: None,
             interval: IntervalCounters::new(interval),
             lanes: Lanes::new(interval),
-            round_trips: Arc::new(Mutex::new(Samples::default())),
+            round_trips: Arc::new(Mutex::new(Histogram::default())),
             decisions: keep_decisions.then(Vec::new),
         }
     }
@@ -185,7 +185,7 @@ impl MediaSender {
     }
 
     /// Calls `with` on the samples of the round-trip time.
-    pub(crate) fn with_round_trips<T>(&self, with: impl FnOnce(&Samples) -> T) -> T {
+    pub(crate) fn with_round_trips<T>(&self, with: impl FnOnce(&Histogram) -> T) -> T {
         with(&self.round_trips.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -1,9 +1,9 @@
 //! The two ends of a TCP flow.
 
 use crate::agent::{PORT, earlier};
+use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::payload::Payload;
-use crate::samples::Samples;
 use crate::scenario::OnOffSchedule;
 use crate::tag::Tag;
 use seaway_link::{Node, Packet, Port};
@@ -27,7 +27,7 @@ pub(crate) struct TcpSender {
     /// When the flow is next switched on or off.
     change: Option<Timestamp>,
     interval: IntervalCounters<TcpCounters>,
-    round_trips: Samples,
+    round_trips: Histogram,
 }
 
 impl TcpSender {
@@ -44,7 +44,7 @@ impl TcpSender {
             schedule,
             change,
             interval: IntervalCounters::new(interval),
-            round_trips: Samples::default(),
+            round_trips: Histogram::default(),
         }
     }
 
@@ -53,8 +53,8 @@ impl TcpSender {
         self.interval.at_ends(|| counters(&self.source))
     }
 
-    /// Samples of the round-trip time.
-    pub(crate) const fn round_trips(&self) -> &Samples {
+    /// The samples of the round-trip time.
+    pub(crate) const fn round_trips(&self) -> &Histogram {
         &self.round_trips
     }
 

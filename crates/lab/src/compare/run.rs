@@ -78,12 +78,12 @@ impl Run {
     /// The run of which the flow of that name was recorded.
     pub fn new(outcome: &Outcome, flow: &str) -> Self {
         let summary = serde_json::to_value(&outcome.summary).unwrap_or_default();
-        let recording = outcome.recording.as_ref().map(|film| {
+        let recording = outcome.recording.as_ref().map(|recorded| {
             let decisions = outcome.decisions.iter().find(|(name, _)| name == flow);
             Recording {
-                video: STANDARD.encode(&film.mp4),
+                video: STANDARD.encode(&recorded.mp4),
                 traces: traces(outcome, flow),
-                psnr: film
+                psnr: recorded
                     .scores
                     .iter()
                     .map(|score| {

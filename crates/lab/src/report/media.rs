@@ -1,7 +1,7 @@
 //! What the two ends of a media flow add to its summary.
 
 use crate::agent::{DisplayStatistics, MediaReceiver, MediaSender};
-use crate::samples::Samples;
+use crate::histogram::Histogram;
 use crate::scenario::{MediaFlow, SourceConfig};
 use crate::source::LiveSource;
 use seaway_media::encoder::AdherenceReport;
@@ -40,7 +40,7 @@ pub(super) fn complete(
 
     summary.loss_event_rate = sender.session().and_then(loss_event_rate);
     summary.decisions = Some(measured.sent(|sender| sender.decisions));
-    summary.rtt_ms = sender.with_round_trips(Samples::spread);
+    summary.rtt_ms = sender.with_round_trips(Histogram::distribution);
     let (mean, max) = sender.lanes(end);
     if max > 1 {
         summary.lanes = Some(MeanMax { mean, max: f64::from(max) });
@@ -59,7 +59,7 @@ pub(super) fn complete(
             lost: measured.received(|receiver| receiver.frames.lost),
             skipped: measured.sent(|sender| sender.frames.skipped),
         });
-        summary.delay_ms = receiver.delays().spread();
+        summary.delay_ms = receiver.delays().distribution();
         let frozen = |receiver: &ReceiverStatistics| receiver.freezes.total;
         summary.freezes = Some(Freezes {
             count: measured.received(|receiver| receiver.freezes.count),

@@ -100,11 +100,11 @@ fn flow_summary(flow: &Flow, record: &FlowRecord, end: Timestamp) -> FlowSummary
             FlowKind::Udp(_) => None,
             _ => per_second(record.feedback.size),
         },
-        path_rtt_ms: record.path_rtt.spread(),
-        path_delay_ms: record.path_delay.spread(),
-        path_jitter_ms: record.path_jitter.spread(),
+        path_rtt_ms: record.path_rtt.distribution(),
+        path_delay_ms: record.path_delay.distribution(),
+        path_jitter_ms: record.path_jitter.distribution(),
         path_rise_ms: (record.path_rise > TimeDelta::ZERO).then(|| record.path_rise.as_secs_f64() * 1e3),
-        queue_delay_ms: record.queue_delay.spread(),
+        queue_delay_ms: record.queue_delay.distribution(),
         rate_cov: rate_cov(record, from, to),
         ..FlowSummary::default()
     }

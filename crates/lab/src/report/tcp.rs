@@ -20,7 +20,7 @@ pub(super) fn complete(
     // As every rate, in IP datagrams: the headers of a segment count once, as its payload does.
     summary.goodput_bps = per_second((payload + HEADERS * segments).as_bytes());
     summary.repair_bps = per_second((end.sender.resent - begin.sender.resent) * flow.packet.as_bytes());
-    summary.rtt_ms = sender.round_trips().spread();
+    summary.rtt_ms = sender.round_trips().distribution();
     let completed = end.transfers.completed - begin.transfers.completed;
     let completion = end.transfers.completion - begin.transfers.completion;
     summary.tcp = Some(Tcp {

@@ -1,4 +1,4 @@
-//! Which received picture stood on the screen when a picture of the reference should have.
+//! Pairs each picture of the reference with the received picture on screen at its presentation time.
 
 use super::{Align, ScoreError};
 use seaway_media::{Error, Picture, PictureSize, Scaler};
@@ -7,21 +7,21 @@ use seaway_quality::psnr::mean_squared_error;
 use seaway_units::TimeDelta;
 use std::collections::VecDeque;
 
-/// What became of a picture of the reference.
+/// The fate of a picture of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
     /// It was shown.
     Displayed,
-    /// In its place the same picture was shown again, though the reference moved on.
+    /// The same picture was shown again in its place, though the reference moves.
     Repeated,
-    /// Nothing came in its place: the picture before it stayed.
+    /// No picture came in its place; the one before it stayed.
     Missing,
-    /// Nothing had been shown by then.
+    /// No picture had been shown by then.
     NotBegun,
 }
 
-/// A picture of the reference and what was on the screen in its place.
+/// A picture of the reference and the one on screen in its place.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) index: u64,
@@ -44,7 +44,7 @@ impl<F: FnMut() -> Result<Option<Picture>, Error>> Pictures for F {
     }
 }
 
-/// Puts the two sequences beside each other, holding a bounded number of pictures.
+/// Pairs the two sequences with a bounded number of pictures in memory.
 pub(super) struct Aligner<R, S> {
     rule: Rule,
     reference: R,
@@ -55,21 +55,21 @@ pub(super) struct Aligner<R, S> {
     shown: Option<Picture>,
     before: Option<Picture>,
     index: u64,
-    /// Received pictures that were on no screen: more came than there were places.
+    /// Received pictures that were never displayed, since more came than the reference has.
     pub(super) unused: u64,
     pub(super) received_pictures: u64,
     scaling: Option<Scaling>,
     ready: VecDeque<Pair>,
 }
 
-/// How pictures find each other.
+/// How pictures are paired.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rule {
     /// The newest received picture that is due, within half an interval; received times are this much earlier.
     Time { half: TimeDelta, late: TimeDelta },
     /// Picture by picture.
     Index,
-    /// The most alike of the next pictures; received times mean something.
+    /// The most similar of the next pictures; `has_times` where received times are meaningful.
     Content { has_times: bool },
 }
 
@@ -80,11 +80,11 @@ struct Scaling {
     scaler: Option<Scaler>,
 }
 
-/// Pictures of the reference looked at for one that is like the received one: two seconds at 30 pictures/s.
+/// Pictures of the reference that are compared with a received one: two seconds at 30 pictures/s.
 const AHEAD: usize = 60;
-/// A later picture must be this much more alike to be taken for the one received: less may be chance.
+/// A later picture must have an error this much smaller to be the one received; a smaller difference may be chance.
 const CLEARLY: f64 = 0.8;
-/// The same for the beginning, where a mistake would shift all that follows.
+/// The same for the first picture, where a mistake would shift all that follow.
 const CLEARLY_LATER: f64 = 0.5;
 
 impl<R: Pictures, S: Pictures> Aligner<R, S> {
@@ -119,7 +119,7 @@ impl<R: Pictures, S: Pictures> Aligner<R, S> {
         }
     }
 
-    /// Looks at the beginnings: received pictures may begin with a later one of the reference.
+    /// Compares the first pictures: the received sequence may begin with a later one of the reference.
     pub(super) fn begin(&mut self) -> Result<(), ScoreError> {
         self.next_received = self.take_received()?;
         let Rule::Time { late, .. } = &mut self.rule else { return Ok(()) };
@@ -131,7 +131,7 @@ impl<R: Pictures, S: Pictures> Aligner<R, S> {
         Ok(())
     }
 
-    /// The next picture of the reference and what stood in its place.
+    /// The next picture of the reference and the one on screen in its place.
     pub(super) fn next(&mut self) -> Result<Option<Pair>, ScoreError> {
         match self.rule {
             Rule::Time { half, late } => {
@@ -142,8 +142,8 @@ impl<R: Pictures, S: Pictures> Aligner<R, S> {
         }
     }
 
-    /// `is_due` tells of a received picture whether it is shown in place of this one of the reference, and whether no
-    /// later one is.
+    /// `is_due` returns whether a received picture is displayed in place of this one of the reference, and whether a
+    /// later one cannot be.
     fn next_by(
         &mut self,
         is_due: impl Fn(&Picture, &Picture) -> (bool, bool),
@@ -187,7 +187,7 @@ impl<R: Pictures, S: Pictures> Aligner<R, S> {
 
     /// Finds the place of a received picture among the next of the reference.
     fn place(&mut self, received: Picture, has_times: bool) -> Result<(), ScoreError> {
-        // Once more what was on the screen already?
+        // It may repeat the picture that is on screen.
         if let (Some(before), Some(next)) = (&self.before, self.ahead.front())
             && difference(before, &received)? < CLEARLY * difference(next, &received)?
         {
@@ -244,7 +244,7 @@ impl<R: Pictures, S: Pictures> Aligner<R, S> {
         }))
     }
 
-    /// What is received after the end of the reference is on no screen.
+    /// Pictures received after the end of the reference are never displayed.
     fn count_rest(&mut self) -> Result<(), ScoreError> {
         while self.next_received.take().is_some() {
             self.unused += 1;
@@ -282,7 +282,7 @@ fn read_ahead(
     Ok(())
 }
 
-/// The place of the picture most like `received`, where it is clearly more alike than the one at `usual`.
+/// The place of the picture most similar to `received`, where its error is clearly smaller than at `usual`.
 fn most_alike(
     pictures: &VecDeque<Picture>,
     received: &Picture,

@@ -24,7 +24,7 @@ impl Default for Metrics {
     }
 }
 
-/// What one picture scored; `None` where a metric was not computed.
+/// The scores of one picture; `None` where a metric was not computed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PictureScores {
     /// Mean squared error of luma, blue and red difference.
@@ -58,8 +58,8 @@ pub(super) fn all_planes([luma, blue, red]: [f64; 3]) -> f64 {
     ssim::all_planes(luma, blue, red)
 }
 
-/// Measures what was on the screen. Before the first picture nothing is compared, but for EvalVid's procedure, where
-/// the screen is black then.
+/// Measures the picture on screen. Before the first picture there is no score, except in EvalVid's procedure, where the
+/// screen is black until then.
 pub(super) fn measure(pair: &Pair, metrics: Metrics) -> Result<PictureScores, ScoreError> {
     let Some(shown) = &pair.shown else { return Ok(PictureScores::default()) };
     let refuse = |_| sizes(&pair.reference, shown);

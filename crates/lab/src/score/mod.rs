@@ -1,7 +1,7 @@
-//! The quality of what a viewer saw: a received sequence of pictures held against the one that was sent.
+//! The quality that a viewer saw: a received sequence of pictures compared with the one that was sent.
 //!
-//! Every picture of the reference is compared with what stood on the screen when it should have been there: itself,
-//! as received, or an older one where it was dropped, lost or late. So a freeze costs what it looks like.
+//! Each picture of the reference is compared with the picture on screen at its presentation time: itself as received, or
+//! an older one where it was dropped, lost or late. So a freeze lowers the score.
 
 mod align;
 mod measure;
@@ -34,31 +34,31 @@ pub enum Align {
     Time,
     /// The first with the first, and so on.
     Index,
-    /// Each received picture with the most alike of the next two seconds.
+    /// Each received picture with the most similar one of the next two seconds.
     Content,
 }
 
-/// What a mean is a mean of.
+/// The pictures that a mean is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// All pictures from the first that was shown.
     Viewer,
-    /// EvalVid's procedure: a sequence as long as the original is put together again, what is missing replaced by the
-    /// last decoded picture, and by black before the first; all pictures count.
+    /// EvalVid's procedure: a sequence as long as the original, with missing pictures replaced by the last decoded one,
+    /// and by black before the first; all pictures count.
     EvalVid,
 }
 
 /// How to score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// How pictures find each other.
+    /// How pictures are paired.
     pub align: Align,
-    /// What a mean is about.
+    /// The pictures that means are over.
     pub mode: Mode,
-    /// What is computed.
+    /// The metrics to compute.
     pub metrics: Metrics,
-    /// Bring received pictures to the size of the reference instead of refusing them.
+    /// Scale received pictures to the size of the reference instead of refusing them.
     pub scale: bool,
 }
 
@@ -69,7 +69,7 @@ pub enum ScoreError {
     /// The reference cannot be read.
     #[error("reference: {0}")]
     Reference(Error),
-    /// What was received cannot be read.
+    /// The received file cannot be read.
     #[error("received: {0}")]
     Received(Error),
     /// Sizes differ.
@@ -96,9 +96,9 @@ pub fn has_vmaf() -> bool {
     Vmaf::is_there()
 }
 
-/// Scores `received` against `reference`. Both are decoded in threads of their own, pictures are compared on all
-/// cores, and no more than a few seconds of pictures are held. `progress` hears of every picture of the reference and
-/// may break it off.
+/// Scores `received` against `reference`. Each is decoded in a thread of its own, pictures are compared on all cores, and
+/// at most a few seconds of pictures are in memory. `progress` is called for each picture of the reference and may break
+/// it off.
 ///
 /// # Errors
 /// Where an input breaks or holds no picture, sizes differ, or FFmpeg's VMAF fails.
@@ -108,7 +108,7 @@ pub fn score(
     options: Options,
     progress: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Report, ScoreError> {
-    let align = settle(options.align, reference.as_mut(), received.as_mut())?;
+    let align = resolve_align(options.align, reference.as_mut(), received.as_mut())?;
     let formats = [reference.format(), received.format()];
     if formats[0].size != formats[1].size && !options.scale {
         return Err(ScoreError::Sizes { reference: formats[0].size, received: formats[1].size });
@@ -120,8 +120,8 @@ pub fn score(
         false => None,
     };
     thread::scope(|scope| {
-        let (reference, reference_thread) = read_aside(scope, reference);
-        let (received, received_thread) = read_aside(scope, received);
+        let (reference, reference_thread) = decode_ahead(scope, reference);
+        let (received, received_thread) = decode_ahead(scope, received);
         let scale = options.scale.then_some(formats[0].size);
         let interval = formats[0].frame_rate.interval();
         let aligner = Aligner::new(align, interval, has_times, scale, reference, received);
@@ -131,8 +131,8 @@ pub fn score(
     })
 }
 
-/// Decides how to align where that was left open.
-fn settle(
+/// Chooses how to align for [`Align::Auto`].
+fn resolve_align(
     align: Align,
     reference: &mut dyn PictureSource,
     received: &mut dyn PictureSource,
@@ -143,13 +143,13 @@ fn settle(
     if received.has_times() {
         return Ok(Align::Time);
     }
-    // What cannot be read twice is taken as it comes.
+    // A source that cannot be read twice is paired by index.
     let Some(expected) = count(reference).map_err(ScoreError::Reference)? else { return Ok(Align::Index) };
     let Some(found) = count(received).map_err(ScoreError::Received)? else { return Ok(Align::Index) };
     Ok(if found < expected { Align::Content } else { Align::Index })
 }
 
-/// The number of pictures; the source stands at its beginning again. `None` where it cannot be read twice.
+/// The number of pictures; the source is at its beginning again. `None` where it cannot be read twice.
 fn count(source: &mut dyn PictureSource) -> Result<Option<u64>, Error> {
     if source.rewind().is_err() {
         return Ok(None);
@@ -162,7 +162,7 @@ fn count(source: &mut dyn PictureSource) -> Result<Option<u64>, Error> {
     Ok(Some(pictures))
 }
 
-/// What the comparison came to.
+/// The result of the comparison.
 struct Compared {
     frames: Vec<FrameScore>,
     received_pictures: u64,
@@ -179,19 +179,19 @@ fn compare_all<R: Pictures, S: Pictures>(
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let (hand, pairs) = mpsc::sync_channel::<Pair>(2 * cores);
     let pairs = Mutex::new(pairs);
-    let (tell, scores) = mpsc::channel();
+    let (done, scores) = mpsc::channel();
     let mut with_vmaf = Vec::new();
     thread::scope(|scope| {
         for _ in 0..cores {
-            let (pairs, tell) = (&pairs, tell.clone());
+            let (pairs, done) = (&pairs, done.clone());
             scope.spawn(move || {
                 while let Ok(pair) = take(pairs) {
-                    // The other end is gone only where the whole work has ended.
-                    let _ = tell.send(FrameScore::of(&pair, options.metrics));
+                    // The receiver is dropped only after all scores are in or the work has failed.
+                    let _ = done.send(FrameScore::of(&pair, options.metrics));
                 }
             });
         }
-        drop(tell);
+        drop(done);
         aligner.begin()?;
         while let Some(mut pair) = aligner.next()? {
             measure::fill_in(&mut pair, options.mode);
@@ -225,20 +225,20 @@ fn take(pairs: &Mutex<Receiver<Pair>>) -> Result<Pair, mpsc::RecvError> {
     pairs.lock().unwrap_or_else(PoisonError::into_inner).recv()
 }
 
-/// Pictures decoded ahead in another thread, which ends with the source, an error, or its listener; it gives the
-/// number of those that could not be decoded.
-fn read_aside<'scope>(
+/// Decodes pictures ahead in another thread, which ends with the source, an error, or its receiver. The thread returns
+/// the number of pictures that could not be decoded.
+fn decode_ahead<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     mut source: Box<dyn PictureSource>,
 ) -> (impl Pictures + use<'scope>, ScopedJoinHandle<'scope, u64>) {
     const HELD: usize = 8;
-    let (tell, pictures): (SyncSender<Result<Picture, Error>>, _) = mpsc::sync_channel(HELD);
+    let (ahead, pictures): (SyncSender<Result<Picture, Error>>, _) = mpsc::sync_channel(HELD);
     let reader = scope.spawn(move || {
         loop {
             let next = source.next_picture();
             let ends = next.is_err();
             let Some(next) = next.transpose() else { break };
-            if tell.send(next).is_err() || ends {
+            if ahead.send(next).is_err() || ends {
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! What the scores come to.
+//! The report of the scores.
 
 use super::align::{Fate, Pair};
 use super::measure::{all_planes, measure};
@@ -21,11 +21,11 @@ pub struct FrameScore {
     pub index: u64,
     /// When it should have been shown.
     pub at: TimeDelta,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
     /// How much later it was shown, on the two files' own clocks.
     pub delay: Option<TimeDelta>,
-    /// What stood in its place, held against it.
+    /// The scores of the picture on screen in its place.
     pub scores: PictureScores,
 }
 
@@ -53,7 +53,7 @@ pub struct Report {
     pub seaway: &'static str,
     /// `decoded`: from pictures.
     pub kind: &'static str,
-    /// What means are about.
+    /// The pictures that means are over.
     pub mode: Mode,
     /// How pictures were paired.
     pub align: Align,
@@ -61,7 +61,7 @@ pub struct Report {
     pub reference: Sequence,
     /// What was received.
     pub received: Sequence,
-    /// Pictures of the reference by what became of them.
+    /// Pictures of the reference by fate.
     pub frames: Frames,
     /// Luma.
     pub psnr_db: Psnr,
@@ -113,18 +113,18 @@ pub struct Sequence {
     pub frames: u64,
 }
 
-/// Pictures of the reference by what became of them.
+/// Pictures of the reference by fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Frames {
     /// Shown.
     pub displayed: u64,
-    /// The same picture stood again in their place.
+    /// The same picture was shown again in their place.
     pub repeated: u64,
-    /// Nothing came in their place.
+    /// No picture came in their place.
     pub missing: u64,
     /// Before the first that was shown.
     pub not_begun: u64,
-    /// Received and on no screen: late, or more than there was time for.
+    /// Received and never displayed: late, or more than the reference has.
     pub unused: u64,
     /// Coded pictures that could not be decoded.
     pub undecodable: u64,

@@ -38,7 +38,7 @@ impl Vmaf {
         Ok(Self { child, pipe, log })
     }
 
-    /// Hands over a pair; a filter that has ended is told of at the end.
+    /// Passes a pair to the filter. An error of the filter is returned by `finish`.
     pub(super) fn put(&mut self, pair: &Pair) {
         let (Some(pipe), Some(shown)) = (&mut self.pipe, &pair.shown) else { return };
         if write_stacked(pipe, &pair.reference, shown).is_err() {

@@ -2,7 +2,7 @@
 
 use super::{Entry, PaperReadings, Report, Verdict};
 use crate::experiment::Kind;
-use crate::finding::{Check, shortened};
+use crate::result::{Check, shortened};
 use std::fmt::Write;
 
 /// The pages: a file's name and its text. Figures stand beside them, named by [`figure_name`].
@@ -33,7 +33,7 @@ fn page(report: &Report, paper: &PaperReadings) -> String {
         "# {}: {}\n\n\
          `make papers` wrote this page from what `seaway reproduce --seed-paper {}` finds: seeds {} to {}, ± is a 95 % \
          interval over them. \
-         Of the measured rows {} hold, {} miss, {} are not made yet.\n\n\
+         Of the measured rows {} pass, {} fail, {} are not made yet.\n\n\
          | id | what | paper | ours | verdict |\n| --- | --- | --- | --- | --- |",
         paper.paper,
         paper.title,
@@ -62,20 +62,20 @@ fn page(report: &Report, paper: &PaperReadings) -> String {
     text
 }
 
-/// The numbers that count, in a line; of many those that miss, else the first.
+/// The numbers that count, in a line; of many, first those that fail.
 fn ours(entry: &Entry) -> String {
     const SHOWN: usize = 3;
-    let judged: Vec<&Check> = entry.checks.iter().filter(|check| check.counts).collect();
-    if judged.is_empty() {
+    let checked: Vec<&Check> = entry.checks.iter().filter(|check| check.counts).collect();
+    if checked.is_empty() {
         return cell(entry.where_or_why.unwrap_or_default());
     }
-    let mut order = judged.clone();
+    let mut order = checked.clone();
     order.sort_by_key(|check| check.held);
     let line = |check: &&Check| cell(&format!("{}: {}", check.what, value(check)));
     let shown: Vec<String> = order.iter().take(SHOWN).map(line).collect();
-    let held = judged.iter().filter(|check| check.held).count();
-    if judged.len() > SHOWN {
-        return format!("{}; … {held} of {} hold", shown.join("; "), judged.len());
+    let held = checked.iter().filter(|check| check.held).count();
+    if checked.len() > SHOWN {
+        return format!("{}; … {held} of {} pass", shown.join("; "), checked.len());
     }
     shown.join("; ")
 }
@@ -100,13 +100,13 @@ fn section(text: &mut String, entry: &Entry) {
         let _ = writeln!(text, "\n{remark}");
     }
     if !entry.checks.is_empty() {
-        let _ = writeln!(text, "\n| number | paper | ours | band | |\n| --- | --- | --- | --- | --- |");
+        let _ = writeln!(text, "\n| number | paper | ours | tolerance | |\n| --- | --- | --- | --- | --- |");
     }
     for check in &entry.checks {
         let verdict = match (check.counts, check.held) {
-            (false, _) => "told",
-            (true, true) => "held",
-            (true, false) => "**missed**",
+            (false, _) => "reported",
+            (true, true) => "pass",
+            (true, false) => "**fail**",
         };
         let paper = check.paper.map(shortened).unwrap_or_default();
         let _ = writeln!(
@@ -114,7 +114,7 @@ fn section(text: &mut String, entry: &Entry) {
             "| {} | {paper} | {} | {} | {verdict} |",
             cell(&check.what),
             value(check),
-            check.band
+            check.tolerance
         );
     }
     for (number, figure) in (1..).zip(&entry.figures) {
@@ -149,7 +149,7 @@ fn cell(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The pages were written by the rows and Readings that there are; `make papers` writes them again.
+    /// The pages agree with the rows and Readings; `make papers` writes them again.
     #[test]
     fn the_pages_in_docs_are_of_these_rows() {
         for paper in crate::papers() {

@@ -1,19 +1,19 @@
-//! What is said of a set of experiments: one document for programs, one page for readers.
+//! The report of a set of experiments: a JSON document, a page, and Markdown.
 
 mod markdown;
 mod page;
 
-use crate::bench::{Bench, Failure};
 use crate::experiment::{Experiment, Kind, Method};
 use crate::figure::Figure;
-use crate::finding::Check;
-use crate::reading::Reading;
+use crate::interpretation::Interpretation;
+use crate::result::Check;
+use crate::runner::{Failure, Runner};
 use serde::Serialize;
 
 pub use markdown::{figure_name, markdown};
 pub use page::html;
 
-/// The experiments that were asked for, and what came of them.
+/// Experiments and their results.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// The version of this form.
@@ -22,7 +22,7 @@ pub struct Report {
     pub seaway: &'static str,
     /// Every run's seeds.
     pub seeds: Vec<u64>,
-    /// How many rows came out how.
+    /// Rows by verdict.
     pub counts: Counts,
     /// How each paper is read.
     pub readings: Vec<PaperReadings>,
@@ -30,22 +30,22 @@ pub struct Report {
     pub experiments: Vec<Entry>,
 }
 
-/// How many rows came out how; those that measure nothing stand apart.
+/// Rows by verdict; those that measure nothing are counted apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Measured rows whose numbers all lie in their bands.
+    /// Measured rows whose numbers all lie in their tolerances.
     pub held: usize,
-    /// Measured rows with a number outside.
+    /// Measured rows with a number outside its tolerance.
     pub missed: usize,
     /// Measured rows that are not made yet.
     pub not_yet: usize,
-    /// Configuration, schematic and identity rows that hold or are shown.
+    /// Configuration, schematic and identity rows that pass or are shown.
     pub apart: usize,
-    /// Such rows that do not hold or are not made yet.
+    /// Such rows that fail or are not made yet.
     pub apart_open: usize,
 }
 
-/// A paper's table of Readings.
+/// A paper's Readings.
 #[derive(Debug, Clone, Serialize)]
 pub struct PaperReadings {
     /// `S000`.
@@ -53,13 +53,13 @@ pub struct PaperReadings {
     /// What it is about.
     pub title: &'static str,
     /// Its Readings.
-    pub readings: &'static [Reading],
+    pub readings: &'static [Interpretation],
 }
 
-/// What came of an experiment.
+/// The verdict on an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// Every number lies in its band.
+    /// Every number lies in its tolerance.
     #[serde(rename = "held")]
     Held,
     /// One does not.
@@ -74,18 +74,18 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As it is printed.
+    /// Its name in texts; documents say `held` and `missed`.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Held => "held",
-            Self::Missed => "missed",
+            Self::Held => "pass",
+            Self::Missed => "fail",
             Self::Shown => "shown",
             Self::NotYet => "not yet",
         }
     }
 }
 
-/// An experiment and what came of it.
+/// An experiment and its result.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
     /// `S000-T1`.
@@ -94,7 +94,7 @@ pub struct Entry {
     pub title: &'static str,
     /// Whether it counts.
     pub kind: Kind,
-    /// What came of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// What the paper says.
     pub reported: &'static str,
@@ -107,10 +107,10 @@ pub struct Entry {
     pub checks: Vec<Check>,
     /// What it ran with.
     pub parameters: pairs::Pairs,
-    /// What stands in for a clip that does not ship.
+    /// The substitute for a clip that is not shipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub substitute: Option<&'static str>,
-    /// What a reader should know.
+    /// Remarks for the reader.
     pub remarks: Vec<String>,
     /// Its plots.
     #[serde(skip)]
@@ -136,13 +136,13 @@ impl Report {
     /// The version of the form.
     pub const SCHEMA: u32 = 1;
 
-    /// Makes these experiments. `begun` hears of each before it runs.
+    /// Runs these experiments. `begun` is called before each.
     ///
     /// # Errors
     /// Where one could not be run.
     pub fn of(
         experiments: &[&'static Experiment],
-        bench: &mut Bench<'_>,
+        runner: &mut Runner<'_>,
         begun: &mut dyn FnMut(&Experiment),
     ) -> Result<Self, Failure> {
         let mut entries = Vec::with_capacity(experiments.len());
@@ -150,10 +150,10 @@ impl Report {
         for experiment in experiments {
             if paper != experiment.paper() {
                 paper = experiment.paper();
-                bench.forget();
+                runner.clear();
             }
             begun(experiment);
-            entries.push(Entry::of(experiment, bench)?);
+            entries.push(Entry::of(experiment, runner)?);
         }
         let is_asked = |paper: &&crate::Paper| entries.iter().any(|entry| entry.id.starts_with(paper.id));
         let readings = crate::papers().iter().filter(is_asked).map(|paper| PaperReadings {
@@ -164,14 +164,14 @@ impl Report {
         Ok(Self {
             schema: Self::SCHEMA,
             seaway: env!("CARGO_PKG_VERSION"),
-            seeds: bench.seeds().to_vec(),
+            seeds: runner.seeds().to_vec(),
             counts: Counts::of(&entries),
             readings: readings.collect(),
             experiments: entries,
         })
     }
 
-    /// True unless a measured number lies outside its band.
+    /// True unless a number that counts lies outside its tolerance.
     pub fn holds(&self) -> bool {
         self.experiments.iter().all(|entry| entry.verdict != Verdict::Missed)
     }
@@ -194,16 +194,16 @@ impl Counts {
 }
 
 impl Entry {
-    fn of(experiment: &'static Experiment, bench: &mut Bench<'_>) -> Result<Self, Failure> {
+    fn of(experiment: &'static Experiment, runner: &mut Runner<'_>) -> Result<Self, Failure> {
         let Experiment { id, title, kind, reported, claim, method } = *experiment;
-        let (verdict, where_or_why, finding) = match method {
+        let (verdict, where_or_why, result) = match method {
             Method::Run(make) => {
-                let finding = make(bench)?;
-                let verdict = if finding.holds() { Verdict::Held } else { Verdict::Missed };
-                (verdict, None, finding)
+                let result = make(runner)?;
+                let verdict = if result.holds() { Verdict::Held } else { Verdict::Missed };
+                (verdict, None, result)
             }
-            Method::ShownBy(place) => (Verdict::Shown, Some(place), crate::Finding::default()),
-            Method::NotYet(why) => (Verdict::NotYet, Some(why), crate::Finding::default()),
+            Method::ShownBy(place) => (Verdict::Shown, Some(place), crate::ExperimentResult::default()),
+            Method::NotYet(why) => (Verdict::NotYet, Some(why), crate::ExperimentResult::default()),
         };
         Ok(Self {
             id,
@@ -213,11 +213,11 @@ impl Entry {
             reported,
             claim,
             where_or_why,
-            checks: finding.checks,
-            parameters: pairs::Pairs(finding.parameters),
-            substitute: finding.substitute,
-            remarks: finding.remarks,
-            figures: finding.figures,
+            checks: result.checks,
+            parameters: pairs::Pairs(result.parameters),
+            substitute: result.substitute,
+            remarks: result.remarks,
+            figures: result.figures,
         })
     }
 }

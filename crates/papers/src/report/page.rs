@@ -2,49 +2,43 @@
 
 use super::{Entry, PaperReadings, Report, Verdict};
 use crate::experiment::Kind;
-use crate::finding::{Check, shortened};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use crate::result::{Check, shortened};
+use maud::{Markup, PreEscaped, html};
+use seaway_report::page::Page;
+use serde_json::Value;
 
-const STYLE: &str = include_str!("page.css");
-
-/// The report as one HTML document.
-///
-/// # Errors
-/// Where a figure cannot be drawn.
-pub fn html(report: &Report) -> Result<String, String> {
-    let mut sections = Vec::with_capacity(report.readings.len());
-    for paper in &report.readings {
-        sections.push(section(report, paper)?);
-    }
+/// The report as one HTML document, with the command that made it in its footer.
+pub fn html(report: &Report, command: &str) -> String {
+    let sections = report.readings.iter().map(|paper| section(report, paper));
     let counts = &report.counts;
-    let judged = counts.held + counts.missed;
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "The papers, made again" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                header {
-                    h1 { "The papers, made again" }
-                    p {
-                        (counts.held) " of " (judged) " measured rows hold, " (counts.not_yet) " are not made yet. "
-                        (counts.apart) " of " (counts.apart + counts.apart_open)
-                        " configuration, schematic and identity rows are shown apart. "
-                        "Seaway " (report.seaway) ", seeds " (seeds(&report.seeds)) "; ± is a 95 % interval over them."
-                    }
-                    nav { @for entry in &report.experiments {
-                        a class=(class(entry.verdict)) href={ "#" (entry.id) } { (entry.id) }
-                    } }
-                }
-                @for section in &sections { (section) }
-            }
-        }
+    let body = html! {
+        nav { @for entry in &report.experiments {
+            a class={ "chip " (class(entry.verdict)) } href={ "#" (entry.id) } { (entry.id) }
+        } }
+        main { @for section in sections { (section) } }
     };
-    Ok(page.into_string())
+    Page {
+        kind: "reproduce",
+        title: "The papers, made again",
+        about: "Every table and figure of the papers: what they report, and what comes out here.",
+        facts: &[
+            format!("{} of {} measured rows pass", counts.held, counts.held + counts.missed),
+            format!("{} not made yet", counts.not_yet),
+            format!(
+                "{} of {} rows of configuration, schematics and identities shown",
+                counts.apart,
+                counts.apart + counts.apart_open
+            ),
+            format!("seeds {}", seeds(&report.seeds)),
+        ],
+        body: &body.into_string(),
+        style: &format!("{}\n{}", include_str!("page.css"), seaway_report::plot::style()),
+        scripts: &[],
+        data: &Value::Null,
+        note: "± is a 95 % interval over the seeds.",
+        command,
+    }
+    .html()
 }
 
 fn seeds(seeds: &[u64]) -> String {
@@ -53,26 +47,22 @@ fn seeds(seeds: &[u64]) -> String {
 
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Held => "held",
-        Verdict::Missed => "missed",
-        Verdict::Shown => "shown",
-        Verdict::NotYet => "not-yet",
+        Verdict::Held => "good",
+        Verdict::Missed => "bad",
+        Verdict::Shown | Verdict::NotYet => "apart",
     }
 }
 
-fn section(report: &Report, paper: &PaperReadings) -> Result<Markup, String> {
-    let mut articles = Vec::new();
-    for entry in report.experiments.iter().filter(|entry| entry.id.starts_with(paper.paper)) {
-        articles.push(article(entry)?);
-    }
-    Ok(html! {
+fn section(report: &Report, paper: &PaperReadings) -> Markup {
+    let entries = report.experiments.iter().filter(|entry| entry.id.starts_with(paper.paper));
+    html! {
         section {
             h2 { (paper.paper) ": " (paper.title) }
             @if !paper.readings.is_empty() {
                 details {
                     summary { "How the paper is read where it is silent or contradicts itself" }
-                    div class="wide" { table {
-                        tr { th { "subject" } th { "taken" } th { "literal" } th { "reason" } }
+                    div class="scroll" { table class="text" {
+                        thead { tr { th { "subject" } th { "taken" } th { "literal" } th { "reason" } } }
                         @for reading in paper.readings {
                             tr {
                                 td { (reading.subject) } td { (reading.taken) }
@@ -82,17 +72,17 @@ fn section(report: &Report, paper: &PaperReadings) -> Result<Markup, String> {
                     } }
                 }
             }
-            @for article in &articles { (article) }
+            @for entry in entries { (article(entry)) }
         }
-    })
+    }
 }
 
-fn article(entry: &Entry) -> Result<Markup, String> {
-    let figures: Vec<String> = entry.figures.iter().map(crate::Figure::svg).collect::<Result<_, String>>()?;
-    Ok(html! {
+fn article(entry: &Entry) -> Markup {
+    let figures: Vec<String> = entry.figures.iter().map(|figure| figure.plot().fragment()).collect();
+    html! {
         article id=(entry.id) {
             h3 {
-                (entry.id) " " span class="title" { (entry.title) } " "
+                (entry.id) " " span class="name" { (entry.title) } " "
                 span class={ "verdict " (class(entry.verdict)) } { (entry.verdict.as_str()) }
                 @if entry.kind != Kind::Measured { " " span class="verdict apart" { "apart" } }
             }
@@ -107,17 +97,17 @@ fn article(entry: &Entry) -> Result<Markup, String> {
                 div class="figures" { @for figure in &figures { figure { (PreEscaped(figure)) } } }
             }
             @if !entry.parameters.0.is_empty() {
-                p class="small" { @for (name, value) in &entry.parameters.0 { b { (name) } " " (value) "; " } }
+                p class="hint" { @for (name, value) in &entry.parameters.0 { b { (name) } " " (value) "; " } }
             }
-            @for remark in &entry.remarks { p class="small" { (remark) } }
+            @for remark in &entry.remarks { p class="hint" { (remark) } }
         }
-    })
+    }
 }
 
 fn checks(checks: &[Check]) -> Markup {
     html! {
-        div class="wide" { table {
-            tr { th { "number" } th { "paper" } th { "ours" } th { "band" } th { } }
+        div class="scroll" { table class="text" {
+            thead { tr { th { "number" } th { "paper" } th { "ours" } th { "tolerance" } th { } } }
             @for check in checks {
                 tr {
                     td { (check.what) @if !check.unit.is_empty() { ", " (check.unit) } }
@@ -126,11 +116,11 @@ fn checks(checks: &[Check]) -> Markup {
                         (shortened(check.ours))
                         @if let Some(ci95) = check.ci95 { " ± " (shortened(ci95)) }
                     }
-                    td { (check.band) }
+                    td { (check.tolerance) }
                     td {
-                        @if !check.counts { "told" }
-                        @else if check.held { span class="held" { "held" } }
-                        @else { span class="missed" { "missed" } }
+                        @if !check.counts { "reported" }
+                        @else if check.held { span class="good" { "pass" } }
+                        @else { span class="bad" { "fail" } }
                     }
                 }
             }

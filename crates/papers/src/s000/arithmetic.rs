@@ -1,9 +1,9 @@
 //! What S000 only calculates.
 
-use crate::band::Band;
-use crate::bench::{Bench, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Failure, Runner};
+use crate::tolerance::Tolerance;
 
 /// Rates of the testbed, packets a second: into the buffer and out of it (Eq. 4).
 const RATE_IN: f64 = 10.7;
@@ -12,18 +12,18 @@ const RATE_OUT: f64 = 1.56;
 const PACKET_TIME: f64 = 5.0;
 const FULL_PACKET: f64 = 1500.0;
 
-pub(super) fn growth(_: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn growth(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let checks = vec![
-        Check::value("growth, packets a second", "S/s", RATE_IN - RATE_OUT, Band::about(9.14, 0.01))
+        Check::value("growth, packets a second", "S/s", RATE_IN - RATE_OUT, Tolerance::about(9.14, 0.01))
             .printed(9.14),
-        Check::value("out over in", "", RATE_OUT / RATE_IN, Band::about(0.15, 0.005)).printed(0.15),
+        Check::value("out over in", "", RATE_OUT / RATE_IN, Tolerance::about(0.15, 0.005)).printed(0.15),
     ];
     let capacity = 16_384.0;
     let held = |t: f64| (t, ((RATE_IN - RATE_OUT) * FULL_PACKET * t).min(capacity));
-    let curves = vec![Curve::line("16 384 B buffer", (0..=20).map(|tenths| held(f64::from(tenths) / 10.0)))];
+    let curves = vec![figure::line("16 384 B buffer", (0..=20).map(|tenths| held(f64::from(tenths) / 10.0)))];
     let figures =
         vec![Figure { title: "A fast sender fills a slow receiver".into(), x: "s", y: "B", curves }];
-    Ok(Finding { checks, figures, ..Finding::default() })
+    Ok(ExperimentResult { checks, figures, ..ExperimentResult::default() })
 }
 
 /// Packets a second with a pause, both in ms (Eq. 11).
@@ -31,19 +31,19 @@ fn rate(packet_time: f64, pause: f64) -> f64 {
     1e3 / (packet_time + pause)
 }
 
-pub(super) fn pause_ratio(_: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn pause_ratio(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let sizes = [160.0, 500.0, 1000.0, FULL_PACKET];
     let time = |size: f64| PACKET_TIME * size / FULL_PACKET;
     let ratio = |size: f64| rate(time(size), 20.0) / rate(time(size), 1.0);
     let ordered = sizes.windows(2).filter(|pair| ratio(pair[0]) < ratio(pair[1])).count();
     let checks = vec![
-        Check::value("rate at 20 ms over rate at 1 ms", "", ratio(FULL_PACKET), Band::about(0.24, 0.01))
+        Check::value("rate at 20 ms over rate at 1 ms", "", ratio(FULL_PACKET), Tolerance::about(0.24, 0.01))
             .printed(0.24),
         Check::count("smaller packets have a smaller ratio", ordered, 3, 3),
     ];
     let curve = |size: f64| {
         let points = (1..=20).map(|pause| (f64::from(pause), rate(time(size), f64::from(pause))));
-        Curve::line(format!("{size} B"), points)
+        figure::line(format!("{size} B"), points)
     };
     let figures = vec![Figure {
         title: "Rate against the pause between packets".into(),
@@ -51,5 +51,5 @@ pub(super) fn pause_ratio(_: &mut Bench<'_>) -> Result<Finding, Failure> {
         y: "packets/s",
         curves: sizes.map(curve).to_vec(),
     }];
-    Ok(Finding { checks, figures, ..Finding::default() })
+    Ok(ExperimentResult { checks, figures, ..ExperimentResult::default() })
 }

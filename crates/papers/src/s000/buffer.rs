@@ -1,12 +1,13 @@
 //! The receiver's buffer under both types of control.
 
-use crate::band::Band;
-use crate::bench::{Bench, Case, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Case, Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::{between, correlation, deviation, flow, mean, pairs_that, scaled, time_of, trace};
 use seaway_lab::Outcome;
 use seaway_quality::statistics::percentile;
+use seaway_report::plot::Curve;
 use std::rc::Rc;
 
 const TYPE_1: &str = "buffer-type1";
@@ -45,9 +46,9 @@ fn over_time(title: &str, y: &'static str, curves: Vec<Curve>) -> Vec<Figure> {
     vec![Figure { title: title.to_owned(), x: "s", y, curves }]
 }
 
-pub(super) fn level_and_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn level_and_rate(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let case = case(TYPE_1, 16_384);
-    let outcomes = bench.run(std::slice::from_ref(&case))?;
+    let outcomes = runner.run(std::slice::from_ref(&case))?;
     let changes = |points: &[(f64, f64)]| -> Vec<f64> {
         points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).collect()
     };
@@ -59,15 +60,15 @@ pub(super) fn level_and_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> 
     let correlations = each(&outcomes[0], |outcome| correlation(&pairs(outcome)));
     let first = &outcomes[0][0];
     let curves = vec![
-        Curve::line("level, kB", scaled(levels(first), 1e-3)),
-        Curve::line("rate, packets/s", rates(first)),
+        figure::line("level, kB", scaled(levels(first), 1e-3)),
+        figure::line("rate, packets/s", rates(first)),
     ];
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks: vec![Check::seeds(
             "correlation of the changes of rate and level in 0.1 s",
             "",
             &correlations,
-            Band::at_least(0.5),
+            Tolerance::at_least(0.5),
         )],
         figures: over_time("The rate follows the level", "kB, packets/s", curves),
         parameters: vec![("command", case.command())],
@@ -76,14 +77,14 @@ pub(super) fn level_and_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> 
     })
 }
 
-pub(super) fn overflows(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn overflows(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let ours = [TYPE_1, TYPE_2, ADVERSE].map(|control| case(control, 16_384).seeds(10));
     // The ends of what the paper prints, 20 and 30 ms.
     let ends = ["5.78 ms", "10.78 ms"].map(|delay| {
         [TYPE_1, TYPE_2].map(|control| case(control, 16_384).set("link.backhaul.delay", delay).seeds(10))
     });
     let cases: Vec<Case> = ours.into_iter().chain(ends.into_iter().flatten()).collect();
-    let outcomes = bench.run(&cases)?;
+    let outcomes = runner.run(&cases)?;
     let mut refused = Vec::new();
     for outcomes in &outcomes {
         let count = |outcome: &Outcome| Some(flow(outcome, "video").ok()?.buffer?.refused_events as f64);
@@ -99,26 +100,40 @@ pub(super) fn overflows(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let least = |counts: &[f64]| counts.iter().copied().fold(f64::INFINITY, f64::min);
     let [one, two, adverse] = [&refused[0], &refused[1], &refused[2]];
     let mut checks = vec![
-        Check::value("type I, median of ten seeds", "overflows", median(one), Band::at_most(0.0))
+        Check::value("type I, median of ten seeds", "overflows", median(one), Tolerance::at_most(0.0))
             .printed(0.0),
-        Check::value("type I, most", "overflows", most(one), Band::at_most(2.0)).printed(0.0),
-        Check::value("type II, least", "overflows", least(two), Band::at_least(3.0)).printed(11.0),
-        Check::seeds("type II, mean", "overflows", two, Band::at_least(3.0)).printed(11.0).reported(),
-        Check::value("type I with gamma=adverse, median", "overflows", median(adverse), Band::at_most(0.0))
-            .reported(),
-        Check::value("type I with gamma=adverse, most", "overflows", most(adverse), Band::at_most(2.0))
+        Check::value("type I, most", "overflows", most(one), Tolerance::at_most(2.0)).printed(0.0),
+        Check::value("type II, least", "overflows", least(two), Tolerance::at_least(3.0)).printed(11.0),
+        Check::seeds("type II, mean", "overflows", two, Tolerance::at_least(3.0)).printed(11.0).reported(),
+        Check::value(
+            "type I with gamma=adverse, median",
+            "overflows",
+            median(adverse),
+            Tolerance::at_most(0.0),
+        )
+        .reported(),
+        Check::value("type I with gamma=adverse, most", "overflows", most(adverse), Tolerance::at_most(2.0))
             .reported(),
     ];
     for (rtt, refused) in [20, 30].into_iter().zip(refused[3..].chunks(2)) {
-        let told = |what: String, value, band| Check::value(what, "overflows", value, band).reported();
-        checks.push(told(format!("type I at {rtt} ms, most"), most(&refused[0]), Band::at_most(2.0)));
-        checks.push(told(format!("type II at {rtt} ms, least"), least(&refused[1]), Band::at_least(3.0)));
+        let reported =
+            |what: String, value, tolerance| Check::value(what, "overflows", value, tolerance).reported();
+        checks.push(reported(
+            format!("type I at {rtt} ms, most"),
+            most(&refused[0]),
+            Tolerance::at_most(2.0),
+        ));
+        checks.push(reported(
+            format!("type II at {rtt} ms, least"),
+            least(&refused[1]),
+            Tolerance::at_least(3.0),
+        ));
     }
     let curves = ["type I", "type II"]
         .iter()
         .zip(&outcomes)
-        .map(|(name, outcomes)| Curve::line(*name, scaled(levels(&outcomes[0]), 1e-3)));
-    Ok(Finding {
+        .map(|(name, outcomes)| figure::line(*name, scaled(levels(&outcomes[0]), 1e-3)));
+    Ok(ExperimentResult {
         checks,
         figures: over_time("Occupancy of 16 384 B", "kB", curves.collect()),
         parameters: vec![("command", cases[0].command())],
@@ -134,23 +149,27 @@ pub(super) fn overflows(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
 /// Where figure 11's text looks from, s.
 const OSCILLATES_FROM: f64 = 5.6;
 
-pub(super) fn oscillation(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn oscillation(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let cases = [TYPE_1, TYPE_2, ADVERSE].map(|control| case(control, 32_768));
-    let outcomes = bench.run(&cases)?;
+    let outcomes = runner.run(&cases)?;
     let deviations: Vec<Vec<f64>> = outcomes
         .iter()
         .map(|outcomes| each(outcomes, |outcome| deviation(&between(&rates(outcome), OSCILLATES_FROM, 30.0))))
         .collect();
     let ratios: Vec<f64> = deviations[0].iter().zip(&deviations[1]).map(|(one, two)| one / two).collect();
-    let mut checks =
-        vec![Check::seeds("deviation of the rate, type I over type II", "", &ratios, Band::at_most(0.5))];
+    let mut checks = vec![Check::seeds(
+        "deviation of the rate, type I over type II",
+        "",
+        &ratios,
+        Tolerance::at_most(0.5),
+    )];
     for (name, deviations) in ["type I", "type II", "type I with gamma=adverse"].iter().zip(&deviations) {
         let what = format!("deviation of the rate after 5.6 s, {name}");
-        checks.push(Check::seeds(what, "packets/s", deviations, Band::at_least(0.0)).reported());
+        checks.push(Check::seeds(what, "packets/s", deviations, Tolerance::at_least(0.0)).reported());
     }
     let curves = ["type I", "type II"].iter().zip(&outcomes);
-    let curves = curves.map(|(name, outcomes)| Curve::line(*name, rates(&outcomes[0])));
-    Ok(Finding {
+    let curves = curves.map(|(name, outcomes)| figure::line(*name, rates(&outcomes[0])));
+    Ok(ExperimentResult {
         checks,
         figures: over_time("Sending rate with 32 768 B", "packets/s", curves.collect()),
         parameters: vec![("command", cases[0].command())],
@@ -178,8 +197,8 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn run(bench: &mut Bench<'_>, control: &str) -> Result<Self, Failure> {
-        let outcomes = bench.run(&SIZES.map(|size| case(control, size)))?;
+    fn run(runner: &mut Runner<'_>, control: &str) -> Result<Self, Failure> {
+        let outcomes = runner.run(&SIZES.map(|size| case(control, size)))?;
         let reaction = |outcome: &Outcome| {
             let reached = |&(_, rate): &(f64, f64)| rate >= 0.5 * FASTEST / PACKET_BITS;
             rates(outcome).into_iter().find(reached).map_or(f64::INFINITY, |(time, _)| time)
@@ -202,20 +221,20 @@ impl Sizes {
     }
 }
 
-pub(super) fn sizes(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let runs = Sizes::run(bench, TYPE_1_MS)?;
+pub(super) fn sizes(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let runs = Sizes::run(runner, TYPE_1_MS)?;
     let mut checks = Vec::from(runs.checks(""));
     for ((size, outcomes), deviation) in SIZES.iter().zip(&runs.outcomes).zip(&runs.deviations) {
-        let told =
-            |what: String, value| Check::value(what, "packets/s", value, Band::at_least(0.0)).reported();
+        let reported =
+            |what: String, value| Check::value(what, "packets/s", value, Tolerance::at_least(0.0)).reported();
         let most = |outcome: &Outcome| rates(outcome).iter().map(|point| point.1).fold(0.0, f64::max);
-        checks.push(told(format!("most that is reached, {size} B"), mean(&each(outcomes, most))));
-        checks.push(told(format!("deviation, {size} B"), *deviation));
+        checks.push(reported(format!("most that is reached, {size} B"), mean(&each(outcomes, most))));
+        checks.push(reported(format!("deviation, {size} B"), *deviation));
     }
-    checks.extend(Sizes::run(bench, TYPE_1)?.checks(", Eq. 15 in seconds").map(Check::reported));
+    checks.extend(Sizes::run(runner, TYPE_1)?.checks(", Eq. 15 in seconds").map(Check::reported));
     let curves = SIZES.iter().zip(&runs.outcomes);
-    let curves = curves.map(|(size, outcomes)| Curve::line(format!("{size} B"), rates(&outcomes[0])));
-    Ok(Finding {
+    let curves = curves.map(|(size, outcomes)| figure::line(format!("{size} B"), rates(&outcomes[0])));
+    Ok(ExperimentResult {
         checks,
         figures: over_time("Sending rate with several buffers, type I", "packets/s", curves.collect()),
         parameters: vec![("command", case(TYPE_1_MS, SIZES[0]).command())],
@@ -229,10 +248,10 @@ pub(super) fn sizes(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     })
 }
 
-pub(super) fn transfer(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn transfer(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     const BUFFERS: [u32; 4] = [4_096, 8_192, 16_384, 32_768];
     let cases = BUFFERS.map(|size| case(TYPE_1, size).set("duration", "60 s"));
-    let outcomes = bench.run(&cases)?;
+    let outcomes = runner.run(&cases)?;
     // Figure 7 names no file: 100 kB.
     let time = |outcome: &Outcome| {
         // What the buffer refuses has not been transferred.
@@ -257,11 +276,11 @@ pub(super) fn transfer(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let mut checks =
         vec![Check::count("a larger buffer shortens it", pairs_that(&means, |a, b| b < a), 3, 3)];
     checks.extend(times.iter().map(|(size, times)| {
-        Check::seeds(format!("time of 100 kB with {size} B"), "s", times, Band::at_least(0.0)).reported()
+        Check::seeds(format!("time of 100 kB with {size} B"), "s", times, Tolerance::at_least(0.0)).reported()
     }));
     let title = "Time of a transfer against the receiver's buffer".into();
-    let curves = vec![Curve::of_seeds("100 kB", times)];
-    Ok(Finding {
+    let curves = vec![figure::of_seeds("100 kB", times)];
+    Ok(ExperimentResult {
         checks,
         figures: vec![Figure { title, x: "B", y: "s", curves }],
         parameters: vec![("command", cases[0].command())],
@@ -274,7 +293,7 @@ pub(super) fn transfer(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
 const PACKET_TIME: f64 = 5.0;
 const DOWNLOAD: f64 = 667.0;
 
-pub(super) fn download(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn download(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     const PAUSES: [f64; 7] = [1.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0];
     let case = |pause: f64| {
         // The rate whose pause that is, and no other.
@@ -285,7 +304,7 @@ pub(super) fn download(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         )
     };
     let cases = PAUSES.map(case);
-    let outcomes = bench.run(&cases)?;
+    let outcomes = runner.run(&cases)?;
     let mut checks = Vec::new();
     let mut times = Vec::new();
     for (pause, outcomes) in PAUSES.iter().zip(&outcomes) {
@@ -296,16 +315,16 @@ pub(super) fn download(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
             time_of(&sent, DOWNLOAD * PACKET_BITS).unwrap_or(f64::INFINITY) - begun
         });
         let what = format!("time at a pause of {pause} ms; n (t(S) + IPD) = {exact:.2} s");
-        checks.push(Check::seeds(what, "s", &taken, Band::about_part(exact, 0.03)));
+        checks.push(Check::seeds(what, "s", &taken, Tolerance::about_part(exact, 0.03)));
         times.push((*pause, taken));
     }
     let means: Vec<f64> = times.iter().map(|(_, times)| mean(times)).collect();
     checks.push(Check::count("grows with the pause", pairs_that(&means, |a, b| b > a), 6, 6));
     let exact =
-        Curve::line("n (t(S) + IPD)", PAUSES.map(|pause| (pause, DOWNLOAD * (PACKET_TIME + pause) / 1e3)));
-    let curves = vec![Curve::of_seeds("1 MB by the controller", times), exact];
+        figure::line("n (t(S) + IPD)", PAUSES.map(|pause| (pause, DOWNLOAD * (PACKET_TIME + pause) / 1e3)));
+    let curves = vec![figure::of_seeds("1 MB by the controller", times), exact];
     let title = "Time of a download against the pause".into();
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks,
         figures: vec![Figure { title, x: "pause, ms", y: "s", curves }],
         parameters: vec![("command", cases[4].command())],
@@ -314,13 +333,13 @@ pub(super) fn download(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     })
 }
 
-pub(super) fn prototype(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn prototype(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let case = Case::new("s000-testbed")
         .set("flow.video.rate.max", "426.3 kbit/s")
         .set("flow.video.source", "{ kind = \"cbr\", rate = \"64 kbit/s\", fps = 20 }")
         .set("flow.video.receiver.consume", "64 kbit/s")
         .with_series();
-    let outcomes = bench.run(std::slice::from_ref(&case))?;
+    let outcomes = runner.run(std::slice::from_ref(&case))?;
     let (mut shown, mut refused, mut late, mut rtt) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for outcome in &*outcomes[0] {
         let flow = flow(outcome, "video")?;
@@ -331,19 +350,19 @@ pub(super) fn prototype(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         rtt.push(flow.rtt_ms.ok_or(Failure::Absent("rtt_ms"))?.mean);
     }
     let checks = vec![
-        Check::seeds("overflows", "", &refused, Band::at_most(0.0)).printed(0.0),
-        Check::seeds("part of the frames that are shown", "", &shown, Band::at_least(0.8))
+        Check::seeds("overflows", "", &refused, Tolerance::at_most(0.0)).printed(0.0),
+        Check::seeds("part of the frames that are shown", "", &shown, Tolerance::at_least(0.8))
             .printed(16.35 / 20.0),
         Check::seeds(
             "from capture to display, p95: less than a frame's time",
             "ms",
             &late,
-            Band::at_most(50.0),
+            Tolerance::at_most(50.0),
         ),
-        Check::seeds("round-trip time", "ms", &rtt, Band::about(19.0, 3.0)).printed(19.0).reported(),
+        Check::seeds("round-trip time", "ms", &rtt, Tolerance::about(19.0, 3.0)).printed(19.0).reported(),
     ];
-    let curves = vec![Curve::line("level", scaled(levels(&outcomes[0][0]), 1e-3))];
-    Ok(Finding {
+    let curves = vec![figure::line("level", scaled(levels(&outcomes[0][0]), 1e-3))];
+    Ok(ExperimentResult {
         checks,
         figures: over_time("Occupancy while 20 frames/s are played", "kB", curves),
         parameters: vec![("command", case.command())],

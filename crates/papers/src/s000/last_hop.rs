@@ -1,9 +1,9 @@
 //! The 802.11b last hop: round-trip times and errors.
 
-use crate::band::Band;
-use crate::bench::{Bench, Case, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Case, Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::{between, correlation, flow, mean, pairs_that, trace};
 use seaway_lab::Outcome;
 
@@ -31,37 +31,40 @@ fn rtts(outcomes: &[Outcome]) -> Result<Vec<f64>, Failure> {
     outcomes.iter().map(|outcome| rtt(outcome).ok_or(Failure::Absent("rtt_ms"))).collect()
 }
 
-pub(super) fn table(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn table(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let case = |errors| {
         let case = Case::new("s000-testbed").set("flow.video.rate.max", "426.3 kbit/s").seeds(RUNS);
         at_errors(case, errors)
     };
     let cases: Vec<Case> = [0.0].into_iter().chain(PRINTED.map(|row| row.0)).map(case).collect();
-    let outcomes = bench.run(&cases)?;
+    let outcomes = runner.run(&cases)?;
     let clean = rtts(&outcomes[0])?;
     let mut checks = vec![
-        Check::seeds("round-trip time without errors", "ms", &clean, Band::about(CLEAN, 3.0)).printed(CLEAN),
+        Check::seeds("round-trip time without errors", "ms", &clean, Tolerance::about(CLEAN, 3.0))
+            .printed(CLEAN),
     ];
     let mut points = vec![(0.0, clean)];
     for ((errors, rtt, printed), outcomes) in PRINTED.into_iter().zip(&outcomes[1..]) {
         let eq2 = rate(errors, rtt);
         let what = format!("Eq. 2 at {errors} and the printed {rtt} ms");
-        checks.push(Check::value(what, "S/s", eq2, Band::about_part(printed, 1e-4)).printed(printed));
+        checks.push(Check::value(what, "S/s", eq2, Tolerance::about_part(printed, 1e-4)).printed(printed));
         let ours = rtts(outcomes)?;
         let what = format!("round-trip time at {errors}");
-        checks.push(Check::seeds(what, "ms", &ours, Band::about(rtt, 3.0)).printed(rtt));
+        checks.push(Check::seeds(what, "ms", &ours, Tolerance::about(rtt, 3.0)).printed(rtt));
         let what = format!("Eq. 2 at {errors} and our round-trip time");
         checks.push(
-            Check::value(what, "S/s", rate(errors, mean(&ours)), Band::at_least(0.0))
+            Check::value(what, "S/s", rate(errors, mean(&ours)), Tolerance::at_least(0.0))
                 .printed(printed)
                 .reported(),
         );
         points.push((errors, ours));
     }
-    let curves =
-        vec![Curve::of_seeds("ours", points), Curve::printed(PRINTED.map(|(errors, rtt, _)| (errors, rtt)))];
+    let curves = vec![
+        figure::of_seeds("ours", points),
+        figure::printed(PRINTED.map(|(errors, rtt, _)| (errors, rtt))),
+    ];
     let title = "Round-trip time over the last hop".into();
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks,
         figures: vec![Figure { title, x: "error rate of frames", y: "ms", curves }],
         parameters: vec![("command", cases[1].command())],
@@ -70,7 +73,7 @@ pub(super) fn table(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     })
 }
 
-pub(super) fn packet_sizes(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn packet_sizes(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     const SIZES: [u32; 6] = [200, 460, 720, 980, 1240, 1500];
     let case = |from: &str, to: &str, size: u32| {
         let case = Case::new("s000-testbed").set("flow.video.from", from).set("flow.video.to", to);
@@ -85,7 +88,7 @@ pub(super) fn packet_sizes(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let mut spreads = Vec::new();
     for cases in [&wired, &wireless] {
         let (mut of_hop, mut spread) = (Vec::new(), Vec::new());
-        for (size, outcomes) in SIZES.iter().zip(bench.run(cases)?) {
+        for (size, outcomes) in SIZES.iter().zip(runner.run(cases)?) {
             of_hop.push((f64::from(*size), rtts(&outcomes)?));
             spread.extend(outcomes.iter().filter_map(|outcome| {
                 let rtt = flow(outcome, "video").ok()?.rtt_ms?;
@@ -103,15 +106,15 @@ pub(super) fn packet_sizes(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let above = means[0].iter().zip(&means[1]).filter(|(wire, air)| mean(&air.1) > mean(&wire.1)).count();
     let noisier = mean(&spreads[1]) / mean(&spreads[0]).max(1e-3);
     let checks = vec![
-        Check::value("linear fit (R²), wired", "", fit(&means[0]), Band::at_least(0.9)),
-        Check::value("linear fit (R²), wireless", "", fit(&means[1]), Band::at_least(0.9)),
+        Check::value("linear fit (R²), wired", "", fit(&means[0]), Tolerance::at_least(0.9)),
+        Check::value("linear fit (R²), wireless", "", fit(&means[1]), Tolerance::at_least(0.9)),
         Check::count("sizes at which wireless is above wired", above, 6, 6),
-        Check::value("spread (p99 - p50), wireless over wired", "", noisier, Band::at_least(1.0)),
+        Check::value("spread (p99 - p50), wireless over wired", "", noisier, Tolerance::at_least(1.0)),
     ];
     let [wire, air] = [0, 1].map(|hop| means[hop].clone());
-    let curves = vec![Curve::of_seeds("wired", wire), Curve::of_seeds("wireless", air)];
+    let curves = vec![figure::of_seeds("wired", wire), figure::of_seeds("wireless", air)];
     let title = "Round-trip time against packet size, a single hop".into();
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks,
         figures: vec![Figure { title, x: "B", y: "ms", curves }],
         parameters: vec![("wired", wired[0].command()), ("wireless", wireless[0].command())],
@@ -120,10 +123,10 @@ pub(super) fn packet_sizes(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     })
 }
 
-pub(super) fn window(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn window(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     const ERRORS: [f64; 5] = [0.0, 0.05, 0.1, 0.15, 0.2];
     let cases = ERRORS.map(|errors| at_errors(Case::new("s000-tcp").with_series(), errors));
-    let outcomes = bench.run(&cases)?;
+    let outcomes = runner.run(&cases)?;
     let window = |outcome: &Outcome| {
         let window = trace(outcome, "download", "congestion_window");
         mean(&between(&window, 10.0, 60.0))
@@ -137,11 +140,12 @@ pub(super) fn window(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let mut checks =
         vec![Check::count("shrinks from point to point", pairs_that(&means, |a, b| b < a), 4, 4)];
     checks.extend(windows.iter().map(|(errors, windows)| {
-        Check::seeds(format!("mean window at {errors}"), "packets", windows, Band::at_least(0.0)).reported()
+        Check::seeds(format!("mean window at {errors}"), "packets", windows, Tolerance::at_least(0.0))
+            .reported()
     }));
-    let curves = vec![Curve::of_seeds("mean after 10 s", windows)];
+    let curves = vec![figure::of_seeds("mean after 10 s", windows)];
     let title = "TCP's congestion window against the error rate".into();
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks,
         figures: vec![Figure { title, x: "error rate of frames", y: "packets", curves }],
         parameters: vec![("command", cases[1].command())],

@@ -2,7 +2,7 @@
 
 mod arithmetic;
 mod buffer;
-mod crowd;
+mod contention;
 mod last_hop;
 mod readings;
 
@@ -135,7 +135,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "type I 2.4 times TFRC, never 0",
         claim: "ratio at least 2; no empty second",
-        method: Run(crowd::arrival_rate),
+        method: Run(contention::arrival_rate),
     },
     Experiment {
         id: "S000-F14",
@@ -143,7 +143,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "rises for both",
         claim: "monotone",
-        method: Run(crowd::overall_loss),
+        method: Run(contention::overall_loss),
     },
     Experiment {
         id: "S000-F15",
@@ -151,7 +151,7 @@ const ROWS: &[Experiment] = &[
         kind: Kind::Measured,
         reported: "falls with the number of TCP flows; TFRC above type I",
         claim: "order",
-        method: Run(crowd::buffer_part),
+        method: Run(contention::buffer_part),
     },
     Experiment {
         id: "S000-F16",

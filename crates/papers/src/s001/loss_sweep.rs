@@ -1,12 +1,13 @@
 //! One flow over the lossy hop, at each error rate.
 
-use crate::band::Band;
-use crate::bench::{Bench, Case, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Case, Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::mean;
 use seaway_control::tfrc::Equation;
 use seaway_lab::Outcome;
+use seaway_report::plot::Curve;
 use seaway_report::summary::FlowSummary;
 use std::rc::Rc;
 
@@ -33,10 +34,10 @@ const CTFRC: &str = "ctfrc(equation=simple)";
 struct Sweep(Vec<Rc<[Outcome]>>);
 
 impl Sweep {
-    fn run(bench: &mut Bench<'_>, control: &str) -> Result<Self, Failure> {
+    fn run(runner: &mut Runner<'_>, control: &str) -> Result<Self, Failure> {
         let case =
             |p: &f64| Case::new("s001").set("link.wireless.loss.rate", p).set("flow.video.control", control);
-        Ok(Self(bench.run(&ERROR_RATES.iter().map(case).collect::<Vec<_>>())?))
+        Ok(Self(runner.run(&ERROR_RATES.iter().map(case).collect::<Vec<_>>())?))
     }
 
     /// A number of the flow at each error rate, one a seed.
@@ -94,22 +95,22 @@ fn optimum(p: f64) -> f64 {
     HOP / rate
 }
 
-pub(super) fn goodput_limit(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn goodput_limit(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     const CONTROL: &str = "fixed(rate=1.2 Mbit/s)";
-    let utilisation = Sweep::run(bench, CONTROL)?.utilisation()?;
+    let utilisation = Sweep::run(runner, CONTROL)?.utilisation()?;
     let check = |(p, values): (f64, Vec<f64>)| {
-        Check::seeds(format!("part of B_w (1 - p_w) at {p}"), "", &values, Band::about(1.0, 0.02))
+        Check::seeds(format!("part of B_w (1 - p_w) at {p}"), "", &values, Tolerance::about(1.0, 0.02))
             .printed(1.0)
     };
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks: at(&utilisation).map(check).collect(),
         parameters: parameters(CONTROL),
-        ..Finding::default()
+        ..ExperimentResult::default()
     })
 }
 
-pub(super) fn connections(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let sweep = Sweep::run(bench, MULTFRC)?;
+pub(super) fn connections(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let sweep = Sweep::run(runner, MULTFRC)?;
     let most = sweep.most_connections()?;
     let held = sweep.of("lanes", |flow| Some(flow.lanes.map_or(1.0, |lanes| lanes.mean)))?;
     let mut checks: Vec<Check> = at(&most)
@@ -117,69 +118,83 @@ pub(super) fn connections(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         .map(|(p, values)| {
             let floor = optimum(p).floor().max(1.0);
             let what = format!("connections at {p}; n_opt is {:.2}", optimum(p));
-            Check::seeds(what, "", &values, Band::about(floor, 1.0))
+            Check::seeds(what, "", &values, Tolerance::about(floor, 1.0))
         })
         .collect();
     checks[3] = checks[3].clone().printed(4.0);
     let known: Vec<f64> = most[4].clone();
-    checks.push(Check::seeds("connections at 0.04", "", &known, Band::within(4.0, 5.0)).printed(4.0));
+    checks.push(Check::seeds("connections at 0.04", "", &known, Tolerance::within(4.0, 5.0)).printed(4.0));
     checks.extend(at(&held).map(|(p, values)| {
-        Check::seeds(format!("connections over time at {p}"), "", &values, Band::at_least(1.0)).reported()
+        Check::seeds(format!("connections over time at {p}"), "", &values, Tolerance::at_least(1.0))
+            .reported()
     }));
     let curves = vec![
-        Curve::of_seeds("most held", at(&most)),
-        Curve::of_seeds("mean over time", at(&held)),
-        Curve::line("n_opt", ERROR_RATES[1..].iter().map(|&p| (p, optimum(p)))),
-        Curve::printed([(0.04, 4.0)]),
+        figure::of_seeds("most held", at(&most)),
+        figure::of_seeds("mean over time", at(&held)),
+        figure::line("n_opt", ERROR_RATES[1..].iter().map(|&p| (p, optimum(p)))),
+        figure::printed([(0.04, 4.0)]),
     ];
     let figures = vec![figure("MULTFRC's connections", "connections", curves)];
-    Ok(Finding { checks, figures, parameters: parameters(MULTFRC), remarks: Vec::new(), substitute: None })
+    Ok(ExperimentResult {
+        checks,
+        figures,
+        parameters: parameters(MULTFRC),
+        remarks: Vec::new(),
+        substitute: None,
+    })
 }
 
-pub(super) fn end_to_end_loss(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let loss = Sweep::run(bench, MULTFRC)?.of("loss_ratio", |flow| flow.loss_ratio)?;
+pub(super) fn end_to_end_loss(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let loss = Sweep::run(runner, MULTFRC)?.of("loss_ratio", |flow| flow.loss_ratio)?;
     let mut checks: Vec<Check> = at(&loss)
         .map(|(p, values)| {
             // The hop's own losses are random: three standard deviations of 100 000 packets lie below.
             let least = p - 3.0 * (p * (1.0 - p) / 1e5).sqrt();
-            Check::seeds(format!("loss at {p}"), "", &values, Band::within(least, p + 0.02))
+            Check::seeds(format!("loss at {p}"), "", &values, Tolerance::within(least, p + 0.02))
         })
         .collect();
     let rises = loss.windows(2).filter(|pair| mean(&pair[1]) > mean(&pair[0])).count();
     checks.push(Check::count("rises from point to point", rises, 5, 5));
     let curves = vec![
-        Curve::of_seeds("end to end", at(&loss)),
-        Curve::line("the hop's own", ERROR_RATES.map(|p| (p, p))),
+        figure::of_seeds("end to end", at(&loss)),
+        figure::line("the hop's own", ERROR_RATES.map(|p| (p, p))),
     ];
     let figures = vec![figure("MULTFRC's end-to-end loss", "loss ratio", curves)];
-    Ok(Finding { checks, figures, parameters: parameters(MULTFRC), remarks: Vec::new(), substitute: None })
+    Ok(ExperimentResult {
+        checks,
+        figures,
+        parameters: parameters(MULTFRC),
+        remarks: Vec::new(),
+        substitute: None,
+    })
 }
 
-pub(super) fn multfrc_throughput(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let sweep = Sweep::run(bench, MULTFRC)?;
+pub(super) fn multfrc_throughput(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let sweep = Sweep::run(runner, MULTFRC)?;
     let utilisation = sweep.utilisation()?;
     let held = sweep.of("lanes", |flow| Some(flow.lanes.map_or(1.0, |lanes| lanes.mean)))?;
     let carried = |p: f64, connections: f64| (connections / optimum(p)).min(1.0);
     let literal = |p: f64| carried(p, optimum(p).floor().max(1.0));
     let floor = |p: f64| carried(p, (optimum(p) * (1.0 + TOLERATED)).floor().max(1.0));
-    let mut checks = vec![Check::seeds("utilisation at 0", "", &utilisation[0], Band::about(1.0, 0.1))];
+    let mut checks = vec![Check::seeds("utilisation at 0", "", &utilisation[0], Tolerance::about(1.0, 0.1))];
     checks.extend(at(&utilisation).skip(1).map(|(p, values)| {
         let what = format!("utilisation at {p} beside floor(n)/n");
-        Check::seeds(what, "", &values, Band::about(floor(p), 0.1))
+        Check::seeds(what, "", &values, Tolerance::about(floor(p), 0.1))
     }));
     checks.extend(at(&utilisation).skip(1).map(|(p, values)| {
         let what = format!("utilisation at {p} beside floor(n)/n without the tolerated queue");
-        Check::seeds(what, "", &values, Band::about(literal(p), 0.1)).reported()
+        Check::seeds(what, "", &values, Tolerance::about(literal(p), 0.1)).reported()
     }));
     for ((p, values), held) in at(&utilisation).zip(&held).skip(1) {
         let what = format!("the same beside the {:.2} connections held on average", mean(held));
-        checks.push(Check::seeds(what, "", &values, Band::about(carried(p, mean(held)), 0.1)).reported());
+        checks
+            .push(Check::seeds(what, "", &values, Tolerance::about(carried(p, mean(held)), 0.1)).reported());
     }
     let dip = (1..6).min_by(|&a, &b| mean(&utilisation[a]).total_cmp(&mean(&utilisation[b]))).unwrap_or(1);
     let curves = vec![
-        Curve::of_seeds("ours", at(&utilisation)),
-        Curve::line("floor(n)/n", ERROR_RATES[1..].iter().map(|&p| (p, floor(p)))),
-        Curve::line("without the tolerated queue", ERROR_RATES[1..].iter().map(|&p| (p, literal(p)))),
+        figure::of_seeds("ours", at(&utilisation)),
+        figure::line("floor(n)/n", ERROR_RATES[1..].iter().map(|&p| (p, floor(p)))),
+        figure::line("without the tolerated queue", ERROR_RATES[1..].iter().map(|&p| (p, literal(p)))),
     ];
     let remarks = vec![format!(
         "The deepest dip is at {}, the paper's at 0.02. The law swings between the largest number of connections \
@@ -188,33 +203,34 @@ pub(super) fn multfrc_throughput(bench: &mut Bench<'_>) -> Result<Finding, Failu
         ERROR_RATES[dip]
     )];
     let figures = vec![figure("MULTFRC's throughput", "part of B_w (1 - p_w)", curves)];
-    Ok(Finding { checks, figures, parameters: parameters(MULTFRC), remarks, substitute: None })
+    Ok(ExperimentResult { checks, figures, parameters: parameters(MULTFRC), remarks, substitute: None })
 }
 
-pub(super) fn ctfrc_round_trip(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let rtt = Sweep::run(bench, CTFRC)?.of("path_rtt_ms", |flow| Some(flow.path_rtt_ms?.mean))?;
+pub(super) fn ctfrc_round_trip(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let rtt = Sweep::run(runner, CTFRC)?.of("path_rtt_ms", |flow| Some(flow.path_rtt_ms?.mean))?;
     let lossy: Vec<f64> = rtt[1..].iter().map(|values| mean(values)).collect();
     let (least, most) =
         lossy.iter().fold((f64::MAX, 0.0_f64), |(least, most), &rtt| (least.min(rtt), most.max(rtt)));
     let spread = (most - least) / mean(&lossy);
-    let mut checks = vec![Check::value("spread over the lossy points", "", spread, Band::at_most(0.1))];
+    let mut checks = vec![Check::value("spread over the lossy points", "", spread, Tolerance::at_most(0.1))];
     checks.extend(at(&rtt).map(|(p, values)| {
-        let check = Check::seeds(format!("mean at {p}"), "ms", &values, Band::at_most(1.3 * LEAST_RTT * 1e3));
+        let check =
+            Check::seeds(format!("mean at {p}"), "ms", &values, Tolerance::at_most(1.3 * LEAST_RTT * 1e3));
         if p > 0.0 { check } else { check.reported() }
     }));
-    let patient = Sweep::run(bench, CTFRC_02)?.of("path_rtt_ms", |flow| Some(flow.path_rtt_ms?.mean))?;
+    let patient = Sweep::run(runner, CTFRC_02)?.of("path_rtt_ms", |flow| Some(flow.path_rtt_ms?.mean))?;
     checks.extend(at(&patient).skip(1).map(|(p, values)| {
         let what = format!("mean at {p} with gamma=0.2");
-        Check::seeds(what, "ms", &values, Band::at_most(1.3 * LEAST_RTT * 1e3)).reported()
+        Check::seeds(what, "ms", &values, Tolerance::at_most(1.3 * LEAST_RTT * 1e3)).reported()
     }));
     let curves = vec![
-        Curve::of_seeds("mean", at(&rtt)),
-        Curve::of_seeds("mean with gamma=0.2", at(&patient)),
-        Curve::line("least", ERROR_RATES.map(|p| (p, LEAST_RTT * 1e3))),
+        figure::of_seeds("mean", at(&rtt)),
+        figure::of_seeds("mean with gamma=0.2", at(&patient)),
+        figure::line("least", ERROR_RATES.map(|p| (p, LEAST_RTT * 1e3))),
     ];
     let figures = vec![figure("CTFRC's round-trip time", "ms", curves)];
     let remarks = vec![
-        "Without losses nothing but the queue ends TFRC's growth: the point at 0 is told and not judged."
+        "Without losses only the queue ends TFRC's growth: the point at 0 is reported and not checked."
             .to_owned(),
         "CTFRC tolerates a mean queueing delay of 0.4 of the least round-trip time, and at 1 and 2 % of losses stands \
          there. With gamma=0.2 the utilisation falls to 0.91 to 0.94, below what figure 5b needs; with 0.3 it is 0.93 and 1.34 \
@@ -222,31 +238,37 @@ pub(super) fn ctfrc_round_trip(bench: &mut Bench<'_>) -> Result<Finding, Failure
          figures are not to be had with one constant, nor with quicker decisions."
             .to_owned(),
     ];
-    Ok(Finding { checks, figures, parameters: parameters(CTFRC), remarks, substitute: None })
+    Ok(ExperimentResult { checks, figures, parameters: parameters(CTFRC), remarks, substitute: None })
 }
 
-pub(super) fn ctfrc_throughput(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let ctfrc = Sweep::run(bench, CTFRC)?.utilisation()?;
-    let multfrc = Sweep::run(bench, MULTFRC)?.utilisation()?;
+pub(super) fn ctfrc_throughput(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let ctfrc = Sweep::run(runner, CTFRC)?.utilisation()?;
+    let multfrc = Sweep::run(runner, MULTFRC)?.utilisation()?;
     let means = || ctfrc.iter().zip(&multfrc).map(|(ours, theirs)| (mean(ours), mean(theirs)));
     let above = means().filter(|(ours, theirs)| ours > theirs).count();
     let least = means().map(|(ours, theirs)| ours / theirs).fold(f64::INFINITY, f64::min);
     let mut checks = vec![
         Check::count("points where CTFRC is above MULTFRC", above, 4, 6),
-        Check::value("least ratio of CTFRC to MULTFRC", "", least, Band::at_least(0.98)),
+        Check::value("least ratio of CTFRC to MULTFRC", "", least, Tolerance::at_least(0.98)),
     ];
     checks.extend(at(&ctfrc).map(|(p, values)| {
-        Check::seeds(format!("CTFRC's utilisation at {p}"), "", &values, Band::at_least(0.95))
+        Check::seeds(format!("CTFRC's utilisation at {p}"), "", &values, Tolerance::at_least(0.95))
     }));
     // A weak opponent proves nothing: MULTFRC must carry what its whole connections can.
-    for ((p, values), most) in at(&multfrc).zip(Sweep::run(bench, MULTFRC)?.most_connections()?).skip(1) {
+    for ((p, values), most) in at(&multfrc).zip(Sweep::run(runner, MULTFRC)?.most_connections()?).skip(1) {
         let floor = (optimum(p).floor().max(1.0) / optimum(p)).min(1.0);
         let what = format!("MULTFRC's utilisation at {p}, {:.1} connections at most", mean(&most));
-        checks.push(Check::seeds(what, "", &values, Band::at_least(floor * 0.93)));
+        checks.push(Check::seeds(what, "", &values, Tolerance::at_least(floor * 0.93)));
     }
-    let curves = vec![Curve::of_seeds("CTFRC", at(&ctfrc)), Curve::of_seeds("MULTFRC", at(&multfrc))];
+    let curves = vec![figure::of_seeds("CTFRC", at(&ctfrc)), figure::of_seeds("MULTFRC", at(&multfrc))];
     let figures = vec![figure("CTFRC's throughput and MULTFRC's", "part of B_w (1 - p_w)", curves)];
-    Ok(Finding { checks, figures, parameters: parameters(CTFRC), remarks: Vec::new(), substitute: None })
+    Ok(ExperimentResult {
+        checks,
+        figures,
+        parameters: parameters(CTFRC),
+        remarks: Vec::new(),
+        substitute: None,
+    })
 }
 
 #[cfg(test)]

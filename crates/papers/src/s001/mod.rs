@@ -1,4 +1,4 @@
-//! S001: one TFRC connection worth several (CTFRC) against several connections (MULTFRC) over a lossy last hop.
+//! S001: one TFRC connection with the rate of several (CTFRC) against several connections (MULTFRC) over a lossy last hop.
 
 mod loss_sweep;
 mod readings;

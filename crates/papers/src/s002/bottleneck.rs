@@ -1,9 +1,9 @@
 //! The steered source through a bottleneck.
 
-use crate::band::Band;
-use crate::bench::{Bench, Case, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Case, Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::{between, scaled, trace};
 use seaway_lab::Outcome;
 
@@ -22,10 +22,10 @@ fn occupancy(outcome: &Outcome) -> Vec<(f64, f64)> {
     scaled(trace(outcome, "video", "backlog"), 8e-3)
 }
 
-pub(super) fn settles(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn settles(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let case = Case::new("s002-bottleneck").with_series();
     let from_empty = case.clone().set("link.bottleneck.outage", "[]");
-    let outcomes = bench.run(&[case.clone(), from_empty])?;
+    let outcomes = runner.run(&[case.clone(), from_empty])?;
     let each = |of: &dyn Fn(&Outcome) -> f64| -> Vec<f64> { outcomes[0].iter().map(of).collect() };
     let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -38,31 +38,41 @@ pub(super) fn settles(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         most(&held.iter().map(|held| (held - DESIRED).abs()).collect::<Vec<_>>()) / CAPACITY
     };
     let checks = vec![
-        Check::seeds("least rate", "kbit/s", &each(&|outcome| dip(outcome).1), Band::within(165.0, 195.0))
-            .printed(180.0),
-        Check::seeds("when it is least", "s", &each(&|outcome| dip(outcome).0), Band::at_most(10.0))
+        Check::seeds(
+            "least rate",
+            "kbit/s",
+            &each(&|outcome| dip(outcome).1),
+            Tolerance::within(165.0, 195.0),
+        )
+        .printed(180.0),
+        Check::seeds("when it is least", "s", &each(&|outcome| dip(outcome).0), Tolerance::at_most(10.0))
             .printed(10.0)
             .reported(),
         Check::seeds(
             "least after 60 s",
             "kbit/s",
             &each(&|outcome| least(&settled(outcome))),
-            Band::at_least(185.0),
+            Tolerance::at_least(185.0),
         )
         .printed(185.0),
         Check::seeds(
             "most after 60 s",
             "kbit/s",
             &each(&|outcome| most(&settled(outcome))),
-            Band::at_most(203.0),
+            Tolerance::at_most(203.0),
         )
         .printed(200.0),
-        Check::seeds("occupancy off b_d at most after 60 s, of b_max", "", &each(&off), Band::at_most(0.1)),
+        Check::seeds(
+            "occupancy off b_d at most after 60 s, of b_max",
+            "",
+            &each(&off),
+            Tolerance::at_most(0.1),
+        ),
         Check::seeds(
             "least rate, the FIFO empty at first",
             "kbit/s",
             &outcomes[1].iter().map(|outcome| dip(outcome).1).collect::<Vec<_>>(),
-            Band::within(165.0, 195.0),
+            Tolerance::within(165.0, 195.0),
         )
         .printed(180.0)
         .reported(),
@@ -71,12 +81,12 @@ pub(super) fn settles(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     // The paper's normalisation: b_d stands at the bottleneck's rate.
     let normal = scaled(occupancy(first), 200.0 / DESIRED);
     let curves = vec![
-        Curve::line("rate, kbit/s", rate(first)),
-        Curve::line("occupancy, b_d = 200", normal),
-        Curve::line("bottleneck", [(0.0, 200.0), (540.0, 200.0)]),
+        figure::line("rate, kbit/s", rate(first)),
+        figure::line("occupancy, b_d = 200", normal),
+        figure::line("bottleneck", [(0.0, 200.0), (540.0, 200.0)]),
     ];
     let title = "250 kbit/s through a bottleneck of 200 kbit/s".into();
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks,
         figures: vec![Figure { title, x: "s", y: "", curves }],
         parameters: vec![("command", case.command())],

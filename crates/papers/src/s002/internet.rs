@@ -1,11 +1,12 @@
 //! The path whose capacity varies, with and without adaptation.
 
-use crate::band::Band;
-use crate::bench::{Bench, Case, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Case, Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::{Trace, trace};
 use seaway_lab::Outcome;
+use seaway_report::plot::Curve;
 use std::collections::BTreeSet;
 
 /// The scenario, adapting or not.
@@ -32,21 +33,21 @@ fn overflows(outcome: &Outcome) -> f64 {
 }
 
 fn level(name: &str, outcome: &Outcome) -> Curve {
-    Curve::line(name, readings(outcome, "backlog").into_iter().map(|(time, level)| (time, level / 1e3)))
+    figure::line(name, readings(outcome, "backlog").into_iter().map(|(time, level)| (time, level / 1e3)))
 }
 
-pub(super) fn adaptation(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let outcomes = bench.run(&[case(true)])?;
+pub(super) fn adaptation(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let outcomes = runner.run(&[case(true)])?;
     let counts: Vec<f64> = outcomes[0].iter().map(overflows).collect();
     let first = &outcomes[0][0];
     let kilobits = |points: Vec<(f64, f64)>| points.into_iter().map(|(time, rate)| (time, rate / 1e3));
-    let rate = Curve::line("the source's rate", kilobits(readings(first, "encoder_rate")));
+    let rate = figure::line("the source's rate", kilobits(readings(first, "encoder_rate")));
     let figures = vec![
         Figure { title: "Rate".into(), x: "s", y: "kbit/s", curves: vec![rate] },
         Figure { title: "Send queue".into(), x: "s", y: "kB", curves: vec![level("occupancy", first)] },
     ];
-    Ok(Finding {
-        checks: vec![Check::seeds("overflows", "", &counts, Band::at_most(0.0)).printed(0.0)],
+    Ok(ExperimentResult {
+        checks: vec![Check::seeds("overflows", "", &counts, Tolerance::at_most(0.0)).printed(0.0)],
         figures,
         parameters: vec![("scenario", "s002-internet".into())],
         remarks: Vec::new(),
@@ -54,14 +55,14 @@ pub(super) fn adaptation(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     })
 }
 
-pub(super) fn without_adaptation(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let outcomes = bench.run(&[case(true), case(false)])?;
+pub(super) fn without_adaptation(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let outcomes = runner.run(&[case(true), case(false)])?;
     let count = |index: usize| outcomes[index].iter().map(overflows).collect::<Vec<f64>>();
     let curves = vec![level("adapting", &outcomes[0][0]), level("at 250 kbit/s", &outcomes[1][0])];
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks: vec![
-            Check::seeds("overflows with adaptation", "", &count(0), Band::at_most(0.0)),
-            Check::seeds("overflows without", "", &count(1), Band::at_least(3.0)),
+            Check::seeds("overflows with adaptation", "", &count(0), Tolerance::at_most(0.0)),
+            Check::seeds("overflows without", "", &count(1), Tolerance::at_least(3.0)),
         ],
         figures: vec![Figure { title: "Send queue".into(), x: "s", y: "kB", curves }],
         parameters: vec![("scenario", "s002-internet".into())],

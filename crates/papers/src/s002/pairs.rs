@@ -1,9 +1,9 @@
 //! Two flows between the same hosts.
 
-use crate::band::Band;
-use crate::bench::{Bench, Case, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Case, Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::{binned, scaled, trace};
 use seaway_lab::Outcome;
 use seaway_quality::fairness::jain;
@@ -35,26 +35,26 @@ fn difference([first, second]: &[f64; 2]) -> f64 {
     (second - first).abs() / first
 }
 
-pub(super) fn table(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let outcomes = bench.run(&PAIRS.map(|pair| Case::new(pair.scenario)))?;
-    let mut finding = Finding::default();
+pub(super) fn table(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let outcomes = runner.run(&PAIRS.map(|pair| Case::new(pair.scenario)))?;
+    let mut result = ExperimentResult::default();
     for (pair, outcomes) in PAIRS.iter().zip(&outcomes) {
         let rates = rates(outcomes)?;
-        finding.checks.push(sharing(pair, &rates));
+        result.checks.push(sharing(pair, &rates));
         for (index, place) in ["first", "second"].iter().enumerate() {
             let values: Vec<f64> = rates.iter().map(|rates| rates[index]).collect();
             let what = format!("{}, {place}", pair.names);
-            let check = Check::seeds(what, "kbit/s", &values, Band::at_least(0.0));
-            finding.checks.push(check.printed(pair.printed[index]).reported());
+            let check = Check::seeds(what, "kbit/s", &values, Tolerance::at_least(0.0));
+            result.checks.push(check.printed(pair.printed[index]).reported());
         }
         let loss = |outcome: &Outcome| outcome.summary.flows.first()?.loss_ratio;
         let losses: Option<Vec<f64>> = outcomes.iter().map(loss).collect();
         let losses = losses.ok_or(Failure::Absent("loss_ratio"))?;
         let what = format!("{}, loss of the first", pair.names);
-        finding.checks.push(Check::seeds(what, "", &losses, Band::within(0.008, 0.023)).reported());
+        result.checks.push(Check::seeds(what, "", &losses, Tolerance::within(0.008, 0.023)).reported());
     }
-    finding.parameters = vec![("scenarios", PAIRS.map(|pair| pair.scenario).join(", "))];
-    Ok(finding)
+    result.parameters = vec![("scenarios", PAIRS.map(|pair| pair.scenario).join(", "))];
+    Ok(result)
 }
 
 /// Differences for those that should share; TCP's part beside what does not.
@@ -63,27 +63,28 @@ fn sharing(pair: &Pair, rates: &[[f64; 2]]) -> Check {
     let difference = |most: f64| {
         let what = format!("{}, difference", pair.names);
         let [first, second] = pair.printed;
-        Check::seeds(what, "", &differences, Band::at_most(most)).printed((second - first).abs() / first)
+        Check::seeds(what, "", &differences, Tolerance::at_most(most)).printed((second - first).abs() / first)
     };
     match pair.names {
         "TCP/UDP" => {
             let parts: Vec<f64> = rates.iter().map(|[tcp, udp]| tcp / (tcp + udp)).collect();
             let [tcp, udp] = pair.printed;
-            Check::seeds("TCP/UDP, TCP's part", "", &parts, Band::at_most(0.35)).printed(tcp / (tcp + udp))
+            Check::seeds("TCP/UDP, TCP's part", "", &parts, Tolerance::at_most(0.35))
+                .printed(tcp / (tcp + udp))
         }
         "ours/ours" => difference(0.1),
         _ => difference(0.2),
     }
 }
 
-pub(super) fn tcp_pair(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let outcomes = bench.run(&[Case::new("s002-tcp-tcp").with_series()])?;
+pub(super) fn tcp_pair(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let outcomes = runner.run(&[Case::new("s002-tcp-tcp").with_series()])?;
     let rates = rates(&outcomes[0])?;
     let index: Vec<f64> = rates.iter().filter_map(|rates| jain(rates)).collect();
     let rate = |flow| scaled(binned(&trace(&outcomes[0][0], flow, "received_rate"), 5.0), 1e-3);
-    let curves = ["first", "second"].map(|flow| Curve::line(flow, rate(flow)));
-    Ok(Finding {
-        checks: vec![Check::seeds("Jain's index", "", &index, Band::at_least(0.95))],
+    let curves = ["first", "second"].map(|flow| figure::line(flow, rate(flow)));
+    Ok(ExperimentResult {
+        checks: vec![Check::seeds("Jain's index", "", &index, Tolerance::at_least(0.95))],
         figures: vec![Figure { title: "Two TCP flows".into(), x: "s", y: "kbit/s", curves: curves.to_vec() }],
         parameters: vec![("scenario", "s002-tcp-tcp".into())],
         remarks: Vec::new(),

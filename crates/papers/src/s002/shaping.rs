@@ -1,9 +1,9 @@
 //! Dynamic rate shaping of a clip.
 
-use crate::band::Band;
-use crate::bench::{Bench, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::mean;
 use seaway_media::clip::BIG_BUCK_BUNNY_MPEG2;
 use seaway_mpeg::decode::{Decoder, Frame};
@@ -76,7 +76,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-pub(super) fn by_picture(_: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn by_picture(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let clip = decode(BIG_BUCK_BUNNY_MPEG2);
     let shaped: Result<Vec<Shaped>, Failure> =
         ALGORITHMS.iter().map(|&(_, method)| shape(&clip, method, RATIO)).collect();
@@ -91,21 +91,21 @@ pub(super) fn by_picture(_: &mut Bench<'_>) -> Result<Finding, Failure> {
             "optimal and memoryless apart, median",
             "dB",
             median(apart.collect()),
-            Band::at_most(TYPICAL),
+            Tolerance::at_most(TYPICAL),
         )
         .printed(TYPICAL),
-        Check::value("memoryless above recoding", "dB", above(recoding), Band::at_least(0.0)),
-        Check::value("memoryless above rate-based", "dB", above(rate_based), Band::at_least(0.0)),
+        Check::value("memoryless above recoding", "dB", above(recoding), Tolerance::at_least(0.0)),
+        Check::value("memoryless above rate-based", "dB", above(rate_based), Tolerance::at_least(0.0)),
     ];
     let curve = |(&(name, _), shaped): (&(&str, _), &Shaped)| {
-        Curve::line(name, (0..).map(f64::from).zip(shaped.pictures.iter().copied()))
+        figure::line(name, (0..).map(f64::from).zip(shaped.pictures.iter().copied()))
     };
     let curves = ALGORITHMS.iter().zip(&shaped).map(curve).collect();
     let title = "PSNR of each picture at 0.8 of the rate".into();
-    Ok(finding(checks, Figure { title, x: "picture", y: "dB", curves }))
+    Ok(result(checks, Figure { title, x: "picture", y: "dB", curves }))
 }
 
-pub(super) fn by_rate(_: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn by_rate(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let clip = decode(BIG_BUCK_BUNNY_MPEG2);
     let mut levels = Vec::with_capacity(ALGORITHMS.len());
     for (_, method) in ALGORITHMS {
@@ -121,9 +121,9 @@ pub(super) fn by_rate(_: &mut Bench<'_>) -> Result<Finding, Failure> {
     let least = differences.iter().copied().fold(f64::INFINITY, f64::min);
     let above = |other: &[f64]| memoryless.iter().zip(other).filter(|(ours, other)| ours > other).count();
     let checks = vec![
-        Check::value("memoryless below optimal at the most", "dB", most, Band::at_most(LARGEST))
+        Check::value("memoryless below optimal at the most", "dB", most, Tolerance::at_most(LARGEST))
             .printed(LARGEST),
-        Check::value("optimal above memoryless at the least", "dB", least, Band::at_least(-0.05)),
+        Check::value("optimal above memoryless at the least", "dB", least, Tolerance::at_least(-0.05)),
         Check::count(
             "rates at which memoryless is above rate-based",
             above(rate_based),
@@ -135,17 +135,17 @@ pub(super) fn by_rate(_: &mut Bench<'_>) -> Result<Finding, Failure> {
             .reported(),
     ];
     let curve = |(&(name, _), row): (&(&str, _), &Vec<f64>)| {
-        Curve::line(name, RATIOS.iter().copied().zip(row.iter().copied()))
+        figure::line(name, RATIOS.iter().copied().zip(row.iter().copied()))
     };
     let curves = ALGORITHMS.iter().zip(&levels).map(curve).collect();
     let title = "PSNR over the share of the rate that is left".into();
-    Ok(finding(checks, Figure { title, x: "share of the coded rate", y: "dB", curves }))
+    Ok(result(checks, Figure { title, x: "share of the coded rate", y: "dB", curves }))
 }
 
-fn finding(checks: Vec<Check>, figure: Figure) -> Finding {
+fn result(checks: Vec<Check>, figure: Figure) -> ExperimentResult {
     let mobile = "on Mobile itself, CIF at 4 Mbit/s by FFmpeg, memoryless is 0.27 dB below optimal at 0.9 of the rate, \
                   0.35 dB at 0.8 and 0.46 dB at 0.5: more than the paper has (docs/rate-shaping.md)";
-    Finding {
+    ExperimentResult {
         checks,
         figures: vec![figure],
         parameters: vec![("command", "seaway shape IN OUT --ratio 0.8 --method memoryless".to_owned())],

@@ -1,10 +1,10 @@
 //! The video over one to four connections beside the other traffic.
 
 use super::video;
-use crate::band::Band;
-use crate::bench::{Bench, Case, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Case, Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::{Trace, binned, correlation, flow, mean, pairs_that, scaled, trace};
 use seaway_lab::Outcome;
 use seaway_quality::statistics::Distribution;
@@ -152,12 +152,12 @@ struct Rate {
 }
 
 impl Rate {
-    fn run(bench: &mut Bench<'_>, fps: u32) -> Result<Self, Failure> {
-        Self::run_of(bench, Clip::Total, fps)
+    fn run(runner: &mut Runner<'_>, fps: u32) -> Result<Self, Failure> {
+        Self::run_of(runner, Clip::Total, fps)
     }
 
-    fn run_of(bench: &mut Bench<'_>, clip: Clip, fps: u32) -> Result<Self, Failure> {
-        let outcomes = bench.run(&CONNECTIONS.map(|connections| case_of(clip, fps, connections)))?;
+    fn run_of(runner: &mut Runner<'_>, clip: Clip, fps: u32) -> Result<Self, Failure> {
+        let outcomes = runner.run(&CONNECTIONS.map(|connections| case_of(clip, fps, connections)))?;
         let of = |(outcomes, connections): (&std::rc::Rc<[Outcome]>, usize)| {
             outcomes.iter().map(|outcome| Run::of(outcome, connections, fps)).collect()
         };
@@ -165,8 +165,8 @@ impl Rate {
         Ok(Self { fps, runs: runs? })
     }
 
-    fn both(bench: &mut Bench<'_>) -> Result<[Self; 2], Failure> {
-        Ok([Self::run(bench, FPS[0])?, Self::run(bench, FPS[1])?])
+    fn both(runner: &mut Runner<'_>) -> Result<[Self; 2], Failure> {
+        Ok([Self::run(runner, FPS[0])?, Self::run(runner, FPS[1])?])
     }
 
     fn values(&self, of: impl Fn(&Run) -> f64) -> Vec<Vec<f64>> {
@@ -177,20 +177,20 @@ impl Rate {
         self.values(of).iter().map(|values| mean(values)).collect()
     }
 
-    /// A number for each number of connections, in `band` of the printed one.
+    /// A number for each number of connections, in `tolerance` of the printed one.
     fn checks(
         &self,
         what: &str,
         unit: &'static str,
         printed: &[f64; 4],
         of: impl Fn(&Run) -> f64,
-        band: impl Fn(f64) -> Band,
+        tolerance: impl Fn(f64) -> Tolerance,
     ) -> Vec<Check> {
         let fps = self.fps;
         let rows = self.values(of).into_iter().zip(CONNECTIONS).zip(printed);
         rows.map(|((values, connections), &printed)| {
             let what = format!("{what}, {fps} Hz, {connections}");
-            Check::seeds(what, unit, &values, band(printed)).printed(printed)
+            Check::seeds(what, unit, &values, tolerance(printed)).printed(printed)
         })
         .collect()
     }
@@ -217,7 +217,7 @@ impl Rate {
         let at = |connections: usize| connections as f64;
         let ours = CONNECTIONS.into_iter().map(at).zip(self.values(of));
         let paper = CONNECTIONS.into_iter().map(at).zip(printed.iter().copied());
-        let curves = vec![Curve::of_seeds("ours", ours), Curve::printed(paper)];
+        let curves = vec![figure::of_seeds("ours", ours), figure::printed(paper)];
         Figure { title: format!("{title}, {} Hz", self.fps), x: "connections", y, curves }
     }
 
@@ -225,7 +225,7 @@ impl Rate {
     fn over_time(&self, title: &str, y: &'static str, of: impl Fn(&Run) -> Trace) -> Figure {
         let curve = |(runs, connections): (&Vec<Run>, usize)| {
             let points = of(&runs[0]).into_iter().filter(|(time, _)| *time <= 100.0);
-            Curve::line(format!("{connections}"), points)
+            figure::line(format!("{connections}"), points)
         };
         let curves = self.runs.iter().zip(CONNECTIONS).map(curve).collect();
         Figure { title: format!("{title}, {} Hz", self.fps), x: "s", y, curves }
@@ -233,23 +233,28 @@ impl Rate {
 }
 
 /// What was found at one frame rate.
-fn of_rate(fps: u32, checks: Vec<Check>, figures: Vec<Figure>) -> Finding {
-    Finding { checks, figures, parameters: vec![("command", case(fps, 2).command())], ..Finding::default() }
+fn of_rate(fps: u32, checks: Vec<Check>, figures: Vec<Figure>) -> ExperimentResult {
+    ExperimentResult {
+        checks,
+        figures,
+        parameters: vec![("command", case(fps, 2).command())],
+        ..ExperimentResult::default()
+    }
 }
 
-fn told(mut checks: Vec<Check>) -> Vec<Check> {
+fn reported(mut checks: Vec<Check>) -> Vec<Check> {
     for check in &mut checks {
         *check = check.clone().reported();
     }
     checks
 }
 
-fn any(_: f64) -> Band {
-    Band::at_least(0.0)
+fn any(_: f64) -> Tolerance {
+    Tolerance::at_least(0.0)
 }
 
-pub(super) fn throughput_over_time(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let rate = Rate::run(bench, FPS[0])?;
+pub(super) fn throughput_over_time(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let rate = Rate::run(runner, FPS[0])?;
     let restrained = rate.values(|run| {
         let late: Vec<f64> = binned(&run.throughput, 1.0)
             .into_iter()
@@ -261,14 +266,14 @@ pub(super) fn throughput_over_time(bench: &mut Bench<'_>) -> Result<Finding, Fai
     let mut checks = vec![rate.monotone("the largest rate grows", |run| run.maximum, |a, b| b > a)];
     checks.push(rate.monotone("the average grows", |run| run.average, |a, b| b > a));
     let what = "4 connections: mean of the second half over the largest rate";
-    checks.push(Check::seeds(what, "", &restrained[3], Band::at_most(0.9)));
+    checks.push(Check::seeds(what, "", &restrained[3], Tolerance::at_most(0.9)));
     let seconds = |run: &Run| scaled(binned(&run.throughput, 1.0), 1e-3);
     let figures = vec![rate.over_time("Throughput of all connections", "kbit/s", seconds)];
     Ok(of_rate(FPS[0], checks, figures))
 }
 
-pub(super) fn periods_and_rates(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let rates = Rate::both(bench)?;
+pub(super) fn periods_and_rates(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let rates = Rate::both(runner)?;
     let averages = rates[0].values(|run| run.average);
     let alone = mean(&averages[0]);
     let mut checks = Vec::new();
@@ -276,7 +281,7 @@ pub(super) fn periods_and_rates(bench: &mut Bench<'_>) -> Result<Finding, Failur
         let ratios: Vec<f64> = values.iter().map(|value| value / alone).collect();
         let printed = AVERAGES[0][connections] / AVERAGES[0][0];
         let what = format!("average over that of one, 15 Hz, {}", connections + 1);
-        checks.push(Check::seeds(what, "", &ratios, Band::about_part(printed, 0.1)).printed(printed));
+        checks.push(Check::seeds(what, "", &ratios, Tolerance::about_part(printed, 0.1)).printed(printed));
     }
     let full = &rates[1].values(|run| run.average)[1..];
     let middle = mean(&full.iter().map(|values| mean(values)).collect::<Vec<_>>());
@@ -284,32 +289,32 @@ pub(super) fn periods_and_rates(bench: &mut Bench<'_>) -> Result<Finding, Failur
         let parts: Vec<f64> = values.iter().map(|value| value / middle).collect();
         let what = format!("average over the mean of 2 to 4, 30 Hz, {connections}");
         let printed = AVERAGES[1][connections - 1] / mean(&AVERAGES[1][1..]);
-        checks.push(Check::seeds(what, "", &parts, Band::about(1.0, 0.05)).printed(printed));
+        checks.push(Check::seeds(what, "", &parts, Tolerance::about(1.0, 0.05)).printed(printed));
     }
     let mut figures = Vec::new();
     for (rate, index) in rates.iter().zip(0..) {
-        let tenth = |printed| Band::about_part(printed, 0.1);
+        let tenth = |printed| Tolerance::about_part(printed, 0.1);
         checks.extend(rate.checks("sending period", "s", &PERIODS[index], |run| run.period, tenth));
-        checks.extend(told(rate.checks("average", "kbit/s", &AVERAGES[index], |run| run.average, any)));
-        checks.extend(told(rate.checks("maximum", "kbit/s", &MAXIMA[index], |run| run.maximum, any)));
+        checks.extend(reported(rate.checks("average", "kbit/s", &AVERAGES[index], |run| run.average, any)));
+        checks.extend(reported(rate.checks("maximum", "kbit/s", &MAXIMA[index], |run| run.maximum, any)));
         figures.push(rate.figure("Average rate", "kbit/s", &AVERAGES[index], |run| run.average));
     }
     Ok(of_rate(FPS[0], checks, figures))
 }
 
-pub(super) fn delays(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn delays(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let (mut checks, mut figures) = (Vec::new(), Vec::new());
-    for (rate, index) in Rate::both(bench)?.iter().zip(0..) {
+    for (rate, index) in Rate::both(runner)?.iter().zip(0..) {
         checks.push(rate.monotone("the mean rises", |run| run.delay, |a, b| b > a));
         checks.push(rate.monotone("the largest does not fall", |run| run.longest, |a, b| b >= 0.97 * a));
-        let half = |printed| Band::about_part(printed, 0.5);
+        let half = |printed| Tolerance::about_part(printed, 0.5);
         checks.extend(rate.checks("mean delay", "ms", &DELAYS[index], |run| run.delay, half));
         checks.extend(rate.checks(
             "largest delay",
             "ms",
             &LONGEST[index],
             |run| run.longest,
-            |_| Band::at_most(210.0),
+            |_| Tolerance::at_most(210.0),
         ));
         figures.push(rate.figure("Mean delay", "ms", &DELAYS[index], |run| run.delay));
     }
@@ -321,16 +326,16 @@ pub(super) fn delays(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
          at 15 Hz), key frames of 12 to 16.5 kB."
             .to_owned(),
     ];
-    Ok(Finding { remarks, ..of_rate(FPS[0], checks, figures) })
+    Ok(ExperimentResult { remarks, ..of_rate(FPS[0], checks, figures) })
 }
 
-pub(super) fn jitter(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn jitter(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let (mut checks, mut figures) = (Vec::new(), Vec::new());
-    for (rate, index) in Rate::both(bench)?.iter().zip(0..) {
+    for (rate, index) in Rate::both(runner)?.iter().zip(0..) {
         checks.push(rate.monotone("the largest rises", |run| run.jitter, |a, b| b > a));
-        checks.extend(told(rate.checks("largest jitter", "ms", &JITTERS[index], |run| run.jitter, any)));
+        checks.extend(reported(rate.checks("largest jitter", "ms", &JITTERS[index], |run| run.jitter, any)));
         let swings = rate.checks("largest change either way", "ms", &[0.0; 4], |run| run.swing, any);
-        checks.extend(told(swings).into_iter().map(|check| Check { paper: None, ..check }));
+        checks.extend(reported(swings).into_iter().map(|check| Check { paper: None, ..check }));
         figures.push(rate.figure("Largest jitter", "ms", &JITTERS[index], |run| run.jitter));
     }
     let remarks = vec![
@@ -339,22 +344,22 @@ pub(super) fn jitter(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
          the seed."
             .to_owned(),
     ];
-    Ok(Finding { remarks, ..of_rate(FPS[0], checks, figures) })
+    Ok(ExperimentResult { remarks, ..of_rate(FPS[0], checks, figures) })
 }
 
 /// Whether the queue overflowed, with so many connections, as printed.
-fn overflow(bench: &mut Bench<'_>, fps: u32, printed: [bool; 4]) -> Result<Finding, Failure> {
-    let rate = Rate::run_of(bench, Clip::Coding, fps)?;
+fn overflow(runner: &mut Runner<'_>, fps: u32, printed: [bool; 4]) -> Result<ExperimentResult, Failure> {
+    let rate = Rate::run_of(runner, Clip::Coding, fps)?;
     let mut checks = rate.overflows(printed, "");
     for (values, connections) in rate.values(Run::fullest).iter().zip(CONNECTIONS) {
         let what = format!("{connections}: most that waited");
-        checks.push(Check::seeds(what, "packets", values, Band::at_most(ROOM)).reported());
+        checks.push(Check::seeds(what, "packets", values, Tolerance::at_most(ROOM)).reported());
     }
     for (clip, of) in [
         (Clip::Total, " where the clip has 8.5 Mbit in all"),
         (Clip::CodingBesideBursts, " beside CBR in bursts"),
     ] {
-        checks.extend(told(Rate::run_of(bench, clip, fps)?.overflows(printed, of)));
+        checks.extend(reported(Rate::run_of(runner, clip, fps)?.overflows(printed, of)));
     }
     let figures = vec![rate.over_time("Queue of the station", "packets", |run| run.queue.clone())];
     let remarks = vec![
@@ -363,25 +368,30 @@ fn overflow(bench: &mut Bench<'_>, fps: u32, printed: [bool; 4]) -> Result<Findi
             .to_owned(),
     ];
     let command = case_of(Clip::Coding, fps, 2).command();
-    Ok(Finding { parameters: vec![("command", command)], remarks, ..of_rate(fps, checks, figures) })
+    Ok(ExperimentResult { parameters: vec![("command", command)], remarks, ..of_rate(fps, checks, figures) })
 }
 
-pub(super) fn queue_15(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    overflow(bench, FPS[0], [false, true, true, true])
+pub(super) fn queue_15(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    overflow(runner, FPS[0], [false, true, true, true])
 }
 
-pub(super) fn queue_30(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    overflow(bench, FPS[1], [true, true, true, true])
+pub(super) fn queue_30(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    overflow(runner, FPS[1], [true, true, true, true])
 }
 
-pub(super) fn quality(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let rates = Rate::both(bench)?;
+pub(super) fn quality(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let rates = Rate::both(runner)?;
     let (mut checks, mut figures) = (Vec::new(), Vec::new());
     for (rate, index) in rates.iter().zip(0..) {
         checks.push(rate.monotone("quality does not rise", |run| run.psnr, |a, b| b <= a + 0.1));
-        let mut rows =
-            rate.checks("PSNR", "dB", &QUALITY[index], |run| run.psnr, |printed| Band::about(printed, 3.0));
-        rows = told(rows);
+        let mut rows = rate.checks(
+            "PSNR",
+            "dB",
+            &QUALITY[index],
+            |run| run.psnr,
+            |printed| Tolerance::about(printed, 3.0),
+        );
+        rows = reported(rows);
         checks.extend(rows);
         figures.push(rate.figure("PSNR, substitute", "dB", &QUALITY[index], |run| run.psnr));
     }
@@ -391,17 +401,18 @@ pub(super) fn quality(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let drop = |levels: &[f64]| levels[0] - levels[1];
     let what = "from 1 to 2 connections 30 Hz loses more than 15 Hz, by";
     let printed = drop(&QUALITY[1]) - drop(&QUALITY[0]);
-    checks.push(Check::value(what, "dB", drop(&fast) - drop(&slow), Band::at_least(3.0)).printed(printed));
+    checks
+        .push(Check::value(what, "dB", drop(&fast) - drop(&slow), Tolerance::at_least(3.0)).printed(printed));
     for (level, connections) in fast[1..].iter().zip(2..) {
         let what = format!("30 Hz, {connections}: below one connection by");
         let printed = QUALITY[1][0] - QUALITY[1][connections - 1];
         checks.push(
-            Check::value(what, "dB", fast[0] - level, Band::at_least(10.0)).printed(printed).reported(),
+            Check::value(what, "dB", fast[0] - level, Tolerance::at_least(10.0)).printed(printed).reported(),
         );
     }
     let least = slow.iter().copied().fold(f64::INFINITY, f64::min);
     checks.push(
-        Check::value("15 Hz: least of all", "dB", least, Band::at_least(28.0)).printed(28.13).reported(),
+        Check::value("15 Hz: least of all", "dB", least, Tolerance::at_least(28.0)).printed(28.13).reported(),
     );
     let remarks = vec![
         "4 connections at 15 Hz load the queue as 2 at 30 Hz do, here by more than it is granted, so that quality breaks \
@@ -409,11 +420,11 @@ pub(super) fn quality(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
             .to_owned(),
     ];
     let substitute = Some("Big Buck Bunny stands in for Paris: judged by the order of the numbers alone");
-    Ok(Finding { remarks, substitute, ..of_rate(FPS[0], checks, figures) })
+    Ok(ExperimentResult { remarks, substitute, ..of_rate(FPS[0], checks, figures) })
 }
 
-pub(super) fn losses_by_traffic(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let rate = Rate::run(bench, FPS[1])?;
+pub(super) fn losses_by_traffic(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let rate = Rate::run(runner, FPS[1])?;
     // The share of the rtPS queue's losses over the share of what entered it: 1 is balance.
     let balance = rate.values(|run| {
         let [video, cbr, _] = run.drops;
@@ -427,25 +438,25 @@ pub(super) fn losses_by_traffic(bench: &mut Bench<'_>) -> Result<Finding, Failur
             "off balance with 4 connections over that with 1",
             "",
             off[3] / off[0],
-            Band::at_most(1.0),
+            Tolerance::at_most(1.0),
         ),
     ];
     for (index, name) in ["video", "CBR", "FTP"].iter().enumerate() {
         let rows = rate.checks(&format!("{name} packets lost"), "", &[0.0; 4], |run| run.drops[index], any);
-        checks.extend(told(rows).into_iter().map(|check| Check { paper: None, ..check }));
+        checks.extend(reported(rows).into_iter().map(|check| Check { paper: None, ..check }));
     }
     let at = |index: usize| {
         CONNECTIONS.into_iter().map(|count| count as f64).zip(rate.values(move |run| run.drops[index]))
     };
     let curves = ["video", "CBR", "FTP"].iter().enumerate();
-    let curves = curves.map(|(index, name)| Curve::of_seeds(*name, at(index))).collect();
+    let curves = curves.map(|(index, name)| figure::of_seeds(*name, at(index))).collect();
     let title = "Packets lost by type of traffic, 30 Hz".into();
     let figures = vec![Figure { title, x: "connections", y: "packets", curves }];
     Ok(of_rate(FPS[1], checks, figures))
 }
 
-pub(super) fn losses_by_frame(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let rate = Rate::run(bench, FPS[1])?;
+pub(super) fn losses_by_frame(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let rate = Rate::run(runner, FPS[1])?;
     let drops = rate.means(|run| run.drops[0]);
     let pairs: Vec<(f64, f64)> =
         rate.means(|run| run.lost_keys).into_iter().zip(rate.means(|run| run.psnr)).collect();
@@ -454,21 +465,21 @@ pub(super) fn losses_by_frame(bench: &mut Bench<'_>) -> Result<Finding, Failure>
             "packets lost with 2 connections less those with 1",
             "",
             drops[1] - drops[0],
-            Band::at_least(1.0),
+            Tolerance::at_least(1.0),
         ),
         Check::value(
             "correlation of quality and lost I frames",
             "",
             correlation(&pairs),
-            Band::at_most(-0.8),
+            Tolerance::at_most(-0.8),
         ),
     ];
     let rows = rate.checks("I frames lost", "", &[0.0; 4], |run| run.lost_keys, any);
-    checks.extend(told(rows).into_iter().map(|check| Check { paper: None, ..check }));
+    checks.extend(reported(rows).into_iter().map(|check| Check { paper: None, ..check }));
     let counts = || CONNECTIONS.into_iter().map(|count| count as f64);
     let curves = vec![
-        Curve::of_seeds("I frames", counts().zip(rate.values(|run| run.lost_keys))),
-        Curve::of_seeds("packets of all frames", counts().zip(rate.values(|run| run.drops[0]))),
+        figure::of_seeds("I frames", counts().zip(rate.values(|run| run.lost_keys))),
+        figure::of_seeds("packets of all frames", counts().zip(rate.values(|run| run.drops[0]))),
     ];
     let title = "Losses of the video, 30 Hz".into();
     let figures = vec![Figure { title, x: "connections", y: "", curves }];

@@ -1,6 +1,6 @@
 //! What is seen of a clip whose groups of pictures come over several connections.
 
-use crate::bench::Failure;
+use crate::runner::Failure;
 use seaway_lab::{ClipLadder, Outcome};
 use seaway_units::Bitrate;
 

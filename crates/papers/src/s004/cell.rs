@@ -1,9 +1,9 @@
 //! Five stations of a cell, each with a video under NADA.
 
-use crate::band::Band;
-use crate::bench::{Bench, Case, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Case, Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::{Trace, between, binned, flow, mean, scaled, trace};
 use seaway_lab::Outcome;
 use seaway_media::encoder::{Ladder, LadderRule};
@@ -80,7 +80,7 @@ fn ramp(outcome: &Outcome, station: usize) -> Result<f64, Failure> {
 fn figures(title: &str, outcome: &Outcome) -> Vec<Figure> {
     let draw = |name: &'static str, what: &str| {
         let curve = |station: &usize| {
-            Curve::line(format!("STA {station}"), binned(&of(outcome, *station, name), 2.0))
+            figure::line(format!("STA {station}"), binned(&of(outcome, *station, name), 2.0))
         };
         let curves = STATIONS.iter().map(curve).collect();
         Figure { title: format!("{title}: {what}"), x: "s", y: "kbit/s", curves }
@@ -88,9 +88,9 @@ fn figures(title: &str, outcome: &Outcome) -> Vec<Figure> {
     vec![draw("reference_rate", "calculated rate"), draw("received_rate", "receive rate")]
 }
 
-fn finding(title: &str, case: &Case, outcomes: &[Outcome], checks: Vec<Check>) -> Finding {
+fn result(title: &str, case: &Case, outcomes: &[Outcome], checks: Vec<Check>) -> ExperimentResult {
     let parameters = vec![("command", case.command())];
-    Finding {
+    ExperimentResult {
         checks,
         figures: figures(title, &outcomes[0]),
         parameters,
@@ -99,14 +99,15 @@ fn finding(title: &str, case: &Case, outcomes: &[Outcome], checks: Vec<Check>) -
     }
 }
 
-pub(super) fn best_case(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn best_case(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let case = case("s004-best-case").set("warmup", "60 s");
-    let outcomes = bench.run(std::slice::from_ref(&case))?.remove(0);
+    let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let mut checks = Vec::new();
     for station in STATIONS {
         let rates = over(&outcomes, &[station], reference(60.0))?;
         let what = format!("mean rate after 60 s, STA {station}");
-        checks.push(Check::seeds(what, "kbit/s", &rates, Band::at_least(0.95 * LARGEST)).printed(LARGEST));
+        checks
+            .push(Check::seeds(what, "kbit/s", &rates, Tolerance::at_least(0.95 * LARGEST)).printed(LARGEST));
     }
     let (mut index, mut losses) = (Vec::new(), Vec::new());
     for outcome in &*outcomes {
@@ -115,32 +116,34 @@ pub(super) fn best_case(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         index.push(jain(&rates?).ok_or(Failure::Absent("received_bps"))?);
         losses.extend(outcome.summary.flows.iter().filter_map(|flow| flow.loss_ratio));
     }
-    checks.push(Check::seeds("Jain's index", "", &index, Band::at_least(0.99)));
-    checks.push(Check::seeds("loss", "", &losses, Band::at_most(0.001)));
+    checks.push(Check::seeds("Jain's index", "", &index, Tolerance::at_least(0.99)));
+    checks.push(Check::seeds("loss", "", &losses, Tolerance::at_most(0.001)));
     let part = over(&outcomes, &STATIONS, |outcome, station| {
         Ok(received(outcome, station)? / sent(outcome, station)?)
     })?;
-    checks.push(Check::seeds("received over sent", "", &part, Band::at_least(0.999)).printed(1.0));
+    checks.push(Check::seeds("received over sent", "", &part, Tolerance::at_least(0.999)).printed(1.0));
     let rates = over(&outcomes, &STATIONS, received)?;
-    checks.push(Check::seeds("receive rate", "kbit/s", &rates, Band::at_least(0.0)).reported());
-    Ok(finding("5 m", &case, &outcomes, checks))
+    checks.push(Check::seeds("receive rate", "kbit/s", &rates, Tolerance::at_least(0.0)).reported());
+    Ok(result("5 m", &case, &outcomes, checks))
 }
 
-pub(super) fn starved(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn starved(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let cases = [case("s004-60m"), blind(case("s004-60m")), case("s004-best-case").set("warmup", "60 s")];
-    let outcomes = bench.run(&cases)?;
-    let [heard, unheard, best] = [&outcomes[0], &outcomes[1], &outcomes[2]];
-    let end = over(heard, &NEAR, reference(END - 30.0))?;
-    let delivered =
-        over(heard, &FAR, |outcome, station| Ok(received(outcome, station)? / sent(outcome, station)?))?;
+    let outcomes = runner.run(&cases)?;
+    let [with_detection, without, best] = [&outcomes[0], &outcomes[1], &outcomes[2]];
+    let end = over(with_detection, &NEAR, reference(END - 30.0))?;
+    let delivered = over(with_detection, &FAR, |outcome, station| {
+        Ok(received(outcome, station)? / sent(outcome, station)?)
+    })?;
     let [ramps, slow, quick] =
-        [over(heard, &NEAR, ramp)?, over(unheard, &NEAR, ramp)?, over(best, &NEAR, ramp)?];
+        [over(with_detection, &NEAR, ramp)?, over(without, &NEAR, ramp)?, over(best, &NEAR, ramp)?];
     let slower = slow.iter().zip(&quick).filter(|(slow, quick)| **slow >= 3.0 * **quick).count();
-    let any = Band::at_least(0.0);
+    let any = Tolerance::at_least(0.0);
     let checks = vec![
-        Check::seeds("near stations in the last 30 s", "kbit/s", &end, Band::at_least(0.9 * LARGEST))
+        Check::seeds("near stations in the last 30 s", "kbit/s", &end, Tolerance::at_least(0.9 * LARGEST))
             .printed(LARGEST),
-        Check::seeds("far stations, received over sent", "", &delivered, Band::at_most(0.05)).printed(0.0),
+        Check::seeds("far stations, received over sent", "", &delivered, Tolerance::at_most(0.05))
+            .printed(0.0),
         Check::seeds("time of near stations to the largest rate", "s", &ramps, any).printed(150.0).reported(),
         Check::seeds("the same at 5 m", "s", &quick, any).reported(),
         Check::seeds("the same without preamble detection; 300 s: never", "s", &slow, any)
@@ -148,22 +151,22 @@ pub(super) fn starved(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
             .reported(),
         Check::count("seeds in which that is 3 times the time at 5 m", slower, 3, slow.len()).reported(),
     ];
-    let mut finding = finding("30 and 60 m", &cases[0], heard, checks);
-    finding.remarks.push(
+    let mut result = result("30 and 60 m", &cases[0], with_detection, checks);
+    result.remarks.push(
         "The slow ramp of the near stations is no loss of theirs. Without preamble detection the access point repeats \
-         what the far ones cannot hear until it is too old, and what waits behind it is late: the near ones then stay \
+         packets that the far ones cannot receive until they are too old, and the packets behind them are late: the near ones then stay \
          far below the largest rate. ns-3 itself does one or the other by the seed."
             .to_owned(),
     );
-    Ok(finding)
+    Ok(result)
 }
 
-pub(super) fn small_packets(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn small_packets(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let cases = [each(case("s004-distance"), "packet", "500 B"), case("s004-distance")];
-    let outcomes = bench.run(&cases)?;
+    let outcomes = runner.run(&cases)?;
     let [small, large] = [over(&outcomes[0], &FAR, received)?, over(&outcomes[1], &FAR, received)?];
     let more = small.iter().zip(&large).filter(|(small, large)| small > large).count();
-    let any = Band::at_least(0.0);
+    let any = Tolerance::at_least(0.0);
     let checks = vec![
         Check::count("seeds in which more of 500 B arrives than of 1000 B", more, small.len(), small.len()),
         Check::seeds("sent to far stations", "kbit/s", &over(&outcomes[0], &FAR, sent)?, any)
@@ -172,7 +175,7 @@ pub(super) fn small_packets(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         Check::seeds("received of 500 B", "kbit/s", &small, any).printed(10.0).reported(),
         Check::seeds("received of 1000 B", "kbit/s", &large, any).printed(0.0).reported(),
     ];
-    Ok(finding("30 and 50 m, 500 B", &cases[0], &outcomes[0], checks))
+    Ok(result("30 and 50 m, 500 B", &cases[0], &outcomes[0], checks))
 }
 
 /// Rows of the pictures over time, by ns3-rmcat's rule.
@@ -195,27 +198,27 @@ fn rows(outcome: &Outcome, station: usize) -> Trace {
 }
 
 fn resolutions(title: &str, outcome: &Outcome) -> Figure {
-    let curve = |station: &usize| Curve::line(format!("STA {station}"), rows(outcome, *station));
+    let curve = |station: &usize| figure::line(format!("STA {station}"), rows(outcome, *station));
     let curves = STATIONS.iter().map(curve).collect();
     Figure { title: format!("{title}: resolution"), x: "s", y: "rows", curves }
 }
 
-pub(super) fn adaptive(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn adaptive(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let case = case("s004-distance");
-    let outcomes = bench.run(std::slice::from_ref(&case))?.remove(0);
+    let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let mut least = Vec::new();
     for outcome in &*outcomes {
         // The first ten seconds hold the start.
         let spans = STATIONS.iter().flat_map(|&station| binned(&of(outcome, station, "received_rate"), 10.0));
         least.push(spans.map(|(_, rate)| rate).fold(f64::INFINITY, f64::min));
     }
-    let any = Band::at_least(0.0);
+    let any = Tolerance::at_least(0.0);
     let checks = vec![
         Check::value(
             "least of any station in any 10 s, all seeds",
             "kbit/s",
             least.iter().copied().fold(f64::INFINITY, f64::min),
-            Band::at_least(f64::MIN_POSITIVE),
+            Tolerance::at_least(f64::MIN_POSITIVE),
         ),
         Check::seeds("sent to far stations", "kbit/s", &over(&outcomes, &FAR, sent)?, any)
             .printed(200.0)
@@ -224,25 +227,25 @@ pub(super) fn adaptive(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
             "received by far stations",
             "kbit/s",
             &over(&outcomes, &FAR, received)?,
-            Band::at_most(40.0),
+            Tolerance::at_most(40.0),
         )
         .printed(40.0)
         .reported(),
     ];
     let title = "30 and 50 m, adaptive";
-    let mut finding = finding(title, &case, &outcomes, checks);
-    finding.figures.push(resolutions(title, &outcomes[0]));
-    finding.remarks.push(
+    let mut result = result(title, &case, &outcomes, checks);
+    result.figures.push(resolutions(title, &outcomes[0]));
+    result.remarks.push(
         "The near stations keep their rate, and so a higher resolution than the paper's 90 to 240 rows: the channel's \
          time that far ones take is not enough to hold them down here."
             .to_owned(),
     );
-    Ok(finding)
+    Ok(result)
 }
 
-pub(super) fn late_upgrade(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn late_upgrade(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let case = each(case("s004-distance"), "packet", "500 B");
-    let outcomes = bench.run(std::slice::from_ref(&case))?.remove(0);
+    let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let quarter = |from: f64| {
         move |outcome: &Outcome, station: usize| {
             Ok(mean(&between(&rows(outcome, station), from, from + END / 4.0)))
@@ -254,23 +257,23 @@ pub(super) fn late_upgrade(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         let last = over(&outcomes, &[station], quarter(END * 0.75))?;
         let change: Vec<f64> = last.iter().zip(&first).map(|(last, first)| last - first).collect();
         let what = format!("rows of the last quarter less those of the first, STA {station}");
-        checks.push(Check::seeds(what, "", &change, Band::at_least(0.0)));
+        checks.push(Check::seeds(what, "", &change, Tolerance::at_least(0.0)));
         let what = format!("rows of the last quarter, STA {station}");
-        checks.push(Check::seeds(what, "", &last, Band::at_least(0.0)).printed(240.0).reported());
+        checks.push(Check::seeds(what, "", &last, Tolerance::at_least(0.0)).printed(240.0).reported());
     }
     let title = "30 and 50 m, adaptive, 500 B";
-    let mut finding = finding(title, &case, &outcomes, checks);
-    finding.figures.push(resolutions(title, &outcomes[0]));
-    Ok(finding)
+    let mut result = result(title, &case, &outcomes, checks);
+    result.figures.push(resolutions(title, &outcomes[0]));
+    Ok(result)
 }
 
-pub(super) fn larger_limit(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn larger_limit(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let small = |case| each(case, "packet", "500 B");
     let cases = [
         each(fixed(small(case("s004-distance"))), "rate.max", "4 Mbit/s"),
         fixed(small(case("s004-distance"))),
     ];
-    let outcomes = bench.run(&cases)?;
+    let outcomes = runner.run(&cases)?;
     let goodput = |outcome: &Outcome, station: usize| {
         let flow = flow(outcome, &format!("video-{station}"))?;
         Ok(flow.goodput_bps.ok_or(Failure::Absent("goodput_bps"))? / 1e3)
@@ -279,16 +282,16 @@ pub(super) fn larger_limit(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let [with, without] = [over(&outcomes[0], &FAR, received)?, over(&outcomes[1], &FAR, received)?];
     let gain = mean(&with) / mean(&without) - 1.0;
     let checks = vec![
-        Check::seeds("near stations", "kbit/s", &near, Band::at_most(FIXED)).printed(1800.0),
-        Check::value("far stations' gain over a limit of 1500 kbit/s", "", gain, Band::at_most(0.1))
+        Check::seeds("near stations", "kbit/s", &near, Tolerance::at_most(FIXED)).printed(1800.0),
+        Check::value("far stations' gain over a limit of 1500 kbit/s", "", gain, Tolerance::at_most(0.1))
             .printed(0.0),
     ];
-    Ok(finding("30 and 50 m, at most 4000 kbit/s", &cases[0], &outcomes[0], checks))
+    Ok(result("30 and 50 m, at most 4000 kbit/s", &cases[0], &outcomes[0], checks))
 }
 
-pub(super) fn deficit(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn deficit(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let case = fixed(case("s004-distance"));
-    let outcomes = bench.run(std::slice::from_ref(&case))?.remove(0);
+    let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let rates = over(&outcomes, &NEAR, received)?;
     let end = over(&outcomes, &NEAR, reference(END - 30.0))?;
     let checks = vec![
@@ -296,22 +299,22 @@ pub(super) fn deficit(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
             "near stations, of the bit rate",
             "",
             &rates.iter().map(|rate| rate / FIXED).collect::<Vec<_>>(),
-            Band::at_most(0.99),
+            Tolerance::at_most(0.99),
         ),
         Check::seeds(
             "near stations' calculated rate in the last 30 s",
             "kbit/s",
             &end,
-            Band::at_least(0.9 * LARGEST),
+            Tolerance::at_least(0.9 * LARGEST),
         )
         .printed(LARGEST),
     ];
-    Ok(finding("30 and 50 m, 720p", &case, &outcomes, checks))
+    Ok(result("30 and 50 m, 720p", &case, &outcomes, checks))
 }
 
-pub(super) fn wide_channel(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn wide_channel(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let cases = [case("s004-80mhz"), case("s004-distance")];
-    let outcomes = bench.run(&cases)?;
+    let outcomes = runner.run(&cases)?;
     let wide = &outcomes[0];
     // Of the near stations together, in spans of 5 s.
     let decline = |outcome: &Outcome| {
@@ -331,7 +334,7 @@ pub(super) fn wide_channel(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     let strong = declines.iter().filter(|(_, part)| *part <= 0.5).count();
     let all = |outcomes: &[Outcome]| over(outcomes, &STATIONS, received);
     let ratio = mean(&all(wide)?) / mean(&all(&outcomes[1])?);
-    let any = Band::at_least(0.0);
+    let any = Tolerance::at_least(0.0);
     let checks = vec![
         Check::count(
             "seeds in which the rate after the peak is at most half of it",
@@ -339,7 +342,7 @@ pub(super) fn wide_channel(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
             3,
             declines.len(),
         ),
-        Check::value("aggregate over that of 20 MHz", "", ratio, Band::at_most(1.5)),
+        Check::value("aggregate over that of 20 MHz", "", ratio, Tolerance::at_most(1.5)),
         Check::seeds("time of the peak", "s", &declines.iter().map(|one| one.0.0).collect::<Vec<_>>(), any)
             .printed(40.0)
             .reported(),
@@ -354,22 +357,22 @@ pub(super) fn wide_channel(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         Check::seeds("after the peak, of it", "", &declines.iter().map(|one| one.1).collect::<Vec<_>>(), any)
             .reported(),
     ];
-    let mut finding = finding("80 MHz, 30 and 50 m", &cases[0], wide, checks);
-    finding.remarks.push(
+    let mut result = result("80 MHz, 30 and 50 m", &cases[0], wide, checks);
+    result.remarks.push(
         "At 30 m and 80 MHz 97 of 100 packets of 1000 B are lost at each transmission: the near stations lose a sixth or \
          more for good from the first second, and NADA never leaves its least rate. The decline stands, the peak before \
          it does not. The channel does not change with time, and nearer by \
          2 m nothing is lost: with the far ones at 60 m the near reach 1500 kbit/s within 10 s and stay there to 28 m, swing \
          between 1000 and 1400 at 28.5 m, and stay below 200 from 29 m on; without preamble detection they climb to 700 to \
-         950 kbit/s and stay there. A peak that falls to half needs a channel that becomes worse, which no parameter tells."
+         950 kbit/s and stay there. A peak that falls to half needs a channel that becomes worse, which no parameter gives."
             .to_owned(),
     );
-    Ok(finding)
+    Ok(result)
 }
 
-pub(super) fn random_plan(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn random_plan(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let case = fixed(case("s004-random-plan"));
-    let outcomes = bench.run(std::slice::from_ref(&case))?.remove(0);
+    let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let mut index = Vec::new();
     for outcome in &*outcomes {
         let rates: Result<Vec<f64>, Failure> =
@@ -378,13 +381,13 @@ pub(super) fn random_plan(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     }
     let rates = over(&outcomes, &STATIONS, received)?;
     let checks = vec![
-        Check::seeds("Jain's index", "", &index, Band::at_least(0.98)),
+        Check::seeds("Jain's index", "", &index, Tolerance::at_least(0.98)),
         Check::seeds(
             "received, of the bit rate",
             "",
             &rates.iter().map(|rate| rate / FIXED).collect::<Vec<_>>(),
-            Band::at_most(0.99),
+            Tolerance::at_most(0.99),
         ),
     ];
-    Ok(finding("Random plan, 80 MHz", &case, &outcomes, checks))
+    Ok(result("Random plan, 80 MHz", &case, &outcomes, checks))
 }

@@ -1,10 +1,10 @@
-//! Losses that the cell's retries leave: NADA beside control that tells them from congestion.
+//! Losses that remain after the cell's retries: NADA beside controllers that distinguish them from congestion.
 
 use super::cell::{STATIONS, each};
-use crate::band::Band;
-use crate::bench::{Bench, Case, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Case, Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::{flow, mean};
 use seaway_lab::Outcome;
 use seaway_report::summary::FlowSummary;
@@ -15,7 +15,7 @@ const RESIDUAL: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.1];
 const OURS: &str = "tfrc(discriminate=zbs)";
 /// The paper's, and the RFC's.
 const NADA: [&str; 2] = ["nada(variant=draft)", "nada"];
-/// Told beside.
+/// Reported, not checked.
 const OTHERS: [&str; 2] = ["tfrc(discriminate=spike)", "vtp"];
 
 fn case(control: &str, residual: f64) -> Case {
@@ -35,8 +35,8 @@ struct Sweep {
 }
 
 impl Sweep {
-    fn run(bench: &mut Bench<'_>, control: &str) -> Result<Self, Failure> {
-        let outcomes = bench.run(&RESIDUAL.map(|residual| case(control, residual)))?;
+    fn run(runner: &mut Runner<'_>, control: &str) -> Result<Self, Failure> {
+        let outcomes = runner.run(&RESIDUAL.map(|residual| case(control, residual)))?;
         let over = |name, of: fn(&FlowSummary) -> Option<f64>| -> Result<Vec<Vec<f64>>, Failure> {
             let one = |outcome: &Outcome| -> Result<f64, Failure> {
                 let station =
@@ -66,19 +66,19 @@ fn ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
     ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect()
 }
 
-pub(super) fn conclusion(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let any = Band::at_least(0.0);
-    let ours = Sweep::run(bench, OURS)?;
+pub(super) fn conclusion(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let any = Tolerance::at_least(0.0);
+    let ours = Sweep::run(runner, OURS)?;
     let mut checks = Vec::new();
-    let mut curves = vec![Curve::of_seeds(OURS, RESIDUAL.into_iter().zip(ours.delivered.clone()))];
+    let mut curves = vec![figure::of_seeds(OURS, RESIDUAL.into_iter().zip(ours.delivered.clone()))];
     for control in NADA {
-        let nada = Sweep::run(bench, control)?;
+        let nada = Sweep::run(runner, control)?;
         let ratio = ratios(&ours.together(), &nada.together());
         checks.push(Check::seeds(
             format!("delivered to stations with 1 to 10 %, over {control}"),
             "",
             &ratio,
-            Band::at_least(1.5),
+            Tolerance::at_least(1.5),
         ));
         let delays = ratios(&means(&ours.delay), &means(&nada.delay));
         let no_later = delays.into_iter().filter(|ratio| *ratio <= 1.0);
@@ -88,12 +88,12 @@ pub(super) fn conclusion(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
             let ratio = ratios(&ours.delivered[index], &nada.delivered[index]);
             checks.push(Check::seeds(format!("at {residual}, over {control}"), "", &ratio, any).reported());
         }
-        checks.extend(told(control, &nada));
-        curves.push(Curve::of_seeds(control, RESIDUAL.into_iter().zip(nada.delivered)));
+        checks.extend(reported(control, &nada));
+        curves.push(figure::of_seeds(control, RESIDUAL.into_iter().zip(nada.delivered)));
     }
-    checks.extend(told(OURS, &ours));
+    checks.extend(reported(OURS, &ours));
     for control in OTHERS {
-        let other = Sweep::run(bench, control)?;
+        let other = Sweep::run(runner, control)?;
         checks.push(
             Check::seeds(
                 format!("delivered by {control}, all losses together"),
@@ -103,10 +103,10 @@ pub(super) fn conclusion(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
             )
             .reported(),
         );
-        curves.push(Curve::of_seeds(control, RESIDUAL.into_iter().zip(other.delivered)));
+        curves.push(figure::of_seeds(control, RESIDUAL.into_iter().zip(other.delivered)));
     }
     let title = "Delivered to a station".to_owned();
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks,
         figures: vec![Figure { title, x: "loss after retries", y: "kbit/s", curves }],
         parameters: vec![("command", case(OURS, RESIDUAL[1]).command())],
@@ -121,8 +121,8 @@ pub(super) fn conclusion(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     })
 }
 
-fn told(control: &str, sweep: &Sweep) -> Vec<Check> {
-    let any = Band::at_least(0.0);
+fn reported(control: &str, sweep: &Sweep) -> Vec<Check> {
+    let any = Tolerance::at_least(0.0);
     let ends = [0, RESIDUAL.len() - 1];
     let rows = ends.map(|index| {
         let at = RESIDUAL[index];

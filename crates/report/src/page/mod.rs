@@ -1,5 +1,6 @@
 //! The kit of pages: one skeleton, one theme, one set of scripts. A page is one file that loads nothing.
 
+use crate::colours;
 use serde_json::Value;
 
 /// A page. Its texts are plain; its body is HTML.
@@ -36,7 +37,7 @@ impl Page<'_> {
             command => format!(" Made by <code>{}</code>", escaped(command)),
         };
         let footer = format!("Seaway {}. {}{command}", env!("CARGO_PKG_VERSION"), escaped(self.note));
-        let style = [PALETTE, THEME, self.style].join("\n");
+        let style = [colours::properties().as_str(), THEME, self.style].join("\n");
         // What is filled in last is not searched for further places.
         include_str!("skeleton.html")
             .replace("{{style}}", &style)
@@ -63,8 +64,6 @@ impl Page<'_> {
     }
 }
 
-/// The colours, light and dark, as properties of the root element.
-pub(crate) const PALETTE: &str = include_str!("palette.css");
 const THEME: &str = include_str!("theme.css");
 
 /// The text with the characters escaped that HTML gives a meaning.

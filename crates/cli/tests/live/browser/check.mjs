@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
 const [url, folder] = process.argv.slice(2);
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -21,25 +21,25 @@ try {
 
 async function visit(viewport) {
   const page = await browser.newPage({ viewport });
-  page.setDefaultTimeout(PATIENCE_MS);
+  page.setDefaultTimeout(TIMEOUT_MS);
   const problems = [];
   page.on("pageerror", (error) => problems.push(error.message));
-  // What the server says, as the page hears it.
-  const heard = { sample: 0, event: [] };
+  // The messages that the page receives.
+  const received = { sample: 0, event: [] };
   page.on("websocket", (socket) => socket.on("framereceived", ({ payload }) => {
     const message = JSON.parse(payload);
-    if (message.type === "sample") heard.sample += 1;
-    if (message.type === "event") heard.event.push(message);
+    if (message.type === "sample") received.sample += 1;
+    if (message.type === "event") received.event.push(message);
   }));
   await page.goto(url);
-  return { page, problems, heard };
+  return { page, problems, received };
 }
 
 async function desktop() {
-  const { page, problems, heard } = await visit({ width: 1280, height: 900 });
+  const { page, problems, received } = await visit({ width: 1280, height: 900 });
   await step("pictures", bothAdvance(page));
-  await step("plots", plotsMove(page, heard));
-  await step("switch", switchController(page, heard));
+  await step("plots", plotsMove(page, received));
+  await step("switch", switchController(page, received));
   await step("width", fits(page, 1280));
   await page.screenshot({ path: `${folder}/desktop.png`, fullPage: true });
   await page.emulateMedia({ colorScheme: "dark" });
@@ -68,16 +68,16 @@ async function bothAdvance(page) {
 }
 
 // Samples come, and the lines on the canvases change with them.
-async function plotsMove(page, heard) {
+async function plotsMove(page, received) {
   assert.equal(await page.locator("#plots canvas").count(), 5);
   const drawn = () => page.evaluate(() => document.querySelector("#plots canvas").toDataURL());
-  const [before, count] = [await drawn(), heard.sample];
-  await until(() => heard.sample >= count + 20, "twenty more samples");
+  const [before, count] = [await drawn(), received.sample];
+  await until(() => received.sample >= count + 20, "twenty more samples");
   assert.notEqual(await drawn(), before, "the plot has moved");
 }
 
 // By the form: the change is in force, listed, and marked in the plots.
-async function switchController(page, heard) {
+async function switchController(page, received) {
   await page.evaluate(() => {
     window.drawnTexts = [];
     const { fillText } = CanvasRenderingContext2D.prototype;
@@ -89,7 +89,7 @@ async function switchController(page, heard) {
   await page.fill("#control", "fixed(rate=1 Mbit/s)");
   await page.focus("#controls button");
   await page.keyboard.press("Enter");
-  await until(() => heard.event.some(({ kind, what }) => kind === "setting" && what.includes("fixed")), "the event");
+  await until(() => received.event.some(({ kind, what }) => kind === "setting" && what.includes("fixed")), "the event");
   await page.waitForFunction(() => [...document.querySelectorAll("#events td")].some((cell) => cell.textContent.includes("fixed")));
   await page.waitForFunction(() => window.drawnTexts.some((text) => text.includes("fixed")));
   await page.waitForFunction(() => document.getElementById("numbers").textContent.includes("fixed"));
@@ -106,7 +106,7 @@ async function step(name, work) {
 }
 
 async function until(condition, what) {
-  const end = Date.now() + PATIENCE_MS;
+  const end = Date.now() + TIMEOUT_MS;
   while (!condition()) {
     assert.ok(Date.now() < end, `waited for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));

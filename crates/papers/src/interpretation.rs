@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// A choice that a paper leaves to its reader. Rows choose Readings, never numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Reading {
+pub struct Interpretation {
     /// What it is about.
     pub subject: &'static str,
     /// What is taken.

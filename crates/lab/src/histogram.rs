@@ -1,29 +1,29 @@
-//! Spans of time, counted in bounded memory.
+//! A histogram of spans of time in bounded memory, with a constant relative error as HdrHistogram.
 
 use seaway_quality::statistics::Distribution;
 use seaway_units::TimeDelta;
 
-/// So many samples are kept as they are.
+/// The number of samples that are kept exactly.
 const EXACT: usize = 1024;
-/// Leading bits that are kept of each beyond: it is known to 1 part in 1024 or better, below 2 ms to a microsecond.
+/// Significant bits of each further sample: the error is at most 1 part in 1024, and below 2 ms a microsecond.
 const BITS: u32 = 11;
-/// Neighbouring values that are counted in one piece of memory.
+/// Buckets that are allocated together.
 const PAGE: usize = 128;
 
-/// Samples of a span of time: their mean and maximum exactly, their percentiles as long as there are few of them
+/// Histogram of a span of time: their mean and maximum exactly, their percentiles as long as there are few of them
 /// exactly to a microsecond and then to 0.05 %.
 #[derive(Debug, Default)]
-pub(crate) struct Samples {
+pub(crate) struct Histogram {
     exact: Vec<u32>,
-    /// By leading bits; a page is there where something was counted in it.
+    /// Counts by bucket; a page without counts is absent.
     pages: Vec<Option<Box<[u32; PAGE]>>>,
     count: u64,
     nanos: i128,
     max: u32,
 }
 
-impl Samples {
-    /// Counts a span; a negative one as zero.
+impl Histogram {
+    /// Adds a span; a negative one counts as zero.
     #[inline]
     pub(crate) fn add(&mut self, span: TimeDelta) {
         self.count += 1;
@@ -31,33 +31,33 @@ impl Samples {
         let micros = span.as_nanos().max(0) as u64 / 1_000;
         let micros = micros.min(u64::from(u32::MAX)) as u32;
         self.max = self.max.max(micros);
-        match self.pages.get_mut(place_of(micros) / PAGE) {
-            Some(Some(page)) => page[place_of(micros) % PAGE] += 1,
+        match self.pages.get_mut(bucket_of(micros) / PAGE) {
+            Some(Some(page)) => page[bucket_of(micros) % PAGE] += 1,
             _ => self.add_rare(micros),
         }
     }
 
-    /// One of few, or the first of its neighbours.
+    /// Adds one of the first samples, or the first of its page.
     fn add_rare(&mut self, micros: u32) {
         if !self.pages.is_empty() {
             return self.tally(micros);
         }
         self.exact.push(micros);
         if self.exact.len() == EXACT {
-            self.pages.resize_with(place_of(u32::MAX) / PAGE + 1, || None);
+            self.pages.resize_with(bucket_of(u32::MAX) / PAGE + 1, || None);
             let exact = std::mem::take(&mut self.exact);
             exact.into_iter().for_each(|micros| self.tally(micros));
         }
     }
 
     fn tally(&mut self, micros: u32) {
-        let place = place_of(micros);
+        let place = bucket_of(micros);
         let page = self.pages[place / PAGE].get_or_insert_with(|| Box::new([0; PAGE]));
         page[place % PAGE] += 1;
     }
 
-    /// What a summary says of them; `None` where there are none.
-    pub(crate) fn spread(&self) -> Option<Distribution> {
+    /// Mean, percentiles and maximum in milliseconds; `None` without samples.
+    pub(crate) fn distribution(&self) -> Option<Distribution> {
         if self.count == 0 {
             return None;
         }
@@ -66,7 +66,7 @@ impl Samples {
         Some(Distribution { mean, p50, p95, p99, max })
     }
 
-    /// The values in milliseconds that so many in 100, ascending, do not exceed: by the nearest rank.
+    /// Percentiles in milliseconds by the nearest rank; `percents` ascend.
     fn percentiles<const N: usize>(&self, percents: [u64; N]) -> [f64; N] {
         let mut sorted = self.exact.clone();
         sorted.sort_unstable();
@@ -91,15 +91,15 @@ impl Samples {
     }
 }
 
-/// Where a value is counted: as a number with [`BITS`] bits of mantissa.
-const fn place_of(micros: u32) -> usize {
+/// The bucket of a value: a floating-point number with [`BITS`] bits of mantissa.
+const fn bucket_of(micros: u32) -> usize {
     // Small values need no shift.
     let length = u32::BITS - (micros | 1 << (BITS - 1)).leading_zeros();
     let shift = length - BITS;
     ((shift as usize) << (BITS - 1)) + (micros >> shift) as usize
 }
 
-/// The middle of the values that are counted there.
+/// The middle of the values of a bucket.
 fn middle_of(place: usize) -> f64 {
     let shift = (place >> (BITS - 1)).saturating_sub(1);
     let mantissa = place - (shift << (BITS - 1));
@@ -112,13 +112,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_value_has_its_place() {
+    fn every_value_has_its_bucket() {
         for micros in
             (0..100_000).chain((17..32).flat_map(|bit| (1 << bit) - 3..=(1 << bit) + 3)).chain([u32::MAX])
         {
-            let error = (middle_of(place_of(micros)) - f64::from(micros)).abs();
+            let error = (middle_of(bucket_of(micros)) - f64::from(micros)).abs();
             assert!(error <= f64::from(micros) / 2048.0, "{micros}: {error}");
-            assert!(place_of(micros) <= place_of(micros.saturating_add(1)));
+            assert!(bucket_of(micros) <= bucket_of(micros.saturating_add(1)));
         }
     }
 
@@ -128,14 +128,14 @@ mod tests {
             few in prop::collection::vec(0..3_000_000u32, 1..50),
             times in prop::sample::select(vec![1, 40]),
         ) {
-            let mut samples = Samples::default();
+            let mut samples = Histogram::default();
             let mut millis = Vec::new();
             for micros in few.iter().flat_map(|micros| std::iter::repeat_n(*micros, times)) {
                 samples.add(TimeDelta::from_micros(micros.into()));
                 millis.push(f64::from(micros) / 1e3);
             }
             let expected = Distribution::of(&mut millis).unwrap();
-            let found = samples.spread().unwrap();
+            let found = samples.distribution().unwrap();
             let near = |a: f64, b: f64| (a - b).abs() <= 5e-4 * b + 1e-9;
             prop_assert!(near(found.p50, expected.p50) && near(found.p95, expected.p95) && near(found.p99, expected.p99));
             prop_assert_eq!(found.max, expected.max);

@@ -1,17 +1,16 @@
 // Both pictures by WebRTC: one connection, a track each, no trickle.
 
-const RETRY_MS = 1000;
 const GATHER_WITHIN_MS = 3000;
 const CONNECT_WITHIN_MS = 12000;
 
-export async function watch(elements, onState) {
+async function watch(elements, onState) {
   for (;;) {
     try {
       await once(elements, onState);
     } catch (error) {
       onState(`no pictures: ${error.message}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    await new Promise((resolve) => setTimeout(resolve, 1000));
   }
 }
 
@@ -24,7 +23,7 @@ async function once(elements, onState) {
     videos.set(transceiver, video);
   }
   peer.addEventListener("track", ({ transceiver, track }) => {
-    // The least delay the browser's own buffer can have: what we measure is ours.
+    // The browser's own buffer adds as little delay as possible, since the delays shown are measured at ours.
     if ("jitterBufferTarget" in transceiver.receiver) transceiver.receiver.jitterBufferTarget = 0;
     videos.get(transceiver).srcObject = new MediaStream([track]);
   });
@@ -40,7 +39,7 @@ async function once(elements, onState) {
   }
 }
 
-// What has been gathered by then is enough: the server is near.
+// The candidates gathered by then suffice, since the server is near.
 function gathered(peer) {
   if (peer.iceGatheringState === "complete") return Promise.resolve();
   return new Promise((resolve) => {
@@ -49,7 +48,7 @@ function gathered(peer) {
   });
 }
 
-// Also over where it never began: the server forgets who does not connect in time.
+// Also resolves where it never connects, since the server drops offers that do not connect in time.
 function ended(peer, onState) {
   return new Promise((resolve) => {
     peer.addEventListener("connectionstatechange", () => {

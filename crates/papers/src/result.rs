@@ -1,22 +1,22 @@
-//! What came out of an experiment.
+//! The result of an experiment.
 
-use crate::band::Band;
 use crate::figure::Figure;
+use crate::tolerance::Tolerance;
 use seaway_quality::statistics::Estimate;
 use serde::Serialize;
 
-/// What an experiment found.
+/// The result of an experiment.
 #[derive(Debug, Clone, Default)]
-pub struct Finding {
-    /// Its numbers; it holds where all that count do.
+pub struct ExperimentResult {
+    /// Its numbers; it passes where all that count do.
     pub checks: Vec<Check>,
     /// Its plots.
     pub figures: Vec<Figure>,
     /// What it ran with.
     pub parameters: Vec<(&'static str, String)>,
-    /// What a reader should know: where ours falls, what was substituted.
+    /// Remarks for the reader.
     pub remarks: Vec<String>,
-    /// What stands in for a clip that does not ship; only the order of its numbers is judged then.
+    /// The substitute for a clip that is not shipped; only the order of the numbers is checked then.
     pub substitute: Option<&'static str>,
 }
 
@@ -35,31 +35,41 @@ pub struct Check {
     /// Half the width of the 95 % interval; absent from a single value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<f64>,
-    /// Where ours must lie.
-    pub band: Band,
-    /// True where it lies there.
+    /// The range in which ours must lie.
+    #[serde(rename = "band")]
+    pub tolerance: Tolerance,
+    /// True where it lies there: a pass.
     pub held: bool,
-    /// False where it is told and not judged: a literal reading, a number the paper does not claim.
+    /// False where it is only reported: a literal reading, or a number that the paper does not claim.
     pub counts: bool,
 }
 
 impl Check {
     /// One value.
-    pub fn value(what: impl Into<String>, unit: &'static str, ours: f64, band: Band) -> Self {
+    pub fn value(what: impl Into<String>, unit: &'static str, ours: f64, tolerance: Tolerance) -> Self {
         let what = what.into();
-        Self { what, unit, paper: None, ours, ci95: None, band, held: band.holds(ours), counts: true }
+        Self {
+            what,
+            unit,
+            paper: None,
+            ours,
+            ci95: None,
+            tolerance,
+            held: tolerance.holds(ours),
+            counts: true,
+        }
     }
 
     /// One value a seed. Without any it does not hold.
-    pub fn seeds(what: impl Into<String>, unit: &'static str, values: &[f64], band: Band) -> Self {
+    pub fn seeds(what: impl Into<String>, unit: &'static str, values: &[f64], tolerance: Tolerance) -> Self {
         let estimate = Estimate::of(values).unwrap_or(Estimate { mean: f64::NAN, ci95: None });
-        Self { ci95: estimate.ci95, ..Self::value(what, unit, estimate.mean, band) }
+        Self { ci95: estimate.ci95, ..Self::value(what, unit, estimate.mean, tolerance) }
     }
 
-    /// A statement: how many of `of` cases it held in, and how many must.
+    /// A statement: in how many of `of` cases it holds, and in how many it must.
     pub fn count(what: impl Into<String>, held: usize, at_least: usize, of: usize) -> Self {
         let what = format!("{} (of {of})", what.into());
-        Self::value(what, "", held as f64, Band::at_least(at_least as f64))
+        Self::value(what, "", held as f64, Tolerance::at_least(at_least as f64))
     }
 
     /// With what the paper printed.
@@ -68,22 +78,22 @@ impl Check {
         self
     }
 
-    /// Told, not judged.
+    /// Only reported, not checked.
     pub const fn reported(mut self) -> Self {
         self.counts = false;
         self
     }
 }
 
-impl Finding {
-    /// True where every number that counts lies in its band; nothing is not enough.
+impl ExperimentResult {
+    /// True where every number that counts lies in its tolerance, and there is one.
     pub fn holds(&self) -> bool {
-        let mut judged = self.checks.iter().filter(|check| check.counts).peekable();
-        judged.peek().is_some() && judged.all(|check| check.held)
+        let mut checked = self.checks.iter().filter(|check| check.counts).peekable();
+        checked.peek().is_some() && checked.all(|check| check.held)
     }
 }
 
-/// A number for a reader: four digits that matter, no noughts behind.
+/// A number for a reader: four significant digits without trailing zeros.
 pub(crate) fn shortened(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
@@ -98,15 +108,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_without_judged_numbers_holds_nothing() {
-        let mut finding = Finding::default();
-        assert!(!finding.holds());
-        finding.checks.push(Check::value("told", "", 1.0, Band::at_most(0.0)).reported());
-        assert!(!finding.holds());
-        finding.checks.push(Check::value("judged", "", 1.0, Band::at_most(1.0)));
-        assert!(finding.holds());
-        finding.checks.push(Check::seeds("no seeds", "", &[], Band::at_least(0.0)));
-        assert!(!finding.holds());
+    fn a_result_without_checked_numbers_does_not_pass() {
+        let mut result = ExperimentResult::default();
+        assert!(!result.holds());
+        result.checks.push(Check::value("reported", "", 1.0, Tolerance::at_most(0.0)).reported());
+        assert!(!result.holds());
+        result.checks.push(Check::value("checked", "", 1.0, Tolerance::at_most(1.0)));
+        assert!(result.holds());
+        result.checks.push(Check::seeds("no seeds", "", &[], Tolerance::at_least(0.0)));
+        assert!(!result.holds());
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! What a number must lie in.
+//! The range in which a number must lie.
 
 use serde::Serialize;
 use std::fmt;
 
 /// A closed range, open where a bound is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Band {
+pub struct Tolerance {
     /// At least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
@@ -14,7 +14,7 @@ pub struct Band {
     pub max: Option<f64>,
 }
 
-impl Band {
+impl Tolerance {
     /// From `min` to `max`.
     pub const fn within(min: f64, max: f64) -> Self {
         Self { min: Some(min), max: Some(max) }
@@ -48,9 +48,9 @@ impl Band {
     }
 }
 
-impl fmt::Display for Band {
+impl fmt::Display for Tolerance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = |value: f64| crate::finding::shortened(value);
+        let number = |value: f64| crate::result::shortened(value);
         match (self.min, self.max) {
             (Some(min), Some(max)) if min == max => write!(f, "{}", number(min)),
             (Some(min), Some(max)) => write!(f, "{} … {}", number(min), number(max)),
@@ -66,12 +66,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_belong_to_the_band_and_nothing_holds_nan() {
-        let band = Band::about(9.14, 0.01);
-        assert!(band.holds(9.14) && band.holds(9.1305) && !band.holds(9.16));
-        assert!(Band::at_least(2.0).holds(2.0) && !Band::at_least(2.0).holds(1.9));
-        assert!(!Band::at_most(2.0).holds(f64::NAN));
-        assert_eq!(Band::within(1.0, 2.5).to_string(), "1 … 2.5");
-        assert_eq!(Band::at_most(0.002).to_string(), "≤ 0.002");
+    fn bounds_belong_to_the_tolerance_and_nothing_holds_nan() {
+        let tolerance = Tolerance::about(9.14, 0.01);
+        assert!(tolerance.holds(9.14) && tolerance.holds(9.1305) && !tolerance.holds(9.16));
+        assert!(Tolerance::at_least(2.0).holds(2.0) && !Tolerance::at_least(2.0).holds(1.9));
+        assert!(!Tolerance::at_most(2.0).holds(f64::NAN));
+        assert_eq!(Tolerance::within(1.0, 2.5).to_string(), "1 … 2.5");
+        assert_eq!(Tolerance::at_most(0.002).to_string(), "≤ 0.002");
     }
 }

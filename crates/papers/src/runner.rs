@@ -1,4 +1,4 @@
-//! Where experiments are run.
+//! Runs experiments.
 
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::{Outcome, RunOptions, library, sweep};
@@ -13,7 +13,7 @@ pub struct Case {
     scenario: &'static str,
     overrides: Vec<String>,
     series: bool,
-    /// Other than the bench's.
+    /// At least so many, whatever the runner's number.
     seeds: Option<u16>,
 }
 
@@ -29,13 +29,13 @@ impl Case {
         self
     }
 
-    /// Keeping what is seen over time.
+    /// Keeping the time series.
     pub const fn with_series(mut self) -> Self {
         self.series = true;
         self
     }
 
-    /// Run with at least so many seeds, whatever the bench's number.
+    /// Run with at least so many seeds.
     pub const fn seeds(mut self, seeds: u16) -> Self {
         self.seeds = Some(seeds);
         self
@@ -59,10 +59,10 @@ impl Case {
 /// Why an experiment could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Its scenario is not what the lab takes: a fault of ours.
+    /// The lab refuses its scenario: a fault of this crate.
     #[error("{0}")]
     Scenario(String),
-    /// A run lacks a number that the experiment is about: a fault of ours.
+    /// A run lacks a number that the experiment needs: a fault of this crate.
     #[error("the summary has no {0}")]
     Absent(&'static str),
     /// Broken off.
@@ -70,26 +70,26 @@ pub enum Failure {
     Interrupted,
 }
 
-/// Hears how much more virtual time has passed; may break off.
+/// Called with the virtual time that has passed; may break off.
 pub type Progress<'p> = &'p (dyn Fn(TimeDelta) -> ControlFlow<()> + Sync);
 
-/// Runs cases with several seeds on all cores and remembers what came out: figures of one experiment share runs.
-pub struct Bench<'p> {
+/// Runs cases with several seeds on all cores and keeps the outcomes: figures of one experiment share runs.
+pub struct Runner<'p> {
     first: u64,
     seeds: Vec<u64>,
     outcomes: BTreeMap<Case, Rc<[Outcome]>>,
     progress: Progress<'p>,
 }
 
-impl<'p> Bench<'p> {
+impl<'p> Runner<'p> {
     /// With so many seeds from `first` on.
     pub fn new(first: u64, seeds: u16, progress: Progress<'p>) -> Self {
         let seeds = (0..u64::from(seeds)).map(|offset| first.wrapping_add(offset)).collect();
         Self { first, seeds, outcomes: BTreeMap::new(), progress }
     }
 
-    /// Frees what it remembers: what follows shares no run with it.
-    pub fn forget(&mut self) {
+    /// Drops the outcomes that it keeps.
+    pub fn clear(&mut self) {
         self.outcomes.clear();
     }
 
@@ -99,7 +99,7 @@ impl<'p> Bench<'p> {
         (0..count).map(move |offset| first.wrapping_add(offset))
     }
 
-    /// The seeds of every case that asks for no more.
+    /// The seeds of every case that needs no more.
     pub fn seeds(&self) -> &[u64] {
         &self.seeds
     }
@@ -107,7 +107,7 @@ impl<'p> Bench<'p> {
     /// The outcomes of each case, one a seed.
     ///
     /// # Errors
-    /// Where a case is none the lab takes, or it was broken off.
+    /// Where the lab refuses a case, or it was broken off.
     pub fn run(&mut self, cases: &[Case]) -> Result<Vec<Rc<[Outcome]>>, Failure> {
         for series in [false, true] {
             let missing = |case: &&Case| case.series == series && !self.outcomes.contains_key(*case);

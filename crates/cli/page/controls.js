@@ -1,8 +1,8 @@
-// What a viewer may change while it runs.
+// The settings that a viewer can change during the session.
 
-export class Controls {
-  #form = document.getElementById("controls");
-  #reply = document.getElementById("reply");
+class Controls {
+  #form = byId("controls");
+  #reply = byId("reply");
   #fields = { control: "control", network: "network", min: "limit-min", max: "limit-max" };
   #inForce = {};
   #send;
@@ -16,14 +16,14 @@ export class Controls {
   }
 
   hello({ controls, networks, settings }) {
-    fill(document.getElementById("control-names"), controls.map(({ name, source }) => new Option(source, name)));
-    fill(this.#field("network"), networks.map((name) => new Option(name, name)));
+    byId("control-names").replaceChildren(...controls.map(({ name, source }) => new Option(source, name)));
+    this.#field("network").replaceChildren(...networks.map((name) => new Option(name, name)));
     this.settings(settings);
     this.#field("network").closest("label").hidden = networks.length === 0;
     this.#form.hidden = false;
   }
 
-  // What is in force now; a field that the viewer is editing is left alone.
+  // Shows the present settings, except in a field that the viewer is editing.
   settings(settings) {
     for (const [name, value] of Object.entries(settings)) {
       if (!(name in this.#fields)) continue;
@@ -39,7 +39,7 @@ export class Controls {
   }
 
   #field(name) {
-    return document.getElementById(this.#fields[name]);
+    return byId(this.#fields[name]);
   }
 
   #apply() {
@@ -49,8 +49,4 @@ export class Controls {
     if (changed.length === 0) this.reply("nothing changed", false);
     else this.#send({ type: "set", settings: Object.fromEntries(changed) });
   }
-}
-
-function fill(element, options) {
-  element.replaceChildren(...options);
 }

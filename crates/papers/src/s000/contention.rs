@@ -1,9 +1,9 @@
 //! A client beside many TCP flows.
 
-use crate::band::Band;
-use crate::bench::{Bench, Case, Failure};
-use crate::figure::{Curve, Figure};
-use crate::finding::{Check, Finding};
+use crate::figure::{self, Figure};
+use crate::result::{Check, ExperimentResult};
+use crate::runner::{Case, Failure, Runner};
+use crate::tolerance::Tolerance;
 use crate::trace::{binned, flow, mean, pairs_that, scaled, trace};
 use seaway_lab::Outcome;
 
@@ -31,10 +31,10 @@ fn by_second(outcome: &Outcome) -> Vec<(f64, f64)> {
     binned(&rate, 1.0).into_iter().filter(|(time, _)| *time > 11.0).collect()
 }
 
-pub(super) fn arrival_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
+pub(super) fn arrival_rate(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let controls = [TYPE_1, TFRC, "buffer-type1(gamma=adverse)", "tfrc(profile=ns2)"];
     let cases = controls.map(|control| case(control).seeds(10).with_series());
-    let outcomes = bench.run(&cases)?;
+    let outcomes = runner.run(&cases)?;
     let mut rates = Vec::new();
     for outcomes in &outcomes {
         rates.push(outcomes.iter().map(arrivals).collect::<Result<Vec<f64>, Failure>>()?);
@@ -45,14 +45,14 @@ pub(super) fn arrival_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         // An announcement is less than a packet.
         .map(|outcome| by_second(outcome).iter().filter(|(_, packets)| *packets < 1.0).count())
         .sum();
-    let any = Band::at_least(0.0);
+    let any = Tolerance::at_least(0.0);
     let mut checks = vec![
-        Check::value("type I over TFRC", "", ratio(0, 1), Band::at_least(2.0)).printed(2.4),
+        Check::value("type I over TFRC", "", ratio(0, 1), Tolerance::at_least(2.0)).printed(2.4),
         Check::value(
             "seconds in which nothing comes under type I, all seeds",
             "",
             empty as f64,
-            Band::at_most(0.0),
+            Tolerance::at_most(0.0),
         )
         .printed(0.0),
     ];
@@ -60,12 +60,14 @@ pub(super) fn arrival_rate(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         checks.push(Check::seeds(format!("arrivals under {control}"), "packets/s", rates, any).reported());
     }
     checks.push(
-        Check::value("type I with gamma=adverse over TFRC", "", ratio(2, 1), Band::at_least(2.0)).reported(),
+        Check::value("type I with gamma=adverse over TFRC", "", ratio(2, 1), Tolerance::at_least(2.0))
+            .reported(),
     );
-    checks.push(Check::value("type I over ns-2's TFRC", "", ratio(0, 3), Band::at_least(2.0)).reported());
+    checks
+        .push(Check::value("type I over ns-2's TFRC", "", ratio(0, 3), Tolerance::at_least(2.0)).reported());
     let curves = ["type I", "TFRC"].iter().zip(&outcomes);
-    let curves = curves.map(|(name, outcomes)| Curve::line(*name, by_second(&outcomes[0]))).collect();
-    Ok(Finding {
+    let curves = curves.map(|(name, outcomes)| figure::line(*name, by_second(&outcomes[0]))).collect();
+    Ok(ExperimentResult {
         checks,
         figures: vec![Figure { title: "Packets that arrive each second".into(), x: "s", y: "packets/s", curves }],
         parameters: vec![("command", cases[0].command())],
@@ -113,10 +115,10 @@ impl Losses {
 struct Sweep([Vec<Vec<Losses>>; 3]);
 
 impl Sweep {
-    fn run(bench: &mut Bench<'_>) -> Result<Self, Failure> {
+    fn run(runner: &mut Runner<'_>) -> Result<Self, Failure> {
         let mut one = |control, socket| -> Result<Vec<Vec<Losses>>, Failure> {
             let case = case(control).set("flow.video.receiver.socket", socket);
-            let outcomes = bench.run(&FLOWS.map(|flows| case.clone().set("flow.tcp.count", flows)))?;
+            let outcomes = runner.run(&FLOWS.map(|flows| case.clone().set("flow.tcp.count", flows)))?;
             outcomes.iter().map(|outcomes| outcomes.iter().map(Losses::of).collect()).collect()
         };
         Ok(Self([one(TYPE_1, false)?, one(TFRC, false)?, one(TFRC, true)?]))
@@ -135,14 +137,14 @@ impl Sweep {
         let curves = ["type I", "TFRC", "TFRC, the buffer a socket's"]
             .iter()
             .enumerate()
-            .map(|(index, name)| Curve::of_seeds(*name, self.values(index, of)))
+            .map(|(index, name)| figure::of_seeds(*name, self.values(index, of)))
             .collect();
         vec![Figure { title: title.to_owned(), x: "TCP flows", y: "", curves }]
     }
 }
 
-pub(super) fn overall_loss(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let sweep = Sweep::run(bench)?;
+pub(super) fn overall_loss(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let sweep = Sweep::run(runner)?;
     let rising = |control, of| pairs_that(&sweep.means(control, of), |a, b| b > a);
     let checks = vec![
         Check::count("type I: rises from point to point", rising(0, Losses::overall), 5, 5),
@@ -152,7 +154,7 @@ pub(super) fn overall_loss(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         Check::count("TFRC: the network's losses alone", rising(1, Losses::of_the_network), 5, 5).reported(),
         Check::count("TFRC, the buffer a socket's: rises", rising(2, Losses::overall), 5, 5).reported(),
     ];
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks,
         figures: sweep.figure("Overall loss against the number of TCP flows", Losses::overall),
         parameters: vec![("command", case(TYPE_1).set("flow.tcp.count", FLOWS[0]).command())],
@@ -168,8 +170,8 @@ pub(super) fn overall_loss(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
     })
 }
 
-pub(super) fn buffer_part(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
-    let sweep = Sweep::run(bench)?;
+pub(super) fn buffer_part(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+    let sweep = Sweep::run(runner)?;
     let [one, other, socket] = [0, 1, 2].map(|control| sweep.means(control, Losses::of_the_buffer));
     let falling = |means: &[f64]| pairs_that(means, |a, b| b < a);
     let above = other.iter().zip(&one).filter(|(tfrc, one)| tfrc > one).count();
@@ -179,7 +181,7 @@ pub(super) fn buffer_part(bench: &mut Bench<'_>) -> Result<Finding, Failure> {
         Check::count("points where TFRC's part is above type I's", above, 6, 6),
         Check::count("TFRC, the buffer a socket's: falls", falling(&socket), 5, 5).reported(),
     ];
-    Ok(Finding {
+    Ok(ExperimentResult {
         checks,
         figures: sweep.figure("Part of the losses that a full buffer caused", Losses::of_the_buffer),
         parameters: vec![("command", case(TYPE_1).set("flow.tcp.count", FLOWS[0]).command())],

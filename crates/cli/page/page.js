@@ -1,0 +1,138 @@
+// The page of a live session: pictures, plots, events, controls.
+//
+// One socket carries JSON both ways. From the server: `hello` (once), `sample` (ten a second), `event`, `settings`,
+// `error`. To the server: `set`. The keys of values are those of the JSON lines; `hello` has their labels and units.
+const RETRY_MS = 1000;
+const EVENTS_KEPT = 300;
+const SHOWN_S = 60;
+const NUMBERS = [
+  "control", "phase", "allowance_bps", "sent_bps", "received_bps", "rtt_ms", "delay_ms", "loss_ratio", "frames_displayed",
+  "freezes", "psnr_db", "resolution",
+];
+const PANELS = [
+  { title: "Rate", height: 200, keys: ["capacity_bps", "allowance_bps", "target_bps", "sent_bps", "received_bps"] },
+  { title: "Round-trip time and queueing", height: 120, keys: ["rtt_ms", "queue_delay_ms"] },
+  { title: "Loss", height: 100, keys: ["loss_ratio", "residual_loss_ratio"] },
+  { title: "Playout buffer and delay", height: 120, keys: ["playout_buffer_ms", "delay_ms"] },
+  { title: "PSNR", note: "received against sent", height: 120, keys: ["psnr_db"] },
+];
+
+let socket;
+let samples = [];
+let marks = [];
+let pointer = null;
+let charts = [];
+let numbers = [];
+let watching;
+const controls = new Controls((message) => socket.send(JSON.stringify(message)));
+
+function build(metrics) {
+  const metricOf = (key) => metrics.find((metric) => metric.key === key) ?? { key, label: key[0].toUpperCase() + key.slice(1), unit: "" };
+  const valueOf = ({ key, factor = 1 }, sample) => (sample?.[key] == null ? null : sample[key] * factor);
+  numbers = NUMBERS.map(metricOf).map((metric) => {
+    const box = make("dd");
+    byId("numbers").append(make("div", {}, make("dt", { textContent: metric.label }), box));
+    const text = (value) => (typeof value === "string" ? value : quantity(valueOf(metric, { [metric.key]: value }), metric.unit));
+    return [box, ({ [metric.key]: value }) => text(value)];
+  });
+  charts = PANELS.map(({ keys, ...options }, panel) => {
+    const series = keys.map(metricOf).map((metric, index) => ({
+      label: metric.label,
+      kind: metric.key === "capacity_bps" ? "area" : "line",
+      colour: metric.key === "capacity_bps" ? "--capacity" : colour(index),
+      points: () => samples.map((sample) => [sample.time, valueOf(metric, sample)]).filter(([, value]) => value != null),
+      value: (time) => valueOf(metric, samples.findLast((sample) => sample.time <= time)),
+      isShown: () => true,
+    }));
+    const unit = metricOf(keys[0]).unit;
+    const chart = new Chart(byId("plots"), { ...options, unit, series, over: drawMarks, last: panel === PANELS.length - 1 });
+    chart.canvas.addEventListener("pointermove", (event) => { pointer = chart.timeAt(event); redraw(); });
+    chart.canvas.addEventListener("pointerleave", () => { pointer = null; redraw(); });
+    return chart;
+  });
+}
+
+// A switch of controller or network is a dashed line through every panel.
+function drawMarks(context, chart) {
+  context.save();
+  context.strokeStyle = context.fillStyle = chart.paint("--bad");
+  context.setLineDash([4, 4]);
+  context.textAlign = "left";
+  marks.forEach(({ time, label }, index) => {
+    const x = chart.x(time);
+    context.beginPath();
+    context.moveTo(x, 0);
+    context.lineTo(x, chart.height);
+    context.stroke();
+    if (chart === charts[0]) context.fillText(label, x + 4, 16 + (index % 4) * 12);
+  });
+  context.restore();
+}
+
+function redraw() {
+  const now = samples.at(-1)?.time;
+  if (now == null) return;
+  for (const chart of charts) {
+    chart.draw([Math.max(0, now - SHOWN_S), Math.max(1, now)], pointer == null ? [] : [[pointer, "pointer"]]);
+    chart.read(pointer ?? now);
+  }
+}
+
+const on = {
+  hello(message) {
+    document.querySelector("h1").textContent = message.title;
+    byId("facts").replaceChildren(make("li", { textContent: `seed ${message.seed}` }));
+    byId("sent-figure").hidden = !message.pictures.includes("sent");
+    byId("received-figure").hidden = !message.pictures.includes("received");
+    if (!charts.length) build(message.metrics);
+    controls.hello(message);
+    watching ??= watch(message.pictures.map(byId), (note) => (byId("received-note").textContent = note));
+  },
+  sample(message) {
+    samples.push(message);
+    samples = samples.filter(({ time }) => time >= message.time - SHOWN_S);
+    marks = marks.filter(({ time }) => time >= message.time - SHOWN_S);
+    redraw();
+    for (const [box, text] of numbers) box.textContent = text(message);
+  },
+  event(message) {
+    if (message.kind === "setting") marks.push({ time: message.time, label: message.what });
+    listEvent(message);
+  },
+  settings(message) {
+    controls.settings(message.settings);
+    controls.reply("applied", false);
+  },
+  error(message) {
+    controls.reply(message.text, true);
+  },
+};
+
+function listEvent({ time, what, signal, threshold, before_bps, after_bps }) {
+  const cause = signal
+    ? `${signal.name.replaceAll("_", " ")} ${quantity(signal.value, signal.unit)}, threshold ${quantity(threshold, signal.unit)}`
+    : "";
+  const change = after_bps == null ? "" : `${quantity(before_bps, "bit/s")} → ${quantity(after_bps, "bit/s")}`;
+  const cells = [`${time.toFixed(1)} s`, what, cause, change].map((textContent) => make("td", { textContent }));
+  const body = document.querySelector("#events tbody");
+  body.prepend(make("tr", {}, ...cells));
+  if (body.rows.length > EVENTS_KEPT) body.lastChild.remove();
+}
+
+function connect() {
+  const url = new URL("api/live", location.href);
+  url.protocol = url.protocol.replace("http", "ws");
+  socket = new WebSocket(url);
+  socket.addEventListener("message", ({ data }) => {
+    const message = JSON.parse(data);
+    on[message.type]?.(message);
+  });
+  socket.addEventListener("close", () => {
+    byId("facts").replaceChildren(make("li", { textContent: "not connected" }));
+    setTimeout(connect, RETRY_MS);
+  });
+}
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+addEventListener("resize", redraw);
+connect();

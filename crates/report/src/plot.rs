@@ -1,0 +1,317 @@
+//! Plots as SVG: panels one below the other, each with axes, curves or bars, and a legend at its right.
+
+use crate::colours::{self, NUMBERED};
+use crate::page::escaped;
+use std::fmt::Write;
+
+/// Panels with a common width.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// The title above the first panel; may be empty.
+    pub title: String,
+    /// The width without the legend, pixels.
+    pub width: f64,
+    /// The height of a panel, pixels.
+    pub panel_height: f64,
+    /// The panels, from the top.
+    pub panels: Vec<Panel>,
+}
+
+/// A pair of axes and what is drawn over it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// The title above it.
+    pub title: String,
+    /// The axis to the right.
+    pub x: Axis,
+    /// The axis upwards; of bars, which have a row each, only the label is used.
+    pub y: Axis,
+    /// What is drawn.
+    pub content: Content,
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// The quantity or its unit.
+    pub label: String,
+    /// The lowest and the highest value.
+    pub range: (f64, f64),
+}
+
+/// What a panel shows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Curves over the axes.
+    Curves(Vec<Curve>),
+    /// A row for each of these.
+    Bars(Vec<Bars>),
+}
+
+/// A curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// Its name in the legend.
+    pub name: String,
+    /// The number of its colour.
+    pub colour: usize,
+    /// Its points, from the left.
+    pub points: Vec<Point>,
+    /// False for points without a line.
+    pub is_line: bool,
+}
+
+/// A point and half the width of its 95 % interval, zero where it has none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// To the right.
+    pub x: f64,
+    /// Upwards.
+    pub y: f64,
+    /// Half the width of the interval.
+    pub ci95: f64,
+}
+
+/// Spans along the axis to the right.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bars {
+    /// Its name in the legend.
+    pub name: String,
+    /// The number of its colour.
+    pub colour: usize,
+    /// Begin and end of each.
+    pub spans: Vec<(f64, f64)>,
+}
+
+/// Room for the labels of the axis upwards, and around the axes.
+const LEFT: f64 = 58.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 34.0;
+const TITLE: f64 = 28.0;
+/// The height of a line of the legend, where there is room, and the width of a character.
+const LINE: f64 = 14.0;
+const CHARACTER: f64 = 6.2;
+/// Curves with at most so many points have marks and intervals; of those with more, neighbours are averaged.
+const MARKED: usize = 30;
+const MOST_POINTS: usize = 250;
+
+impl Plot {
+    /// The plot as a document of its own.
+    pub fn svg(&self) -> String {
+        self.document(&format!("<style>{}</style>", style()))
+    }
+
+    /// The plot as a part of a page, which needs [`style`].
+    pub fn fragment(&self) -> String {
+        self.document("")
+    }
+
+    fn document(&self, style: &str) -> String {
+        let names = self.panels.iter().flat_map(Panel::names).map(|name| name.chars().count());
+        let (left, right) = (LEFT, self.width - 8.0);
+        let width = self.width + 34.0 + CHARACTER * names.max().unwrap_or(0) as f64;
+        let first = if self.title.is_empty() { 0.0 } else { TITLE };
+        let height = first + self.panel_height * self.panels.len().max(1) as f64;
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"{width:.0}\" height=\"{height:.0}\" \
+             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\">{style}<rect class=\"back\" width=\"100%\" height=\"100%\"/>"
+        );
+        if !self.title.is_empty() {
+            text(&mut svg, width / 2.0, 20.0, "title middle", &self.title);
+        }
+        for (index, panel) in self.panels.iter().enumerate() {
+            let top = first + self.panel_height * index as f64;
+            let area = Area { left, right, top: top + TOP, bottom: top + self.panel_height - BOTTOM };
+            text(&mut svg, f64::midpoint(left, right), area.top - 9.0, "title middle", &panel.title);
+            panel.draw(&mut svg, &area);
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+}
+
+/// The style of plots.
+pub fn style() -> String {
+    let own = (0..NUMBERED).map(|index| format!(".chart .c{index}{{stroke:$c{index};fill:$c{index}}}"));
+    let style = format!(
+        ".chart{{font:11px system-ui,sans-serif}}.chart .back{{fill:$card}}.chart text{{fill:$soft}}\
+         .chart .title{{fill:$ink;font-weight:600;font-size:12px}}.chart .grid{{stroke:$grid}}{}\
+         .chart .curve{{fill:none;stroke-width:1.6;stroke-linejoin:round}}.chart .ring{{fill:none;stroke-width:2}}\
+         .chart .bar{{stroke:none}}.chart .dashed{{stroke-dasharray:5 3}}\
+         .chart .end{{text-anchor:end}}.chart .middle{{text-anchor:middle}}",
+        own.collect::<String>()
+    );
+    colours::resolved(&style)
+}
+
+/// Where the axes of a panel stand, in pixels.
+#[derive(Debug, Clone, Copy)]
+struct Area {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Panel {
+    fn names(&self) -> Vec<&str> {
+        match &self.content {
+            Content::Curves(curves) => curves.iter().map(|curve| curve.name.as_str()).collect(),
+            Content::Bars(bars) => bars.iter().map(|bars| bars.name.as_str()).collect(),
+        }
+    }
+
+    fn draw(&self, svg: &mut String, area: &Area) {
+        let place = |value: f64, (low, high): (f64, f64), from: f64, to: f64| {
+            from + (value.clamp(low, high) - low) / (high - low) * (to - from)
+        };
+        let x = |value| place(value, self.x.range, area.left, area.right);
+        let y = |value| place(value, self.y.range, area.bottom, area.top);
+        for (tick, label) in ticks(self.x.range, 7.0) {
+            line(svg, "grid", (x(tick), area.top), (x(tick), area.bottom));
+            text(svg, x(tick), area.bottom + 13.0, "middle", &label);
+        }
+        text(svg, f64::midpoint(area.left, area.right), area.bottom + 27.0, "middle", &self.x.label);
+        let middle = f64::midpoint(area.top, area.bottom);
+        // Writing to a String does not fail.
+        let _ = write!(
+            svg,
+            "<text class=\"middle\" transform=\"translate(12 {middle:.1}) rotate(-90)\">{}</text>",
+            escaped(&self.y.label)
+        );
+        match &self.content {
+            Content::Curves(curves) => {
+                for (tick, label) in ticks(self.y.range, 5.0) {
+                    line(svg, "grid", (area.left, y(tick)), (area.right, y(tick)));
+                    text(svg, area.left - 5.0, y(tick) + 4.0, "end", &label);
+                }
+                for curve in curves {
+                    curve.draw(svg, x, y);
+                }
+                let step = LINE.min((area.bottom - area.top) / curves.len().max(1) as f64);
+                for (index, curve) in curves.iter().enumerate() {
+                    let at = area.top + 4.0 + step * index as f64;
+                    let class = class(curve.colour);
+                    let from = area.right + 10.0;
+                    if curve.is_line {
+                        line(svg, &format!("curve {class}"), (from, at), (from + 16.0, at));
+                    } else {
+                        circle(svg, &format!("ring {class}"), (from + 8.0, at), 4.0);
+                    }
+                    text(svg, from + 22.0, at + 4.0, "", &curve.name);
+                }
+            }
+            Content::Bars(rows) => {
+                let height = (area.bottom - area.top) / rows.len().max(1) as f64;
+                for (index, row) in rows.iter().enumerate() {
+                    let top = area.top + height * index as f64;
+                    for &(from, to) in &row.spans {
+                        let (left, top) = (x(from), top + 0.2 * height);
+                        let (width, height) = (x(to) - left, 0.6 * height);
+                        let class = class(row.colour);
+                        let _ = write!(
+                            svg,
+                            "<rect class=\"bar {class}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+                        );
+                    }
+                    text(svg, area.right + 8.0, top + 0.5 * height + 4.0, "", &row.name);
+                }
+            }
+        }
+    }
+}
+
+impl Curve {
+    fn draw(&self, svg: &mut String, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) {
+        let class = class(self.colour);
+        let points = thinned(&self.points);
+        if !self.is_line {
+            return points
+                .iter()
+                .for_each(|at| circle(svg, &format!("ring {class}"), (x(at.x), y(at.y)), 5.0));
+        }
+        let places: Vec<String> = points.iter().map(|at| format!("{:.1},{:.1}", x(at.x), y(at.y))).collect();
+        let _ = write!(svg, "<polyline class=\"curve {class}\" points=\"{}\"/>", places.join(" "));
+        for at in points.iter().filter(|_| points.len() <= MARKED) {
+            circle(svg, &class, (x(at.x), y(at.y)), 2.5);
+            if at.ci95 > 0.0 {
+                line(svg, &class, (x(at.x), y(at.y - at.ci95)), (x(at.x), y(at.y + at.ci95)));
+            }
+        }
+    }
+}
+
+/// The classes of a colour's number.
+fn class(colour: usize) -> String {
+    let dashed = if colour / NUMBERED % 2 == 1 { " dashed" } else { "" };
+    format!("c{}{dashed}", colour % NUMBERED)
+}
+
+fn text(svg: &mut String, x: f64, y: f64, class: &str, text: &str) {
+    let _ = write!(svg, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(text));
+}
+
+fn line(svg: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
+    let ((x1, y1), (x2, y2)) = (from, to);
+    let _ =
+        write!(svg, "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>");
+}
+
+fn circle(svg: &mut String, class: &str, (x, y): (f64, f64), radius: f64) {
+    let _ = write!(svg, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"/>");
+}
+
+/// Round values of an axis, about `count` of them, and their labels.
+fn ticks((low, high): (f64, f64), count: f64) -> Vec<(f64, String)> {
+    if low >= high {
+        return Vec::new();
+    }
+    let rough = (high - low) / count;
+    let power = libm::floor(libm::log10(rough));
+    let unit = libm::pow(10.0, power);
+    let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * unit).into_iter().find(|step| *step >= rough);
+    let step = step.unwrap_or(rough);
+    let digits = (-power).max(0.0) as usize;
+    let first = (low / step).ceil() as i64;
+    let values = (first..).map(|index| index as f64 * step).take_while(|value| *value <= high + 1e-9 * step);
+    values.map(|value| (value, format!("{value:.digits$}"))).collect()
+}
+
+/// The mean of neighbours where there are more than [`MOST_POINTS`]; points within a level stretch are left out.
+fn thinned(points: &[Point]) -> Vec<Point> {
+    if points.len() <= MARKED {
+        return points.to_vec();
+    }
+    let mean = |points: &[Point]| {
+        let of = |value: fn(&Point) -> f64| points.iter().map(value).sum::<f64>() / points.len() as f64;
+        Point { x: of(|point| point.x), y: of(|point| point.y), ci95: of(|point| point.ci95) }
+    };
+    let means: Vec<Point> = points.chunks(points.len().div_ceil(MOST_POINTS)).map(mean).collect();
+    let is_level = |index: usize| {
+        let near = [index.wrapping_sub(1), index + 1].map(|index| means.get(index));
+        near.iter().all(|point| point.is_some_and(|point| point.y == means[index].y))
+    };
+    (0..means.len()).filter(|&index| !is_level(index)).map(|index| means[index]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_labels_short() {
+        let labels = |range| ticks(range, 5.0).into_iter().map(|(_, label)| label).collect::<Vec<_>>();
+        assert_eq!(labels((0.0, 1.0)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels((-3.0, 47.0)), ["0", "10", "20", "30", "40"]);
+        assert!(labels((1.0, 1.0)).is_empty());
+    }
+
+    #[test]
+    fn a_long_level_curve_is_short() {
+        let point = |index: u32, y| Point { x: f64::from(index), y, ci95: 0.0 };
+        let level: Vec<Point> = (0..10_000).map(|index| point(index, 1.0)).collect();
+        assert_eq!(thinned(&level).len(), 2);
+        let rising: Vec<Point> = (0..10_000).map(|index| point(index, f64::from(index))).collect();
+        assert!(thinned(&rising).len() <= MOST_POINTS);
+    }
+}
