@@ -44,6 +44,6 @@ fn drive(text: &str, config: LinkConfig) {
         link.handle_timeout(now);
         while link.poll_packet(now).is_some() {}
     }
-    let books = link.statistics(now);
-    assert_eq!(books.arrivals.packets, books.delivered.packets + books.drops.total() + books.inside);
+    let statistics = link.statistics(now);
+    assert_eq!(statistics.arrivals.packets, statistics.delivered.packets + statistics.drops.total() + statistics.inside);
 }

@@ -12,10 +12,10 @@ use tempfile::NamedTempFile;
 const CHUNK: usize = 256 << 10;
 const WAITING: usize = 4;
 
-/// How often a source without news is left to look at other things.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// A read waits this long before the command looks at other things.
+const POLL: Duration = Duration::from_millis(100);
 
-/// Where bytes come from. A thread of its own reads, so that a silent pipe holds nothing up.
+/// An input. A thread of its own reads it, so that a silent pipe blocks nothing.
 #[derive(Debug)]
 pub(crate) struct Input {
     name: String,
@@ -23,7 +23,7 @@ pub(crate) struct Input {
     chunks: Receiver<std::io::Result<Vec<u8>>>,
 }
 
-/// What a [`Input`] has.
+/// What an [`Input`] gives.
 #[derive(Debug)]
 pub(crate) enum Chunk {
     Bytes(Vec<u8>),
@@ -77,7 +77,7 @@ impl Input {
 
     /// Waits a moment for the next bytes.
     pub(crate) fn next(&self) -> Result<Chunk, Failure> {
-        match self.chunks.recv_timeout(PATIENCE) {
+        match self.chunks.recv_timeout(POLL) {
             Ok(Ok(bytes)) => Ok(Chunk::Bytes(bytes)),
             Ok(Err(error)) => Err(Failure::running(&format!("{}: {error}", self.name))),
             Err(RecvTimeoutError::Timeout) => Ok(Chunk::Nothing),
@@ -86,7 +86,7 @@ impl Input {
     }
 }
 
-/// Where bytes go. A file is written beside and renamed at the end, so that nothing half-written is found.
+/// An output. A file is written under a temporary name and renamed at the end, so that it is never incomplete.
 #[derive(Debug)]
 pub(crate) struct Output {
     name: String,
@@ -126,7 +126,7 @@ impl Output {
         Ok(Output { name: name.to_owned(), target })
     }
 
-    /// Standard output is taken by the stream.
+    /// Whether this is standard output.
     pub(crate) fn is_stdout(&self) -> bool {
         matches!(self.target, Target::Stdout(_))
     }
@@ -186,7 +186,7 @@ impl Write for Output {
     }
 }
 
-/// A temporary file is its owner's alone; an output is like any other file.
+/// Only the owner may read a temporary file; an output gets the usual permissions.
 #[cfg(unix)]
 fn readable(file: &File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

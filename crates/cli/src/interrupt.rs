@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM ask a command to come to its end; a second one kills it.
+//! SIGINT and SIGTERM end a command in order; a second signal kills it.
 
 use crate::failure::Failure;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static ASKED: AtomicBool = AtomicBool::new(false);
 static INSTALLED: OnceLock<()> = OnceLock::new();
 
-/// From now on the first signal is noted instead of ending the process.
+/// From now on the first signal is recorded instead of ending the process.
 pub(crate) fn install() -> Result<(), Failure> {
     if INSTALLED.set(()).is_err() {
         return Ok(());
@@ -20,7 +20,7 @@ pub(crate) fn install() -> Result<(), Failure> {
     .map_err(|error| Failure::running(&format!("signal handler: {error}")))
 }
 
-/// Whether a signal came.
+/// Whether a signal arrived.
 pub(crate) fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! Folders of results: written beside, then renamed, so that nothing half-written is ever found.
+//! Folders of results: written under a temporary name, then renamed, so that no folder is ever incomplete.
 
 use crate::failure::Failure;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// The file that marks a folder as one of ours.
 const MARK: &str = "run.json";
 
-/// A folder of results in the making.
+/// A folder of results that is being written.
 #[derive(Debug)]
 pub(crate) struct Folder {
     target: PathBuf,

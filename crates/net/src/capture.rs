@@ -7,19 +7,19 @@ use seaway_wire::ip::append_udp;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Writes what a [`Reactor`](crate::Reactor) sent and received, each datagram behind an IP and a UDP header.
+/// Writes the datagrams of a [`Reactor`](crate::Reactor) with IP and UDP headers.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     writer: PcapWriter<W>,
-    /// What the clock's origin is since the Unix epoch.
+    /// The clock's origin, since the Unix epoch.
     epoch: Duration,
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins a capture; instants are counted from `epoch`, which is since the Unix epoch.
+    /// Starts a capture; `epoch` is the clock's origin since the Unix epoch.
     ///
     /// # Errors
-    /// Where `out` refuses.
+    /// `out` cannot be written.
     pub fn new(out: W, epoch: Duration) -> io::Result<Self> {
         let header = PcapHeader { datalink: DataLink::RAW, ..PcapHeader::default() };
         Ok(Self { writer: PcapWriter::with_header(out, header).map_err(io::Error::other)?, epoch })
@@ -28,7 +28,7 @@ impl<W: Write> Capture<W> {
     /// Appends a datagram.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// The output cannot be written.
     pub fn write(&mut self, observed: &Observed) -> io::Result<()> {
         let mut packet = Vec::with_capacity(48 + observed.data.len());
         append_udp(&mut packet, observed.from, observed.to, observed.ecn, &observed.data);
@@ -38,10 +38,10 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// Hands over what is still held back.
+    /// Flushes the output.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// The output cannot be written.
     pub fn finish(self) -> io::Result<()> {
         self.writer.into_writer().flush()
     }

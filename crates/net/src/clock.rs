@@ -1,4 +1,4 @@
-//! The wall clock, as the sans-I/O machines want it.
+//! The wall clock.
 
 use seaway_units::{TimeDelta, Timestamp};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -31,7 +31,7 @@ impl Clock {
         Timestamp::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Sleeps until `due`; not at all where that is past.
+    /// Sleeps until `due`; returns at once if that is past.
     pub fn sleep_until(&self, due: Timestamp) {
         let left = due.since(self.now());
         if left > TimeDelta::ZERO {
@@ -39,8 +39,8 @@ impl Clock {
         }
     }
 
-    /// The instant of a kernel's stamp, which counts since the Unix epoch on a clock that may be set at any time:
-    /// it is believed where it lies in the last second, and is `now` otherwise.
+    /// The instant of a kernel timestamp, which counts from the Unix epoch. That clock can be set at any time, so a stamp
+    /// that is not within the last second is replaced by `now`.
     pub fn at_epoch(&self, now: Timestamp, since_epoch: Duration) -> Timestamp {
         let Ok(epoch_now) = SystemTime::now().duration_since(UNIX_EPOCH) else { return now };
         match epoch_now.checked_sub(since_epoch) {

@@ -38,9 +38,9 @@ pub struct Counts {
     pub left: u64,
     /// Their size as IP packets.
     pub left_size: DataSize,
-    /// Packets refused: from somebody else than the peer, multicast, or from here to here.
+    /// Packets refused: not from the peer, multicast, or addressed to their own outlet.
     pub refused: u64,
-    /// Packets that came out before anybody had spoken here.
+    /// Packets for a peer that has not sent anything yet.
     pub unclaimed: u64,
 }
 
@@ -153,7 +153,7 @@ impl<N: Node<Frame>> Emulator<N> {
         is_peer.then_some((1 - here, size, 0))
     }
 
-    /// Where an IP packet goes; every other outlet where nobody knows.
+    /// The outlet of an IP packet; all other outlets while its destination is unknown.
     fn route_packet(&mut self, here: usize, header: &IpHeader) -> Vec<usize> {
         if self.addresses.len() >= Self::MOST_ADDRESSES {
             self.addresses.clear();
@@ -202,12 +202,12 @@ impl<N: Node<Frame>> Emulator<N> {
         }
     }
 
-    /// Tells whoever waits for it that nothing is left inside.
+    /// Signals that no packet is left inside, where that was asked for.
     fn report_drained(&mut self) {
         if self.inside == 0
             && let Some(waiting) = self.draining.take()
         {
-            // Nobody waiting is no error.
+            // The other side may have given up waiting.
             let _ = waiting.send(());
         }
     }

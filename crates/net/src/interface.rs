@@ -1,4 +1,4 @@
-//! What a machine speaks through: a UDP socket or a TUN device.
+//! Network interfaces of a machine: a UDP socket or a TUN device.
 
 use crate::clock::Clock;
 use crate::lateness::Lateness;
@@ -9,7 +9,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// One of a machine's ways out.
+/// A network interface of a machine.
 #[derive(Debug)]
 pub enum Interface {
     /// Datagrams.
@@ -19,7 +19,7 @@ pub enum Interface {
 }
 
 impl Interface {
-    /// Where it is; a device has no address of its own.
+    /// The local address; a device has none.
     pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Udp(socket) => socket.local_address(),
@@ -27,7 +27,7 @@ impl Interface {
         }
     }
 
-    /// Sends now. An IP packet has its destination and its codepoint in itself.
+    /// Sends now. An IP packet carries its destination and codepoint itself.
     pub(crate) fn send(&mut self, to: SocketAddr, ecn: Ecn, data: &[u8]) {
         match self {
             Self::Udp(socket) => socket.send(to, ecn, data),
@@ -35,7 +35,7 @@ impl Interface {
         }
     }
 
-    /// What the kernel did not take.
+    /// Packets the kernel refused to send.
     pub(crate) const fn unsent(&self) -> u64 {
         match self {
             Self::Udp(socket) => socket.unsent(),
@@ -51,7 +51,7 @@ impl Interface {
         }
     }
 
-    /// Whether nothing will ever come in again.
+    /// Whether the interface is closed for good.
     pub(crate) const fn is_closed(&self) -> bool {
         match self {
             Self::Udp(_) => false,
@@ -59,7 +59,7 @@ impl Interface {
         }
     }
 
-    /// Reads one batch of what has arrived; false where nothing had.
+    /// Reads one batch of arrivals; false if there was none.
     pub(crate) fn receive(&mut self, clock: &Clock, take: impl FnMut(Incoming<'_>)) -> bool {
         match self {
             Self::Udp(socket) => socket.receive(clock, take),

@@ -1,11 +1,11 @@
-//! How late a real-time run was, and whether that spoils it.
+//! Lateness of a real-time run, and whether the run is void.
 
 use seaway_units::{TimeDelta, Timestamp};
 
-/// How late things were done that had an instant of their own. A run whose p99 passes [`Lateness::BOUND`] measures
-/// the machine it ran on, not the network: it is void.
+/// Lateness of events that were due at a given instant. A run whose 99th percentile is above [`Lateness::BOUND`] is void:
+/// it measures the machine, not the network.
 ///
-/// Memory is constant: spans are kept in bins a sixteenth of an octave wide, so a percentile is exact to 5 %.
+/// Memory is constant: values are kept in bins a sixteenth of an octave wide, so a percentile is exact to 5 %.
 #[derive(Debug, Clone)]
 pub struct Lateness {
     bins: Vec<u64>,
@@ -14,21 +14,21 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Beyond this at p99 a run is void.
+    /// A run with a larger 99th percentile is void.
     pub const BOUND: TimeDelta = TimeDelta::from_millis(1);
     const PER_OCTAVE: u64 = 16;
 
-    /// Nothing done yet.
+    /// No event yet.
     pub fn new() -> Self {
         Self { bins: vec![0; (64 * Self::PER_OCTAVE) as usize], count: 0, max: TimeDelta::ZERO }
     }
 
-    /// Something due at `due` was done at `now`.
+    /// An event due at `due` happened at `now`.
     pub fn note(&mut self, due: Timestamp, now: Timestamp) {
         self.note_all(1, due, now);
     }
 
-    /// As many things as `count` were due at `due` and done at `now`.
+    /// `count` events due at `due` happened at `now`.
     pub fn note_all(&mut self, count: u64, due: Timestamp, now: Timestamp) {
         if count == 0 {
             return;
@@ -39,14 +39,14 @@ impl Lateness {
         self.bins[Self::bin(late)] += count;
     }
 
-    /// Takes in what another has noted.
+    /// Adds the events of `other`.
     pub fn add(&mut self, other: &Self) {
         self.bins.iter_mut().zip(&other.bins).for_each(|(bin, more)| *bin += more);
         self.count += other.count;
         self.max = self.max.max(other.max);
     }
 
-    /// The lateness that `share` of all stayed below; zero where nothing was done.
+    /// The lateness that the part `share` of all events, 0 to 1, did not exceed; zero without events.
     pub fn percentile(&self, share: f64) -> TimeDelta {
         let rank = (share * self.count as f64).ceil().max(1.0) as u64;
         let mut below = 0;
@@ -57,17 +57,17 @@ impl Lateness {
         bin.map_or(TimeDelta::ZERO, |bin| Self::upper_edge(bin).min(self.max))
     }
 
-    /// The longest of all.
+    /// The largest lateness.
     pub const fn max(&self) -> TimeDelta {
         self.max
     }
 
-    /// How many things were done.
+    /// The number of events.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether a run that was so late says nothing.
+    /// Whether a run of this lateness is void.
     pub fn is_void(&self) -> bool {
         self.percentile(0.99) > Self::BOUND
     }

@@ -5,11 +5,11 @@ use thread_priority::{
     thread_native_id,
 };
 
-/// Asks for first-in-first-out real-time scheduling of the calling thread. A busy machine is then late by less than
-/// a millisecond where it would be late by tens.
+/// Asks for real-time scheduling (SCHED_FIFO) of the calling thread, so that timers on a busy machine are late by less than
+/// a millisecond rather than by tens.
 ///
 /// # Errors
-/// A sentence for the user, where the system does not grant it.
+/// The system does not grant it; a sentence for the user.
 pub fn make_real_time() -> Result<(), String> {
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     let Ok(priority) = 10u8.try_into() else { return Err("no such priority".into()) };

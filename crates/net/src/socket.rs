@@ -8,21 +8,21 @@ use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The longest datagram there is: an emulated network passes on what is none of our messages.
+/// The longest datagram: an emulated network forwards any.
 const LONGEST: usize = 65_535;
 /// Holds a burst of 10 000 packets/s over a pause of 100 ms.
 const BUFFER: usize = 2 * 1024 * 1024;
 
-/// A datagram that came in.
+/// A received datagram.
 #[derive(Debug, Clone, Copy)]
 pub struct Incoming<'a> {
-    /// Who sent it.
+    /// Its source.
     pub from: SocketAddr,
     /// When it reached the kernel.
     pub at: Timestamp,
-    /// The codepoint it arrived with.
+    /// Its ECN codepoint.
     pub ecn: Ecn,
-    /// Its content.
+    /// Its payload.
     pub data: &'a [u8],
 }
 
@@ -32,7 +32,7 @@ pub struct Socket {
     socket: UdpSocket,
     state: UdpSocketState,
     buffers: Vec<Vec<u8>>,
-    /// Datagrams that the kernel did not take.
+    /// Datagrams the kernel refused to send.
     unsent: u64,
     /// How long datagrams waited to be read.
     reading: Lateness,
@@ -48,7 +48,7 @@ impl Socket {
         let state = UdpSocketState::new((&socket).into())?;
         // Coalesced reads lose the ECN mark: the control buffer behind them is too short for it.
         nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::UdpGroSegment, &false).ok();
-        // What the kernel grants is enough to go on with.
+        // A smaller buffer than asked for is acceptable.
         let _ = state.set_recv_buffer_size((&socket).into(), BUFFER);
         let _ = state.set_send_buffer_size((&socket).into(), BUFFER);
         Ok(Self {
@@ -60,15 +60,15 @@ impl Socket {
         })
     }
 
-    /// Where it is bound.
+    /// The local address.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel reports none.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Sends one datagram now. One that the kernel does not take is lost, as on any network, and counted.
+    /// Sends one datagram now. A datagram that the kernel refuses is lost, as on any network, and counted.
     pub fn send(&mut self, to: SocketAddr, ecn: Ecn, data: &[u8]) {
         let ecn = EcnCodepoint::from_bits(ecn.bits());
         let transmit = Transmit { destination: to, ecn, contents: data, segment_size: None, src_ip: None };
@@ -77,7 +77,7 @@ impl Socket {
         }
     }
 
-    /// Datagrams that the kernel did not take.
+    /// Datagrams the kernel refused to send.
     pub const fn unsent(&self) -> u64 {
         self.unsent
     }
@@ -87,7 +87,7 @@ impl Socket {
         &self.reading
     }
 
-    /// Reads one batch of what has arrived; false where nothing had.
+    /// Reads one batch of arrivals; false if there was none.
     pub fn receive(&mut self, clock: &Clock, mut take: impl FnMut(Incoming<'_>)) -> bool {
         let mut meta = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<IoSliceMut<'_>> = self.buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();

@@ -1,4 +1,4 @@
-//! A TUN device: a network interface whose packets come to us.
+//! A TUN device: a network interface whose packets this process reads and writes.
 
 use crate::clock::Clock;
 use crate::lateness::Lateness;
@@ -10,18 +10,18 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// The longest packet there is.
+/// The longest IP packet.
 const LONGEST: usize = 65_535;
-/// Packets read before others have their turn.
+/// Packets read before other interfaces are served.
 const BATCH: u64 = 32;
 
-/// A TUN device. It stays ours when it is moved into another network namespace, and goes when this value does.
+/// A TUN device. It stays open when it is moved into another network namespace, and is removed when dropped.
 pub struct Tun {
     device: SyncDevice,
     buffer: Vec<u8>,
-    /// Packets that the kernel did not take.
+    /// Packets the kernel refused to send.
     unsent: u64,
-    /// Since when packets wait here to be read: the first read after which there were more.
+    /// When the first packet that is not read yet may have arrived.
     waiting: Option<Timestamp>,
     /// How long packets waited to be read, at most.
     reading: Lateness,
@@ -29,10 +29,10 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes the device `name`, or takes it where it exists and nobody has it.
+    /// Creates the device `name`, or opens it if it exists and no process uses it.
     ///
     /// # Errors
-    /// No right to do so, a name that is taken or is none.
+    /// No permission, a name in use or an invalid name.
     pub fn open(name: &str) -> io::Result<Self> {
         let device = DeviceBuilder::new().name(name).mtu(1500).build_sync()?;
         device.set_nonblocking(true)?;
@@ -40,26 +40,25 @@ impl Tun {
         Ok(Self { device, buffer, unsent: 0, waiting: None, reading, is_closed: false })
     }
 
-    /// Sends an IP packet. One that the kernel does not take is lost, as on any network, and counted.
+    /// Sends an IP packet. A packet that the kernel refuses is lost, as on any network, and counted.
     pub fn send(&mut self, packet: &[u8]) {
         if self.device.send(packet).is_err() {
             self.unsent += 1;
         }
     }
 
-    /// Packets that the kernel did not take.
+    /// Packets the kernel refused to send.
     pub const fn unsent(&self) -> u64 {
         self.unsent
     }
 
-    /// Whether the device is no more: it was deleted, or the namespace that it was moved into. It is readable for ever
-    /// then, and has nothing to read.
+    /// Whether the device, or the namespace that it was moved into, was deleted. It then stays readable without data.
     pub const fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// Reads one batch of what has arrived; false where nothing had. The kernel notes no arrival time: it is the time of
-    /// the read.
+    /// Reads one batch of arrivals; false if there was none. The kernel gives no arrival time, so that of the read is
+    /// taken.
     pub fn receive(&mut self, clock: &Clock, mut take: impl FnMut(Incoming<'_>)) -> bool {
         let since = *self.waiting.get_or_insert_with(|| clock.now());
         let mut count = 0;
@@ -83,8 +82,8 @@ impl Tun {
         count > 0
     }
 
-    /// How long packets waited to be read, at most. Under more load than this machine reads it grows without end, and
-    /// the kernel drops what finds no room.
+    /// How long packets waited to be read, at most. Under more load than this process can read it grows without bound,
+    /// and the kernel drops packets.
     pub const fn reading(&self) -> &Lateness {
         &self.reading
     }

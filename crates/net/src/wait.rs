@@ -1,4 +1,4 @@
-//! Sleeping until something is to be read, with the kernel's full resolution.
+//! Waiting for readable files, with the resolution of the kernel.
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -7,11 +7,10 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Sleeps until one of `files` can be read or `longest` has passed (`None`: as long as it takes). True where
-/// something can be read.
+/// Waits until one of `files` is readable or `longest` has passed; `None` waits without limit. True if one is readable.
 ///
 /// # Errors
-/// The kernel's; a signal is not one of them.
+/// Polling failed; a signal is no error.
 pub(crate) fn wait(files: &[BorrowedFd<'_>], longest: Option<TimeDelta>) -> io::Result<bool> {
     let mut files: Vec<PollFd<'_>> = files.iter().map(|file| PollFd::new(*file, PollFlags::POLLIN)).collect();
     let span = longest.map(|span| Duration::from_nanos(span.as_nanos().max(0) as u64));

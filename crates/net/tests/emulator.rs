@@ -29,15 +29,15 @@ struct Running {
 
 /// A link there and one back: the least of networks.
 #[derive(Debug)]
-struct Lane([Link<Frame>; 2]);
+struct Pair([Link<Frame>; 2]);
 
-impl Lane {
+impl Pair {
     fn forth(&self, now: Timestamp) -> LinkStatistics {
         self.0[0].statistics(now)
     }
 }
 
-impl Node<Frame> for Lane {
+impl Node<Frame> for Pair {
     fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Frame>) {
         self.0[usize::from(port.0)].handle_packet(now, Link::<Frame>::IN, packet);
     }
@@ -60,13 +60,13 @@ impl Node<Frame> for Lane {
     }
 }
 
-fn emulator(far: SocketAddr, network: Lane) -> Emulator<Lane> {
+fn emulator(far: SocketAddr, network: Pair) -> Emulator<Pair> {
     let outlets = [Outlet::Udp { peer: None }, Outlet::Udp { peer: Some(far) }];
     Emulator::new(Timestamp::ZERO, network, &outlets, channel().1)
 }
 
 /// A network towards `far` on a thread of its own.
-fn start(far: SocketAddr, network: Lane) -> Running {
+fn start(far: SocketAddr, network: Pair) -> Running {
     let sockets: Vec<_> = (0..2).map(|_| Socket::bind("127.0.0.1:0".parse().unwrap()).unwrap()).collect();
     let near = sockets[0].local_address().unwrap();
     let mut reactor = Reactor::new(Clock::start()).unwrap();
@@ -90,8 +90,8 @@ fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
 
 #[test]
 fn datagrams_cross_in_order_and_come_back() {
-    let (near, far, stranger) = (peer(), peer(), peer());
-    let running = start(far.local_addr().unwrap(), Lane([link(1, 0.0), link(1, 0.0)]));
+    let (near, far, unknown) = (peer(), peer(), peer());
+    let running = start(far.local_addr().unwrap(), Pair([link(1, 0.0), link(1, 0.0)]));
     for index in 0..50u8 {
         near.send_to(&[index], running.near).unwrap();
     }
@@ -101,7 +101,7 @@ fn datagrams_cross_in_order_and_come_back() {
         assert_eq!(data, [index]);
         near_address = Some(from);
     }
-    stranger.send_to(b"let me in", near_address.unwrap()).unwrap();
+    unknown.send_to(b"let me in", near_address.unwrap()).unwrap();
     far.send_to(b"answer", near_address.unwrap()).unwrap();
     assert_eq!(receive(&near), (b"answer".to_vec(), running.near));
     running.waker.stop();
@@ -111,7 +111,7 @@ fn datagrams_cross_in_order_and_come_back() {
 #[test]
 fn a_channel_that_loses_everything_delivers_nothing() {
     let (near, far) = (peer(), peer());
-    let running = start(far.local_addr().unwrap(), Lane([link(0, 1.0), link(0, 0.0)]));
+    let running = start(far.local_addr().unwrap(), Pair([link(0, 1.0), link(0, 0.0)]));
     near.send_to(b"lost", running.near).unwrap();
     far.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     assert!(far.recv_from(&mut [0; 10]).is_err());
@@ -120,9 +120,9 @@ fn a_channel_that_loses_everything_delivers_nothing() {
 }
 
 #[test]
-fn the_books_are_kept() {
+fn the_statistics_are_kept() {
     let far: SocketAddr = "127.0.0.1:9".parse().unwrap();
-    let mut emulator = emulator(far, Lane([link(10, 0.3), link(10, 0.0)]));
+    let mut emulator = emulator(far, Pair([link(10, 0.3), link(10, 0.0)]));
     let from = "127.0.0.1:5000".parse().unwrap();
     let at = |millis| Timestamp::ZERO + TimeDelta::from_millis(millis);
     let mut delivered = 0;
@@ -135,12 +135,12 @@ fn the_books_are_kept() {
             delivered += 1;
         }
     }
-    let books = emulator.network().forth(emulator.now());
-    assert_eq!(books.arrivals.packets, 1000);
-    assert_eq!(books.delivered.packets, delivered);
-    assert_eq!(books.arrivals.packets, delivered + books.drops.channel + books.inside);
-    assert_eq!(emulator.inside(), books.inside);
-    let stranger = seaway_net::Incoming { from: far, at: at(1000), ecn: Ecn::NotEct, data: &[2] };
-    emulator.handle_datagram(at(1000), 0, &stranger);
+    let statistics = emulator.network().forth(emulator.now());
+    assert_eq!(statistics.arrivals.packets, 1000);
+    assert_eq!(statistics.delivered.packets, delivered);
+    assert_eq!(statistics.arrivals.packets, delivered + statistics.drops.channel + statistics.inside);
+    assert_eq!(emulator.inside(), statistics.inside);
+    let unknown = seaway_net::Incoming { from: far, at: at(1000), ecn: Ecn::NotEct, data: &[2] };
+    emulator.handle_datagram(at(1000), 0, &unknown);
     assert_eq!(emulator.counts().next().unwrap().refused, 1);
 }

@@ -32,7 +32,7 @@ impl fmt::Display for RtpUrl {
 }
 
 impl RtpUrl {
-    /// The first address that the name stands for.
+    /// The first address of the host.
     pub(crate) fn resolve(&self) -> Result<SocketAddr, Failure> {
         let unknown = |why: &dyn fmt::Display| Failure::input(&format!("{self}: {why}"));
         let mut addresses = self.0.to_socket_addrs().map_err(|error| unknown(&error))?;

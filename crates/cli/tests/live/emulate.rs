@@ -1,7 +1,7 @@
 //! `seaway emulate`: between sockets, and between the kernels of two network namespaces.
 
 use super::namespaces::{ip, within};
-use super::process::{Live, PATIENCE, free_port, has, seaway, skip};
+use super::process::{Live, TIMEOUT, free_port, has, seaway, skip};
 use seaway_net::Clock;
 use seaway_units::TimeDelta;
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn datagrams_take_the_links_both_ways() {
     emulator.wait_for_note("far is at udp");
     let clock = Clock::start();
     for (from, to, port) in [(&near, &far, ports.0), (&far, &near, ports.1)] {
-        to.set_read_timeout(Some(PATIENCE)).unwrap();
+        to.set_read_timeout(Some(TIMEOUT)).unwrap();
         for number in 0..20u8 {
             let sent = clock.now();
             from.send_to(&[number; 100], ("127.0.0.1", port)).unwrap();
@@ -93,7 +93,7 @@ fn datagrams_of_every_size_stay_whole() {
     );
     let mut emulator = emulate(folder.path(), &scenario, &[]);
     emulator.wait_for_note("far is at udp");
-    far.set_read_timeout(Some(PATIENCE)).unwrap();
+    far.set_read_timeout(Some(TIMEOUT)).unwrap();
     for length in [0, 1, 1472, 1473, 2049, 9000, 65_507] {
         let sent: Vec<u8> = (0..length).map(|index: usize| index as u8).collect();
         near.send_to(&sent, ("127.0.0.1", port)).unwrap();
@@ -119,7 +119,7 @@ fn a_signal_lets_what_is_inside_leave() {
     near.send_to(b"late", ("127.0.0.1", port)).unwrap();
     // Once this is back the first is in, too.
     near.send_to(b"later", ("127.0.0.1", port)).unwrap();
-    far.set_read_timeout(Some(PATIENCE)).unwrap();
+    far.set_read_timeout(Some(TIMEOUT)).unwrap();
     let clock = Clock::start();
     clock.sleep_until(clock.now() + TimeDelta::from_millis(200));
     let report = report(&emulator.finish());

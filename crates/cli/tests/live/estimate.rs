@@ -2,11 +2,11 @@
 //! its transport-wide feedback.
 
 use super::browser;
-use super::process::PATIENCE;
+use super::process::TIMEOUT;
 use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, VideoEncoder};
 use seaway_media::input::{PictureSource, Synthetic};
 use seaway_net::Clock;
-use seaway_net::webrtc::{AccessUnit, Broadcast, Rates, Reading};
+use seaway_net::webrtc::{AccessUnit, Broadcast, Estimate, Rates};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -33,10 +33,10 @@ impl Viewer {
         command.arg("watch.mjs").current_dir(browser::SCRIPTS).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (answer, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let (tell, said) = channel();
+        let (sender, said) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                let _ = tell.send(serde_json::from_str(&line).unwrap());
+                let _ = sender.send(serde_json::from_str(&line).unwrap());
             }
         });
         Self { child, answer: Some(answer), said }
@@ -51,7 +51,7 @@ impl Viewer {
 impl Drop for Viewer {
     fn drop(&mut self) {
         self.answer = None;
-        while self.said.recv_timeout(PATIENCE).is_ok() {}
+        while self.said.recv_timeout(TIMEOUT).is_ok() {}
         // It has ended by now where all went well.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -68,7 +68,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Chromium told of packets that arrived, the estimate is another than the first, and pictures are shown.
+    /// Chromium reported arrivals, the estimate has moved from the first rate, and pictures are shown.
     fn is_enough(&self) -> bool {
         self.arrived > 100 && self.shown > 30 && (self.lowest < RATES.start || self.highest > RATES.start)
     }
@@ -78,32 +78,32 @@ impl Seen {
 fn stream(control: &str) -> Seen {
     let broadcast = Broadcast::controlled(vec!["sent"], control.parse().unwrap(), RATES).unwrap();
     let mut viewer = Viewer::start();
-    let offer = viewer.said.recv_timeout(PATIENCE).unwrap()["offer"].as_str().unwrap().to_owned();
+    let offer = viewer.said.recv_timeout(TIMEOUT).unwrap()["offer"].as_str().unwrap().to_owned();
     let (answer, _served) = serve(broadcast.clone(), offer);
     writeln!(viewer.answer.as_mut().unwrap(), "{}", json!({ "answer": answer })).unwrap();
-    let reading = broadcast.readings().pop().unwrap();
+    let reading = broadcast.estimates().pop().unwrap();
     encode(&broadcast, &reading, &viewer)
 }
 
 /// The answer to an offer; the viewer is served until what comes with it is dropped.
 fn serve(broadcast: Broadcast, offer: String) -> (String, oneshot::Sender<()>) {
-    let (tell, answered) = channel();
+    let (sender, answered) = channel();
     let (served, end) = oneshot::channel::<()>();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            tell.send(broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap()).unwrap();
+            sender.send(broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap()).unwrap();
             let _ = end.await;
         });
     });
-    (answered.recv_timeout(PATIENCE).unwrap(), served)
+    (answered.recv_timeout(TIMEOUT).unwrap(), served)
 }
 
-fn encode(broadcast: &Broadcast, reading: &Arc<Reading>, viewer: &Viewer) -> Seen {
+fn encode(broadcast: &Broadcast, reading: &Arc<Estimate>, viewer: &Viewer) -> Seen {
     let mut source = Synthetic::from_specification("320x180@25").unwrap();
     let (frame_rate, start, latency) = (source.format().frame_rate, RATES.start, TimeDelta::ZERO);
     let mut encoder = LiveEncoder::new(LiveEncoderConfig { frame_rate, start, latency }).unwrap();
-    let (clock, bound) = (Clock::start(), TimeDelta::from_secs(PATIENCE.as_secs() as i64));
+    let (clock, bound) = (Clock::start(), TimeDelta::from_secs(TIMEOUT.as_secs() as i64));
     let mut seen = Seen { lowest: RATES.start, highest: RATES.start, ..Seen::default() };
     while !seen.is_enough() && clock.now().since(Timestamp::ZERO) < bound {
         let picture = source.next_picture().unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! What nobody asked for, at the receiver's port.
+//! Unsolicited datagrams at the receiver's port.
 
 use super::process::free_port;
 use super::stream::{receive, send, wait_for_metric};
@@ -74,7 +74,7 @@ fn garbage_does_not_stop_the_video() {
 #[test]
 fn replayed_and_cut_packets_do_not_stop_the_video() {
     let folder = tempfile::tempdir().unwrap();
-    // A session that somebody recorded.
+    // A recorded session.
     let port = free_port();
     let mut receiver = receive(folder.path(), port, &["--stats", "json", "--pcap", "tap.pcap"]);
     let sender = send(folder.path(), port, &[]);

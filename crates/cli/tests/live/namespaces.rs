@@ -1,6 +1,6 @@
 //! Two hosts and a narrow link between them: network namespaces, a veth pair, a token bucket at either end.
 
-use super::process::{Live, PATIENCE, has, seaway, skip};
+use super::process::{Live, TIMEOUT, has, seaway, skip};
 use seaway_net::Clock;
 use seaway_units::TimeDelta;
 use serde_json::Value;
@@ -111,7 +111,7 @@ fn video_and_tcp_share_a_link() {
 /// What a transfer of 8 s from `host` to the other gets, in bit/s.
 fn tcp_rate(host: &str, folder: &Path) -> f64 {
     let clock = Clock::start();
-    let end = clock.now() + TimeDelta::from_secs(PATIENCE.as_secs() as i64);
+    let end = clock.now() + TimeDelta::from_secs(TIMEOUT.as_secs() as i64);
     while clock.now() < end {
         let run = within(host, "iperf3", folder, &["-c", "10.97.0.2", "-t", "8", "-J"]).output().unwrap();
         let report: Value = serde_json::from_slice(&run.stdout).unwrap();

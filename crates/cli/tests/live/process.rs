@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// The longest wait for anything: a bound for what hangs, no measure of speed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The binary with these arguments, in `folder`.
 pub(crate) fn seaway(folder: &Path, arguments: &[&str]) -> Command {
@@ -39,17 +39,17 @@ impl Live {
     pub(crate) fn start(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let (tell, said) = channel();
+        let (sender, said) = channel();
         let output = child.stdout.take().unwrap();
         let notes = child.stderr.take().unwrap();
         for (pipe, wrap) in [
             (Box::new(output) as Box<dyn Read + Send>, Line::Output as fn(String) -> Line),
             (Box::new(notes), Line::Note),
         ] {
-            let tell = tell.clone();
+            let sender = sender.clone();
             std::thread::spawn(move || {
                 for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-                    if tell.send(wrap(line)).is_err() {
+                    if sender.send(wrap(line)).is_err() {
                         return;
                     }
                 }
@@ -61,7 +61,7 @@ impl Live {
     /// The next line of standard output, or nothing once it has closed.
     fn line(&mut self) -> Option<String> {
         loop {
-            match self.said.recv_timeout(PATIENCE) {
+            match self.said.recv_timeout(TIMEOUT) {
                 Ok(Line::Output(line)) => {
                     self.output.push_str(&line);
                     self.output.push('\n');
@@ -71,7 +71,7 @@ impl Live {
                     self.notes.push_str(&line);
                     self.notes.push('\n');
                 }
-                Err(RecvTimeoutError::Timeout) => panic!("silent for {PATIENCE:?}: {}", self.notes),
+                Err(RecvTimeoutError::Timeout) => panic!("silent for {TIMEOUT:?}: {}", self.notes),
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
@@ -79,7 +79,7 @@ impl Live {
 
     /// The next of its JSON lines that `wanted` takes.
     pub(crate) fn wait_for(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let (clock, bound) = (Clock::start(), TimeDelta::from_secs(PATIENCE.as_secs() as i64));
+        let (clock, bound) = (Clock::start(), TimeDelta::from_secs(TIMEOUT.as_secs() as i64));
         while clock.now().since(Timestamp::ZERO) < bound {
             let Some(line) = self.line() else { break };
             let value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -105,7 +105,7 @@ impl Live {
             {
                 return url.trim_start_matches("http://").to_owned();
             }
-            match self.said.recv_timeout(PATIENCE) {
+            match self.said.recv_timeout(TIMEOUT) {
                 Ok(Line::Note(line)) => {
                     self.notes.push_str(&line);
                     self.notes.push('\n');
@@ -122,7 +122,7 @@ impl Live {
     /// Waits until a note says `what`; false where it ends without.
     pub(crate) fn is_told(&mut self, what: &str) -> bool {
         while !self.notes.contains(what) {
-            match self.said.recv_timeout(PATIENCE) {
+            match self.said.recv_timeout(TIMEOUT) {
                 Ok(Line::Note(line)) => {
                     self.notes.push_str(&line);
                     self.notes.push('\n');

@@ -1,6 +1,6 @@
 //! From `seaway send` to `seaway recv`.
 
-use super::process::{Live, PATIENCE, free_port, has, seaway};
+use super::process::{Live, TIMEOUT, free_port, has, seaway};
 use pcap_file::pcap::PcapReader;
 use seaway_media::input::open;
 use seaway_net::Clock;
@@ -156,7 +156,7 @@ fn metrics_answer() {
 /// Waits until one metric is at least `wanted`; gives it.
 pub(crate) fn wait_for_metric(address: &str, name: &str, wanted: f64) -> f64 {
     let clock = Clock::start();
-    let end = clock.now() + TimeDelta::from_secs(PATIENCE.as_secs() as i64);
+    let end = clock.now() + TimeDelta::from_secs(TIMEOUT.as_secs() as i64);
     while clock.now() < end {
         match metric(address, name) {
             Some(value) if value >= wanted => return value,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Whole datagrams of the tracks do not exceed this.
 const PACKET: DataSize = DataSize::from_bytes(1240);
-/// A controller is not woken again sooner: a deadline that does not move would keep the chain busy.
+/// The shortest sleep: a deadline that does not move would keep the interceptor chain busy.
 const LEAST_SLEEP: Duration = Duration::from_millis(1);
 
 /// A controller at work for a browser. It learns of a packet when the packet's fate is known, as the trait reports
@@ -27,12 +27,12 @@ pub struct Estimator {
     feedback: FeedbackAdapter,
     began: Instant,
     now: Timestamp,
-    reading: Arc<Reading>,
+    estimate: Arc<Estimate>,
 }
 
-/// What an [`Estimator`] says, for those outside the peer connection.
+/// The estimate, readable from outside the peer connection.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub struct Estimate {
     rate: AtomicU64,
     arrived: AtomicU64,
 }
@@ -73,7 +73,7 @@ impl fmt::Display for EstimatorError {
 
 impl std::error::Error for EstimatorError {}
 
-impl Reading {
+impl Estimate {
     /// The present estimate.
     pub fn rate(&self) -> Bitrate {
         Bitrate::from_bps(self.rate.load(Ordering::Relaxed))
@@ -89,7 +89,7 @@ impl Estimator {
     /// The controller that `spec` names, between `rates`.
     ///
     /// # Errors
-    /// No such controller or option, or one that needs what a browser or the trait does not tell.
+    /// The controller or an option does not exist, or needs more than a browser reports.
     pub fn new(now: Instant, spec: &ControlSpec, rates: Rates) -> Result<Self, EstimatorError> {
         let flow = FlowConfig { packet: PACKET, ecn: Ecn::NotEct };
         let registry = Registry::builtin();
@@ -104,19 +104,19 @@ impl Estimator {
             feedback: FeedbackAdapter::new(true, Some(source)),
             began: now,
             now: Timestamp::ZERO,
-            reading: Arc::default(),
+            estimate: Arc::default(),
         };
-        estimator.tell();
+        estimator.publish();
         Ok(estimator)
     }
 
-    /// Where the estimate can be read while the estimator is inside a peer connection.
-    pub fn reading(&self) -> Arc<Reading> {
-        self.reading.clone()
+    /// The estimate, for reading while the estimator is inside a peer connection.
+    pub fn estimate(&self) -> Arc<Estimate> {
+        self.estimate.clone()
     }
 
-    fn tell(&self) {
-        self.reading.rate.store(self.controller.target().rate.as_bps(), Ordering::Relaxed);
+    fn publish(&self) {
+        self.estimate.rate.store(self.controller.target().rate.as_bps(), Ordering::Relaxed);
     }
 
     fn at(&self, instant: Instant) -> Timestamp {
@@ -134,7 +134,7 @@ impl Estimator {
         // Neither probes nor decisions have a place here.
         while self.controller.poll_probe(self.now).is_some() {}
         while self.controller.poll_decision().is_some() {}
-        self.tell();
+        self.publish();
     }
 
     /// A packet left, and this became of it.
@@ -159,7 +159,7 @@ impl Estimator {
             let at = report.arrival.map(peer_time);
             self.feedback.on_received(self.now, Some(packet.id), at, ecn(report.ecn));
             self.feedback.on_newest(lane, packet.id, TimeDelta::ZERO);
-            self.reading.arrived.fetch_add(1, Ordering::Relaxed);
+            self.estimate.arrived.fetch_add(1, Ordering::Relaxed);
         } else {
             self.feedback.on_lost(packet.id);
         }
@@ -290,8 +290,8 @@ mod tests {
             let start = estimator.target_bitrate();
             let calm: Vec<_> = (0..10).map(|at| second(&mut estimator, origin, at, 1_000_000)).collect();
             let lossy: Vec<_> = (10..20).map(|at| second(&mut estimator, origin, at, 4)).collect();
-            assert_eq!(estimator.reading().rate().as_bps_f64(), estimator.target_bitrate());
-            assert!(estimator.reading().arrived() > 1500);
+            assert_eq!(estimator.estimate().rate().as_bps_f64(), estimator.target_bitrate());
+            assert!(estimator.estimate().arrived() > 1500);
             if info.name != "fixed" {
                 assert!(calm.iter().any(|rate| *rate != start), "{}: {start}, {calm:?}", info.name);
                 let most = calm.iter().chain(&lossy).copied().fold(0.0, f64::max);

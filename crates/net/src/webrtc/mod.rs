@@ -1,7 +1,7 @@
 //! Pictures to browsers by WebRTC: H.264 tracks, one connection a viewer.
 //!
-//! A [`Broadcast`] belongs to a tokio runtime and never holds up whoever publishes: a viewer that cannot follow
-//! loses pictures until the next key frame.
+//! A [`Broadcast`] belongs to a tokio runtime and never blocks its publisher: a viewer that is too slow loses pictures
+//! until the next key frame.
 
 mod estimator;
 mod peer;
@@ -19,7 +19,7 @@ use seaway_control::ControlSpec;
 use seaway_units::TimeDelta;
 use tokio::sync::mpsc;
 
-pub use estimator::{Estimator, EstimatorError, Rates, Reading};
+pub use estimator::{Estimate, Estimator, EstimatorError, Rates};
 
 /// A coded picture in Annex B form.
 #[derive(Debug, Clone)]
@@ -35,21 +35,21 @@ pub struct AccessUnit {
 /// Why a browser could not be served.
 #[derive(Debug)]
 pub enum Error {
-    /// There are as many viewers as are served at once.
+    /// The largest number of viewers is reached.
     Full {
-        /// How many that is.
+        /// That number.
         limit: usize,
     },
     /// The offer cannot be answered.
     Offer(String),
-    /// No socket could be had.
+    /// The system grants no socket.
     Socket(std::io::Error),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full { limit } => write!(f, "{limit} viewers are watching already, no more are served"),
+            Self::Full { limit } => write!(f, "{limit} viewers are connected, the largest number"),
             Self::Offer(problem) => write!(f, "the offer cannot be answered: {problem}"),
             Self::Socket(error) => write!(f, "no socket for the viewer: {error}"),
         }
@@ -58,7 +58,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// H.264 tracks and those who watch them.
+/// H.264 tracks and their viewers.
 #[derive(Debug, Clone)]
 pub struct Broadcast {
     shared: Arc<Shared>,
@@ -67,7 +67,7 @@ pub struct Broadcast {
 #[derive(Debug)]
 struct Shared {
     tracks: Vec<&'static str>,
-    /// What estimates the path to each viewer, and between which rates.
+    /// The controller that estimates the path to each viewer, and its range.
     control: Option<(ControlSpec, Rates)>,
     slots: Mutex<Slots>,
     wants_key_frame: AtomicBool,
@@ -83,10 +83,10 @@ struct Slots {
 #[derive(Debug)]
 struct Slot {
     pictures: mpsc::Sender<Numbered>,
-    reading: Option<Arc<Reading>>,
+    estimate: Option<Arc<Estimate>>,
 }
 
-/// A picture and its place in its track, by which a viewer sees what it missed.
+/// A picture and its number in its track; a gap in the numbers is a lost picture.
 #[derive(Debug, Clone)]
 struct Numbered {
     track: usize,
@@ -95,12 +95,12 @@ struct Numbered {
 }
 
 impl Broadcast {
-    /// How many are served at once.
+    /// The largest number of viewers at once.
     pub const VIEWERS: usize = 8;
-    /// Pictures that may wait for one viewer, all tracks together.
+    /// Pictures queued for one viewer, all tracks together.
     const BACKLOG: usize = 32;
 
-    /// A broadcast of one track a name, in the order in which a browser must ask for them.
+    /// A broadcast with one track per name; a browser must offer them in this order.
     pub fn new(tracks: Vec<&'static str>) -> Self {
         Self::with(tracks, None)
     }
@@ -124,7 +124,7 @@ impl Broadcast {
         Self { shared: Arc::new(Shared { tracks, control, slots: Mutex::new(slots), wants_key_frame }) }
     }
 
-    /// Gives a picture to every viewer of a track.
+    /// Sends a picture to every viewer of a track.
     pub fn publish(&self, track: usize, unit: &AccessUnit) {
         let mut slots = self.shared.slots();
         let Some(published) = slots.published.get_mut(track) else { return };
@@ -141,30 +141,30 @@ impl Broadcast {
         self.shared.wants_key_frame.swap(false, Ordering::Relaxed)
     }
 
-    /// How many are watching.
+    /// The number of viewers.
     pub fn viewers(&self) -> usize {
         self.shared.slots().viewers.iter().filter(|slot| !slot.pictures.is_closed()).count()
     }
 
-    /// The estimates for those who are watching, where the broadcast is [controlled](Self::controlled).
-    pub fn readings(&self) -> Vec<Arc<Reading>> {
+    /// The estimates for the viewers, where the broadcast is [controlled](Self::controlled).
+    pub fn estimates(&self) -> Vec<Arc<Estimate>> {
         let slots = self.shared.slots();
         let watching = slots.viewers.iter().filter(|slot| !slot.pictures.is_closed());
-        watching.filter_map(|slot| slot.reading.clone()).collect()
+        watching.filter_map(|slot| slot.estimate.clone()).collect()
     }
 
     /// Answers a browser's offer (SDP, all its candidates inside) and serves it from `local` until it leaves.
     ///
     /// # Errors
-    /// Too many viewers, an offer that does not ask for our tracks, or no socket.
+    /// Too many viewers, an offer without our tracks, or no socket.
     pub async fn answer(&self, local: IpAddr, offer: String) -> Result<String, Error> {
         if self.viewers() >= Self::VIEWERS {
             return Err(Error::Full { limit: Self::VIEWERS });
         }
         let (pictures, queue) = mpsc::channel(Self::BACKLOG);
-        let (viewer, answer, reading) =
+        let (viewer, answer, estimate) =
             viewer::Viewer::accept(self.shared.clone(), local, offer, queue).await?;
-        self.shared.slots().viewers.push(Slot { pictures, reading });
+        self.shared.slots().viewers.push(Slot { pictures, estimate });
         tokio::spawn(viewer.run());
         Ok(answer)
     }
@@ -172,7 +172,7 @@ impl Broadcast {
 
 impl Shared {
     fn slots(&self) -> MutexGuard<'_, Slots> {
-        // A panic while it was held leaves channels and counters, which are whole at any time.
+        // Channels and counters are consistent at any time, so a panic while it was locked does no harm.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

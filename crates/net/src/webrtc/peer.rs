@@ -18,7 +18,7 @@ use rtc::rtp_transceiver::rtp_sender::{
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Answers `offer` with one H.264 track a name, reachable at `local`; an estimator is told how they fare.
+/// Answers `offer` with one H.264 track a name, reachable at `local`; the estimator gets their feedback.
 pub(super) fn answer(
     now: Instant,
     local: SocketAddr,

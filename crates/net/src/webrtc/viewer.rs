@@ -1,6 +1,6 @@
 //! One viewer: a socket, a peer connection, and the pictures for it.
 
-use super::{Error, Estimator, Numbered, Reading, Shared, Track, peer};
+use super::{Error, Estimate, Estimator, Numbered, Shared, Track, peer};
 use bytes::BytesMut;
 use rtc::peer_connection::RTCPeerConnection;
 use rtc::peer_connection::event::RTCPeerConnectionEvent;
@@ -48,15 +48,15 @@ impl Viewer {
         local: IpAddr,
         offer: String,
         pictures: mpsc::Receiver<Numbered>,
-    ) -> Result<(Self, String, Option<Arc<Reading>>), Error> {
+    ) -> Result<(Self, String, Option<Arc<Estimate>>), Error> {
         let socket = UdpSocket::bind((local, 0)).await.map_err(Error::Socket)?;
         let local = socket.local_addr().map_err(Error::Socket)?;
         let now = clock();
         let estimator = shared.control.as_ref().map(|(control, rates)| Estimator::new(now, control, *rates));
         let estimator = estimator.transpose().map_err(|error| Error::Offer(error.to_string()))?;
-        let reading = estimator.as_ref().map(Estimator::reading);
+        let estimate = estimator.as_ref().map(Estimator::estimate);
         let (peer, tracks, answer) = peer::answer(now, local, &shared.tracks, estimator, offer)?;
-        Ok((Self { shared, socket, local, peer, tracks, pictures, connected: false }, answer, reading))
+        Ok((Self { shared, socket, local, peer, tracks, pictures, connected: false }, answer, estimate))
     }
 
     pub(super) async fn run(mut self) {
@@ -83,7 +83,7 @@ impl Viewer {
                 },
             }
         }
-        // The socket is gone with us; a browser that cannot be told finds out by silence.
+        // The socket is closed with this task; a browser that misses the goodbye times out.
         let _ = self.peer.close();
         let _ = self.drain().await;
     }
