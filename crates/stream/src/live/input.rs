@@ -1,33 +1,12 @@
 //! The sender's side of an encoder.
 
-use super::sender_machine::SenderCommand;
+use super::sender_machine::{EncoderControls, SenderCommand};
 use crate::source::{CodedFrame, FrameControls, PacketOverhead};
 use seaway_net::{Clock, Waker};
-use seaway_units::{Bitrate, Timestamp};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
+use seaway_units::Timestamp;
+use std::sync::{Arc, mpsc};
 
-/// Set by the media thread, read by the encoder before each frame.
-#[derive(Debug, Default)]
-pub(super) struct EncoderControls {
-    share: AtomicU64,
-    skip: AtomicBool,
-    key_frame: AtomicBool,
-}
-
-impl EncoderControls {
-    pub(super) fn set(&self, share: Bitrate, skip: bool) {
-        self.share.store(share.as_bps(), Ordering::Relaxed);
-        self.skip.store(skip, Ordering::Relaxed);
-    }
-
-    pub(super) fn request_key_frame(&self) {
-        self.key_frame.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Takes frames from an encoder and tells it what the session allows. Never blocks.
+/// Takes frames from an encoder and gives it the target of the session. Never blocks.
 #[derive(Debug, Clone)]
 pub struct FrameInput {
     pub(super) clock: Clock,
@@ -45,12 +24,7 @@ impl FrameInput {
 
     /// What the session asks for the next frame. Reading it clears the request for a key frame.
     pub fn controls(&self) -> FrameControls {
-        FrameControls {
-            share: Bitrate::from_bps(self.controls.share.load(Ordering::Relaxed)),
-            overhead: self.overhead,
-            skip: self.controls.skip.load(Ordering::Relaxed),
-            key_frame: self.controls.key_frame.swap(false, Ordering::Relaxed),
-        }
+        self.controls.take(self.overhead)
     }
 
     /// Sends a frame captured at `captured`.

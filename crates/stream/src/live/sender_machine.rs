@@ -1,16 +1,15 @@
 //! A session's sender on a socket.
 
 use super::event::SendEvent;
-use super::input::EncoderControls;
 use super::machine::{RejectCounters, encode};
-use crate::source::SourceStatus;
+use crate::source::{FrameControls, PacketOverhead, SourceStatus};
 use seaway_control::{ControlSpec, Gauge, Lane, StreamId};
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
 use seaway_session::{Frame, Limits, Message, Sender, SenderEvent, SenderStatistics};
 use seaway_units::{Bitrate, DataSize, Timestamp};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 
 /// A command from another thread.
 #[derive(Debug)]
@@ -58,6 +57,35 @@ pub struct SenderSnapshot {
     pub backlog: DataSize,
     /// Datagrams rejected at the socket.
     pub rejected: RejectCounters,
+}
+
+/// Set by the media thread, read by the encoder before each frame.
+#[derive(Debug, Default)]
+pub(super) struct EncoderControls {
+    share: AtomicU64,
+    skip: AtomicBool,
+    key_frame: AtomicBool,
+}
+
+impl EncoderControls {
+    /// The instructions for the next frame. Clears the request for a key frame.
+    pub(super) fn take(&self, overhead: PacketOverhead) -> FrameControls {
+        FrameControls {
+            share: Bitrate::from_bps(self.share.load(Ordering::Relaxed)),
+            overhead,
+            skip: self.skip.load(Ordering::Relaxed),
+            key_frame: self.key_frame.swap(false, Ordering::Relaxed),
+        }
+    }
+
+    fn set(&self, share: Bitrate, skip: bool) {
+        self.share.store(share.as_bps(), Ordering::Relaxed);
+        self.skip.store(skip, Ordering::Relaxed);
+    }
+
+    fn request_key_frame(&self) {
+        self.key_frame.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A session's sender with one stream, one socket and one destination.
