@@ -71,7 +71,9 @@ impl Session {
     ) -> Result<BTreeMap<&'static str, String>, String> {
         let Some(sender) = &self.sender else { return Err("nothing can be set here".into()) };
         let what = settings.apply(wanted, sender, set_network)?;
-        self.events.push(messages::event(self.time(now), "setting", what));
+        if !what.is_empty() {
+            self.events.push(messages::event(self.time(now), "setting", what));
+        }
         Ok(settings.values().clone())
     }
 

@@ -65,6 +65,8 @@ impl Settings {
         for (name, value) in &mut self.values {
             wanted.get(*name).into_iter().for_each(|wanted| value.clone_from(wanted));
         }
-        Ok(wanted.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", "))
+        // The sender itself reports another controller.
+        let changed = wanted.iter().filter(|(name, _)| *name != "control");
+        Ok(changed.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", "))
     }
 }
