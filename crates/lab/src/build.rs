@@ -85,6 +85,19 @@ impl World {
         queue.statistics(&self.engine)
     }
 
+    /// Asserts packet conservation: what entered a queue left it, was dropped there or is still in it, and all packets
+    /// in flight are in a queue.
+    pub(crate) fn assert_conservation(&self) {
+        let mut inside = 0;
+        for (name, queue) in &self.links {
+            let Some(counts) = self.statistics(*queue) else { continue };
+            let entered = counts.carried_in + counts.arrivals.packets;
+            assert_eq!(entered, counts.delivered.packets + counts.drops.total() + counts.inside, "{name}");
+            inside += counts.inside;
+        }
+        assert_eq!(self.engine.observer().in_flight, inside, "packets in flight and packets in queues");
+    }
+
     /// Capacity and packets that wait.
     pub(crate) fn level(&self, queue: QueueRef) -> Option<(Bitrate, u64)> {
         match queue {

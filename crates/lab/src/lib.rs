@@ -1,12 +1,42 @@
-//! The lab: from the text of a scenario to its summary.
+//! The lab: runs scenarios in the simulator.
 //!
-//! [`Scenario::parse`](scenario::Scenario::parse) reads it, [`run`] builds the world of the simulator, runs it and
-//! gives an [`Outcome`]: the [`Summary`](seaway_report::Summary) and, where asked for, the time [`Series`]. Everything is
-//! a function of the scenario and its seed.
+//! [`Scenario::parse`](scenario::Scenario::parse) reads a scenario. [`run`] builds its network and its flows, runs them
+//! and returns an [`Outcome`]: the [`Summary`](seaway_report::Summary) and, on request, the time [`Series`]. The outcome
+//! is a function of the scenario and its seed.
+//!
+//! ```
+//! use seaway_lab::scenario::{Scenario, Text};
+//! use seaway_lab::{RunOptions, run};
+//! use std::ops::ControlFlow;
+//!
+//! let text = r#"
+//!     schema = 1
+//!     name = "bottleneck"
+//!     duration = "20 s"
+//!     [[link]]
+//!     name = "bottleneck"
+//!     from = "sender"
+//!     to = "receiver"
+//!     both = true
+//!     rate = "2 Mbit/s"
+//!     delay = "20 ms"
+//!     queue = { kind = "drop-tail", time = "100 ms" }
+//!     [[flow]]
+//!     name = "video"
+//!     kind = "media"
+//!     control = "tfrc"
+//!     source = { kind = "saturated" }
+//!     from = "sender"
+//!     to = "receiver"
+//! "#;
+//! let scenario = Scenario::parse(Text::alone("bottleneck.toml", text), &[])?;
+//! let outcome = run(&scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(()))?;
+//! let rate = outcome.summary.flows[0].received_bps.unwrap_or(0.0);
+//! assert!(rate > 1e6 && rate < 2e6, "{rate}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod agent;
-#[cfg(test)]
-mod books;
 mod build;
 pub mod compare;
 pub mod decisions;

@@ -25,7 +25,7 @@ pub(crate) const WIDE: u64 = 5;
 pub(crate) struct Recorder {
     pub(crate) flows: Vec<FlowRecord>,
     /// Packets that were sent and neither arrived nor were dropped yet.
-    in_flight: u64,
+    pub(crate) in_flight: u64,
     /// Where packets are written down as they are.
     pub(crate) capture: Option<Capture>,
     /// Where the flows that are told of the channel's losses hear of them.
@@ -150,13 +150,6 @@ impl Recorder {
     /// Tells `notifications` what the channel loses of a flow.
     pub(crate) fn notify(&mut self, flow: usize, notifications: LossNotification) {
         self.notifications.push((flow, notifications));
-    }
-}
-
-#[cfg(test)]
-impl Recorder {
-    pub(crate) const fn in_flight(&self) -> u64 {
-        self.in_flight
     }
 }
 

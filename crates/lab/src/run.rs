@@ -126,6 +126,9 @@ fn run_world(
             break;
         }
     }
+    if cfg!(debug_assertions) {
+        world.assert_conservation();
+    }
     world.engine.observer_mut().catch_up();
     finish_display(&mut world);
     check_media(scenario, &world)?;
