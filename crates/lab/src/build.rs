@@ -1,4 +1,4 @@
-//! From a scenario to a world that can run.
+//! Builds the simulation of a scenario.
 
 use crate::agent::{
     Agent, DecoderSink, MediaReceiver, MediaSender, MediaSenderParts, ModelSink, PORT, Sinks, TcpReceiver,
@@ -42,15 +42,15 @@ pub(crate) struct World {
     pub(crate) links: Vec<(String, QueueRef)>,
     /// Sender and receiver of each flow.
     pub(crate) endpoints: Vec<(AgentId, AgentId)>,
-    /// The way of each flow's data.
+    /// The route of each flow's data.
     pub(crate) routes: Vec<RouteId>,
 }
 
 impl World {
-    /// Sets `scenario` up.
+    /// Builds the network and the flows of `scenario`.
     ///
     /// # Errors
-    /// What the scenario's own checks cannot see.
+    /// What the scenario's own checks cannot find, such as a codec that fails.
     pub(crate) fn new(scenario: &Scenario, options: RunOptions) -> Result<Self, BuildError> {
         let seed = scenario.seed;
         let schedules: Vec<OnOffSchedule> =
@@ -74,13 +74,13 @@ impl World {
             if matches!(flow.kind, FlowKind::Udp(_)) {
                 world.engine.observer_mut().flows[index].skip_round_trips();
             }
-            let plan = FlowBuilder { index, flow, schedule, interval: intervals[index], seed, options };
-            world.add_flow(plan)?;
+            let builder = FlowBuilder { index, flow, schedule, interval: intervals[index], seed, options };
+            world.add_flow(builder)?;
         }
         Ok(world)
     }
 
-    /// What a queue's books say now.
+    /// The counters of a queue.
     pub(crate) fn statistics(&self, queue: QueueRef) -> Option<LinkStatistics> {
         queue.statistics(&self.engine)
     }
@@ -98,7 +98,7 @@ impl World {
         assert_eq!(self.engine.observer().in_flight, inside, "packets in flight and packets in queues");
     }
 
-    /// Capacity and packets that wait.
+    /// Capacity and waiting packets.
     pub(crate) fn level(&self, queue: QueueRef) -> Option<(Bitrate, u64)> {
         match queue {
             QueueRef::Link(element) => {
@@ -112,24 +112,24 @@ impl World {
         }
     }
 
-    fn add_flow(&mut self, plan: FlowBuilder<'_>) -> Result<(), BuildError> {
-        let flow = plan.flow;
+    fn add_flow(&mut self, builder: FlowBuilder<'_>) -> Result<(), BuildError> {
+        let flow = builder.flow;
         let (sender, receiver) = match &flow.kind {
             FlowKind::Media(media) => {
                 let notification = needs_loss_notification(&media.control).then(LossNotification::default);
                 if let Some(notification) = &notification {
-                    self.engine.observer_mut().notify(plan.index, notification.clone());
+                    self.engine.observer_mut().notify(builder.index, notification.clone());
                 }
-                plan.media(media, notification)?
+                builder.media(media, notification)?
             }
             FlowKind::Udp(udp) => {
-                let source = UdpSource::new(plan.forward(), *udp, plan.schedule);
+                let source = UdpSource::new(builder.forward(), *udp, builder.schedule);
                 (Agent::UdpSource(source), Agent::UdpSink(UdpSink))
             }
-            FlowKind::Tcp(tcp) => plan.tcp(tcp),
+            FlowKind::Tcp(tcp) => builder.tcp(tcp),
             FlowKind::Window(window) => {
-                let sink = WindowSink::new(plan.reverse(), window, plan.interval);
-                let source = WindowSource::new(plan.forward(), window, plan.schedule, plan.interval)
+                let sink = WindowSink::new(builder.reverse(), window, builder.interval);
+                let source = WindowSource::new(builder.forward(), window, builder.schedule, builder.interval)
                     .map_err(|error| BuildError(format!("flow {}: {error}", flow.name)))?;
                 (Agent::WindowSource(Box::new(source)), Agent::WindowSink(Box::new(sink)))
             }
@@ -138,15 +138,15 @@ impl World {
         let topology = self.engine.topology();
         let (from, to) = (topology.place(&flow.from), topology.place(&flow.to));
         let (sending, receiving) = ((sender, PORT, from), (receiver, PORT, to));
-        let no_way = || BuildError(format!("flow {}: no way there and back", flow.name));
-        self.routes.push(self.engine.connect(sending, receiving).ok_or_else(no_way)?);
-        self.engine.connect(receiving, sending).ok_or_else(no_way)?;
+        let no_route = || BuildError(format!("flow {}: no route each way", flow.name));
+        self.routes.push(self.engine.connect(sending, receiving).ok_or_else(no_route)?);
+        self.engine.connect(receiving, sending).ok_or_else(no_route)?;
         self.endpoints.push((sender, receiver));
         Ok(())
     }
 }
 
-/// What has books of its own: a link, or a queue of a cell.
+/// A link, or a queue of a cell: what has counters of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueueRef {
     Link(ElementId),
@@ -160,7 +160,7 @@ impl QueueRef {
         }
     }
 
-    /// What its books say now.
+    /// Its counters.
     pub(crate) fn statistics<P: Debug + Send, A: Node<P>, O: Observer<P>>(
         self,
         engine: &Engine<P, A, O>,
@@ -172,7 +172,7 @@ impl QueueRef {
     }
 }
 
-/// Lays the links and puts up the cells of `scenario`; gives what has books, in the order of [`Scenario::link_names`].
+/// Adds the links and the cells of `scenario`; returns their queues in the order of [`Scenario::link_names`].
 pub(crate) fn build_network<P: Debug + Send + 'static, A: Node<P>, O: Observer<P>>(
     engine: &mut Engine<P, A, O>,
     scenario: &Scenario,
@@ -221,7 +221,7 @@ fn needs_loss_notification(control: &ControlSpec) -> bool {
     control.options.iter().any(|(key, value)| key == "discriminate" && value == "oracle")
 }
 
-/// What is known of a flow before its ends are made.
+/// What the endpoints of a flow are built from.
 struct FlowBuilder<'s> {
     index: usize,
     flow: &'s Flow,
@@ -277,13 +277,13 @@ impl FlowBuilder<'_> {
         Ok((Agent::MediaSender(Box::new(sender)), Agent::MediaReceiver(Box::new(receiver))))
     }
 
-    /// What is sent, and who watches it where there are pictures.
+    /// The source of a flow's frames, and its sinks where there are pictures.
     fn source(&self, media: &MediaFlow, config: &SenderConfig) -> Result<(MediaSource, Sinks), BuildError> {
         if let SourceConfig::Ladder { ladder: Some(ladder), .. } = &media.source {
-            let (tell, taken) = mpsc::channel();
+            let (captured, taken) = mpsc::channel();
             let sink = ModelSink::new(ladder.clone(), taken, self.interval);
             let sinks = Sinks { model: Some(Box::new(sink)), ..Sinks::default() };
-            return Ok((MediaSource::Model(Box::new(LadderSource::new(ladder.clone(), tell))), sinks));
+            return Ok((MediaSource::Model(Box::new(LadderSource::new(ladder.clone(), captured))), sinks));
         }
         let failed = |error| BuildError(format!("flow {}: {error}", self.flow.name));
         if let SourceConfig::Shaper { file, method } = &media.source {
@@ -319,7 +319,7 @@ impl FlowBuilder<'_> {
     }
 }
 
-/// A scenario that cannot be set up.
+/// A scenario that cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildError(String);
 

@@ -1,4 +1,4 @@
-//! The network of a scenario without its flows: what an emulator hosts in real time.
+//! The network of a scenario without its flows, for an emulator in real time.
 
 use crate::build::{BuildError, QueueRef, build_network};
 use crate::report::link_summary;
@@ -10,8 +10,8 @@ use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-/// The links and cells of a scenario as one node. Its port *i* is the *i*-th `[[attach]]` of the scenario, or port 0 the
-/// sender and port 1 the receiver of a flow; a packet carries the port it leaves by beside what it carries otherwise.
+/// The links and cells of a scenario as one node. Port *i* is the *i*-th `[[attach]]` of the scenario; or port 0 is the
+/// sender and port 1 the receiver of a flow. The payload of a packet has the port by which it leaves.
 ///
 /// It is the simulator, driven by its host's clock: the same links draw the same random numbers.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Emulation<P> {
     links: Vec<(String, QueueRef)>,
     /// From the first attachment to the second.
     forward: RouteId,
-    /// Gates with packets that leave, in order.
+    /// The attachments of the packets that leave, in order.
     leaving: VecDeque<usize>,
 }
 
@@ -74,7 +74,7 @@ impl<P: Clone + Debug + Send + 'static> Emulation<P> {
         Ok(Self { engine, attachments, links, forward, leaving: VecDeque::new() })
     }
 
-    /// How the way from the first attachment to the second is now.
+    /// The state of the path from the first attachment to the second.
     pub fn path_state(&self) -> PathState {
         let nothing = PathState { capacity: Bitrate::MAX, queue_delay: Some(TimeDelta::ZERO) };
         self.engine.elements_of(self.forward).fold(nothing, |state, element| {
@@ -89,14 +89,14 @@ impl<P: Clone + Debug + Send + 'static> Emulation<P> {
         })
     }
 
-    /// The numbers of the links up to now.
+    /// The summaries of the links up to now.
     pub fn links(&self) -> Vec<LinkSummary> {
         let summary =
             |(name, queue): &(String, QueueRef)| Some(link_summary(name, &queue.statistics(&self.engine)?));
         self.links.iter().filter_map(summary).collect()
     }
 
-    /// Lets everything happen up to `now`.
+    /// Runs the network up to `now`.
     fn run(&mut self, now: Timestamp) {
         self.engine.run_until(now);
         for (index, attachment) in self.attachments.iter().enumerate() {
@@ -139,16 +139,16 @@ impl<P: Clone + Debug + Send + 'static> Node<(Port, P)> for Emulation<P> {
     }
 }
 
-/// How a way is at an instant.
+/// The state of a path at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathState {
     /// The rate of its slowest link; cells are not counted.
     pub capacity: Bitrate,
-    /// How long what waits in its queues will wait; `None` in an outage, and over a cell, where others decide.
+    /// Queueing delay of a packet that would enter now; `None` in an outage, and for a cell, whose other stations decide.
     pub queue_delay: Option<TimeDelta>,
 }
 
-/// Packets that went no further.
+/// Dropped packets.
 #[derive(Debug)]
 struct Losses<P>(VecDeque<Dropped<P>>);
 
@@ -171,7 +171,7 @@ impl<P: Clone> Observer<P> for Losses<P> {
 struct Attachment<P> {
     entering: VecDeque<(Port, Packet<P>)>,
     leaving: VecDeque<Packet<P>>,
-    /// Those among `leaving` that nobody was told of.
+    /// Packets in `leaving` that were not yet reported.
     arrived: usize,
 }
 

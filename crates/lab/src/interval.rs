@@ -1,9 +1,9 @@
-//! Counters over a window of time.
+//! Counters over a measurement interval.
 
 use seaway_units::Timestamp;
 
-/// What counters stood at when a window began and when it ended. They are looked at before every input: nothing
-/// changes between two inputs, so the first look after an instant sees what they stood at then.
+/// Counters at the beginning and the end of a measurement interval. They are sampled before every input: nothing changes
+/// between two inputs, so the first sample after an instant is the value at that instant.
 #[derive(Debug)]
 pub(crate) struct IntervalCounters<S> {
     span: (Timestamp, Timestamp),
@@ -16,17 +16,17 @@ impl<S: Clone> IntervalCounters<S> {
         Self { span, begin: None, end: None }
     }
 
-    /// From when to when.
+    /// Begin and end.
     pub(crate) const fn span(&self) -> (Timestamp, Timestamp) {
         self.span
     }
 
-    /// Whether it is open at `now`.
+    /// Whether `now` is in the interval.
     pub(crate) fn contains(&self, now: Timestamp) -> bool {
         self.span.0 <= now && now < self.span.1
     }
 
-    /// The next instant by which it has to be looked at.
+    /// The next instant by which a sample is due.
     #[inline]
     pub(crate) fn next_sample(&self) -> Option<Timestamp> {
         match (&self.begin, &self.end) {
@@ -36,7 +36,7 @@ impl<S: Clone> IntervalCounters<S> {
         }
     }
 
-    /// To be called before each input at `now`.
+    /// Call this before each input at `now`.
     #[inline]
     pub(crate) fn sample(&mut self, now: Timestamp, counters: impl Fn() -> S) {
         if self.begin.is_none() && now >= self.span.0 {
@@ -47,7 +47,7 @@ impl<S: Clone> IntervalCounters<S> {
         }
     }
 
-    /// What they stood at when it began and when it ended; where that has not come, what they stand at.
+    /// The counters at the beginning and at the end, or their present values if that is still to come.
     pub(crate) fn at_ends(&self, counters: impl Fn() -> S) -> (S, S) {
         let present = |ended: &Option<S>| ended.clone().unwrap_or_else(&counters);
         (present(&self.begin), present(&self.end))

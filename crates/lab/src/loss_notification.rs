@@ -3,13 +3,12 @@
 use seaway_session::Message;
 use std::sync::{Arc, Mutex};
 
-/// What the channel lost of a flow since its receiver last looked: explicit loss notification, which the simulator alone
-/// can give.
+/// Packets of a flow that the channel lost, until the receiver takes them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LossNotification(Arc<Mutex<Vec<Message>>>);
 
 impl LossNotification {
-    /// The losses so far, once.
+    /// The losses since the last call.
     pub(crate) fn take(&self) -> Vec<Message> {
         self.0.lock().map_or_else(|_| Vec::new(), |mut lost| std::mem::take(&mut *lost))
     }

@@ -1,24 +1,24 @@
-//! Options of a run.
+//! What a run records, and how it carries messages.
 
 use crate::payload::Encoding;
 use seaway_stream::sink::ScreenRecorderConfig;
 
-/// What a run should keep.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Take readings over time and keep the causes of rate changes.
+    /// Record time series and the causes of rate changes.
     pub series: bool,
-    /// How messages travel.
+    /// How messages are carried.
     pub encoding: Encoding,
-    /// Recording what is seen of one flow, which has pictures.
+    /// Record the screen of one flow, which has pictures.
     pub record: Option<RecordingOptions>,
 }
 
-/// What is filmed and how.
+/// A recording of a flow's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordingOptions {
-    /// The place of the flow among those of the scenario.
+    /// Index of the flow in the scenario.
     pub flow: usize,
-    /// What the recording is like.
+    /// Size and quality.
     pub tape: ScreenRecorderConfig,
 }

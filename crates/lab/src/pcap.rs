@@ -17,9 +17,9 @@ use std::time::Duration;
 pub(crate) const RTP: u16 = 5004;
 /// Where S002's transport is sent to; it has no port of its own.
 pub(crate) const WINDOW: u16 = 5010;
-/// Where datagrams without meaning are sent to: RFC 863's discard.
+/// Where padding is sent to: the discard port of RFC 863.
 pub(crate) const DISCARD: u16 = 9;
-/// Where TCP connects to: RFC 863's again.
+/// Where TCP connects to: the discard port of RFC 863.
 pub(crate) const SINK: u16 = 9;
 /// The first of the senders' ports.
 const FIRST_PORT: u16 = 10_000;
@@ -162,7 +162,7 @@ impl Capture {
         append_tcp(&mut self.packet, from, to, packet.ecn, header, payload);
     }
 
-    /// From whom and to whom; `number` tells apart what goes between the same two hosts.
+    /// Source and destination; `number` distinguishes connections between the same two hosts.
     fn ends(&self, tag: Tag, number: u32) -> (SocketAddr, SocketAddr) {
         let flow = &self.flows[tag.flow];
         let port = FIRST_PORT + (number % PORTS) as u16;
@@ -170,7 +170,7 @@ impl Capture {
         if tag.is_reverse { (ends.1, ends.0) } else { ends }
     }
 
-    /// Hands over what is still held back.
+    /// Flushes the file.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self.failure {
             Some(failure) => Err(failure),

@@ -1,4 +1,4 @@
-//! What is written down of every packet while a run goes on.
+//! Per-packet measurements of a run.
 
 use crate::histogram::Histogram;
 use crate::loss_notification::LossNotification;
@@ -13,26 +13,26 @@ use std::ops::Range;
 
 /// The width of the bins in which rates are recorded for time series.
 pub(crate) const BIN: TimeDelta = TimeDelta::from_millis(100);
-/// Arrivals that are worked out together: one after the other they would each go through much memory.
+/// Arrivals are processed in batches of this size, which keeps them in the processor's cache.
 const BATCH: usize = 64;
-/// Arrivals that wait for what may have come back before them, at most.
+/// The most arrivals that wait for earlier feedback to become known.
 const MOST_WAITING: usize = 4096;
-/// So many of them make one by which the variation of a rate is judged: without a series, rates are recorded in these.
+/// Bins in a wide bin. The variation of a rate is computed over wide bins; without time series only these are recorded.
 pub(crate) const WIDE: u64 = 5;
 
-/// Everything recorded, flow by flow.
+/// The measurements of all flows.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pub(crate) flows: Vec<FlowRecord>,
-    /// Packets that were sent and neither arrived nor were dropped yet.
+    /// Packets sent that have neither arrived nor been dropped.
     pub(crate) in_flight: u64,
-    /// Where packets are written down as they are.
+    /// Writes the packets to a capture file.
     pub(crate) capture: Option<Capture>,
-    /// Where the flows that are told of the channel's losses hear of them.
+    /// Loss notification of the flows that use it.
     notifications: Vec<(usize, LossNotification)>,
 }
 
-/// What is recorded of a flow.
+/// The measurements of a flow.
 #[derive(Debug)]
 pub(crate) struct FlowRecord {
     interval: (Timestamp, Timestamp),
@@ -46,27 +46,27 @@ pub(crate) struct FlowRecord {
     pub(crate) path_delay: Histogram,
     /// Changes of the delay from packet to packet.
     pub(crate) path_jitter: Histogram,
-    /// The most by which a packet took longer than the one before.
+    /// The largest increase of the delay from one packet to the next.
     pub(crate) path_rise: TimeDelta,
     /// The delay of the newest packet that arrived.
     there: Option<TimeDelta>,
-    /// The delay of the newest packet that had come back by then.
+    /// The delay of the newest feedback that had arrived by then.
     back: Option<TimeDelta>,
-    /// Packets ever come back.
+    /// The flow has feedback.
     is_answered: bool,
-    /// What is written down and not worked out yet, and when that is done next: an end may be ahead of the other, so that
-    /// what came back before a packet arrived is heard of later.
+    /// Arrivals not yet processed, and how many start the next batch. The engine may run one end of a flow ahead of the
+    /// other, so feedback that arrived before a packet may be recorded after it.
     arrivals: Vec<Arrival>,
     next_batch: usize,
-    /// When packets came back and their delays.
+    /// When feedback arrived, and its delay.
     returns: VecDeque<(Timestamp, TimeDelta)>,
-    /// Since the start of the run, up to the last in which anything happened.
+    /// From the start of the run to the last bin with a packet.
     bins: Vec<Bin>,
-    /// The bins of a whole run.
+    /// Number of bins of the whole run.
     most: usize,
-    /// Nanoseconds of each of them.
+    /// Width of a bin in nanoseconds.
     pub(crate) width: u64,
-    /// The bin that was written last and when it begins, nanoseconds: a division is dear.
+    /// Index and start in nanoseconds of the bin written last: saves a division for each packet.
     present: (usize, u64),
 }
 
@@ -75,13 +75,13 @@ pub(crate) struct FlowRecord {
 struct Arrival {
     at: Timestamp,
     size: DataSize,
-    /// Since it was sent.
+    /// One-way delay.
     delay: TimeDelta,
-    /// What of that it waited in queues.
+    /// The part of the delay spent in queues.
     waited: TimeDelta,
 }
 
-/// What happened in a bin.
+/// Counts of a bin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Bin {
     /// Octets.
@@ -107,7 +107,7 @@ impl Count {
 }
 
 impl Recorder {
-    /// A record for each of the intervals, one a flow; with bins as narrow as time `series` want them.
+    /// A record for each flow, measured in its interval. Time `series` need narrow bins.
     pub(crate) fn new(intervals: &[(Timestamp, Timestamp)], duration: TimeDelta, series: bool) -> Self {
         let width = BIN.as_nanos() as u64 * if series { 1 } else { WIDE };
         let most = (duration.as_nanos() as u64 / width + 1) as usize;
@@ -142,12 +142,12 @@ impl Recorder {
         }
     }
 
-    /// Works out all that was written down: nothing comes back any more that is earlier.
+    /// Processes all arrivals: no earlier feedback can be recorded any more.
     pub(crate) fn catch_up(&mut self) {
         self.flows.iter_mut().for_each(|flow| flow.catch_up(Timestamp::from_nanos(u64::MAX)));
     }
 
-    /// Tells `notifications` what the channel loses of a flow.
+    /// Reports the channel's losses of a flow to `notifications`.
     pub(crate) fn notify(&mut self, flow: usize, notifications: LossNotification) {
         self.notifications.push((flow, notifications));
     }
@@ -159,12 +159,12 @@ impl FlowRecord {
         self.interval.0 <= now && now < self.interval.1
     }
 
-    /// From when to when the flow is measured in a run that ended at `end`; empty where it ended before.
+    /// The measurement interval of the flow in a run that ended at `end`; empty if it ended before.
     pub(crate) fn interval(&self, end: Timestamp) -> (Timestamp, Timestamp) {
         (self.interval.0.min(end), self.interval.1.min(end))
     }
 
-    /// What happened in these bins.
+    /// These bins.
     pub(crate) fn bins(&self, range: Range<usize>) -> impl Iterator<Item = Bin> {
         range.map(|index| self.bins.get(index).copied().unwrap_or_default())
     }
@@ -174,7 +174,7 @@ impl FlowRecord {
         (WIDE * BIN.as_nanos() as u64 / self.width) as usize
     }
 
-    /// Nothing comes back in this flow.
+    /// The flow has no feedback.
     pub(crate) fn skip_round_trips(&mut self) {
         self.is_answered = false;
     }
@@ -189,7 +189,7 @@ impl FlowRecord {
         }
     }
 
-    /// Works out what arrived before `until`, before which everything is known that came back.
+    /// Processes what arrived before `until`, up to which all feedback is recorded.
     pub(crate) fn catch_up(&mut self, until: Timestamp) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         let known = arrivals.partition_point(|arrival| arrival.at < until);

@@ -18,40 +18,39 @@ use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-/// Between two looks at a run of which no series is kept.
+/// The time between two samples of the capacities.
 const SECOND: TimeDelta = TimeDelta::from_secs(1);
 
-/// What was seen of a flow.
+/// A recording of what a flow displayed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
-    /// What stood on the screen over virtual time, as MP4.
+    /// The screen over virtual time, as MP4.
     pub mp4: Vec<u8>,
     /// The score of every picture, in the order of capture.
     pub scores: Vec<PictureScore>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Its numbers.
+    /// Its summary.
     pub summary: Summary,
-    /// What was seen over time; empty unless asked for.
+    /// Its time series; empty unless requested.
     pub series: Series,
-    /// Why rates changed, flow by flow; empty unless asked for.
+    /// Why rates changed, by flow; empty unless series were requested.
     pub decisions: Vec<(String, Vec<Decision>)>,
-    /// When the frames that were shown were captured, flow by flow; empty unless the series was asked for.
+    /// Capture times of the displayed frames, by flow; empty unless series were requested.
     pub shown: Vec<(String, Vec<Timestamp>)>,
-    /// What was seen, where that was filmed.
+    /// The recording, if one was requested.
     pub recording: Option<Recording>,
-    /// True where it was broken off: the summary is about the part before.
+    /// True if it was interrupted: the summary covers the time before.
     pub interrupted: bool,
 }
 
-/// Runs `scenario` with its own seed, or with another where its `seed` was changed. `progress` hears now and then
-/// how far it is and may break it off.
+/// Runs `scenario`. `progress` is called with the virtual time about once a second of it, and may interrupt the run.
 ///
 /// # Errors
-/// Where the scenario cannot be set up, or a codec fails.
+/// The scenario cannot be built, or a codec fails.
 pub fn run(
     scenario: &Scenario,
     options: RunOptions,
@@ -60,10 +59,10 @@ pub fn run(
     run_world(scenario, options, World::new(scenario, options)?, progress)
 }
 
-/// As [`run`]; in addition each packet that passes a sending host goes to `capture` as a capture file.
+/// As [`run`]; also writes the packets that pass the sending hosts to `capture`, in pcap format.
 ///
 /// # Errors
-/// As [`run`], or where `capture` refuses.
+/// As [`run`], or `capture` fails.
 pub fn run_captured(
     scenario: &Scenario,
     options: RunOptions,
@@ -142,7 +141,7 @@ fn run_world(
     Ok(Outcome { recording, summary, series, decisions, shown, interrupted })
 }
 
-/// Where nothing arrives any more nobody looked at the screen either: what stood there until now counts.
+/// Scores the frames that were due on the screen until now: no later arrival would.
 fn finish_display(world: &mut World) {
     let now = world.engine.now();
     let receivers: Vec<AgentId> = world.endpoints.iter().map(|ends| ends.1).collect();
@@ -169,7 +168,7 @@ fn take_recording(world: &mut World, options: RunOptions) -> Result<Option<Recor
     Ok(recording.map(|(mp4, scores)| Recording { mp4, scores }))
 }
 
-/// Without its codec a flow's numbers would be about something else.
+/// Fails if a codec failed: the numbers of its flow would be meaningless.
 fn check_media(scenario: &Scenario, world: &World) -> Result<(), BuildError> {
     for (flow, ends) in scenario.flows.iter().zip(&world.endpoints) {
         let failure = match (world.engine.agent(ends.0), world.engine.agent(ends.1)) {
@@ -206,8 +205,8 @@ fn shown(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Timestamp>)> {
     scenario.flows.iter().zip(&world.endpoints).filter_map(of).collect()
 }
 
-/// Where the run next stands still: at the end of a bin of the series; without one in the midst of each second, as each
-/// stop keeps packets from being taken ahead.
+/// The end of the next step: that of a bin of the series, or the middle of a second without series. Each stop limits the
+/// engine's lookahead.
 fn next_stop(now: Timestamp, series: bool) -> Timestamp {
     let (every, first) = if series { (BIN, TimeDelta::ZERO) } else { (SECOND, SECOND / 2) };
     let (every, first) = (every.as_nanos() as u64, first.as_nanos() as u64);
@@ -216,7 +215,7 @@ fn next_stop(now: Timestamp, series: bool) -> Timestamp {
 }
 
 fn restart_statistics(world: &mut World, now: Timestamp) {
-    // A cell is as many queues as it has queues.
+    // All queues of a cell are one element.
     let mut elements: Vec<_> = world.links.iter().map(|(_, queue)| queue.element()).collect();
     elements.dedup();
     for element in elements {
@@ -228,7 +227,7 @@ fn restart_statistics(world: &mut World, now: Timestamp) {
     }
 }
 
-/// Takes readings of everything at the end of each bin.
+/// Samples everything at the end of each bin.
 struct Sampler {
     series: Series,
     flows: Vec<Subject>,
@@ -293,7 +292,7 @@ fn take_media(series: &mut Series, now: Timestamp, subject: Subject, sender: &Me
         series.push(now, subject, "rtt", rtt.as_millis_f64(), "ms");
     }
     controller
-        // The session's own reading of the round-trip time stands above.
+        // The session's own round-trip time is recorded above.
         .inspect(&mut |gauge| {
             if gauge.name != "rtt" {
                 series.push(now, subject, gauge.name, gauge.value, gauge.unit);

@@ -1,4 +1,4 @@
-//! From the keys of a media flow to the configuration of its two endpoints.
+//! The session configuration of a media flow.
 
 use crate::scenario::{self, MediaFlow, SourceConfig};
 use seaway_control::Requirements;
@@ -8,10 +8,10 @@ use seaway_session::{
 };
 use seaway_units::{Bitrate, TimeDelta};
 
-/// The range of a saturated flow that names none: as good as unlimited.
+/// The default range of a saturated flow: practically unlimited.
 const UNLIMITED: Limits =
     Limits { min: Bitrate::from_bps(1), start: Bitrate::from_kbps(300), max: Bitrate::from_mbps(100_000) };
-/// The range of video that names none.
+/// The default range of video.
 const VIDEO: Limits =
     Limits { min: Bitrate::from_kbps(150), start: Bitrate::from_kbps(300), max: Bitrate::from_mbps(4) };
 
@@ -37,23 +37,23 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
         None if is_saturated => Stripe::Packet,
         None => Stripe::default(),
     };
-    // One that cannot be built is found out elsewhere.
+    // A controller that cannot be built is reported elsewhere.
     let needs = media.registry.requirements(&media.control).unwrap_or(Requirements::DEFAULT);
     config.feedback = match media.feedback.format {
-        // A live encoder is held back by what is in flight, which only arrivals tell.
+        // Pushback of a live encoder needs the data in flight, hence per-packet feedback.
         scenario::FeedbackFormat::Native if !needs.fates && !is_live => FeedbackFormat::Computed,
         scenario::FeedbackFormat::Native => FeedbackFormat::Native,
         scenario::FeedbackFormat::Ccfb => FeedbackFormat::Ccfb,
         scenario::FeedbackFormat::Twcc => FeedbackFormat::Twcc,
     };
     config.repair = repairs(media).then(RepairLimits::default);
-    // A model of an encoder is there to show the controller and the policy as their documents describe them.
+    // Encoder models are used to test controller and policy as their documents describe them: no pushback.
     let has_quality = is_live || matches!(media.source, SourceConfig::Ladder { .. });
     config.pushback = config.pushback.filter(|_| has_quality);
-    // Frames have to be made where somebody asks for their packets again or fills a buffer with them.
+    // Retransmission and a receive buffer need real frames.
     let plays = repairs(media) || media.receiver.is_some_and(|receiver| receiver.buffer.is_some());
     config.endless = is_saturated && !needs.frames && !plays;
-    // A stored clip waits for the network as long as it must.
+    // A stored clip waits for the network without a limit.
     if is_saturated || matches!(media.source, SourceConfig::Stored { .. }) {
         config.queue = QueueLimits { delay: None, ..QueueLimits::default() };
     }

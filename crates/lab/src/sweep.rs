@@ -1,4 +1,4 @@
-//! Many runs on all cores. Each run is single-threaded and none knows of the others.
+//! Independent runs on all cores. Each run is single-threaded.
 
 use crate::build::BuildError;
 use crate::options::RunOptions;
@@ -11,12 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Runs every scenario and gives the outcomes in their order, whichever came first. `progress` hears how much more
-/// virtual time has passed in any of them and may break all of them off; runs that have not begun then are absent
-/// at the end.
+/// Runs all scenarios and returns their outcomes in order. `progress` is called with the virtual time that passed since
+/// its last call for the same run, and may interrupt all runs; runs that had not begun by then are absent.
 ///
 /// # Errors
-/// The first scenario that cannot be set up.
+/// The first scenario that cannot be built.
 pub fn sweep(
     scenarios: &[Scenario],
     options: RunOptions,

@@ -1,7 +1,7 @@
 //! The flow and the direction of a packet.
 
-/// Which flow a packet belongs to and which way it goes, as [`Packet::flow`](seaway_link::Packet::flow) carries it. The two ways are two flows
-/// to a fair queue.
+/// The flow and the direction of a packet, as [`Packet::flow`](seaway_link::Packet::flow) carries them. A fair queue
+/// treats the two directions as two flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) flow: usize,

@@ -1,4 +1,4 @@
-//! From the keys of a TCP flow to the configuration of its two ends.
+//! The TCP configuration of a TCP flow.
 
 use crate::scenario::{TcpAlgorithm, TcpFlow, TransferSize};
 use seaway_sim::tcp::{Congestion, EcnEcho, LossRecovery, ReceiverConfig, SenderConfig};

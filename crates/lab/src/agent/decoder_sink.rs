@@ -1,4 +1,4 @@
-//! Who watches what a receiver gives out: decoded, scored, its freezes counted.
+//! A sink for coded frames: decodes and scores them, and counts freezes.
 
 use seaway_media::Error;
 use seaway_quality::freeze::FreezeDetector;
@@ -20,12 +20,12 @@ pub(crate) struct DecoderSink {
     interval: (Timestamp, Timestamp),
     freezes: FreezeDetector,
     seen: DisplayStatistics,
-    /// `None`: not filmed.
+    /// `None`: not recorded.
     recording: Option<Recording>,
     failure: Option<Error>,
 }
 
-/// What is kept of the screen where it is filmed.
+/// A recording of the screen.
 #[derive(Debug)]
 struct Recording {
     recorder: ScreenRecorder,
@@ -35,7 +35,7 @@ struct Recording {
 /// A recording (MP4) and the scores of its pictures, in the order of capture.
 pub(crate) type Mp4AndScores = (Vec<u8>, Vec<PictureScore>);
 
-/// What was seen while the flow was measured.
+/// Display statistics of the measurement interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct DisplayStatistics {
     /// Frames that reached the screen.
@@ -54,7 +54,7 @@ pub(crate) struct DisplayStatistics {
     pub(crate) psnr: f64,
 }
 
-/// What an event meant for the viewer.
+/// The effect of an event on the screen.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Watched {
     /// A new picture is on the screen.
@@ -83,12 +83,12 @@ impl DecoderSink {
         })
     }
 
-    /// Films the screen and keeps the score of every picture.
+    /// Records the screen and the score of every picture.
     pub(crate) fn recorded(self, recorder: ScreenRecorder) -> Self {
         Self { recording: Some(Recording { recorder, scores: Vec::new() }), ..self }
     }
 
-    /// The recording up to `end` and the scores, in the order of capture; `None` where it was not filmed.
+    /// The recording up to `end` and the scores, in the order of capture; `None` if there is none.
     ///
     /// # Errors
     /// The encoder of the recording fails.

@@ -1,4 +1,4 @@
-//! Who watches frames without pictures: the quality of what would be on the screen, from a ladder.
+//! A sink for frames without pictures: the quality of the screen is computed from a ladder.
 
 use crate::source::{ClipLadder, CodedPicture, Taken};
 use seaway_units::{TimeDelta, Timestamp};
@@ -10,7 +10,7 @@ const GIVEN_UP: TimeDelta = TimeDelta::from_secs(2);
 /// Half a tick of the 90 kHz media clock and more: two frames are never that close.
 const SAME: TimeDelta = TimeDelta::from_micros(100);
 
-/// Scores every picture that was taken: by itself where it was shown, by the one in its place where it was not.
+/// Scores each captured frame against the frame on screen at its presentation time.
 #[derive(Debug)]
 pub(crate) struct ModelSink {
     ladder: Arc<ClipLadder>,

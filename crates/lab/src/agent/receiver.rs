@@ -12,10 +12,10 @@ use seaway_link::{Node, Packet, Port};
 use seaway_session::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
-/// Who watches, where frames have a quality.
+/// The sinks of frames that have a quality.
 #[derive(Debug, Default)]
 pub(crate) struct Sinks {
-    /// Decodes and scores; `None` where frames have no content.
+    /// Decodes and scores; `None` if frames have no content.
     pub(crate) decoder: Option<Box<DecoderSink>>,
     /// Follows the quality of a ladder.
     pub(crate) model: Option<Box<ModelSink>>,
@@ -36,7 +36,7 @@ pub(crate) struct MediaReceiver {
     sinks: Sinks,
     /// From capture to display.
     delays: Histogram,
-    /// What the channel lost, where the controller is told.
+    /// Losses of the channel, if the controller uses loss notification.
     notification: Option<LossNotification>,
     /// When the frames that were shown were captured; `None`: not kept.
     shown: Option<Vec<Timestamp>>,
@@ -92,17 +92,17 @@ impl MediaReceiver {
         self.shown.as_deref().unwrap_or_default()
     }
 
-    /// Who watches, where frames have content.
+    /// The decoder, if frames have content.
     pub(crate) fn decoder(&self) -> Option<&DecoderSink> {
         self.sinks.decoder.as_deref()
     }
 
-    /// Who watches, to take the film from.
+    /// The decoder, to take its recording.
     pub(crate) fn decoder_mut(&mut self) -> Option<&mut DecoderSink> {
         self.sinks.decoder.as_deref_mut()
     }
 
-    /// Who follows the quality of a ladder.
+    /// The sink of a ladder.
     pub(crate) fn model(&self) -> Option<&ModelSink> {
         self.sinks.model.as_deref()
     }

@@ -33,7 +33,7 @@ pub(crate) struct MediaSender {
     /// What the next packet is written into.
     scratch: Box<Content>,
     source: MediaSource,
-    /// What a model was last told to code.
+    /// The rate a model was last set to.
     encoder_rate: Bitrate,
     schedule: OnOffSchedule,
     is_on: bool,
@@ -189,7 +189,7 @@ impl MediaSender {
         with(&self.round_trips.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What the source codes: a model what it was last told, a live encoder its share of the wire.
+    /// The rate of the source: that a model was set to, or a live encoder's share.
     pub(crate) fn encoder_rate(&self) -> Bitrate {
         match (&self.source, &self.sender) {
             (MediaSource::Live(_), Some(sender)) => sender.share(StreamId(0)).media,
@@ -213,7 +213,7 @@ impl MediaSender {
         self.after_input(now);
     }
 
-    /// Switches the flow on and off as its times tell.
+    /// Switches the flow on and off by its schedule.
     #[inline]
     fn follow_activity(&mut self, now: Timestamp) {
         if self.change.is_some_and(|change| change <= now) {

@@ -86,7 +86,7 @@ impl WindowSource {
         self.sender.statistics().refused_frames
     }
 
-    /// The policy hears what waits.
+    /// Reports the FIFO's occupancy to the policy.
     fn steer(&mut self, now: Timestamp) {
         let Some(policy) = &mut self.policy else { return };
         let demand =
@@ -195,7 +195,7 @@ impl Node<Payload> for WindowSink {
     fn handle_timeout(&mut self, now: Timestamp) {
         self.before_input(now);
         self.client.handle_timeout(now);
-        // Nobody looks at the pictures: they have no content.
+        // The frames have no content to display.
         while self.client.poll_frame().is_some() {}
     }
 

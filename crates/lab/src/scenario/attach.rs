@@ -1,4 +1,4 @@
-//! `[[attach]]`: where a node of an emulated network meets the outside. The simulator has no use for it.
+//! `[[attach]]`: connects a node of an emulated network to a device or a socket. The simulator ignores it.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -15,7 +15,7 @@ pub struct Attach {
     /// The address of a UDP socket.
     #[serde(default, deserialize_with = "socket")]
     pub udp: Option<SocketAddr>,
-    /// The program behind the socket; absent: whoever speaks first.
+    /// The program behind the socket; absent: the first sender.
     #[serde(default, deserialize_with = "socket")]
     pub peer: Option<SocketAddr>,
 }

@@ -1,4 +1,4 @@
-//! What the parts of a scenario must be to one another.
+//! Checks across the parts of a scenario.
 
 use crate::scenario::document::{Document, PathSegment, at};
 use crate::scenario::error::ScenarioError;
@@ -13,7 +13,7 @@ use seaway_sim::tcp::HEADERS;
 use seaway_units::{Bitrate, DataSize, TimeDelta};
 use std::collections::BTreeSet;
 
-/// Finds the first thing that does not hold together. `tables[i]` is the table that flow `i` was written in.
+/// Finds the first inconsistency. `tables[i]` is the table that flow `i` was written in.
 pub(crate) fn check(
     document: &Document<'_>,
     scenario: &Scenario,
@@ -80,7 +80,7 @@ fn attachments(document: &Document<'_>, scenario: &Scenario, nodes: &[&str]) -> 
         let expected = "expected the socket of a program, not one of an [[attach]]: packets would go round";
         place.require("peer", !attach.peer.is_some_and(is_one_of_ours), expected)?;
         if let Some(name) = &attach.tun {
-            // The kernel takes `%d` for a number of its own choice, which nobody could know.
+            // The kernel would replace `%d` by a number of its choice.
             let is_plain = name.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_".contains(&octet));
             let is_device = is_plain && (1..=DEVICE_NAME).contains(&name.len());
             place.require("tun", is_device, "expected the name of a device: 1 to 15 letters and digits")?;
@@ -125,7 +125,7 @@ fn times(document: &Document<'_>, scenario: &Scenario) -> Result<(), ScenarioErr
 /// The longest name of a network interface (`IFNAMSIZ` less the end).
 const DEVICE_NAME: usize = 15;
 
-/// Whether links, cells and their nodes can be told apart.
+/// Whether the names of links, cells and their nodes are unique.
 pub(crate) fn names(
     document: &Document<'_>,
     links: &[Link],

@@ -1,4 +1,4 @@
-//! The flows that cross a cell: each needs a connection, or a priority.
+//! Flows that cross a cell: a WiMAX cell needs a connection for each, an 802.11 cell its priority.
 
 use crate::scenario::cell::{Cell, CellKind, refusal};
 use crate::scenario::document::{Document, at};

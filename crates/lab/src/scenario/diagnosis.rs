@@ -1,5 +1,5 @@
-//! Mistakes in the words of a scenario. Inside a table that is held until its `kind` is known the deserialiser
-//! forgets where a value stood and which keys there are; both are found again here.
+//! Error messages in the terms of a scenario. The deserialiser buffers a table until its `kind` is known and loses the
+//! positions of the values inside; this module finds them again.
 
 use seaway_control::nearest;
 use serde::de::DeserializeOwned;
@@ -103,7 +103,7 @@ fn at_mut<'v, 'a>(value: &'v mut Value<'a>, span: &Range<usize>) -> Option<&'v m
     }
 }
 
-/// The message of the deserialiser in the words of a scenario.
+/// The deserialiser's message in the terms of a scenario.
 pub(super) fn reworded(message: &str, others: &[&str]) -> String {
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let Some((found, known)) = names.split_first() else { return plain(message) };

@@ -1,4 +1,4 @@
-//! The text of a scenario as a table that knows where each of its values was written.
+//! The text of a scenario as a table with the position of each value.
 
 use crate::scenario::Text;
 pub(crate) use crate::scenario::diagnosis::Value;
@@ -19,7 +19,7 @@ pub(crate) struct Document<'a> {
     root: DeTable<'a>,
 }
 
-/// One step from a table or an array to what is inside.
+/// A key of a table or an index of an array.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PathSegment<'a> {
     Key(&'a str),

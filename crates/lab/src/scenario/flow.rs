@@ -27,7 +27,7 @@ pub struct Flow {
     pub start: Start,
     /// When it ends; absent: with the run.
     pub stop: Option<TimeDelta>,
-    /// Spans of silence in the midst of it, `[from, to)`, in order.
+    /// Pauses, `[from, to)`, in order.
     pub pause: Vec<(TimeDelta, TimeDelta)>,
     /// By which service it crosses the air of a WiMAX cell; absent: best effort.
     pub service: Option<Service>,
@@ -62,7 +62,7 @@ pub enum FlowKind {
 }
 
 impl FlowKind {
-    /// The word the scenario uses.
+    /// Its name in a scenario.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Media(_) => "media",
@@ -149,7 +149,7 @@ struct Common {
 const COMMON: &[&str] =
     &["name", "kind", "from", "to", "start", "stop", "pause", "count", "service", "access"];
 const KINDS: &[&str] = &["media", "tcp", "udp", "window"];
-/// More than any paper asks for; a run of them still fits into memory.
+/// More than any paper uses; a run with so many flows still fits into memory.
 const MOST: u32 = 100_000;
 
 fn at_once() -> Start {

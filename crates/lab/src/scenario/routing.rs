@@ -1,18 +1,18 @@
-//! Which way packets take through links and cells, before any is built.
+//! The routes of packets through links and cells, computed before the network is built.
 
 use crate::scenario::cell::Cell;
 use crate::scenario::link::Link;
 use seaway_link::Port;
 use seaway_sim::Topology;
 
-/// The nodes of a scenario and the ways between them, in the order in which the simulator joins them: it takes the
-/// same of several shortest ways.
+/// The graph of a scenario's nodes. Edges are added in the simulator's order, so that both choose the same one of
+/// several shortest routes.
 #[derive(Debug)]
 pub(crate) struct RoutingGraph {
     topology: Topology<Hop>,
 }
 
-/// A step from a node to the next.
+/// An edge from a node to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hop {
     /// Over a link of the scenario.
@@ -46,13 +46,13 @@ impl RoutingGraph {
         self.topology.names()
     }
 
-    /// The steps from one node to another; `None` where no way leads there.
+    /// The hops from one node to another; `None` if there is no route.
     pub(crate) fn route(&self, from: &str, to: &str) -> Option<Vec<Hop>> {
         self.topology.shortest(self.topology.find(from)?, self.topology.find(to)?)
     }
 }
 
-/// Which ports of a cell reach which: the base each station, and each the base.
+/// Which ports of a cell are connected: the base with each station, both ways.
 pub(crate) fn pairs(cell: &Cell) -> Vec<(Port, Port)> {
     let ports = (1..=cell.stations.len()).map(|port| Port(u16::try_from(port).unwrap_or(u16::MAX)));
     ports.flat_map(|port| [(port, Port(0)), (Port(0), port)]).collect()

@@ -1,4 +1,4 @@
-//! When a flow is on.
+//! On/off schedules of flows.
 
 use crate::scenario::flow::{Flow, Start};
 use seaway_link::RandomStream;
@@ -11,7 +11,7 @@ pub(crate) struct OnOffSchedule {
 }
 
 impl OnOffSchedule {
-    /// What the scenario says of `flow`; a start to be drawn comes from the flow's own stream of the run's `seed`.
+    /// The schedule of `flow`. A random start is drawn from the flow's own stream of the run's `seed`.
     pub(crate) fn new(flow: &Flow, seed: u64, duration: TimeDelta) -> Self {
         let instant = |span| Timestamp::ZERO + span;
         let start = match flow.start {

@@ -151,7 +151,7 @@ pub(crate) struct CodedPicture {
     pub(crate) psnr: f64,
 }
 
-/// What the viewer of a ladder is told of every picture that is taken.
+/// A captured picture, for the sink of a ladder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Taken {
     /// When it was captured.
@@ -187,8 +187,8 @@ impl LadderSource {
         (size, (steady.1 - lost.max(0.0)).max(0.0))
     }
 
-    /// Nobody listens where the flow is watched by nobody any more.
-    fn tell(&self, at: Timestamp, psnr: f64) {
+    /// A send fails only after the sink is gone.
+    fn report(&self, at: Timestamp, psnr: f64) {
         let _ = self.taken.send(Taken { at, coded: CodedPicture { picture: self.next, psnr } });
     }
 }
@@ -207,7 +207,7 @@ impl FrameSource for LadderSource {
     }
 
     fn on_skipped(&mut self, now: Timestamp) {
-        self.tell(now, 0.0);
+        self.report(now, 0.0);
         self.next += 1;
     }
 
@@ -217,7 +217,7 @@ impl FrameSource for LadderSource {
             self.key = Some(self.next);
         }
         let (size, psnr) = self.code(is_key, self.next - self.key.unwrap_or(0));
-        self.tell(now, psnr);
+        self.report(now, psnr);
         self.next += 1;
         ModelFrame {
             size: octets(size),
@@ -261,8 +261,8 @@ mod tests {
 
     #[test]
     fn quality_comes_back_after_a_key_frame() {
-        let (tell, taken) = mpsc::channel();
-        let mut source = LadderSource::new(Arc::new(ClipLadder::parse(TEXT).unwrap()), tell);
+        let (captured, taken) = mpsc::channel();
+        let mut source = LadderSource::new(Arc::new(ClipLadder::parse(TEXT).unwrap()), captured);
         source.on_rate(Timestamp::ZERO, kbps(100));
         let mut frames: Vec<_> = (0..4).map(|_| source.frame(Timestamp::ZERO)).collect();
         source.on_skipped(Timestamp::ZERO);
