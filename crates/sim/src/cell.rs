@@ -1,7 +1,8 @@
 //! What joins many places by one medium.
 
-use seaway_link::{LinkStatistics, Node, Port};
+use seaway_link::{LinkStatistics, Node, Port, QueueConfig};
 use seaway_units::{Bitrate, Timestamp};
+use serde::Deserialize;
 use std::fmt;
 
 /// A payload that says by which port it leaves a cell: a cell joins many places, a link only two.
@@ -36,6 +37,16 @@ pub trait Cell<P>: Node<P> {
 
     /// What the medium could carry for a queue now, were it alone.
     fn rate(&self, queue: usize) -> Bitrate;
+}
+
+/// The base of a cell.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Base {
+    /// Its node.
+    pub name: String,
+    /// What it holds for each station.
+    pub queue: Option<QueueConfig>,
 }
 
 /// A cell that cannot be.

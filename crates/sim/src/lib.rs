@@ -16,6 +16,6 @@ pub mod traffic;
 pub mod wimax;
 pub mod wlan;
 
-pub use cell::{Addressed, Cell, CellError};
+pub use cell::{Addressed, Base, Cell, CellError};
 pub use engine::{AgentId, Engine, Envelope, Observer, RouteId};
 pub use topology::{ElementId, Hop, Place, Topology};

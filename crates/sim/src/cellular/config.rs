@@ -1,7 +1,7 @@
 //! `[[cellular]]`: the configuration of a cellular cell, as a scenario writes it, and the plan that the cell follows.
 
 use super::channel::{Fading, Radio};
-use crate::cell::CellError;
+use crate::cell::{Base, CellError};
 use crate::text::number_in;
 use seaway_link::{DropTailConfig, QueueConfig, TraceConfig};
 use seaway_units::{Bitrate, Decibels, Probability, TimeDelta};
@@ -46,16 +46,6 @@ pub struct CellularConfig {
     #[serde(default = "access")]
     access: TimeDelta,
     background: Option<BackgroundConfig>,
-}
-
-/// The base of a cell.
-#[derive(Debug, Clone, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Base {
-    /// Its node.
-    pub name: String,
-    /// What it holds for each user.
-    pub queue: Option<QueueConfig>,
 }
 
 /// A user as a scenario writes it.

@@ -20,7 +20,7 @@ mod side;
 mod tests;
 
 pub use channel::{Fading, Radio};
-pub use config::{Background, Base, CellularConfig, CellularPlan, Harq, Residual, User, UserConfig};
+pub use config::{Background, CellularConfig, CellularPlan, Harq, Residual, User, UserConfig};
 
 use crate::bearer::Bearer;
 use crate::cell::{Addressed, Cell, CellError};

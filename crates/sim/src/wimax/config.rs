@@ -1,14 +1,13 @@
 //! `[[wimax]]`: the configuration of a WiMAX cell, as a scenario writes it, and the plan that the cell follows.
 
 use super::frame::{Frame, Modulation};
-use crate::cell::CellError;
+use crate::cell::{Base, CellError};
 use seaway_link::{DropTailConfig, Nominal, QueueConfig};
 use seaway_units::{Bitrate, Probability, TimeDelta};
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
-use std::fmt;
+use serde::Deserialize;
 
 /// A scheduling service of 802.16, in the order in which they are served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Service {
     /// Unsolicited grant service: a fixed grant in every frame.
@@ -43,7 +42,7 @@ impl Service {
 }
 
 /// A cell as a scenario writes it.
-#[derive(Debug, Clone, serde::Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WimaxConfig {
     /// Its name in reports.
@@ -101,18 +100,8 @@ pub struct WimaxConfig {
     slot_loss: Probability,
 }
 
-/// The base of a cell.
-#[derive(Debug, Clone, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Base {
-    /// Its node.
-    pub name: String,
-    /// What it holds for each station.
-    pub queue: Option<QueueConfig>,
-}
-
 /// A subscriber station as a scenario writes it.
-#[derive(Debug, Clone, serde::Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StationConfig {
     /// Its node.
@@ -132,7 +121,7 @@ pub struct StationConfig {
 }
 
 /// The kinds of [`Grants`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum GrantsKind {
     #[default]
@@ -141,7 +130,7 @@ enum GrantsKind {
 }
 
 /// [`Polling`] in times.
-#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct PollingConfig {
     /// The frame where absent.
@@ -419,7 +408,7 @@ pub struct Scheduler {
 }
 
 /// Where a grant begins among the polled queues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// At ertPS, always.
@@ -439,7 +428,8 @@ pub struct Headers {
 }
 
 /// How the downlink is modelled (`docs/models/wimax.md`, section "Downlink").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Downlink {
     /// Feedback of what goes up is sent ahead of all data, and never refused.
     #[default]
@@ -448,37 +438,6 @@ pub enum Downlink {
     Shared,
     /// Everything takes this time and nothing is refused.
     Fixed(TimeDelta),
-}
-
-impl<'de> Deserialize<'de> for Downlink {
-    /// `"priority"`, `"shared"` or `{ fixed = "6 ms" }`.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct DownlinkVisitor;
-        impl<'de> Visitor<'de> for DownlinkVisitor {
-            type Value = Downlink;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"priority\", \"shared\" or { fixed = \"6 ms\" }")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Downlink, E> {
-                match text {
-                    "priority" => Ok(Downlink::Priority),
-                    "shared" => Ok(Downlink::Shared),
-                    other => Err(E::unknown_variant(other, &["priority", "shared", "{ fixed = \"6 ms\" }"])),
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Downlink, A::Error> {
-                match map.next_key::<String>()?.as_deref() {
-                    Some("fixed") => Ok(Downlink::Fixed(map.next_value()?)),
-                    Some(other) => Err(A::Error::unknown_field(other, &["fixed"])),
-                    None => Err(A::Error::missing_field("fixed")),
-                }
-            }
-        }
-        deserializer.deserialize_any(DownlinkVisitor)
-    }
 }
 
 impl WimaxPlan {

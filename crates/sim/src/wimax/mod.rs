@@ -15,8 +15,8 @@ mod station;
 mod tests;
 
 pub use config::{
-    Base, Connection, Downlink, Grants, Headers, Order, Polling, Scheduler, Service, Share, Station,
-    StationConfig, WimaxConfig, WimaxPlan,
+    Connection, Downlink, Grants, Headers, Order, Polling, Scheduler, Service, Share, Station, StationConfig,
+    WimaxConfig, WimaxPlan,
 };
 pub use frame::{Frame, Modulation};
 
