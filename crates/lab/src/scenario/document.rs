@@ -6,7 +6,8 @@ use crate::scenario::diagnosis::{diagnose, reworded};
 use crate::scenario::error::{Place, ScenarioError};
 use crate::scenario::overrides::Override;
 use seaway_control::Registry;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use std::fmt;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
@@ -162,14 +163,62 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Takes `keys` out of a table into one of its own.
-pub(crate) fn split<'a>(value: Value<'a>, keys: &[&str]) -> (Value<'a>, Value<'a>) {
+/// Splits a table into the keys of `T` and the rest.
+pub(crate) fn split<'a, T: DeserializeOwned>(value: Value<'a>) -> (Value<'a>, Value<'a>) {
     let span = value.span();
     let DeValue::Table(table) = value.into_inner() else {
         unreachable!("`Document::tables` gives nothing but tables")
     };
+    let keys = keys::<T>();
     let (taken, rest) = table.into_iter().partition(|(key, _)| keys.contains(&key.get_ref().as_ref()));
     (Spanned::new(span.clone(), DeValue::Table(taken)), Spanned::new(span, DeValue::Table(rest)))
+}
+
+/// The keys of a struct, as its derived deserialiser names them.
+pub(crate) fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
+    T::deserialize(KeyProbe).err().map_or(&[], |Keys(keys)| keys)
+}
+
+/// Ends the deserialisation of a struct with the names of its keys as the error.
+struct KeyProbe;
+
+#[derive(Debug)]
+struct Keys(&'static [&'static str]);
+
+impl fmt::Display for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a probe has no value")
+    }
+}
+
+impl std::error::Error for Keys {}
+
+impl serde::de::Error for Keys {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self(&[])
+    }
+}
+
+impl<'de> Deserializer<'de> for KeyProbe {
+    type Error = Keys;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Keys> {
+        Err(Keys(&[]))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        keys: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Keys> {
+        Err(Keys(keys))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
 }
 
 /// Writes `kind = "drop-tail"` into every `queue` inside that names no kind.

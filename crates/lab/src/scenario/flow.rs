@@ -1,6 +1,6 @@
 //! `[[flow]]`: what every flow has, and which kind it is.
 
-use crate::scenario::document::{Document, PathSegment, Value, at, split};
+use crate::scenario::document::{Document, PathSegment, Value, at, keys, split};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::media::MediaFlow;
 use crate::scenario::tcp::TcpFlow;
@@ -146,8 +146,6 @@ struct Common {
     access: Option<AccessCategory>,
 }
 
-const COMMON: &[&str] =
-    &["name", "kind", "from", "to", "start", "stop", "pause", "count", "service", "access"];
 const KINDS: &[&str] = &["media", "tcp", "udp", "window"];
 /// More than any paper uses; a run with so many flows still fits into memory.
 const MOST: u32 = 100_000;
@@ -184,7 +182,7 @@ pub(crate) fn read(document: &Document<'_>) -> Result<Vec<(usize, Flow)>, Scenar
 }
 
 fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(Flow, u32), ScenarioError> {
-    let (common, rest) = split(table, COMMON);
+    let (common, rest) = split::<Common>(table);
     let common: Common = document.read(&common, &[])?;
     let refuse_at = |keys: &[&str], message: String| {
         let keys = keys.iter().map(|key| PathSegment::Key(key));
@@ -194,7 +192,7 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
     let refuse = |key: &str, message: String| refuse_at(&[key], message);
     let kind = match common.kind.as_deref() {
         Some("media") => {
-            let mut media: Box<MediaFlow> = Box::new(document.read(&rest, COMMON)?);
+            let mut media: Box<MediaFlow> = Box::new(document.read(&rest, keys::<Common>())?);
             media.registry = document.registry().clone();
             let file = &|name: &str| document.read_file(name);
             media.source.load(file).map_err(|problem| refuse_at(&["source", "file"], problem))?;
@@ -203,9 +201,9 @@ fn read_one(document: &Document<'_>, index: usize, table: Value<'_>) -> Result<(
             media.apply_feedback_interval().map_err(|problem| refuse_at(&interval, problem))?;
             FlowKind::Media(media)
         }
-        Some("tcp") => FlowKind::Tcp(document.read(&rest, COMMON)?),
-        Some("udp") => FlowKind::Udp(document.read(&rest, COMMON)?),
-        Some("window") => FlowKind::Window(document.read(&rest, COMMON)?),
+        Some("tcp") => FlowKind::Tcp(document.read(&rest, keys::<Common>())?),
+        Some("udp") => FlowKind::Udp(document.read(&rest, keys::<Common>())?),
+        Some("window") => FlowKind::Window(document.read(&rest, keys::<Common>())?),
         Some(other) => {
             let advice = nearest(other, KINDS.iter().copied());
             return Err(refuse("kind", format!("unknown kind of flow `{other}`; {advice}")));

@@ -1,6 +1,6 @@
 //! `[[link]]`: a link between two nodes, one way or both.
 
-use crate::scenario::document::{Document, PathSegment, split};
+use crate::scenario::document::{Document, PathSegment, keys, split};
 use crate::scenario::error::ScenarioError;
 use seaway_link::{LinkConfig, LinkPlan};
 use serde::Deserialize;
@@ -47,15 +47,13 @@ struct Ends {
     reverse: Option<LinkConfig>,
 }
 
-const ENDS: &[&str] = &["name", "from", "to", "both", "reverse"];
-
 /// All links of the document.
 pub(crate) fn read(document: &Document<'_>) -> Result<Vec<Link>, ScenarioError> {
     let mut links = Vec::new();
     for (index, table) in document.tables("link")?.into_iter().enumerate() {
-        let (ends, rest) = split(table, ENDS);
+        let (ends, rest) = split::<Ends>(table);
         let ends: Ends = document.read(&ends, &[])?;
-        let forward: LinkConfig = document.read(&rest, ENDS)?;
+        let forward: LinkConfig = document.read(&rest, keys::<Ends>())?;
         let backward = match (ends.both, ends.reverse) {
             (true, reverse) => Some(forward.way_back(&reverse.unwrap_or_default())),
             (false, None) => None,
