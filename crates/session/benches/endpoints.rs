@@ -3,7 +3,6 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use seaway_control::StreamId;
 use seaway_control::policy::Direct;
 use seaway_session::*;
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -41,15 +40,8 @@ impl Pair {
 
     /// One frame into the sender, and its packets out of it in their time.
     fn send(&mut self) {
-        let size = DataSize::from_bytes(PACKETS * 1100);
-        let frame = Frame {
-            stream: StreamId(0),
-            captured: self.now,
-            kind: FrameKind::Key,
-            data: FrameData::Synthetic(size),
-            target: size,
-            interval: INTERVAL,
-        };
+        let data = FrameData::Synthetic(DataSize::from_bytes(PACKETS * 1100));
+        let frame = Frame::new(self.now, FrameKind::Key, data, INTERVAL);
         self.sender.handle_frame(self.now, &frame).expect("a good frame");
         let end = self.now + INTERVAL;
         while let Some(next) = self.sender.poll_timeout().filter(|next| *next < end) {

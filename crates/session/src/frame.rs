@@ -52,6 +52,13 @@ pub struct Frame {
     pub interval: TimeDelta,
 }
 
+impl Frame {
+    /// A frame of the first stream that has its target size.
+    pub fn new(captured: Timestamp, kind: FrameKind, data: FrameData, interval: TimeDelta) -> Self {
+        Self { stream: StreamId(0), captured, kind, target: data.size(), data, interval }
+    }
+}
+
 /// A frame on its way out of the receiver: in decoding order, whole, its references delivered before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedFrame {

@@ -5,7 +5,7 @@
 //! video over a path of 20 ms that loses every twentieth packet:
 //!
 //! ```
-//! use seaway_control::{StreamId, policy::Direct};
+//! use seaway_control::policy::Direct;
 //! use seaway_session::*;
 //! use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 //!
@@ -18,9 +18,8 @@
 //! for millis in 0..2_000 {
 //!     let now = Timestamp::from_nanos(millis * 1_000_000);
 //!     if millis % 40 == 0 {
-//!         let (kind, size) = (FrameKind::Key, DataSize::from_bytes(6_000));
-//!         let (data, interval) = (FrameData::Synthetic(size), TimeDelta::from_millis(40));
-//!         let frame = Frame { stream: StreamId(0), captured: now, kind, data, target: size, interval };
+//!         let (data, interval) = (DataSize::from_bytes(6_000), TimeDelta::from_millis(40));
+//!         let frame = Frame::new(now, FrameKind::Key, FrameData::Synthetic(data), interval);
 //!         sender.handle_frame(now, &frame)?;
 //!     }
 //!     for (_, to_receiver, mut message) in path.extract_if(.., |p: &mut (Timestamp, _, _)| p.0 <= now) {

@@ -47,14 +47,8 @@ fn the_wire_rate_is_the_allowance_and_no_more() {
     run.source = None;
     run.until(at(1));
     for index in 0..500u64 {
-        let frame = Frame {
-            stream: seaway_control::StreamId(0),
-            captured: at(index * 10),
-            kind: FrameKind::Key,
-            data: FrameData::Synthetic(DataSize::from_bytes(3000)),
-            target: DataSize::from_bytes(3000),
-            interval: ms(10),
-        };
+        let data = FrameData::Synthetic(DataSize::from_bytes(3000));
+        let frame = Frame::new(at(index * 10), FrameKind::Key, data, ms(10));
         run.until(at(index * 10 + 1));
         run.sender.handle_frame(run.now, &frame).unwrap();
         run.drain();
@@ -219,14 +213,8 @@ fn a_share_of_nothing_comes_back_without_a_frame() {
     let mut run = run("fixed", ideal(ms(20)), ideal(ms(20)));
     run.until(at(1_000));
     let stream = seaway_control::StreamId(0);
-    let frame = Frame {
-        stream,
-        captured: at(1_001),
-        kind: FrameKind::Reference,
-        data: FrameData::Synthetic(DataSize::from_bytes(30_000)),
-        target: DataSize::from_bytes(30_000),
-        interval: ms(40),
-    };
+    let data = FrameData::Synthetic(DataSize::from_bytes(30_000));
+    let frame = Frame::new(at(1_001), FrameKind::Reference, data, ms(40));
     run.source = None;
     run.until(at(1_001));
     let limits = Limits { min: Bitrate::from_kbps(50), start: Bitrate::from_kbps(800), ..LIMITS };
@@ -321,14 +309,8 @@ fn coded_frames_arrive_as_they_were() {
         for index in 0..200 {
             run.until(at(index * 40 + 1));
             let data = make(index, &mut random);
-            let frame = Frame {
-                stream: seaway_control::StreamId(0),
-                captured: run.now,
-                kind: if index.is_multiple_of(12) { FrameKind::Key } else { FrameKind::Reference },
-                target: DataSize::of(&data),
-                data: FrameData::Coded(data.clone()),
-                interval: ms(40),
-            };
+            let kind = if index.is_multiple_of(12) { FrameKind::Key } else { FrameKind::Reference };
+            let frame = Frame::new(run.now, kind, FrameData::Coded(data.clone()), ms(40));
             run.sender.handle_frame(run.now, &frame).unwrap();
             sent.insert(run.sender.media_clock(seaway_control::StreamId(0)).timestamp(run.now), data);
             run.drain();

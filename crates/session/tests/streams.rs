@@ -22,18 +22,18 @@ fn two_streams_share_a_clock() {
     (run.source, run.bytes, run.tap) = (None, true, Some(std::rc::Rc::clone(&tap)));
     for index in 0..500 {
         run.until(at(index * 20 + 1));
-        let frame = |stream, size, interval| Frame {
+        let now = run.now;
+        let frame = |stream, kind, size, interval| Frame {
             stream: StreamId(stream),
-            captured: at(index * 20 + 1),
-            kind: if stream == 1 || index == 0 { FrameKind::Key } else { FrameKind::Reference },
-            data: FrameData::Synthetic(DataSize::from_bytes(size)),
-            target: DataSize::from_bytes(size),
-            interval: ms(interval),
+            ..Frame::new(now, kind, FrameData::Synthetic(DataSize::from_bytes(size)), ms(interval))
         };
         if index % 2 == 0 {
-            run.sender.handle_frame(run.now, &frame(0, 4_000, 40)).unwrap();
+            let kind = if index == 0 { FrameKind::Key } else { FrameKind::Reference };
+            let picture = frame(0, kind, 4_000, 40);
+            run.sender.handle_frame(run.now, &picture).unwrap();
         }
-        run.sender.handle_frame(run.now, &frame(1, 160, 20)).unwrap();
+        let sound = frame(1, FrameKind::Key, 160, 20);
+        run.sender.handle_frame(run.now, &sound).unwrap();
         run.drain();
     }
     run.until(at(11_000));

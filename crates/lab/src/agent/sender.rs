@@ -260,14 +260,8 @@ impl MediaSender {
             }
             let frame = source.frame(due);
             self.next_frame = (!source.is_over()).then_some(due + frame.interval);
-            let frame = Frame {
-                stream: StreamId(0),
-                captured: due,
-                kind: frame.kind,
-                data: FrameData::Synthetic(frame.size),
-                target: frame.target,
-                interval: frame.interval,
-            };
+            let data = FrameData::Synthetic(frame.size);
+            let frame = Frame { target: frame.target, ..Frame::new(due, frame.kind, data, frame.interval) };
             // The stream is configured and opaque: nothing can be wrong with the frame.
             let _ = sender.handle_frame(now, &frame);
         }
@@ -287,14 +281,7 @@ impl MediaSender {
             let captured = self.last_capture.map_or(now, |last| now.max(last + TICK));
             self.last_capture = Some(captured);
             let size = DataSize::from_bytes(sender.payload_limit() as u64);
-            let frame = Frame {
-                stream: StreamId(0),
-                captured,
-                kind: FrameKind::Key,
-                data: FrameData::Synthetic(size),
-                target: size,
-                interval: TICK,
-            };
+            let frame = Frame::new(captured, FrameKind::Key, FrameData::Synthetic(size), TICK);
             if sender.handle_frame(now, &frame).is_err() {
                 break;
             }

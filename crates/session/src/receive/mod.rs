@@ -8,6 +8,7 @@ mod playout;
 mod reception;
 mod reports;
 mod session;
+mod stream;
 
 pub use byte_buffer::BufferStatistics;
 

@@ -1,18 +1,16 @@
 //! The receiver's state of one session.
 
 use super::byte_buffer::ByteBuffer;
-use super::freezes::FreezeWatch;
-use super::jitter_buffer::{Assembled, Inserted, JitterBuffer, Released, RepairState};
+use super::jitter_buffer::RepairState;
 use super::nack::NackList;
-use super::playout::PlayoutClock;
 use super::playout_bounds;
 use super::reception::{ArrivalLog, Insertion};
 use super::reports::{LaneEcho, TransportLog};
-use crate::clock::{ClockMapping, earlier};
+use super::stream::ReceiveStream;
+use crate::clock::earlier;
 use crate::config::{Playout, ReceiverConfig};
-use crate::describe::{SessionDescription, StreamDescription};
+use crate::describe::SessionDescription;
 use crate::event::{Events, Observer, ReceiverEvent};
-use crate::frame::ReceivedFrame;
 use crate::message::{ControlData, RtpPacket, payload_type};
 use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
@@ -22,9 +20,6 @@ use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::NtpShort;
 use seaway_wire::rtcp::SenderReport;
 
-/// Least time between requests for a key frame; it doubles while none comes.
-const KEY_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
-const LONGEST_KEY_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// Between receiver reports.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 
@@ -43,7 +38,7 @@ pub(super) struct Session {
     /// By lane.
     pub(super) lanes: Vec<LaneState>,
     pub(super) transport: TransportLog,
-    streams: Vec<StreamState>,
+    streams: Vec<ReceiveStream>,
     nack_list: NackList,
     /// Packets to request with the next reports.
     pub(super) requests: Vec<(SourceId, u64)>,
@@ -83,49 +78,14 @@ impl LaneState {
     }
 }
 
-#[derive(Debug)]
-struct StreamState {
-    jitter_buffer: JitterBuffer,
-    clock: PlayoutClock,
-    freezes: FreezeWatch,
-    keys: KeyRequests,
-    /// The stream's media clock on the sender's clock.
-    mapping: Option<ClockMapping>,
-}
-
-impl StreamState {
-    /// No frame waits, and no key frame is wanted.
-    #[inline]
-    fn is_idle(&self, has_media: bool) -> bool {
-        let wants_key =
-            || self.keys.due.is_some() || self.keys.forced || has_media && self.jitter_buffer.needs_key();
-        self.jitter_buffer.is_empty() && !wants_key()
-    }
-}
-
-/// When to ask for a key frame again.
-#[derive(Debug, Default)]
-struct KeyRequests {
-    due: Option<Timestamp>,
-    interval: TimeDelta,
-    /// The decoder asked for it.
-    forced: bool,
-}
-
 impl Session {
     pub(super) fn new(
         now: Timestamp,
         description: SessionDescription,
         config: &ReceiverConfig,
     ) -> Result<Self, SpecError> {
-        let (min, max) = playout_bounds(config.playout);
-        let stream = |stream: &StreamDescription| StreamState {
-            jitter_buffer: JitterBuffer::new(stream.format),
-            clock: PlayoutClock::new(stream.clock_rate, min, max),
-            freezes: FreezeWatch::default(),
-            keys: KeyRequests::default(),
-            mapping: None,
-        };
+        let bounds = playout_bounds(config.playout);
+        let streams = description.streams.iter().zip(0..);
         let buffer = match config.playout {
             Playout::Bytes(buffer) => Some(ByteBuffer::new(buffer)),
             Playout::Adaptive { .. } => None,
@@ -138,7 +98,7 @@ impl Session {
             logs: Vec::new(),
             lanes: Vec::new(),
             transport: TransportLog::default(),
-            streams: description.streams.iter().map(stream).collect(),
+            streams: streams.map(|(stream, id)| ReceiveStream::new(StreamId(id), *stream, bounds)).collect(),
             nack_list: config.repair.map_or_else(NackList::without_requests, NackList::new),
             requests: Vec::new(),
             buffer,
@@ -162,9 +122,9 @@ impl Session {
     /// Fills in the values that are no counts.
     pub(super) fn complete(&self, statistics: &mut ReceiverStatistics) {
         statistics.rtt = self.rtt;
-        statistics.held = self.streams.iter().map(|stream| stream.jitter_buffer.held()).sum();
+        statistics.held = self.streams.iter().map(ReceiveStream::held).sum();
         statistics.playout_delay =
-            self.streams.iter().map(|stream| stream.clock.delay()).max().unwrap_or_default();
+            self.streams.iter().map(|stream| stream.playout().delay()).max().unwrap_or_default();
         statistics.jitter = self.logs.iter().flatten().map(|log| log.jitter()).max().unwrap_or_default();
         if let Some(buffer) = &self.buffer {
             statistics.buffer = Some(buffer.statistics());
@@ -204,23 +164,15 @@ impl Session {
     pub(super) fn on_sender_report(&mut self, at: Timestamp, report: &SenderReport<'_>) {
         let source = SourceId::of(report.ssrc, self.description.session);
         let Some(stream) = source.filter(|source| source.lane == Lane(0) && !source.repair) else { return };
-        let index = usize::from(stream.stream.0);
-        let Some(state) = self.streams.get_mut(index) else { return };
-        state.mapping = Some(ClockMapping {
-            at: report.ntp_time.to_remote(),
-            timestamp: report.rtp_timestamp,
-            rate: self.description.streams[index].clock_rate,
-        });
+        let Some(stream) = self.streams.get_mut(usize::from(stream.stream.0)) else { return };
+        stream.on_sender_report(report);
         self.last_report = Some((report.ntp_time.short(), at));
         self.on_activity(at);
     }
 
     pub(super) fn on_picture_lost(&mut self, now: Timestamp) {
         self.is_idle = false;
-        for stream in &mut self.streams {
-            stream.keys.forced = true;
-            stream.keys.due.get_or_insert(now);
-        }
+        self.streams.iter_mut().for_each(|stream| stream.on_picture_lost(now));
         self.note_due();
     }
 
@@ -241,7 +193,7 @@ impl Session {
             return;
         };
         let known = [
-            self.description.streams[usize::from(source.stream.0)].payload_type,
+            self.streams[usize::from(source.stream.0)].description().payload_type,
             payload_type::RTX,
             payload_type::PADDING,
         ];
@@ -289,7 +241,7 @@ impl Session {
                 self.handle_repair(at, source, packet, statistics);
             }
             _ => {
-                self.streams[usize::from(source.stream.0)].clock.on_arrival(at, packet.timestamp);
+                self.streams[usize::from(source.stream.0)].on_arrival(at, packet.timestamp);
                 if !missing.is_empty() || !self.nack_list.is_empty() {
                     self.note_gap(at, source, sequence, missing, packet.timestamp, statistics);
                 }
@@ -325,7 +277,7 @@ impl Session {
             self.logs.resize_with(index + 1, || None);
         }
         self.has_media |= !source.repair;
-        let rate = self.description.streams[usize::from(source.stream.0)].clock_rate;
+        let rate = self.streams[usize::from(source.stream.0)].description().clock_rate;
         self.logs[index].get_or_insert_with(|| Box::new(ArrivalLog::new(number, rate)))
     }
 
@@ -385,7 +337,8 @@ impl Session {
             statistics.reordered += 1;
         }
         // A missing packet has the deadline of the packet behind it.
-        let deadline = self.streams[usize::from(source.stream.0)].clock.deadline(timestamp, list.deadline());
+        let deadline =
+            self.streams[usize::from(source.stream.0)].playout().deadline(timestamp, list.deadline());
         for sequence in missing {
             if !list.on_gap(at, source, sequence, deadline) {
                 statistics.refused.overflow += 1;
@@ -438,29 +391,7 @@ impl Session {
         if let Some(buffer) = &mut self.buffer {
             buffer.insert(self.present, DataSize::from_bytes(packet.payload.len() as u64));
         }
-        let state = &mut self.streams[usize::from(stream.0)];
-        let payload = std::mem::take(&mut packet.payload);
-        match state.jitter_buffer.insert(at, packet.timestamp, marking, payload, &state.clock) {
-            Inserted::Held { completed } => {
-                if completed {
-                    state.clock.on_complete(at, packet.timestamp);
-                }
-                true
-            }
-            Inserted::Late { whole } => {
-                statistics.frames.late += u64::from(whole);
-                statistics.frames.lost -= u64::from(whole);
-                false
-            }
-            Inserted::Duplicate => {
-                statistics.refused.duplicates += 1;
-                false
-            }
-            Inserted::Outside => {
-                statistics.refused.unmatched += 1;
-                false
-            }
-        }
+        self.streams[usize::from(stream.0)].insert(at, packet, marking, statistics)
     }
 
     /// Releases the frames that are due, and gives up those that cannot become whole.
@@ -488,37 +419,17 @@ impl Session {
             let requests = &mut self.requests;
             self.nack_list.poll(now, self.rtt, |source, sequence| requests.push((source, sequence)));
         }
-        let mut next_release = None;
-        for index in 0..self.streams.len() {
-            let stream = StreamId(index as u8);
-            loop {
-                let due = self.next_release_of(index);
-                if due.is_none_or(|due| due > now) {
-                    next_release = earlier(next_release, due);
-                    break;
-                }
-                let state = &mut self.streams[index];
-                match state.jitter_buffer.release(&state.clock) {
-                    Some(Released::Frame(frame)) => {
-                        let frame = self.deliver(now, stream, frame, statistics);
-                        events.push(ReceiverEvent::Frame(frame));
-                    }
-                    Some(Released::Lost { frames, skipped, froze }) => {
-                        statistics.frames.lost += frames;
-                        statistics.frames.skipped += skipped;
-                        if frames > 0 {
-                            events.push(ReceiverEvent::FramesLost { stream, frames });
-                        }
-                        if froze {
-                            events.push(ReceiverEvent::Frozen { stream });
-                        }
-                    }
-                    None => break,
-                }
-            }
-            self.schedule_key_request(now, index);
+        let (nack_list, lanes) = (&self.nack_list, self.lanes.len());
+        let repair = || RepairState {
+            awaited_until: nack_list.awaited_until(),
+            deadline: nack_list.deadline(),
+            lanes,
+            abandoned_at: nack_list.abandoned_at(),
+        };
+        for stream in &mut self.streams {
+            self.next_release = earlier(self.next_release, stream.release(now, repair, events, statistics));
+            stream.schedule_key_request(now, self.has_media);
         }
-        self.next_release = next_release;
         self.note_due();
     }
 
@@ -529,74 +440,18 @@ impl Session {
             due = earlier(due, self.nack_list.poll_timeout(self.rtt));
         }
         for stream in &self.streams {
-            due = earlier(due, stream.keys.due);
+            due = stream.earlier_of_key_request(due);
         }
         self.due = due;
     }
 
-    #[inline]
-    fn next_release_of(&self, index: usize) -> Option<Timestamp> {
-        let state = &self.streams[index];
-        let repair = || RepairState {
-            awaited_until: self.nack_list.awaited_until(),
-            deadline: self.nack_list.deadline(),
-            lanes: self.lanes.len(),
-            abandoned_at: self.nack_list.abandoned_at(),
-        };
-        state.jitter_buffer.next_release(&state.clock, repair)
-    }
-
-    fn deliver(
-        &mut self,
-        now: Timestamp,
-        stream: StreamId,
-        frame: Assembled,
-        statistics: &mut ReceiverStatistics,
-    ) -> ReceivedFrame {
-        let state = &mut self.streams[usize::from(stream.0)];
-        state.freezes.on_displayed(now, &mut statistics.freezes);
-        statistics.frames.displayed += 1;
-        statistics.frames.held_up += u64::from(frame.due < now);
-        statistics.frames.skipped += frame.skipped;
-        statistics.goodput += frame.data.size();
-        ReceivedFrame {
-            stream,
-            timestamp: frame.timestamp,
-            captured: state.mapping.map(|mapping| mapping.instant_of(frame.timestamp)),
-            kind: frame.kind,
-            data: frame.data,
-            first_arrival: frame.first_arrival,
-            completed: frame.completed,
-            due: frame.due,
-        }
-    }
-
-    /// A key frame is requested while one is needed and none is on its way.
-    #[inline]
-    fn schedule_key_request(&mut self, now: Timestamp, index: usize) {
-        let state = &mut self.streams[index];
-        if state.jitter_buffer.needs_key() && self.has_media || state.keys.forced {
-            state.keys.due.get_or_insert(now);
-        } else {
-            state.keys = KeyRequests::default();
-        }
-    }
-
     /// Gives the streams that request a key frame now.
     pub(super) fn poll_key_requests(&mut self, now: Timestamp, mut request: impl FnMut(StreamId)) {
-        let first = self.rtt.map_or(KEY_INTERVAL, |rtt| (rtt * 2).max(KEY_INTERVAL));
-        for (index, state) in self.streams.iter_mut().enumerate() {
-            let keys = &mut state.keys;
-            if keys.due.is_none_or(|due| due > now) {
-                continue;
+        for (stream, id) in self.streams.iter_mut().zip(0..) {
+            if stream.wants_key(now) {
+                request(StreamId(id));
+                stream.on_key_request(now, self.rtt);
             }
-            request(StreamId(index as u8));
-            if keys.forced && !state.jitter_buffer.needs_key() {
-                *keys = KeyRequests::default();
-                continue;
-            }
-            keys.interval = (keys.interval * 2).max(first).min(LONGEST_KEY_INTERVAL.max(first));
-            keys.due = Some(now + keys.interval);
         }
         self.note_due();
     }
@@ -619,10 +474,9 @@ impl Session {
 
     /// True where a receiver report or a request is due.
     pub(super) fn has_requests(&self, now: Timestamp) -> bool {
-        let wants_key = |stream: &StreamState| stream.keys.due.is_some_and(|due| due <= now);
         self.next_report <= now && self.answers_reports()
             || !self.requests.is_empty()
-            || !self.is_idle && self.streams.iter().any(wants_key)
+            || !self.is_idle && self.streams.iter().any(|stream| stream.wants_key(now))
     }
 
     /// The receiver report is due, and when it will be next.

@@ -1,7 +1,6 @@
 //! What the fuzz targets do with a string of octets, and the property tests with random ones.
 
 use bytes::Bytes;
-use seaway_control::StreamId;
 use seaway_control::policy::Direct;
 use seaway_session::*;
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -63,15 +62,8 @@ impl Pair {
 
     fn frame(&mut self) {
         self.step(TimeDelta::from_millis(1));
-        let size = DataSize::from_bytes(3000);
-        let frame = Frame {
-            stream: StreamId(0),
-            captured: self.now,
-            kind: FrameKind::Reference,
-            data: FrameData::Synthetic(size),
-            target: size,
-            interval: TimeDelta::from_millis(40),
-        };
+        let data = FrameData::Synthetic(DataSize::from_bytes(3000));
+        let frame = Frame::new(self.now, FrameKind::Reference, data, TimeDelta::from_millis(40));
         self.sender.handle_frame(self.now, &frame).expect("a good frame");
         self.drain();
     }

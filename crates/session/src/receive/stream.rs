@@ -1,0 +1,213 @@
+//! One stream of a session at the receiver: its jitter buffer, playout, media clock and requests for key frames.
+
+use super::freezes::FreezeWatch;
+use super::jitter_buffer::{Assembled, Inserted, JitterBuffer, Released, RepairState};
+use super::playout::PlayoutClock;
+use crate::clock::{ClockMapping, earlier};
+use crate::describe::StreamDescription;
+use crate::event::{Events, ReceiverEvent};
+use crate::frame::ReceivedFrame;
+use crate::message::RtpPacket;
+use crate::statistics::ReceiverStatistics;
+use seaway_control::StreamId;
+use seaway_units::{DataSize, TimeDelta, Timestamp};
+use seaway_wire::extension::FrameMarking;
+use seaway_wire::rtcp::SenderReport;
+
+/// Least time between requests for a key frame; it doubles while none comes.
+const KEY_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+const LONGEST_KEY_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct ReceiveStream {
+    id: StreamId,
+    description: StreamDescription,
+    jitter_buffer: JitterBuffer,
+    playout: PlayoutClock,
+    /// The stream's media clock on the sender's clock.
+    mapping: Option<ClockMapping>,
+    freezes: FreezeWatch,
+    keys: KeyRequests,
+}
+
+/// When to ask for a key frame again.
+#[derive(Debug, Default)]
+struct KeyRequests {
+    due: Option<Timestamp>,
+    interval: TimeDelta,
+    /// The decoder asked for it.
+    forced: bool,
+}
+
+impl ReceiveStream {
+    /// Nothing came yet; the playout delay stays between `min` and `max`.
+    pub(super) fn new(
+        id: StreamId,
+        description: StreamDescription,
+        (min, max): (TimeDelta, TimeDelta),
+    ) -> Self {
+        Self {
+            id,
+            description,
+            jitter_buffer: JitterBuffer::new(description.format),
+            playout: PlayoutClock::new(description.clock_rate, min, max),
+            mapping: None,
+            freezes: FreezeWatch::default(),
+            keys: KeyRequests::default(),
+        }
+    }
+
+    pub(super) fn description(&self) -> &StreamDescription {
+        &self.description
+    }
+
+    pub(super) fn playout(&self) -> &PlayoutClock {
+        &self.playout
+    }
+
+    /// Coded octets that are held.
+    pub(super) fn held(&self) -> DataSize {
+        self.jitter_buffer.held()
+    }
+
+    /// No frame waits, and no key frame is wanted.
+    #[inline]
+    pub(super) fn is_idle(&self, has_media: bool) -> bool {
+        let wants_key =
+            || self.keys.due.is_some() || self.keys.forced || has_media && self.jitter_buffer.needs_key();
+        self.jitter_buffer.is_empty() && !wants_key()
+    }
+
+    /// A sender report maps the media clock to the sender's clock.
+    pub(super) fn on_sender_report(&mut self, report: &SenderReport<'_>) {
+        let (at, timestamp) = (report.ntp_time.to_remote(), report.rtp_timestamp);
+        self.mapping = Some(ClockMapping { at, timestamp, rate: self.description.clock_rate });
+    }
+
+    /// A media packet arrived for the first time.
+    pub(super) fn on_arrival(&mut self, at: Timestamp, timestamp: u32) {
+        self.playout.on_arrival(at, timestamp);
+    }
+
+    /// A packet goes into the jitter buffer, its payload taken out. True where it was inserted.
+    pub(super) fn insert(
+        &mut self,
+        at: Timestamp,
+        packet: &mut RtpPacket,
+        marking: FrameMarking,
+        statistics: &mut ReceiverStatistics,
+    ) -> bool {
+        let payload = std::mem::take(&mut packet.payload);
+        match self.jitter_buffer.insert(at, packet.timestamp, marking, payload, &self.playout) {
+            Inserted::Held { completed } => {
+                if completed {
+                    self.playout.on_complete(at, packet.timestamp);
+                }
+                return true;
+            }
+            Inserted::Late { whole } => {
+                statistics.frames.late += u64::from(whole);
+                statistics.frames.lost -= u64::from(whole);
+            }
+            Inserted::Duplicate => statistics.refused.duplicates += 1,
+            Inserted::Outside => statistics.refused.unmatched += 1,
+        }
+        false
+    }
+
+    /// Releases the frames that are due, and gives up those that cannot become whole. Gives the next instant for it.
+    pub(super) fn release(
+        &mut self,
+        now: Timestamp,
+        repair: impl Fn() -> RepairState,
+        events: &mut Events<ReceiverEvent>,
+        statistics: &mut ReceiverStatistics,
+    ) -> Option<Timestamp> {
+        let stream = self.id;
+        loop {
+            let due = self.jitter_buffer.next_release(&self.playout, &repair);
+            if due.is_none_or(|due| due > now) {
+                return due;
+            }
+            match self.jitter_buffer.release(&self.playout)? {
+                Released::Frame(frame) => {
+                    let frame = self.deliver(now, frame, statistics);
+                    events.push(ReceiverEvent::Frame(frame));
+                }
+                Released::Lost { frames, skipped, froze } => {
+                    statistics.frames.lost += frames;
+                    statistics.frames.skipped += skipped;
+                    if frames > 0 {
+                        events.push(ReceiverEvent::FramesLost { stream, frames });
+                    }
+                    if froze {
+                        events.push(ReceiverEvent::Frozen { stream });
+                    }
+                }
+            }
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        now: Timestamp,
+        frame: Assembled,
+        statistics: &mut ReceiverStatistics,
+    ) -> ReceivedFrame {
+        self.freezes.on_displayed(now, &mut statistics.freezes);
+        statistics.frames.displayed += 1;
+        statistics.frames.held_up += u64::from(frame.due < now);
+        statistics.frames.skipped += frame.skipped;
+        statistics.goodput += frame.data.size();
+        ReceivedFrame {
+            stream: self.id,
+            timestamp: frame.timestamp,
+            captured: self.mapping.map(|mapping| mapping.instant_of(frame.timestamp)),
+            kind: frame.kind,
+            data: frame.data,
+            first_arrival: frame.first_arrival,
+            completed: frame.completed,
+            due: frame.due,
+        }
+    }
+
+    /// The decoder cannot go on without a key frame.
+    pub(super) fn on_picture_lost(&mut self, now: Timestamp) {
+        self.keys.forced = true;
+        self.keys.due.get_or_insert(now);
+    }
+
+    /// A key frame is requested while one is needed and none is on its way.
+    #[inline]
+    pub(super) fn schedule_key_request(&mut self, now: Timestamp, has_media: bool) {
+        if self.jitter_buffer.needs_key() && has_media || self.keys.forced {
+            self.keys.due.get_or_insert(now);
+        } else {
+            self.keys = KeyRequests::default();
+        }
+    }
+
+    /// The earlier of `other` and the next request for a key frame.
+    #[inline]
+    pub(super) fn earlier_of_key_request(&self, other: Option<Timestamp>) -> Option<Timestamp> {
+        earlier(other, self.keys.due)
+    }
+
+    /// True where a key frame is to be requested now.
+    #[inline]
+    pub(super) fn wants_key(&self, now: Timestamp) -> bool {
+        self.keys.due.is_some_and(|due| due <= now)
+    }
+
+    /// A key frame is requested now.
+    pub(super) fn on_key_request(&mut self, now: Timestamp, rtt: Option<TimeDelta>) {
+        let first = rtt.map_or(KEY_INTERVAL, |rtt| (rtt * 2).max(KEY_INTERVAL));
+        let keys = &mut self.keys;
+        if keys.forced && !self.jitter_buffer.needs_key() {
+            *keys = KeyRequests::default();
+            return;
+        }
+        keys.interval = (keys.interval * 2).max(first).min(LONGEST_KEY_INTERVAL.max(first));
+        keys.due = Some(now + keys.interval);
+    }
+}
