@@ -37,7 +37,7 @@ fn each_wake_up_has_a_reason() {
     assert_eq!(wake(&run).map(|wake| wake.0), Some(WakeReason::Pacing), "of the first frame");
     run.source = None;
     run.until(at(100));
-    assert_eq!(wake(&run), Some((WakeReason::Report, at(1_100))), "all is sent and reported");
+    assert_eq!(wake(&run).map(|wake| wake.0), Some(WakeReason::Report), "all is sent and reported");
 }
 
 #[test]
