@@ -44,7 +44,7 @@ impl NackList {
         Self { requests, packets: Vec::new(), abandoned_at: None }
     }
 
-    /// A list that requests nothing and only tells reordering from loss.
+    /// A list that requests nothing and only distinguishes reordering from loss.
     pub(super) fn without_requests() -> Self {
         Self::new(RepairRequests { repeats: 0, deadline: TimeDelta::ZERO, ..RepairRequests::default() })
     }

@@ -320,7 +320,7 @@ mod tests {
         let base = 1 << 16;
         assert_eq!(log.range_to_report(at(0)), base..base + 100);
         log.on_reported();
-        assert!(log.has_unreported(), "to be told once more");
+        assert!(log.has_unreported(), "to be reported once more");
         log.insert(100, at(0), Ecn::Ect1);
         assert_eq!(log.range_to_report(at(0)), base..base + 101, "twice, so that one report may be lost");
         log.on_reported();
