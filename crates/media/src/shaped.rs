@@ -44,7 +44,7 @@ struct CodedFrame {
 const LONGEST: usize = 256 << 20;
 
 impl ShapedClip {
-    /// Reads a stream of any container and shapes it by `method`, which must shape each picture by itself.
+    /// Reads a stream of any container and shapes it by `method`, which must shape pictures one by one.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where it is not MPEG-1/2 video, has no picture, or `method` looks ahead.

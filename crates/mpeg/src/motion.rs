@@ -99,7 +99,7 @@ fn read_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -> Res
     let residual = word & ((1 << residual_bits) - 1);
     let delta = ((magnitude - 1) << residual_bits) + residual + 1;
     let negative = word >> residual_bits;
-    // Values wrap into a range of 32 << residual_bits around 0: so many bits, sign extended.
+    // Values wrap into a range of 32 << residual_bits around 0, by sign extension.
     let unused = 27 - residual_bits;
     let sum = i32::from(predictor) + ((delta ^ -negative) + negative);
     Ok(std::hint::select_unpredictable(moves, (sum << unused >> unused) as i16, predictor))

@@ -223,7 +223,7 @@ pub struct Slice {
     pub base_address: i32,
     /// Bits of `macroblock_stuffing` in it (MPEG-1).
     pub stuffing: u32,
-    /// What is wrong with it, if anything.
+    /// Its damage, if any.
     pub damage: Option<Damage>,
 }
 

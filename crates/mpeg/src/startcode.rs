@@ -84,7 +84,7 @@ pub(crate) struct Found<'a> {
     pub(crate) code: u8,
     /// The bytes behind that.
     pub(crate) tail: &'a [u8],
-    /// It is the first, and nothing but zeros stands before it.
+    /// It is the first, and only zeros precede it.
     pub(crate) leads: bool,
 }
 

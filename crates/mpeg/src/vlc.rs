@@ -51,7 +51,7 @@ impl<const SIZE: usize> Lookup<SIZE> {
         if symbol.bits == 0 { None } else { Some(symbol.value) }
     }
 
-    /// Writes the code of a value the table has.
+    /// Writes the code of a value of the table.
     pub(crate) fn write(&self, writer: &mut BitWriter, value: u8) {
         let (pattern, bits) = self.encode[usize::from(value)];
         debug_assert!(bits > 0, "no code for {value}");
@@ -75,7 +75,7 @@ pub(crate) static MOTION: Lookup<1024> = Lookup::new(&mb::MOTION);
 pub(crate) static DC_SIZE_LUMA: Lookup<512> = Lookup::new(&mb::DC_SIZE_LUMA);
 pub(crate) static DC_SIZE_CHROMA: Lookup<1024> = Lookup::new(&mb::DC_SIZE_CHROMA);
 
-/// What a run-level code's first bits turn out to be.
+/// The kind of a run-level code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum CodeKind {
@@ -375,7 +375,7 @@ const fn parse_code(code: &str) -> (u16, u8) {
 mod tests {
     use super::*;
 
-    /// Every run and level a table has is read as it was written.
+    /// Every run and level of a table is read back.
     #[test]
     fn coefficients_round_trip() {
         for coefficients in [&TABLE_ZERO, &TABLE_ONE] {

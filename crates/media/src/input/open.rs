@@ -12,8 +12,10 @@ struct Format {
     name: &'static str,
     /// Recognises the format by the first octets of an input.
     probe: fn(&[u8]) -> bool,
-    open: fn(Box<dyn ReadSeek>) -> Result<Box<dyn PictureSource>, Error>,
+    open: Open,
 }
+
+type Open = fn(Box<dyn ReadSeek>) -> Result<Box<dyn PictureSource>, Error>;
 
 /// All formats, in the order they are probed. FFmpeg reads other inputs.
 static FORMATS: [Format; 5] = [

@@ -1,8 +1,8 @@
-//! What is asked of a remultiplexer.
+//! The configuration of a remultiplexer.
 
 use seaway_units::Bitrate;
 
-/// What becomes of the room that smaller pictures leave.
+/// The treatment of the room that smaller pictures leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Multiplex {
     /// Keeps the multiplex rate: null packets or padding fill the room, and every other byte keeps its place.
@@ -20,7 +20,7 @@ pub enum Multiplex {
 /// How a [`Remuxer`](super::Remuxer) works.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// What becomes of the freed room; ignored for an elementary stream.
+    /// The treatment of the freed room; ignored for an elementary stream.
     pub multiplex: Multiplex,
     /// `program_number` of the programme whose video is shaped; `None` for the first with MPEG-1 or MPEG-2 video.
     pub program: Option<u16>,

@@ -8,13 +8,13 @@ pub enum Error {
     /// The input is of another format.
     #[error("expected MPEG-1 or MPEG-2 video, the input is {what}")]
     NotMpeg {
-        /// What it is, with its article.
+        /// Its name, with an article.
         what: &'static str,
     },
     /// The container has no MPEG-1 or MPEG-2 video.
     #[error("expected MPEG-1 or MPEG-2 video, found {found}")]
     NoVideo {
-        /// What it has instead.
+        /// Its content.
         found: String,
     },
     /// The video is scrambled.

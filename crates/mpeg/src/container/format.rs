@@ -50,7 +50,7 @@ impl Format {
         if matches!(self, Format::Transport(_)) { Multiplex::Keep } else { Multiplex::Variable }
     }
 
-    /// True where the format has the room, or the rate, that `multiplex` speaks of.
+    /// True where `multiplex` applies to the format: whether it has padding, or a multiplex rate.
     pub fn supports(self, multiplex: Multiplex) -> bool {
         match self {
             Format::Elementary => false,
@@ -77,7 +77,7 @@ pub(super) trait Container: fmt::Debug + Send + Sync {
     fn finish(&mut self, track: &mut VideoTrack) -> Result<(), Error>;
     /// Writes everything that no longer waits for a replacement.
     fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error>;
-    /// What was written and not yet taken.
+    /// Output that is not yet taken.
     fn output(&mut self) -> &mut Vec<u8>;
     /// Counts of this format.
     fn report(&self) -> Option<ContainerReport>;
@@ -98,7 +98,7 @@ pub enum ContainerReport {
 }
 
 impl ContainerReport {
-    /// Counts of what is wrong with the stream, each with its description.
+    /// Counts of errors in the stream, each with a description.
     pub fn warnings(&self) -> Vec<(u64, &'static str)> {
         match self {
             ContainerReport::Program(_) => Vec::new(),

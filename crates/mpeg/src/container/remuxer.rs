@@ -8,7 +8,7 @@ use super::report::Report;
 use super::track::{CodedPicture, Replacement, VideoTrack};
 use crate::startcode;
 
-/// A video stream without a picture in so many bytes is not MPEG video.
+/// Bytes of a video stream without any picture after which it is not MPEG video.
 const PICTURE_LIMIT: u64 = 16 << 20;
 
 /// Demultiplexes a stream, and multiplexes it again around smaller pictures.

@@ -27,7 +27,7 @@ pub struct CodedPicture {
     pub damaged: bool,
 }
 
-/// What becomes of a [`CodedPicture`].
+/// The replacement of a [`CodedPicture`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replacement {
     /// The picture stays unchanged.

@@ -44,7 +44,7 @@ impl Schedule {
 pub struct ScheduleError {
     /// The line, from 1; 0 for the text as a whole.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub problem: String,
 }
 

@@ -7,9 +7,9 @@ use crate::header::{PictureContext, PictureKind, SequenceState};
 use crate::shape::Target;
 use seaway_units::TimeDelta;
 
-/// A group of fewer seconds is extended by the next GOP.
+/// A group shorter than this, in seconds, is extended by the next GOP.
 const SHORTEST: f64 = 0.5;
-/// A group without another I picture ends after so many seconds.
+/// The longest group without another I picture, in seconds.
 const LONGEST: f64 = 10.0;
 
 /// Pictures that are shaped by one ratio.
@@ -140,8 +140,8 @@ impl FirstPass {
     }
 }
 
-/// The factor on the bits allowed with which all groups together spend what is allowed in sum (water filling): a group
-/// that has fewer bits leaves the rest to the others, and the highest rate is as low as possible.
+/// Water filling: the factor on the allowed bits of each group with which all groups together spend the sum of the allowed
+/// bits. A group that has fewer bits leaves the rest to the others.
 fn water_fill(groups: &[Group]) -> f64 {
     let spent = |share: f64| groups.iter().map(|group| group.bits.min(share * group.allowed)).sum::<f64>();
     let allowed: f64 = groups.iter().map(|group| group.allowed).sum();

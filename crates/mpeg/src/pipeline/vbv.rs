@@ -51,7 +51,7 @@ pub struct Fullness {
     pub overflows: u64,
 }
 
-/// What the VBV needs of a picture.
+/// The input of the VBV for one picture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VbvPicture {
     seconds: f64,

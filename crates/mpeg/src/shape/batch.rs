@@ -29,7 +29,7 @@ pub(super) struct BatchShaper {
 }
 
 impl Batch {
-    /// Parses the slices. Depends on nothing but the pictures.
+    /// Parses the slices; needs no state.
     pub(super) fn parse(&mut self, threads: NonZeroUsize) {
         parallel::for_each(threads, &mut self.pictures, PictureShaper::parse);
     }

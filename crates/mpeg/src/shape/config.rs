@@ -43,7 +43,7 @@ impl Method {
 /// Which blocks share a breakpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cluster {
-    /// `C(n)`: so many macroblocks in a row.
+    /// `C(n)`: n consecutive macroblocks.
     Macroblocks(NonZeroU16),
     /// Each 8x8 block has its own.
     Block,
@@ -65,7 +65,7 @@ impl Default for Target {
     }
 }
 
-/// What becomes of `vbv_delay`, and in MPEG-1 of `bit_rate`, which describe the old rate.
+/// The treatment of `vbv_delay`, and in MPEG-1 of `bit_rate`, which describe the old rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vbv {
     /// Unchanged.
@@ -89,7 +89,7 @@ pub struct Config {
     /// Threads that parse, shape and write. With more than one every method shapes pictures in batches, and holds three
     /// of them ([`Shaper::delay`](super::Shaper::delay)).
     pub threads: NonZeroUsize,
-    /// What becomes of the declared buffer.
+    /// The treatment of the declared buffer.
     pub vbv: Vbv,
 }
 

@@ -1,5 +1,4 @@
-//! Importance of macroblocks: an error weighs as much as it is seen, in its own picture and in the pictures predicted
-//! from it. Propagated backwards along the motion vectors of a window of pictures (as in x264's macroblock tree).
+//! Importance of macroblocks: the weight of an error in its own picture and in the pictures predicted from it. Propagated backwards along the motion vectors of a window of pictures (as in x264's macroblock tree).
 
 use super::picture::PictureShaper;
 use crate::header::{PictureContext, PictureKind};

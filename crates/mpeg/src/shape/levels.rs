@@ -4,7 +4,7 @@ use super::energy::Squares;
 use crate::picture::Code;
 use std::sync::LazyLock;
 
-/// What becomes of the codes of a block, by bit.
+/// The decision on the codes of a block, by bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Choice {
     /// Codes that are kept.

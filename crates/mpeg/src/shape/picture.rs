@@ -15,7 +15,7 @@ use crate::write::rewrite::{Codes, Content, rewrite_slice};
 use crate::write::splice::{Cuts, splice_slice, spliced_bits};
 use crate::write::unit::{Declare, unit_bytes, write_unit};
 
-/// One access unit, its parsed codes, and what becomes of them. Reused for later units, so that it keeps its memory.
+/// One access unit, its parsed codes, and the decision on them. It is reused for later units to keep its memory.
 #[derive(Debug, Default)]
 pub(crate) struct PictureShaper {
     pub(crate) unit: AccessUnit,
@@ -322,7 +322,7 @@ impl PictureShaper {
 
 /// Length of `End of block` in a block that is not intra (13818-2, table B-14).
 const END_BITS: u64 = 2;
-/// The end is near where so many more pictures of the same size follow, or fewer.
+/// The end is near where at most this many pictures of the same size follow.
 const NEAR: f64 = 3.0;
 /// Factors of the quantiser scales, tried in order while each is better than the one before.
 const FACTORS: [f64; 6] = [1.0, 1.25, 1.6, 2.0, 2.5, 3.2];

@@ -23,7 +23,7 @@ fn cut_weight(kind: Option<PictureKind>) -> f64 {
 const DEEPEST: f64 = 0.7;
 /// The share of all bits whose cut may be deferred, ...
 const DEFERRABLE: f64 = 0.003;
-/// ... beside what the smallest of the last so many pictures can be cut.
+/// ... beside the bits that the smallest of the last pictures, this many, can be cut by.
 const ABSORBING: usize = 4;
 /// Smoothing factor of [`RateControl::floor`].
 const FLOOR_GAIN: f64 = 0.2;
@@ -73,7 +73,7 @@ impl RateControl {
         let bits = request.bits as f64;
         let due = bits - self.allowance(request);
         let wanted = self.cut_for(request.kind, bits, due) + self.repay(request.kind);
-        // Only what the last pictures cannot be cut is cut in advance: bits that were cut too early are lost.
+        // Bits that are cut too early are lost, so only the shortfall of the last pictures is cut in advance.
         let most = due + self.deferred + self.shortfall_ahead(due / bits.max(1.0), request);
         let least = (most - self.deferrable(due / bits.max(1.0), request)).clamp(0.0, most.max(0.0));
         let cut = if request.last { most } else { wanted.min(most).max(least) };
@@ -112,8 +112,8 @@ impl RateControl {
         due * (1.0 + (cut_weight(kind) / mean.max(1e-9) - 1.0) * spread)
     }
 
-    /// The cut that repays deferred bits. Within a GOP the P and B pictures already cut what the I picture was spared,
-    /// so only what a whole GOP deferred is repaid, evenly over the next.
+    /// The cut that repays deferred bits. Within a GOP the larger cuts of P and B pictures make up for the smaller one of
+    /// the I picture, so only bits that a whole GOP has deferred are repaid, evenly over the next.
     fn repay(&mut self, kind: Option<PictureKind>) -> f64 {
         if kind == Some(PictureKind::I) || self.gop_position >= HORIZON {
             self.repayment = self.deferred / self.gop_position.max(1) as f64;
@@ -123,8 +123,8 @@ impl RateControl {
         self.repayment
     }
 
-    /// The bits that may be deferred: a small share of the stream, and what the smallest of the last pictures could be
-    /// cut were it the last; at most what the rest of the stream can repay.
+    /// The bits that may be deferred: a small share of the stream, and half of the largest cut of the smallest of the last
+    /// pictures, which may be the last one; at most the bits that the rest of the stream can repay.
     fn deferrable(&mut self, share: f64, request: &BudgetRequest) -> f64 {
         self.total_bits += request.bits as f64;
         let newest = self.recent.iter().rev().take(ABSORBING).map(|&(bits, _)| bits);
@@ -212,7 +212,7 @@ impl RateControl {
     }
 }
 
-/// What the budget of a picture depends on.
+/// The input of the rate control for one picture.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BudgetRequest {
     pub(crate) target: Target,

@@ -96,7 +96,7 @@ impl Recoded {
             let (places, model, changed, scratch) = recoder.new_scale(macroblock, quantiser, importance);
             for (i, (block, choice)) in blocks {
                 let (codes, places) = (codes_of(block), places[usize::from(block.is_chroma())]);
-                *choice = trellis::choose_anew(scratch, codes, places, &model, changed, &mut change);
+                *choice = trellis::choose_at_new_scale(scratch, codes, places, &model, changed, &mut change);
                 self.firsts[index_of + i] = self.codes.len() as u32;
                 changed.recode(&mut self.codes, codes, *choice);
                 outcome.coded &= !(u16::from(choice.kept == 0) << i);

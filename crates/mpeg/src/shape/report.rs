@@ -1,4 +1,4 @@
-//! What a shaper did.
+//! The report on a picture.
 
 use crate::header::PictureKind;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Shaped {
     /// The bytes to send.
     pub bytes: Vec<u8>,
-    /// What was done.
+    /// The report on it.
     pub report: PictureReport,
 }
 

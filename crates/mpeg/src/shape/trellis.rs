@@ -120,7 +120,7 @@ pub(super) fn choose(
 
 /// Chooses the levels of a block whose scale changes.
 #[inline]
-pub(super) fn choose_anew(
+pub(super) fn choose_at_new_scale(
     scratch: &mut Scratch,
     codes: &[Code],
     places: &Weights,
@@ -326,9 +326,9 @@ mod tests {
         #[test]
         fn no_choice_is_much_better(
             blocks in proptest::collection::vec(proptest::collection::vec((1u8..8, 1i16..5, 0.05f32..4.0), 1..6), 200),
-            anew in any::<bool>(),
+            new_scale in any::<bool>(),
         ) {
-            let scales = if anew { [2.0, 3.0] } else { [1.0, 1.0] };
+            let scales = if new_scale { [2.0, 3.0] } else { [1.0, 1.0] };
             let levels: Levels = std::array::from_fn(|magnitude| Level::new(magnitude as i32, 1.0, scales));
             let changed = NewScale { levels: &levels, scales, intra: false };
             let costs = blocks.iter().map(|steps| chosen_and_best(steps, changed));
@@ -349,7 +349,7 @@ mod tests {
         }
         let model = CostModel { factor: 1.0, lengths: Lengths::of(false), intra: false };
         let (mut scratch, mut change) = (Scratch::default(), RdChange::default());
-        let choice = choose_anew(&mut scratch, &codes, &places, &model, changed, &mut change);
+        let choice = choose_at_new_scale(&mut scratch, &codes, &places, &model, changed, &mut change);
         let nearest = |code: &Code| Code::new(changed.level(*code).nearest as i16, code.position());
         let nearest: Vec<Code> = codes.iter().map(nearest).collect();
         let of = |choice| cost(&nearest, &scratch.gains, &scratch.losses, choice);

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// The new codes of a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Codes<'a> {
-    /// The first so many codes, bit for bit.
+    /// The first codes, this many, bit for bit.
     First(usize),
     /// Some of the first 64 codes, some of them lowered by one.
     Edited {

@@ -6,7 +6,7 @@ use crate::picture::Slice;
 use crate::startcode::{Span, StartCode};
 use crate::unit::AccessUnit;
 
-/// What the headers declare.
+/// The declarations of the headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Declare {
     /// A variable rate: `vbv_delay` 0xFFFF, and in MPEG-1 `bit_rate` 0x3FFFF.

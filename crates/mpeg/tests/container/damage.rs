@@ -60,8 +60,8 @@ fn what_is_no_mpeg_video_is_named() {
         let crc = crc32(&packet[5..end - 4]);
         packet[end - 4..end].copy_from_slice(&crc.to_be_bytes());
     }
-    let told = error(&other);
-    assert!(told.contains("H.264"), "{told}");
+    let message = error(&other);
+    assert!(message.contains("H.264"), "{message}");
 }
 
 fn crc32(bytes: &[u8]) -> u32 {

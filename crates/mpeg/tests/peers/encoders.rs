@@ -41,7 +41,7 @@ fn streams_of_all_kinds_are_decoded_and_shaped() {
             // A few small pictures leave little to be exact with.
             assert!(at_floor || output.len() as f64 / stream.len() as f64 <= 0.76, "{label}");
             assert_eq!(decoded_here(&output).len(), expected.len(), "{label}");
-            // One that cuts and one that writes anew.
+            // One that truncates and one that rewrites.
             if matches!(method, Method::Memoryless | Method::Auto) {
                 let Some((samples, said)) = decoded_by_ffmpeg(&output) else { return };
                 assert_eq!(samples.len(), expected.len(), "{label}");

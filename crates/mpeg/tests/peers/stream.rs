@@ -1,5 +1,5 @@
-//! Streams made of random choices at every place where the syntax leaves one: headers and pictures. What they show is
-//! noise; that three decoders see the same noise tells that each reads every choice as the standard means it.
+//! Streams with a random choice wherever the syntax allows one, in headers and pictures. Their pictures are noise; if three
+//! decoders agree on the noise, each has read every choice according to the standard.
 
 use crate::macroblocks;
 use seaway_mpeg::bits::BitWriter;
@@ -398,7 +398,7 @@ impl Sequence<'_> {
         self.out.extend(bits.finish());
     }
 
-    /// `copyright_extension`: nothing to obey.
+    /// `copyright_extension`, which decoders ignore.
     fn write_pan(&mut self) {
         if self.dice.chance(20) {
             let mut bits = extension(4);

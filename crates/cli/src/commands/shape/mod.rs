@@ -127,7 +127,7 @@ fn first_pass(arguments: &Arguments, mut pass: FirstPass) -> Result<Option<pipel
     Ok(None)
 }
 
-/// Reads until the format is known; returns what was read.
+/// Reads until the format is known; returns the bytes read.
 fn read_head(source: &Input, name: &str) -> Result<(Vec<u8>, Format), Failure> {
     let mut head = Vec::new();
     loop {

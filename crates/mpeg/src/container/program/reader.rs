@@ -17,7 +17,7 @@ pub(super) enum Element {
     Junk(Vec<u8>),
 }
 
-/// How the next bytes begin, with the length of what they are.
+/// The kind and length of the next element.
 enum Next {
     Pack(usize),
     Packet(usize),

@@ -14,7 +14,7 @@ pub(super) const SYNC: u8 = 0x47;
 /// PID of null packets.
 pub(super) const NULL_PID: u16 = 0x1fff;
 
-/// The PCR wraps after so many ticks of 27 MHz.
+/// Ticks of 27 MHz after which the PCR wraps.
 pub(super) const PCR_WRAP: u64 = 300 << 33;
 
 /// A transport packet with the bytes of its framing before or after it.

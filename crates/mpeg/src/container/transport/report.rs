@@ -15,7 +15,7 @@ pub struct TransportReport {
     pub video_packets: u64,
     /// Null packets read.
     pub null_packets: u64,
-    /// Video packets that became null packets, or left where these are removed.
+    /// Video packets that became null packets, or were removed.
     pub freed_packets: u64,
     /// Gaps in the continuity count of the video.
     pub continuity_errors: u64,
@@ -23,40 +23,40 @@ pub struct TransportReport {
     pub repeated_packets: u64,
     /// Packets with `transport_error_indicator`.
     pub transport_errors: u64,
-    /// Scrambled packets of the video, passed as they are.
+    /// Scrambled packets of the video, copied unchanged.
     pub scrambled_packets: u64,
     /// Sections of the programme tables with a wrong CRC.
     pub crc_errors: u64,
     /// Losses of sync.
     pub sync_losses: u64,
-    /// Bytes outside packets; passed, or left out at a constant rate.
+    /// Bytes outside packets; copied, or dropped at a constant rate.
     pub junk_bytes: u64,
     /// The pacing at a constant multiplex rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<PacingReport>,
 }
 
-/// How the packets fitted a constant multiplex rate.
+/// Counts at a constant multiplex rate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PacingReport {
     /// Null packets written to fill the rate.
     pub null_packets: u64,
-    /// Packets written for a clock reference alone, so that two are never more than 40 ms apart.
+    /// PCR-only packets added so that clock references are at most 40 ms apart.
     pub added_references: u64,
-    /// Packets that left later than they did in the input.
+    /// Packets that were sent later than in the input.
     pub late_packets: u64,
-    /// The latest of them, in µs.
+    /// The largest delay of them, in µs.
     pub most_late_us: u64,
-    /// The earliest packet against its time in the input, in µs.
+    /// The largest advance of a packet, in µs.
     pub most_early_us: u64,
-    /// Pictures not all there at their decoding time.
+    /// Pictures that were incomplete at their decoding time.
     pub underflows: u64,
     /// Jumps of the program clock.
     pub discontinuities: u64,
 }
 
 impl TransportReport {
-    /// Counts of what is wrong with the stream, each with its description.
+    /// Counts of errors in the stream, each with a description.
     pub(in crate::container) fn warnings(&self) -> Vec<(u64, &'static str)> {
         vec![
             (self.continuity_errors, "gaps in the video's packets"),

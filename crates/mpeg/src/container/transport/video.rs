@@ -44,7 +44,7 @@ enum PesHeader {
     Read(pes::Header),
 }
 
-/// What the payload of the next packet is.
+/// The content of the next packet's payload.
 #[derive(Debug, Default)]
 enum PayloadState {
     /// Unreadable, up to the next start of a PES packet.
