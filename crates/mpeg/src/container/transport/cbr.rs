@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use seaway_units::Bitrate;
 
 use super::clock::{PcrClock, TimedPacket};
-use super::packet::{NULL_PID, PACKET, Packet};
+use super::framing::PACKET;
+use super::packet::{NULL_PID, Packet};
 use super::report::PacingReport;
 use crate::container::error::Error;
 use crate::container::track::WrittenPicture;

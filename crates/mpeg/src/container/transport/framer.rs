@@ -1,7 +1,7 @@
 //! Finds the packets in a stream of bytes, and resynchronises after a loss of sync.
 
-use super::framing::Framing;
-use super::packet::{Packet, SYNC};
+use super::framing::{Framing, SYNC};
+use super::packet::Packet;
 
 /// Sync bytes in a row that regain sync.
 const REGAIN: usize = 3;

@@ -1,6 +1,9 @@
 //! How the packets of a transport stream are framed on disk, and the probe for it.
 
-use super::packet::{PACKET, SYNC};
+/// Bytes of a transport packet.
+pub(super) const PACKET: usize = 188;
+
+pub(super) const SYNC: u8 = 0x47;
 
 /// Sync bytes in a row that identify a transport stream.
 const SYNC_RUN: usize = 5;

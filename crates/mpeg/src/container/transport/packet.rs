@@ -1,15 +1,10 @@
 //! The transport packet (ISO/IEC 13818-1, 2.4.3.2) with its framing.
 
-use super::framing::Framing;
+use super::framing::{Framing, PACKET, SYNC};
 use super::reed_solomon;
-
-/// Bytes of a transport packet.
-pub(super) const PACKET: usize = 188;
 
 /// Bytes of its fixed header.
 const HEADER: usize = 4;
-
-pub(super) const SYNC: u8 = 0x47;
 
 /// PID of null packets.
 pub(super) const NULL_PID: u16 = 0x1fff;
