@@ -1,4 +1,4 @@
-//! One 720p picture of the bundled clip at 2 Mbit/s: coded, decoded, scaled.
+//! Codes, decodes and scales one 720p picture of the bundled clip at 2 Mbit/s.
 
 use divan::Bencher;
 use seaway_media::decoder::{Concealment, H264Decoder, ReceivedFrame, VideoDecoder};
@@ -11,7 +11,7 @@ fn main() {
     divan::main();
 }
 
-/// The clip, again and again, with times that go on.
+/// The clip, repeated, with continuous times.
 fn clip() -> impl Iterator<Item = Picture> {
     let mut clip = bundled_clip().unwrap();
     let pictures: Vec<_> = std::iter::from_fn(|| clip.next_picture().unwrap()).collect();

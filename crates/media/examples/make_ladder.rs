@@ -1,4 +1,4 @@
-//! Makes a ladder of a clip: octets and PSNR of each frame at several rates, by our live encoder.
+//! Makes the ladder of a clip: octets and PSNR of each frame at several rates of the live encoder.
 //!
 //! `cargo run --release -p seaway-media --example make_ladder [CLIP] [KBPS,KBPS,…] > clip.ladder.csv`
 
@@ -14,10 +14,10 @@ use seaway_quality::Plane;
 use seaway_quality::psnr::{mean_squared_error, of_error};
 use seaway_units::{Bitrate, TimeDelta};
 
-/// How long a picture may stand in place of another for its cost to be in the table.
+/// Ages, in pictures, of an earlier picture shown in place of one, whose distortion is in the table.
 const OFFSETS: [usize; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
 
-/// Where a flow that names nothing else begins.
+/// The default start rate of a flow.
 const START: Bitrate = Bitrate::from_kbps(300);
 
 fn main() -> Result<(), Error> {
@@ -56,7 +56,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Octets and PSNR of each frame of two rounds; a frame that was left out has no octets.
+/// Octets and PSNR of each frame of two repetitions; a skipped frame has no octets.
 fn code(clip: &[Picture], format: PictureFormat, rate: Bitrate) -> Result<Vec<(usize, f64)>, Error> {
     let PictureFormat { size, frame_rate } = format;
     let config = LiveEncoderConfig { frame_rate, start: rate, latency: TimeDelta::ZERO };

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p seaway-media --example rate_adherence [INPUT] [KBPS,KBPS,…] [SECONDS] [ROWS]`
 //!
-//! Each rate is held for `SECONDS`; then all of them follow one another every three seconds. With `ROWS`,
-//! pictures are coded in that height and scaled back to be compared.
+//! Each rate is held for `SECONDS`; then the rates change every three seconds. With `ROWS`, pictures are coded in that
+//! height and scaled back for the comparison.
 
 #![expect(clippy::print_stdout, reason = "the table is what it is for")]
 

@@ -1,4 +1,4 @@
-//! Source, encoder and decoder in a row, as a sender and a receiver use them.
+//! Source, encoder and decoder in a chain, as in a sender and a receiver.
 
 use seaway_media::decoder::{Concealment, Decoded, Freeze, H264Decoder, ReceivedFrame, VideoDecoder};
 use seaway_media::encoder::{
@@ -160,8 +160,8 @@ fn the_rate_changes_while_it_runs() {
     }
 }
 
-/// What the demo promises: within a tenth of the target in the 1 s windows where the quantiser is free, and
-/// above 34 dB at the rates a 4 Mbit/s network carries.
+/// The rate is within a tenth of the target in 1 s windows where the quantiser is inside its bounds, and the quality above
+/// 34 dB at the rates of a 4 Mbit/s network.
 #[test]
 fn the_encoder_follows_its_target_at_good_quality() {
     let mut source = Looped::new(input::bundled_clip().unwrap());

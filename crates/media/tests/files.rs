@@ -1,5 +1,5 @@
-//! Files as others write and read them. An installed FFmpeg is the judge; H.264 decodes to the same samples
-//! everywhere, so pictures are compared exactly.
+//! Files of other programs, and our recordings in other programs, compared with an installed FFmpeg. H.264 decoding is
+//! exact, so pictures are compared exactly.
 
 use seaway_media::Error;
 use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, VideoEncoder};
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What FFmpeg writes on its standard output; `None`, said loudly, where it is not installed.
+/// The standard output of FFmpeg; `None`, with a message, where it is not installed.
 fn ffmpeg(input: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
     let mut command = Command::new("ffmpeg");
     command.args(["-v", "error", "-nostdin", "-y", "-i"]).arg(input).args(arguments);
@@ -40,7 +40,7 @@ fn decoded_by_ffmpeg(input: &Path, pictures: &str) -> Option<Vec<u8>> {
     ffmpeg(input, &raw)
 }
 
-/// The same, as we decode them, and the last picture's time.
+/// The same of our decoder, and the time of the last picture.
 fn decoded_by_us(source: &mut dyn PictureSource, pictures: usize) -> (Vec<u8>, TimeDelta) {
     let (mut samples, mut time) = (Vec::new(), TimeDelta::ZERO);
     for index in 0..pictures {

@@ -1,4 +1,5 @@
-//! The size asked for: over a stream, and at any time. `validation/shaping/sizes.py` sweeps methods, ratios and streams.
+//! The size of the output, over a stream and at any time. `validation/shaping/sizes.py` covers more methods, ratios and
+//! streams.
 
 use seaway_mpeg::header::{PictureKind, SequenceState};
 use seaway_mpeg::pipeline::{Config, FirstPass, Pipeline, Report, Schedule};
@@ -8,20 +9,20 @@ use seaway_testkit::shared;
 use seaway_units::Bitrate;
 use std::num::NonZeroU16;
 
-/// A file is met within this share of the target.
+/// Tolerance of the size of a file, relative to the target.
 const TOLERANCE: f64 = 0.001;
 
 const ELEMENTARY: &[u8] = include_bytes!("fixtures/elementary.m2v");
 const PROGRAM: &[u8] = include_bytes!("fixtures/program.vob");
 
-/// The methods, and wide clusters.
+/// All methods, and one with wide clusters.
 fn kinds() -> Vec<(Method, Option<Cluster>)> {
     let wide = Cluster::Macroblocks(NonZeroU16::new(44).unwrap());
     let plain = Method::ALL.into_iter().map(|(_, method)| (method, None));
     plain.chain([(Method::Memoryless, Some(Cluster::Block)), (Method::Memoryless, Some(wide))]).collect()
 }
 
-/// A file: its length is known.
+/// Shapes a file, whose length is known.
 fn shape(data: &[u8], method: Method, cluster: Option<Cluster>, target: Target) -> Report {
     let mut shaper = shape::Config::new(method, target);
     shaper.cluster = cluster.unwrap_or(shaper.cluster);
@@ -73,7 +74,7 @@ fn ratios_are_met() {
     }
 }
 
-/// Where the I pictures of a stream end.
+/// End positions of the I pictures of a stream.
 fn ends_of_intra_pictures(data: &[u8]) -> Vec<usize> {
     let mut splitter = Splitter::default();
     splitter.push(data);
@@ -97,7 +98,7 @@ fn a_picture_behind_the_last_window_need_not_make_up_for_it() {
     }
 }
 
-/// A file in two passes, by its rate; returns the report and how far it was from the rate at most, in seconds of it.
+/// Shapes a file to a rate in two passes; returns the report and the largest deviation from the rate, in seconds.
 fn shape_twice(data: &[u8], method: Method, rate: Bitrate) -> (Report, f64) {
     let config =
         Config { shaper: shape::Config::new(method, Target::Rate(rate)), container: Default::default() };

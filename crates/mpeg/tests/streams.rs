@@ -8,7 +8,7 @@ use seaway_testkit::shared;
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
-/// All MPEG-1 and MPEG-2 streams that were not made by this project.
+/// All real MPEG-1 and MPEG-2 streams.
 fn streams() -> Vec<PathBuf> {
     let folders = ["media/es", "media/real"].into_iter().filter_map(shared);
     let files = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap());
@@ -43,8 +43,8 @@ fn shape(config: Config, data: &[u8], piece: usize) -> (Vec<u8>, Vec<PictureRepo
     (bytes, reports)
 }
 
-/// Every slice is read to its end, and the next code stands where the reader says; only the stream that was cut
-/// off has a damaged slice.
+/// Every slice is read to its end, and the next start code follows. Only the stream that is cut short has a damaged
+/// slice.
 #[test]
 fn sound_streams_are_read_without_damage() {
     for path in streams() {
@@ -63,7 +63,7 @@ fn sound_streams_are_read_without_damage() {
     }
 }
 
-/// The first whole pictures of a stream, some hundred thousand bytes.
+/// The first whole pictures of a stream, a few hundred thousand bytes.
 fn beginning(path: &PathBuf) -> Vec<u8> {
     let mut data = Vec::new();
     for unit in units(&std::fs::read(path).unwrap()) {
@@ -75,7 +75,7 @@ fn beginning(path: &PathBuf) -> Vec<u8> {
     data
 }
 
-/// Pictures, and sound slices.
+/// Numbers of pictures and of undamaged slices.
 fn inventory(data: &[u8]) -> (usize, usize) {
     let mut state = SequenceState::default();
     let mut picture = Picture::default();
@@ -100,7 +100,7 @@ fn ratio_one_is_identity() {
     }
 }
 
-/// Within 0.1 % of the target over a file, wherever the floor permits, and every slice can still be read.
+/// The size is within 0.1 % of the target over a file, unless the floor is higher, and every slice is readable.
 #[test]
 fn sizes_meet_the_target_and_slices_stay_sound() {
     for path in streams() {

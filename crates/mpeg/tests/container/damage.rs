@@ -1,4 +1,4 @@
-//! What is cut off, damaged, foreign or too much.
+//! Streams that are cut short, damaged, of another format, or too large for the memory.
 
 use crate::harness::{ALL, ELEMENTARY, PACKS, PROGRAM, Plan, SYSTEM, TRANSPORT, cut, keep, run};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn cut_off_anywhere_what_is_kept_stays_the_same() {
     }
 }
 
-/// A recording may begin in the middle of a pack, whose video then comes first.
+/// A recording may begin inside a pack, so that its video comes first.
 #[test]
 fn packs_are_found_from_anywhere() {
     for input in [PROGRAM, SYSTEM, PACKS] {

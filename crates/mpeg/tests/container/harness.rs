@@ -1,4 +1,4 @@
-//! Runs a stream through the remuxer.
+//! Runs a stream through the remultiplexer.
 
 use seaway_mpeg::container::{
     CodedPicture, Config, ContainerReport, Error, Remuxer, Replacement, Report, TransportReport,
@@ -12,7 +12,7 @@ pub(crate) const PACKS: &[u8] = include_bytes!("../fixtures/packs.mpg");
 pub(crate) const ELEMENTARY: &[u8] = include_bytes!("../fixtures/elementary.m2v");
 pub(crate) const ALL: [&[u8]; 5] = [TRANSPORT, PROGRAM, SYSTEM, PACKS, ELEMENTARY];
 
-/// How a run goes: bytes a push, pictures held back, configuration.
+/// Parameters of a run: bytes of each push, delay in pictures, configuration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) chunk: usize,
@@ -43,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// Runs `input` through, each picture through `shape`.
+/// Remultiplexes `input`, with each picture replaced by `shape`.
 pub(crate) fn run(input: &[u8], plan: Plan, mut shape: impl FnMut(&CodedPicture) -> Replacement) -> Outcome {
     let mut remuxer = Remuxer::new(plan.config);
     let (mut output, mut pictures, mut held) = (Vec::new(), Vec::new(), VecDeque::new());
@@ -72,7 +72,7 @@ pub(crate) fn keep(_: &CodedPicture) -> Replacement {
     Replacement::Kept
 }
 
-/// Lets about `share` of a picture stand, and never less than its headers.
+/// Keeps about `share` of a picture, at least its headers.
 pub(crate) fn cut(share: f64) -> impl FnMut(&CodedPicture) -> Replacement {
     move |picture| {
         let len = (picture.unit.data.len() as f64 * share) as usize;
@@ -80,7 +80,7 @@ pub(crate) fn cut(share: f64) -> impl FnMut(&CodedPicture) -> Replacement {
     }
 }
 
-/// The video after [`cut`].
+/// The expected video after [`cut`].
 pub(crate) fn expected(pictures: &[CodedPicture], share: f64) -> Vec<u8> {
     let mut shape = cut(share);
     let bytes = |picture: &CodedPicture| match shape(picture) {

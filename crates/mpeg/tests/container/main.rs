@@ -1,4 +1,4 @@
-//! Whole streams through the remuxer, held against readers of their own.
+//! Whole streams through the remultiplexer, checked by independent readers.
 
 mod constant;
 mod damage;

@@ -1,8 +1,8 @@
-//! Readers of the formats that share nothing with the crate.
+//! Readers of the formats that share no code with the crate.
 
 use std::collections::BTreeMap;
 
-/// A transport packet taken apart, by nothing of the crate.
+/// The fields of a transport packet.
 pub(crate) struct Packet<'a> {
     pub(crate) pid: u16,
     pub(crate) start: bool,
@@ -29,7 +29,7 @@ pub(crate) fn packets(stream: &[u8]) -> Vec<Packet<'_>> {
     packets.collect()
 }
 
-/// The PES payload of a PID, and the time fields of each PES header with where its payload starts.
+/// The PES payload of a PID, and the time stamps of each PES header with the start of its payload.
 pub(crate) fn elementary(stream: &[u8], pid: u16) -> (Vec<u8>, Vec<(Vec<u8>, usize)>) {
     let (mut video, mut stamps) = (Vec::new(), Vec::new());
     for packet in packets(stream).iter().filter(|packet| packet.pid == pid) {
@@ -55,7 +55,7 @@ pub(crate) fn check_continuity(stream: &[u8]) {
     }
 }
 
-/// The clock reference field of each packet that has one, with its place.
+/// The PCR fields, each with the index and PID of its packet.
 pub(crate) fn clock_references(stream: &[u8]) -> Vec<(usize, u16, Vec<u8>)> {
     let packets = packets(stream).into_iter().enumerate();
     let with_reference =
@@ -63,7 +63,7 @@ pub(crate) fn clock_references(stream: &[u8]) -> Vec<(usize, u16, Vec<u8>)> {
     with_reference.map(|(at, packet)| (at, packet.pid, packet.adaptation[1..7].to_vec())).collect()
 }
 
-/// The value of a clock reference field, 27 MHz.
+/// The value of a PCR field, 27 MHz.
 pub(crate) fn clock(field: &[u8]) -> i64 {
     let base = field[..4].iter().fold(0i64, |base, byte| base << 8 | i64::from(*byte)) << 1
         | i64::from(field[4] >> 7);

@@ -1,11 +1,11 @@
-//! When the video arrives at a decoder: never later than before, and never more than its buffer holds.
+//! Arrival of the video at a decoder: never later than before, and without overflow of its buffer.
 
 use crate::harness::{Outcome, PACKS, PROGRAM, Plan, SYSTEM, TRANSPORT, cut, run};
 use crate::readers::{clock, clock_references, packets, program_header};
 use seaway_mpeg::container::{Config, Multiplex};
 use seaway_units::Bitrate;
 
-/// Arrival of each byte of the video of a transport stream, 27 MHz, by the references of its own PID.
+/// Arrival time of each byte of a transport stream's video, 27 MHz, by the PCRs of its PID.
 fn transport_arrivals(stream: &[u8]) -> Vec<i64> {
     let references: Vec<(i64, i64)> = clock_references(stream)
         .iter()
@@ -25,8 +25,7 @@ fn transport_arrivals(stream: &[u8]) -> Vec<i64> {
     arrivals
 }
 
-/// Arrival of each byte of the video of a program or system stream, 27 MHz: at the multiplex rate from the
-/// clock reference of its pack on.
+/// Arrival time of each byte of a program or system stream's video, 27 MHz, by the SCR of its pack and the multiplex rate.
 fn program_arrivals(stream: &[u8]) -> Vec<i64> {
     let (mut at, mut arrivals) = (0, Vec::new());
     let (mut reference, mut place, mut rate) = (0, 0, 1);
@@ -62,7 +61,7 @@ fn program_arrivals(stream: &[u8]) -> Vec<i64> {
     arrivals
 }
 
-/// Of each picture: its place and length before and after, by what [`cut`] makes of it.
+/// Position and length of each picture, before and after [`cut`].
 fn lengths(outcome: &Outcome, share: f64) -> Vec<(usize, usize)> {
     let after = |len: usize| ((len as f64 * share) as usize).max(50).min(len);
     outcome.pictures.iter().map(|picture| (picture.unit.data.len(), after(picture.unit.data.len()))).collect()
@@ -101,7 +100,7 @@ fn no_byte_of_a_picture_comes_later_than_before() {
     }
 }
 
-/// The fullest the decoder's buffer gets, in bytes, and whether each picture is there when it is decoded.
+/// The highest fullness of the decoder's buffer in bytes, and whether each picture is complete at its decoding time.
 fn buffer(arrivals: &[i64], pictures: &[(usize, i64)]) -> (usize, bool) {
     let (mut removed, mut fullest, mut in_time) = (0, 0, true);
     for (len, decoded) in pictures {

@@ -107,7 +107,7 @@ fn repeated_packets_count_once() {
     assert!(elementary(&once, 0x100).0 == expected(&outcome.pictures, 0.5));
 }
 
-/// Found by fuzzing: an adaptation field alone between a packet and its equal, after the first had left.
+/// Found by fuzzing: a packet without payload between a packet and its duplicate, after the first was written.
 #[test]
 fn an_equal_packet_later_on_is_no_repetition() {
     let mut input = Vec::new();
@@ -137,7 +137,7 @@ fn lost_packets_are_counted_and_leave_the_rest_in_order() {
     assert!(elementary(&outcome.output, 0x100).0 == expected(&outcome.pictures, 0.5));
 }
 
-/// Found by fuzzing: a PES packet whose length is less than that of its header.
+/// Found by fuzzing: a PES packet that is shorter than its header.
 #[test]
 fn a_length_that_cannot_be_is_left_alone() {
     let mut input = TRANSPORT.to_vec();

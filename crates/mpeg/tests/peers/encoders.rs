@@ -1,12 +1,12 @@
-//! Streams that FFmpeg makes while the test runs, in many ways, through decoder and shaper; what comes out must decode
-//! there without a word.
+//! Streams that FFmpeg encodes with many settings, through decoder and shaper. FFmpeg must decode the output without a
+//! warning.
 
 use crate::tools::{decoded_by_ffmpeg, decoded_here, error, ffmpeg, shaped};
 use seaway_mpeg::shape::Method;
 
 const FRAMES: usize = 11;
 
-/// Size, encoder, and its settings.
+/// Size, encoder and settings.
 const KINDS: [(&str, &str, &str); 12] = [
     ("112x80", "mpeg1video", "-b:v 400k -bf 2"),
     ("112x80", "mpeg1video", "-q:v 1 -bf 3 -slices 1"),

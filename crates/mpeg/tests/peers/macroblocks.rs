@@ -1,5 +1,5 @@
-//! Slices and macroblocks made of random choices, within what the standard allows: vectors stay inside of the
-//! reference, the ends of slices are coded, a B macroblock is not skipped behind an intra one.
+//! Slices and macroblocks with random choices within the standard: vectors stay inside the reference, the first and last
+//! macroblocks of a slice are coded, and a B macroblock behind an intra one is not skipped.
 
 use crate::stream::{Coding, Dice, Syntax, start_code};
 use seaway_mpeg::bits::BitWriter;
@@ -88,7 +88,7 @@ struct SliceWriter<'a> {
     before: u8,
 }
 
-/// What vectors a macroblock has.
+/// The vectors of a macroblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Motion {
     Frame,
@@ -465,7 +465,7 @@ impl SliceWriter<'_> {
     }
 }
 
-/// A vector of dual prime, and `dmvector`.
+/// A dual-prime vector, and `dmvector`.
 #[derive(Debug, Clone, Copy)]
 struct DualPrime {
     vector: Vector,

@@ -1,5 +1,5 @@
-//! Streams of all kinds next to other people's decoders: ours sees what they see, and what the shaper makes of a stream
-//! is read there without a word. Skipped where a tool is missing.
+//! Comparison with other decoders: they decode the same pictures as ours, and decode shaped streams without a warning.
+//! Skipped where a tool is missing.
 
 mod encoders;
 mod macroblocks;

@@ -1,4 +1,4 @@
-//! However much is cut away, every macroblock moves as before.
+//! Shaping does not change the motion of any macroblock.
 
 use crate::stream::{Dice, Syntax, sequence};
 use crate::syntax::KINDS;
@@ -48,8 +48,7 @@ fn parsed(unit: &AccessUnit, state: &mut SequenceState) -> (PictureContext, Pict
     (context, picture)
 }
 
-/// What a decoder does with a macroblock before its blocks: directions, kind of motion, vectors in use, fields they come
-/// from, `dmvector`.
+/// The motion of a macroblock: directions, prediction type, vectors in use, reference fields, `dmvector`.
 #[derive(Debug, PartialEq)]
 struct Movement(u8, MotionType, Vectors, u8, [i8; 2]);
 

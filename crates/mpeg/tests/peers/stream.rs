@@ -7,7 +7,7 @@ use seaway_mpeg::header::{Chroma, PictureKind, PictureStructure};
 use seaway_mpeg::tables::quantiser::DEFAULT_INTRA;
 use seaway_mpeg::tables::scan::ZIG_ZAG;
 
-/// Which pictures a frame consists of.
+/// The pictures of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pictures {
     Frames,
@@ -17,7 +17,7 @@ pub(crate) enum Pictures {
     Either,
 }
 
-/// What a stream is allowed to use.
+/// The syntax that a stream may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Syntax {
     pub(crate) mpeg2: bool,
@@ -87,7 +87,7 @@ impl Dice {
 /// Matrices in force: intra, non-intra, chrominance intra, chrominance non-intra; raster order.
 pub(crate) type Matrices = [[u8; 64]; 4];
 
-/// How one picture is coded.
+/// Coding parameters of one picture.
 #[derive(Debug, Clone)]
 pub(crate) struct Coding {
     pub(crate) kind: PictureKind,
@@ -447,7 +447,7 @@ fn extension(identifier: u32) -> BitWriter {
     bits
 }
 
-/// Matrices arrive in zig-zag order, whatever the scan. The first entry of an intra matrix is 8.
+/// Matrices are in zig-zag order, whatever the scan. The first entry of an intra matrix is 8.
 fn put_optional_matrix(bits: &mut BitWriter, dice: &mut Dice, intra: bool) -> Option<[u8; 64]> {
     let load = dice.chance(30);
     bits.put(u32::from(load), 1);

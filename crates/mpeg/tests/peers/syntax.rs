@@ -1,4 +1,4 @@
-//! Streams of random choices: three decoders agree on each, and on what the shaper makes of it.
+//! Streams of random choices: three decoders agree on each, and on the shaped streams.
 
 use crate::stream::{Dice, Pictures, Syntax, sequence};
 use crate::tools::{decoded_by_ffmpeg, decoded_by_libmpeg2, decoded_here, error, frames_here, shaped};
@@ -22,7 +22,7 @@ pub(crate) const KINDS: [(&str, Syntax); 12] = [
     ("tall", Syntax { width: 32, height: 2880, groups: &["IPB"], ..Syntax::INTERLACED }),
 ];
 
-/// Mean squared difference that the inverse transforms of two decoders may leave, over several predictions.
+/// Mean squared difference that different inverse transforms may cause, over several predictions.
 const TOLERANCE: f64 = 1.0;
 
 fn stream(parts: &[Syntax], seed: u64) -> Vec<u8> {
@@ -47,12 +47,12 @@ fn three_decoders_see_the_same() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// More of them where `SEAWAY_SEEDS` says how many.
+/// Number of seeds, by `SEAWAY_SEEDS`.
 fn seeds() -> std::ops::RangeInclusive<u64> {
     1..=std::env::var("SEAWAY_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1)
 }
 
-/// Checks a stream and what each method makes of it; `None` where a decoder is missing.
+/// Checks a stream and its shaped versions; `None` where a decoder is missing.
 fn check(stream: &[u8]) -> Option<Result<(), String>> {
     let mut versions = vec![("as it came".to_owned(), stream.to_vec())];
     for (name, method) in Method::ALL {
@@ -69,7 +69,7 @@ fn check(stream: &[u8]) -> Option<Result<(), String>> {
     agree(&versions)
 }
 
-/// Holds what we decode against both other decoders, which get all versions in one stream; `None` where one is missing.
+/// Compares our decoder with two others, which decode all versions in one stream; `None` where one is missing.
 fn agree(versions: &[(String, Vec<u8>)]) -> Option<Result<(), String>> {
     let whole = versions.iter().flat_map(|(_, bytes)| bytes.clone()).collect::<Vec<_>>();
     let (ffmpeg, ffmpeg_said) = decoded_by_ffmpeg(&whole)?;
@@ -106,7 +106,7 @@ fn luma_error(frame: &Arc<Frame>, width: usize, theirs: &[u8]) -> f64 {
     sums.iter().sum::<f64>() / sums.len() as f64
 }
 
-/// Behind the end of a sequence another one may be of another kind. FFmpeg loses the frame before it.
+/// A sequence of another kind may follow the end of a sequence. FFmpeg loses the frame before it.
 #[test]
 fn a_sequence_of_another_size_follows() {
     let tall = Syntax { width: 64, height: 96, ..Syntax::INTERLACED };
@@ -124,7 +124,7 @@ fn a_sequence_of_another_size_follows() {
     }
 }
 
-/// MPEG-1 pictures of DC coefficients alone, which FFmpeg does not decode, are copied.
+/// D pictures of MPEG-1, which FFmpeg does not decode, are copied.
 #[test]
 fn dc_pictures_are_copied() {
     let bytes = stream(&[Syntax { groups: &["DDD"], ..Syntax::MPEG1 }], 1);

@@ -1,11 +1,11 @@
-//! FFmpeg, libmpeg2 and our own crate, each as a function from bytes to bytes.
+//! FFmpeg, libmpeg2 and this crate, each as a function from bytes to bytes.
 
 use seaway_mpeg::decode::Decoder;
 use seaway_mpeg::shape::{Config, Method, Shaper, Target};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Runs a tool with `input`; what it wrote, and what it said. `None` where it is not there.
+/// Runs a tool with `input`; returns its output and its messages. `None` where it is not installed.
 pub(crate) fn run(tool: &str, arguments: &str, input: &[u8]) -> Option<(Vec<u8>, String)> {
     let mut command = Command::new(tool);
     command.args(arguments.split_whitespace());
@@ -22,7 +22,7 @@ pub(crate) fn run(tool: &str, arguments: &str, input: &[u8]) -> Option<(Vec<u8>,
     Some((output.stdout, String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
-/// FFmpeg with one thread, as silent as it can be.
+/// FFmpeg with one thread, with warnings only.
 pub(crate) fn ffmpeg(input: &[u8], arguments: &str) -> Option<(Vec<u8>, String)> {
     run("ffmpeg", &format!("-nostdin -hide_banner -v warning -threads 1 {arguments}"), input)
 }
@@ -35,7 +35,7 @@ pub(crate) fn decoded_by_ffmpeg(stream: &[u8]) -> Option<(Vec<u8>, String)> {
 /// A frame of one plane: width and samples.
 pub(crate) type Luma = (usize, Vec<u8>);
 
-/// Frames as libmpeg2 decodes them, luminance alone, and its errors.
+/// Luminance of the frames that libmpeg2 decodes, and its errors.
 pub(crate) fn decoded_by_libmpeg2(stream: &[u8]) -> Option<(Vec<Luma>, String)> {
     let (bytes, said) = run("mpeg2dec", "-o pgmpipe", stream)?;
     let chatter = |line: &&str| line.is_empty() || line.starts_with("libmpeg2-") || line.contains(" fps)");
@@ -43,7 +43,7 @@ pub(crate) fn decoded_by_libmpeg2(stream: &[u8]) -> Option<(Vec<Luma>, String)> 
     Some((greymaps(&bytes), errors.join("\n")))
 }
 
-/// Portable grey maps one behind the other; two thirds of each are luminance.
+/// Parses a sequence of portable grey maps; two thirds of each are luminance.
 fn greymaps(mut bytes: &[u8]) -> Vec<Luma> {
     let mut frames = Vec::new();
     while let Some(end) = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(2) {
@@ -57,7 +57,7 @@ fn greymaps(mut bytes: &[u8]) -> Vec<Luma> {
     frames
 }
 
-/// All frames as our own decoder gives them.
+/// All frames that our decoder gives.
 pub(crate) fn decoded_here(stream: &[u8]) -> Vec<u8> {
     let mut samples = Vec::new();
     frames_here(stream).iter().for_each(|frame| frame.write_planar(&mut samples));
@@ -73,7 +73,7 @@ pub(crate) fn frames_here(stream: &[u8]) -> Vec<std::sync::Arc<seaway_mpeg::deco
     frames
 }
 
-/// What the shaper makes of a stream, and whether it came to the end of what it can cut.
+/// The shaped stream, and whether it has reached its floor.
 pub(crate) fn shaped(stream: &[u8], method: Method, ratio: f64) -> (Vec<u8>, bool) {
     let mut shaper = Shaper::new(Config::new(method, Target::Ratio(ratio)));
     shaper.push(stream);
