@@ -217,7 +217,7 @@ pub(crate) const FEEDBACK_INTERVAL: OptionTable<TimeDelta> = options! { |interva
     "feedback" = "100 ms, 50 ms for gcc", "5 ms to 1 s", "from one message of the receiver to the next":
         *interval = value.within(TimeDelta::from_millis(5)..=TimeDelta::from_secs(1))?;
 }
-.shared_as("feedback interval");
+.shared_as("Feedback interval");
 
 /// The entry of that name, or advice.
 pub(crate) fn find_named<'a, T>(

@@ -34,7 +34,7 @@ const BUILTIN: &[ControllerInfo] = &[
     Vtp::INFO,
     LossDelay::LDA,
     LossDelay::LDA_PLUS,
-    LossDelay::SRTP,
+    LossDelay::SMOOTHED,
     Window::INFO,
     Nada::INFO,
     Gcc::INFO,

@@ -31,7 +31,7 @@ fn settled(run: &mut PathRun) -> f64 {
 #[test]
 fn clean_link() {
     for (spec, least) in
-        [("lda", 0.9), ("lda-plus", 0.8), ("srtp", 0.6), ("vtp", 0.95), ("lda-plus(interval=1 s)", 0.9)]
+        [("lda", 0.9), ("lda-plus", 0.8), ("lda-srtp", 0.6), ("vtp", 0.95), ("lda-plus(interval=1 s)", 0.9)]
     {
         let used = settled(&mut run(spec, |path| path)) / 4.0;
         assert!((least..=1.001).contains(&used), "{spec}: {used}");
@@ -42,7 +42,7 @@ fn clean_link() {
 #[test]
 fn random_loss_follows_the_equation() {
     for (p, equation) in [(0.01, 0.899), (0.04, 0.355)] {
-        for (spec, least, most) in [("lda", 0.1, 1.0), ("lda-plus", 0.8, 1.3), ("srtp", 0.8, 1.3)] {
+        for (spec, least, most) in [("lda", 0.1, 1.0), ("lda-plus", 0.8, 1.3), ("lda-srtp", 0.8, 1.3)] {
             let ratio = settled(&mut run(spec, |path| path.losing(p, 3))) / equation;
             assert!((least..most).contains(&ratio), "{spec} at {p}: {ratio} of the equation");
         }

@@ -20,7 +20,7 @@ pub const VARIANTS: &[&str] = &[
     "vtp(discriminate=zbs, memory=0)",
     "lda(interval=100 ms, train=0, decrease=10)",
     "lda-plus(interval=1 s, increase=1 Mbit/s, train=20)",
-    "srtp(interval=1 s, up=1, down=1, dead=0)",
+    "lda-srtp(interval=1 s, up=1, down=1, dead=0)",
     "buffer-type1(gamma=adverse, dynamic=on, packet_time=5 ms, rtt=ms)",
     "nada(side=sender, ploss_clock=packet)",
     "nada(variant=draft)",

@@ -330,7 +330,7 @@ impl BufferConfig {
             "unit of Eq. 15's round-trip times: in a stable buffer the window grows by a packet each, or by a thousandth":
             config.growth = value.choose(&[("s", PER_SECOND), ("ms", PER_MILLISECOND)])?;
     }
-    .shared_as("receiver buffer");
+    .shared_as("Receiver buffer");
 
     /// Defaults for a flow.
     pub fn new(law: Law, flow: FlowConfig) -> Self {

@@ -12,7 +12,7 @@ pub enum Law {
     },
     /// LDA+: the least of three increases, decrease by the root of the loss, the equation's rate at least.
     LdaPlus,
-    /// SRTP: a part of the way to the equation's rate.
+    /// LDA-SRTP: a part of the way to the equation's rate.
     Smoothed {
         /// The part of a way up.
         up: f64,

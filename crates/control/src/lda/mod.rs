@@ -1,12 +1,14 @@
-//! Rate control by RTCP alone: LDA, LDA+ and SRTP, which S000 cites.
+//! Rate control by RTCP alone: LDA, LDA+ and a smoothed form, which S000 cites.
 //!
 //! Once an RTCP interval the sender knows the loss fraction, the round-trip time and, from short trains of packets,
 //! the rate of the bottleneck, and steps its rate. LDA is by Sisalem and Schulzrinne ("The loss-delay based adjustment
-//! algorithm", NOSSDAV 1998), LDA+ by Sisalem and Wolisz ("LDA+: TCP-friendly adaptation", NOSSDAV 2000), SRTP by Song,
-//! Chung and Shin ("SRTP: TCP-friendly congestion control for multimedia streaming", ICOIN 2002; no relation to RFC
-//! 3711). S000 says that LDA takes round-trip time, loss and timeout from receiver reports and computes the rate by
-//! Eq. 1, and that SRTP is alike and smooths. The bodies of the three were not at hand: the laws are those of the
-//! project, from memory and unverified, SRTP's gains its own.
+//! algorithm", NOSSDAV 1998), LDA+ by Sisalem and Wolisz ("LDA+: TCP-friendly adaptation", NOSSDAV 2000), and
+//! `lda-srtp` by Song, Chung and Shin ("SRTP: TCP-friendly congestion control for multimedia streaming", ICOIN 2002;
+//! it is not the SRTP of RFC 3711).
+//!
+//! No primary text was at hand. S000 says that LDA takes round-trip time, loss and timeout from receiver reports and
+//! computes the rate by Eq. 1, and that the third is alike and smooths. The rest is unverified, and the gains of the
+//! smoothed form are ours: `docs/controllers/lda.md`.
 
 mod bottleneck;
 mod law;
@@ -44,7 +46,7 @@ pub struct LossDelayConfig {
     pub packet: DataSize,
 }
 
-/// The sending half of LDA, LDA+ and SRTP.
+/// The sending half of all three.
 #[derive(Debug, Clone)]
 pub struct LossDelay {
     config: LossDelayConfig,
@@ -67,7 +69,7 @@ pub struct LossDelay {
     decisions: DecisionLog,
 }
 
-/// What the reports of an interval told.
+/// Sums over the reports of an interval.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     received: u32,
@@ -105,17 +107,21 @@ impl LossDelay {
         })
     };
 
-    pub(crate) const SRTP: ControllerInfo = ControllerInfo {
+    pub(crate) const SMOOTHED: ControllerInfo = ControllerInfo {
         verified: false,
         options: &[
             LossDelayConfig::INTERVAL.group,
             LossDelayConfig::SMOOTHING.group,
             FEEDBACK_INTERVAL.group,
         ],
-        ..ControllerInfo::new("srtp", "Song, Chung and Shin 2002, as S000 describes it", |options, flow| {
-            let config = LossDelayConfig::new(Law::Smoothed { up: 0.25, down: 0.5, dead: 0.1 }, flow);
-            Self::build(options, options.read(&LossDelayConfig::SMOOTHING, config)?)
-        })
+        ..ControllerInfo::new(
+            "lda-srtp",
+            "Song, Chung and Shin 2002, as S000 describes it",
+            |options, flow| {
+                let config = LossDelayConfig::new(Law::Smoothed { up: 0.25, down: 0.5, dead: 0.1 }, flow);
+                Self::build(options, options.read(&LossDelayConfig::SMOOTHING, config)?)
+            },
+        )
     };
 
     fn build(options: &Options<'_>, config: LossDelayConfig) -> Result<ControllerPair, SpecError> {
@@ -358,7 +364,7 @@ impl LossDelayConfig {
             "packets sent at once to measure the bottleneck, once an interval; 0 or 1: none":
             config.train = value.within(0..=20)?;
     }
-    .shared_as("additive increase");
+    .shared_as("Additive increase");
     const DECREASE: OptionTable<Self> = options! { |config: &mut LossDelayConfig, value|
         "decrease" = "3", "1 to 10", "how many times the loss fraction is taken off the rate (R_f)":
             config.law = Law::Lda { decrease: value.within(1.0..=10.0)? };

@@ -62,7 +62,7 @@ impl CountConfig {
             "the least round-trip time is that of single reports or of averages":
             config.rtt_min = value.choose(&[("sample", RttMin::Sample), ("average", RttMin::Average)])?;
     }
-    .shared_as("number of connections");
+    .shared_as("Number of connections");
 
     /// S001's law, with the defaults for what it leaves open.
     pub const fn new(decrease: Decrease) -> Self {
