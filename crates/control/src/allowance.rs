@@ -35,6 +35,13 @@ pub struct Target {
     pub channel_loss: Probability,
 }
 
+impl Target {
+    /// This rate, and no loss that repair should cover.
+    pub const fn new(rate: Bitrate) -> Self {
+        Self { rate, channel_loss: Probability::ZERO }
+    }
+}
+
 /// A burst of padding or media by which a controller learns the capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {

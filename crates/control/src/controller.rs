@@ -8,7 +8,7 @@ use crate::signal::LocalSignal;
 use seaway_units::Timestamp;
 use std::fmt;
 
-/// Decides how much the network may be given. Inputs first, then time, then answers.
+/// Decides how much may be sent. Only [`on_feedback`](Self::on_feedback) and [`target`](Self::target) have no default.
 ///
 /// A controller counts its own flight: ask [`allowance`](Self::allowance) again after each
 /// [`on_sent`](Self::on_sent). Odd feedback is counted and otherwise ignored; nothing here fails or panics.
@@ -19,31 +19,41 @@ pub trait RateController: fmt::Debug + Send + Sync {
         Marking::default()
     }
     /// A packet left.
-    fn on_sent(&mut self, now: Timestamp, packet: &SentPacket);
+    fn on_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}
     /// A feedback message came, matched with what was sent.
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>);
     /// Something changed on our own side.
     fn on_signal(&mut self, _now: Timestamp, _signal: LocalSignal) {}
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
-    fn handle_timeout(&mut self, now: Timestamp);
-    /// When it wants to be woken.
-    fn poll_timeout(&self) -> Option<Timestamp>;
+    fn handle_timeout(&mut self, _now: Timestamp) {}
+    /// When its next timer is due.
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        None
+    }
     /// The next probe to send; padding fills it where media does not. Ask until `None`.
     fn poll_probe(&mut self, _now: Timestamp) -> Option<Probe> {
         None
     }
     /// The next change that was not yet read, from a bounded log: unread ones are counted and dropped.
-    fn poll_decision(&mut self) -> Option<Decision>;
+    fn poll_decision(&mut self) -> Option<Decision> {
+        None
+    }
     /// How many connections the flow has now, at least one.
     fn lanes(&self) -> u8 {
         1
     }
-    /// What `lane` may send.
-    fn allowance(&self, lane: Lane) -> Allowance;
+    /// What `lane` may send: the target, where nothing else is said.
+    fn allowance(&self, _lane: Lane) -> Allowance {
+        Allowance::paced(self.target().rate)
+    }
     /// What media and its repair may use together.
     fn target(&self) -> Target;
     /// The present phase in a word or two: `"slow start"`.
-    fn phase(&self) -> &'static str;
-    /// Shows the inside: every gauge once.
-    fn inspect(&self, visit: &mut dyn FnMut(Gauge));
+    fn phase(&self) -> &'static str {
+        "running"
+    }
+    /// Visits every internal value once.
+    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
+        visit(Gauge::new("rate", self.target().rate.as_bps_f64(), "bit/s"));
+    }
 }

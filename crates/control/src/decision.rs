@@ -1,21 +1,22 @@
 //! Why a rate or a phase changed.
 
+use crate::controller::RateController;
 use seaway_units::{Bitrate, Timestamp};
 use std::collections::VecDeque;
 
-/// A named reading of a controller's inside.
+/// A named internal value of a controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gauge {
-    /// What it is, in the field's words: `"loss_event_rate"`.
+    /// What it is: `"loss_event_rate"`.
     pub name: &'static str,
-    /// The reading in `unit`.
+    /// The value in `unit`.
     pub value: f64,
     /// `"s"`, `"ms"`, `"bit/s"`, `"B"`, or empty for a pure number.
     pub unit: &'static str,
 }
 
 impl Gauge {
-    /// A reading.
+    /// A value.
     pub const fn new(name: &'static str, value: f64, unit: &'static str) -> Self {
         Self { name, value, unit }
     }
@@ -40,8 +41,57 @@ pub struct Decision {
     pub phase: &'static str,
 }
 
-/// The bounded log behind [`RateController::poll_decision`](crate::RateController::poll_decision): decisions
-/// that nobody reads are counted and dropped, newest first.
+/// The rule behind a change, what it looked at and what it compared with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Reason {
+    cause: &'static str,
+    signal: Gauge,
+    threshold: f64,
+}
+
+impl Reason {
+    pub(crate) const fn new(cause: &'static str, signal: Gauge, threshold: f64) -> Self {
+        Self { cause, signal, threshold }
+    }
+
+    /// New [limits](crate::LocalSignal::Limits), of which `signal` is looked at.
+    pub(crate) fn limits(signal: Gauge, max: Bitrate) -> Self {
+        Self::new("limits set", signal, max.as_bps_f64())
+    }
+}
+
+/// A controller that logs how its rate changes.
+pub(crate) trait LogsDecisions: RateController + Sized {
+    /// A change of phase is logged even where the rate stays.
+    const LOGS_PHASES: bool = false;
+
+    /// The rate that decisions are about.
+    fn decided_rate(&self) -> Bitrate;
+
+    /// Where decisions are logged.
+    fn log(&mut self) -> &mut DecisionLog;
+
+    /// Does something for a reason, and logs what became of the rate.
+    fn change(&mut self, now: Timestamp, reason: Reason, act: impl FnOnce(&mut Self)) {
+        self.decide(now, |this| {
+            act(this);
+            Some(reason)
+        });
+    }
+
+    /// Does something that gives its reason, if it has one, and logs what became of the rate.
+    fn decide(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> Option<Reason>) {
+        let (before, phase_before) = (self.decided_rate(), self.phase());
+        let Some(Reason { cause, signal, threshold }) = act(self) else { return };
+        let (after, phase) = (self.decided_rate(), self.phase());
+        if before != after || Self::LOGS_PHASES && phase != phase_before {
+            self.log().push(Decision { at: now, cause, signal, threshold, before, after, phase });
+        }
+    }
+}
+
+/// The bounded log behind [`RateController::poll_decision`]: the newest decisions are counted and dropped while it is
+/// full.
 #[derive(Debug, Clone)]
 pub struct DecisionLog {
     ring: VecDeque<Decision>,

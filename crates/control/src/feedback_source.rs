@@ -28,7 +28,7 @@ pub struct Arrival {
 
 /// The receiving half: turns arrivals into reports. Here `now` is the receiver's clock.
 ///
-/// It also sets the pace of feedback: `session` sends a message when [`poll_report`](Self::poll_report) gives
+/// It also sets the feedback interval: `session` sends a message when [`poll_report`](Self::poll_report) gives
 /// one and adds the block of packets to it. The same object runs at the sender, on matched reports, where the
 /// peer is a browser. Driven by the [contract](crate#the-driving-contract).
 pub trait FeedbackSource: fmt::Debug + Send + Sync {
@@ -40,9 +40,11 @@ pub trait FeedbackSource: fmt::Debug + Send + Sync {
     /// The receiver's buffer changed.
     fn on_buffer(&mut self, _now: Timestamp, _level: BufferLevel) {}
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
-    fn handle_timeout(&mut self, now: Timestamp);
-    /// When it wants to be woken; `None` until something arrives.
-    fn poll_timeout(&self) -> Option<Timestamp>;
+    fn handle_timeout(&mut self, _now: Timestamp) {}
+    /// When its next timer is due; `None` until something arrives.
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        None
+    }
     /// False where it is known without asking that [`poll_report`](Self::poll_report) has nothing at `now`.
     fn has_report(&self, _now: Timestamp) -> bool {
         true

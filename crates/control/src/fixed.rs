@@ -1,16 +1,16 @@
 //! No control: a constant rate, for comparison.
 
-use crate::allowance::{Allowance, Target};
+use crate::allowance::Target;
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::feedback::{Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::info::{ControllerInfo, pair};
 use crate::options;
 use crate::options::{FEEDBACK_INTERVAL, OptionTable};
-use crate::packet::{Lane, SentPacket};
+use crate::packet::Lane;
 use crate::signal::LocalSignal;
-use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
 
 /// Sends at one rate whatever comes back: the limits' `start` unless `rate` is given, never outside the limits.
 #[derive(Debug, Clone)]
@@ -41,52 +41,36 @@ impl Fixed {
     }
 }
 
-impl RateController for Fixed {
-    fn on_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}
+impl LogsDecisions for Fixed {
+    fn decided_rate(&self) -> Bitrate {
+        self.rate
+    }
 
+    fn log(&mut self) -> &mut DecisionLog {
+        &mut self.decisions
+    }
+}
+
+impl RateController for Fixed {
     fn on_feedback(&mut self, _now: Timestamp, _feedback: &Feedback<'_>) {}
 
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
         let LocalSignal::Limits { min, start, max } = signal else { return };
-        let before = self.rate;
-        self.rate = self.asked.unwrap_or(start).max(min).min(max);
-        if before != self.rate {
-            self.decisions.push(Decision {
-                at: now,
-                cause: "limits set",
-                signal: Gauge::new("asked_rate", self.asked.unwrap_or(start).as_bps_f64(), "bit/s"),
-                threshold: max.as_bps_f64(),
-                before,
-                after: self.rate,
-                phase: self.phase(),
-            });
-        }
-    }
-
-    fn handle_timeout(&mut self, _now: Timestamp) {}
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        None
+        let asked = self.asked.unwrap_or(start);
+        let signal = Gauge::new("asked_rate", asked.as_bps_f64(), "bit/s");
+        self.change(now, Reason::limits(signal, max), |fixed| fixed.rate = asked.max(min).min(max));
     }
 
     fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop()
     }
 
-    fn allowance(&self, _lane: Lane) -> Allowance {
-        Allowance::paced(self.rate)
-    }
-
     fn target(&self) -> Target {
-        Target { rate: self.rate, channel_loss: Probability::ZERO }
+        Target::new(self.rate)
     }
 
     fn phase(&self) -> &'static str {
         "fixed"
-    }
-
-    fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
-        visit(Gauge::new("rate", self.rate.as_bps_f64(), "bit/s"));
     }
 }
 
@@ -139,8 +123,6 @@ impl FeedbackSource for PeriodicFeedback {
         let lane = usize::from(arrival.lane.0);
         self.lanes[lane / 64] |= 1 << (lane % 64);
     }
-
-    fn handle_timeout(&mut self, _now: Timestamp) {}
 
     fn poll_timeout(&self) -> Option<Timestamp> {
         self.due

@@ -1,9 +1,26 @@
 //! Sans-I/O rate control: every controller behind one trait.
 //!
-//! A controller is two halves. The sending half ([`RateController`]) decides how much the network may be
-//! given; the receiving half ([`FeedbackSource`]) turns arrivals into reports. What travels between them is
-//! matched by crate `session` with what was sent, so that a controller sees one language whatever stood on
-//! the wire. A [`TargetPolicy`] splits the target among encoders.
+//! ```
+//! use seaway_control::{FlowConfig, LocalSignal, Registry, SentPacket};
+//! use seaway_units::{Bitrate, DataSize, Ecn, Timestamp};
+//!
+//! let packet = DataSize::from_bytes(1200);
+//! let flow = FlowConfig { packet, ecn: Ecn::NotEct };
+//! let (mut sender, _receiver) = Registry::builtin().build(&"nada".parse()?, flow)?;
+//! let (min, max) = (Bitrate::from_kbps(150), Bitrate::from_mbps(3));
+//! let now = Timestamp::ZERO;
+//! sender.on_signal(now, LocalSignal::Limits { min, start: min, max });
+//! sender.on_sent(now, &SentPacket::new(0, packet));
+//! assert_eq!(sender.target().rate, min, "NADA begins at the least rate");
+//! // Without feedback the timer runs out.
+//! sender.handle_timeout(sender.poll_timeout().unwrap());
+//! # Ok::<(), seaway_control::SpecError>(())
+//! ```
+//!
+//! A controller is two halves. The sending half ([`RateController`]) decides how much may be sent; the receiving half
+//! ([`FeedbackSource`]) turns arrivals into reports. Crate `session` matches the reports with what was sent, so a
+//! controller sees one form of feedback whatever the wire format. A [`TargetPolicy`] splits the target among encoders.
+//! A controller of another crate is added with [`Registry::with`].
 //!
 //! # The driving contract
 //!
@@ -29,6 +46,7 @@ mod info;
 pub mod lda;
 pub mod multfrc;
 pub mod nada;
+mod no_feedback;
 mod options;
 mod packet;
 pub mod policy;

@@ -4,14 +4,14 @@
 //! Only the idea stands in the sources at hand: `X = U · X_TFRC`, `U` above 1 where the medium needs more than it
 //! does on average, below 1 where it needs less, and 1 in the long run. The law of `U` is a Reading of ours.
 
-use crate::decision::Gauge;
+use crate::decision::{Gauge, LogsDecisions, Reason};
 use crate::estimators::Ewma;
 use crate::feedback::Feedback;
 use crate::info::{ControllerInfo, pair};
 use crate::options;
 use crate::options::OptionTable;
 use crate::signal::LocalSignal;
-use crate::tfrc::{Cause, Config, Governed, Law, Tfrc, TfrcReceiver, Worth};
+use crate::tfrc::{Config, Governed, Law, Tfrc, TfrcReceiver, Worth};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// The sending half of UTFRC; the receiving half is TFRC's.
@@ -115,10 +115,10 @@ impl Law for Utility {
         let former = self.utility;
         self.decide(need, elapsed, connections.equation_rate() / former);
         let (utility, mean) = (self.utility, self.mean.get().unwrap_or(need));
-        connections.change(now, |connections| {
+        connections.decide(now, |connections| {
             connections.set_worth(Worth::Share(utility));
             let rule = if utility > former { "the medium needs more" } else { "the medium needs less" };
-            Some(Cause::new(rule, Gauge::new("media_rate", need * 8.0, "bit/s"), mean * 8.0))
+            Some(Reason::new(rule, Gauge::new("media_rate", need * 8.0, "bit/s"), mean * 8.0))
         });
     }
 

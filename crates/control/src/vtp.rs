@@ -9,18 +9,19 @@
 //! the discrimination, the filter of the achieved rate and the equal-area hold are from memory or derived, each an
 //! option or named below.
 
-use crate::allowance::{Allowance, Target};
+use crate::allowance::Target;
 use crate::buffer_aware::BufferReports;
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{Ewma, LossDiscriminator, Scheme, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::info::{ControllerInfo, FlowConfig, pair};
+use crate::no_feedback::NoFeedbackTimer;
 use crate::options;
 use crate::options::OptionTable;
-use crate::packet::{Lane, SentPacket};
+use crate::packet::SentPacket;
 use crate::signal::LocalSignal;
-use seaway_units::{Bitrate, Probability, RateRange, RemoteTimestamp, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, RateRange, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// What can be set of [`Vtp`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,9 +49,7 @@ pub struct Vtp {
     reduced_at: Option<Timestamp>,
     /// Round-trip times until it grows again.
     hold: f64,
-    feedback_interval: TimeDelta,
-    silence_at: Option<Timestamp>,
-    busy: bool,
+    no_feedback: NoFeedbackTimer,
     decisions: DecisionLog,
 }
 
@@ -83,7 +82,7 @@ impl Vtp {
     /// Before any report.
     pub fn new(config: VtpConfig) -> Self {
         Self {
-            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
+            limits: RateRange::ALL,
             rate: None,
             rtt: Ewma::new(RTT_KEEP),
             achieved: AchievedRate::new(config.memory),
@@ -91,9 +90,7 @@ impl Vtp {
             grown_at: None,
             reduced_at: None,
             hold: 0.0,
-            feedback_interval: TimeDelta::ZERO,
-            silence_at: None,
-            busy: false,
+            no_feedback: NoFeedbackTimer::default(),
             decisions: DecisionLog::new(),
             config,
         }
@@ -111,23 +108,6 @@ impl Vtp {
 
     fn allowed(&self) -> Bitrate {
         self.limits.clamp(Bitrate::from_bytes_per_second(self.packet_rate() * self.config.packet))
-    }
-
-    fn change(
-        &mut self,
-        now: Timestamp,
-        cause: &'static str,
-        signal: Gauge,
-        threshold: f64,
-        act: impl FnOnce(&mut Self),
-    ) {
-        let before = self.allowed();
-        act(self);
-        let after = self.allowed();
-        if before != after {
-            let phase = self.phase();
-            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
-        }
     }
 
     /// Takes what arrived; whether something was lost to congestion.
@@ -151,7 +131,8 @@ impl Vtp {
         self.reduced_at = Some(now);
         self.hold = hold(window, by);
         let signal = Gauge::new("achieved_rate", achieved * self.config.packet * 8.0, "bit/s");
-        self.change(now, "congestion loss", signal, self.allowed().as_bps_f64(), |this| {
+        let reason = Reason::new("congestion loss", signal, self.allowed().as_bps_f64());
+        self.change(now, reason, |this| {
             this.rate = Some((window - by) / rtt);
             this.rate = Some(this.packet_rate());
         });
@@ -166,16 +147,17 @@ impl Vtp {
             return;
         }
         let rate = (self.packet_rate() * before + since / after) / after;
-        self.change(now, "a packet each round-trip time", Gauge::new("rtt", after, "s"), before, |this| {
+        let signal = Gauge::new("rtt", after, "s");
+        self.change(now, Reason::new("a packet each round-trip time", signal, before), |this| {
             this.rate = Some(rate);
             this.rate = Some(this.packet_rate());
         });
     }
 
-    fn wait(&mut self, now: Timestamp) {
+    /// Without feedback for so long the rate is halved.
+    fn no_feedback_wait(&self) -> TimeDelta {
         let seconds = self.rtt.get().map_or(FIRST_SILENCE, |rtt| (SILENCE * rtt).max(0.01));
-        self.silence_at = Some(now + TimeDelta::from_secs_f64(seconds).max(self.feedback_interval * 2));
-        self.busy = false;
+        TimeDelta::from_secs_f64(seconds)
     }
 }
 
@@ -185,12 +167,20 @@ fn hold(window: f64, by: f64) -> f64 {
     ((window * window / 8.0 - by * by / 2.0) / by).clamp(0.0, LONGEST_HOLD)
 }
 
+impl LogsDecisions for Vtp {
+    fn decided_rate(&self) -> Bitrate {
+        self.allowed()
+    }
+
+    fn log(&mut self) -> &mut DecisionLog {
+        &mut self.decisions
+    }
+}
+
 impl RateController for Vtp {
     fn on_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
-        if self.silence_at.is_none() {
-            self.wait(now);
-        }
-        self.busy = true;
+        let wait = self.no_feedback_wait();
+        self.no_feedback.on_sent(now, || wait);
     }
 
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
@@ -200,7 +190,7 @@ impl RateController for Vtp {
         let Some(sample) = feedback.rtt.and_then(plausible_rtt).or(self.rtt.get()) else { return };
         let before = self.rtt.get().unwrap_or(sample);
         let after = self.rtt.update(sample);
-        self.wait(now);
+        self.no_feedback.start(now, self.no_feedback_wait());
         let congested = self.observe(now, feedback, after);
         let lately = self.reduced_at.is_some_and(|at| now.since(at).as_secs_f64() < after);
         if congested && !lately {
@@ -215,51 +205,39 @@ impl RateController for Vtp {
         match signal {
             LocalSignal::Limits { min, start, max } => {
                 let asked = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
-                self.change(now, "limits set", asked, max.as_bps_f64(), |this| {
-                    this.limits = RateRange { min, max: max.max(min) };
+                self.change(now, Reason::limits(asked, max), |this| {
+                    this.limits = RateRange::new(min, max);
                     this.rate = this.rate.or(Some(this.packets(start)));
                 });
             }
-            LocalSignal::FeedbackInterval(interval) => {
-                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
-            }
+            LocalSignal::FeedbackInterval(interval) => self.no_feedback.set_feedback_interval(interval),
             LocalSignal::RouteChanged => self.verdicts = Verdicts::new(self.config.discriminate),
             _ => {}
         }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        if self.silence_at.is_none_or(|at| at > now) {
-            return;
-        }
-        if !self.busy {
-            // Nothing was sent: nothing is missing.
-            self.silence_at = None;
+        if !self.no_feedback.expired(now) {
             return;
         }
         let waited = Gauge::new("round_trips_of_silence", SILENCE, "");
-        self.change(now, "no report", waited, SILENCE, |this| {
+        self.change(now, Reason::new("no report", waited, SILENCE), |this| {
             this.rate = Some(this.packet_rate() / 2.0);
             this.rate = Some(this.packet_rate());
         });
-        self.wait(now);
-        self.busy = true;
+        self.no_feedback.restart(now, self.no_feedback_wait());
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.silence_at
+        self.no_feedback.due()
     }
 
     fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop()
     }
 
-    fn allowance(&self, _lane: Lane) -> Allowance {
-        Allowance::paced(self.allowed())
-    }
-
     fn target(&self) -> Target {
-        Target { rate: self.allowed(), channel_loss: Probability::ZERO }
+        Target::new(self.allowed())
     }
 
     fn phase(&self) -> &'static str {

@@ -2,7 +2,7 @@
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{RetransmissionTimer, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
@@ -11,7 +11,7 @@ use crate::options;
 use crate::options::OptionTable;
 use crate::packet::{Lane, Marking, PacketId, SentPacket};
 use crate::signal::LocalSignal;
-use seaway_units::{Bitrate, DataSize, Ecn, Probability, RateRange, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Ecn, RateRange, TimeDelta, Timestamp};
 
 /// What can be set of [`Window`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +72,7 @@ impl Window {
         Self {
             window: config.segment,
             config,
-            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
+            limits: RateRange::ALL,
             threshold: FIRST_THRESHOLD,
             flight: 0.0,
             timer: RetransmissionTimer::new(),
@@ -97,34 +97,16 @@ impl Window {
         self.limits.clamp(Bitrate::from_bytes_per_second(self.window / rtt))
     }
 
-    /// Does something to the window and notes what became of the rate.
-    fn change(
-        &mut self,
-        now: Timestamp,
-        cause: &'static str,
-        signal: Gauge,
-        threshold: f64,
-        act: impl FnOnce(&mut Self),
-    ) {
-        let before = self.rate();
-        act(self);
-        let after = self.rate();
-        if before != after {
-            let phase = self.phase();
-            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
-        }
-    }
-
     /// `acked` bytes were named for the first time (RFC 5681 section 3.1).
     fn grow(&mut self, now: Timestamp, acked: f64) {
         let segment = self.config.segment;
         let acked = acked.min(segment);
         let signal = Gauge::new("acked", acked, "B");
         if self.window < self.threshold {
-            self.change(now, "slow start", signal, 0.0, |this| this.window += acked);
+            self.change(now, Reason::new("slow start", signal, 0.0), |this| this.window += acked);
         } else {
             let step = (segment * acked / self.window).max(1.0);
-            self.change(now, "congestion avoidance", signal, 0.0, |this| this.window += step);
+            self.change(now, Reason::new("congestion avoidance", signal, 0.0), |this| this.window += step);
         }
     }
 
@@ -135,7 +117,7 @@ impl Window {
         }
         self.recover = self.newest;
         let signal = Gauge::new("lost", lost, "B");
-        self.change(now, cause, signal, 0.0, |this| {
+        self.change(now, Reason::new(cause, signal, 0.0), |this| {
             let base = if this.config.halve_window { this.window } else { this.flight };
             this.threshold = (base / 2.0).max(2.0 * this.config.segment);
             this.window = this.threshold;
@@ -149,6 +131,16 @@ impl Window {
 
     fn restart_timer(&mut self, now: Timestamp) {
         self.timeout_at = (self.flight > 0.0).then(|| now + self.timeout());
+    }
+}
+
+impl LogsDecisions for Window {
+    fn decided_rate(&self) -> Bitrate {
+        self.rate()
+    }
+
+    fn log(&mut self) -> &mut DecisionLog {
+        &mut self.decisions
     }
 }
 
@@ -207,8 +199,8 @@ impl RateController for Window {
         match signal {
             LocalSignal::Limits { min, max, .. } => {
                 let window = Gauge::new("window", self.window, "B");
-                self.change(now, "limits set", window, 0.0, |this| {
-                    this.limits = RateRange { min, max: max.max(min) };
+                self.change(now, Reason::new("limits set", window, 0.0), |this| {
+                    this.limits = RateRange::new(min, max);
                 });
             }
             LocalSignal::FeedbackInterval(interval) => {
@@ -222,7 +214,7 @@ impl RateController for Window {
         if self.timeout_at.is_some_and(|at| at <= now) {
             // Everything out is given up, and nothing is sent again.
             let waited = Gauge::new("retransmission_timeout", self.timeout().as_secs_f64(), "s");
-            self.change(now, "retransmission timeout", waited, 0.0, |this| {
+            self.change(now, Reason::new("retransmission timeout", waited, 0.0), |this| {
                 this.threshold = (this.flight / 2.0).max(2.0 * this.config.segment);
                 this.window = this.config.segment;
             });
@@ -235,7 +227,7 @@ impl RateController for Window {
             self.restart_at = None;
             let first = self.config.segment;
             let window = Gauge::new("window", self.window, "B");
-            self.change(now, "restart after a pause", window, first, |this| {
+            self.change(now, Reason::new("restart after a pause", window, first), |this| {
                 this.window = this.window.min(first);
             });
         }
@@ -258,7 +250,7 @@ impl RateController for Window {
     }
 
     fn target(&self) -> Target {
-        Target { rate: self.rate(), channel_loss: Probability::ZERO }
+        Target::new(self.rate())
     }
 
     fn phase(&self) -> &'static str {

@@ -20,6 +20,16 @@ pub struct RateRange {
     pub max: Bitrate,
 }
 
+impl RateRange {
+    /// Every rate.
+    pub const ALL: Self = Self { min: Bitrate::ZERO, max: Bitrate::MAX };
+
+    /// From `min` to `max`, which is raised to `min` where it is lower.
+    pub fn new(min: Bitrate, max: Bitrate) -> Self {
+        Self { min, max: max.max(min) }
+    }
+}
+
 impl Bitrate {
     /// Nothing moves.
     pub const ZERO: Self = Self(0);

@@ -12,16 +12,17 @@ pub use state::{BufferState, GammaRule, Law};
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::plausible_rtt;
 use crate::feedback::{BufferLevel, Fate, Feedback};
 use crate::info::{ControllerInfo, ControllerPair, FlowConfig, Requirements, pair};
+use crate::no_feedback::NoFeedbackTimer;
 use crate::options;
 use crate::options::{OptionTable, Options};
 use crate::packet::{Lane, SentPacket};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
-use seaway_units::{Bitrate, Probability, RateRange, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, RateRange, TimeDelta, Timestamp};
 use state::Step;
 
 /// What can be set of [`BufferAware`].
@@ -54,9 +55,7 @@ pub struct BufferAware {
     packet_time: f64,
     /// When the newest packet that a report spoke of left.
     newest: Option<Timestamp>,
-    feedback_interval: TimeDelta,
-    silence_at: Option<Timestamp>,
-    busy: bool,
+    no_feedback: NoFeedbackTimer,
     decisions: DecisionLog,
 }
 
@@ -85,6 +84,8 @@ const LEAST_PAUSE: f64 = 0.001;
 const LONGEST_PAUSE: f64 = 0.020;
 /// Least rate, packets a second (ours).
 const LEAST_RATE: f64 = 1.0;
+/// Round-trip times without a report that count as an overflow, then one more each round-trip time.
+const SILENCE: f64 = 4.0;
 /// Silence before the first round-trip time that counts as an overflow, seconds.
 const FIRST_SILENCE: f64 = 2.0;
 
@@ -118,16 +119,14 @@ impl BufferAware {
     /// Before any report.
     pub fn new(config: BufferConfig) -> Self {
         Self {
-            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
+            limits: RateRange::ALL,
             rate: None,
             smoothed: SmoothedRtt::default(),
             former: None,
             state: BufferState::Underflow,
             packet_time: config.packet_time.unwrap_or(0.0),
             newest: None,
-            feedback_interval: TimeDelta::ZERO,
-            silence_at: None,
-            busy: false,
+            no_feedback: NoFeedbackTimer::default(),
             decisions: DecisionLog::new(),
             config,
         }
@@ -157,23 +156,6 @@ impl BufferAware {
         self.limits.clamp(Bitrate::from_bytes_per_second(reached * self.config.packet))
     }
 
-    fn change(
-        &mut self,
-        now: Timestamp,
-        cause: &'static str,
-        signal: Gauge,
-        threshold: f64,
-        act: impl FnOnce(&mut Self),
-    ) {
-        let before = self.reached();
-        act(self);
-        let after = self.reached();
-        if before != after {
-            let phase = self.phase();
-            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
-        }
-    }
-
     fn on_level(&mut self, now: Timestamp, level: BufferLevel, before: f64, after: f64) {
         // Another capacity is another buffer: what it held tells nothing about a trend.
         let former = self.former.filter(|former| former.capacity == level.capacity).unwrap_or(level);
@@ -188,25 +170,33 @@ impl BufferAware {
             });
         let signal = Gauge::new("buffer", looked_at, "B");
         self.state = state;
-        self.change(now, state.rule(), signal, threshold, |this| {
+        self.change(now, Reason::new(state.rule(), signal, threshold), |this| {
             this.rate = Some(rate);
             this.rate = Some(this.packet_rate());
         });
     }
 
-    fn wait(&mut self, now: Timestamp, round_trips: f64) {
+    /// So many round-trip times, or what stands for them before the first.
+    fn wait(&self, round_trips: f64) -> TimeDelta {
         let seconds = self.smoothed.now.map_or(FIRST_SILENCE, |rtt| (round_trips * rtt).max(0.01));
-        self.silence_at = Some(now + TimeDelta::from_secs_f64(seconds).max(self.feedback_interval * 2));
-        self.busy = false;
+        TimeDelta::from_secs_f64(seconds)
+    }
+}
+
+impl LogsDecisions for BufferAware {
+    fn decided_rate(&self) -> Bitrate {
+        self.reached()
+    }
+
+    fn log(&mut self) -> &mut DecisionLog {
+        &mut self.decisions
     }
 }
 
 impl RateController for BufferAware {
     fn on_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
-        if self.silence_at.is_none() {
-            self.wait(now, 4.0);
-        }
-        self.busy = true;
+        let wait = self.wait(SILENCE);
+        self.no_feedback.on_sent(now, || wait);
     }
 
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
@@ -220,7 +210,7 @@ impl RateController for BufferAware {
         }
         let Some(sample) = feedback.rtt.and_then(plausible_rtt).or(self.smoothed.last_sample) else { return };
         let (before, after) = self.smoothed.update(sample);
-        self.wait(now, 4.0);
+        self.no_feedback.start(now, self.wait(SILENCE));
         if let Some(level) = feedback.peer.buffer {
             self.on_level(now, level, before, after);
         }
@@ -230,8 +220,8 @@ impl RateController for BufferAware {
         match signal {
             LocalSignal::Limits { min, start, max } => {
                 let asked = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
-                self.change(now, "limits set", asked, max.as_bps_f64(), |this| {
-                    this.limits = RateRange { min, max: max.max(min) };
+                self.change(now, Reason::limits(asked, max), |this| {
+                    this.limits = RateRange::new(min, max);
                     this.rate = this.rate.or(Some(this.packets(start)));
                 });
             }
@@ -239,37 +229,29 @@ impl RateController for BufferAware {
                 if rate > Bitrate::ZERO && self.config.packet_time.is_none() =>
             {
                 let hint = Gauge::new("link_rate", rate.as_bps_f64(), "bit/s");
-                self.change(now, "first hop's rate", hint, 0.0, |this| {
+                self.change(now, Reason::new("first hop's rate", hint, 0.0), |this| {
                     this.packet_time = (this.config.packet / rate.as_bytes_per_second()).min(1.0);
                 });
             }
-            LocalSignal::FeedbackInterval(interval) => {
-                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
-            }
+            LocalSignal::FeedbackInterval(interval) => self.no_feedback.set_feedback_interval(interval),
             _ => {}
         }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        if self.silence_at.is_none_or(|at| at > now) {
+        if !self.no_feedback.expired(now) {
             return;
         }
-        if !self.busy {
-            // Nothing was sent: nothing is missing.
-            self.silence_at = None;
-            return;
-        }
-        let waited = Gauge::new("round_trips_of_silence", 4.0, "");
-        self.change(now, "no report", waited, 4.0, |this| {
+        let waited = Gauge::new("round_trips_of_silence", SILENCE, "");
+        self.change(now, Reason::new("no report", waited, SILENCE), |this| {
             this.rate = Some(this.packet_rate() * this.config.law.silence());
             this.rate = Some(this.packet_rate());
         });
-        self.wait(now, 1.0);
-        self.busy = true;
+        self.no_feedback.restart(now, self.wait(1.0));
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.silence_at
+        self.no_feedback.due()
     }
 
     fn poll_decision(&mut self) -> Option<Decision> {
@@ -286,7 +268,7 @@ impl RateController for BufferAware {
     }
 
     fn target(&self) -> Target {
-        Target { rate: self.reached(), channel_loss: Probability::ZERO }
+        Target::new(self.reached())
     }
 
     fn phase(&self) -> &'static str {

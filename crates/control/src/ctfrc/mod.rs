@@ -8,7 +8,7 @@ mod receiver;
 
 pub use receiver::CtfrcReceiver;
 
-use crate::decision::Gauge;
+use crate::decision::{Gauge, LogsDecisions};
 use crate::feedback::Feedback;
 use crate::info::{ControllerInfo, Requirements, pair};
 use crate::multfrc::{CountConfig, CountedReports, Decrease};
@@ -72,9 +72,9 @@ impl Law for VirtualFlow {
     fn on_feedback(&mut self, connections: &mut Tfrc, now: Timestamp, feedback: &Feedback<'_>) {
         let Some(decided) = self.count.on_report(now, feedback) else { return };
         let rule = if decided.grew { "no queue: worth more" } else { "queue: worth less" };
-        connections.change(now, |connection| {
+        connections.decide(now, |connection| {
             connection.set_worth(Worth::Rate(decided.n));
-            Some(decided.cause(rule))
+            Some(decided.reason(rule))
         });
     }
 

@@ -11,7 +11,7 @@ use super::probe_controller::{Permission, ProbeController, REGION_ENDED, State a
 use super::probe_estimator::{Expected, ProbeEstimator, ProbePacket};
 use super::trendline::Trendline;
 use crate::allowance::Probe;
-use crate::decision::Gauge;
+use crate::decision::{Gauge, Reason};
 use crate::feedback::{Fate, PacketReport};
 use crate::packet::{Content, SentPacket};
 use seaway_units::{TimeDelta, Timestamp};
@@ -202,13 +202,13 @@ impl Current {
     }
 
     /// What limits the rate: cause, signal and threshold.
-    pub(super) fn reason(&self) -> (&'static str, Gauge, f64) {
+    pub(super) fn reason(&self) -> Reason {
         if self.loss.state() == LossState::DelayBased {
             let signal = Gauge::new("modified_trend", self.trendline.modified(), "ms");
-            (self.aimd.cause(), signal, self.trendline.detector().threshold())
+            Reason::new(self.aimd.cause(), signal, self.trendline.detector().threshold())
         } else {
             let signal = Gauge::new("mean_loss", self.loss.mean_loss(), "");
-            ("loss the path does not explain", signal, self.loss.inherent_loss())
+            Reason::new("loss the path does not explain", signal, self.loss.inherent_loss())
         }
     }
 

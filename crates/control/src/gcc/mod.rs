@@ -20,11 +20,12 @@ pub use loss_based::LossBasedConfig;
 
 use crate::allowance::{Allowance, Probe, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::fixed::PeriodicFeedback;
 use crate::info::{ControllerInfo, pair};
+use crate::no_feedback::NoFeedbackTimer;
 use crate::options::FEEDBACK_INTERVAL;
 use crate::packet::{Lane, SentPacket};
 use crate::signal::LocalSignal;
@@ -42,10 +43,8 @@ pub struct Gcc {
     /// ms.
     rtt: Ewma,
     last_feedback: Option<Timestamp>,
-    feedback_interval: TimeDelta,
-    /// When silence will be taken for congestion.
-    silent_at: Option<Timestamp>,
-    /// It was.
+    no_feedback: NoFeedbackTimer,
+    /// The timer ran out and no feedback came since.
     silenced: bool,
     decisions: DecisionLog,
 }
@@ -98,8 +97,7 @@ impl Gcc {
             peer_limit: None,
             rtt: Ewma::new(0.875),
             last_feedback: None,
-            feedback_interval: TimeDelta::ZERO,
-            silent_at: None,
+            no_feedback: NoFeedbackTimer::default(),
             silenced: false,
             decisions: DecisionLog::new(),
         }
@@ -127,29 +125,14 @@ impl Gcc {
         self.rtt.get().unwrap_or(FIRST_RTT)
     }
 
-    /// Does something and notes what became of the rate, with the estimators' own reason or another.
-    fn change(
-        &mut self,
-        now: Timestamp,
-        reason: Option<(&'static str, Gauge, f64)>,
-        act: impl FnOnce(&mut Self),
-    ) {
-        let (before, phase_before) = (self.rate(), self.phase());
-        act(self);
-        let (after, phase) = (self.rate(), self.phase());
-        if before != after || phase != phase_before {
-            let (cause, signal, threshold) = reason.unwrap_or_else(|| self.reason());
-            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
-        }
-    }
-
-    fn reason(&self) -> (&'static str, Gauge, f64) {
+    /// Why the estimators changed the rate.
+    fn reason(&self) -> Reason {
         match &self.form {
             Form::Current(current) => current.reason(),
             Form::Draft(draft) => {
                 let kalman = draft.kalman();
                 let signal = Gauge::new("delay_gradient", kalman.signal(), "ms");
-                (draft.cause(), signal, kalman.detector().threshold())
+                Reason::new(draft.cause(), signal, kalman.detector().threshold())
             }
         }
     }
@@ -163,7 +146,7 @@ impl Gcc {
         }
     }
 
-    /// What a pause of feedback makes of what is known.
+    /// Feedback comes after a pause: forgets what is too old.
     fn age(&mut self, now: Timestamp) {
         let pause = self.last_feedback.replace(now).map_or(TimeDelta::ZERO, |at| now.since(at));
         let rtt = TimeDelta::from_secs_f64(self.rtt() / 1e3);
@@ -176,7 +159,7 @@ impl Gcc {
         }
     }
 
-    /// What is known of delays is worth nothing any more.
+    /// Forgets the delays of the former path.
     fn forget_path(&mut self) {
         match &mut self.form {
             Form::Current(current) => current.forget_path(),
@@ -193,12 +176,12 @@ impl Gcc {
     }
 
     fn silence(&self) -> TimeDelta {
-        SILENCE.max(self.feedback_interval * 2) + TimeDelta::from_secs_f64(self.rtt() / 1e3)
+        self.no_feedback.at_least_two_reports(SILENCE) + TimeDelta::from_secs_f64(self.rtt() / 1e3)
     }
 
-    fn listen(&mut self, now: Timestamp, feedback: &Feedback<'_>, heard: bool) {
+    fn estimate_from(&mut self, now: Timestamp, feedback: &Feedback<'_>, answered: bool) {
         // That packets are given up for lost is no answer.
-        if heard {
+        if answered {
             self.age(now);
             if std::mem::take(&mut self.silenced) {
                 // What answers after silence may be another path.
@@ -223,10 +206,22 @@ impl Gcc {
     }
 }
 
+impl LogsDecisions for Gcc {
+    const LOGS_PHASES: bool = true;
+
+    fn decided_rate(&self) -> Bitrate {
+        self.rate()
+    }
+
+    fn log(&mut self) -> &mut DecisionLog {
+        &mut self.decisions
+    }
+}
+
 impl RateController for Gcc {
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        if self.silent_at.is_none() {
-            self.silent_at = Some(now + self.silence());
+        if self.no_feedback.due().is_none() {
+            self.no_feedback.start(now, self.silence());
         }
         if let Form::Current(current) = &mut self.form {
             current.on_sent(now, packet);
@@ -237,14 +232,18 @@ impl RateController for Gcc {
         self.measure_rtt(now, feedback);
         if let Some(limit) = feedback.peer.limit {
             let asked = Gauge::new("peer_limit", limit.as_bps_f64(), "bit/s");
-            self.change(now, Some(("limit of the peer", asked, 0.0)), |gcc| gcc.peer_limit = Some(limit));
+            let reason = Reason::new("limit of the peer", asked, 0.0);
+            self.change(now, reason, |gcc| gcc.peer_limit = Some(limit));
         }
-        let heard = feedback.packets.iter().any(|report| matches!(report.fate, Fate::Received { .. }));
-        if heard {
-            self.silent_at = None;
+        let answered = feedback.packets.iter().any(|report| matches!(report.fate, Fate::Received { .. }));
+        if answered {
+            self.no_feedback.stop();
         }
         if !feedback.packets.is_empty() {
-            self.change(now, None, |gcc| gcc.listen(now, feedback, heard));
+            self.decide(now, |gcc| {
+                gcc.estimate_from(now, feedback, answered);
+                Some(gcc.reason())
+            });
         }
     }
 
@@ -252,30 +251,28 @@ impl RateController for Gcc {
         match signal {
             LocalSignal::Limits { min, start, max } => {
                 let asked = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
-                self.change(now, Some(("limits set", asked, max.as_bps_f64())), |gcc| {
-                    let first = gcc.limits.replace(RateRange { min, max: max.max(min) }).is_none();
+                self.change(now, Reason::limits(asked, max), |gcc| {
+                    let first = gcc.limits.replace(RateRange::new(min, max)).is_none();
                     if first {
                         gcc.start(now, start.max(min).min(max).as_bps_f64().max(config::LEAST_RATE));
                     }
                 });
             }
-            LocalSignal::FeedbackInterval(interval) => {
-                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
-            }
-            LocalSignal::Paused(_) => self.silent_at = None,
+            LocalSignal::FeedbackInterval(interval) => self.no_feedback.set_feedback_interval(interval),
+            LocalSignal::Paused(_) => self.no_feedback.stop(),
             LocalSignal::RouteChanged => self.forget_path(),
             LocalSignal::Backlog { .. } | LocalSignal::Frame { .. } | LocalSignal::LinkHint { .. } => {}
         }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        if self.silent_at.is_none_or(|due| due > now) {
+        if self.no_feedback.due().is_none_or(|due| due > now) {
             return;
         }
         self.silenced = true;
         let waited = Gauge::new("silence", self.silence().as_secs_f64(), "s");
         let before = self.rate();
-        self.change(now, Some(("no feedback", waited, waited.value)), |gcc| {
+        self.change(now, Reason::new("no feedback", waited, waited.value), |gcc| {
             let least = gcc.limits.map_or(0.0, |limits| limits.min.as_bps_f64()).max(config::LEAST_RATE);
             let rate = (SILENCE_STEP * gcc.estimate().min(gcc.most())).max(least);
             match &mut gcc.form {
@@ -284,12 +281,14 @@ impl RateController for Gcc {
             }
         });
         // At the least rate there is nothing left to do; the next packet starts the timer again.
-        let step = (SILENCE / 2).max(self.feedback_interval * 2);
-        self.silent_at = (self.rate() < before).then(|| now + step);
+        self.no_feedback.stop();
+        if self.rate() < before {
+            self.no_feedback.start(now, SILENCE / 2);
+        }
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.silent_at
+        self.no_feedback.due()
     }
 
     fn poll_probe(&mut self, _now: Timestamp) -> Option<Probe> {

@@ -15,21 +15,22 @@ mod law;
 
 pub use law::Law;
 
-use crate::allowance::{Allowance, Probe, Target};
+use crate::allowance::{Probe, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::fixed::PeriodicFeedback;
 use crate::info::{ControllerInfo, ControllerPair, FlowConfig, pair};
+use crate::no_feedback::NoFeedbackTimer;
 use crate::options;
 use crate::options::{FEEDBACK_INTERVAL, OptionTable, Options};
-use crate::packet::{Lane, ProbeId, SentPacket};
+use crate::packet::{ProbeId, SentPacket};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use bottleneck::Bottleneck;
 use law::{Interval, State};
-use seaway_units::{Bitrate, DataSize, Probability, RateRange, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, RateRange, TimeDelta, Timestamp};
 
 /// What can be set of [`LossDelay`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,9 +60,7 @@ pub struct LossDelay {
     probe_at: Option<Timestamp>,
     begun: Option<Timestamp>,
     counted: Counted,
-    feedback_interval: TimeDelta,
-    silence_at: Option<Timestamp>,
-    busy: bool,
+    no_feedback: NoFeedbackTimer,
     paused: bool,
     /// Something arrived since the last train.
     answered: bool,
@@ -133,7 +132,7 @@ impl LossDelay {
     /// Before any report.
     pub fn new(config: LossDelayConfig) -> Self {
         Self {
-            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
+            limits: RateRange::ALL,
             state: None,
             rtt: Ewma::new(RTT_KEEP),
             bottleneck: Bottleneck::default(),
@@ -141,9 +140,7 @@ impl LossDelay {
             probe_at: None,
             begun: None,
             counted: Counted::default(),
-            feedback_interval: TimeDelta::ZERO,
-            silence_at: None,
-            busy: false,
+            no_feedback: NoFeedbackTimer::default(),
             paused: false,
             answered: false,
             phase: "starting",
@@ -163,23 +160,6 @@ impl LossDelay {
         let most = self.limits.max.as_bytes_per_second();
         let most = if most > 0.0 { most.max(least) } else { f64::INFINITY };
         State { rate: state.rate.clamp(least, most), ..state }
-    }
-
-    fn change(
-        &mut self,
-        now: Timestamp,
-        cause: &'static str,
-        signal: Gauge,
-        threshold: f64,
-        act: impl FnOnce(&mut Self),
-    ) {
-        let before = self.allowed();
-        act(self);
-        let after = self.allowed();
-        if before != after {
-            let phase = self.phase;
-            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
-        }
     }
 
     fn count(&mut self, feedback: &Feedback<'_>) {
@@ -222,13 +202,8 @@ impl LossDelay {
             (true, true) => "loss fraction",
             (true, false) => "rate of the equation",
         };
-        self.change(now, rule, Gauge::new("loss_fraction", loss, ""), 0.0, |this| this.state = Some(next));
-    }
-
-    fn wait(&mut self, now: Timestamp, intervals: i64) {
-        let least = self.feedback_interval * 2;
-        self.silence_at = Some(now + (self.config.interval * intervals).max(least));
-        self.busy = false;
+        let reason = Reason::new(rule, Gauge::new("loss_fraction", loss, ""), 0.0);
+        self.change(now, reason, |this| this.state = Some(next));
     }
 }
 
@@ -238,12 +213,19 @@ fn loss_fraction(received: u32, lost: u32) -> Option<f64> {
     (known > 0.0).then(|| f64::from(lost) / known)
 }
 
+impl LogsDecisions for LossDelay {
+    fn decided_rate(&self) -> Bitrate {
+        self.allowed()
+    }
+
+    fn log(&mut self) -> &mut DecisionLog {
+        &mut self.decisions
+    }
+}
+
 impl RateController for LossDelay {
     fn on_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
-        if self.silence_at.is_none() {
-            self.wait(now, SILENCE);
-        }
-        self.busy = true;
+        self.no_feedback.on_sent(now, || self.config.interval * SILENCE);
     }
 
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
@@ -251,7 +233,7 @@ impl RateController for LossDelay {
         if !feedback.packets.iter().any(|report| matches!(report.fate, Fate::Received { .. })) {
             return;
         }
-        self.wait(now, SILENCE);
+        self.no_feedback.start(now, self.config.interval * SILENCE);
         self.answered = true;
         if let Some(sample) = feedback.rtt.and_then(plausible_rtt) {
             self.rtt.update(sample);
@@ -270,16 +252,14 @@ impl RateController for LossDelay {
         match signal {
             LocalSignal::Limits { min, start, max } => {
                 let asked = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
-                self.change(now, "limits set", asked, max.as_bps_f64(), |this| {
-                    this.limits = RateRange { min, max: max.max(min) };
+                self.change(now, Reason::limits(asked, max), |this| {
+                    this.limits = RateRange::new(min, max);
                     let increase = this.config.increase.as_bytes_per_second();
                     let first = State { rate: start.as_bytes_per_second(), increase };
                     this.state = Some(this.bounded(this.state.unwrap_or(first)));
                 });
             }
-            LocalSignal::FeedbackInterval(interval) => {
-                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
-            }
+            LocalSignal::FeedbackInterval(interval) => self.no_feedback.set_feedback_interval(interval),
             LocalSignal::RouteChanged => self.bottleneck = Bottleneck::default(),
             LocalSignal::Paused(paused) => self.paused = paused,
             _ => {}
@@ -287,26 +267,20 @@ impl RateController for LossDelay {
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        if self.silence_at.is_none_or(|at| at > now) {
-            return;
-        }
-        if !self.busy {
-            // Nothing was sent: nothing is missing.
-            self.silence_at = None;
+        if !self.no_feedback.expired(now) {
             return;
         }
         let silent = Gauge::new("intervals_of_silence", SILENCE as f64, "");
         self.phase = "silence";
-        self.change(now, "no report", silent, SILENCE as f64, |this| {
+        self.change(now, Reason::new("no report", silent, SILENCE as f64), |this| {
             let halved = this.state.map(|state| State { rate: state.rate / 2.0, ..state });
             this.state = halved.map(|state| this.bounded(state));
         });
-        self.wait(now, 1);
-        self.busy = true;
+        self.no_feedback.restart(now, self.config.interval);
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.silence_at
+        self.no_feedback.due()
     }
 
     fn poll_probe(&mut self, now: Timestamp) -> Option<Probe> {
@@ -328,12 +302,8 @@ impl RateController for LossDelay {
         self.decisions.pop()
     }
 
-    fn allowance(&self, _lane: Lane) -> Allowance {
-        Allowance::paced(self.allowed())
-    }
-
     fn target(&self) -> Target {
-        Target { rate: self.allowed(), channel_loss: Probability::ZERO }
+        Target::new(self.allowed())
     }
 
     fn phase(&self) -> &'static str {

@@ -1,12 +1,11 @@
 //! How many connections: inverse increase on an idle queue, decrease on a full one (S001).
 
-use crate::decision::Gauge;
+use crate::decision::{Gauge, Reason};
 use crate::estimators::plausible_rtt;
 use crate::feedback::Feedback;
 use crate::options;
 use crate::options::OptionTable;
 use crate::signal::LocalSignal;
-use crate::tfrc::Cause;
 use seaway_units::Timestamp;
 
 /// What can be set of [`ConnectionCount`].
@@ -166,9 +165,9 @@ pub(crate) struct Decided {
 }
 
 impl Decided {
-    pub(crate) const fn cause(&self, rule: &'static str) -> Cause {
+    pub(crate) const fn reason(&self, rule: &'static str) -> Reason {
         let signal = Gauge::new("queueing_delay", self.queueing.delay, "s");
-        Cause::new(rule, signal, self.queueing.tolerated)
+        Reason::new(rule, signal, self.queueing.tolerated)
     }
 }
 

@@ -12,7 +12,7 @@ pub use receiver::MultfrcReceiver;
 pub(crate) use count::CountedReports;
 
 use crate::controller::RateController;
-use crate::decision::Gauge;
+use crate::decision::{Gauge, LogsDecisions};
 use crate::feedback::Feedback;
 use crate::info::{ControllerInfo, Requirements, WeightOption, pair};
 use crate::options;
@@ -134,12 +134,12 @@ impl Law for Connections {
         let Some(decided) = self.count.on_report(now, feedback) else { return };
         let rule = if decided.grew { "no queue: more connections" } else { "queue: fewer connections" };
         let open = connections.lanes();
-        connections.change(now, |connections| {
+        connections.decide(now, |connections| {
             match self.form {
                 Form::Lerd => connections.set_worth(Worth::Loss(decided.n)),
                 _ => connections.set_count(decided.n.floor() as u8),
             }
-            Some(decided.cause(rule))
+            Some(decided.reason(rule))
         });
         for lane in open..connections.lanes() {
             self.epochs[usize::from(lane)] = self.epochs[usize::from(lane)].wrapping_add(1);

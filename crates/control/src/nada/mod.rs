@@ -15,11 +15,12 @@ pub use receiver::NadaReceiver;
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{RecentMin, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PacketReport};
 use crate::fixed::PeriodicFeedback;
 use crate::info::{ControllerInfo, WeightOption, pair};
+use crate::no_feedback::NoFeedbackTimer;
 use crate::options::FEEDBACK_INTERVAL;
 use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
@@ -27,7 +28,7 @@ use aggregate::{Aggregator, Observed, Signal};
 use config::{LEAST_RATE, TAPS, UNKNOWN_MAX};
 use draft::DraftHistory;
 use equation::Gradual;
-use seaway_units::{Bitrate, DataSize, Ecn, Probability, RateRange, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Ecn, RateRange, TimeDelta, Timestamp};
 
 /// The sending half of NADA (RFC 8698 section 4.3). It begins at the limits' `min`, as the RFC says; `start` is
 /// not used.
@@ -48,9 +49,7 @@ pub struct Nada {
     /// The last 15 samples, ms.
     rtt: RecentMin<TAPS>,
     backlog: DataSize,
-    feedback_interval: TimeDelta,
-    /// When silence will be taken for congestion.
-    silent_at: Option<Timestamp>,
+    no_feedback: NoFeedbackTimer,
     /// Resumed after a pause and not updated since: the draft begins again at the least rate.
     resumed: bool,
     /// What it allows and what encoders may have, as of the last input: both are asked for with each packet.
@@ -106,8 +105,7 @@ impl Nada {
             updated_at: None,
             rtt: RecentMin::new(),
             backlog: DataSize::ZERO,
-            feedback_interval: TimeDelta::ZERO,
-            silent_at: None,
+            no_feedback: NoFeedbackTimer::default(),
             resumed: false,
             allowed: Bitrate::ZERO,
             target: Bitrate::ZERO,
@@ -154,8 +152,6 @@ impl Nada {
     fn update(&mut self, now: Timestamp, signal: Signal) {
         let signal = Signal { delay: signal.delay.clamp(0.0, self.config.ceiling), ..signal };
         let interval = self.updated_at.map_or(TimeDelta::ZERO, |at| now.since(at));
-        let before = self.reference();
-        let phase_before = self.phase();
         let step = Gradual {
             signal: signal.delay,
             previous: self.previous,
@@ -163,39 +159,31 @@ impl Nada {
             // Longer silence is for the nofeedback rule.
             interval: interval.min(self.config.interval * SILENCE).as_millis_f64(),
         };
-        let (cause, gauge, threshold) = if signal.ramp_up {
-            let interval = self.config.interval.as_millis_f64();
-            let step = equation::ramp_up_step(self.rtt.get().unwrap_or(0.0), interval);
-            let raised = (1.0 + step) * signal.receive_rate;
-            let threshold = self.rate;
-            self.rate = self.rate.max(raised);
-            ("accelerated ramp-up", Gauge::new("receive_rate", signal.receive_rate, "bit/s"), threshold)
-        } else {
-            let threshold = step.balance(self.rate);
-            self.rate = step.apply(self.rate);
-            ("gradual update", Gauge::new("congestion_signal", signal.delay, "ms"), threshold)
-        };
-        self.clip();
-        self.previous = signal.delay;
-        self.signal = Some(signal);
-        self.updated_at = Some(now);
-        self.resumed = false;
-        self.note(now, cause, gauge, threshold, before, phase_before);
+        self.decide(now, |nada| {
+            let reason =
+                if signal.ramp_up { nada.ramp_up(signal) } else { nada.update_gradually(signal, step) };
+            nada.clip();
+            nada.previous = signal.delay;
+            nada.signal = Some(signal);
+            nada.updated_at = Some(now);
+            nada.resumed = false;
+            Some(reason)
+        });
     }
 
-    fn note(
-        &mut self,
-        now: Timestamp,
-        cause: &'static str,
-        signal: Gauge,
-        threshold: f64,
-        before: Bitrate,
-        phase_before: &'static str,
-    ) {
-        let (after, phase) = (self.reference(), self.phase());
-        if before != after || phase != phase_before {
-            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
-        }
+    fn ramp_up(&mut self, signal: Signal) -> Reason {
+        let interval = self.config.interval.as_millis_f64();
+        let step = equation::ramp_up_step(self.rtt.get().unwrap_or(0.0), interval);
+        let before = self.rate;
+        self.rate = self.rate.max((1.0 + step) * signal.receive_rate);
+        let receive_rate = Gauge::new("receive_rate", signal.receive_rate, "bit/s");
+        Reason::new("accelerated ramp-up", receive_rate, before)
+    }
+
+    fn update_gradually(&mut self, signal: Signal, step: Gradual) -> Reason {
+        let balance = step.balance(self.rate);
+        self.rate = step.apply(self.rate);
+        Reason::new("gradual update", Gauge::new("congestion_signal", signal.delay, "ms"), balance)
     }
 
     /// RFC 8698 section 4.2 at the sender: packets first, then an update where one is due. Half an interval of
@@ -253,19 +241,20 @@ impl Nada {
 
     fn silence(&self) -> TimeDelta {
         let rtt = TimeDelta::from_secs_f64(self.rtt.get().unwrap_or(0.0) / 1e3);
-        (self.config.interval * SILENCE).max(self.feedback_interval * 2) + rtt
+        self.no_feedback.at_least_two_reports(self.config.interval * SILENCE) + rtt
     }
 
     fn set_limits(&mut self, now: Timestamp, min: Bitrate, max: Bitrate) {
-        let (before, phase) = (self.reference(), self.phase());
-        self.limits = RateRange { min, max: max.max(min) };
-        if self.signal.is_none() {
-            // RFC 8698 section 4.3: at first the rate is RMIN.
-            self.rate = min.as_bps_f64();
-        }
-        let asked = Gauge::new("reference_rate", self.rate, "bit/s");
-        self.clip();
-        self.note(now, "limits set", asked, max.as_bps_f64(), before, phase);
+        self.decide(now, |nada| {
+            nada.limits = RateRange::new(min, max);
+            if nada.signal.is_none() {
+                // RFC 8698 section 4.3: at first the rate is RMIN.
+                nada.rate = min.as_bps_f64();
+            }
+            let asked = Gauge::new("reference_rate", nada.rate, "bit/s");
+            nada.clip();
+            Some(Reason::limits(asked, max))
+        });
     }
 }
 
@@ -282,14 +271,26 @@ fn observed(report: &PacketReport) -> Option<Observed> {
     })
 }
 
+impl LogsDecisions for Nada {
+    const LOGS_PHASES: bool = true;
+
+    fn decided_rate(&self) -> Bitrate {
+        self.reference()
+    }
+
+    fn log(&mut self) -> &mut DecisionLog {
+        &mut self.decisions
+    }
+}
+
 impl RateController for Nada {
     fn marking(&mut self, _now: Timestamp, _next: &SentPacket) -> Marking {
         Marking { ecn: self.config.ecn, tag: None }
     }
 
     fn on_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
-        if self.silent_at.is_none() {
-            self.silent_at = Some(now + self.silence());
+        if self.no_feedback.due().is_none() {
+            self.no_feedback.start(now, self.silence());
         }
         self.updated_at.get_or_insert(now);
     }
@@ -299,7 +300,7 @@ impl RateController for Nada {
         let computed = feedback.peer.congestion.filter(|_| self.config.side == Side::Receiver);
         if let Some(congestion) = computed {
             self.peer_computes = true;
-            self.silent_at = None;
+            self.no_feedback.stop();
             let signal = Signal {
                 delay: congestion.delay.as_millis_f64(),
                 ramp_up: congestion.ramp_up,
@@ -307,7 +308,7 @@ impl RateController for Nada {
             };
             self.update(now, signal);
         } else if !self.peer_computes && !feedback.packets.is_empty() {
-            self.silent_at = None;
+            self.no_feedback.stop();
             self.aggregate(now, feedback.packets);
         }
         self.settle();
@@ -317,21 +318,13 @@ impl RateController for Nada {
         match signal {
             LocalSignal::Limits { min, max, .. } => self.set_limits(now, min, max),
             LocalSignal::Backlog { waiting, .. } => self.backlog = waiting,
-            LocalSignal::FeedbackInterval(interval) => {
-                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
-            }
+            LocalSignal::FeedbackInterval(interval) => self.no_feedback.set_feedback_interval(interval),
             LocalSignal::Paused(paused) => {
-                self.silent_at = None;
-                let (before, phase) = (self.reference(), self.phase());
-                self.resumed = !paused && self.config.variant == Variant::Draft;
-                self.note(
-                    now,
-                    "resumed",
-                    Gauge::new("reference_rate", self.rate, "bit/s"),
-                    0.0,
-                    before,
-                    phase,
-                );
+                self.no_feedback.stop();
+                let rate = Gauge::new("reference_rate", self.rate, "bit/s");
+                self.change(now, Reason::new("resumed", rate, 0.0), |nada| {
+                    nada.resumed = !paused && nada.config.variant == Variant::Draft;
+                });
             }
             LocalSignal::RouteChanged => {
                 self.rtt.clear();
@@ -345,20 +338,24 @@ impl RateController for Nada {
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        let Some(due) = self.silent_at.filter(|due| *due <= now) else { return };
-        let (before, phase) = (self.reference(), self.phase());
-        self.rate /= 2.0;
-        self.clip();
-        let waited = Gauge::new("silence", self.silence().as_secs_f64(), "s");
-        self.note(now, "no feedback", waited, self.silence().as_secs_f64(), before, phase);
+        let Some(due) = self.no_feedback.due().filter(|due| *due <= now) else { return };
+        let before = self.reference();
+        let silence = self.silence().as_secs_f64();
+        let waited = Reason::new("no feedback", Gauge::new("silence", silence, "s"), silence);
+        self.change(now, waited, |nada| {
+            nada.rate /= 2.0;
+            nada.clip();
+        });
         // At the least rate there is nothing left to do; the next packet starts the timer again.
-        let step = self.config.interval.max(self.feedback_interval * 2);
-        self.silent_at = (self.reference() != before).then(|| due.max(now) + step);
+        self.no_feedback.stop();
+        if self.reference() != before {
+            self.no_feedback.start(due.max(now), self.config.interval);
+        }
         self.settle();
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.silent_at
+        self.no_feedback.due()
     }
 
     fn poll_decision(&mut self) -> Option<Decision> {
@@ -370,7 +367,7 @@ impl RateController for Nada {
     }
 
     fn target(&self) -> Target {
-        Target { rate: self.target, channel_loss: Probability::ZERO }
+        Target::new(self.target)
     }
 
     fn phase(&self) -> &'static str {

@@ -13,16 +13,17 @@ pub use receiver::ScreamFeedback;
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{BaseDelay, Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PacketReport};
 use crate::info::{ControllerInfo, FlowConfig, Kind, pair};
+use crate::no_feedback::NoFeedbackTimer;
 use crate::packet::{Lane, Marking, PacketId, SentPacket};
 use crate::signal::LocalSignal;
 use config::FIRST_RTT;
 use evidence::Evidence;
 use flight::Flight;
-use seaway_units::{Bitrate, DataSize, Ecn, Probability, RateRange, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Ecn, RateRange, TimeDelta, Timestamp};
 use v1::V1;
 use v2::V2;
 
@@ -41,10 +42,8 @@ pub struct Scream {
     rtt: Ewma,
     waiting: DataSize,
     oldest: TimeDelta,
-    feedback_interval: TimeDelta,
-    /// When silence will be taken for congestion.
-    silent_at: Option<Timestamp>,
-    /// How often it was, without an answer since.
+    no_feedback: NoFeedbackTimer,
+    /// How often the timer ran out, without feedback since.
     silences: u32,
     /// The newest packet, and the newest that silence gave up.
     newest: Option<PacketId>,
@@ -88,15 +87,14 @@ impl Scream {
                 Version::One => Core::One(Box::new(V1::new(config))),
                 Version::Two => Core::Two(Box::new(V2::new(config))),
             },
-            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
+            limits: RateRange::ALL,
             flight: Flight::new(),
             base: BaseDelay::new(BASE_BUCKET),
             delay: 0.0,
             rtt: Ewma::new(0.875),
             waiting: DataSize::ZERO,
             oldest: TimeDelta::ZERO,
-            feedback_interval: TimeDelta::ZERO,
-            silent_at: None,
+            no_feedback: NoFeedbackTimer::default(),
             silences: 0,
             newest: None,
             written_off: None,
@@ -114,16 +112,13 @@ impl Scream {
         self.limits.clamp(Bitrate::from_bps_f64(rate))
     }
 
-    /// Does something, which names its cause, and notes what became of the rate.
-    fn change(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> &'static str) {
-        let (before, phase_before) = (self.rate(), self.phase());
-        let cause = act(self);
-        let (after, phase) = (self.rate(), self.phase());
-        if before != after || phase != phase_before {
-            let signal = Gauge::new("queueing_delay", self.delay, "s");
-            let threshold = self.delay_target();
-            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
-        }
+    /// Does something that names its cause.
+    fn act(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> &'static str) {
+        self.decide(now, |scream| {
+            let cause = act(scream);
+            let delay = Gauge::new("queueing_delay", scream.delay, "s");
+            Some(Reason::new(cause, delay, scream.delay_target()))
+        });
     }
 
     fn delay_target(&self) -> f64 {
@@ -135,7 +130,7 @@ impl Scream {
 
     fn silence(&self) -> TimeDelta {
         let rtt = TimeDelta::from_secs_f64(self.rtt.get().unwrap_or(0.0));
-        (SILENCE.max(self.feedback_interval * 2) + rtt) * (1 << self.silences.min(3))
+        (self.no_feedback.at_least_two_reports(SILENCE) + rtt) * (1 << self.silences.min(3))
     }
 
     /// What the message tells.
@@ -197,7 +192,7 @@ impl Scream {
         self.flight.clear();
         self.written_off = self.newest;
         let (limits, rtt) = (self.limits, self.rtt.get());
-        self.change(now, |scream| {
+        self.act(now, |scream| {
             match &mut scream.core {
                 Core::One(v1) => v1.back_off(now.as_secs_f64(), limits),
                 Core::Two(v2) => v2.back_off(now.as_secs_f64(), rtt, limits),
@@ -205,7 +200,20 @@ impl Scream {
             "no feedback"
         });
         // The next packet starts the timer again.
-        (self.silent_at, self.silences) = (None, self.silences.saturating_add(1));
+        self.no_feedback.stop();
+        self.silences = self.silences.saturating_add(1);
+    }
+}
+
+impl LogsDecisions for Scream {
+    const LOGS_PHASES: bool = true;
+
+    fn decided_rate(&self) -> Bitrate {
+        self.rate()
+    }
+
+    fn log(&mut self) -> &mut DecisionLog {
+        &mut self.decisions
     }
 }
 
@@ -217,8 +225,8 @@ impl RateController for Scream {
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.flight.on_sent(packet);
         self.newest = Some(packet.id);
-        if self.silent_at.is_none() {
-            self.silent_at = Some(now + self.silence());
+        if self.no_feedback.due().is_none() {
+            self.no_feedback.start(now, self.silence());
         }
         let flight = self.flight.bytes();
         match &mut self.core {
@@ -238,10 +246,13 @@ impl RateController for Scream {
         let seen = self.evidence(now, feedback);
         if seen.received > 0 {
             self.silences = 0;
-            self.silent_at = (seen.flight > 0.0).then(|| now + self.silence());
+            self.no_feedback.stop();
+            if seen.flight > 0.0 {
+                self.no_feedback.start(now, self.silence());
+            }
         }
         let limits = self.limits;
-        self.change(now, |scream| match &mut scream.core {
+        self.act(now, |scream| match &mut scream.core {
             Core::One(v1) => v1.on_feedback(&seen, limits),
             Core::Two(v2) => {
                 let (cause, drifted) = v2.on_feedback(&seen, limits);
@@ -255,8 +266,8 @@ impl RateController for Scream {
 
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
         match signal {
-            LocalSignal::Limits { min, max, .. } => self.change(now, |scream| {
-                scream.limits = RateRange { min, max: max.max(min) };
+            LocalSignal::Limits { min, max, .. } => self.act(now, |scream| {
+                scream.limits = RateRange::new(min, max);
                 match &mut scream.core {
                     Core::One(v1) => v1.limit(scream.limits),
                     Core::Two(v2) => v2.limit(scream.rtt.get(), scream.limits),
@@ -271,7 +282,7 @@ impl RateController for Scream {
                 let size = size.as_bytes_f64().min(1e9);
                 let period = interval.as_secs_f64().clamp(0.001, 10.0);
                 let (age, rtt, limits) = (self.oldest.as_secs_f64(), self.rtt.get(), self.limits);
-                self.change(now, |scream| {
+                self.act(now, |scream| {
                     match &mut scream.core {
                         Core::One(v1) => v1.on_frame(size),
                         Core::Two(v2) => v2.on_frame(size, period, age, rtt, limits),
@@ -279,22 +290,20 @@ impl RateController for Scream {
                     "frame size and send queue"
                 });
             }
-            LocalSignal::FeedbackInterval(interval) => {
-                self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
-            }
+            LocalSignal::FeedbackInterval(interval) => self.no_feedback.set_feedback_interval(interval),
             LocalSignal::RouteChanged => self.base.reset(),
             LocalSignal::Frame { .. } | LocalSignal::Paused(_) | LocalSignal::LinkHint { .. } => {}
         }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        if self.silent_at.is_some_and(|due| due <= now) {
+        if self.no_feedback.due().is_some_and(|due| due <= now) {
             self.give_up(now);
         }
         if self.rate_at.is_some_and(|due| due <= now) {
             self.rate_at = std::mem::take(&mut self.active).then(|| now + RATE_INTERVAL);
             let (limits, queue) = (self.limits, self.waiting.as_bytes_f64().min(1e9));
-            self.change(now, |scream| {
+            self.act(now, |scream| {
                 if let Core::One(v1) = &mut scream.core {
                     v1.adjust_rate(now.as_secs_f64(), queue, limits);
                 }
@@ -304,7 +313,7 @@ impl RateController for Scream {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        [self.silent_at, self.rate_at].into_iter().flatten().min()
+        [self.no_feedback.due(), self.rate_at].into_iter().flatten().min()
     }
 
     fn poll_decision(&mut self) -> Option<Decision> {
@@ -327,7 +336,7 @@ impl RateController for Scream {
     }
 
     fn target(&self) -> Target {
-        Target { rate: self.rate(), channel_loss: Probability::ZERO }
+        Target::new(self.rate())
     }
 
     fn phase(&self) -> &'static str {

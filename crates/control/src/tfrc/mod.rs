@@ -23,18 +23,18 @@ pub use ns2::{Ns2Receiver, Ns2Tfrc};
 pub use receiver::TfrcReceiver;
 
 pub(crate) use receiver::LaneReceiver;
-pub(crate) use sender::{Cause, Worth};
+pub(crate) use sender::Worth;
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::feedback::Feedback;
 use crate::info::{ControllerInfo, Requirements, pair};
 use crate::options;
 use crate::options::OptionTable;
 use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
-use seaway_units::{Bitrate, Probability, RateRange, Timestamp};
+use seaway_units::{Bitrate, RateRange, Timestamp};
 use sender::Connection;
 
 /// The sending half of TFRC. It has a slow start of its own, so that of the limits `start` is not used.
@@ -82,7 +82,7 @@ impl Tfrc {
         Self {
             all: vec![Connection::new(config); usize::from(most.max(count).max(1))],
             open: usize::from(count.max(1)),
-            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
+            limits: RateRange::ALL,
             decisions: DecisionLog::new(),
         }
     }
@@ -125,17 +125,15 @@ impl Tfrc {
     pub(crate) fn equation_rate(&self) -> f64 {
         self.all[0].equation_rate
     }
+}
 
-    /// Does something to the connections and notes what became of the rate.
-    pub(crate) fn change(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> Option<Cause>) {
-        let before = self.total();
-        let Some(cause) = act(self) else { return };
-        let after = self.total();
-        if before != after {
-            let Cause { rule, signal, threshold } = cause;
-            let phase = self.phase();
-            self.decisions.push(Decision { at: now, cause: rule, signal, threshold, before, after, phase });
-        }
+impl LogsDecisions for Tfrc {
+    fn decided_rate(&self) -> Bitrate {
+        self.total()
+    }
+
+    fn log(&mut self) -> &mut DecisionLog {
+        &mut self.decisions
     }
 }
 
@@ -151,20 +149,17 @@ impl RateController for Tfrc {
     }
 
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
-        self.change(now, |tfrc| {
+        self.decide(now, |tfrc| {
             tfrc.connections_mut().get_mut(usize::from(feedback.lane.0))?.on_feedback(now, feedback)
         });
     }
 
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
         match signal {
-            LocalSignal::Limits { min, max, .. } => self.change(now, |tfrc| {
-                tfrc.limits = RateRange { min, max: max.max(min) };
-                Some(Cause::new(
-                    "limits set",
-                    Gauge::new("allowed_rate", tfrc.allowed().as_bps_f64(), "bit/s"),
-                    max.as_bps_f64(),
-                ))
+            LocalSignal::Limits { min, max, .. } => self.decide(now, |tfrc| {
+                tfrc.limits = RateRange::new(min, max);
+                let allowed = Gauge::new("allowed_rate", tfrc.allowed().as_bps_f64(), "bit/s");
+                Some(Reason::limits(allowed, max))
             }),
             LocalSignal::FeedbackInterval(interval) => {
                 for lane in &mut self.all {
@@ -177,7 +172,7 @@ impl RateController for Tfrc {
 
     fn handle_timeout(&mut self, now: Timestamp) {
         for index in 0..self.open {
-            self.change(now, |tfrc| tfrc.all[index].handle_timeout(now));
+            self.decide(now, |tfrc| tfrc.all[index].handle_timeout(now));
         }
     }
 
@@ -206,7 +201,7 @@ impl RateController for Tfrc {
     }
 
     fn target(&self) -> Target {
-        Target { rate: self.total(), channel_loss: Probability::ZERO }
+        Target::new(self.total())
     }
 
     fn phase(&self) -> &'static str {

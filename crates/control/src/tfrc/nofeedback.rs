@@ -2,13 +2,13 @@
 
 use super::config::Profile;
 use super::receive_limit::ReceiveRates;
-use super::sender::{Cause, Connection, LONGEST_PAUSE};
-use crate::decision::Gauge;
+use super::sender::{Connection, LONGEST_PAUSE};
+use crate::decision::{Gauge, Reason};
 use seaway_units::Timestamp;
 
 impl Connection {
     /// The timer ran out, if it did: silence for so long is taken for congestion.
-    pub(crate) fn handle_timeout(&mut self, now: Timestamp) -> Option<Cause> {
+    pub(crate) fn handle_timeout(&mut self, now: Timestamp) -> Option<Reason> {
         self.nofeedback_at().filter(|due| *due <= now)?;
         self.forget_peer();
         let before = self.rate;
@@ -26,7 +26,7 @@ impl Connection {
         let interval = self.nofeedback_interval();
         let waited = Gauge::new("nofeedback_interval", interval.as_secs_f64(), "s");
         self.restart_nofeedback(now, interval);
-        (self.rate != before).then_some(Cause::new("nofeedback timer", waited, 0.0))
+        (self.rate != before).then_some(Reason::new("nofeedback timer", waited, 0.0))
     }
 
     fn expire_rfc5348(&mut self, now: Timestamp, rtt: f64) {

@@ -6,7 +6,7 @@ use super::equation::{LEAST_LOSS, TimeoutEstimator};
 use super::receive_limit::ReceiveRates;
 use super::receiver::LaneReceiver;
 use crate::allowance::Allowance;
-use crate::decision::Gauge;
+use crate::decision::{Gauge, Reason};
 use crate::estimators::{DampedRtt, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PeerReport};
 use crate::feedback_source::Arrival;
@@ -73,20 +73,6 @@ pub(crate) enum Worth {
 struct Slot {
     due: Timestamp,
     size: f64,
-}
-
-/// Why a rate changed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Cause {
-    pub(crate) rule: &'static str,
-    pub(crate) signal: Gauge,
-    pub(crate) threshold: f64,
-}
-
-impl Cause {
-    pub(crate) const fn new(rule: &'static str, signal: Gauge, threshold: f64) -> Self {
-        Self { rule, signal, threshold }
-    }
 }
 
 impl Connection {
@@ -207,7 +193,7 @@ impl Connection {
         Allowance { rate, gap, credit: self.credit(), window: None }
     }
 
-    pub(crate) fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<Cause> {
+    pub(crate) fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<Reason> {
         let report = self.report(now, feedback)?;
         let newest = self.newest_departure(now, feedback);
         if self.newest.is_some_and(|known| newest < known) {
@@ -242,7 +228,7 @@ impl Connection {
             self.rate = self.initial_rate(rtt);
             self.doubled_at = Some(now);
             self.solve(rtt);
-            Some(Cause::new("first round-trip time", Gauge::new("rtt", rtt, "s"), 0.0))
+            Some(Reason::new("first round-trip time", Gauge::new("rtt", rtt, "s"), 0.0))
         } else {
             self.update_rate(now, rtt, limit, before)
         };
@@ -293,7 +279,7 @@ impl Connection {
     }
 
     /// Step 5 of RFC 5348 section 4.3.
-    fn update_rate(&mut self, now: Timestamp, rtt: f64, limit: f64, former_loss: f64) -> Option<Cause> {
+    fn update_rate(&mut self, now: Timestamp, rtt: f64, limit: f64, former_loss: f64) -> Option<Reason> {
         self.solve(rtt);
         if self.loss_event_rate > 0.0 {
             self.rate = self.equation_rate.min(limit).max(self.least_rate());
@@ -307,9 +293,13 @@ impl Connection {
         self.doubled_at = Some(now);
         self.rate = doubled.min(limit).max(self.initial_rate(rtt));
         Some(if limit < doubled {
-            Cause::new("receive rate limit", Gauge::new("receive_limit", limit * 8.0, "bit/s"), doubled * 8.0)
+            Reason::new(
+                "receive rate limit",
+                Gauge::new("receive_limit", limit * 8.0, "bit/s"),
+                doubled * 8.0,
+            )
         } else {
-            Cause::new("slow start doubling", Gauge::new("loss_event_rate", 0.0, ""), 0.0)
+            Reason::new("slow start doubling", Gauge::new("loss_event_rate", 0.0, ""), 0.0)
         })
     }
 
@@ -327,19 +317,19 @@ impl Connection {
         if let Worth::Loss(n) = self.worth { n * n } else { 1.0 }
     }
 
-    fn explain(&self, limit: f64, former_loss: f64) -> Cause {
+    fn explain(&self, limit: f64, former_loss: f64) -> Reason {
         if self.rate > self.equation_rate.min(limit) {
             let asked = Gauge::new("equation_rate", self.equation_rate * 8.0, "bit/s");
-            Cause::new("longest pause", asked, self.least_rate() * 8.0)
+            Reason::new("longest pause", asked, self.least_rate() * 8.0)
         } else if limit < self.equation_rate {
-            Cause::new(
+            Reason::new(
                 "receive rate limit",
                 Gauge::new("receive_limit", limit * 8.0, "bit/s"),
                 self.equation_rate * 8.0,
             )
         } else {
             let loss = Gauge::new("loss_event_rate", self.loss_event_rate, "");
-            Cause::new(
+            Reason::new(
                 if self.loss_event_rate > former_loss { "loss event" } else { "equation" },
                 loss,
                 former_loss,

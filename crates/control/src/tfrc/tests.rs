@@ -4,6 +4,7 @@ use super::*;
 use crate::feedback::{Fate, PacketReport, PeerReport};
 use crate::info::FlowConfig;
 use crate::packet::{Content, PacketId};
+use seaway_units::Probability;
 use seaway_units::{DataSize, Ecn, TimeDelta};
 
 const FLOW: FlowConfig = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };

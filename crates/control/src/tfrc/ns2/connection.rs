@@ -1,7 +1,7 @@
 //! One sending connection of ns-2's TFRC.
 
 use super::Note;
-use crate::decision::Gauge;
+use crate::decision::{Gauge, Reason};
 use crate::estimators::{DampedRtt, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::packet::SentPacket;
@@ -42,8 +42,6 @@ pub(super) struct Connection {
     nofeedback_at: Option<Timestamp>,
     feedback_interval: TimeDelta,
 }
-
-type Cause = (&'static str, Gauge, f64);
 
 /// First rate whatever the packet, bytes a second (`InitRate_`).
 const FIRST_RATE: f64 = 300.0;
@@ -172,7 +170,7 @@ impl Connection {
         self.busy = false;
     }
 
-    pub(super) fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<Cause> {
+    pub(super) fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<Reason> {
         // Arrivals between two reports, or in the next datagram of one, are no report.
         let receive_rate = feedback.peer.receive_rate?.as_bytes_per_second();
         let received = feedback.packets.iter().filter(|report| matches!(report.fate, Fate::Received { .. }));
@@ -196,7 +194,8 @@ impl Connection {
         if !self.avoiding && self.loss_event_rate <= 0.0 {
             self.slow(now, rtt);
             self.at_once = true;
-            return Some(("slow start", Gauge::new("receive_limit", self.cap * 8.0, "bit/s"), 0.0));
+            let limit = Gauge::new("receive_limit", self.cap * 8.0, "bit/s");
+            return Some(Reason::new("slow start", limit, 0.0));
         }
         if !self.avoiding {
             // Not limited by the receive rate in this report.
@@ -210,7 +209,8 @@ impl Connection {
         }
         self.rate = self.rate.max(LEAST_RATE);
         let rule = if self.loss_event_rate > former_loss { "loss event" } else { "equation" };
-        Some((rule, Gauge::new("loss_event_rate", self.loss_event_rate, ""), former_loss))
+        let signal = Gauge::new("loss_event_rate", self.loss_event_rate, "");
+        Some(Reason::new(rule, signal, former_loss))
     }
 
     fn equation_rate(&self, rtt: f64) -> f64 {
@@ -274,7 +274,7 @@ impl Connection {
         self.changed_at = now;
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<Cause> {
+    pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<Reason> {
         self.nofeedback_at.filter(|due| *due <= now)?;
         let before = self.rate;
         let initial = self.rtt.get().map_or(0.0, |rtt| self.initial_rate(rtt));
@@ -296,6 +296,6 @@ impl Connection {
             self.at_once = !idle;
         }
         let waited = Gauge::new("rounds", f64::from(self.round), "");
-        (self.rate != before).then_some(("nofeedback timer", waited, 0.0))
+        (self.rate != before).then_some(Reason::new("nofeedback timer", waited, 0.0))
     }
 }

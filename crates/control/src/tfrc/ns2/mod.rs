@@ -11,12 +11,12 @@ pub use receiver::Ns2Receiver;
 use super::config::Config;
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::feedback::Feedback;
 use crate::packet::{Lane, Marking, SentPacket};
 use crate::signal::LocalSignal;
 use connection::Connection;
-use seaway_units::{Bitrate, Probability, RateRange, Timestamp};
+use seaway_units::{Bitrate, RateRange, Timestamp};
 
 /// The sending half, `count` connections side by side.
 #[derive(Debug, Clone)]
@@ -55,28 +55,30 @@ impl Ns2Tfrc {
     /// `count` connections, at least one.
     pub fn new(config: Config, count: u8) -> Self {
         let lanes = vec![Connection::new(config); usize::from(count.max(1))];
-        Self {
-            allowed: allowed(&lanes),
-            lanes,
-            limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
-            decisions: DecisionLog::new(),
-        }
+        Self { allowed: allowed(&lanes), lanes, limits: RateRange::ALL, decisions: DecisionLog::new() }
     }
 
     fn total(&self) -> Bitrate {
         self.limits.clamp(self.allowed)
     }
 
-    fn change(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> Option<(&'static str, Gauge, f64)>) {
-        let before = self.total();
-        let cause = act(self);
-        self.allowed = allowed(&self.lanes);
-        let Some((cause, signal, threshold)) = cause else { return };
-        let after = self.total();
-        if before != after {
-            let phase = self.phase();
-            self.decisions.push(Decision { at: now, cause, signal, threshold, before, after, phase });
-        }
+    /// Does something to the connections, and logs what became of the rate.
+    fn update(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> Option<Reason>) {
+        self.decide(now, |tfrc| {
+            let reason = act(tfrc);
+            tfrc.allowed = allowed(&tfrc.lanes);
+            reason
+        });
+    }
+}
+
+impl LogsDecisions for Ns2Tfrc {
+    fn decided_rate(&self) -> Bitrate {
+        self.total()
+    }
+
+    fn log(&mut self) -> &mut DecisionLog {
+        &mut self.decisions
     }
 }
 
@@ -93,15 +95,15 @@ impl RateController for Ns2Tfrc {
     }
 
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
-        self.change(now, |tfrc| tfrc.lanes.get_mut(usize::from(feedback.lane.0))?.on_feedback(now, feedback));
+        self.update(now, |tfrc| tfrc.lanes.get_mut(usize::from(feedback.lane.0))?.on_feedback(now, feedback));
     }
 
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
         match signal {
-            LocalSignal::Limits { min, max, .. } => self.change(now, |tfrc| {
-                tfrc.limits = RateRange { min, max: max.max(min) };
+            LocalSignal::Limits { min, max, .. } => self.update(now, |tfrc| {
+                tfrc.limits = RateRange::new(min, max);
                 let allowed = Gauge::new("allowed_rate", tfrc.allowed.as_bps_f64(), "bit/s");
-                Some(("limits set", allowed, max.as_bps_f64()))
+                Some(Reason::limits(allowed, max))
             }),
             LocalSignal::FeedbackInterval(interval) => {
                 for lane in &mut self.lanes {
@@ -114,7 +116,7 @@ impl RateController for Ns2Tfrc {
 
     fn handle_timeout(&mut self, now: Timestamp) {
         for index in 0..self.lanes.len() {
-            self.change(now, |tfrc| tfrc.lanes[index].handle_timeout(now));
+            self.update(now, |tfrc| tfrc.lanes[index].handle_timeout(now));
         }
     }
 
@@ -142,7 +144,7 @@ impl RateController for Ns2Tfrc {
     }
 
     fn target(&self) -> Target {
-        Target { rate: self.total(), channel_loss: Probability::ZERO }
+        Target::new(self.total())
     }
 
     fn phase(&self) -> &'static str {
