@@ -28,7 +28,7 @@
 //!
 //! * time arrives as an argument and never runs back;
 //! * after an input (`on_*`, `handle_*`), drain every `poll_*` until it is empty;
-//! * `poll_timeout` is a pure reading: asking twice gives one answer, and `handle_timeout` is due then;
+//! * `poll_timeout` has no effect: two calls give the same answer, and `handle_timeout` is due then;
 //! * an early or spurious `handle_timeout` changes nothing;
 //! * what comes out depends on configuration, seed and inputs so far, and on nothing else.
 

@@ -1,4 +1,4 @@
-//! What the sender's own side tells a controller.
+//! Local inputs of a controller: limits, frames, the send queue.
 
 use crate::packet::StreamId;
 use seaway_units::{Bitrate, DataSize, TimeDelta};
@@ -33,13 +33,13 @@ pub enum LocalSignal {
         /// Time to the next frame.
         interval: TimeDelta,
     },
-    /// The source fell silent on purpose, or speaks again.
+    /// The source paused or resumed.
     Paused(bool),
-    /// The path changed: base delays are worth nothing any more.
+    /// The path changed: base delays must be measured anew.
     RouteChanged,
-    /// The peer sends feedback this often. A timer that punishes silence waits at least two of these.
+    /// The peer sends feedback this often. A timer for missing feedback waits at least two of these.
     FeedbackInterval(TimeDelta),
-    /// What the first hop says of itself.
+    /// The state of the first hop.
     LinkHint {
         /// Its present physical rate.
         rate: Bitrate,

@@ -2,7 +2,7 @@
 //! control for multimedia streams", 2009; a comparator in S004).
 //!
 //! Only the idea stands in the sources at hand: `X = U · X_TFRC`, `U` above 1 where the medium needs more than it
-//! does on average, below 1 where it needs less, and 1 in the long run. The law of `U` is a Reading of ours.
+//! does on average, below 1 where it needs less, and 1 in the long run. The law of `U` is our interpretation.
 
 use crate::decision::{Gauge, LogsDecisions, Reason};
 use crate::estimators::Ewma;
@@ -11,13 +11,13 @@ use crate::info::{ControllerInfo, pair};
 use crate::options;
 use crate::options::OptionTable;
 use crate::signal::LocalSignal;
-use crate::tfrc::{Config, Governed, Law, Tfrc, TfrcReceiver, Worth};
+use crate::tfrc::{Config, Extended, Extension, Tfrc, TfrcReceiver, Weight};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// The sending half of UTFRC; the receiving half is TFRC's.
-pub type Utfrc = Governed<Utility>;
+pub type Utfrc = Extended<Utility>;
 
-/// UTFRC's law.
+/// How the medium's need scales the rate.
 #[derive(Debug, Clone)]
 pub struct Utility {
     /// How far `U` may go from 1: from `1/most` to `most`.
@@ -59,7 +59,7 @@ impl Utfrc {
         verified: false,
         ..ControllerInfo::new(
             "utfrc",
-            "Sterca 2009 by its idea, as S004 cites it; the utility is a Reading",
+            "Sterca 2009 by its idea, as S004 cites it; the utility is our interpretation",
             |options, flow| {
                 let config = Config::from_options(options, flow)?;
                 let utility = options.read(&Utility::OPTIONS, Utility::new())?;
@@ -68,7 +68,7 @@ impl Utfrc {
         )
     };
 
-    /// One connection under this law.
+    /// One connection with this utility.
     pub fn new(config: Config, utility: Utility) -> Self {
         Self::over(config, 1, utility)
     }
@@ -91,7 +91,7 @@ impl Utility {
     }
 }
 
-impl Law for Utility {
+impl Extension for Utility {
     fn on_feedback(&mut self, _connections: &mut Tfrc, _now: Timestamp, _feedback: &Feedback<'_>) {}
 
     fn on_signal(&mut self, connections: &mut Tfrc, now: Timestamp, signal: LocalSignal) {
@@ -116,7 +116,7 @@ impl Law for Utility {
         self.decide(need, elapsed, connections.equation_rate() / former);
         let (utility, mean) = (self.utility, self.mean.get().unwrap_or(need));
         connections.decide(now, |connections| {
-            connections.set_worth(Worth::Share(utility));
+            connections.set_weight(Weight::Share(utility));
             let rule = if utility > former { "the medium needs more" } else { "the medium needs less" };
             Some(Reason::new(rule, Gauge::new("media_rate", need * 8.0, "bit/s"), mean * 8.0))
         });

@@ -30,7 +30,7 @@ pub struct VtpConfig {
     pub packet: f64,
     /// Weight of the old achieved rate (`σ`); 11/13 is from memory.
     pub memory: f64,
-    /// What tells losses of the channel from those of congestion.
+    /// How losses of the channel are distinguished from those of congestion.
     pub discriminate: Scheme,
 }
 
@@ -71,7 +71,7 @@ impl Vtp {
         options: &[VtpConfig::OPTIONS.group],
         ..ControllerInfo::new(
             "vtp",
-            "Yang, Gerla and Sanadidi 2004 by its abstract and S000 Eq. 15; the rest is a Reading",
+            "Yang, Gerla and Sanadidi 2004 by its abstract and S000 Eq. 15; the rest is our interpretation",
             |options, flow| {
                 let config = options.read(&VtpConfig::OPTIONS, VtpConfig::new(flow))?;
                 Ok(pair(Self::new(config), BufferReports::default()))
@@ -319,7 +319,7 @@ impl AchievedRate {
     }
 }
 
-/// What was said of the latest gaps, until their packets are called lost.
+/// The verdicts on the latest gaps, until their packets are reported lost.
 #[derive(Debug, Clone)]
 struct Verdicts {
     discriminator: LossDiscriminator,
@@ -346,7 +346,7 @@ impl Verdicts {
         self.newest = self.newest.max(Some(sequence));
     }
 
-    /// Whether the channel lost `sequence`: what was said of the gap that it lies in, congestion where nothing was.
+    /// Whether the channel lost `sequence`: the verdict on its gap; without one, congestion lost it.
     fn on_channel(&self, sequence: u64) -> bool {
         let above = self.gaps.iter().flatten().filter(|(ended_by, _)| *ended_by > sequence);
         above.min().is_some_and(|(_, on_channel)| *on_channel)

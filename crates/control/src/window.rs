@@ -62,7 +62,7 @@ impl Window {
             "S002 section 3.3 on RFC 2001, RFC 5681, RFC 6298",
             |options, flow| {
                 let config = options.read(&WindowConfig::OPTIONS, WindowConfig::new(flow))?;
-                Ok(pair(Self::new(config), EveryPacket::default()))
+                Ok(pair(Self::new(config), PerPacketFeedback::default()))
             },
         )
     };
@@ -299,11 +299,11 @@ impl WindowConfig {
 
 /// The receiving half of a window: an acknowledgement for every packet, at once.
 #[derive(Debug, Clone, Default)]
-pub struct EveryPacket {
+pub struct PerPacketFeedback {
     due: Option<Lane>,
 }
 
-impl FeedbackSource for EveryPacket {
+impl FeedbackSource for PerPacketFeedback {
     fn on_arrival(&mut self, _now: Timestamp, arrival: &Arrival) {
         self.due = Some(arrival.lane);
     }

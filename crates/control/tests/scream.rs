@@ -24,11 +24,11 @@ fn queueing(counters: &Counters, base: f64) -> f64 {
 
 /// Mean of a gauge over `span` seconds, by tenths.
 fn mean(run: &mut PathRun, name: &str, span: u32) -> f64 {
-    let readings = (0..span * 10).map(|_| {
+    let values = (0..span * 10).map(|_| {
         run.measure(TimeDelta::from_millis(100));
         run.gauge(name).unwrap()
     });
-    readings.sum::<f64>() / f64::from(span * 10)
+    values.sum::<f64>() / f64::from(span * 10)
 }
 
 /// Version 1 at 1 Mbit/s and 50 ms: a queue of 100 ms on average, to a quarter of a packet, no loss after the start.

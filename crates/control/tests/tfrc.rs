@@ -142,7 +142,7 @@ fn parallel_connections_multiply_the_rate() {
 }
 
 /// A wireless last hop that is the bottleneck: 1 Mbit/s with 4 % of loss. Plain TFRC takes it all for congestion;
-/// one that tells the losses apart fills the link, and still gives way where the queue overflows.
+/// one that distinguishes the losses fills the link, and still gives way where the queue overflows.
 #[test]
 fn discriminators_fill_a_lossy_link() {
     let used = |scheme: &str| {
@@ -166,7 +166,7 @@ fn discriminators_fill_a_lossy_link() {
         ("zbs", 0.95),
         ("trend", 0.85),
         ("biaz", 0.6),
-        // Both want a queue, or slots that are filled, to tell anything.
+        // Both need a queue or filled slots.
         ("mbiaz", plain - 0.05),
         ("zigzag", plain - 0.05),
     ] {

@@ -534,7 +534,7 @@ pub fn gauge(controller: &dyn RateController, name: &str) -> Option<f64> {
 /// The names of all gauges.
 ///
 /// # Errors
-/// Where a reading is no number, or two have one name.
+/// Where a value is no number, or two have one name.
 pub fn gauge_names(controller: &dyn RateController) -> Result<Vec<&'static str>, String> {
     let mut names = Vec::new();
     let mut wrong = None;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 ///
 /// The folder is the one the environment variable `SEAWAY_SHARED` names, else `shared` beside the
 /// repository. Where the file is absent the answer is `None` and a line on stderr says so: the test that
-/// asked then returns early, and nobody takes the silence for a pass.
+/// asked then returns early.
 pub fn shared(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("SEAWAY_SHARED").map_or_else(beside_the_repository, PathBuf::from);
     let path = folder.join(name);

@@ -157,7 +157,7 @@ impl BufferAware {
     }
 
     fn on_level(&mut self, now: Timestamp, level: BufferLevel, before: f64, after: f64) {
-        // Another capacity is another buffer: what it held tells nothing about a trend.
+        // Another capacity is another buffer, whose level does not continue the trend.
         let former = self.former.filter(|former| former.capacity == level.capacity).unwrap_or(level);
         self.former = Some(level);
         let rate = self.packet_rate();

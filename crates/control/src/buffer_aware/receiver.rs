@@ -52,7 +52,7 @@ impl FeedbackSource for BufferReports {
         if self.timer.is_none_or(|at| at > now) {
             return;
         }
-        // While the buffer drains without arrivals the sender must hear of it; but not for ever.
+        // A buffer that drains without arrivals is reported, but not for ever.
         let draining = self.level.is_some_and(|level| !level.held.is_zero());
         self.due = self.quiet == 0 || (draining && self.quiet < Self::MOST_QUIET);
         self.timer = if self.due { self.rtt.map(|rtt| now + rtt) } else { None };

@@ -62,7 +62,7 @@ fn thresholds() {
     assert_eq!(state(9000), BufferState::Overflow);
 }
 
-/// S000 sections 3.3 and 4.4: both readings of the multipliers.
+/// S000 sections 3.3 and 4.4: both interpretations of the multipliers.
 #[test]
 fn multipliers_by_trend() {
     for (rule, steps) in

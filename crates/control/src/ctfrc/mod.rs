@@ -16,11 +16,11 @@ use crate::options;
 use crate::options::OptionTable;
 use crate::packet::SentPacket;
 use crate::signal::LocalSignal;
-use crate::tfrc::{Config, Governed, Law, Tfrc, Worth};
+use crate::tfrc::{Config, Extended, Extension, Tfrc, Weight};
 use seaway_units::{Ecn, Timestamp};
 
 /// The sending half of CTFRC.
-pub type Ctfrc = Governed<VirtualFlow>;
+pub type Ctfrc = Extended<VirtualFlow>;
 
 /// CTFRC's law: which packets belong to the virtual flow, and how many such flows the whole is worth.
 #[derive(Debug, Clone)]
@@ -52,13 +52,13 @@ impl Ctfrc {
     /// together, and with less to fall back on the link would idle.
     const COUNT: CountConfig = CountConfig { gamma: 0.4, ..CountConfig::new(Decrease::Additive(1.0)) };
 
-    /// Worth one connection at first.
+    /// Weight one connection at first.
     pub fn new(config: Config, count: CountConfig) -> Self {
         Self::over(config, 1, VirtualFlow { count: CountedReports::new(count), due: 0.0, next_number: 0 })
     }
 }
 
-impl Law for VirtualFlow {
+impl Extension for VirtualFlow {
     fn tag(&mut self, _next: &SentPacket) -> Option<u16> {
         self.due += 1.0 / self.count.n();
         (self.due >= 1.0).then(|| {
@@ -73,7 +73,7 @@ impl Law for VirtualFlow {
         let Some(decided) = self.count.on_report(now, feedback) else { return };
         let rule = if decided.grew { "no queue: worth more" } else { "queue: worth less" };
         connections.decide(now, |connection| {
-            connection.set_worth(Worth::Rate(decided.n));
+            connection.set_weight(Weight::Rate(decided.n));
             Some(decided.reason(rule))
         });
     }

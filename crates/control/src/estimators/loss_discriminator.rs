@@ -313,7 +313,7 @@ mod tests {
         arrive(&mut discriminator, (0, 1000.0, 50.0));
         discriminator.on_notice(1);
         assert!(arrive(&mut discriminator, (2, 1020.0, 50.0)));
-        assert!(!arrive(&mut discriminator, (4, 1040.0, 50.0)), "nobody spoke of 3");
+        assert!(!arrive(&mut discriminator, (4, 1040.0, 50.0)), "3 was never reported");
         discriminator.on_notice(6);
         assert!(!arrive(&mut discriminator, (7, 1070.0, 50.0)), "5 was lost to congestion");
         assert!(!arrive(&mut discriminator, (1_000_000, 1080.0, 50.0)), "an outage is no channel loss");

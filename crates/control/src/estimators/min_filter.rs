@@ -68,7 +68,7 @@ impl<const N: usize> BaseDelay<N> {
         transit - base
     }
 
-    /// The path changed: what was learnt is worth nothing.
+    /// The path changed: starts afresh.
     pub const fn reset(&mut self) {
         *self = Self::new(self.bucket);
     }

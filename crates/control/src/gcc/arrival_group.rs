@@ -42,7 +42,7 @@ pub(super) enum Grouped {
     Quiet,
     /// It began the next group, and so closed a pair.
     Delta(GroupDelta),
-    /// The clocks jumped: what was learnt from them is worth nothing.
+    /// The clocks jumped: starts afresh.
     Jump,
 }
 

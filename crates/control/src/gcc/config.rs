@@ -41,7 +41,7 @@ pub(super) struct ThresholdGains {
     pub(super) below: f64,
     /// A longer pause counts for this, ms.
     pub(super) longest_step: f64,
-    /// The time above the threshold suffices (draft section 4.4); libwebrtc also wants two readings there.
+    /// The time above the threshold suffices (draft section 4.4); libwebrtc also requires two samples there.
     pub(super) at_once: bool,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Current {
     probe_results: ProbeEstimator,
     /// The highest rate that probes proved lately, bit/s.
     proven: Option<(f64, Timestamp)>,
-    /// When the path was first heard of.
+    /// When the first feedback came.
     heard_at: Option<Timestamp>,
     /// bit/s.
     estimate: f64,
@@ -73,7 +73,7 @@ impl Current {
         }
     }
 
-    /// Nothing is heard: less and less.
+    /// No feedback comes: the rate falls.
     pub(super) fn back_off(&mut self, now: Timestamp, rate: f64) {
         self.aimd.set(now, rate, "no feedback");
         self.loss = LossBased::new(self.config.loss_based, rate);
@@ -84,7 +84,7 @@ impl Current {
         self.trendline.detector_mut().expire();
     }
 
-    /// The path is another, or nothing was heard of it for long.
+    /// The path changed, or no feedback came for long.
     pub(super) fn forget_path(&mut self) {
         (self.groups, self.trendline) = (ArrivalGroups::default(), Trendline::new());
     }

@@ -92,7 +92,7 @@ impl Draft {
         &self.kalman
     }
 
-    /// The path is another, or nothing was heard of it for long.
+    /// The path changed, or no feedback came for long.
     pub(super) fn forget_path(&mut self) {
         self.groups = ArrivalGroups::default();
         self.kalman.reset();
@@ -183,7 +183,7 @@ impl Draft {
         }
     }
 
-    /// `R_hat`, bit/s, once a whole window was heard.
+    /// `R_hat`, bit/s, once a whole window was measured.
     fn measure(&mut self, now: Timestamp) -> Option<f64> {
         let since = *self.measured_since.get_or_insert(now);
         let rate = self.received.measure(now, RATE_WINDOW);

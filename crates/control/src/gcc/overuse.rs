@@ -37,8 +37,8 @@ impl OveruseDetector {
         Self { gains, threshold: FIRST_THRESHOLD, previous: 0.0, over: None, count: 0, usage: Usage::Normal }
     }
 
-    /// A new reading: the `signal` that is compared, the `trend` behind it, which must not fall for over-use, the
-    /// departures' distance and the time since the last reading, ms.
+    /// A new sample: the `signal` that is compared, the `trend` behind it, which must not fall for over-use, the
+    /// departures' distance and the time since the last sample, ms.
     pub(super) fn update(&mut self, signal: f64, trend: f64, send_delta: f64, elapsed: f64) -> Usage {
         if signal > self.threshold {
             let over = self.over.map_or(send_delta / 2.0, |over| over + send_delta);
@@ -73,7 +73,7 @@ impl OveruseDetector {
         self.usage
     }
 
-    /// Nothing was heard for long: the verdict means nothing any more.
+    /// No feedback came for long: the verdict expires.
     pub(super) const fn expire(&mut self) {
         self.usage = Usage::Normal;
         self.over = None;

@@ -112,7 +112,7 @@ impl ConnectionCount {
         self.rtt_min
     }
 
-    /// The path changed: what was measured is worth nothing.
+    /// The path changed: measures anew.
     pub const fn route_changed(&mut self) {
         (self.reports, self.sum, self.rtt_min) = (0, 0.0, f64::INFINITY);
     }

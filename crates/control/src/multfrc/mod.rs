@@ -19,11 +19,11 @@ use crate::options;
 use crate::options::OptionTable;
 use crate::packet::{Lane, SentPacket};
 use crate::signal::LocalSignal;
-use crate::tfrc::{Config, Equation, Governed, Law, LossSide, Tfrc, Worth};
+use crate::tfrc::{Config, Equation, Extended, Extension, LossSide, Tfrc, Weight};
 use seaway_units::Timestamp;
 
 /// The sending half of MULTFRC.
-pub type Multfrc = Governed<Connections>;
+pub type Multfrc = Extended<Connections>;
 
 /// MULTFRC's law: how many connections are open, or what the one stands for.
 #[derive(Debug, Clone)]
@@ -121,7 +121,7 @@ impl Multfrc {
     }
 }
 
-impl Law for Connections {
+impl Extension for Connections {
     fn tag(&mut self, next: &SentPacket) -> Option<u16> {
         Some(self.epochs.get(usize::from(next.lane.0)).copied().unwrap_or(0))
     }
@@ -136,7 +136,7 @@ impl Law for Connections {
         let open = connections.lanes();
         connections.decide(now, |connections| {
             match self.form {
-                Form::Lerd => connections.set_worth(Worth::Loss(decided.n)),
+                Form::Lerd => connections.set_weight(Weight::Loss(decided.n)),
                 _ => connections.set_count(decided.n.floor() as u8),
             }
             Some(decided.reason(rule))

@@ -34,7 +34,7 @@ pub(super) struct Signal {
 const BASE_BUCKET: TimeDelta = TimeDelta::from_secs(600);
 /// A queueing delay beyond is not believed, ms.
 const LONGEST_DELAY: f64 = 60_000.0;
-/// More missing at once than a number of 16 bit could tell (RFC 3550 section 5.1).
+/// More missing at once than a 16-bit number can express (RFC 3550 section 5.1).
 const LONGEST_GAP: u64 = 65_535;
 
 /// Gathers packets and gives the signal.

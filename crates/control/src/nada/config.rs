@@ -100,7 +100,7 @@ pub(super) const SHAPING_BOUND: f64 = 0.05;
 pub(super) const RATIO_GAIN: f64 = 0.1;
 /// Taps of the minimum filter on delays and round-trip times (RFC 8698 section 5.1.1).
 pub(super) const TAPS: usize = 15;
-/// `RMAX` where nobody said what the encoders could use (RFC 8698 Table 2), bit/s.
+/// `RMAX` where the limits are unknown (RFC 8698 Table 2), bit/s.
 pub(super) const UNKNOWN_MAX: f64 = 3e6;
 /// The reference rate never falls below, bit/s: at zero nothing would be sent, nor ever learnt (ours; RFC 8698's
 /// `RMIN` may be zero).

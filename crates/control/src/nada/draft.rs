@@ -7,7 +7,7 @@ use crate::estimators::LossIntervals;
 use seaway_units::{TimeDelta, Timestamp, Transit};
 use std::collections::VecDeque;
 
-/// Fewer packets than this tell neither loss nor rate,
+/// Fewer packets than this measure neither loss nor rate,
 const LEAST_HISTORY: usize = 5;
 /// unless they left over so long (ours: below 80 kbit/s of 1000 B ns3-rmcat never learns anything).
 const LEAST_SPAN: TimeDelta = TimeDelta::from_millis(250);
@@ -100,7 +100,7 @@ impl DraftHistory {
         }
     }
 
-    /// The signal now; what cannot be told stays as it was.
+    /// The signal now; what cannot be measured stays as it was.
     pub(super) fn signal(&mut self) -> Signal {
         if let Some((missing, ratio)) = self.loss() {
             self.missing = missing;

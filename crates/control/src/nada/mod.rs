@@ -35,7 +35,7 @@ use seaway_units::{Bitrate, DataSize, Ecn, RateRange, TimeDelta, Timestamp};
 #[derive(Debug, Clone)]
 pub struct Nada {
     config: NadaConfig,
-    evidence: Evidence,
+    aggregation: SenderAggregation,
     limits: RateRange,
     /// `r_ref`, bit/s.
     rate: f64,
@@ -58,9 +58,9 @@ pub struct Nada {
     decisions: DecisionLog,
 }
 
-/// What the sender itself knows of packets.
+/// Congestion signals aggregated at the sender.
 #[derive(Debug, Clone)]
-enum Evidence {
+enum SenderAggregation {
     Rfc8698(Box<Aggregator>),
     Draft(Box<DraftHistory>),
 }
@@ -93,9 +93,9 @@ impl Nada {
         let limits = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_bps_f64(UNKNOWN_MAX) };
         let mut nada = Self {
             config,
-            evidence: match config.variant {
-                Variant::Rfc8698 => Evidence::Rfc8698(Box::new(Aggregator::new(config))),
-                Variant::Draft => Evidence::Draft(Box::new(DraftHistory::new(config))),
+            aggregation: match config.variant {
+                Variant::Rfc8698 => SenderAggregation::Rfc8698(Box::new(Aggregator::new(config))),
+                Variant::Draft => SenderAggregation::Draft(Box::new(DraftHistory::new(config))),
             },
             limits,
             rate: limits.min.as_bps_f64(),
@@ -191,12 +191,12 @@ impl Nada {
     fn aggregate(&mut self, now: Timestamp, packets: &[PacketReport]) {
         for report in packets {
             let Some(packet) = observed(report) else { continue };
-            match &mut self.evidence {
-                Evidence::Rfc8698(aggregator) => {
+            match &mut self.aggregation {
+                SenderAggregation::Rfc8698(aggregator) => {
                     let rtt = self.rtt.get().map(|ms| TimeDelta::from_secs_f64(ms / 1e3));
                     aggregator.on_matched(now, &Observed { rtt, ..packet });
                 }
-                Evidence::Draft(history) => {
+                SenderAggregation::Draft(history) => {
                     history.on_packet(&packet);
                     // It looks after every packet, and so may act on the first of a batch.
                     self.update_when_due(now, self.config.interval);
@@ -210,9 +210,9 @@ impl Nada {
         if self.updated_at.is_some_and(|at| now.since(at) < after) {
             return;
         }
-        let signal = match &mut self.evidence {
-            Evidence::Rfc8698(aggregator) => aggregator.newest_signal(),
-            Evidence::Draft(history) => Some(history.signal()),
+        let signal = match &mut self.aggregation {
+            SenderAggregation::Rfc8698(aggregator) => aggregator.newest_signal(),
+            SenderAggregation::Draft(history) => Some(history.signal()),
         };
         if let Some(signal) = signal {
             self.update(now, signal);
@@ -328,7 +328,7 @@ impl RateController for Nada {
             }
             LocalSignal::RouteChanged => {
                 self.rtt.clear();
-                if let Evidence::Rfc8698(aggregator) = &mut self.evidence {
+                if let SenderAggregation::Rfc8698(aggregator) = &mut self.aggregation {
                     aggregator.forget_base();
                 }
             }
@@ -387,9 +387,9 @@ impl RateController for Nada {
             visit(Gauge::new("rtt", rtt, "ms"));
         }
         if !self.peer_computes {
-            let ratio = match &self.evidence {
-                Evidence::Rfc8698(aggregator) => aggregator.loss_ratio(),
-                Evidence::Draft(history) => history.loss_ratio(),
+            let ratio = match &self.aggregation {
+                SenderAggregation::Rfc8698(aggregator) => aggregator.loss_ratio(),
+                SenderAggregation::Draft(history) => history.loss_ratio(),
             };
             visit(Gauge::new("loss_ratio", ratio, ""));
         }

@@ -132,7 +132,7 @@ fn draft_acts_on_the_first_of_a_batch() {
     nada.on_sent(at(0), &packet(0));
     feed(&mut nada, at(100), &batch(0..6, 0));
     assert_eq!(nada.updated_at, Some(at(100)));
-    assert_eq!(nada.signal.unwrap().receive_rate, 0.0, "one packet tells no rate");
+    assert_eq!(nada.signal.unwrap().receive_rate, 0.0, "one packet measures no rate");
     feed(&mut nada, at(140), &batch(6..9, 0));
     assert_eq!(nada.updated_at, Some(at(100)));
     feed(&mut nada, at(160), &batch(9..11, 0));

@@ -58,7 +58,7 @@ impl Direct {
         Bitrate::from_bps_f64(level * f64::from(own.weight)).min(own.max).max(own.min)
     }
 
-    /// What a weight of one is worth by a weighted max-min split: whoever is content with less than an equal part takes
+    /// What a weight of one is worth by a weighted max-min split: a stream that needs less than an equal part takes
     /// that and leaves.
     fn level(&self) -> f64 {
         let mut remaining = self.target.rate.as_bps_f64();

@@ -15,7 +15,7 @@ use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 #[derive(Debug, Clone)]
 pub struct Pd {
     config: PdConfig,
-    /// It hears of no backlog: what waits is steered here, once.
+    /// It gets no backlog: this policy alone steers the queue.
     split: Direct,
     waiting: Vec<(StreamId, DataSize)>,
     target: Target,

@@ -2,9 +2,9 @@
 
 mod competing;
 mod config;
-mod evidence;
 mod flight;
 mod receiver;
+mod summary;
 mod v1;
 mod v2;
 
@@ -21,9 +21,9 @@ use crate::no_feedback::NoFeedbackTimer;
 use crate::packet::{Lane, Marking, PacketId, SentPacket};
 use crate::signal::LocalSignal;
 use config::FIRST_RTT;
-use evidence::Evidence;
 use flight::Flight;
 use seaway_units::{Bitrate, DataSize, Ecn, RateRange, TimeDelta, Timestamp};
+use summary::FeedbackSummary;
 use v1::V1;
 use v2::V2;
 
@@ -133,8 +133,8 @@ impl Scream {
         (self.no_feedback.at_least_two_reports(SILENCE) + rtt) * (1 << self.silences.min(3))
     }
 
-    /// What the message tells.
-    fn evidence(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Evidence {
+    /// Sums up one feedback message.
+    fn summary(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> FeedbackSummary {
         let mut newest: Option<&PacketReport> = None;
         let (mut received, mut lost, mut marked, mut marked_bytes) = (0, 0, 0, 0.0);
         let mut delays = (f64::INFINITY, 0.0_f64);
@@ -161,7 +161,7 @@ impl Scream {
         self.measure_rtt(feedback.rtt.or_else(|| newest.map(|newest| now.since(newest.sent))));
         let delay = newest.and_then(|newest| self.measure_delay(now, newest));
         let acked = newest.map_or(0.0, |newest| self.flight.advance(newest.packet.id));
-        Evidence {
+        FeedbackSummary {
             now: now.as_secs_f64(),
             delay,
             delays,
@@ -243,7 +243,7 @@ impl RateController for Scream {
         if feedback.packets.is_empty() {
             return;
         }
-        let seen = self.evidence(now, feedback);
+        let seen = self.summary(now, feedback);
         if seen.received > 0 {
             self.silences = 0;
             self.no_feedback.stop();

@@ -18,12 +18,12 @@ pub enum Equation {
     },
     /// MulTFRC's: as many packets as `n` flows, `n` any number above zero (draft-irtf-iccrg-multfrc).
     Weighted {
-        /// How many flows it is worth.
+        /// How many flows it weighs.
         n: f64,
     },
 }
 
-/// The least loss event rate that is told from none.
+/// The least loss event rate above none.
 pub(crate) const LEAST_LOSS: f64 = 1e-8;
 
 impl Equation {

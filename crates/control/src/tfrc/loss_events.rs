@@ -75,7 +75,7 @@ struct Event {
 
 /// Later packets that make a hole a loss (`NDUPACK`).
 const LATER_PACKETS: u32 = 3;
-/// Where a connection is heard first with a number no higher than this, what is missing below was lost; above,
+/// Where the first packet of a connection has a number no higher than this, what is missing below was lost; above,
 /// we came late.
 const HIGHEST_FIRST: u64 = 64;
 /// No connection comes so far: a higher number is forged, and ignored.
@@ -180,7 +180,7 @@ impl LossEvents {
         self.present.losses.mean(None).unwrap_or(1.0)
     }
 
-    /// What is heard first is packet `sequence`: nothing below it was lost.
+    /// The first packet is `sequence`: nothing below it was lost.
     pub(crate) fn begin_at(&mut self, now: Timestamp, sequence: u64) {
         self.highest = sequence.checked_sub(1).map(|before| (before, now.as_secs_f64()));
     }

@@ -6,7 +6,7 @@
 mod config;
 mod data_limited;
 mod equation;
-mod governed;
+mod extended;
 mod loss_events;
 mod nofeedback;
 mod ns2;
@@ -18,12 +18,12 @@ mod tests;
 
 pub use config::{Config, LossSide, Profile, Segment};
 pub use equation::{Equation, RetransmitTimeout, TimeoutEstimator};
-pub use governed::{Governed, Law};
+pub use extended::{Extended, Extension};
 pub use ns2::{Ns2Receiver, Ns2Tfrc};
 pub use receiver::TfrcReceiver;
 
 pub(crate) use receiver::LaneReceiver;
-pub(crate) use sender::Worth;
+pub(crate) use sender::Weight;
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
@@ -114,10 +114,10 @@ impl Tfrc {
         self.open = count;
     }
 
-    /// What each connection stands for from now on.
-    pub(crate) fn set_worth(&mut self, worth: Worth) {
+    /// The weight of each connection from now on.
+    pub(crate) fn set_weight(&mut self, weight: Weight) {
         for lane in self.connections_mut() {
-            lane.set_worth(worth);
+            lane.set_weight(weight);
         }
     }
 

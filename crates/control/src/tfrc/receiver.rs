@@ -192,7 +192,7 @@ impl LaneReceiver {
         }
     }
 
-    /// What is heard first is packet `sequence`.
+    /// The first packet is `sequence`.
     pub(crate) fn begin_at(&mut self, now: Timestamp, sequence: u64) {
         self.losses.begin_at(now, sequence);
     }
@@ -234,7 +234,7 @@ impl LaneReceiver {
         let rtt = self.rtt.unwrap_or(self.timer_rtt);
         self.silent = !self.fresh;
         if self.silent {
-            // The next packet brings the timer back: nobody is woken while nothing comes.
+            // The next packet starts the timer again, so nothing runs while nothing arrives.
             self.restart(now, rtt);
             self.timer = None;
         } else {

@@ -50,14 +50,14 @@ pub(crate) struct Connection {
     newest: Option<Timestamp>,
     last_slot: Option<Slot>,
     meter: LaneReceiver,
-    worth: Worth,
+    weight: Weight,
     /// Reports come from the peer, not from our own meter; until its silence has made the timer expire.
-    told: bool,
+    peer_measures: bool,
 }
 
-/// What a connection stands for.
+/// What a connection weighs against one TFRC flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Worth {
+pub(crate) enum Weight {
     /// Itself.
     One,
     /// So many connections, by `n` times the rate of the equation (CTFRC, AIO-TFRC).
@@ -108,8 +108,8 @@ impl Connection {
             newest: None,
             last_slot: None,
             meter,
-            worth: Worth::One,
-            told: false,
+            weight: Weight::One,
+            peer_measures: false,
             config,
         }
     }
@@ -137,7 +137,7 @@ impl Connection {
         let next = self.last_slot.map(|slot| slot.due + self.spacing(slot.size));
         let due = next.unwrap_or(now).max(now - credit).min(now);
         self.last_slot = Some(Slot { due, size });
-        // Without credit the slot that nothing used is gone: then it tells that there was nothing to send.
+        // Without credit an unused slot is gone: there was nothing to send.
         let missed =
             credit == TimeDelta::ZERO && next.is_some_and(|next| now.since(next) >= self.spacing(size));
         due + self.spacing(size) > now && !missed
@@ -268,11 +268,11 @@ impl Connection {
             let t_rto = self.timeout.get(rtt);
             let (j, p) = (self.meter.losses_per_event(), self.loss_event_rate);
             let packets = self.config.equation.packet_rate_losing(j, p, rtt, t_rto);
-            let times = match self.worth {
-                Worth::Share(share) => share,
-                // Our own meter sees the whole flow, not the virtual one: then the flow is worth one.
-                Worth::Rate(n) if self.told => n,
-                Worth::Rate(_) | Worth::Loss(_) | Worth::One => 1.0,
+            let times = match self.weight {
+                Weight::Share(share) => share,
+                // Our own meter sees the whole flow, not the virtual one: then the weight is 1.
+                Weight::Rate(n) if self.peer_measures => n,
+                Weight::Rate(_) | Weight::Loss(_) | Weight::One => 1.0,
             };
             self.equation_rate = times * self.size.segment * packets;
         }
@@ -304,9 +304,9 @@ impl Connection {
     }
 
     /// The connection stands for something else from now on: the rate follows at once.
-    pub(crate) fn set_worth(&mut self, worth: Worth) {
+    pub(crate) fn set_weight(&mut self, weight: Weight) {
         let divided = self.loss_divisor();
-        self.worth = worth;
+        self.weight = weight;
         let Some(rtt) = self.rtt.get().filter(|_| self.loss_event_rate > 0.0) else { return };
         self.loss_event_rate = (self.loss_event_rate * divided / self.loss_divisor()).clamp(LEAST_LOSS, 1.0);
         self.solve(rtt);
@@ -314,7 +314,7 @@ impl Connection {
     }
 
     fn loss_divisor(&self) -> f64 {
-        if let Worth::Loss(n) = self.worth { n * n } else { 1.0 }
+        if let Weight::Loss(n) = self.weight { n * n } else { 1.0 }
     }
 
     fn explain(&self, limit: f64, former_loss: f64) -> Reason {
@@ -353,20 +353,19 @@ impl Connection {
     /// When `newest`, the last packet that feedback speaks of, left.
     fn newest_departure(&self, now: Timestamp, feedback: &Feedback<'_>) -> Timestamp {
         let received = feedback.packets.iter().filter(|report| matches!(report.fate, Fate::Received { .. }));
-        let told = received.map(|report| report.sent).max();
+        let reported = received.map(|report| report.sent).max();
         let reckoned = feedback.rtt.map_or(now, |rtt| now - rtt);
-        told.unwrap_or(reckoned.max(self.newest.unwrap_or_default())).min(now)
+        reported.unwrap_or(reckoned.max(self.newest.unwrap_or_default())).min(now)
     }
 
     /// The peer's measurement, or our own from the fate of the packets.
     fn report(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<PeerReport> {
         if self.config.loss == LossSide::Receiver {
-            let told = feedback.peer.loss_event_rate.is_some() && feedback.peer.receive_rate.is_some();
-            if told {
-                self.told = true;
+            if feedback.peer.loss_event_rate.is_some() && feedback.peer.receive_rate.is_some() {
+                self.peer_measures = true;
                 return Some(feedback.peer);
             }
-            if self.told {
+            if self.peer_measures {
                 // Arrivals between two reports, or in the next datagram of one: no report of their own.
                 return None;
             }
@@ -406,9 +405,9 @@ impl Connection {
         self.nofeedback_at = None;
     }
 
-    /// The peer fell silent: whoever is heard next may be one that leaves the measurement to us.
+    /// After a silent period the peer may have been replaced by one that does not measure loss, so measure it here again.
     pub(crate) const fn forget_peer(&mut self) {
-        self.told = false;
+        self.peer_measures = false;
     }
 
     pub(crate) const fn nofeedback_at(&self) -> Option<Timestamp> {

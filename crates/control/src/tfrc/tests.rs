@@ -309,8 +309,8 @@ fn both_sides_agree_on_one_trace() {
             let feedback = Feedback { lane: Lane(0), rtt, packets: &batch, requested: &[], peer };
             sender.on_feedback(at(millis + 100), &feedback);
             batch.clear();
-            let told = peer.loss_event_rate.unwrap().get();
-            assert_eq!(sender.all[0].loss_event_rate, told, "packet {sequence}");
+            let reported = peer.loss_event_rate.unwrap().get();
+            assert_eq!(sender.all[0].loss_event_rate, reported, "packet {sequence}");
             reports += 1;
         }
     }

@@ -56,7 +56,7 @@ impl Bench {
         }
     }
 
-    fn tell(&mut self, now: i64, packets: &[(u64, Fate)], requested: &[u64]) {
+    fn report(&mut self, now: i64, packets: &[(u64, Fate)], requested: &[u64]) {
         let reports: Vec<_> = packets
             .iter()
             .map(|(id, fate)| PacketReport {
@@ -74,7 +74,7 @@ impl Bench {
 
     fn ack(&mut self, now: i64, ids: std::ops::Range<u64>) {
         for id in ids {
-            self.tell(now, &[(id, ACKED)], &[]);
+            self.report(now, &[(id, ACKED)], &[]);
         }
     }
 }
@@ -117,12 +117,12 @@ fn one_cut_a_window() {
     let mut bench = Bench::new();
     bench.window.window = 20.0 * SEGMENT;
     bench.fill(0);
-    bench.tell(100, &[(0, Fate::Lost), (1, ACKED), (2, ACKED), (3, ACKED)], &[]);
+    bench.report(100, &[(0, Fate::Lost), (1, ACKED), (2, ACKED), (3, ACKED)], &[]);
     // 17 segments are still out with the lost one.
     assert_eq!(bench.window.window, 8.5 * SEGMENT);
     assert_eq!(bench.window.flight, 16.0 * SEGMENT);
     assert_eq!(bench.window.phase(), "congestion avoidance");
-    bench.tell(110, &[(5, Fate::Lost), (8, ACKED)], &[5]);
+    bench.report(110, &[(5, Fate::Lost), (8, ACKED)], &[5]);
     assert!(
         (8.5 * SEGMENT..8.7 * SEGMENT).contains(&bench.window.window),
         "no cut in the same window of data"
@@ -130,7 +130,7 @@ fn one_cut_a_window() {
     bench.ack(110, 9..20);
     bench.fill(200);
     bench.ack(300, 20..22);
-    bench.tell(300, &[(22, Fate::Lost)], &[]);
+    bench.report(300, &[(22, Fate::Lost)], &[]);
     assert!(bench.window.window < 6.0 * SEGMENT, "{}", bench.window.window);
 }
 
@@ -140,7 +140,7 @@ fn request_cuts() {
     let mut bench = Bench::with(|config| config.halve_window = true);
     bench.window.window = 20.0 * SEGMENT;
     bench.send(0, 10);
-    bench.tell(100, &[(3, ACKED)], &[0]);
+    bench.report(100, &[(3, ACKED)], &[0]);
     assert_eq!(bench.window.window, (20.0 * SEGMENT + 512.0) / 2.0, "it grew by the acknowledgement first");
     assert_eq!(bench.window.flight, 9.0 * SEGMENT);
 }

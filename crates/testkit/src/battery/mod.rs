@@ -12,7 +12,7 @@ use seaway_control::ControllerPair;
 /// What a controller may be excused from.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Excuses {
-    /// It does not listen to feedback at all, and so sends on through silence.
+    /// It ignores feedback, and so sends on without any.
     pub deaf: bool,
 }
 
@@ -86,7 +86,7 @@ mod tests {
         }
         fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
             let nan = self.fault == Fault::ReadsNoNumber;
-            visit(Gauge::new("reading", if nan { f64::NAN } else { 0.0 }, ""));
+            visit(Gauge::new("value", if nan { f64::NAN } else { 0.0 }, ""));
         }
     }
 

@@ -38,7 +38,7 @@ fn started(path: Path, halves: ControllerPair, limits: LocalSignal) -> PathRun {
     run
 }
 
-/// Nobody answers any more: it must not go on sending, and it must come back.
+/// Feedback stops: it must not go on sending, and it must recover.
 fn silence(name: &str, make: &impl Fn() -> ControllerPair) {
     let (start, max) = (Bitrate::from_kbps(300), Bitrate::from_mbps(3));
     let mut run = started(clean(), make(), LocalSignal::Limits { min: Bitrate::from_kbps(20), start, max });

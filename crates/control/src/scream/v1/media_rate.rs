@@ -30,7 +30,7 @@ pub(super) struct MediaRate {
     next: usize,
 }
 
-/// What 200 ms told. Rates in bit/s.
+/// What was measured over 200 ms. Rates in bit/s.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Observed {
     pub(super) transmitted: f64,

@@ -5,8 +5,8 @@ mod trend;
 
 use super::competing::DelayTarget;
 use super::config::{LEAST_PACE, LEAST_WINDOW, ScreamConfig};
-use super::evidence::Evidence;
 use super::flight::MaxFlight;
+use super::summary::FeedbackSummary;
 use crate::decision::Gauge;
 use media_rate::{INTERVAL, MediaRate, Observed};
 use seaway_units::RateRange;
@@ -89,7 +89,7 @@ impl V1 {
     }
 
     /// The rules of RFC 8298 section 4.1.2 in their order; says which one acted.
-    pub(super) fn on_feedback(&mut self, seen: &Evidence, limits: RateRange) -> &'static str {
+    pub(super) fn on_feedback(&mut self, seen: &FeedbackSummary, limits: RateRange) -> &'static str {
         self.acked += seen.acked;
         if let Some(delay) = seen.delay {
             self.delay = delay;
@@ -116,7 +116,7 @@ impl V1 {
         cause
     }
 
-    fn count_round(&mut self, seen: &Evidence) {
+    fn count_round(&mut self, seen: &FeedbackSummary) {
         self.lossy_round |= seen.lost > 0;
         if seen.now - self.round_at >= seen.rtt {
             self.target.on_round(std::mem::take(&mut self.lossy_round));
@@ -133,7 +133,7 @@ impl V1 {
         self.window = (factor * self.window).max(LEAST_WINDOW);
     }
 
-    fn grow(&mut self, seen: &Evidence) {
+    fn grow(&mut self, seen: &FeedbackSummary) {
         if self.fast_increase && self.trend.get() >= TREND {
             self.fast_increase = false;
             self.calm_since = None;
@@ -164,7 +164,7 @@ impl V1 {
         }
     }
 
-    /// Nothing is heard: less and less.
+    /// No feedback comes: the window falls.
     pub(super) fn back_off(&mut self, now: f64, limits: RateRange) {
         self.cut(now, LOSS_DECREASE);
         self.rate.decrease(limits);
@@ -236,8 +236,8 @@ mod tests {
         v1
     }
 
-    fn seen(now: f64, delay: f64, flight: f64) -> Evidence {
-        Evidence {
+    fn seen(now: f64, delay: f64, flight: f64) -> FeedbackSummary {
+        FeedbackSummary {
             now,
             delay: Some(delay),
             delays: (delay, delay),
@@ -268,10 +268,10 @@ mod tests {
     fn cuts_once_a_round_trip_time() {
         let mut v1 = v1();
         for now in [1.0, 1.05, 1.099] {
-            v1.on_feedback(&Evidence { lost: 1, acked: 0.0, ..seen(now, 0.2, 14_000.0) }, LIMITS);
+            v1.on_feedback(&FeedbackSummary { lost: 1, acked: 0.0, ..seen(now, 0.2, 14_000.0) }, LIMITS);
             assert!((v1.window - 16_000.0).abs() < 1e-9);
         }
-        v1.on_feedback(&Evidence { marked: 1, ..seen(1.1, 0.2, 14_000.0) }, LIMITS);
+        v1.on_feedback(&FeedbackSummary { marked: 1, ..seen(1.1, 0.2, 14_000.0) }, LIMITS);
         assert!((v1.window - 14_400.0).abs() < 1e-9);
     }
 

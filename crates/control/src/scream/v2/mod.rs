@@ -6,7 +6,7 @@ mod signals;
 
 use super::competing::DelayTarget;
 use super::config::{FIRST_RTT, LEAST_RATE, ScreamConfig};
-use super::evidence::Evidence;
+use super::summary::FeedbackSummary;
 use crate::decision::Gauge;
 use output::Encoder;
 use reference_window::{Congestion, Path, ReferenceWindow};
@@ -105,8 +105,8 @@ impl V2 {
     }
 
     /// The steps of screamv2 section 4.2 in their order; says which one acted. True with it where a standing
-    /// queue of the clocks was found: delay history is worth nothing then.
-    pub(super) fn on_feedback(&mut self, seen: &Evidence, limits: RateRange) -> (&'static str, bool) {
+    /// queue of the clocks was found: the delay history is invalid then.
+    pub(super) fn on_feedback(&mut self, seen: &FeedbackSummary, limits: RateRange) -> (&'static str, bool) {
         self.marks.update(seen.now, seen.rtt, seen.received, seen.marked);
         if let Some(delay) = seen.delay {
             self.delay.spread(self.target.get(), seen.delays);
@@ -146,7 +146,7 @@ impl V2 {
         (cause, drifted)
     }
 
-    fn count_losses(&mut self, seen: &Evidence) {
+    fn count_losses(&mut self, seen: &FeedbackSummary) {
         // As the authors' code, a loss that is let pass is no congestion at all.
         self.loss_seen |= seen.lost > 0 && !self.lets_loss_pass();
         self.mark_seen |= seen.marked > 0;
@@ -165,7 +165,7 @@ impl V2 {
         self.config.loss_filter && self.loss_rate <= RARE_LOSS && !queue
     }
 
-    fn path(&self, seen: &Evidence) -> Path {
+    fn path(&self, seen: &FeedbackSummary) -> Path {
         Path {
             now: seen.now,
             rtt: seen.rtt,
@@ -207,7 +207,7 @@ impl V2 {
     }
 
     /// Once a round-trip time. True where the clocks drift.
-    fn count_round(&mut self, seen: &Evidence) -> bool {
+    fn count_round(&mut self, seen: &FeedbackSummary) -> bool {
         if seen.now - self.round.since < seen.rtt {
             return false;
         }
@@ -230,7 +230,7 @@ impl V2 {
         drifted
     }
 
-    /// Nothing is heard: less and less.
+    /// No feedback comes: the window falls.
     pub(super) fn back_off(&mut self, now: f64, rtt: Option<f64>, limits: RateRange) {
         let rtt = rtt.unwrap_or(FIRST_RTT);
         self.window.on_congestion(now);
@@ -295,8 +295,8 @@ mod tests {
         v2
     }
 
-    fn seen(now: f64, lost: u32) -> Evidence {
-        Evidence {
+    fn seen(now: f64, lost: u32) -> FeedbackSummary {
+        FeedbackSummary {
             now,
             delay: Some(0.0),
             delays: (0.0, 0.0),
@@ -315,13 +315,13 @@ mod tests {
     fn one_reaction() {
         let mut v2 = v2();
         v2.delay.set(0.06);
-        let full = Evidence { delay: Some(0.06), ..seen(1.0, 1) };
+        let full = FeedbackSummary { delay: Some(0.06), ..seen(1.0, 1) };
         assert_eq!(v2.on_feedback(&full, LIMITS).0, "loss");
         assert!((v2.window.size - 21_000.0).abs() < 1.0);
-        let again = Evidence { delay: Some(0.06), ..seen(1.01, 1) };
+        let again = FeedbackSummary { delay: Some(0.06), ..seen(1.01, 1) };
         assert_eq!(v2.on_feedback(&again, LIMITS).0, "window increase");
         assert!((v2.window.size - 21_000.0).abs() < 1.0);
-        let later = Evidence { delay: Some(0.06), ..seen(1.03, 0) };
+        let later = FeedbackSummary { delay: Some(0.06), ..seen(1.03, 0) };
         assert_eq!(v2.on_feedback(&later, LIMITS).0, "loss", "it was remembered");
     }
 
@@ -341,7 +341,7 @@ mod tests {
     fn drift() {
         let mut v2 = v2();
         let drifted = (0..1000).find(|step| {
-            let standing = Evidence { delay: Some(0.02), ..seen(1.0 + 0.06 * f64::from(*step), 0) };
+            let standing = FeedbackSummary { delay: Some(0.02), ..seen(1.0 + 0.06 * f64::from(*step), 0) };
             v2.on_feedback(&standing, LIMITS).1
         });
         // 0.02 (1 - (255/256)^n) passes 0.015 at n = 355.

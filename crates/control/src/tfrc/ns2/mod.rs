@@ -28,7 +28,7 @@ pub struct Ns2Tfrc {
     decisions: DecisionLog,
 }
 
-/// What a packet tells the receiving half.
+/// What a packet carries for the receiving half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Note {
     /// Reports so far, modulo 512.

@@ -1,4 +1,4 @@
-//! TFRC under a law of its own: one place for what MULTFRC, CTFRC and UTFRC share.
+//! TFRC with an extension: what MULTFRC, CTFRC and UTFRC share.
 
 use super::{Config, Tfrc};
 use crate::allowance::{Allowance, Target};
@@ -10,37 +10,37 @@ use crate::signal::LocalSignal;
 use seaway_units::Timestamp;
 use std::fmt;
 
-/// What is added to TFRC: it watches the feedback and changes what the connections stand for.
-pub trait Law: fmt::Debug + Clone + Send + Sync {
+/// Follows the feedback and changes the number or the weight of TFRC connections.
+pub trait Extension: fmt::Debug + Clone + Send + Sync {
     /// The number that the next packet carries for the receiving half.
     fn tag(&mut self, _next: &SentPacket) -> Option<u16> {
         None
     }
     /// A message that the connections have taken already.
     fn on_feedback(&mut self, connections: &mut Tfrc, now: Timestamp, feedback: &Feedback<'_>);
-    /// A signal that the connections are told afterwards.
+    /// A signal; the connections take it afterwards.
     fn on_signal(&mut self, connections: &mut Tfrc, now: Timestamp, signal: LocalSignal);
-    /// The law's own gauges.
+    /// The extension's own gauges.
     fn inspect(&self, visit: &mut dyn FnMut(Gauge));
 }
 
-/// TFRC connections and the law over them.
+/// TFRC connections and what extends them.
 #[derive(Debug, Clone)]
-pub struct Governed<L> {
+pub struct Extended<E> {
     connections: Tfrc,
-    law: L,
+    extension: E,
 }
 
-impl<L: Law> Governed<L> {
+impl<E: Extension> Extended<E> {
     /// One connection at first, room for `most`.
-    pub(crate) fn over(config: Config, most: u8, law: L) -> Self {
-        Self { connections: Tfrc::with_room(config, 1, most), law }
+    pub(crate) fn over(config: Config, most: u8, extension: E) -> Self {
+        Self { connections: Tfrc::with_room(config, 1, most), extension }
     }
 }
 
-impl<L: Law> RateController for Governed<L> {
+impl<E: Extension> RateController for Extended<E> {
     fn marking(&mut self, now: Timestamp, next: &SentPacket) -> Marking {
-        Marking { tag: self.law.tag(next), ..self.connections.marking(now, next) }
+        Marking { tag: self.extension.tag(next), ..self.connections.marking(now, next) }
     }
 
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
@@ -49,11 +49,11 @@ impl<L: Law> RateController for Governed<L> {
 
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
         self.connections.on_feedback(now, feedback);
-        self.law.on_feedback(&mut self.connections, now, feedback);
+        self.extension.on_feedback(&mut self.connections, now, feedback);
     }
 
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
-        self.law.on_signal(&mut self.connections, now, signal);
+        self.extension.on_signal(&mut self.connections, now, signal);
         self.connections.on_signal(now, signal);
     }
 
@@ -87,6 +87,6 @@ impl<L: Law> RateController for Governed<L> {
 
     fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
         self.connections.inspect(visit);
-        self.law.inspect(visit);
+        self.extension.inspect(visit);
     }
 }

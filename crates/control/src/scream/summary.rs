@@ -1,8 +1,8 @@
-//! What one feedback message tells, in the words both versions use.
+//! One feedback message, summed up for either version.
 
 /// Sizes in octets, times in seconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Evidence {
+pub(super) struct FeedbackSummary {
     pub(super) now: f64,
     /// Queueing delay of the newest packet, unsmoothed.
     pub(super) delay: Option<f64>,
