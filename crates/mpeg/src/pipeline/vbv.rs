@@ -40,7 +40,7 @@ pub struct VbvReport {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Fullness {
     /// How the buffer fills.
-    pub mode: VbvMode,
+    pub filling: VbvMode,
     /// The least bits in the buffer right after a picture was removed; negative where a picture was incomplete.
     pub lowest_bits: i64,
     /// The most bits in the buffer right before a picture was removed.
@@ -119,9 +119,9 @@ impl VbvModel {
 impl Vbv {
     fn remove_picture(&mut self, picture: VbvPicture, bits: u64, variable: bool) {
         let (rate, size) = (picture.rate as f64, picture.size as f64);
-        let mode = if variable { VbvMode::Variable } else { VbvMode::Constant };
+        let filling = if variable { VbvMode::Variable } else { VbvMode::Constant };
         let declared = rate * f64::from(picture.delay) / CLOCK + picture.ahead;
-        let present = match (mode, self.left) {
+        let present = match (filling, self.left) {
             (VbvMode::Constant, _) => declared,
             (VbvMode::Variable, None) => size,
             (VbvMode::Variable, Some((left, seconds))) => (left.max(0.0) + rate * seconds).min(size),
@@ -129,9 +129,9 @@ impl Vbv {
         let left = present - bits as f64;
         self.left = Some((left, picture.seconds));
         let start =
-            Fullness { mode, lowest_bits: i64::MAX, highest_bits: i64::MIN, underflows: 0, overflows: 0 };
+            Fullness { filling, lowest_bits: i64::MAX, highest_bits: i64::MIN, underflows: 0, overflows: 0 };
         let fullness = self.fullness.get_or_insert(start);
-        fullness.mode = mode;
+        fullness.filling = filling;
         fullness.lowest_bits = fullness.lowest_bits.min(left as i64);
         fullness.highest_bits = fullness.highest_bits.max(present as i64);
         // `vbv_delay` is rounded to a step of the clock.
