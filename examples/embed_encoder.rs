@@ -10,6 +10,7 @@ use std::time::Duration;
 const RATE: FrameRate = FrameRate::USUAL;
 
 /// The encoder here stands for the application's.
+#[expect(clippy::disallowed_methods, reason = "an application waits for its camera")]
 fn encode_and_send(input: &FrameInput, frames: u64) -> Result<(), Error> {
     let start = Bitrate::from_kbps(300);
     let config = LiveEncoderConfig { frame_rate: RATE, start, latency: TimeDelta::ZERO };
