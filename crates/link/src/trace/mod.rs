@@ -31,7 +31,7 @@ pub struct Trace(pub(crate) Recording);
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
-    /// Where it is, as [`LinkConfig::plan_with`]'s reader understands it.
+    /// Where it is, as [`LinkConfig::plan_with`](crate::LinkConfig::plan_with)'s reader understands it.
     pub file: String,
     /// Which of several series: a column of a CSV file, `uplink` or `downlink` of a JSON file.
     pub series: Option<String>,
