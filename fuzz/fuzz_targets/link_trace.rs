@@ -4,9 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use seaway_link::{
-    DropTailConfig, Link, LinkConfig, LossConfig, LossPlace, Node, Packet, QueueConfig, Trace, TraceConfig,
+    DropTailConfig, Link, LinkConfig, LossConfig, LossPlace, Node, Outbox, Packet, QueueConfig, Trace, TraceConfig,
 };
-use seaway_units::{Bitrate, DataSize, Ecn, Timestamp};
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
 fuzz_target!(|text: &str| {
     for series in [None, Some("uplink"), Some("UL_bitrate")] {
@@ -29,20 +29,18 @@ fn drive(text: &str, config: LinkConfig) {
     let config = LinkConfig { queue, ..config };
     let Ok(plan) = config.plan_with(&mut |_| Ok(text.to_owned())) else { return };
     let mut link = Link::new(&plan, 1, "fuzz").expect("the plan was checked");
+    let (mut wake, mut out) = (None, Outbox::default());
     for n in 0..5 {
-        link.handle_packet(
-            Timestamp::ZERO,
-            Link::<u8>::IN,
-            Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, n),
-        );
+        let packet = Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, n);
+        wake = link.on_packet(Timestamp::ZERO, Link::<u8>::IN, packet, &mut out);
     }
     let mut now = Timestamp::ZERO;
     for _ in 0..2000 {
-        let Some(due) = link.poll_timeout() else { break };
+        let Some(due) = wake.into_iter().chain(out.next_departure()).min() else { break };
         assert!(due >= now);
         now = due;
-        link.handle_timeout(now);
-        while link.poll_packet(now).is_some() {}
+        wake = link.run(now, now + TimeDelta::from_nanos(1), &mut out);
+        while out.pop_departure(now).is_some() {}
     }
     let statistics = link.statistics(now);
     assert_eq!(statistics.arrivals.packets, statistics.delivered.packets + statistics.drops.total() + statistics.inside);

@@ -9,7 +9,8 @@ use seaway_control::{
     Registry, SentPacket, StreamId,
 };
 use seaway_link::{
-    DropCause, DropTailConfig, Dropped, Link, LinkConfig, LossConfig, Node, Packet, Port, QueueConfig,
+    DropCause, DropTailConfig, Dropped, Link, LinkConfig, LossConfig, Node, Outbox, Packet, Port,
+    QueueConfig, Wake,
 };
 use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer, Place};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
@@ -45,25 +46,35 @@ struct Sender {
 }
 
 impl Node<Cargo> for Sender {
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
-        let Cargo::Report { newest, sent, held, report } = packet.payload else { return };
+    fn on_packet(&mut self, now: Timestamp, _: Port, packet: Packet<Cargo>, out: &mut Outbox<Cargo>) -> Wake {
+        let Cargo::Report { newest, sent, held, report } = packet.payload else {
+            return self.transmit(now, out);
+        };
         self.rtt = Some(now - sent - held);
         let peer = PeerReport { echoed: Some(PacketId(newest)), ..report };
         let feedback = Feedback { lane: Lane(0), rtt: self.rtt, packets: &[], requested: &[], peer };
         self.controller.on_feedback(now, &feedback);
+        self.transmit(now, out)
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
-        if self.controller.poll_timeout().is_some_and(|due| due <= now) {
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Cargo>) -> Wake {
+        if now < until && self.controller.poll_timeout().is_some_and(|due| due <= now) {
             self.controller.handle_timeout(now);
         }
+        self.transmit(now, out)
+    }
+}
+
+impl Sender {
+    fn transmit(&mut self, now: Timestamp, out: &mut Outbox<Cargo>) -> Wake {
+        while let Some(due) = self.next_due().filter(|due| *due <= now) {
+            out.send(now, PORT, self.packet(now, due));
+        }
+        self.controller.poll_timeout().into_iter().chain(self.next_due()).min()
     }
 
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
-        if self.next_due()? > now {
-            return None;
-        }
-        self.due = self.next_due()?.max(now - self.controller.allowance(Lane(0)).credit);
+    fn packet(&mut self, now: Timestamp, due: Timestamp) -> Packet<Cargo> {
+        self.due = due.max(now - self.controller.allowance(Lane(0)).credit);
         let content = Content::Media(StreamId(0));
         let id = PacketId(self.next);
         let packet = SentPacket {
@@ -78,15 +89,9 @@ impl Node<Cargo> for Sender {
         self.controller.on_sent(now, &packet);
         let payload = Cargo::Data { sequence: self.next, sent: now, rtt: self.rtt };
         self.next += 1;
-        Some((PORT, Packet { flow: self.flow, ..Packet::new(PACKET, Ecn::NotEct, payload) }))
+        Packet { flow: self.flow, ..Packet::new(PACKET, Ecn::NotEct, payload) }
     }
 
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        self.controller.poll_timeout().into_iter().chain(self.next_due()).min()
-    }
-}
-
-impl Sender {
     fn next_due(&self) -> Option<Timestamp> {
         if self.next == 0 {
             return Some(self.due);
@@ -112,8 +117,8 @@ struct Receiver {
 }
 
 impl Node<Cargo> for Receiver {
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Cargo>) {
-        let Cargo::Data { sequence, sent, rtt } = packet.payload else { return };
+    fn on_packet(&mut self, now: Timestamp, _: Port, packet: Packet<Cargo>, out: &mut Outbox<Cargo>) -> Wake {
+        let Cargo::Data { sequence, sent, rtt } = packet.payload else { return self.transmit(now, out) };
         let lost: Vec<_> = std::mem::take(&mut *self.lost.lock().unwrap());
         let departure = RemoteTimestamp::from_nanos(sent.as_nanos());
         let arrival = |sequence| Arrival {
@@ -142,23 +147,26 @@ impl Node<Cargo> for Receiver {
         }
         self.source.on_arrival(now, &arrival(sequence));
         self.newest = Some((sequence, sent, now));
+        self.transmit(now, out)
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
-        if self.source.poll_timeout().is_some_and(|due| due <= now) {
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Cargo>) -> Wake {
+        if now < until && self.source.poll_timeout().is_some_and(|due| due <= now) {
             self.source.handle_timeout(now);
         }
+        self.transmit(now, out)
     }
+}
 
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
-        let (_, report) = self.source.poll_report(now)?;
-        let (newest, sent, arrived) = self.newest?;
-        let payload = Cargo::Report { newest, sent, held: now - arrived, report };
-        let packet = Packet::new(DataSize::from_bytes(64), Ecn::NotEct, payload);
-        Some((PORT, Packet { flow: self.flow, ..packet }))
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
+impl Receiver {
+    fn transmit(&mut self, now: Timestamp, out: &mut Outbox<Cargo>) -> Wake {
+        while let Some((_, report)) = self.source.poll_report(now)
+            && let Some((newest, sent, arrived)) = self.newest
+        {
+            let payload = Cargo::Report { newest, sent, held: now - arrived, report };
+            let packet = Packet::new(DataSize::from_bytes(64), Ecn::NotEct, payload);
+            out.send(now, PORT, Packet { flow: self.flow, ..packet });
+        }
         self.source.poll_timeout()
     }
 }
@@ -169,27 +177,25 @@ enum Agent {
     Receiver(Box<Receiver>),
 }
 
-macro_rules! either {
-    ($agent:expr, $node:ident => $call:expr) => {
-        match $agent {
-            Agent::Sender($node) => $call,
-            Agent::Receiver($node) => $call,
-        }
-    };
-}
-
 impl Node<Cargo> for Agent {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Cargo>) {
-        either!(self, node => node.handle_packet(now, port, packet));
+    fn on_packet(
+        &mut self,
+        now: Timestamp,
+        port: Port,
+        packet: Packet<Cargo>,
+        out: &mut Outbox<Cargo>,
+    ) -> Wake {
+        match self {
+            Self::Sender(node) => node.on_packet(now, port, packet, out),
+            Self::Receiver(node) => node.on_packet(now, port, packet, out),
+        }
     }
-    fn handle_timeout(&mut self, now: Timestamp) {
-        either!(self, node => node.handle_timeout(now));
-    }
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Cargo>)> {
-        either!(self, node => node.poll_packet(now))
-    }
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        either!(self, node => node.poll_timeout())
+
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Cargo>) -> Wake {
+        match self {
+            Self::Sender(node) => node.run(now, until, out),
+            Self::Receiver(node) => node.run(now, until, out),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::build::{BuildError, QueueRef, build_network};
 use crate::report::link_summary;
 use crate::scenario::{Flow, Scenario};
-use seaway_link::{Dropped, Node, Packet, Port};
+use seaway_link::{Dropped, Node, Outbox, Packet, Port, Wake};
 use seaway_report::summary::LinkSummary;
 use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer, RouteId};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
@@ -21,8 +21,6 @@ pub struct Emulation<P> {
     links: Vec<(String, QueueRef)>,
     /// From the first attachment to the second.
     forward: RouteId,
-    /// The attachments of the packets that leave, in order.
-    leaving: VecDeque<usize>,
 }
 
 impl<P: Clone + Debug + Send + 'static> Emulation<P> {
@@ -71,7 +69,7 @@ impl<P: Clone + Debug + Send + 'static> Emulation<P> {
         }
         let forward =
             forward.ok_or_else(|| BuildError::new("a network between fewer than two nodes".to_owned()))?;
-        Ok(Self { engine, attachments, links, forward, leaving: VecDeque::new() })
+        Ok(Self { engine, attachments, links, forward })
     }
 
     /// The state of the path from the first attachment to the second.
@@ -96,46 +94,46 @@ impl<P: Clone + Debug + Send + 'static> Emulation<P> {
         self.links.iter().filter_map(summary).collect()
     }
 
-    /// Runs the network up to `now`.
-    fn run(&mut self, now: Timestamp) {
+    /// Processes all events up to `now`.
+    fn advance(&mut self, now: Timestamp, out: &mut Outbox<(Port, P)>) {
         self.engine.run_until(now);
         for (index, attachment) in self.attachments.iter().enumerate() {
-            if self.engine.agent(*attachment).arrived > 0 {
-                let arrived = std::mem::take(&mut self.engine.agent_mut(*attachment).arrived);
-                self.leaving.extend(std::iter::repeat_n(index, arrived));
+            if !self.engine.agent(*attachment).leaving.is_empty() {
+                let port = Port(index as u16);
+                for packet in self.engine.agent_mut(*attachment).leaving.drain(..) {
+                    out.send(now, port, packet.map(|payload| (port, payload)));
+                }
             }
+        }
+        for Dropped { at, cause, packet } in self.engine.observer_mut().0.drain(..) {
+            out.drop(Dropped { at, cause, packet: packet.map(|payload| (Port(0), payload)) });
         }
     }
 }
 
 impl<P: Clone + Debug + Send + 'static> Node<(Port, P)> for Emulation<P> {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<(Port, P)>) {
+    fn on_packet(
+        &mut self,
+        now: Timestamp,
+        port: Port,
+        packet: Packet<(Port, P)>,
+        out: &mut Outbox<(Port, P)>,
+    ) -> Wake {
         // What was due before comes first.
-        self.run(now);
+        self.advance(now, out);
         let to = packet.payload.0;
-        let Some(&attachment) = self.attachments.get(usize::from(port.0)) else { return };
-        self.engine.agent_mut(attachment).entering.push_back((to, packet.map(|(_, payload)| payload)));
-        self.run(now);
-    }
-
-    fn handle_timeout(&mut self, now: Timestamp) {
-        self.run(now);
-    }
-
-    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<(Port, P)>)> {
-        let attachment = self.leaving.pop_front()?;
-        let port = Port(attachment as u16);
-        let packet = self.engine.agent_mut(self.attachments[attachment]).leaving.pop_front()?;
-        Some((port, packet.map(|payload| (port, payload))))
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
+        if let Some(&attachment) = self.attachments.get(usize::from(port.0)) {
+            self.engine.agent_mut(attachment).entering.push_back((to, packet.map(|(_, payload)| payload)));
+            self.advance(now, out);
+        }
         self.engine.next_event()
     }
 
-    fn poll_dropped(&mut self) -> Option<Dropped<(Port, P)>> {
-        let Dropped { at, cause, packet } = self.engine.observer_mut().0.pop_front()?;
-        Some(Dropped { at, cause, packet: packet.map(|payload| (Port(0), payload)) })
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<(Port, P)>) -> Wake {
+        if now < until {
+            self.advance(now, out);
+        }
+        self.engine.next_event()
     }
 }
 
@@ -166,34 +164,29 @@ impl<P: Clone> Observer<P> for Losses<P> {
     }
 }
 
-/// Where packets come in and go out.
+/// Where packets enter and leave the network.
 #[derive(Debug)]
 struct Attachment<P> {
     entering: VecDeque<(Port, Packet<P>)>,
     leaving: VecDeque<Packet<P>>,
-    /// Packets in `leaving` that were not yet reported.
-    arrived: usize,
 }
 
 impl<P> Default for Attachment<P> {
     fn default() -> Self {
-        Self { entering: VecDeque::new(), leaving: VecDeque::new(), arrived: 0 }
+        Self { entering: VecDeque::new(), leaving: VecDeque::new() }
     }
 }
 
 impl<P: Debug + Send> Node<P> for Attachment<P> {
-    fn handle_packet(&mut self, _now: Timestamp, _port: Port, packet: Packet<P>) {
+    fn on_packet(&mut self, now: Timestamp, _: Port, packet: Packet<P>, out: &mut Outbox<P>) -> Wake {
         self.leaving.push_back(packet);
-        self.arrived += 1;
+        self.run(now, now, out)
     }
 
-    fn handle_timeout(&mut self, _now: Timestamp) {}
-
-    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<P>)> {
-        self.entering.pop_front()
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
+    fn run(&mut self, now: Timestamp, _until: Timestamp, out: &mut Outbox<P>) -> Wake {
+        for (port, packet) in self.entering.drain(..) {
+            out.send(now, port, packet);
+        }
         None
     }
 }
@@ -202,6 +195,7 @@ impl<P: Debug + Send> Node<P> for Attachment<P> {
 mod tests {
     use super::*;
     use crate::scenario::Text;
+    use seaway_link::Departure;
     use seaway_units::{DataSize, Ecn, TimeDelta};
 
     const DUMBBELL: &str = r#"
@@ -228,23 +222,23 @@ mod tests {
     fn packets_take_the_links_between_their_nodes() {
         let mut network =
             emulation("attach = [{ node = \"a\", tun = \"t0\" }, { node = \"b\", tun = \"t1\" }]").unwrap();
+        let mut out = Outbox::default();
         // 1000 B take 80 us on the near link and 8 ms on the far one, whose queue has room for one behind it.
         for number in 0..4 {
             let packet = Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, (Port(1), number));
-            network.handle_packet(at(0), Port(0), packet);
+            network.on_packet(at(0), Port(0), packet, &mut out);
         }
-        network.handle_timeout(at(2_000 + 5_000));
+        let mut wake = network.run(at(7_000), at(7_001), &mut out);
         // One in service, which is not counted, and one behind it.
         assert_eq!(network.path_state().queue_delay, Some(TimeDelta::from_millis(8)));
         let mut seen = Vec::new();
-        let mut lost = 0;
-        while let Some(due) = network.poll_timeout().filter(|&due| due < at(1_000_000)) {
-            network.handle_timeout(due);
-            while let Some((port, packet)) = network.poll_packet(due) {
+        while let Some(due) = wake.filter(|&due| due < at(1_000_000)) {
+            wake = network.run(due, due + TimeDelta::from_nanos(1), &mut out);
+            while let Some(Departure { port, packet, .. }) = out.pop_departure(due) {
                 seen.push((port, packet.payload.1, due));
             }
-            lost += std::iter::from_fn(|| network.poll_dropped()).count();
         }
+        let lost = std::iter::from_fn(|| out.pop_dropped()).count();
         assert_eq!(network.path_state().capacity, Bitrate::from_mbps(1));
         assert_eq!(seen, [(Port(1), 0, at(23_080)), (Port(1), 1, at(31_080))]);
         assert_eq!(lost, 2);

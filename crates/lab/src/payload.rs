@@ -119,12 +119,11 @@ impl Payload {
         self.0.as_deref()
     }
 
-    /// Calls `with` on the TCP segment, if there is one. The segment is copied only once: chained copies stall the
-    /// processor.
+    /// Calls `with` on the TCP segment, if there is one.
     #[inline]
-    pub(crate) fn take_segment(self, with: impl FnOnce(Segment)) {
+    pub(crate) fn take_segment(self, with: impl FnOnce(&Segment)) {
         let Some(content) = self.0 else { return };
-        if let Content::Segment(segment) = *content {
+        if let Content::Segment(segment) = &*content {
             with(segment);
             SEGMENTS.with_borrow_mut(|pool| pool.keep(content));
         }

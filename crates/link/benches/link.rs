@@ -1,6 +1,6 @@
 //! What a packet costs on its way through a link: in, queued, served, flown, out.
 
-use seaway_link::{Link, LinkConfig, Node, Packet};
+use seaway_link::{Link, LinkConfig, Node, Outbox, Packet};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
 fn main() {
@@ -15,6 +15,8 @@ const PACKETS: u64 = 10_000;
 /// A link at 99 % of its rate, driven as the simulator drives it, with some packets waiting and some flying.
 struct Drive {
     link: Link<Payload>,
+    wake: Option<Timestamp>,
+    out: Outbox<Payload>,
     next_arrival: Timestamp,
     delivered: u64,
 }
@@ -24,7 +26,8 @@ impl Drive {
         let text = format!("rate = '100 Mbit/s'\ndelay = '5 ms'\nqueue = {{ {queue} }}");
         let config: LinkConfig = toml::from_str(&text).expect("a link");
         let link = config.plan().and_then(|plan| Link::new(&plan, 1, "bench")).expect("a link");
-        let mut drive = Self { link, next_arrival: Timestamp::ZERO, delivered: 0 };
+        let (wake, out) = (None, Outbox::default());
+        let mut drive = Self { link, wake, out, next_arrival: Timestamp::ZERO, delivered: 0 };
         // A standing queue; then every store has reached its size.
         (0..20).for_each(|_| drive.arrive());
         drive.run(PACKETS);
@@ -33,18 +36,18 @@ impl Drive {
 
     fn arrive(&mut self) {
         let packet = Packet::new(DataSize::from_bytes(1200), Ecn::Ect0, [0; 6]);
-        self.link.handle_packet(self.next_arrival, Link::<Payload>::IN, packet);
+        self.wake = self.link.on_packet(self.next_arrival, Link::<Payload>::IN, packet, &mut self.out);
     }
 
     fn run(&mut self, packets: u64) -> u64 {
         for _ in 0..packets {
             // A service takes 96 µs.
             self.next_arrival += TimeDelta::from_micros(97);
-            while let Some(due) = self.link.poll_timeout().filter(|&due| due <= self.next_arrival) {
-                self.link.handle_timeout(due);
-                while let Some((_, packet)) = self.link.poll_packet(due) {
-                    self.delivered += packet.payload[0] + 1;
-                }
+            while let Some(due) = self.wake.filter(|&due| due <= self.next_arrival) {
+                self.wake = self.link.run(due, due + TimeDelta::from_nanos(1), &mut self.out);
+            }
+            while let Some(departure) = self.out.pop_departure(self.next_arrival) {
+                self.delivered += departure.packet.payload[0] + 1;
             }
             self.arrive();
         }

@@ -1,68 +1,64 @@
 //! One direction of a link.
 
+use crate::closed_form::{ClosedForm, Fate, Transit};
 use crate::error::Error;
-use crate::foreseen::{Foreseen, Foresight};
-use crate::node::{Dropped, Node, Packet, Port};
+use crate::event_driven::{self, EventDriven};
+use crate::node::{Dropped, Node, Outbox, Packet, Port, Wake};
 use crate::plan::LinkPlan;
-use crate::random::RandomStream;
 use crate::statistics::LinkStatistics;
-use crate::stepwise::Stepwise;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// One direction of a link: a queue, a server that takes from it, and a pipe behind. A policer may stand before the
-/// queue, and a shaper behind it.
+/// One direction of a link: a queue, a server, and a propagation path. A policer may stand before the queue, and a shaper
+/// behind it.
 ///
-/// Packets come in at [`Link::IN`] and leave by [`Link::OUT`]. Everything happens at its own instant, however late
-/// the host calls: end of service comes before a change of rate, and both before an arrival at the same instant.
-/// Each packet's waiting time is added to [`Packet::waited`].
+/// Packets enter by [`Link::IN`] and leave by [`Link::OUT`]. Every event takes place at its own instant, however late
+/// the host calls: end of service before a change of rate, and both before an arrival at the same instant. Each packet's
+/// waiting time is added to [`Packet::waited`].
 ///
-/// Where the queue is drop-tail, the rate constant and nothing overtakes, the fate of a packet is known when it
-/// comes: then a loss on the channel is told at once, with the later instant at which it falls.
+/// Where the queue is drop-tail, the rate constant and the order kept, the link is [closed-form](Self::is_closed_form): it
+/// computes a packet's departure when the packet arrives. A loss on the channel is then reported at once, with the
+/// later instant at which it takes place.
 #[derive(Debug, Clone)]
 pub struct Link<P>(Kind<P>);
 
 #[derive(Debug, Clone)]
 enum Kind<P> {
-    Foreseen(Box<Foreseen<P>>),
-    Stepwise(Box<Stepwise<P>>),
+    ClosedForm(Box<ClosedForm>),
+    EventDriven(Box<EventDriven<P>>),
 }
 
 macro_rules! each {
     ($self:expr, $link:ident => $call:expr) => {
         match $self {
-            Kind::Foreseen($link) => $call,
-            Kind::Stepwise($link) => $call,
+            Kind::ClosedForm($link) => $call,
+            Kind::EventDriven($link) => $call,
         }
     };
 }
 
-/// The random stream of a part of a link.
-pub(crate) fn stream(seed: u64, name: &str, part: &str) -> RandomStream {
-    RandomStream::new(seed, &format!("{name}/{part}"))
-}
-
 impl<P> Link<P> {
-    /// The port where packets come in.
+    /// The port by which packets enter.
     pub const IN: Port = Port(0);
     /// The port by which packets leave.
-    pub const OUT: Port = Port(1);
+    pub const OUT: Port = event_driven::OUT;
 
     /// The link that `plan` describes. Its queue, loss and jitter draw from the streams `name/queue`, `name/loss`
-    /// and `name/jitter` of the run's `seed`, so that changing one leaves the others' luck alone.
+    /// and `name/jitter` of the run's `seed`, so that changing one does not
+    /// change what the others draw.
     ///
     /// # Errors
     /// Where the plan's queue does not hold together with its rate.
     pub fn new(plan: &LinkPlan, seed: u64, name: &str) -> Result<Self, Error> {
         // The general form checks the plan, whichever form is used.
-        let stepwise = Stepwise::new(plan, seed, name)?;
-        Ok(Self(match Foreseen::new(plan, stepwise.door(), seed, name) {
-            Some(foreseen) => Kind::Foreseen(Box::new(foreseen)),
-            None => Kind::Stepwise(Box::new(stepwise)),
+        let general = EventDriven::new(plan, seed, name)?;
+        Ok(Self(match ClosedForm::new(plan, general.admission(), seed, name) {
+            Some(closed) => Kind::ClosedForm(Box::new(closed)),
+            None => Kind::EventDriven(Box::new(general)),
         }))
     }
 
-    /// Books and averages of the window that began with the link or with [`Link::restart_statistics`], up to `now`, to
-    /// which the host has driven the link.
+    /// Counters and averages of the window that began with the link or with [`Link::restart_statistics`], up to `now`, to
+    /// which the host has run the link.
     pub fn statistics(&self, now: Timestamp) -> LinkStatistics {
         each!(&self.0, link => link.statistics(now))
     }
@@ -77,68 +73,69 @@ impl<P> Link<P> {
         each!(&self.0, link => link.rate())
     }
 
-    /// Packets and octets that wait at `now`, to which the host has driven the link; the packet in service does not.
+    /// Packets and octets that wait at `now`, to which the host has run the link; the packet in service does not.
     pub fn waiting(&self, now: Timestamp) -> (u64, DataSize) {
         match &self.0 {
-            Kind::Foreseen(link) => link.waiting(now),
-            Kind::Stepwise(link) => link.waiting(),
+            Kind::ClosedForm(link) => link.waiting(now),
+            Kind::EventDriven(link) => link.waiting(),
         }
     }
 
-    /// Packets waiting, in service, or flying at `now`, to which the host has driven the link.
+    /// Packets waiting, in service, or in flight at `now`, to which the host has run the link.
     pub fn inside(&self, now: Timestamp) -> u64 {
         match &self.0 {
-            Kind::Foreseen(link) => link.inside(now),
-            Kind::Stepwise(link) => link.inside(),
+            Kind::ClosedForm(link) => link.inside(now),
+            Kind::EventDriven(link) => link.inside(),
         }
     }
 
-    /// The least time that a packet spends in a link that [foresees](Self::foresees); `None`
-    /// for another.
+    /// The least time that a packet spends in a [closed-form](Self::is_closed_form) link; `None` for another.
     pub fn least_delay(&self) -> Option<TimeDelta> {
         match &self.0 {
-            Kind::Foreseen(link) => Some(link.least_delay()),
-            Kind::Stepwise(_) => None,
+            Kind::ClosedForm(link) => Some(link.least_delay()),
+            Kind::EventDriven(_) => None,
         }
     }
 
-    /// True where the fate of a packet is known when it comes.
-    pub const fn foresees(&self) -> bool {
-        matches!(self.0, Kind::Foreseen(_))
+    /// True where a packet's departure is computed when it arrives.
+    pub const fn is_closed_form(&self) -> bool {
+        matches!(self.0, Kind::ClosedForm(_))
     }
 
-    /// A packet comes at `at`, which may lie ahead of the host's present as long as no other comes before it; what
-    /// becomes of it. The host adds its waiting and delivers it itself, and asks for books and waiting packets no
-    /// earlier than `unseen_until`. `None`, and nothing happened: this link [foresees](Self::foresees) nothing.
+    /// The way of a packet of `size` that arrives at `at`, which may lie after the host's present as long as no other packet
+    /// arrives before. The host adds the wait and delivers the packet itself. It reads statistics no earlier than
+    /// `unread_until`. `None`, without effect, where the link is not [closed-form](Self::is_closed_form).
     #[inline(always)]
-    pub fn foresee(&mut self, at: Timestamp, size: DataSize, unseen_until: Timestamp) -> Option<Foresight> {
+    pub fn transit(&mut self, at: Timestamp, size: DataSize, unread_until: Timestamp) -> Option<Transit> {
         match &mut self.0 {
-            Kind::Foreseen(link) => Some(link.foresee(at, size, unseen_until)),
-            Kind::Stepwise(_) => None,
+            Kind::ClosedForm(link) => Some(link.transit(at, size, unread_until)),
+            Kind::EventDriven(_) => None,
         }
     }
 }
 
 impl<P: std::fmt::Debug + Send> Node<P> for Link<P> {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>) {
+    fn on_packet(&mut self, now: Timestamp, port: Port, mut packet: Packet<P>, out: &mut Outbox<P>) -> Wake {
         debug_assert_eq!(port, Self::IN);
-        each!(&mut self.0, link => link.handle_packet(now, packet));
+        match &mut self.0 {
+            Kind::ClosedForm(link) => {
+                let Transit { fate, wait } = link.transit(now, packet.size, now);
+                packet.waited += wait;
+                match fate {
+                    Fate::Arrives(arrival) => out.send(arrival, Self::OUT, packet),
+                    Fate::Dropped { at, cause } => out.drop(Dropped { at, cause, packet }),
+                }
+                None
+            }
+            Kind::EventDriven(link) => link.on_packet(now, packet, out),
+        }
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
-        each!(&mut self.0, link => link.handle_timeout(now));
-    }
-
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<P>)> {
-        each!(&mut self.0, link => link.poll_packet(now)).map(|packet| (Self::OUT, packet))
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        each!(&self.0, link => link.poll_timeout())
-    }
-
-    fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        each!(&mut self.0, link => link.poll_dropped())
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<P>) -> Wake {
+        match &mut self.0 {
+            Kind::ClosedForm(_) => None,
+            Kind::EventDriven(link) => link.run(now, until, out),
+        }
     }
 }
 
@@ -146,54 +143,55 @@ impl<P: std::fmt::Debug + Send> Node<P> for Link<P> {
 mod tests {
     use super::*;
     use crate::LinkConfig;
+    use crate::capacity::earlier;
     use proptest::prelude::*;
     use seaway_units::Ecn;
 
     type Deliveries = Vec<(Timestamp, Packet<usize>)>;
 
+    const TICK: TimeDelta = TimeDelta::from_nanos(1);
+
     fn host(mut link: Link<usize>, sends: &[(i64, u64)]) -> (Deliveries, Vec<Dropped<usize>>, String) {
-        let (mut delivered, mut dropped, mut books) = (Vec::new(), Vec::new(), String::new());
+        let (mut delivered, mut dropped, mut wake) = (Vec::new(), Vec::new(), None);
+        let mut out = Outbox::default();
+        let mut run = |link: &mut Link<usize>,
+                       wake: &mut Option<Timestamp>,
+                       out: &mut Outbox<usize>,
+                       end: Timestamp| {
+            while let Some(due) = earlier(*wake, out.next_departure()).filter(|due| *due <= end) {
+                *wake = link.run(due, due + TICK, out);
+                delivered.extend(std::iter::from_fn(|| out.pop_departure(due)).map(|out| (due, out.packet)));
+            }
+            dropped.extend(std::iter::from_fn(|| out.pop_dropped()));
+        };
         let mut now = Timestamp::ZERO;
         for (index, &(gap, bytes)) in sends.iter().enumerate() {
             now += TimeDelta::from_micros(gap);
-            while let Some(due) = link.poll_timeout().filter(|due| *due <= now) {
-                link.handle_timeout(due);
-                delivered
-                    .extend(std::iter::from_fn(|| link.poll_packet(due)).map(|(_, packet)| (due, packet)));
-                dropped.extend(std::iter::from_fn(|| link.poll_dropped()));
-            }
-            link.handle_packet(
-                now,
-                Link::<usize>::IN,
-                Packet::new(DataSize::from_bytes(bytes), Ecn::NotEct, index),
-            );
-            dropped.extend(std::iter::from_fn(|| link.poll_dropped()));
+            run(&mut link, &mut wake, &mut out, now);
+            let packet = Packet::new(DataSize::from_bytes(bytes), Ecn::NotEct, index);
+            wake = link.on_packet(now, Link::<usize>::IN, packet, &mut out);
             if index == sends.len() / 2 {
                 link.restart_statistics(now);
             }
         }
-        // When all is over the books must agree; on the way a loss is known earlier.
+        // When all is over the counters must agree; before that a loss is known earlier.
         let end = now + TimeDelta::from_secs(3600);
-        while let Some(due) = link.poll_timeout() {
-            link.handle_timeout(due);
-            delivered.extend(std::iter::from_fn(|| link.poll_packet(due)).map(|(_, packet)| (due, packet)));
-            dropped.extend(std::iter::from_fn(|| link.poll_dropped()));
-        }
-        link.handle_timeout(end);
+        run(&mut link, &mut wake, &mut out, end);
+        link.run(end, end + TICK, &mut out);
         let mut statistics = link.statistics(end);
         // What was inside at the restart and is lost later is known to be so already.
         statistics.carried_in = 0;
         statistics.drops.channel = 0;
-        books.push_str(&format!("{statistics:?}"));
+        let statistics = format!("{statistics:?}");
         dropped.sort_by_key(|dropped| (dropped.packet.payload, dropped.at));
-        (delivered, dropped, books)
+        (delivered, dropped, statistics)
     }
 
     proptest! {
-        /// Known beforehand or found out step by step: the same packets arrive at the same instants after the same
-        /// waiting, the same are dropped, and queue and server have been as long and as busy.
+        /// Both forms of a link deliver the same packets at the same instants after the same waiting, drop the same, and
+        /// report the same statistics.
         #[test]
-        fn foresight_is_what_happens(
+        fn the_closed_form_equals_the_event_driven_link(
             extra in prop::sample::select(vec![
                 "", "loss = { kind = 'independent', rate = 0.2 }\n", "policer = { rate = '500 kbit/s', burst = '4 kB' }\n",
                 "loss = { kind = 'gilbert-elliott', mean = 0.1, burst = 3, per = 'ms' }\n",
@@ -209,9 +207,9 @@ mod tests {
             let text = format!("rate = '{rate}'\ndelay = '7 ms'\n{extra}queue = {{ kind = 'drop-tail', {queue} }}");
             let plan = toml::from_str::<LinkConfig>(&text).unwrap().plan().unwrap();
             let link = Link::new(&plan, 1, "link").unwrap();
-            prop_assert!(link.foresees());
-            let stepwise = Link(Kind::Stepwise(Box::new(Stepwise::new(&plan, 1, "link").unwrap())));
-            prop_assert_eq!(host(link, &sends), host(stepwise, &sends));
+            prop_assert!(link.is_closed_form());
+            let general = Link(Kind::EventDriven(Box::new(EventDriven::new(&plan, 1, "link").unwrap())));
+            prop_assert_eq!(host(link, &sends), host(general, &sends));
         }
     }
 }

@@ -1,22 +1,23 @@
-//! What the simulator and the emulator host: nodes that exchange packets.
+//! Nodes that exchange packets, hosted by the simulator and the emulator.
 
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use std::collections::VecDeque;
 use std::fmt;
 
-/// A packet on its way. A link reads and writes the fields here, never the payload.
+/// A packet in the network. A link reads and writes the fields here, never the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<P> {
     /// The IP datagram's size; above zero.
     pub size: DataSize,
     /// The ECN codepoint; queues may change it to CE.
     pub ecn: Ecn,
-    /// What a fair queue tells flows apart by: a hash of the 5-tuple on a wire, the flow's number in the
-    /// simulator. Zero where nobody asks.
+    /// The flow, for fair queues: a hash of the 5-tuple on a wire, the flow's number in the simulator. Zero where it does
+    /// not matter.
     pub flow: u32,
     /// Time spent waiting in queues so far, arrival to start of service, all links together. Neither
     /// serialisation nor propagation nor jitter counts.
     pub waited: TimeDelta,
-    /// What is carried: headers in the simulator, bytes on a wire.
+    /// The content: headers in the simulator, bytes on a wire.
     pub payload: P,
 }
 
@@ -37,12 +38,12 @@ impl<P> Packet<P> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
-/// Why a packet went no further.
+/// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropCause {
     /// The queue was full.
     Tail,
-    /// Active queue management asked for it before the queue was full.
+    /// Active queue management, before the queue was full.
     Early,
     /// It grew too old in the queue.
     Age,
@@ -54,107 +55,132 @@ pub enum DropCause {
     Mac,
 }
 
-/// A packet that went no further, with the reason.
+/// A dropped packet, with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropped<P> {
-    /// When it was decided.
+    /// When it was dropped.
     pub at: Timestamp,
     /// Why.
     pub cause: DropCause,
-    /// The packet as it stood.
+    /// The packet.
     pub packet: Packet<P>,
 }
 
-/// What a [`Node`] does next by itself.
-#[derive(Debug)]
-pub enum Step<P> {
-    /// At this instant a packet leaves by a port.
-    Leaves(Timestamp, Port, Packet<P>),
-    /// Nothing, until it wants to be woken, if it does.
-    Waits(Option<Timestamp>),
+/// What leaves a [`Node`]: packets in the order of their departure, and packets that it dropped.
+#[derive(Debug, Clone)]
+pub struct Outbox<P> {
+    departures: VecDeque<Departure<P>>,
+    dropped: VecDeque<Dropped<P>>,
 }
 
-/// What makes a [`Node`] send.
+/// A packet that leaves a [`Node`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sends {
-    /// It may do so at any time.
-    ByItself,
-    /// Packets that come, about one for each of them.
-    OneAnswerToEach,
-    /// Packets that come, one for many or none at all.
-    FewAnswers,
+pub struct Departure<P> {
+    /// When it leaves.
+    pub at: Timestamp,
+    /// The port by which it leaves.
+    pub port: Port,
+    /// The packet.
+    pub packet: Packet<P>,
 }
 
-/// Anything the simulator or the emulator can host. A link looks at size and ECN, never at `P`.
-///
-/// # Driving contract
-/// Inputs are `handle_packet` and `handle_timeout`; answers are the `poll_*` methods.
-/// * `now` never runs back from one call to the next.
-/// * After an input, `poll_packet` and `poll_dropped` are called until they give `None`.
-/// * `poll_timeout` names the instant by which `handle_timeout` is wanted. It is a pure reading: asking twice
-///   gives one answer. `None` means that only an input can change anything.
-/// * A `handle_timeout` that comes early changes nothing. One that comes late finds everything done as of its
-///   own instant; only the packets leave late.
-/// * What comes out depends on configuration, seed and inputs so far, and on nothing else.
-pub trait Node<P>: fmt::Debug + Send {
-    /// A packet arrives at `port`.
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>);
+impl<P> Default for Outbox<P> {
+    fn default() -> Self {
+        Self { departures: VecDeque::new(), dropped: VecDeque::new() }
+    }
+}
 
-    /// Does what is due up to `now`.
-    fn handle_timeout(&mut self, now: Timestamp);
-
-    /// The next packet that leaves at `now` or should have left before, and the port it leaves by.
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<P>)>;
-
-    /// When to call `handle_timeout` next.
-    fn poll_timeout(&self) -> Option<Timestamp>;
-
-    /// What it does next by itself, where nothing comes before `until`: the next packet that leaves at `now` or before
-    /// `until`, at which instant the present then is; or when to call `handle_timeout` next.
-    ///
-    /// It is the same as `handle_timeout` at `now`, should that be wanted, and at each instant before `until` that
-    /// `poll_timeout` names, with `poll_packet` behind each.
+impl<P> Outbox<P> {
+    /// `packet` leaves by `port` at `at`, after all that leaves no later.
     #[inline]
-    fn poll_ahead(&mut self, mut now: Timestamp, until: Timestamp) -> Step<P> {
-        loop {
-            if let Some((at, port, packet)) = self.poll_paced(now, until) {
-                return Step::Leaves(at, port, packet);
+    pub fn send(&mut self, at: Timestamp, port: Port, packet: Packet<P>) {
+        let departure = Departure { at, port, packet };
+        match self.departures.back() {
+            Some(last) if last.at > at => {
+                let place = self.departures.partition_point(|other| other.at <= at);
+                self.departures.insert(place, departure);
             }
-            if now < until && self.poll_timeout().is_some_and(|due| due <= now) {
-                self.handle_timeout(now);
-            }
-            if !self.is_drained(now)
-                && let Some((port, packet)) = self.poll_packet(now)
-            {
-                return Step::Leaves(now, port, packet);
-            }
-            match self.poll_timeout() {
-                Some(due) if due.max(now) < until => now = due.max(now),
-                due => return Step::Waits(due),
-            }
+            _ => self.departures.push_back(departure),
         }
     }
 
-    /// The short way of [`poll_ahead`](Self::poll_ahead): the next packet, where nothing happens before it leaves but that it
-    /// is its turn. A node may always have none.
+    /// A packet goes no further.
+    pub fn drop(&mut self, dropped: Dropped<P>) {
+        self.dropped.push_back(dropped);
+    }
+
+    /// When the next packet leaves.
     #[inline]
-    fn poll_paced(&mut self, _now: Timestamp, _until: Timestamp) -> Option<(Timestamp, Port, Packet<P>)> {
-        None
+    pub fn next_departure(&self) -> Option<Timestamp> {
+        self.departures.front().map(|departure| departure.at)
     }
 
-    /// What makes it send: a host may give packets ahead of time to one that answers them.
-    fn sends(&self) -> Sends {
-        Sends::ByItself
+    /// The next packet that leaves by `now`.
+    #[inline]
+    pub fn pop_departure(&mut self, now: Timestamp) -> Option<Departure<P>> {
+        self.departures.pop_front_if(|departure| departure.at <= now)
     }
 
-    /// True where it is known without asking that `poll_packet` has nothing at `now`: a host may leave it unasked.
-    fn is_drained(&self, _now: Timestamp) -> bool {
-        false
+    /// The next packet that was dropped.
+    pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
+        self.dropped.pop_front()
     }
 
-    /// The next packet dropped since the last input. What has not been read by the next input is forgotten;
-    /// the node's statistics keep the count.
-    fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        None
+    /// True where it holds nothing.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.departures.is_empty() && self.dropped.is_empty()
+    }
+
+    /// Moves everything from `other` behind what is here.
+    #[inline]
+    pub fn append(&mut self, other: &mut Self) {
+        if self.is_empty() {
+            std::mem::swap(self, other);
+        } else if !other.is_empty() {
+            self.departures.append(&mut other.departures);
+            self.dropped.append(&mut other.dropped);
+        }
+    }
+}
+
+/// When the host runs a [`Node`] next; `None`: only a packet can change anything.
+pub type Wake = Option<Timestamp>;
+
+/// When a [`Node`] sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reactivity {
+    /// At any time.
+    Spontaneous,
+    /// About once for each packet that arrives, as an end that acknowledges every packet.
+    AckPerPacket,
+    /// Only in answer to packets that arrive, once for many of them or never.
+    SparseFeedback,
+}
+
+/// Anything that the simulator or the emulator can host. A link looks at size and ECN, never at `P`.
+///
+/// # Driving contract
+/// * The host calls [`on_packet`](Self::on_packet) when a packet arrives, and [`run`](Self::run) no later than the instant
+///   that the last call returned. `now` never decreases.
+/// * The node puts what leaves and what it drops into the outbox, with its instant. An instant after `now` means that the
+///   departure is already certain; the host delivers the packet then.
+/// * Nothing happens in a node between these calls: a call that comes early changes nothing; one that comes late
+///   does everything as of its own instant, and only the packets leave late.
+/// * The result depends on configuration, seed and inputs so far, and on nothing else.
+pub trait Node<P>: fmt::Debug + Send {
+    /// A packet arrives at `port`. Packets that can leave without a timer leave at once. Returns when to call
+    /// [`run`](Self::run) next; `now` where more may leave at once.
+    fn on_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>, out: &mut Outbox<P>) -> Wake;
+
+    /// Does what is due at `now`, where that is before `until`, and sends what can leave. Returns when to call it next.
+    ///
+    /// The host guarantees that no packet arrives before `until`. So a node may also do what is due later, but before
+    /// `until`, in the same call; or return that instant and be called again.
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<P>) -> Wake;
+
+    /// When it sends: the simulator may give packets to a node that only reacts as soon as their arrival is certain.
+    fn reactivity(&self) -> Reactivity {
+        Reactivity::Spontaneous
     }
 }

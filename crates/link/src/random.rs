@@ -5,7 +5,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// A stream of random numbers that belongs to one part of one node.
 ///
-/// The stream is chosen by the run's seed and the part's name, so adding a node leaves the luck of all others
+/// The stream is chosen by the run's seed and the part's name, so adding a node leaves the draws of all others
 /// alone. The name is hashed with 64-bit FNV-1a, xored with the seed, and expanded by SplitMix64 to the state of
 /// xoshiro256++.
 #[derive(Debug, Clone)]
@@ -15,6 +15,11 @@ impl RandomStream {
     /// The stream of the part called `name` in the run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed ^ fnv1a(name.as_bytes())))
+    }
+
+    /// The stream of a `part` of the node called `name`.
+    pub(crate) fn of_part(seed: u64, name: &str, part: &str) -> Self {
+        Self::new(seed, &format!("{name}/{part}"))
     }
 
     /// Any 64 bits.

@@ -23,9 +23,9 @@ impl Count {
     }
 }
 
-/// A link's books and averages over the window from `since` to `until`.
+/// A link's counters and averages over the window from `since` to `until`.
 ///
-/// The books hold at every instant: `carried_in + arrivals = delivered + drops + inside`.
+/// Packets are conserved at every instant: `carried_in + arrivals = delivered + drops + inside`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkStatistics {
     /// Start of the window.
@@ -42,7 +42,7 @@ pub struct LinkStatistics {
     pub drops: Drops,
     /// Packets marked CE here.
     pub marks: u64,
-    /// Packets inside now: waiting, in service, or flying.
+    /// Packets inside now: waiting, in service, or in flight.
     pub inside: u64,
     /// The share of the capacity that was used: busy time over time, weighed by the rate where it varies. Zero
     /// where there was no capacity.
@@ -95,7 +95,7 @@ impl Drops {
     }
 }
 
-/// Keeps the books and integrals of a [`LinkStatistics`]: for links, and for whoever else queues packets.
+/// Accumulates the counters and integrals of a [`LinkStatistics`], for links and for other queues.
 #[derive(Debug, Clone)]
 pub struct Meter {
     since: Timestamp,
@@ -121,7 +121,7 @@ pub struct Level {
     pub packets: u64,
     /// Octets that wait.
     pub size: DataSize,
-    /// The capacity; zero where it comes in pieces ([`Meter::offer`]).
+    /// The capacity; zero where it is offered in parts ([`Meter::offer`]).
     pub rate: Bitrate,
     /// Whether the capacity is used.
     pub is_busy: bool,

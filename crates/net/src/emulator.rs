@@ -3,7 +3,7 @@
 use crate::clock::next_snapshot;
 use crate::reactor::{Machine, Outgoing};
 use crate::socket::Incoming;
-use seaway_link::{Node, Packet, Port};
+use seaway_link::{Departure, Node, Outbox, Packet, Port};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::ip::{self, IpHeader};
 use std::collections::BTreeMap;
@@ -59,6 +59,9 @@ pub type Observer<N> = Box<dyn FnMut(Timestamp, &N) + Send>;
 /// Hosts a network in real time.
 pub struct Emulator<N> {
     network: N,
+    /// When the network runs next, and what has left it.
+    wake: Option<Timestamp>,
+    outbox: Outbox<Frame>,
     outlets: Vec<(Outlet, Counts)>,
     /// By which port an address is reached.
     addresses: BTreeMap<IpAddr, Port>,
@@ -96,6 +99,8 @@ impl<N: Node<Frame>> Emulator<N> {
     ) -> Self {
         Self {
             network,
+            wake: Some(Timestamp::ZERO),
+            outbox: Outbox::default(),
             outlets: outlets.iter().map(|&outlet| (outlet, Counts::default())).collect(),
             addresses: BTreeMap::new(),
             began: now,
@@ -145,7 +150,7 @@ impl<N: Node<Frame>> Emulator<N> {
         self.last
     }
 
-    /// Where a datagram from the program behind a socket goes, its size and flow; `None` from anybody else.
+    /// The outlet for a datagram from the program behind a socket, its size and flow; `None` from another address.
     fn route_datagram(&mut self, here: usize, datagram: &Incoming<'_>) -> Option<(usize, DataSize, u32)> {
         let (Outlet::Udp { peer }, _) = &mut self.outlets[here] else { return None };
         let is_peer = *peer.get_or_insert(datagram.from) == datagram.from;
@@ -185,12 +190,12 @@ impl<N: Node<Frame>> Emulator<N> {
         octets.extend_from_slice(data);
         let packet = Packet { flow, ..Packet::new(size, ecn, (Port(there as u16), octets)) };
         self.inside += 1;
-        self.network.handle_packet(at, Port(here as u16), packet);
-        self.forget_dropped();
+        self.wake = self.network.on_packet(at, Port(here as u16), packet, &mut self.outbox);
+        self.count_dropped();
     }
 
-    fn forget_dropped(&mut self) {
-        while let Some(dropped) = self.network.poll_dropped() {
+    fn count_dropped(&mut self) {
+        while let Some(dropped) = self.outbox.pop_dropped() {
             self.inside = self.inside.saturating_sub(1);
             self.keep(dropped.packet.payload.1);
         }
@@ -249,8 +254,8 @@ impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
 
     fn handle_timeout(&mut self, now: Timestamp) {
         let at = self.advance(now);
-        self.network.handle_timeout(at);
-        self.forget_dropped();
+        self.wake = self.network.run(at, at + TimeDelta::from_nanos(1), &mut self.outbox);
+        self.count_dropped();
         if self.next_beat <= now {
             self.next_beat = now + Self::BEAT;
         }
@@ -264,7 +269,8 @@ impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
         while let Ok(command) = self.commands.try_recv() {
             match command {
                 EmulatorCommand::Replace(network) => {
-                    self.network = *network;
+                    (self.network, self.wake, self.outbox) =
+                        (*network, Some(Timestamp::ZERO), Outbox::default());
                     (self.began, self.last, self.inside) = (now, Timestamp::ZERO, 0);
                 }
                 EmulatorCommand::Drain(waiting) => self.draining = Some(waiting),
@@ -275,14 +281,14 @@ impl<N: Node<Frame> + 'static> Machine for Emulator<N> {
 
     fn poll_timeout(&self) -> Option<Timestamp> {
         let began = self.began - Timestamp::ZERO;
-        let network = self.network.poll_timeout().map(|due| due + began);
+        let network = self.wake.into_iter().chain(self.outbox.next_departure()).min().map(|due| due + began);
         let observer = self.observer.as_ref().map(|(_, due)| *due);
         network.into_iter().chain(observer).chain([self.next_beat]).min()
     }
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         let at = self.advance(now);
-        while let Some((port, packet)) = self.network.poll_packet(at) {
+        while let Some(Departure { port, packet, .. }) = self.outbox.pop_departure(at) {
             self.inside = self.inside.saturating_sub(1);
             let here = usize::from(port.0);
             let (outlet, counts) = &mut self.outlets[here];

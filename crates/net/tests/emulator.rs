@@ -1,7 +1,8 @@
 //! The emulator between real sockets.
 
 use seaway_link::{
-    DropTailConfig, Dropped, Link, LinkConfig, LinkStatistics, LossConfig, Node, Packet, Port, QueueConfig,
+    DropTailConfig, Link, LinkConfig, LinkStatistics, LossConfig, Node, Outbox, Packet, Port, QueueConfig,
+    Wake,
 };
 use seaway_net::{Clock, Emulator, Frame, Machine, Outlet, Reactor, Socket, Waker};
 use seaway_units::{Bitrate, Ecn, TimeDelta, Timestamp};
@@ -38,25 +39,27 @@ impl Pair {
 }
 
 impl Node<Frame> for Pair {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Frame>) {
-        self.0[usize::from(port.0)].handle_packet(now, Link::<Frame>::IN, packet);
+    fn on_packet(
+        &mut self,
+        now: Timestamp,
+        port: Port,
+        packet: Packet<Frame>,
+        out: &mut Outbox<Frame>,
+    ) -> Wake {
+        let mut left = Outbox::default();
+        let wake = self.0[usize::from(port.0)].on_packet(now, Link::<Frame>::IN, packet, &mut left);
+        assert_eq!(wake, None, "both links are closed-form");
+        while let Some(departure) = left.pop_departure(Timestamp::from_nanos(u64::MAX)) {
+            out.send(departure.at, Port(1 - port.0), departure.packet);
+        }
+        while let Some(dropped) = left.pop_dropped() {
+            out.drop(dropped);
+        }
+        None
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
-        self.0.iter_mut().for_each(|link| link.handle_timeout(now));
-    }
-
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Frame>)> {
-        let packets = self.0.iter_mut().enumerate();
-        packets.filter_map(|(port, link)| Some((Port(1 - port as u16), link.poll_packet(now)?.1))).next()
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        self.0.iter().filter_map(Node::poll_timeout).min()
-    }
-
-    fn poll_dropped(&mut self) -> Option<Dropped<Frame>> {
-        self.0.iter_mut().find_map(Node::poll_dropped)
+    fn run(&mut self, _now: Timestamp, _until: Timestamp, _out: &mut Outbox<Frame>) -> Wake {
+        None
     }
 }
 

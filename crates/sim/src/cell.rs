@@ -1,11 +1,11 @@
-//! What joins many places by one medium.
+//! The interface of cells: media that many places share.
 
 use seaway_link::{LinkStatistics, Node, Port, QueueConfig};
 use seaway_units::{Bitrate, Timestamp};
 use serde::Deserialize;
 use std::fmt;
 
-/// A payload that says by which port it leaves a cell: a cell joins many places, a link only two.
+/// A payload that names the port by which it leaves a cell.
 pub trait Addressed {
     /// The port of the cell behind which the packet's next place lies.
     fn leave_by(&self) -> Port;
@@ -13,20 +13,13 @@ pub trait Addressed {
 
 /// A medium that stations share, as a node: port 0 is the base station's or access point's, port *i* station *i*'s.
 ///
-/// Its queues are numbered from zero; which there are does not change during a run.
+/// Its queues are numbered from zero; their number does not change during a run.
 pub trait Cell<P>: Node<P> {
-    /// The host has nothing for the cell before `until`: does what is due at `now` and after, up to the first instant at
-    /// which something leaves or is dropped. When that is; or the last instant at which something was done.
-    fn advance_alone(&mut self, now: Timestamp, _until: Timestamp) -> Timestamp {
-        self.handle_timeout(now);
-        now
-    }
-
     /// The queues' names, as reports show them behind the name of the cell: `ss1/up`.
     fn queue_names(&self) -> Vec<String>;
 
-    /// The books of a queue over the window that began with the cell or with
-    /// [`restart_statistics`](Self::restart_statistics), up to `now`, to which the host has driven the cell.
+    /// The counters of a queue over the window that began with the cell or with
+    /// [`restart_statistics`](Self::restart_statistics), up to `now`, to which the host has run the cell.
     fn statistics(&self, queue: usize, now: Timestamp) -> LinkStatistics;
 
     /// Begins a new window at `now`, as at the end of a warm-up.
@@ -49,7 +42,7 @@ pub struct Base {
     pub queue: Option<QueueConfig>,
 }
 
-/// A cell that cannot be.
+/// An invalid cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellError {
     /// The key, as the scenario writes it, with dots.

@@ -1,4 +1,4 @@
-//! Named places, the ways between them, and shortest paths.
+//! Named places, the hops between them, and shortest paths.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ pub struct Place(pub(crate) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ElementId(pub(crate) u32);
 
-/// A step of a packet's way: into `element` by one of its ports, out by another.
+/// A step of a route: into `element` by one of its ports, out by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
     pub(crate) element: ElementId,
@@ -18,26 +18,26 @@ pub struct Hop {
     pub(crate) leave: u16,
 }
 
-/// Which places there are and how they are joined; `W` names a way from one to the next.
+/// The places and how they are joined; `H` is a hop from one to the next.
 #[derive(Debug, Clone)]
-pub struct Topology<W> {
+pub struct Topology<H> {
     names: Vec<String>,
-    /// The ways that start at each place, in the order they were added.
-    ways: Vec<Vec<(W, Place)>>,
+    /// The hops from each place, in the order they were added.
+    hops: Vec<Vec<(H, Place)>>,
 }
 
-impl<W> Default for Topology<W> {
+impl<H> Default for Topology<H> {
     fn default() -> Self {
-        Self { names: Vec::new(), ways: Vec::new() }
+        Self { names: Vec::new(), hops: Vec::new() }
     }
 }
 
-impl<W: Copy> Topology<W> {
+impl<H: Copy> Topology<H> {
     /// The place called `name`, made where it is new.
     pub fn place(&mut self, name: &str) -> Place {
         self.find(name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
-            self.ways.push(Vec::new());
+            self.hops.push(Vec::new());
             Place(self.names.len() as u32 - 1)
         })
     }
@@ -52,15 +52,15 @@ impl<W: Copy> Topology<W> {
         self.names.iter().map(String::as_str)
     }
 
-    /// Adds a one-way way.
-    pub fn join(&mut self, from: Place, way: W, to: Place) {
-        self.ways[from.0 as usize].push((way, to));
+    /// Adds a hop.
+    pub fn join(&mut self, from: Place, hop: H, to: Place) {
+        self.hops[from.0 as usize].push((hop, to));
     }
 
-    /// The fewest ways that lead from one place to another; among equals those that were added first. `None` where
-    /// there are none, empty where `from` is `to`.
-    pub fn shortest(&self, from: Place, to: Place) -> Option<Vec<W>> {
-        let mut came: Vec<Option<(Place, W)>> = vec![None; self.names.len()];
+    /// The path of fewest hops from one place to another; among equals the one added first. `None` where there is none,
+    /// empty where `from` is `to`.
+    pub fn shortest(&self, from: Place, to: Place) -> Option<Vec<H>> {
+        let mut came: Vec<Option<(Place, H)>> = vec![None; self.names.len()];
         let mut reached = vec![false; self.names.len()];
         let mut frontier = VecDeque::from([from]);
         reached[from.0 as usize] = true;
@@ -68,7 +68,7 @@ impl<W: Copy> Topology<W> {
             if here == to {
                 break;
             }
-            for &(hop, next) in &self.ways[here.0 as usize] {
+            for &(hop, next) in &self.hops[here.0 as usize] {
                 if !std::mem::replace(&mut reached[next.0 as usize], true) {
                     came[next.0 as usize] = Some((here, hop));
                     frontier.push_back(next);

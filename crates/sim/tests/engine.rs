@@ -1,8 +1,9 @@
-//! The engine with real links: arrival times, books, replay.
+//! The engine with real links: arrival times, packet conservation, replay.
 
 use proptest::prelude::*;
 use seaway_link::{
-    DropTailConfig, Dropped, Link, LinkConfig, LossConfig, Node, Packet, Port, QueueConfig, Sends,
+    DropTailConfig, Dropped, Link, LinkConfig, LossConfig, Node, Outbox, Packet, Port, QueueConfig,
+    Reactivity, Wake,
 };
 use seaway_sim::{AgentId, ElementId, Engine, Envelope, Observer, Place, RouteId};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -16,10 +17,10 @@ struct Talker {
     next: Timestamp,
     size: DataSize,
     answers: usize,
-    /// It answers when it is woken, which it wants to have been when it heard the packet before.
+    /// It answers when it runs, for which it asks too late.
     hesitates: bool,
     owed: u32,
-    heard: Vec<(Timestamp, u32)>,
+    received: Vec<(Timestamp, u32)>,
 }
 
 impl Talker {
@@ -33,7 +34,7 @@ impl Talker {
             answers: 0,
             hesitates: false,
             owed: 0,
-            heard: Vec::new(),
+            received: Vec::new(),
         }
     }
 
@@ -42,52 +43,55 @@ impl Talker {
     }
 }
 
-impl Node<u32> for Talker {
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<u32>) {
-        self.heard.push((now, packet.payload));
-        self.owed += u32::from(self.heard.len().is_multiple_of(self.answers));
-    }
-
-    fn handle_timeout(&mut self, _now: Timestamp) {
-        self.hesitates = false;
-    }
-
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<u32>)> {
-        if self.owed > 0 && !self.hesitates {
-            self.owed -= 1;
-        } else if self.left > 0 && self.next <= now {
-            self.left -= 1;
-            self.next += self.gap;
-        } else {
-            return None;
+impl Talker {
+    fn transmit(&mut self, now: Timestamp, out: &mut Outbox<u32>) -> Wake {
+        loop {
+            if self.owed > 0 && !self.hesitates {
+                self.owed -= 1;
+            } else if self.left > 0 && self.next <= now {
+                self.left -= 1;
+                self.next += self.gap;
+            } else {
+                break;
+            }
+            out.send(now, Port(0), Packet::new(self.size, Ecn::NotEct, self.left));
         }
-        Some((Port(0), Packet::new(self.size, Ecn::NotEct, self.left)))
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
         let overdue = self.hesitates && self.owed > 0;
         if overdue { Some(Timestamp::ZERO) } else { (self.left > 0).then_some(self.next) }
     }
+}
 
-    fn sends(&self) -> Sends {
+impl Node<u32> for Talker {
+    fn on_packet(&mut self, now: Timestamp, _: Port, packet: Packet<u32>, out: &mut Outbox<u32>) -> Wake {
+        self.received.push((now, packet.payload));
+        self.owed += u32::from(self.received.len().is_multiple_of(self.answers));
+        self.transmit(now, out)
+    }
+
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<u32>) -> Wake {
+        self.hesitates &= now == until;
+        self.transmit(now, out)
+    }
+
+    fn reactivity(&self) -> Reactivity {
         match self.answers {
-            0 => Sends::ByItself,
-            1 => Sends::OneAnswerToEach,
-            _ => Sends::FewAnswers,
+            0 => Reactivity::Spontaneous,
+            1 => Reactivity::AckPerPacket,
+            _ => Reactivity::SparseFeedback,
         }
     }
 }
 
 #[derive(Debug, Default)]
-struct Books {
+struct Counters {
     sent: u64,
     delivered: u64,
     dropped: u64,
-    /// When the last packet left by each route: an agent may be driven ahead of others, never back.
+    /// When the last packet left by each route: an agent may run ahead of others, never back.
     last: BTreeMap<RouteId, Timestamp>,
 }
 
-impl Observer<u32> for Books {
+impl Observer<u32> for Counters {
     fn on_sent(&mut self, now: Timestamp, packet: &Packet<Envelope<u32>>) {
         self.sent += 1;
         let before = self.last.insert(packet.payload.route(), now);
@@ -104,7 +108,7 @@ impl Observer<u32> for Books {
     }
 }
 
-type World = Engine<u32, Talker, Books>;
+type World = Engine<u32, Talker, Counters>;
 
 fn link(rate: Bitrate, packets: u64, loss: f64, name: &str) -> Link<Envelope<u32>> {
     let config = LinkConfig {
@@ -119,7 +123,7 @@ fn link(rate: Bitrate, packets: u64, loss: f64, name: &str) -> Link<Envelope<u32
 
 /// a – m – b, the same both ways.
 fn network(rate: Bitrate, packets: u64, loss: f64) -> (World, [Place; 3], Vec<ElementId>) {
-    let mut world = World::new(Books::default());
+    let mut world = World::new(Counters::default());
     let [a, m, b] = ["a", "m", "b"].map(|name| world.topology().place(name));
     let mut links = Vec::new();
     for (index, (from, to)) in [(a, m), (m, b), (b, m), (m, a)].into_iter().enumerate() {
@@ -144,17 +148,17 @@ fn a_packet_takes_serialisation_and_propagation_of_each_hop() {
     world.run_until(Timestamp::from_nanos(1_000_000_000));
     // 8 ms + 10 ms, twice; the answer of 40 B takes 0.32 ms + 10 ms, twice.
     let millis = |at: &(Timestamp, u32)| at.0.as_nanos() as f64 / 1e6;
-    assert_eq!(world.agent(b).heard.iter().map(millis).collect::<Vec<_>>(), [36.0, 136.0, 236.0]);
-    assert_eq!(world.agent(a).heard.iter().map(millis).collect::<Vec<_>>(), [56.64, 156.64, 256.64]);
+    assert_eq!(world.agent(b).received.iter().map(millis).collect::<Vec<_>>(), [36.0, 136.0, 236.0]);
+    assert_eq!(world.agent(a).received.iter().map(millis).collect::<Vec<_>>(), [56.64, 156.64, 256.64]);
 }
 
 #[test]
-fn an_agent_that_is_overdue_is_woken_at_once() {
+fn an_overdue_agent_runs_at_once() {
     let talker = Talker::new(3, TimeDelta::from_millis(100), 1000);
     let (mut world, [a, b], _) = chain(talker, Bitrate::from_mbps(1), 50, 0.0);
     world.agent_mut(b).hesitates = true;
     world.run_until(Timestamp::from_nanos(1_000_000_000));
-    assert_eq!(world.agent(a).heard.len(), 3);
+    assert_eq!(world.agent(a).received.len(), 3);
 }
 
 #[test]
@@ -166,13 +170,25 @@ fn a_run_in_pieces_is_the_run() {
     for step in 1..=200 {
         pieces.run_until(Timestamp::from_nanos(step * 10_000_000));
     }
-    assert_eq!(whole.agent(agents[0]).heard, pieces.agent(agents[0]).heard);
+    assert_eq!(whole.agent(agents[0]).received, pieces.agent(agents[0]).received);
     assert_eq!(whole.events(), pieces.events());
+}
+
+/// What the agents received and the links counted in a run of two pieces.
+fn outcome(mut world: World, agents: &[AgentId], links: &[ElementId], keeps_order: bool) -> String {
+    if keeps_order {
+        world.keep_order();
+    }
+    world.run_until(Timestamp::from_nanos(200_000_000));
+    world.run_until(Timestamp::from_nanos(2_000_000_000));
+    let received: Vec<_> = agents.iter().map(|agent| &world.agent(*agent).received).collect();
+    let statistics = links.iter().map(|&id| world.link(id).unwrap().statistics(world.now()));
+    format!("{received:?} {} {:?}", world.events(), statistics.collect::<Vec<_>>())
 }
 
 proptest! {
     #[test]
-    fn the_books_are_kept(
+    fn packets_are_conserved(
         count in 1..400u32, gap in 50..3000i64, size in 40..1500u64, kbps in 100..20_000u64,
         packets in 1..40u64, loss in 0.0..0.3f64, until in 1..3000u64,
     ) {
@@ -180,36 +196,29 @@ proptest! {
         let (mut world, _, links) = chain(talker, Bitrate::from_kbps(kbps), packets, loss);
         world.run_until(Timestamp::from_nanos(until * 1_000_000));
         let inside: u64 = links.iter().map(|&id| world.link(id).unwrap().inside(world.now())).sum();
-        let books = world.observer();
-        prop_assert_eq!(books.sent, books.delivered + books.dropped + inside);
+        let counters = world.observer();
+        prop_assert_eq!(counters.sent, counters.delivered + counters.dropped + inside);
     }
 
-    /// Driven ahead of time or in the order of time: everybody hears the same at the same instants.
+    /// With lookahead or in time order: every agent receives the same packets at the same instants.
     #[test]
-    fn nobody_notices_that_an_agent_is_driven_ahead(
+    fn lookahead_does_not_change_arrivals(
         count in 1..400u32, gap in 50..3000i64, kbps in 100..20_000u64, packets in 1..40u64, loss in 0.0..0.3f64,
     ) {
-        let hear = |keeps_order| {
+        let run = |keeps_order| {
             let talker = Talker::new(count, TimeDelta::from_micros(gap), 1000);
-            let (mut world, agents, links) = chain(talker, Bitrate::from_kbps(kbps), packets, loss);
-            if keeps_order {
-                world.keep_order();
-            }
-            world.run_until(Timestamp::from_nanos(300_000_000));
-            world.run_until(Timestamp::from_nanos(2_000_000_000));
-            let heard = agents.map(|agent| world.agent(agent).heard.clone());
-            let books = links.iter().map(|&id| format!("{:?}", world.link(id).unwrap().statistics(world.now())));
-            (heard, world.events(), books.collect::<Vec<_>>())
+            let (world, agents, links) = chain(talker, Bitrate::from_kbps(kbps), packets, loss);
+            outcome(world, &agents, &links, keeps_order)
         };
-        prop_assert_eq!(hear(false), hear(true));
+        prop_assert_eq!(run(false), run(true));
     }
 
-    /// The same where several share their first links and the way back: what is sent ahead waits for its time.
+    /// The same where several agents share links: what departs early waits for its time.
     #[test]
-    fn nobody_notices_that_some_share_a_way(
+    fn lookahead_does_not_change_arrivals_over_shared_links(
         gaps in prop::collection::vec(50_001..3_000_000i64, 3), kbps in 100..20_000u64, packets in 1..40u64,
     ) {
-        let hear = |keeps_order| {
+        let run = |keeps_order| {
             let (mut world, places, links) = network(Bitrate::from_kbps(kbps), packets, 0.0);
             let answers = [1, 5, 2];
             let mut agents = Vec::new();
@@ -220,15 +229,8 @@ proptest! {
                 world.connect((listener, Port(0), places[2]), (talker, Port(0), places[0])).unwrap();
                 agents.extend([talker, listener]);
             }
-            if keeps_order {
-                world.keep_order();
-            }
-            world.run_until(Timestamp::from_nanos(200_000_000));
-            world.run_until(Timestamp::from_nanos(2_000_000_000));
-            let heard: Vec<_> = agents.iter().map(|agent| world.agent(*agent).heard.clone()).collect();
-            let books = links.iter().map(|&id| format!("{:?}", world.link(id).unwrap().statistics(world.now())));
-            (heard, world.events(), books.collect::<Vec<_>>())
+            outcome(world, &agents, &links, keeps_order)
         };
-        prop_assert_eq!(hear(false), hear(true));
+        prop_assert_eq!(run(false), run(true));
     }
 }

@@ -17,7 +17,7 @@ pub(crate) use udp::{UdpSink, UdpSource};
 pub(crate) use window::{WindowSink, WindowSource};
 
 use crate::payload::Payload;
-use seaway_link::{Node, Packet, Port, Sends, Step};
+use seaway_link::{Node, Outbox, Packet, Port, Reactivity, Wake};
 use seaway_units::Timestamp;
 
 /// An end of a flow. It has one port.
@@ -44,6 +44,24 @@ fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     }
 }
 
+/// One end of a flow, as a state machine.
+trait Endpoint {
+    /// A packet arrives.
+    fn handle_packet(&mut self, _now: Timestamp, _packet: Packet<Payload>) {}
+
+    /// When [`handle_timeout`](Self::handle_timeout) is due.
+    fn next_timeout(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// Does what is due at `now`.
+    fn handle_timeout(&mut self, _now: Timestamp) {}
+
+    /// Sends what leaves at `now`; an end that knows later departures may send those before `until` and before its timers.
+    /// Returns when to run next, which is no earlier than the last departure.
+    fn transmit(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Payload>) -> Wake;
+}
+
 macro_rules! each {
     ($self:ident, $agent:ident => $call:expr) => {
         match $self {
@@ -59,39 +77,36 @@ macro_rules! each {
     };
 }
 
-// Each agent's part is inlined here, its only user: a call costs as much as what many of them do.
+// Each agent's methods are inlined here: a call costs as much as many of them.
 impl Node<Payload> for Agent {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Payload>) {
-        each!(self, agent => agent.handle_packet(now, port, packet));
+    fn on_packet(
+        &mut self,
+        now: Timestamp,
+        _: Port,
+        packet: Packet<Payload>,
+        out: &mut Outbox<Payload>,
+    ) -> Wake {
+        each!(self, agent => {
+            agent.handle_packet(now, packet);
+            agent.transmit(now, now, out)
+        })
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
-        each!(self, agent => agent.handle_timeout(now));
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
+        each!(self, agent => {
+            if now < until && agent.next_timeout().is_some_and(|timeout| timeout <= now) {
+                agent.handle_timeout(now);
+            }
+            agent.transmit(now, until, out)
+        })
     }
 
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
-        each!(self, agent => agent.poll_packet(now))
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        each!(self, agent => agent.poll_timeout())
-    }
-
-    fn poll_ahead(&mut self, now: Timestamp, until: Timestamp) -> Step<Payload> {
-        each!(self, agent => agent.poll_ahead(now, until))
-    }
-
-    #[inline]
-    fn is_drained(&self, now: Timestamp) -> bool {
-        each!(self, agent => agent.is_drained(now))
-    }
-
-    fn sends(&self) -> Sends {
+    fn reactivity(&self) -> Reactivity {
         match self {
-            Self::MediaReceiver(_) | Self::UdpSink(_) => Sends::FewAnswers,
-            Self::TcpReceiver(_) | Self::WindowSink(_) => Sends::OneAnswerToEach,
+            Self::MediaReceiver(_) | Self::UdpSink(_) => Reactivity::SparseFeedback,
+            Self::TcpReceiver(_) | Self::WindowSink(_) => Reactivity::AckPerPacket,
             Self::MediaSender(_) | Self::TcpSender(_) | Self::UdpSource(_) | Self::WindowSource(_) => {
-                Sends::ByItself
+                Reactivity::Spontaneous
             }
         }
     }

@@ -1,14 +1,14 @@
 //! The receiving end of a media flow.
 
-use crate::agent::PORT;
 use crate::agent::decoder_sink::DecoderSink;
 use crate::agent::model_sink::ModelSink;
+use crate::agent::{Endpoint, PORT};
 use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::loss_notification::LossNotification;
 use crate::payload::{Content, Encoding, Payload};
 use crate::tag::Tag;
-use seaway_link::{Node, Packet, Port};
+use seaway_link::{Outbox, Packet, Wake};
 use seaway_session::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
@@ -184,9 +184,9 @@ fn age(now: Timestamp, timestamp: u32) -> TimeDelta {
     TimeDelta::from_nanos(i64::from(ticks) * 1_000_000_000 / 90_000)
 }
 
-impl Node<Payload> for MediaReceiver {
+impl Endpoint for MediaReceiver {
     #[inline]
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Payload>) {
+    fn handle_packet(&mut self, now: Timestamp, packet: Packet<Payload>) {
         self.before_input(now);
         let ecn = packet.ecn;
         let (config, session, notification) = (&self.config, &mut self.receiver, &self.notification);
@@ -203,6 +203,11 @@ impl Node<Payload> for MediaReceiver {
     }
 
     #[inline]
+    fn next_timeout(&self) -> Option<Timestamp> {
+        self.receiver.as_ref()?.poll_timeout()
+    }
+
+    #[inline]
     fn handle_timeout(&mut self, now: Timestamp) {
         self.before_input(now);
         if let Some(receiver) = &mut self.receiver {
@@ -212,16 +217,13 @@ impl Node<Payload> for MediaReceiver {
     }
 
     #[inline]
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
-        let transmit = self.receiver.as_mut()?.poll_transmit(now, self.scratch.message_mut())?;
-        let size = self.feedback_size.map_or(transmit.size, |size| size.max(transmit.size));
-        let payload = self.encoding.encode(&mut self.scratch);
-        let packet = Packet::new(size, transmit.ecn, payload);
-        Some((PORT, Packet { flow: self.tag.number(), ..packet }))
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        self.receiver.as_ref()?.poll_timeout()
+    fn transmit(&mut self, now: Timestamp, _until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
+        let receiver = self.receiver.as_mut()?;
+        while let Some(transmit) = receiver.poll_transmit(now, self.scratch.message_mut()) {
+            let size = self.feedback_size.map_or(transmit.size, |size| size.max(transmit.size));
+            let packet = Packet::new(size, transmit.ecn, self.encoding.encode(&mut self.scratch));
+            out.send(now, PORT, Packet { flow: self.tag.number(), ..packet });
+        }
+        receiver.poll_timeout()
     }
 }

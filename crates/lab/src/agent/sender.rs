@@ -1,6 +1,6 @@
 //! The sending end of a media flow: a source of frames, or a camera, and a session's sender.
 
-use crate::agent::{PORT, earlier};
+use crate::agent::{Endpoint, PORT, earlier};
 use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::payload::{Content, Encoding, Payload};
@@ -9,7 +9,7 @@ use crate::source::{LiveSource, MediaSource};
 use crate::tag::Tag;
 use seaway_control::policy;
 use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
-use seaway_link::{Node, Packet, Port};
+use seaway_link::{Outbox, Packet, Wake};
 use seaway_session::{
     Frame, FrameData, FrameKind, Observer, Sender, SenderConfig, SenderEvent, SenderStatistics,
     SessionDescription, Transmit,
@@ -365,14 +365,19 @@ fn coded_rate(wire: Bitrate, interval: TimeDelta, sender: &Sender, config: &Send
     whole.max(all).max(DataSize::from_bytes(1)).over(interval).unwrap_or(Bitrate::ZERO)
 }
 
-impl Node<Payload> for MediaSender {
+impl Endpoint for MediaSender {
     #[inline]
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Payload>) {
+    fn handle_packet(&mut self, now: Timestamp, packet: Packet<Payload>) {
         self.before_input(now);
         if let Some(sender) = &mut self.sender {
             packet.payload.take_message(|message| sender.handle_message(now, now, message));
         }
         self.after_input(now);
+    }
+
+    #[inline]
+    fn next_timeout(&self) -> Option<Timestamp> {
+        earlier(self.own_timeout(), self.sender.as_ref().and_then(Sender::poll_timeout))
     }
 
     #[inline]
@@ -387,26 +392,23 @@ impl Node<Payload> for MediaSender {
     }
 
     #[inline]
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
-        self.saturate(now);
-        let transmit = self.sender.as_mut()?.poll_transmit(now, now, self.scratch.message_mut())?;
-        self.after_input(now);
-        Some((PORT, self.load(transmit)))
-    }
-
-    #[inline]
-    fn poll_paced(&mut self, now: Timestamp, until: Timestamp) -> Option<(Timestamp, Port, Packet<Payload>)> {
+    fn transmit(&mut self, mut now: Timestamp, until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
         let waits_for_source = matches!(self.source, MediaSource::Saturated) && !self.config.endless;
-        let own = earlier(self.own_timeout(), self.interval.next_sample());
-        let until = own.map_or(until, |own| own.min(until));
-        let sender = self.sender.as_mut().filter(|_| !waits_for_source)?;
-        let transmit = sender.poll_transmit(now, until, self.scratch.message_mut())?;
-        self.after_input(transmit.at);
-        Some((transmit.at, PORT, self.load(transmit)))
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        earlier(self.own_timeout(), self.sender.as_ref().and_then(Sender::poll_timeout))
+        loop {
+            let own = self.own_timeout();
+            if now < until && own.is_some_and(|own| own <= now) {
+                return Some(now);
+            }
+            self.saturate(now);
+            let limits = [own, self.interval.next_sample(), waits_for_source.then_some(now)];
+            let horizon = limits.into_iter().flatten().fold(until, Timestamp::min).max(now);
+            let Some(sender) = &mut self.sender else { return own };
+            let Some(transmit) = sender.poll_transmit(now, horizon, self.scratch.message_mut()) else {
+                return earlier(own, sender.poll_timeout()).map(|next| next.max(now));
+            };
+            now = transmit.at;
+            self.after_input(now);
+            out.send(now, PORT, self.load(transmit));
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! The two ends of a TCP flow.
 
-use crate::agent::{PORT, earlier};
+use crate::agent::{Endpoint, PORT, earlier};
 use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::payload::Payload;
 use crate::scenario::OnOffSchedule;
 use crate::tag::Tag;
-use seaway_link::{Node, Packet, Port};
+use seaway_link::{Outbox, Packet, Wake};
 use seaway_sim::tcp::{Receiver, ReceiverConfig, ReceiverStatistics, SenderStatistics};
 use seaway_sim::traffic::{TcpSource, TransferStatistics};
 use seaway_units::{TimeDelta, Timestamp};
@@ -89,19 +89,21 @@ fn counters(source: &TcpSource) -> TcpCounters {
     TcpCounters { sender: source.statistics(), transfers: source.transferred() }
 }
 
-impl Node<Payload> for TcpSender {
+impl Endpoint for TcpSender {
     #[inline]
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Payload>) {
+    fn handle_packet(&mut self, now: Timestamp, packet: Packet<Payload>) {
         self.before_input(now);
-        let Packet { size, ecn, flow, waited, payload } = packet;
-        payload.take_segment(|payload| {
-            self.source.handle_packet(now, port, Packet { size, ecn, flow, waited, payload });
-        });
+        packet.payload.take_segment(|segment| self.source.handle_segment(now, segment));
         if let Some(sample) = self.source.take_round_trip()
             && self.interval.contains(now)
         {
             self.round_trips.add(sample);
         }
+    }
+
+    #[inline]
+    fn next_timeout(&self) -> Option<Timestamp> {
+        earlier(self.change, self.source.poll_timeout())
     }
 
     #[inline]
@@ -112,15 +114,11 @@ impl Node<Payload> for TcpSender {
     }
 
     #[inline]
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
-        let (_, packet) = self.source.poll_packet(now)?;
-        let packet = packet.map(Payload::of_segment);
-        Some((PORT, Packet { flow: self.tag.number(), ..packet }))
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        earlier(self.change, self.source.poll_timeout())
+    fn transmit(&mut self, now: Timestamp, _until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
+        // One segment at a time: where the path takes no time, an acknowledgement may arrive before the next one.
+        let Some(packet) = self.source.poll_transmit(now) else { return self.next_timeout() };
+        out.send(now, PORT, Packet { flow: self.tag.number(), ..packet.map(Payload::of_segment) });
+        Some(now)
     }
 }
 
@@ -148,14 +146,17 @@ impl TcpReceiver {
     }
 }
 
-impl Node<Payload> for TcpReceiver {
+impl Endpoint for TcpReceiver {
     #[inline]
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Payload>) {
+    fn handle_packet(&mut self, now: Timestamp, packet: Packet<Payload>) {
         self.before_input(now);
-        let Packet { size, ecn, flow, waited, payload } = packet;
-        payload.take_segment(|payload| {
-            self.receiver.handle_packet(now, port, Packet { size, ecn, flow, waited, payload });
-        });
+        let ecn = packet.ecn;
+        packet.payload.take_segment(|segment| self.receiver.handle_segment(now, ecn, segment));
+    }
+
+    #[inline]
+    fn next_timeout(&self) -> Option<Timestamp> {
+        self.receiver.poll_timeout()
     }
 
     #[inline]
@@ -165,13 +166,10 @@ impl Node<Payload> for TcpReceiver {
     }
 
     #[inline]
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
-        let (_, packet) = self.receiver.poll_packet(now)?;
-        Some((PORT, Packet { flow: self.tag.number(), ..packet.map(Payload::of_segment) }))
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Option<Timestamp> {
+    fn transmit(&mut self, now: Timestamp, _until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
+        while let Some(packet) = self.receiver.poll_transmit() {
+            out.send(now, PORT, Packet { flow: self.tag.number(), ..packet.map(Payload::of_segment) });
+        }
         self.receiver.poll_timeout()
     }
 }

@@ -1,11 +1,11 @@
 //! Datagrams at a constant rate, and where they end.
 
-use crate::agent::PORT;
+use crate::agent::{Endpoint, PORT};
 use crate::payload::Payload;
 use crate::scenario::OnOffSchedule;
 use crate::scenario::UdpFlow;
 use crate::tag::Tag;
-use seaway_link::{Node, Packet, Port};
+use seaway_link::{Outbox, Packet, Wake};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Sends a datagram every `packet / rate` while its flow is on, or bursts of them.
@@ -65,41 +65,25 @@ impl Bursts {
     }
 }
 
-impl Node<Payload> for UdpSource {
-    fn handle_packet(&mut self, _now: Timestamp, _port: Port, _packet: Packet<Payload>) {}
-
-    fn handle_timeout(&mut self, _now: Timestamp) {}
-
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
-        if self.due.is_none_or(|due| now < due) {
-            return None;
+impl Endpoint for UdpSource {
+    fn transmit(&mut self, now: Timestamp, _until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
+        while self.due.is_some_and(|due| due <= now) {
+            let size = self.bursts.size(self.sent);
+            self.sent += 1;
+            self.schedule_next();
+            let packet = Packet::new(size, Ecn::NotEct, Payload::PADDING);
+            out.send(now, PORT, Packet { flow: self.tag.number(), ..packet });
         }
-        let size = self.bursts.size(self.sent);
-        self.sent += 1;
-        self.schedule_next();
-        let packet = Packet { flow: self.tag.number(), ..Packet::new(size, Ecn::NotEct, Payload::PADDING) };
-        Some((PORT, packet))
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
         self.due
     }
 }
 
-/// Takes what comes.
+/// Discards what arrives.
 #[derive(Debug)]
 pub(crate) struct UdpSink;
 
-impl Node<Payload> for UdpSink {
-    fn handle_packet(&mut self, _now: Timestamp, _port: Port, _packet: Packet<Payload>) {}
-
-    fn handle_timeout(&mut self, _now: Timestamp) {}
-
-    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<Payload>)> {
-        None
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
+impl Endpoint for UdpSink {
+    fn transmit(&mut self, _now: Timestamp, _until: Timestamp, _out: &mut Outbox<Payload>) -> Wake {
         None
     }
 }

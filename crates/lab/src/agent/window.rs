@@ -1,6 +1,6 @@
 //! The ends of a flow over S002's transport.
 
-use crate::agent::PORT;
+use crate::agent::{Endpoint, PORT};
 use crate::interval::IntervalCounters;
 use crate::payload::{Content, Payload};
 use crate::scenario::OnOffSchedule;
@@ -9,7 +9,7 @@ use crate::tag::Tag;
 use bytes::Bytes;
 use seaway_control::policy::{self, Demand, TargetPolicy};
 use seaway_control::{SpecError, StreamId};
-use seaway_link::{Node, Packet, Port};
+use seaway_link::{Outbox, Packet, Wake};
 use seaway_session::OVERHEAD_IPV4;
 use seaway_session::window::{
     ClientConfig, ClientStatistics, WindowClient, WindowSender, WindowSenderConfig, WindowSenderStatistics,
@@ -125,13 +125,18 @@ impl WindowSource {
     }
 }
 
-impl Node<Payload> for WindowSource {
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Payload>) {
+impl Endpoint for WindowSource {
+    fn handle_packet(&mut self, now: Timestamp, packet: Packet<Payload>) {
         self.before_input(now);
         if let Some(Content::Bytes(octets)) = packet.payload.content() {
             self.sender.handle_answer(now, octets);
         }
         self.steer_if_begun(now);
+    }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        let policy = self.policy.as_ref().and_then(|policy| policy.poll_timeout());
+        [self.due, self.sender.poll_timeout(), policy].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
@@ -145,17 +150,19 @@ impl Node<Payload> for WindowSource {
         self.steer_if_begun(now);
     }
 
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Payload>)> {
+    fn transmit(&mut self, now: Timestamp, _until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
         self.buffer.clear();
-        let size = self.sender.poll_datagram(now, &mut self.buffer)?;
-        self.steer_if_begun(now);
-        let payload = Payload::of_bytes(Bytes::copy_from_slice(&self.buffer));
-        Some((PORT, Packet { flow: self.tag.number(), ..Packet::new(size, Ecn::NotEct, payload) }))
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        let policy = self.policy.as_ref().and_then(|policy| policy.poll_timeout());
-        [self.due, self.sender.poll_timeout(), policy].into_iter().flatten().min()
+        while let Some(size) = self.sender.poll_datagram(now, &mut self.buffer) {
+            self.steer_if_begun(now);
+            let payload = Payload::of_bytes(Bytes::copy_from_slice(&self.buffer));
+            out.send(
+                now,
+                PORT,
+                Packet { flow: self.tag.number(), ..Packet::new(size, Ecn::NotEct, payload) },
+            );
+            self.buffer.clear();
+        }
+        self.next_timeout()
     }
 }
 
@@ -184,12 +191,16 @@ impl WindowSink {
     }
 }
 
-impl Node<Payload> for WindowSink {
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Payload>) {
+impl Endpoint for WindowSink {
+    fn handle_packet(&mut self, now: Timestamp, packet: Packet<Payload>) {
         self.before_input(now);
         if let Some(Content::Bytes(octets)) = packet.payload.content() {
             self.client.handle_datagram(now, octets);
         }
+    }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        self.client.poll_timeout()
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
@@ -199,14 +210,12 @@ impl Node<Payload> for WindowSink {
         while self.client.poll_frame().is_some() {}
     }
 
-    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<Payload>)> {
-        let answer = self.client.poll_answer()?;
-        let size = OVERHEAD_IPV4 + DataSize::from_bytes(answer.len() as u64);
-        let packet = Packet::new(size, Ecn::NotEct, Payload::of_bytes(answer));
-        Some((PORT, Packet { flow: self.tag.number(), ..packet }))
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
+    fn transmit(&mut self, now: Timestamp, _until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
+        while let Some(answer) = self.client.poll_answer() {
+            let size = OVERHEAD_IPV4 + DataSize::from_bytes(answer.len() as u64);
+            let packet = Packet::new(size, Ecn::NotEct, Payload::of_bytes(answer));
+            out.send(now, PORT, Packet { flow: self.tag.number(), ..packet });
+        }
         self.client.poll_timeout()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::fifo::{Fifo, Waiting};
 use super::limit::queue_config;
-use super::{Ledger, Limit, Nominal, Transmitter};
+use super::{Accounting, Limit, Nominal, Transmitter};
 use crate::error::{Error, above_zero, some_octets};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
@@ -85,14 +85,14 @@ impl State {
         config: &CoDelConfig,
         now: Timestamp,
         fifo: &mut Fifo<P>,
-        ledger: &mut Ledger<P>,
+        accounting: &mut Accounting<P>,
     ) -> Option<Waiting<P>> {
         let (mut head, mut ok) = self.take(config, now, fifo);
         if self.dropping {
             self.dropping = ok;
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                let passed = config.punish(now, head.take()?, ledger);
+                let passed = config.punish(now, head.take()?, accounting);
                 let is_marked = passed.is_some();
                 (head, ok) = match passed {
                     Some(marked) => (Some(marked), ok),
@@ -108,14 +108,14 @@ impl State {
                 }
             }
         } else if ok {
-            head = match config.punish(now, head?, ledger) {
+            head = match config.punish(now, head?, accounting) {
                 Some(marked) => Some(marked),
                 None => self.take(config, now, fifo).0,
             };
             self.start_dropping(config, now);
         }
         let mut head = head?;
-        config.mark_long_wait(now, &mut head, ledger);
+        config.mark_long_wait(now, &mut head, accounting);
         Some(head)
     }
 
@@ -131,20 +131,25 @@ impl State {
 
 impl CoDelConfig {
     /// Marks what can be marked and gives it back; drops the rest.
-    fn punish<P>(&self, now: Timestamp, mut head: Waiting<P>, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+    fn punish<P>(
+        &self,
+        now: Timestamp,
+        mut head: Waiting<P>,
+        accounting: &mut Accounting<P>,
+    ) -> Option<Waiting<P>> {
         if self.mark && head.packet.ecn.is_capable() {
-            ledger.mark(&mut head.packet);
+            accounting.mark(&mut head.packet);
             Some(head)
         } else {
-            ledger.drop(now, DropCause::Early, head.packet);
+            accounting.drop(now, DropCause::Early, head.packet);
             None
         }
     }
 
-    fn mark_long_wait<P>(&self, now: Timestamp, head: &mut Waiting<P>, ledger: &mut Ledger<P>) {
+    fn mark_long_wait<P>(&self, now: Timestamp, head: &mut Waiting<P>, accounting: &mut Accounting<P>) {
         let is_long = self.ce_threshold.is_some_and(|threshold| now.since(head.arrived) > threshold);
         if is_long && head.packet.ecn != Ecn::NotEct {
-            ledger.mark(&mut head.packet);
+            accounting.mark(&mut head.packet);
         }
     }
 }
@@ -169,17 +174,17 @@ impl<P> CoDel<P> {
         now: Timestamp,
         packet: Packet<P>,
         transmitter: Transmitter,
-        ledger: &mut Ledger<P>,
+        accounting: &mut Accounting<P>,
     ) {
         if self.limit.admits(&self.fifo, packet.size, transmitter) {
             self.fifo.push(now, packet);
         } else {
-            ledger.drop(now, DropCause::Tail, packet);
+            accounting.drop(now, DropCause::Tail, packet);
         }
     }
 
-    pub(super) fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
-        self.state.dequeue(&self.config, now, &mut self.fifo, ledger)
+    pub(super) fn dequeue(&mut self, now: Timestamp, accounting: &mut Accounting<P>) -> Option<Waiting<P>> {
+        self.state.dequeue(&self.config, now, &mut self.fifo, accounting)
     }
 }
 
@@ -200,21 +205,21 @@ mod tests {
     }
 
     /// A queue that never empties, dequeued every 0.1 ms for `millis`; instants of the drops and marks in ms.
-    fn overload(config: CoDelConfig, ecn: Ecn, millis: u32) -> (Vec<f64>, Ledger<u64>) {
+    fn overload(config: CoDelConfig, ecn: Ecn, millis: u32) -> (Vec<f64>, Accounting<u64>) {
         let mut queue = codel(config);
-        let mut ledger = Ledger::new(RandomStream::new(1, "codel"));
+        let mut accounting = Accounting::new(RandomStream::new(1, "codel"));
         let packet = |n| Packet::new(DataSize::from_bytes(1000), ecn, n);
         (0..40_000).for_each(|n| queue.fifo.push(Timestamp::ZERO, packet(n)));
         let mut instants = Vec::new();
         for tick in 0..millis * 10 {
             let millis = f64::from(tick) / 10.0;
-            let before = ledger.counts;
-            queue.dequeue(at(millis), &mut ledger);
-            if ledger.counts.early + ledger.counts.marks > before.early + before.marks {
+            let before = accounting.counts;
+            queue.dequeue(at(millis), &mut accounting);
+            if accounting.counts.early + accounting.counts.marks > before.early + before.marks {
                 instants.push(millis);
             }
         }
-        (instants, ledger)
+        (instants, accounting)
     }
 
     const SCHEDULE: [f64; 10] = [0.0, 100.0, 170.7, 228.4, 278.4, 323.2, 364.0, 401.8, 437.1, 470.5];
@@ -231,13 +236,13 @@ mod tests {
 
     #[test]
     fn marks_follow_the_same_schedule_and_nothing_is_dropped() {
-        let (instants, ledger) =
+        let (instants, accounting) =
             overload(CoDelConfig { mark: true, ..CoDelConfig::default() }, Ecn::Ect0, 600);
         for (instant, expected) in instants.iter().zip(SCHEDULE) {
             assert!((instant - instants[0] - expected).abs() < 0.11, "{instant} for {expected}");
         }
-        assert_eq!(ledger.counts.early, 0);
-        assert!(ledger.counts.marks >= 10);
+        assert_eq!(accounting.counts.early, 0);
+        assert!(accounting.counts.marks >= 10);
     }
 
     #[test]
@@ -256,12 +261,12 @@ mod tests {
     #[test]
     fn a_queue_of_one_packet_is_never_punished() {
         let mut queue = codel(CoDelConfig::default());
-        let mut ledger = Ledger::new(RandomStream::new(1, "codel"));
+        let mut accounting = Accounting::new(RandomStream::new(1, "codel"));
         for n in 0..1000 {
             queue.fifo.push(at(f64::from(n) * 50.0), Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, n));
-            assert!(queue.dequeue(at(f64::from(n) * 50.0 + 40.0), &mut ledger).is_some());
+            assert!(queue.dequeue(at(f64::from(n) * 50.0 + 40.0), &mut accounting).is_some());
         }
-        assert_eq!(ledger.counts.early, 0);
+        assert_eq!(accounting.counts.early, 0);
     }
 
     #[test]
@@ -271,10 +276,10 @@ mod tests {
             [(Ecn::Ect1, 1.1, 1), (Ecn::Ect1, 1.0, 0), (Ecn::NotEct, 9.0, 0), (Ecn::Ce, 9.0, 0)]
         {
             let mut queue = codel(config);
-            let mut ledger = Ledger::new(RandomStream::new(1, "codel"));
+            let mut accounting = Accounting::new(RandomStream::new(1, "codel"));
             queue.fifo.push(Timestamp::ZERO, Packet::new(DataSize::from_bytes(1500), ecn, 0));
-            queue.dequeue(at(waited), &mut ledger);
-            assert_eq!(ledger.counts.marks, marks, "{ecn} after {waited} ms");
+            queue.dequeue(at(waited), &mut accounting);
+            assert_eq!(accounting.counts.marks, marks, "{ecn} after {waited} ms");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Drop-tail: what does not fit is refused. With a lifetime, also: what has waited too long is not sent.
+//! Drop-tail: a packet that does not fit is dropped. With a lifetime, so is a packet that has waited too long.
 
 use super::fifo::{Fifo, Waiting};
 use super::limit::queue_config;
-use super::{Door, Ledger, Limit, Nominal, Transmitter};
+use super::{Accounting, Admission, Limit, Nominal, Transmitter};
 use crate::error::{Error, above_zero, some_octets};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
@@ -39,7 +39,7 @@ impl DropTailConfig {
 #[derive(Debug, Clone)]
 pub(super) struct DropTail<P> {
     pub(super) fifo: Fifo<P>,
-    door: Door,
+    admission: Admission,
     lifetime: Option<TimeDelta>,
     drop_front: bool,
 }
@@ -65,18 +65,18 @@ impl<P> DropTail<P> {
             }
             _ => {}
         }
-        let door = Door { limit, room: room.unwrap_or_default() };
-        Ok(Self { fifo: Fifo::new(), door, lifetime, drop_front: config.drop_front })
+        let admission = Admission { limit, room: room.unwrap_or_default() };
+        Ok(Self { fifo: Fifo::new(), admission, lifetime, drop_front: config.drop_front })
     }
 
-    /// The door, where that is all there is.
-    pub(super) const fn plain_door(&self) -> Option<Door> {
+    /// The admission limit, where nothing else drops packets.
+    pub(super) const fn plain_admission(&self) -> Option<Admission> {
         let is_plain = !self.drop_front && self.lifetime.is_none();
-        if is_plain { Some(self.door) } else { None }
+        if is_plain { Some(self.admission) } else { None }
     }
 
     fn admits(&self, size: DataSize, transmitter: Transmitter) -> bool {
-        self.door.admits(self.fifo.len(), self.fifo.size(), size, transmitter)
+        self.admission.admits(self.fifo.len(), self.fifo.size(), size, transmitter)
     }
 
     pub(super) fn enqueue(
@@ -84,27 +84,27 @@ impl<P> DropTail<P> {
         now: Timestamp,
         packet: Packet<P>,
         transmitter: Transmitter,
-        ledger: &mut Ledger<P>,
+        accounting: &mut Accounting<P>,
     ) {
         let size = packet.size;
         if self.drop_front {
             while !self.admits(size, transmitter) {
                 let Some(head) = self.fifo.pop() else { break };
-                ledger.drop(now, DropCause::Tail, head.packet);
+                accounting.drop(now, DropCause::Tail, head.packet);
             }
         }
         if self.admits(size, transmitter) {
             self.fifo.push(now, packet);
         } else {
-            ledger.drop(now, DropCause::Tail, packet);
+            accounting.drop(now, DropCause::Tail, packet);
         }
     }
 
-    pub(super) fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+    pub(super) fn dequeue(&mut self, now: Timestamp, accounting: &mut Accounting<P>) -> Option<Waiting<P>> {
         if let Some(lifetime) = self.lifetime {
             while self.fifo.head_age(now).is_some_and(|age| age > lifetime) {
                 let head = self.fifo.pop()?;
-                ledger.drop(now, DropCause::Age, head.packet);
+                accounting.drop(now, DropCause::Age, head.packet);
             }
         }
         self.fifo.pop()

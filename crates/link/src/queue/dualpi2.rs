@@ -3,7 +3,7 @@
 use super::clock::{Ticks, update_period};
 use super::fifo::{Fifo, Waiting};
 use super::limit::queue_config;
-use super::{Ledger, Limit, Nominal, Transmitter};
+use super::{Accounting, Limit, Nominal, Transmitter};
 use crate::error::{Error, not_negative};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
@@ -161,25 +161,25 @@ impl<P> DualPi2<P> {
         now: Timestamp,
         packet: Packet<P>,
         transmitter: Transmitter,
-        ledger: &mut Ledger<P>,
+        accounting: &mut Accounting<P>,
     ) {
         self.catch_up(now);
         if !self.limit.holds(self.len() + 1, self.size() + packet.size.max(MTU), transmitter) {
-            return ledger.drop(now, DropCause::Tail, packet);
+            return accounting.drop(now, DropCause::Tail, packet);
         }
         let is_scalable = self.config.mark && matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
         self.halves[if is_scalable { L } else { C }].fifo.push(now, packet);
     }
 
-    pub(super) fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+    pub(super) fn dequeue(&mut self, now: Timestamp, accounting: &mut Accounting<P>) -> Option<Waiting<P>> {
         self.catch_up(now);
         loop {
             let half = self.schedule(now)?;
             let head = self.halves[half].fifo.pop()?;
             let served = if half == L {
-                self.serve_scalable(now, head, ledger)
+                self.serve_scalable(now, head, accounting)
             } else {
-                self.serve_classic(now, head, ledger)
+                self.serve_classic(now, head, accounting)
             };
             if served.is_some() {
                 return served;
@@ -202,7 +202,7 @@ impl<P> DualPi2<P> {
         &mut self,
         now: Timestamp,
         mut head: Waiting<P>,
-        ledger: &mut Ledger<P>,
+        accounting: &mut Accounting<P>,
     ) -> Option<Waiting<P>> {
         let (coupled, classic) = (self.coupled(), self.classic());
         let half = &mut self.halves[L];
@@ -211,13 +211,13 @@ impl<P> DualPi2<P> {
             let native = if is_long { self.config.native(now.since(head.arrived)) } else { 0.0 };
             native.max(coupled)
         } else if half.recur(classic) {
-            ledger.drop(now, DropCause::Early, head.packet);
+            accounting.drop(now, DropCause::Early, head.packet);
             return None;
         } else {
             coupled
         };
         if half.recur(probability) {
-            ledger.mark(&mut head.packet);
+            accounting.mark(&mut head.packet);
         }
         Some(head)
     }
@@ -227,7 +227,7 @@ impl<P> DualPi2<P> {
         &mut self,
         now: Timestamp,
         mut head: Waiting<P>,
-        ledger: &mut Ledger<P>,
+        accounting: &mut Accounting<P>,
     ) -> Option<Waiting<P>> {
         let classic = self.classic();
         if !self.halves[C].recur(classic) {
@@ -235,10 +235,10 @@ impl<P> DualPi2<P> {
         }
         let may_mark = self.config.mark && head.packet.ecn.is_capable();
         if !may_mark || classic >= self.config.max_classic() {
-            ledger.drop(now, DropCause::Early, head.packet);
+            accounting.drop(now, DropCause::Early, head.packet);
             return None;
         }
-        ledger.mark(&mut head.packet);
+        accounting.mark(&mut head.packet);
         Some(head)
     }
 
@@ -307,9 +307,9 @@ mod tests {
 
     const WIDE: Transmitter = Transmitter { in_service: None, rate: Bitrate::from_mbps(40) };
 
-    fn dualpi2(config: DualPi2Config) -> (DualPi2<u64>, Ledger<u64>) {
+    fn dualpi2(config: DualPi2Config) -> (DualPi2<u64>, Accounting<u64>) {
         let queue = DualPi2::new(&config, Nominal { rate: WIDE.rate, delay: TimeDelta::ZERO }).unwrap();
-        (queue, Ledger::new(RandomStream::new(1, "dualpi2")))
+        (queue, Accounting::new(RandomStream::new(1, "dualpi2")))
     }
 
     fn packet(ecn: Ecn) -> Packet<u64> {
@@ -358,32 +358,34 @@ mod tests {
 
     #[test]
     fn round_robin_serves_fifteen_to_one_and_starves_nobody() {
-        let (mut queue, mut ledger) = dualpi2(DualPi2Config::default());
+        let (mut queue, mut accounting) = dualpi2(DualPi2Config::default());
         for _ in 0..400 {
-            queue.enqueue(at(0), packet(Ecn::Ect1), WIDE, &mut ledger);
-            queue.enqueue(at(0), packet(Ecn::Ect0), WIDE, &mut ledger);
+            queue.enqueue(at(0), packet(Ecn::Ect1), WIDE, &mut accounting);
+            queue.enqueue(at(0), packet(Ecn::Ect0), WIDE, &mut accounting);
         }
-        let served: Vec<Ecn> =
-            (0..160).filter_map(|_| queue.dequeue(at(0), &mut ledger)).map(|head| head.packet.ecn).collect();
+        let served: Vec<Ecn> = (0..160)
+            .filter_map(|_| queue.dequeue(at(0), &mut accounting))
+            .map(|head| head.packet.ecn)
+            .collect();
         let classic = served.iter().filter(|&&ecn| ecn == Ecn::Ect0).count();
         assert_eq!(classic, 10);
     }
 
     #[test]
     fn time_shifted_fifo_prefers_the_l_queue_by_the_shift() {
-        let (mut queue, mut ledger) =
+        let (mut queue, mut accounting) =
             dualpi2(DualPi2Config { scheduler: DualPi2Scheduler::TimeShifted, ..DualPi2Config::default() });
         queue.halves[C].fifo.push(at(0), packet(Ecn::Ect0));
         queue.halves[L].fifo.push(at(51), packet(Ecn::Ect1));
-        assert_eq!(queue.dequeue(at(51), &mut ledger).map(|head| head.packet.ecn), Some(Ecn::Ect0));
+        assert_eq!(queue.dequeue(at(51), &mut accounting).map(|head| head.packet.ecn), Some(Ecn::Ect0));
         queue.halves[C].fifo.push(at(1), packet(Ecn::Ect0));
-        let head = queue.dequeue(at(51), &mut ledger).map(|head| head.packet.ecn);
+        let head = queue.dequeue(at(51), &mut accounting).map(|head| head.packet.ecn);
         assert!(matches!(head, Some(Ecn::Ect1 | Ecn::Ce)));
     }
 
     #[test]
     fn overload_drops_from_both() {
-        let (mut queue, mut ledger) = dualpi2(DualPi2Config::default());
+        let (mut queue, mut accounting) = dualpi2(DualPi2Config::default());
         queue.base = 0.5;
         assert_eq!((queue.coupled(), queue.classic()), (1.0, 0.25));
         for n in 0..400 {
@@ -391,11 +393,11 @@ mod tests {
             queue.halves[n % 2].fifo.push(at(0), packet(ecn));
         }
         let mut served = Vec::new();
-        while let Some(head) = queue.dequeue(at(0), &mut ledger) {
+        while let Some(head) = queue.dequeue(at(0), &mut accounting) {
             served.push(head.packet.ecn);
         }
         // A quarter of each, less the first call, whose sum does not pass 1.
-        assert!((98..=100).contains(&ledger.counts.early), "{}", ledger.counts.early);
+        assert!((98..=100).contains(&accounting.counts.early), "{}", accounting.counts.early);
         // What overload leaves of L is marked, but for the accumulator's first steps.
         let scalable_unmarked = served.iter().filter(|&&ecn| ecn == Ecn::Ect1).count();
         assert!(scalable_unmarked <= 1, "{scalable_unmarked}");
@@ -403,8 +405,8 @@ mod tests {
 
     #[test]
     fn without_marking_all_is_classic() {
-        let (mut queue, mut ledger) = dualpi2(DualPi2Config { mark: false, ..DualPi2Config::default() });
-        queue.enqueue(at(0), packet(Ecn::Ect1), WIDE, &mut ledger);
+        let (mut queue, mut accounting) = dualpi2(DualPi2Config { mark: false, ..DualPi2Config::default() });
+        queue.enqueue(at(0), packet(Ecn::Ect1), WIDE, &mut accounting);
         assert_eq!(queue.halves.each_ref().map(|half| half.fifo.len()), [0, 1]);
     }
 }

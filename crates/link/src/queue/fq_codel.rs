@@ -3,7 +3,7 @@
 use super::codel::{CoDelConfig, State};
 use super::fifo::{Fifo, Waiting};
 use super::limit::queue_config;
-use super::{Ledger, Limit, Nominal, Transmitter};
+use super::{Accounting, Limit, Nominal, Transmitter};
 use crate::error::{Error, some_octets};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
@@ -91,13 +91,13 @@ impl<P> FqCoDel<P> {
         self.size
     }
 
-    /// RFC 8290 section 4.1: the packet comes in first; overflow drops from the head of the fattest queue.
+    /// RFC 8290 section 4.1: the packet is enqueued first; overflow drops from the head of the fattest queue.
     pub(super) fn enqueue(
         &mut self,
         now: Timestamp,
         packet: Packet<P>,
         transmitter: Transmitter,
-        ledger: &mut Ledger<P>,
+        accounting: &mut Accounting<P>,
     ) {
         let index = packet.flow as usize % self.flows.len();
         self.packets += 1;
@@ -109,21 +109,21 @@ impl<P> FqCoDel<P> {
             self.new.push_back(index);
         }
         while self.packets > 0 && !self.limit.holds(self.packets, self.size, transmitter) {
-            self.drop_from_fattest(now, ledger);
+            self.drop_from_fattest(now, accounting);
         }
     }
 
-    fn drop_from_fattest(&mut self, now: Timestamp, ledger: &mut Ledger<P>) {
+    fn drop_from_fattest(&mut self, now: Timestamp, accounting: &mut Accounting<P>) {
         let fattest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.size());
         if let Some(head) = fattest.and_then(|flow| flow.fifo.pop()) {
             self.packets -= 1;
             self.size -= head.packet.size;
-            ledger.drop(now, DropCause::Tail, head.packet);
+            accounting.drop(now, DropCause::Tail, head.packet);
         }
     }
 
     /// RFC 8290 section 4.2.
-    pub(super) fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+    pub(super) fn dequeue(&mut self, now: Timestamp, accounting: &mut Accounting<P>) -> Option<Waiting<P>> {
         loop {
             let (index, is_new) = match (self.new.pop_front(), self.old.front()) {
                 (Some(index), _) => (index, true),
@@ -139,7 +139,7 @@ impl<P> FqCoDel<P> {
                 self.old.push_back(index);
                 continue;
             }
-            if let Some(head) = self.serve(index, now, ledger) {
+            if let Some(head) = self.serve(index, now, accounting) {
                 // It keeps its place until its deficit is spent.
                 let list = if is_new { &mut self.new } else { &mut self.old };
                 list.push_front(index);
@@ -154,10 +154,10 @@ impl<P> FqCoDel<P> {
         }
     }
 
-    fn serve(&mut self, index: usize, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+    fn serve(&mut self, index: usize, now: Timestamp, accounting: &mut Accounting<P>) -> Option<Waiting<P>> {
         let flow = &mut self.flows[index];
         let (packets, size) = (flow.fifo.len(), flow.fifo.size());
-        let head = flow.codel.dequeue(&self.config, now, &mut flow.fifo, ledger);
+        let head = flow.codel.dequeue(&self.config, now, &mut flow.fifo, accounting);
         self.packets -= packets - flow.fifo.len();
         self.size -= size - flow.fifo.size();
         let head = head?;
@@ -174,11 +174,11 @@ mod tests {
 
     const WIDE: Transmitter = Transmitter { in_service: None, rate: Bitrate::from_mbps(40) };
 
-    fn fair(limit: u64) -> (FqCoDel<u64>, Ledger<u64>) {
+    fn fair(limit: u64) -> (FqCoDel<u64>, Accounting<u64>) {
         let config = FqCoDelConfig { packets_waiting: Some(limit), ..FqCoDelConfig::default() };
         let nominal = Nominal { rate: WIDE.rate, delay: TimeDelta::ZERO };
         let queue = FqCoDel::new(&config, nominal).unwrap();
-        (queue, Ledger::new(RandomStream::new(1, "fq-codel")))
+        (queue, Accounting::new(RandomStream::new(1, "fq-codel")))
     }
 
     fn packet(flow: u32, bytes: u64) -> Packet<u64> {
@@ -187,14 +187,14 @@ mod tests {
 
     #[test]
     fn octets_are_shared_whatever_the_packet_size() {
-        let (mut queue, mut ledger) = fair(10_240);
+        let (mut queue, mut accounting) = fair(10_240);
         for _ in 0..3000 {
-            queue.enqueue(Timestamp::ZERO, packet(1, 1500), WIDE, &mut ledger);
-            queue.enqueue(Timestamp::ZERO, packet(2, 300), WIDE, &mut ledger);
+            queue.enqueue(Timestamp::ZERO, packet(1, 1500), WIDE, &mut accounting);
+            queue.enqueue(Timestamp::ZERO, packet(2, 300), WIDE, &mut accounting);
         }
         let mut octets = [0, 0];
         for _ in 0..1200 {
-            let head = queue.dequeue(Timestamp::ZERO, &mut ledger).unwrap();
+            let head = queue.dequeue(Timestamp::ZERO, &mut accounting).unwrap();
             octets[head.packet.flow as usize - 1] += head.packet.size.as_bytes();
         }
         let ratio = octets[0] as f64 / octets[1] as f64;
@@ -203,14 +203,14 @@ mod tests {
 
     #[test]
     fn a_new_flow_is_served_before_the_old() {
-        let (mut queue, mut ledger) = fair(10_240);
-        (0..50).for_each(|_| queue.enqueue(Timestamp::ZERO, packet(1, 1500), WIDE, &mut ledger));
+        let (mut queue, mut accounting) = fair(10_240);
+        (0..50).for_each(|_| queue.enqueue(Timestamp::ZERO, packet(1, 1500), WIDE, &mut accounting));
         for _ in 0..10 {
-            queue.dequeue(Timestamp::ZERO, &mut ledger);
+            queue.dequeue(Timestamp::ZERO, &mut accounting);
         }
-        queue.enqueue(Timestamp::ZERO, packet(2, 100), WIDE, &mut ledger);
+        queue.enqueue(Timestamp::ZERO, packet(2, 100), WIDE, &mut accounting);
         let next: Vec<u32> = (0..2)
-            .filter_map(|_| queue.dequeue(Timestamp::ZERO, &mut ledger))
+            .filter_map(|_| queue.dequeue(Timestamp::ZERO, &mut accounting))
             .map(|h| h.packet.flow)
             .collect();
         assert!(next.contains(&2), "{next:?}");
@@ -218,10 +218,10 @@ mod tests {
 
     #[test]
     fn overflow_takes_from_the_fattest() {
-        let (mut queue, mut ledger) = fair(100);
-        (0..100).for_each(|_| queue.enqueue(Timestamp::ZERO, packet(1, 1500), WIDE, &mut ledger));
-        queue.enqueue(Timestamp::ZERO, packet(2, 100), WIDE, &mut ledger);
-        assert_eq!((queue.len(), ledger.counts.tail), (100, 1));
-        assert_eq!(ledger.dropped[0].packet.flow, 1);
+        let (mut queue, mut accounting) = fair(100);
+        (0..100).for_each(|_| queue.enqueue(Timestamp::ZERO, packet(1, 1500), WIDE, &mut accounting));
+        queue.enqueue(Timestamp::ZERO, packet(2, 100), WIDE, &mut accounting);
+        assert_eq!((queue.len(), accounting.counts.tail), (100, 1));
+        assert_eq!(accounting.dropped[0].packet.flow, 1);
     }
 }

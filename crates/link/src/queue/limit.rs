@@ -1,4 +1,4 @@
-//! When a queue is full: the keys of a limit, which the configuration of every discipline has, and the check of a
+//! Queue limits: the keys of a limit, which the configuration of every discipline has, and the check of a
 //! packet against it.
 
 use super::fifo::Fifo;
@@ -122,7 +122,7 @@ fn at_least_one(field: &str, packets: u64) -> Result<u64, Error> {
     if packets == 0 { Err(Error::config(field, packets, "at least 1")) } else { Ok(packets) }
 }
 
-/// How much a queue holds at most.
+/// The most that a queue holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     /// This many packets, the one in service included.
@@ -137,16 +137,16 @@ pub(crate) enum Limit {
     LiveTime(TimeDelta),
 }
 
-/// Whom a drop-tail queue lets in.
+/// The admission limit of a drop-tail queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Door {
+pub(crate) struct Admission {
     pub(crate) limit: Limit,
-    /// A packet counts for so much at least when it asks to be let in.
+    /// An arriving packet counts for at least this size.
     pub(crate) room: DataSize,
 }
 
-impl Door {
-    /// Whether a packet of `size` may join so many `packets` that wait, of this size in all.
+impl Admission {
+    /// Whether a packet of `size` may join `packets` packets that wait, of size `waiting` in total.
     pub(crate) fn admits(
         self,
         packets: usize,

@@ -1,7 +1,7 @@
 //! Queues in front of a transmitter, and active queue management.
 //!
 //! A queue holds the packets that wait; the packet in service has left it. [`Queue`] adds to the discipline what
-//! all share: the books, the packets' waiting time, and the reports of drops.
+//! all share: counters, the packets' waiting time, and the dropped packets.
 
 mod clock;
 mod codel;
@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::node::{DropCause, Dropped, Packet};
 use crate::random::RandomStream;
 use fifo::Waiting;
-pub(crate) use limit::{Door, Limit};
+pub(crate) use limit::{Admission, Limit};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -99,7 +99,7 @@ pub enum QueueConfig {
 #[derive(Debug, Clone)]
 pub struct Queue<P> {
     discipline: Discipline<P>,
-    ledger: Ledger<P>,
+    accounting: Accounting<P>,
 }
 
 /// The disciplines behind one dispatch.
@@ -150,9 +150,9 @@ impl QueueConfig {
     }
 }
 
-/// What a discipline writes down, and the randomness it may use.
+/// What all disciplines share: counters, dropped packets and a random stream.
 #[derive(Debug, Clone)]
-pub(crate) struct Ledger<P> {
+pub(crate) struct Accounting<P> {
     counts: QueueCounts,
     dropped: VecDeque<Dropped<P>>,
     random: RandomStream,
@@ -165,31 +165,31 @@ impl<P> Queue<P> {
     /// # Errors
     /// Where `config` does not hold together; see [`QueueConfig::check`].
     pub fn new(config: &QueueConfig, nominal: Nominal, random: RandomStream) -> Result<Self, Error> {
-        Ok(Self { discipline: Discipline::new(config, nominal)?, ledger: Ledger::new(random) })
+        Ok(Self { discipline: Discipline::new(config, nominal)?, accounting: Accounting::new(random) })
     }
 
-    /// The limit of a drop-tail queue that refuses what comes and never what waits.
-    pub(crate) const fn plain_door(&self) -> Option<Door> {
+    /// The admission limit of a drop-tail queue that drops arriving packets only.
+    pub(crate) const fn plain_admission(&self) -> Option<Admission> {
         match &self.discipline {
-            Discipline::DropTail(queue) => queue.plain_door(),
+            Discipline::DropTail(queue) => queue.plain_admission(),
             _ => None,
         }
     }
 
     /// Takes `packet`, marks it, or drops it; room may also be made by dropping another.
     pub fn enqueue(&mut self, now: Timestamp, packet: Packet<P>, transmitter: Transmitter) {
-        let ledger = &mut self.ledger;
-        ledger.counts.arrivals += 1;
-        each!(&mut self.discipline, queue => queue.enqueue(now, packet, transmitter, ledger));
+        let accounting = &mut self.accounting;
+        accounting.counts.arrivals += 1;
+        each!(&mut self.discipline, queue => queue.enqueue(now, packet, transmitter, accounting));
     }
 
-    /// The next packet to be served, its waiting time written on it. Asked when the transmitter becomes free.
+    /// The next packet to be served, with its waiting time added. Called when the transmitter becomes free.
     pub fn dequeue(&mut self, now: Timestamp) -> Option<Packet<P>> {
-        let ledger = &mut self.ledger;
+        let accounting = &mut self.accounting;
         let Waiting { arrived, mut packet } =
-            each!(&mut self.discipline, queue => queue.dequeue(now, ledger)?);
+            each!(&mut self.discipline, queue => queue.dequeue(now, accounting)?);
         packet.waited += now.since(arrived);
-        self.ledger.counts.departures += 1;
+        self.accounting.counts.departures += 1;
         Some(packet)
     }
 
@@ -222,33 +222,28 @@ impl<P> Queue<P> {
         }
     }
 
-    /// The next drop that nobody has read yet.
+    /// The next packet that was dropped.
     pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        self.ledger.dropped.pop_front()
-    }
-
-    /// Forgets the drops that nobody has read.
-    pub fn forget_dropped(&mut self) {
-        self.ledger.dropped.clear();
+        self.accounting.dropped.pop_front()
     }
 
     /// What the queue did so far.
     pub fn counts(&self) -> QueueCounts {
-        self.ledger.counts
+        self.accounting.counts
     }
 
     /// What the queue did so far; counts from zero again.
     pub fn take_counts(&mut self) -> QueueCounts {
-        std::mem::take(&mut self.ledger.counts)
+        std::mem::take(&mut self.accounting.counts)
     }
 }
 
-impl<P> Ledger<P> {
+impl<P> Accounting<P> {
     fn new(random: RandomStream) -> Self {
         Self { counts: QueueCounts::default(), dropped: VecDeque::new(), random }
     }
 
-    /// Writes down that `packet` went no further.
+    /// Drops `packet`.
     fn drop(&mut self, at: Timestamp, cause: DropCause, packet: Packet<P>) {
         match cause {
             DropCause::Early => self.counts.early += 1,

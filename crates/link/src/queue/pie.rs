@@ -3,7 +3,7 @@
 use super::clock::{Ticks, update_period};
 use super::fifo::{Fifo, Waiting};
 use super::limit::queue_config;
-use super::{Ledger, Limit, Nominal, Transmitter};
+use super::{Accounting, Limit, Nominal, Transmitter};
 use crate::error::{Error, above_zero, fraction, not_negative};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
@@ -128,23 +128,23 @@ impl<P> Pie<P> {
         now: Timestamp,
         mut packet: Packet<P>,
         transmitter: Transmitter,
-        ledger: &mut Ledger<P>,
+        accounting: &mut Accounting<P>,
     ) {
         self.catch_up(now);
         if !self.limit.admits(&self.fifo, packet.size, transmitter) {
-            return ledger.drop(now, DropCause::Tail, packet);
+            return accounting.drop(now, DropCause::Tail, packet);
         }
-        if !self.is_spared() && ledger.random.chance(self.probability) {
+        if !self.is_spared() && accounting.random.chance(self.probability) {
             let may_mark = self.config.mark && self.probability < self.config.mark_below;
             if !may_mark || !packet.ecn.is_capable() {
-                return ledger.drop(now, DropCause::Early, packet);
+                return accounting.drop(now, DropCause::Early, packet);
             }
-            ledger.mark(&mut packet);
+            accounting.mark(&mut packet);
         }
         self.fifo.push(now, packet);
     }
 
-    pub(super) fn dequeue(&mut self, now: Timestamp, _ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+    pub(super) fn dequeue(&mut self, now: Timestamp, _ledger: &mut Accounting<P>) -> Option<Waiting<P>> {
         self.catch_up(now);
         let head = self.fifo.pop()?;
         self.last_wait = now.since(head.arrived);
@@ -264,9 +264,9 @@ mod tests {
         let packet = Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, 0);
         let run = |looks: &[i64]| {
             let mut queue = pie(PieConfig::default());
-            let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
-            (0..5).for_each(|_| queue.enqueue(at(0), packet, WIDE, &mut ledger));
-            queue.dequeue(at(40), &mut ledger);
+            let mut accounting = Accounting::new(RandomStream::new(1, "pie"));
+            (0..5).for_each(|_| queue.enqueue(at(0), packet, WIDE, &mut accounting));
+            queue.dequeue(at(40), &mut accounting);
             looks.iter().for_each(|&look| queue.catch_up(at(look)));
             (queue.probability, queue.burst, queue.old)
         };
@@ -276,49 +276,49 @@ mod tests {
     #[test]
     fn a_burst_passes_and_a_standing_queue_does_not() {
         let mut queue = pie(PieConfig::default());
-        let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
+        let mut accounting = Accounting::new(RandomStream::new(1, "pie"));
         let mut first_drop = None;
         // 2 ms a packet in, 4 ms a packet out.
         for n in 0..2000_i64 {
             let packet = Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n as u64);
-            queue.enqueue(at(2 * n), packet, WIDE, &mut ledger);
+            queue.enqueue(at(2 * n), packet, WIDE, &mut accounting);
             if n % 2 == 0 {
-                queue.dequeue(at(2 * n), &mut ledger);
+                queue.dequeue(at(2 * n), &mut accounting);
             }
-            if ledger.counts.early > 0 {
+            if accounting.counts.early > 0 {
                 first_drop.get_or_insert(2 * n);
             }
         }
         assert!(first_drop.is_some_and(|millis| millis > 150), "{first_drop:?}");
-        assert_eq!(ledger.counts.tail, 0);
+        assert_eq!(accounting.counts.tail, 0);
     }
 
     #[test]
     fn marks_below_a_tenth_and_drops_above() {
         for (probability, marks, drops) in [(0.09, true, false), (0.11, false, true)] {
             let mut queue = pie(PieConfig { mark: true, ..PieConfig::default() });
-            let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
+            let mut accounting = Accounting::new(RandomStream::new(1, "pie"));
             queue.probability = probability;
             queue.burst = TimeDelta::ZERO;
             queue.old = TimeDelta::from_millis(30);
             for n in 0..500 {
                 let packet = Packet::new(DataSize::from_bytes(1000), Ecn::Ect0, n);
-                queue.enqueue(at(0), packet, WIDE, &mut ledger);
+                queue.enqueue(at(0), packet, WIDE, &mut accounting);
             }
-            assert_eq!((ledger.counts.marks > 0, ledger.counts.early > 0), (marks, drops));
+            assert_eq!((accounting.counts.marks > 0, accounting.counts.early > 0), (marks, drops));
         }
     }
 
     #[test]
     fn departure_rate_is_measured_over_16_kib() {
         let mut queue = pie(PieConfig { measure: PieMeasure::Rate, ..PieConfig::default() });
-        let mut ledger = Ledger::new(RandomStream::new(1, "pie"));
+        let mut accounting = Accounting::new(RandomStream::new(1, "pie"));
         for n in 0..100 {
             queue.fifo.push(at(0), Packet::new(DataSize::from_bytes(1024), Ecn::NotEct, n));
         }
         // 1024 B every 8 ms: 16 of them after the first, 128 ms a cycle.
         for n in 0..40 {
-            queue.dequeue(at(8 * n), &mut ledger);
+            queue.dequeue(at(8 * n), &mut accounting);
         }
         assert_eq!(queue.departures.average, Some(TimeDelta::from_millis(128)));
         // 60 KiB wait: 60·8 ms

@@ -3,7 +3,7 @@
 
 use super::fifo::{Fifo, Waiting};
 use super::limit::queue_config;
-use super::{Ledger, Limit, Nominal, Transmitter};
+use super::{Accounting, Limit, Nominal, Transmitter};
 use crate::error::{Error, fraction, some_octets};
 use crate::node::{DropCause, Packet};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
@@ -201,25 +201,25 @@ impl<P> Red<P> {
         now: Timestamp,
         mut packet: Packet<P>,
         transmitter: Transmitter,
-        ledger: &mut Ledger<P>,
+        accounting: &mut Accounting<P>,
     ) {
         self.update_average(now);
         self.adapt(now);
         self.count += self.parameters.weigh(packet.size);
-        let verdict = self.early_verdict(&packet, ledger);
+        let verdict = self.early_verdict(&packet, accounting);
         if !self.limit.admits(&self.fifo, packet.size, transmitter) {
             self.count = 0.0;
-            return ledger.drop(now, DropCause::Tail, packet);
+            return accounting.drop(now, DropCause::Tail, packet);
         }
         match verdict {
-            Verdict::Drop => return ledger.drop(now, DropCause::Early, packet),
-            Verdict::Mark => ledger.mark(&mut packet),
+            Verdict::Drop => return accounting.drop(now, DropCause::Early, packet),
+            Verdict::Mark => accounting.mark(&mut packet),
             Verdict::Accept => {}
         }
         self.fifo.push(now, packet);
     }
 
-    pub(super) fn dequeue(&mut self, now: Timestamp, _ledger: &mut Ledger<P>) -> Option<Waiting<P>> {
+    pub(super) fn dequeue(&mut self, now: Timestamp, _ledger: &mut Accounting<P>) -> Option<Waiting<P>> {
         if self.fifo.is_empty() {
             self.idle_since.get_or_insert(now);
         }
@@ -244,9 +244,9 @@ impl<P> Red<P> {
         self.average = keep * self.average + self.parameters.weight * self.waiting();
     }
 
-    fn early_verdict(&mut self, packet: &Packet<P>, ledger: &mut Ledger<P>) -> Verdict {
+    fn early_verdict(&mut self, packet: &Packet<P>, accounting: &mut Accounting<P>) -> Verdict {
         let parameters = &self.parameters;
-        // ns-2 asks whether more than one waits, in byte mode more than one octet.
+        // ns-2 tests whether more than one packet waits, in byte mode more than one octet.
         let is_short = self.fifo.len() <= usize::from(!parameters.byte_mode);
         if self.average < parameters.min || is_short {
             self.above = false;
@@ -261,7 +261,7 @@ impl<P> Red<P> {
         let spread = parameters.spread(base, self.count);
         // Certainty is the same for every size.
         let p = if spread < 1.0 { spread * weight } else { spread };
-        if !ledger.random.chance(p) {
+        if !accounting.random.chance(p) {
             return Verdict::Accept;
         }
         self.count = 0.0;
@@ -309,8 +309,8 @@ mod tests {
         RedConfig::default().parameters(nominal(15)).unwrap()
     }
 
-    fn ledger() -> Ledger<u64> {
-        Ledger::new(RandomStream::new(1, "red"))
+    fn accounting() -> Accounting<u64> {
+        Accounting::new(RandomStream::new(1, "red"))
     }
 
     #[test]
@@ -351,15 +351,15 @@ mod tests {
                 Red::with(Parameters { wait, weight: 0.0, ..ns2_c() }, Limit::PacketsWaiting(1000));
             queue.average = 45.0;
             queue.above = true;
-            let mut ledger = ledger();
+            let mut accounting = accounting();
             let packet = |n| Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n);
             (0..3).for_each(|n| queue.fifo.push(Timestamp::ZERO, packet(n)));
             queue.idle_since = None;
             let (mut gaps, mut gap) = (Vec::new(), 0);
             while gaps.len() < 4000 {
-                queue.enqueue(Timestamp::ZERO, packet(9), WIDE, &mut ledger);
+                queue.enqueue(Timestamp::ZERO, packet(9), WIDE, &mut accounting);
                 gap += 1;
-                if ledger.dropped.pop_front().is_some() {
+                if accounting.dropped.pop_front().is_some() {
                     gaps.push(gap);
                     gap = 0;
                 } else {
@@ -410,14 +410,18 @@ mod tests {
         for (average, mark_below, marks, drops) in [(75.0, 0.1, true, false), (200.0, 0.1, false, true)] {
             let parameters = Parameters { mark: true, mark_below, weight: 0.0, wait: false, ..ns2_c() };
             let mut queue = Red::with(parameters, Limit::PacketsWaiting(1000));
-            let mut ledger = ledger();
+            let mut accounting = accounting();
             queue.average = average;
             queue.idle_since = None;
             for n in 0..500 {
                 let packet = Packet::new(DataSize::from_bytes(1000), Ecn::Ect0, n);
-                queue.enqueue(Timestamp::ZERO, packet, WIDE, &mut ledger);
+                queue.enqueue(Timestamp::ZERO, packet, WIDE, &mut accounting);
             }
-            assert_eq!((ledger.counts.marks > 0, ledger.counts.early > 0), (marks, drops), "at {average}");
+            assert_eq!(
+                (accounting.counts.marks > 0, accounting.counts.early > 0),
+                (marks, drops),
+                "at {average}"
+            );
         }
     }
 
@@ -429,15 +433,15 @@ mod tests {
         assert_eq!(parameters.spread(0.02, 2.92), parameters.spread(0.02, 2.0));
         let mut queue = Red::with(parameters, Limit::PacketsWaiting(1000));
         (queue.average, queue.above, queue.idle_since) = (300.0, true, None);
-        let mut ledger = ledger();
+        let mut accounting = accounting();
         let packet = |n| Packet::new(DataSize::from_bytes(500), Ecn::NotEct, n);
-        queue.enqueue(Timestamp::ZERO, packet(0), WIDE, &mut ledger);
-        assert_eq!((ledger.counts.early, queue.fifo.len()), (0, 1));
+        queue.enqueue(Timestamp::ZERO, packet(0), WIDE, &mut accounting);
+        assert_eq!((accounting.counts.early, queue.fifo.len()), (0, 1));
         queue.above = true;
         for n in 1..40 {
-            queue.enqueue(Timestamp::ZERO, packet(n), WIDE, &mut ledger);
+            queue.enqueue(Timestamp::ZERO, packet(n), WIDE, &mut accounting);
         }
-        assert_eq!((ledger.counts.early, queue.fifo.len()), (39, 1));
+        assert_eq!((accounting.counts.early, queue.fifo.len()), (39, 1));
     }
 
     #[test]
@@ -446,11 +450,11 @@ mod tests {
         queue.average = 250.0;
         queue.above = true;
         queue.idle_since = None;
-        let mut ledger = ledger();
+        let mut accounting = accounting();
         let packet = |n| Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n);
         (0..5).for_each(|n| queue.fifo.push(Timestamp::ZERO, packet(n)));
-        queue.enqueue(Timestamp::ZERO, packet(5), WIDE, &mut ledger);
-        assert_eq!((ledger.counts.tail, ledger.counts.early), (1, 0));
+        queue.enqueue(Timestamp::ZERO, packet(5), WIDE, &mut accounting);
+        assert_eq!((accounting.counts.tail, accounting.counts.early), (1, 0));
     }
 
     #[test]

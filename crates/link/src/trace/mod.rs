@@ -16,7 +16,7 @@ use crate::server::Opportunities;
 use seaway_units::Bitrate;
 use serde::Deserialize;
 
-/// A link's capacity as somebody recorded it.
+/// A recording of a link's capacity.
 ///
 /// | format | recognised by | capacity |
 /// | --- | --- | --- |

@@ -14,7 +14,7 @@ pub(super) struct Rows {
 
 /// Longest trace, and longest time between two rows: a year.
 pub(super) const LONGEST_SECS: f64 = 366.0 * 86_400.0;
-/// Shortest trace: one that repeats costs time even when nobody sends.
+/// The shortest trace: one that repeats costs time even on an idle link.
 const SHORTEST: TimeDelta = TimeDelta::from_millis(1);
 /// Highest rate, bit/s.
 const HIGHEST_BPS: f64 = 1e12;

@@ -32,7 +32,7 @@ impl Trace {
 }
 
 impl TraceWalk {
-    /// What the trace carries from the instant asked for last to before `until`, which lies not before it.
+    /// What the trace carries from the end of the last call to before `until`, which is no earlier.
     pub fn carried(&mut self, until: Timestamp) -> DataSize {
         let from = self.at;
         self.at = until.max(from);

@@ -1,6 +1,6 @@
 //! A host for one link: feeds it, wakes it, and collects what comes out.
 
-use seaway_link::{Dropped, Link, LinkConfig, LinkPlan, Node, Packet};
+use seaway_link::{Departure, Dropped, Link, LinkConfig, LinkPlan, Node, Outbox, Packet};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
 /// A link in virtual time. The payload is the number of the packet.
@@ -10,6 +10,8 @@ pub(crate) struct Host {
     /// Instant and packet.
     pub(crate) delivered: Vec<(Timestamp, Packet<u64>)>,
     pub(crate) dropped: Vec<Dropped<u64>>,
+    wake: Option<Timestamp>,
+    out: Outbox<u64>,
     sent: u64,
 }
 
@@ -25,7 +27,8 @@ impl Host {
 
     pub(crate) fn planned(plan: &LinkPlan, seed: u64) -> Self {
         let link = Link::new(plan, seed, "link").unwrap();
-        Self { link, now: Timestamp::ZERO, delivered: Vec::new(), dropped: Vec::new(), sent: 0 }
+        let (delivered, dropped) = (Vec::new(), Vec::new());
+        Self { link, now: Timestamp::ZERO, delivered, dropped, wake: None, out: Outbox::default(), sent: 0 }
     }
 
     /// Runs to `at` and hands in one packet.
@@ -39,46 +42,50 @@ impl Host {
         self.now = at;
         let packet = Packet { flow, ..Packet::new(DataSize::from_bytes(bytes), ecn, self.sent) };
         self.sent += 1;
-        self.link.handle_packet(at, Link::<u64>::IN, packet);
+        self.wake = self.link.on_packet(at, Link::<u64>::IN, packet, &mut self.out);
         self.drain();
+    }
+
+    /// When something happens next.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.wake.into_iter().chain(self.out.next_departure()).min()
     }
 
     /// Does all that is due strictly before `end`; what is due at `end` comes with the next input.
     pub(crate) fn run_until(&mut self, end: Timestamp) {
-        while let Some(due) = self.link.poll_timeout().filter(|&due| due < end) {
+        while let Some(due) = self.next().filter(|&due| due < end) {
             assert!(due >= self.now, "time ran back from {} to {due}", self.now);
             self.now = due;
-            self.link.handle_timeout(due);
-            self.drain();
+            self.run();
         }
     }
 
-    /// Runs until the link asks for nothing any more.
+    /// Runs until the link has no event left.
     pub(crate) fn finish(&mut self) {
         self.run_until(Timestamp::from_nanos(u64::MAX));
     }
 
-    /// A timeout at the present instant that the link has not asked for.
-    pub(crate) fn poke(&mut self) {
-        self.link.handle_timeout(self.now);
+    /// Runs the link at the present instant, due or not.
+    pub(crate) fn run(&mut self) {
+        self.wake = self.link.run(self.now, self.now + TimeDelta::from_nanos(1), &mut self.out);
         self.drain();
     }
 
     fn drain(&mut self) {
-        while let Some((port, packet)) = self.link.poll_packet(self.now) {
+        while let Some(Departure { port, packet, .. }) = self.out.pop_departure(self.now) {
             assert_eq!(port, Link::<u64>::OUT);
             self.delivered.push((self.now, packet));
         }
-        while let Some(dropped) = self.link.poll_dropped() {
+        while let Some(dropped) = self.out.pop_dropped() {
             self.dropped.push(dropped);
         }
-        self.check_books();
+        self.check_conservation();
     }
 
-    pub(crate) fn check_books(&self) {
-        let books = self.link.statistics(self.now);
-        let out = books.delivered.packets + books.drops.total() + books.inside;
-        assert_eq!(books.carried_in + books.arrivals.packets, out, "{books:?}");
+    pub(crate) fn check_conservation(&self) {
+        let statistics = self.link.statistics(self.now);
+        let out = statistics.delivered.packets + statistics.drops.total() + statistics.inside;
+        assert_eq!(statistics.carried_in + statistics.arrivals.packets, out, "{statistics:?}");
     }
 
     /// Instants of delivery in nanoseconds.

@@ -1,4 +1,4 @@
-//! Queue, server, pipe and their books, driven as a host drives them.
+//! Queue, server, propagation path and statistics of a link in a host.
 
 use crate::host::{Host, at_millis};
 use seaway_link::DropCause;

@@ -2,7 +2,6 @@
 
 use crate::host::Host;
 use proptest::prelude::*;
-use seaway_link::{Link, Node};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
 
 /// What a host may do with a link.
@@ -10,7 +9,7 @@ use seaway_units::{Ecn, TimeDelta, Timestamp};
 enum Operation {
     /// After this many microseconds, this many packets of this size.
     Send(u32, u8, u16, u8),
-    /// After this many microseconds, a timeout that nobody asked for.
+    /// After this many microseconds, a run that is not due.
     Poke(u32),
     /// Microseconds in which nothing comes.
     Rest(u32),
@@ -76,11 +75,11 @@ fn observe(text: &str, seed: u64, operations: &[Operation], pokes: bool) -> Stri
                 // Before anything is due: an early timeout.
                 let early = now + TimeDelta::from_micros(i64::from(after));
                 host.run_until(early);
-                let asked = host.link.poll_timeout();
+                let asked = host.next();
                 host.now = early;
-                host.poke();
+                host.run();
                 // It may have learnt that it needs the host later than it thought, never sooner.
-                assert!(asked.is_none_or(|asked| host.link.poll_timeout().is_none_or(|now| now >= asked)));
+                assert!(asked.is_none_or(|asked| host.next().is_none_or(|now| now >= asked)));
                 now = early;
             }
             Operation::Poke(after) | Operation::Rest(after) => {
@@ -98,8 +97,8 @@ fn observe(text: &str, seed: u64, operations: &[Operation], pokes: bool) -> Stri
 }
 
 proptest! {
-    /// Books hold after every input (the host checks), time never runs back, a replay is identical, and timeouts
-    /// that nobody asked for change nothing.
+    /// Packets are conserved after every input (the host checks), time never runs back, a replay is identical, and runs
+    /// that are not due change nothing.
     #[test]
     fn links_keep_their_contract(
         queue in queue(),
@@ -148,16 +147,15 @@ fn a_late_host_changes_nothing_but_the_delivery() {
         for n in 0..500_u64 {
             host.send(Timestamp::from_nanos(n * 7_000_000), 1000, Ecn::NotEct);
             if late {
-                host.link.handle_timeout(host.now);
+                host.run();
             }
         }
         // One call for all that is left.
         if late {
             host.now = Timestamp::from_nanos(60_000_000_000);
-            host.poke();
+            host.run();
         }
         host.finish();
-        let _: &Link<u64> = &host.link;
         host.delivered.iter().map(|(_, packet)| (packet.payload, packet.waited)).collect::<Vec<_>>()
     };
     assert_eq!(run(false), run(true));

@@ -1,4 +1,4 @@
-//! Others in the cell, who only take their share.
+//! Background users of the cell, which only take their share of it.
 
 use super::channel::{Channel, Radio, TTI};
 use super::config::Background;
@@ -8,7 +8,7 @@ use seaway_units::{TimeDelta, Timestamp};
 /// What waits for one of them at most, as a time at its demand (RFC 8867 section 4.1's queue).
 const QUEUE_SECONDS: f64 = 0.3;
 
-/// Others in one direction of the cell. Arrivals are Poisson; who came first goes first.
+/// Background users in one direction of the cell. Arrivals are Poisson; the first to arrive leaves first.
 #[derive(Debug)]
 pub(super) struct Others {
     config: Background,
@@ -50,7 +50,7 @@ impl Others {
         }
     }
 
-    /// Those who come and go by `now`, when report period `first` begins.
+    /// Arrivals and departures up to `now`, when report period `first` begins.
     pub(super) fn report(&mut self, now: Timestamp, first: u64) {
         self.present.retain(|other| other.leaves > now);
         while let Some(at) = self.next.filter(|&at| at <= now) {

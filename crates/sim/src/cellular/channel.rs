@@ -107,7 +107,7 @@ impl Channel {
         Self::Fading(Box::new(Rayleigh { waves, snr, scale: mean / mean_efficiency(snr) }))
     }
 
-    /// Octets a TTI in the report period that begins with TTI `first`. Periods are asked for in order.
+    /// Octets a TTI in the report period that begins with TTI `first`. Periods are read in order.
     pub(super) fn octets(&mut self, first: u64) -> f64 {
         match self {
             Self::Still(mean) => *mean,

@@ -2,11 +2,11 @@
 //!
 //! This is one cell and not the 21 of RFC 8869 section 3: neighbours neither interfere nor hand over. What it keeps
 //! of them is what a rate controller meets: a capacity that fades from millisecond to millisecond and depends on
-//! who else is there, a queue of one's own, delays that come in steps of a retransmission, and bursts.
+//! the other users, a queue for each user, delays in steps of a retransmission, and bursts.
 //!
 //! Time goes in TTIs of 1 ms, each direction by itself. A user's channel is a recording (Mahimahi's opportunities and
 //! the other formats of a [`Trace`](seaway_link::Trace)) or fades by itself; it is known anew every 5 ms. In every TTI
-//! the proportional fair scheduler serves who has the best channel measured by what it had so far, then the next,
+//! the proportional fair scheduler serves the user with the best channel relative to its average rate, then the next,
 //! until the TTI is full. A block may fail and is sent again a HARQ round trip later, ahead of new data; what a user
 //! was sent arrives in order. Others come, take their share, and go.
 //!
@@ -22,14 +22,13 @@ mod tests;
 pub use channel::{Fading, Radio};
 pub use config::{Background, CellularConfig, CellularPlan, Harq, Residual, User, UserConfig};
 
-use crate::bearer::Bearer;
 use crate::cell::{Addressed, Cell, CellError};
+use crate::mac_queue::MacQueue;
 use background::Others;
 use channel::Channel;
-use seaway_link::{Dropped, LinkStatistics, Node, Packet, Port, RandomStream};
+use seaway_link::{LinkStatistics, Node, Outbox, Packet, Port, RandomStream, Wake};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use side::Side;
-use std::collections::VecDeque;
 
 /// A cell. Port 0 is the base's, port *i* + 1 user *i*'s.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ pub struct Cellular<P> {
     names: Vec<String>,
     down: Side<P>,
     up: Side<P>,
-    dropped: VecDeque<Dropped<P>>,
+    out: Outbox<P>,
 }
 
 /// The directions, in the order of [`Background::channel`].
@@ -63,7 +62,7 @@ impl<P> Cellular<P> {
                     DOWN => (&user.downlink, &config.base_queue, "base.queue"),
                     _ => (&user.uplink, &user.queue, "user.queue"),
                 };
-                let queue = Bearer::new(queue, radio.nominal(), stream(&format!("{}/queue", user.name)));
+                let queue = MacQueue::new(queue, radio.nominal(), stream(&format!("{}/queue", user.name)));
                 let queue = queue.map_err(|error| CellError::new(key, error.to_string()))?;
                 Ok((queue, Channel::new(radio, stream(&format!("{}/channel", user.name)))))
             };
@@ -76,13 +75,26 @@ impl<P> Cellular<P> {
             down: side(DOWN)?,
             up: side(UP)?,
             names: config.users.iter().map(|user| user.name.clone()).collect(),
-            dropped: VecDeque::new(),
+            out: Outbox::default(),
         })
     }
 
     fn advance(&mut self, now: Timestamp) {
-        self.down.advance(now, &mut self.dropped);
-        self.up.advance(now, &mut self.dropped);
+        self.down.advance(now, &mut self.out);
+        self.up.advance(now, &mut self.out);
+    }
+
+    /// Moves what has arrived and what was dropped into the outbox. Returns when to run next.
+    fn deliver(&mut self, now: Timestamp, out: &mut Outbox<P>) -> Wake {
+        while let Some((_, packet)) = self.up.poll_packet(now) {
+            self.out.send(now, Self::BASE, packet);
+        }
+        while let Some((user, packet)) = self.down.poll_packet(now) {
+            self.out.send(now, Port(u16::try_from(user + 1).unwrap_or(u16::MAX)), packet);
+        }
+        out.append(&mut self.out);
+        let sides = [self.down.due(), self.up.due(), self.down.next_arrival(), self.up.next_arrival()];
+        sides.into_iter().flatten().min()
     }
 
     /// The direction and the user of a queue.
@@ -92,39 +104,24 @@ impl<P> Cellular<P> {
 }
 
 impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Cellular<P> {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>) {
-        self.dropped.clear();
+    fn on_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>, out: &mut Outbox<P>) -> Wake {
         self.advance(now);
         let is_down = port == Self::BASE;
         let port = if is_down { packet.payload.leave_by() } else { port };
         let user = usize::from(port.0.saturating_sub(1)).min(self.names.len() - 1);
         let side = if is_down { &mut self.down } else { &mut self.up };
         side.enqueue(now, user, packet);
-        self.dropped.extend(std::iter::from_fn(|| side.poll_dropped(user)));
-    }
-
-    fn handle_timeout(&mut self, now: Timestamp) {
-        self.dropped.clear();
-        self.advance(now);
-    }
-
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<P>)> {
-        if let Some((_, packet)) = self.up.poll_packet(now) {
-            return Some((Self::BASE, packet));
+        while let Some(dropped) = side.poll_dropped(user) {
+            self.out.drop(dropped);
         }
-        let (user, packet) = self.down.poll_packet(now)?;
-        Some((Port(u16::try_from(user + 1).unwrap_or(u16::MAX)), packet))
+        self.deliver(now, out)
     }
 
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        [self.down.due(), self.up.due(), self.down.next_arrival(), self.up.next_arrival()]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        self.dropped.pop_front()
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<P>) -> Wake {
+        if now < until {
+            self.advance(now);
+        }
+        self.deliver(now, out)
     }
 }
 
@@ -135,7 +132,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Cell<P> for Cellular<P> {
 
     fn statistics(&self, queue: usize, now: Timestamp) -> LinkStatistics {
         let (side, user) = self.side(queue);
-        side.bearer(user).statistics(now)
+        side.queue(user).statistics(now)
     }
 
     fn restart_statistics(&mut self, now: Timestamp) {
@@ -146,7 +143,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Cell<P> for Cellular<P> {
 
     fn waiting(&self, queue: usize) -> u64 {
         let (side, user) = self.side(queue);
-        side.bearer(user).waiting()
+        side.queue(user).waiting()
     }
 
     fn rate(&self, queue: usize) -> Bitrate {

@@ -1,17 +1,17 @@
-//! One direction of the cell: who is served in a TTI, and when it arrives.
+//! One direction of the cell: scheduling of each TTI, HARQ and arrivals.
 
 use super::background::Others;
 use super::channel::{Channel, REPORT, TTI};
 use super::config::{CellularPlan, Harq, Residual};
-use crate::bearer::{Bearer, Whole};
-use seaway_link::{DropCause, Dropped, Packet, RandomStream};
+use crate::mac_queue::{Completed, MacQueue};
+use seaway_link::{DropCause, Dropped, Outbox, Packet, RandomStream};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
 /// From the last failure of HARQ until the block starts anew. Reading: an RLC status report.
 const STATUS: TimeDelta = TimeDelta::from_millis(40);
-/// Averages do not fall below this, in octets a TTI: nobody's claim is infinite.
+/// Averages do not fall below this, in octets a TTI, so that no metric is infinite.
 const LEAST_AVERAGE: f64 = 1e-3;
 
 /// One direction of a cell.
@@ -33,18 +33,18 @@ pub(super) struct Side<P> {
     count: u64,
     /// Users with something that waits.
     waiting: usize,
-    /// Those who take part in this TTI, the worthiest first: claim, and number; others behind the users.
+    /// The participants of this TTI by falling scheduling metric: metric and number; others behind the users.
     order: Vec<(f64, usize)>,
 }
 
 /// A user in this direction.
 #[derive(Debug)]
 struct Member<P> {
-    bearer: Bearer<P>,
+    queue: MacQueue<P>,
     channel: Channel,
     octets: f64,
     average: f64,
-    /// Not before this may it send.
+    /// It may send from then on.
     granted: Timestamp,
     /// When the newest of its packets arrives: they stay in order.
     last: Timestamp,
@@ -62,13 +62,13 @@ struct Arrival<P> {
 impl<P> Side<P> {
     pub(super) fn new(
         config: &CellularPlan,
-        bearers: Vec<(Bearer<P>, Channel)>,
+        queues: Vec<(MacQueue<P>, Channel)>,
         others: Others,
         access: TimeDelta,
         random: RandomStream,
     ) -> Self {
-        let member = |(bearer, channel)| Member {
-            bearer,
+        let member = |(queue, channel)| Member {
+            queue,
             channel,
             octets: 0.0,
             average: 0.0,
@@ -76,7 +76,7 @@ impl<P> Side<P> {
             last: Timestamp::ZERO,
         };
         Self {
-            users: bearers.into_iter().map(member).collect(),
+            users: queues.into_iter().map(member).collect(),
             others,
             tti: 0,
             reserved: VecDeque::new(),
@@ -94,26 +94,26 @@ impl<P> Side<P> {
 
     pub(super) fn enqueue(&mut self, now: Timestamp, user: usize, packet: Packet<P>) {
         let member = &mut self.users[user];
-        let was_empty = member.bearer.waiting() == 0;
-        member.bearer.enqueue(now, packet);
-        if was_empty && member.bearer.waiting() > 0 {
+        let was_empty = member.queue.waiting() == 0;
+        member.queue.enqueue(now, packet);
+        if was_empty && member.queue.waiting() > 0 {
             member.granted = now + self.access;
             self.waiting += 1;
         }
     }
 
     pub(super) fn poll_dropped(&mut self, user: usize) -> Option<Dropped<P>> {
-        self.users[user].bearer.poll_dropped()
+        self.users[user].queue.poll_dropped()
     }
 
-    /// Does all TTIs that begin up to `now`.
-    pub(super) fn advance(&mut self, now: Timestamp, dropped: &mut VecDeque<Dropped<P>>) {
+    /// Processes the TTIs that begin up to `now`.
+    pub(super) fn advance(&mut self, now: Timestamp, out: &mut Outbox<P>) {
         while self.next_tti() <= now {
             let at = self.next_tti();
             if self.tti.is_multiple_of(REPORT) {
                 self.report(at);
             }
-            self.serve(at, dropped);
+            self.serve(at, out);
             self.tti += 1;
         }
     }
@@ -129,8 +129,8 @@ impl<P> Side<P> {
         self.others.report(at, self.tti);
     }
 
-    /// One TTI: retransmissions first, then whoever claims most, until the TTI is full.
-    fn serve(&mut self, now: Timestamp, dropped: &mut VecDeque<Dropped<P>>) {
+    /// One TTI: retransmissions first, then participants by falling metric, until the TTI is full.
+    fn serve(&mut self, now: Timestamp, out: &mut Outbox<P>) {
         self.others.grow();
         let taken = self.reserved.pop_front().unwrap_or_default();
         // What does not fit is sent in the next.
@@ -138,17 +138,17 @@ impl<P> Side<P> {
             self.reserve(0, taken - 1.0);
         }
         let mut left = (1.0 - taken).max(0.0);
-        self.line_up(now);
+        self.rank(now);
         for index in 0..self.order.len() {
             let (_, participant) = self.order[index];
             left -= match participant.checked_sub(self.users.len()) {
                 Some(other) => self.serve_other(other, left),
-                None => self.serve_user(now, participant, left, dropped),
+                None => self.serve_user(now, participant, left, out),
             };
         }
         for member in &mut self.users {
             member.average *= 1.0 - self.gain;
-            member.bearer.offer(member.octets as u64, 0);
+            member.queue.offer(member.octets as u64, 0);
         }
         for other in &mut self.others.present {
             other.average *= 1.0 - self.gain;
@@ -156,13 +156,13 @@ impl<P> Side<P> {
     }
 
     /// Proportional fair: what the channel gives now over what was given so far.
-    fn line_up(&mut self, now: Timestamp) {
+    fn rank(&mut self, now: Timestamp) {
         self.order.clear();
         if self.waiting == 0 && self.others.present.is_empty() {
             return;
         }
         let users = self.users.iter().map(|user| {
-            let wants = user.octets > 0.0 && user.bearer.waiting() > 0 && user.granted <= now;
+            let wants = user.octets > 0.0 && user.queue.waiting() > 0 && user.granted <= now;
             (wants, user.octets, user.average)
         });
         let others = self.others.present.iter().map(|other| {
@@ -188,13 +188,7 @@ impl<P> Side<P> {
     }
 
     /// Sends one block of a user in `left` of the TTI; gives the part it took.
-    fn serve_user(
-        &mut self,
-        now: Timestamp,
-        user: usize,
-        left: f64,
-        dropped: &mut VecDeque<Dropped<P>>,
-    ) -> f64 {
+    fn serve_user(&mut self, now: Timestamp, user: usize, left: f64, out: &mut Outbox<P>) -> f64 {
         let octets = self.users[user].octets;
         let mut room = (left * octets) as u64;
         if room == 0 {
@@ -204,28 +198,28 @@ impl<P> Side<P> {
         let member = &mut self.users[user];
         let mut sent = 0;
         while room > 0 {
-            let Some(piece) = member.bearer.take(now, room, |_| is_lost) else { break };
-            room -= piece.octets;
-            sent += piece.octets;
-            match piece.whole {
-                Some(Whole::Sent(packet)) => {
+            let Some(fragment) = member.queue.take(now, room, |_| is_lost) else { break };
+            room -= fragment.octets;
+            sent += fragment.octets;
+            match fragment.completed {
+                Some(Completed::Sent(packet)) => {
                     member.last = member.last.max(arrives);
                     self.count += 1;
                     let arrival = Arrival { at: member.last, number: self.count, user, packet };
                     self.arriving.push(Reverse(arrival));
                 }
-                Some(Whole::Lost(packet)) => {
-                    dropped.push_back(Dropped { at: now, cause: DropCause::Channel, packet });
+                Some(Completed::Lost(packet)) => {
+                    out.drop(Dropped { at: now, cause: DropCause::Channel, packet });
                 }
                 None => {}
             }
         }
-        while let Some(early) = member.bearer.poll_dropped() {
-            dropped.push_back(early);
+        while let Some(early) = member.queue.poll_dropped() {
+            out.drop(early);
         }
-        member.bearer.offer(0, sent);
+        member.queue.offer(0, sent);
         member.average += self.gain * sent as f64;
-        if member.bearer.waiting() == 0 {
+        if member.queue.waiting() == 0 {
             self.waiting -= 1;
         }
         let part = sent as f64 / octets;
@@ -271,7 +265,7 @@ impl<P> Side<P> {
             return None;
         }
         let Reverse(Arrival { user, packet, .. }) = self.arriving.pop()?;
-        self.users[user].bearer.deliver(packet.size);
+        self.users[user].queue.deliver(packet.size);
         Some((user, packet))
     }
 
@@ -279,17 +273,17 @@ impl<P> Side<P> {
         self.arriving.peek().map(|Reverse(arrival)| arrival.at)
     }
 
-    /// When somebody may be served next.
+    /// When a user may be served next.
     pub(super) fn due(&self) -> Option<Timestamp> {
         (self.waiting > 0).then(|| self.next_tti())
     }
 
-    pub(super) fn bearer(&self, user: usize) -> &Bearer<P> {
-        &self.users[user].bearer
+    pub(super) fn queue(&self, user: usize) -> &MacQueue<P> {
+        &self.users[user].queue
     }
 
     pub(super) fn restart_statistics(&mut self, now: Timestamp) {
-        self.users.iter_mut().for_each(|member| member.bearer.restart_statistics(now));
+        self.users.iter_mut().for_each(|member| member.queue.restart_statistics(now));
     }
 
     /// What a TTI would carry for a user now, were the cell its own.

@@ -1,20 +1,9 @@
 //! Laws the cell must obey, whatever its constants.
 
 use super::*;
+use crate::cell_host::{CellHost, Load};
 use seaway_link::{DropTailConfig, QueueConfig, Trace};
-use seaway_units::{DataSize, Decibels, Ecn, Probability};
-
-#[derive(Debug, Clone, Copy)]
-struct Load {
-    leave: Port,
-    sent: Timestamp,
-}
-
-impl Addressed for Load {
-    fn leave_by(&self) -> Port {
-        self.leave
-    }
-}
+use seaway_units::{Decibels, Probability};
 
 const STILL: Fading = Fading { mean: Bitrate::from_mbps(8), snr: Decibels::new(10.0), speed: 0.0 };
 const WALKING: Fading = Fading { speed: 3.0 / 3.6, ..STILL };
@@ -48,58 +37,24 @@ fn config(channels: &[Fading]) -> CellularPlan {
     }
 }
 
-/// A cell, and what came of what went into it.
-struct Bench {
-    cell: Cellular<Load>,
-    now: Timestamp,
-    /// User, when sent, when delivered.
-    delivered: Vec<(u32, Timestamp, Timestamp)>,
-    dropped: u64,
-    sent: u64,
+type Bench = CellHost<Cellular<Load>>;
+
+fn make(config: &CellularPlan, seed: u64) -> Bench {
+    CellHost::new(Cellular::new(config, seed, "cell").unwrap())
 }
 
 impl Bench {
-    fn new(config: &CellularPlan, seed: u64) -> Self {
-        let cell = Cellular::new(config, seed, "cell").unwrap();
-        Self { cell, now: Timestamp::ZERO, delivered: Vec::new(), dropped: 0, sent: 0 }
-    }
-
-    fn settle(&mut self) {
-        while self.cell.poll_dropped().is_some() {
-            self.dropped += 1;
-        }
-        while let Some((port, packet)) = self.cell.poll_packet(self.now) {
-            assert_eq!(port, packet.payload.leave);
-            self.delivered.push((packet.flow, packet.payload.sent, self.now));
-        }
-    }
-
-    fn run_to(&mut self, until: Timestamp) {
-        while let Some(due) = self.cell.poll_timeout().filter(|&due| due < until) {
-            assert!(due >= self.now, "time ran back");
-            self.now = due;
-            self.cell.handle_timeout(due);
-            self.settle();
-        }
-        self.now = until;
-    }
-
-    fn send(&mut self, at: Timestamp, enter: Port, leave: Port, octets: u64) {
-        self.run_to(at);
-        self.sent += 1;
-        let load = Load { leave, sent: at };
-        let flow = u32::from(enter.0.max(leave.0)) - 1;
-        let packet = Packet { flow, ..Packet::new(DataSize::from_bytes(octets), Ecn::NotEct, load) };
-        self.cell.handle_packet(at, enter, packet);
-        self.settle();
+    /// A packet of the user at `enter` or `leave`.
+    fn packet(&mut self, at: Timestamp, enter: Port, leave: Port, octets: u64) {
+        self.send(at, u32::from(enter.0.max(leave.0)) - 1, enter, leave, octets);
     }
 
     /// Keeps the downlink queue of every user filled for so long; gives each user's rate in Mbit/s after a second.
     fn saturate(&mut self, users: u16, secs: u64) -> Vec<f64> {
         for milli in 0..secs * 1000 {
             for user in 1..=users {
-                self.send(at(milli as f64 + 0.5), Port(0), Port(user), 1250);
-                self.send(at(milli as f64 + 0.6), Port(0), Port(user), 1250);
+                self.packet(at(milli as f64 + 0.5), Port(0), Port(user), 1250);
+                self.packet(at(milli as f64 + 0.6), Port(0), Port(user), 1250);
             }
         }
         let rate = |user| {
@@ -117,13 +72,13 @@ fn at(millis: f64) -> Timestamp {
 
 #[test]
 fn a_user_alone_has_the_whole_cell_and_the_delay_of_a_tti() {
-    let rates = Bench::new(&config(&[STILL]), 1).saturate(1, 6);
+    let rates = make(&config(&[STILL]), 1).saturate(1, 6);
     assert!((rates[0] - 8.0).abs() < 0.02, "{rates:?}");
-    let mut bench = Bench::new(&config(&[STILL]), 1);
-    bench.send(at(100.3), Port(0), Port(1), 500);
+    let mut bench = make(&config(&[STILL]), 1);
+    bench.packet(at(100.3), Port(0), Port(1), 500);
     // At a TTI's own start: waits for the next.
-    bench.send(at(200.0), Port(0), Port(1), 500);
-    bench.send(at(300.3), Port(1), Port(0), 500);
+    bench.packet(at(200.0), Port(0), Port(1), 500);
+    bench.packet(at(300.3), Port(1), Port(0), 500);
     bench.run_to(at(400.0));
     let delays: Vec<f64> =
         bench.delivered.iter().map(|(_, sent, at)| (*at - *sent).as_millis_f64()).collect();
@@ -133,10 +88,10 @@ fn a_user_alone_has_the_whole_cell_and_the_delay_of_a_tti() {
 
 #[test]
 fn equal_users_share_equally_and_a_better_channel_gets_its_part_of_the_time() {
-    let rates = Bench::new(&config(&[STILL, STILL]), 1).saturate(2, 6);
+    let rates = make(&config(&[STILL, STILL]), 1).saturate(2, 6);
     assert!(rates.iter().all(|rate| (rate - 4.0).abs() < 0.05), "{rates:?}");
     let half = Fading { mean: Bitrate::from_mbps(4), ..STILL };
-    let rates = Bench::new(&config(&[STILL, half]), 1).saturate(2, 6);
+    let rates = make(&config(&[STILL, half]), 1).saturate(2, 6);
     assert!((rates[0] - 4.0).abs() < 0.1 && (rates[1] - 2.0).abs() < 0.1, "{rates:?}");
 }
 
@@ -144,7 +99,7 @@ fn equal_users_share_equally_and_a_better_channel_gets_its_part_of_the_time() {
 fn proportional_fair_rides_on_the_peaks() {
     let driving = Fading { speed: 30.0 / 3.6, snr: Decibels::new(0.0), ..STILL };
     let channels = [driving; 6];
-    let gain = |seed| Bench::new(&config(&channels), seed).saturate(6, 8).iter().sum::<f64>() / 8.0;
+    let gain = |seed| make(&config(&channels), seed).saturate(6, 8).iter().sum::<f64>() / 8.0;
     let gains: Vec<f64> = (1..=3).map(gain).collect();
     // Six users who fade by themselves carry more together than one in the mean.
     assert!(gains.iter().all(|&gain| gain > 1.25), "{gains:?}");
@@ -155,11 +110,11 @@ fn the_more_others_the_less_for_one() {
     let rate = |arrivals: f64| {
         let mut config = config(&[STILL]);
         config.background.arrivals = arrivals;
-        let mut bench = Bench::new(&config, 1);
+        let mut bench = make(&config, 1);
         bench.run_to(at(60_000.0));
         let mut sent = 60_000.0;
         while sent < 70_000.0 {
-            bench.send(at(sent), Port(0), Port(1), 1250);
+            bench.packet(at(sent), Port(0), Port(1), 1250);
             sent += 1.0;
         }
         bench.delivered.iter().filter(|(_, _, then)| *then >= at(62_000.0)).count() as f64 / 800.0
@@ -177,12 +132,12 @@ fn the_more_others_the_less_for_one() {
 fn retransmissions_cost_time_and_capacity_and_keep_the_order() {
     let mut config = config(&[STILL]);
     config.harq.error = Probability::new(0.1).unwrap();
-    let rates = Bench::new(&config, 1).saturate(1, 10);
+    let rates = make(&config, 1).saturate(1, 10);
     // 1 + 0.1 + 0.01 + … transmissions a block.
     assert!((rates[0] / (8.0 * 0.9) - 1.0).abs() < 0.01, "{rates:?}");
-    let mut bench = Bench::new(&config, 1);
+    let mut bench = make(&config, 1);
     for index in 0..5000 {
-        bench.send(at(100.0 * f64::from(index) + 0.3), Port(0), Port(1), 500);
+        bench.packet(at(100.0 * f64::from(index) + 0.3), Port(0), Port(1), 500);
     }
     bench.run_to(at(600_000.0));
     let late = |least: f64| {
@@ -196,7 +151,7 @@ fn retransmissions_cost_time_and_capacity_and_keep_the_order() {
         late(12.7),
         late(20.7)
     );
-    let mut busy = Bench::new(&config, 2);
+    let mut busy = make(&config, 2);
     busy.saturate(1, 3);
     assert!(busy.delivered.windows(2).all(|pair| pair[0].1 <= pair[1].1), "out of order");
 }
@@ -206,12 +161,12 @@ fn without_acknowledged_mode_what_harq_leaves_is_lost() {
     let mut config = config(&[STILL]);
     config.harq =
         Harq { error: Probability::new(0.3).unwrap(), attempts: 2, residual: Residual::Lost, ..config.harq };
-    let mut bench = Bench::new(&config, 1);
+    let mut bench = make(&config, 1);
     for index in 0..5000 {
-        bench.send(at(50.0 * f64::from(index) + 0.3), Port(0), Port(1), 500);
+        bench.packet(at(50.0 * f64::from(index) + 0.3), Port(0), Port(1), 500);
     }
     bench.run_to(at(300_000.0));
-    let lost = bench.dropped as f64 / 5000.0;
+    let lost = bench.dropped.len() as f64 / 5000.0;
     assert!((lost - 0.09).abs() < 0.012, "{lost}");
 }
 
@@ -220,7 +175,7 @@ fn a_trace_is_what_the_cell_carries() {
     let mut config = config(&[STILL]);
     // Two full datagrams every 5 ms: 4.8 Mbit/s.
     config.users[0].downlink = Radio::Trace(Trace::parse("2\n5\n", None, true).unwrap());
-    let rates = Bench::new(&config, 1).saturate(1, 6);
+    let rates = make(&config, 1).saturate(1, 6);
     assert!((rates[0] - 4.8).abs() < 0.02, "{rates:?}");
 }
 
@@ -235,25 +190,25 @@ fn books_are_kept_and_a_replay_is_the_same() {
             ..config.harq
         };
         config.background.arrivals = 0.3;
-        let mut bench = Bench::new(&config, seed);
+        let mut bench = make(&config, seed);
         let mut stream = RandomStream::new(seed, "arrivals");
         let mut sent = 0.0;
         while sent < 8000.0 {
             sent += stream.exponential(0.9);
             let user = Port((stream.bits() % 3 + 1) as u16);
             let (enter, leave) = if stream.chance(0.3) { (user, Port(0)) } else { (Port(0), user) };
-            bench.send(at(sent), enter, leave, 40 + stream.bits() % 1460);
+            bench.packet(at(sent), enter, leave, 40 + stream.bits() % 1460);
         }
         let mut inside = 0;
         for queue in 0..6 {
-            let books = bench.cell.statistics(queue, bench.now);
-            let out = books.delivered.packets + books.drops.total() + books.inside;
-            assert_eq!(books.arrivals.packets, out, "{books:?}");
-            assert!(books.utilisation <= 1.0, "{books:?}");
-            inside += books.inside;
+            let statistics = bench.cell.statistics(queue, bench.now);
+            let out = statistics.delivered.packets + statistics.drops.total() + statistics.inside;
+            assert_eq!(statistics.arrivals.packets, out, "{statistics:?}");
+            assert!(statistics.utilisation <= 1.0, "{statistics:?}");
+            inside += statistics.inside;
         }
-        assert_eq!(bench.sent, bench.delivered.len() as u64 + bench.dropped + inside);
-        assert!(bench.dropped > 0);
+        assert_eq!(bench.sent as u64, (bench.delivered.len() + bench.dropped.len()) as u64 + inside);
+        assert!(!bench.dropped.is_empty());
         bench.delivered
     };
     assert!(run(1) == run(1) && run(1) != run(2));

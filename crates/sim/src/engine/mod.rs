@@ -1,19 +1,19 @@
-//! The event loop: elements, agents and the packets between them.
+//! The engine: elements, agents and the packets between them.
 
-mod ahead;
-mod host;
+mod lookahead;
+mod process;
 mod run;
 
 use crate::cell::{Addressed, Cell};
-use crate::flight::{Flight, Ticket};
-use crate::schedule::Schedule;
+use crate::event_queue::EventQueue;
+use crate::slab::{Handle, Slab};
 use crate::topology::{ElementId, Hop, Place, Topology};
-use host::Host;
-use seaway_link::{Dropped, Link, Node, Packet, Port};
+use process::Process;
+use seaway_link::{Dropped, Link, Node, Outbox, Packet, Port, Wake};
 use seaway_units::Timestamp;
 use std::collections::VecDeque;
 
-/// What a packet carries inside the simulator: its way, and the agents' own payload.
+/// What a packet carries inside the simulator: its route, and the agents' own payload.
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope<P> {
     route: RouteId,
@@ -24,17 +24,17 @@ pub struct Envelope<P> {
 }
 
 impl<P> Envelope<P> {
-    /// When the agent gave the packet out.
+    /// When the agent sent the packet.
     pub const fn sent(&self) -> Timestamp {
         self.sent
     }
 
-    /// Which way it takes.
+    /// The route it takes.
     pub const fn route(&self) -> RouteId {
         self.route
     }
 
-    /// What the agent put in.
+    /// The agents' own payload.
     pub const fn payload(&self) -> &P {
         &self.payload
     }
@@ -50,7 +50,7 @@ impl<P> Addressed for Envelope<P> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentId(u32);
 
-/// A way from a port of one agent to a port of another.
+/// A route from a port of one agent to a port of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouteId(u32);
 
@@ -63,62 +63,59 @@ struct Route {
 #[derive(Debug, Clone, Copy)]
 struct Leg {
     hop: Hop,
-    /// The next element may have a packet before it leaves this one: see [`Engine::feeds_alone`].
-    goes_ahead: bool,
+    /// What follows takes a packet as soon as its departure from here is certain.
+    is_early: bool,
 }
 
 /// What carries packets between places.
 #[derive(Debug)]
 enum Element<P> {
-    Link(Wire<P>),
-    Cell(Box<dyn Cell<Envelope<P>>>),
+    Link(LinkElement<P>),
+    Cell(CellElement<P>),
 }
 
-/// A link, and the packets of which it [foresaw](Link::foresee) when they arrive at its far end, in that order.
 #[derive(Debug)]
-struct Wire<P> {
+struct LinkElement<P> {
     link: Link<Envelope<P>>,
-    held: VecDeque<(Timestamp, Ticket)>,
+    /// Packets of a closed-form link and their arrivals at its far end, in order.
+    held: VecDeque<(Timestamp, Handle)>,
+    outbox: Outbox<Envelope<P>>,
 }
 
-macro_rules! each {
-    ($element:expr, $node:ident => $call:expr) => {
-        match $element {
-            Element::Link(Wire { link: $node, .. }) => $call,
-            Element::Cell($node) => $call,
-        }
-    };
+#[derive(Debug)]
+struct CellElement<P> {
+    cell: Box<dyn Cell<Envelope<P>>>,
+    outbox: Outbox<Envelope<P>>,
 }
 
 impl<P: std::fmt::Debug + Send> Element<P> {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Envelope<P>>) {
-        each!(self, node => node.handle_packet(now, port, packet));
-    }
-
-    fn handle_timeout(&mut self, now: Timestamp) {
-        each!(self, node => node.handle_timeout(now));
-    }
-
-    fn poll_packet(&mut self, now: Timestamp) -> Option<Packet<Envelope<P>>> {
-        each!(self, node => node.poll_packet(now)).map(|(_, packet)| packet)
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
+    fn on_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Envelope<P>>) -> Wake {
         match self {
-            Self::Link(Wire { link, held }) if link.foresees() => held.front().map(|(arrival, _)| *arrival),
-            Self::Link(Wire { link, .. }) => link.poll_timeout(),
-            Self::Cell(cell) => cell.poll_timeout(),
+            Self::Link(LinkElement { link, outbox, .. }) => link.on_packet(now, port, packet, outbox),
+            Self::Cell(CellElement { cell, outbox }) => cell.on_packet(now, port, packet, outbox),
         }
     }
 
-    fn poll_dropped(&mut self) -> Option<Dropped<Envelope<P>>> {
-        each!(self, node => node.poll_dropped())
+    fn run(&mut self, now: Timestamp, until: Timestamp) -> Wake {
+        match self {
+            Self::Link(LinkElement { link, held, .. }) if link.is_closed_form() => {
+                held.front().map(|(arrival, _)| *arrival)
+            }
+            Self::Link(LinkElement { link, outbox, .. }) => link.run(now, until, outbox),
+            Self::Cell(CellElement { cell, outbox }) => cell.run(now, until, outbox),
+        }
+    }
+
+    fn outbox(&mut self) -> &mut Outbox<Envelope<P>> {
+        match self {
+            Self::Link(LinkElement { outbox, .. }) | Self::Cell(CellElement { outbox, .. }) => outbox,
+        }
     }
 }
 
-/// Sees what happens to packets. Every method has an empty default, which costs nothing.
+/// Observes packets. Every method does nothing by default.
 pub trait Observer<P> {
-    /// An agent gave a packet out.
+    /// An agent sent a packet.
     fn on_sent(&mut self, _now: Timestamp, _packet: &Packet<Envelope<P>>) {}
     /// A packet reached its agent.
     fn on_delivered(&mut self, _now: Timestamp, _packet: &Packet<Envelope<P>>) {}
@@ -130,66 +127,65 @@ impl<P> Observer<P> for () {}
 
 /// A discrete-event simulator of nodes that exchange packets.
 ///
-/// Time is in integer nanoseconds. Events that fall on one instant are taken in the order of their elements and
-/// agents: elements first, each in the order they were added. So a run is a pure function of what was put in: the
-/// same on any platform, and the same in one piece or in many. In the steady state nothing is allocated for a packet.
+/// Time is in integer nanoseconds. Events at one instant are processed in the order of their elements and agents: elements
+/// first, each in the order in which they were added. So a run is a pure function of its inputs: the same on any platform,
+/// and the same in one piece or in many. In the steady state no packet allocates memory.
 ///
-/// A packet is taken ahead of time through links that [foresee](Link::foresees) its fate, as far as nobody else's
-/// packets can come between: a chain of such links is one event. An agent lives ahead of time as well, as far as it is
-/// known what reaches it. One that [only answers](Node::sends) has each packet as soon as its arrival is known; what it
-/// sends waits for its time where others' packets can come between. The observer hears of packets ahead of time then.
+/// A [closed-form](Link::is_closed_form) link computes a packet's departure when the packet arrives. Where no other packet can
+/// come between, the engine passes the packet on at once and skips the event: a chain of such links is one step. An agent
+/// runs ahead of the engine's present up to the instant before which no packet can reach it (conservative lookahead). A
+/// node that [only reacts](Node::reactivity) processes an arrival as soon as its time is certain. The observer is called
+/// ahead of time in these cases, unless [`keep_order`](Self::keep_order) forbids it.
 ///
-/// `P` is what packets carry, opaque to everything here; `A` the agents (an enum keeps them free of indirect
-/// calls, `Box<dyn Node<P>>` keeps them open); `O` the observer.
+/// `P` is the payload of packets, opaque to the engine; `A` the agents (an enum avoids indirect calls,
+/// `Box<dyn Node<P>>` keeps the set open); `O` the observer.
 #[derive(Debug)]
 pub struct Engine<P, A, O = ()> {
     topology: Topology<Hop>,
     elements: Vec<Element<P>>,
-    hosts: Vec<Host<A>>,
+    processes: Vec<Process<P, A>>,
     routes: Vec<Route>,
-    /// What comes before each element.
-    feeders: Vec<Feeders>,
-    /// The observer must hear everything in the order of time.
+    /// Where the packets of each element come from.
+    upstream: Vec<Upstream>,
+    /// The observer is called in time order only.
     is_ordered: bool,
-    /// Packets that links hold.
-    flight: Flight<Packet<Envelope<P>>>,
-    /// When elements are woken, and when agents are.
-    elements_due: Schedule,
-    agents_due: Schedule,
+    /// Packets that links hold, and those in inboxes.
+    packets: Slab<Packet<Envelope<P>>>,
+    element_events: EventQueue,
+    agent_events: EventQueue,
     observer: O,
     now: Timestamp,
-    /// How far the present run goes: nothing is taken ahead beyond it.
+    /// The end of the present run: no lookahead goes beyond it.
     horizon: Timestamp,
     /// Something was added or changed from outside since the last run.
     is_changed: bool,
     events: u64,
 }
 
-/// Whose packets come into an element.
+/// Where the packets of an element come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Feeders {
-    Nobody,
-    /// This element alone.
+enum Upstream {
+    None,
+    /// One element only.
     Element(ElementId),
-    /// This agent alone.
+    /// One agent only.
     Agent(AgentId),
-    /// Several of them.
     Many,
 }
 
 impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
-    /// An empty world at time zero.
+    /// An empty network at time zero.
     pub fn new(observer: O) -> Self {
         Self {
             topology: Topology::default(),
             elements: Vec::new(),
-            hosts: Vec::new(),
+            processes: Vec::new(),
             routes: Vec::new(),
-            feeders: Vec::new(),
+            upstream: Vec::new(),
             is_ordered: false,
-            flight: Flight::default(),
-            elements_due: Schedule::default(),
-            agents_due: Schedule::default(),
+            packets: Slab::default(),
+            element_events: EventQueue::default(),
+            agent_events: EventQueue::default(),
             observer,
             now: Timestamp::ZERO,
             horizon: Timestamp::ZERO,
@@ -198,26 +194,27 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         }
     }
 
-    /// The places of this world.
+    /// The places of the network.
     pub fn topology(&mut self) -> &mut Topology<Hop> {
         &mut self.topology
     }
 
-    /// Lays a one-way link.
+    /// Adds a one-way link.
     pub fn add_link(&mut self, from: Place, to: Place, link: Link<Envelope<P>>) -> ElementId {
-        let element = self.add_element(Element::Link(Wire { link, held: VecDeque::new() }));
+        let outbox = Outbox::default();
+        let element = self.add_element(Element::Link(LinkElement { link, held: VecDeque::new(), outbox }));
         self.topology.join(from, Hop { element, enter: 0, leave: 1 }, to);
         element
     }
 
-    /// Puts up a cell whose port *i* stands at `places[i]`. `pairs` lists which ports reach which directly.
+    /// Adds a cell whose port *i* is at `places[i]`. `pairs` lists which ports reach which directly.
     pub fn add_cell(
         &mut self,
         places: &[Place],
         pairs: &[(Port, Port)],
         cell: Box<dyn Cell<Envelope<P>>>,
     ) -> ElementId {
-        let element = self.add_element(Element::Cell(cell));
+        let element = self.add_element(Element::Cell(CellElement { cell, outbox: Outbox::default() }));
         for &(enter, leave) in pairs {
             let hop = Hop { element, enter: enter.0, leave: leave.0 };
             self.topology.join(places[usize::from(enter.0)], hop, places[usize::from(leave.0)]);
@@ -228,27 +225,27 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     fn add_element(&mut self, element: Element<P>) -> ElementId {
         self.is_changed = true;
         self.elements.push(element);
-        self.feeders.push(Feeders::Nobody);
+        self.upstream.push(Upstream::None);
         ElementId(self.elements.len() as u32 - 1)
     }
 
-    /// Adds an agent. It is driven from the next [`run_until`](Self::run_until) on.
+    /// Adds an agent. It runs from the next [`run_until`](Self::run_until) on.
     pub fn add_agent(&mut self, agent: A) -> AgentId {
         self.is_changed = true;
-        self.hosts.push(Host::new(agent));
-        AgentId(self.hosts.len() as u32 - 1)
+        self.processes.push(Process::new(agent));
+        AgentId(self.processes.len() as u32 - 1)
     }
 
-    /// Leads what agent `from.0` gives out by port `from.1`, living at `from.2`, to an agent's port at
-    /// another place. `None` where no way leads there.
+    /// Routes what agent `from.0` at place `from.2` sends by port `from.1` to the agent, port and place `to`. `None` where
+    /// no path leads there.
     pub fn connect(&mut self, from: (AgentId, Port, Place), to: (AgentId, Port, Place)) -> Option<RouteId> {
         let hops = self.topology.shortest(from.2, to.2)?;
-        self.note_feeders(from.0, &hops);
-        let legs = hops.into_iter().map(|hop| Leg { hop, goes_ahead: false }).collect();
+        self.note_upstream(from.0, &hops);
+        let legs = hops.into_iter().map(|hop| Leg { hop, is_early: false }).collect();
         self.routes.push(Route { legs, to: (to.0, to.1) });
         self.is_changed = true;
         let route = RouteId(self.routes.len() as u32 - 1);
-        let ports = &mut self.hosts[from.0.0 as usize].ports;
+        let ports = &mut self.processes[from.0.0 as usize].ports;
         let port = usize::from(from.1.0);
         if ports.len() <= port {
             ports.resize(port + 1, None);
@@ -257,13 +254,13 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         Some(route)
     }
 
-    fn note_feeders(&mut self, from: AgentId, hops: &[Hop]) {
-        let mut before = Feeders::Agent(from);
+    fn note_upstream(&mut self, from: AgentId, hops: &[Hop]) {
+        let mut before = Upstream::Agent(from);
         for hop in hops {
-            let feeders = &mut self.feeders[hop.element.0 as usize];
-            let is_alone = *feeders == Feeders::Nobody || *feeders == before;
-            *feeders = if is_alone { before } else { Feeders::Many };
-            before = Feeders::Element(hop.element);
+            let upstream = &mut self.upstream[hop.element.0 as usize];
+            let is_only = *upstream == Upstream::None || *upstream == before;
+            *upstream = if is_only { before } else { Upstream::Many };
+            before = Upstream::Element(hop.element);
         }
     }
 
@@ -275,7 +272,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     /// The link behind `element`; `None` for a cell.
     pub fn link(&self, element: ElementId) -> Option<&Link<Envelope<P>>> {
         match &self.elements[element.0 as usize] {
-            Element::Link(Wire { link, .. }) => Some(link),
+            Element::Link(LinkElement { link, .. }) => Some(link),
             Element::Cell(_) => None,
         }
     }
@@ -284,7 +281,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     pub fn link_mut(&mut self, element: ElementId) -> Option<&mut Link<Envelope<P>>> {
         self.is_changed = true;
         match &mut self.elements[element.0 as usize] {
-            Element::Link(Wire { link, .. }) => Some(link),
+            Element::Link(LinkElement { link, .. }) => Some(link),
             Element::Cell(_) => None,
         }
     }
@@ -293,7 +290,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     pub fn cell(&self, element: ElementId) -> Option<&dyn Cell<Envelope<P>>> {
         match &self.elements[element.0 as usize] {
             Element::Link(_) => None,
-            Element::Cell(cell) => Some(cell.as_ref()),
+            Element::Cell(CellElement { cell, .. }) => Some(cell.as_ref()),
         }
     }
 
@@ -302,19 +299,19 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         self.is_changed = true;
         match &mut self.elements[element.0 as usize] {
             Element::Link(_) => None,
-            Element::Cell(cell) => Some(cell.as_mut()),
+            Element::Cell(CellElement { cell, .. }) => Some(cell.as_mut()),
         }
     }
 
     /// An agent.
     pub fn agent(&self, id: AgentId) -> &A {
-        &self.hosts[id.0 as usize].agent
+        &self.processes[id.0 as usize].agent
     }
 
     /// An agent, to be changed between two runs.
     pub fn agent_mut(&mut self, id: AgentId) -> &mut A {
         self.is_changed = true;
-        &mut self.hosts[id.0 as usize].agent
+        &mut self.processes[id.0 as usize].agent
     }
 
     /// The observer.
@@ -327,7 +324,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         &mut self.observer
     }
 
-    /// Tells the observer everything in the order of time, so that no agent is driven ahead.
+    /// Calls the observer in time order only, so that no agent runs ahead.
     pub fn keep_order(&mut self) {
         (self.is_ordered, self.is_changed) = (true, true);
     }
@@ -337,7 +334,7 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         self.now
     }
 
-    /// Packets that agents gave out, that came into an element and that were delivered so far.
+    /// Packets sent by agents, packets that entered an element and packets delivered, so far.
     pub const fn events(&self) -> u64 {
         self.events
     }

@@ -1,209 +1,221 @@
 //! The event loop.
 
-use super::host::Lead;
-use super::{AgentId, Element, Engine, Envelope, Leg, Observer, Wire};
-use crate::flight::Ticket;
+use super::lookahead::Bound;
+use super::{AgentId, CellElement, Element, Engine, Envelope, Leg, LinkElement, Observer};
+use crate::slab::Handle;
 use crate::topology::{ElementId, Hop};
-use seaway_link::{Dropped, Fate, Foresight, Node, Packet, Port, Step};
+use seaway_link::{Departure, Dropped, Fate, Node, Port, Transit};
 use seaway_units::{TimeDelta, Timestamp};
 
 /// The smallest step of time.
 const TICK: TimeDelta = TimeDelta::from_nanos(1);
+/// No limit in time.
+const FOREVER: Timestamp = Timestamp::from_nanos(u64::MAX);
 
-/// What is woken.
+/// Whose event it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Due {
+enum Owner {
     Element(usize),
     Agent(usize),
 }
 
 impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
-    /// When something happens next; `None` where only an input can change anything.
+    /// The next event; `None` where only an input can change anything.
     pub fn next_event(&self) -> Option<Timestamp> {
-        self.first_due().map(|(at, _)| at)
+        self.first_event().map(|(at, _)| at)
     }
 
-    /// Lets everything happen up to and including `end`.
+    /// Processes all events up to and including `end`.
     pub fn run_until(&mut self, end: Timestamp) {
         self.horizon = end;
         self.begin();
-        while let Some((at, node)) = self.first_due() {
+        while let Some((at, owner)) = self.first_event() {
             if at > end {
                 break;
             }
             debug_assert!(at >= self.now, "time ran back: {at} after {}", self.now);
             self.now = at.max(self.now);
-            match node {
-                Due::Element(element) => self.wake_element(element),
-                Due::Agent(agent) => self.wake_agent(agent),
+            match owner {
+                Owner::Element(element) => self.on_element_event(element),
+                Owner::Agent(agent) => self.on_agent_event(agent),
             }
         }
         self.now = end.max(self.now);
-        self.catch_up();
+        // Elements may have events that send nothing; statistics must include them.
+        for element in 0..self.elements.len() {
+            self.run_element(element, self.now + TICK);
+        }
     }
 
-    /// Takes up what the last run left, and what was changed since.
+    /// Goes on with what the last run left, and with what was changed since.
     fn begin(&mut self) {
         let is_changed = std::mem::take(&mut self.is_changed);
         if is_changed {
-            self.look_ahead();
+            self.work_out_lookahead();
         }
         for element in 0..self.elements.len() {
-            self.take_ahead(element);
+            self.release_held(element);
         }
-        for agent in 0..self.hosts.len() {
-            self.hand_over(agent);
+        for agent in 0..self.processes.len() {
+            self.release_inbox(agent);
         }
         if is_changed {
             for element in 0..self.elements.len() {
-                self.settle_element(element);
+                self.run_element(element, self.now);
             }
-            for agent in 0..self.hosts.len() {
+            for agent in 0..self.processes.len() {
+                self.run_agent(agent, self.now, self.now);
                 self.settle_agent(agent, self.now);
             }
         }
     }
 
-    /// What is woken next: elements before agents, each in their order.
+    /// The next event and its owner: elements before agents, each in their order.
     #[inline]
-    fn first_due(&self) -> Option<(Timestamp, Due)> {
-        match (self.elements_due.first(), self.agents_due.first()) {
+    fn first_event(&self) -> Option<(Timestamp, Owner)> {
+        match (self.element_events.first(), self.agent_events.first()) {
             (Some((at, element)), Some((other, _))) if at <= other => {
-                Some((at, Due::Element(element as usize)))
+                Some((at, Owner::Element(element as usize)))
             }
-            (_, Some((at, agent))) => Some((at, Due::Agent(agent as usize))),
-            (Some((at, element)), None) => Some((at, Due::Element(element as usize))),
+            (_, Some((at, agent))) => Some((at, Owner::Agent(agent as usize))),
+            (Some((at, element)), None) => Some((at, Owner::Element(element as usize))),
             (None, None) => None,
         }
     }
 
-    /// The instant has come that an agent named, or at which a packet arrives there or leaves.
-    fn wake_agent(&mut self, agent: usize) {
-        if let Some((_, ticket)) = self.hosts[agent].outbox.pop_front_if(|(at, _)| *at <= self.now) {
-            self.forward(self.now, ticket);
+    /// A packet departs from the outbox of an agent, or the agent runs.
+    fn on_agent_event(&mut self, agent: usize) {
+        if let Some(departure) = self.processes[agent].outbox.pop_departure(self.now) {
+            self.send(agent, departure);
         } else {
-            self.drive(agent, self.nothing_before(agent));
+            self.run_ahead(agent, self.safe_time(agent));
         }
         self.reschedule(agent);
     }
 
-    /// Lets an agent live on from the present up to `end`, before which nothing reaches it that is not in its inbox.
-    fn drive(&mut self, agent: usize, end: Timestamp) {
-        let mut now = self.now.max(self.hosts[agent].lived);
+    /// Runs an agent from the present up to `end`, before which no packet reaches it that is not in its inbox.
+    fn run_ahead(&mut self, agent: usize, end: Timestamp) {
+        let mut now = self.now.max(self.processes[agent].local_time);
         loop {
-            let host = &mut self.hosts[agent];
-            if let Some((_, port, ticket)) = host.inbox.pop_front_if(|(at, ..)| *at <= now) {
-                self.deliver(agent, port, now, ticket);
-                self.live(agent, now, now);
+            let process = &mut self.processes[agent];
+            if let Some((_, port, handle)) = process.inbox.pop_front_if(|(at, ..)| *at <= now) {
+                self.deliver(agent, port, now, handle);
                 continue;
             }
-            let arrival = host.arrival().filter(|at| *at < end);
+            let arrival = process.arrival().filter(|at| *at < end);
             let until = arrival.unwrap_or(end);
-            match host.agent.poll_ahead(now, until) {
-                Step::Leaves(at, port, packet) => {
-                    now = at;
-                    self.send(agent, at, port, packet);
-                }
-                Step::Waits(timer) if arrival.is_none() => return host.rest(until - TICK, timer),
-                Step::Waits(_) => now = until,
+            self.run_agent(agent, now, until);
+            if arrival.is_none() {
+                let process = &mut self.processes[agent];
+                return process.advance_to(until - TICK, process.wake);
             }
+            now = until;
         }
     }
 
-    /// Before this instant nothing reaches an agent that is not in its inbox.
-    fn nothing_before(&self, agent: usize) -> Timestamp {
-        let Some(Lead { whole, rest }) = &self.hosts[agent].foresight.lead else { return self.now + TICK };
-        let on_the_way =
-            rest.iter().filter_map(|(element, rest)| Some(self.elements_due.of(element.0)? + *rest));
-        on_the_way.fold(self.now + *whole, Timestamp::min).min(self.horizon + TICK).max(self.now + TICK)
+    /// Before this instant no packet reaches an agent that is not in its inbox.
+    fn safe_time(&self, agent: usize) -> Timestamp {
+        let Some(Bound { route, behind }) = &self.processes[agent].lookahead.bound else {
+            return self.now + TICK;
+        };
+        let in_flight =
+            behind.iter().filter_map(|(element, delay)| Some(self.element_events.get(element.0)? + *delay));
+        in_flight.fold(self.now + *route, Timestamp::min).min(self.horizon + TICK).max(self.now + TICK)
     }
 
-    /// Notes when an agent is woken; what is overdue, at once.
+    /// Sets the next event of an agent; what is overdue happens at once.
     #[inline]
     fn reschedule(&mut self, agent: usize) {
-        let due = self.hosts[agent].due();
-        self.agents_due.set(agent as u32, due.map(|due| due.max(self.now)));
+        let next = self.processes[agent].next_event();
+        self.agent_events.set(agent as u32, next.map(|next| next.max(self.now)));
     }
 
-    /// Sends what an agent does by itself from `now` on and before `until`; when it wants to be woken then.
+    /// Runs an agent from `now` to `until` and sends what departs.
     #[inline]
-    fn live(&mut self, agent: usize, now: Timestamp, until: Timestamp) -> Option<Timestamp> {
-        let mut now = now;
+    fn run_agent(&mut self, agent: usize, mut now: Timestamp, until: Timestamp) {
         loop {
-            match self.hosts[agent].agent.poll_ahead(now, until) {
-                Step::Leaves(at, port, packet) => {
-                    now = at;
-                    self.send(agent, at, port, packet);
-                }
-                Step::Waits(timer) => return timer,
+            let process = &mut self.processes[agent];
+            process.wake = process.agent.run(now, until, &mut process.outbox);
+            let has_sent = self.send_departures(agent);
+            match self.processes[agent].wake.map(|wake| wake.max(now)) {
+                Some(wake) if wake < until || has_sent && wake == now => now = wake,
+                _ => return,
             }
         }
     }
 
-    /// Sends what an agent gives out after an input, and notes when it wants to be woken.
+    /// An agent has done everything up to `now`.
     fn settle_agent(&mut self, agent: usize, now: Timestamp) {
-        let timer = self.live(agent, now, now);
-        self.hosts[agent].rest(now, timer);
+        let process = &mut self.processes[agent];
+        process.advance_to(now, process.wake);
         self.reschedule(agent);
     }
 
-    /// An agent sends a packet at `at`, the present or later.
-    fn send(&mut self, agent: usize, at: Timestamp, port: Port, packet: Packet<P>) {
-        let host = &mut self.hosts[agent];
-        let route = host.ports.get(usize::from(port.0)).copied().flatten();
+    /// Sends what departs by now, or what is certain to depart where the first link takes it early. True where there was
+    /// any.
+    #[inline]
+    fn send_departures(&mut self, agent: usize) -> bool {
+        let limit = if self.processes[agent].lookahead.early_departures { FOREVER } else { self.now };
+        let mut has_sent = false;
+        while let Some(departure) = self.processes[agent].outbox.pop_departure(limit) {
+            self.send(agent, departure);
+            has_sent = true;
+        }
+        has_sent
+    }
+
+    fn send(&mut self, agent: usize, Departure { at, port, packet }: Departure<P>) {
+        let route = self.processes[agent].ports.get(usize::from(port.0)).copied().flatten();
         debug_assert!(route.is_some(), "agent {agent} sent by port {} that leads nowhere", port.0);
         let Some(route) = route else { return };
         let packet = packet.map(|payload| Envelope { route, hop: 0, leave: Port(0), sent: at, payload });
         self.events += 1;
         self.observer.on_sent(at, &packet);
-        let ticket = self.flight.put(packet);
-        if host.outbox.is_empty() && (at <= self.now || host.foresight.sends_alone) {
-            self.forward(at, ticket);
-        } else {
-            host.outbox.push_back((at, ticket));
-        }
+        let handle = self.packets.insert(packet);
+        self.forward(at, handle);
     }
 
-    /// Takes a packet into the next element of its way, or to its agent at the end of it. `at` lies ahead of the
-    /// present only where the next element is fed by the one it comes from alone.
-    fn forward(&mut self, mut at: Timestamp, ticket: Ticket) {
-        let Some(packet) = self.flight.get_mut(ticket) else { return };
+    /// Takes a packet into the next element of its route, or to the agent at the end. `at` lies after the present only
+    /// where the next element has no other sender.
+    fn forward(&mut self, mut at: Timestamp, handle: Handle) {
+        let Some(packet) = self.packets.get_mut(handle) else { return };
         let route = &self.routes[packet.payload.route.0 as usize];
         let mut index = usize::from(packet.payload.hop);
         loop {
-            let Some(&Leg { hop, goes_ahead }) = route.legs.get(index) else {
+            let Some(&Leg { hop, is_early }) = route.legs.get(index) else {
                 let to = route.to;
-                return self.arrive(to, at, ticket);
+                return self.arrive(to, at, handle);
             };
             self.events += 1;
             index += 1;
-            let Element::Link(Wire { link, held }) = &mut self.elements[hop.element.0 as usize] else {
-                return self.enter(index, hop, ticket);
+            let Element::Link(LinkElement { link, held, .. }) = &mut self.elements[hop.element.0 as usize]
+            else {
+                return self.enter(index, hop, handle);
             };
-            let Some(Foresight { fate, waits }) = link.foresee(at, packet.size, self.horizon) else {
-                return self.enter(index, hop, ticket);
+            let Some(Transit { fate, wait }) = link.transit(at, packet.size, self.horizon) else {
+                return self.enter(index, hop, handle);
             };
-            packet.waited += waits;
+            packet.waited += wait;
             match fate {
-                // For an agent that has packets ahead nothing is ever held.
-                Fate::Arrives(arrival) if goes_ahead && index == route.legs.len() => {
+                // Before an agent that receives early no packet is ever held.
+                Fate::Arrives(arrival) if is_early && index == route.legs.len() => {
                     let to = route.to;
                     packet.payload.hop = index as u16;
-                    return self.arrive(to, arrival, ticket);
+                    return self.arrive(to, arrival, handle);
                 }
-                Fate::Arrives(arrival) if goes_ahead && held.is_empty() && arrival <= self.horizon => {
+                Fate::Arrives(arrival) if is_early && held.is_empty() && arrival <= self.horizon => {
                     at = arrival;
                 }
                 Fate::Arrives(arrival) => {
-                    debug_assert!(held.back().is_none_or(|(last, _)| *last <= arrival), "overtaken");
+                    debug_assert!(held.back().is_none_or(|(last, _)| *last <= arrival), "reordered");
                     packet.payload.hop = index as u16;
                     if held.is_empty() {
-                        self.elements_due.set(hop.element.0, Some(arrival));
+                        self.element_events.set(hop.element.0, Some(arrival));
                     }
-                    return held.push_back((arrival, ticket));
+                    return held.push_back((arrival, handle));
                 }
                 Fate::Dropped { at, cause } => {
-                    if let Some(packet) = self.flight.take(ticket) {
+                    if let Some(packet) = self.packets.remove(handle) {
                         self.observer.on_dropped(hop.element, &Dropped { at, cause, packet });
                     }
                     return;
@@ -212,116 +224,124 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
         }
     }
 
-    /// A packet is at the end of its way, at the present or later.
-    fn arrive(&mut self, (agent, port): (AgentId, Port), at: Timestamp, ticket: Ticket) {
+    /// A packet reaches the end of its route, now or later.
+    fn arrive(&mut self, (agent, port): (AgentId, Port), at: Timestamp, handle: Handle) {
         let agent = agent.0 as usize;
-        let host = &mut self.hosts[agent];
-        let may_have = at <= self.now || host.foresight.is_handed_ahead && at <= self.horizon;
-        if may_have && host.inbox.is_empty() {
-            return self.hand(agent, port, at, ticket);
+        let process = &mut self.processes[agent];
+        let is_processed = at <= self.now || process.lookahead.early_arrivals && at <= self.horizon;
+        if is_processed && process.inbox.is_empty() {
+            return self.process_arrival(agent, port, at, handle);
         }
-        host.inbox.push_back((at, port, ticket));
-        if host.inbox.len() == 1 {
+        process.inbox.push_back((at, port, handle));
+        if process.inbox.len() == 1 {
             self.reschedule(agent);
         }
     }
 
-    /// Gives an agent a packet that arrives before all others, after what the agent does by itself until then.
-    fn hand(&mut self, agent: usize, port: Port, at: Timestamp, ticket: Ticket) {
-        if self.hosts[agent].timer.is_some_and(|timer| timer < at) {
-            self.live(agent, self.hosts[agent].lived, at);
+    /// Delivers a packet that arrives before all others, after the agent has run up to then.
+    fn process_arrival(&mut self, agent: usize, port: Port, at: Timestamp, handle: Handle) {
+        let process = &self.processes[agent];
+        if process.wake.is_some_and(|wake| wake < at) {
+            self.run_agent(agent, process.local_time, at);
         }
-        self.deliver(agent, port, at, ticket);
+        self.deliver(agent, port, at, handle);
         self.settle_agent(agent, at);
     }
 
-    fn deliver(&mut self, agent: usize, port: Port, at: Timestamp, ticket: Ticket) {
-        let Some(packet) = self.flight.take(ticket) else { return };
+    fn deliver(&mut self, agent: usize, port: Port, at: Timestamp, handle: Handle) {
+        let Some(packet) = self.packets.remove(handle) else { return };
         self.events += 1;
         self.observer.on_delivered(at, &packet);
-        self.hosts[agent].agent.handle_packet(at, port, packet.map(|envelope| envelope.payload));
+        let process = &mut self.processes[agent];
+        let packet = packet.map(|envelope| envelope.payload);
+        process.wake = process.agent.on_packet(at, port, packet, &mut process.outbox);
+        if self.send_departures(agent) && self.processes[agent].wake.is_some_and(|wake| wake <= at) {
+            self.run_agent(agent, at, at);
+        }
     }
 
-    /// The way goes on with its leg `index` behind an element that is to be asked.
-    fn enter(&mut self, index: usize, hop: Hop, ticket: Ticket) {
-        let Some(mut packet) = self.flight.take(ticket) else { return };
+    /// The packet enters an element that works by events; leg `index` of the route is next.
+    fn enter(&mut self, index: usize, hop: Hop, handle: Handle) {
+        let Some(mut packet) = self.packets.remove(handle) else { return };
         packet.payload.hop = index as u16;
         packet.payload.leave = Port(hop.leave);
-        self.elements[hop.element.0 as usize].handle_packet(self.now, Port(hop.enter), packet);
-        self.settle_element(hop.element.0 as usize);
+        let element = hop.element.0 as usize;
+        let wake = self.elements[element].on_packet(self.now, Port(hop.enter), packet);
+        self.settle_element(element, wake);
     }
 
-    /// The instant has come that an element named. Of a link that foresees, all there is to do is to let out what it holds.
-    fn wake_element(&mut self, element: usize) {
-        while let Element::Link(Wire { link, held }) = &mut self.elements[element]
-            && link.foresees()
+    /// A closed-form link releases the packets it holds; another element runs. A cell goes on while nothing leaves it and
+    /// nothing else happens.
+    fn on_element_event(&mut self, element: usize) {
+        while let Element::Link(LinkElement { link, held, .. }) = &mut self.elements[element]
+            && link.is_closed_form()
         {
-            let next = held.front().map(|(arrival, _)| *arrival);
-            if next.is_some_and(|arrival| arrival <= self.now)
-                && let Some((_, ticket)) = held.pop_front()
-            {
-                self.forward(self.now, ticket);
+            if let Some((_, handle)) = held.pop_front_if(|(arrival, _)| *arrival <= self.now) {
+                self.forward(self.now, handle);
                 continue;
             }
-            return self.elements_due.set(element as u32, next);
+            let next = held.front().map(|(arrival, _)| *arrival);
+            return self.element_events.set(element as u32, next);
         }
-        match &mut self.elements[element] {
-            Element::Link(wire) => wire.link.handle_timeout(self.now),
-            Element::Cell(cell) => {
-                let elements = self.elements_due.first_beside(element as u32);
-                let agents = self.agents_due.first().map(|(at, _)| at);
-                let end = self.horizon + TimeDelta::from_nanos(1);
-                let until = [elements, agents].into_iter().flatten().fold(end, Timestamp::min);
-                self.now = cell.advance_alone(self.now, until);
+        let wake = match &mut self.elements[element] {
+            Element::Link(LinkElement { link, outbox, .. }) => link.run(self.now, self.now + TICK, outbox),
+            Element::Cell(CellElement { cell, outbox }) => {
+                let others = self.element_events.first_except(element as u32);
+                let agents = self.agent_events.first().map(|(at, _)| at);
+                let end = [others, agents].into_iter().flatten().fold(self.horizon + TICK, Timestamp::min);
+                loop {
+                    let wake = cell.run(self.now, self.now + TICK, outbox);
+                    match wake {
+                        Some(next) if next < end && outbox.is_empty() => self.now = next.max(self.now),
+                        _ => break wake,
+                    }
+                }
             }
-        }
-        self.settle_element(element);
+        };
+        self.settle_element(element, wake);
     }
 
-    /// Carries on what an element gives out after an input, and notes when it wants to be woken.
-    fn settle_element(&mut self, element: usize) {
-        while let Some(dropped) = self.elements[element].poll_dropped() {
+    /// Runs an element at the present instant, where that is before `until`.
+    fn run_element(&mut self, element: usize, until: Timestamp) {
+        let wake = self.elements[element].run(self.now, until);
+        self.settle_element(element, wake);
+    }
+
+    /// Sets the next event of an element, and forwards what left it.
+    fn settle_element(&mut self, element: usize, wake: Option<Timestamp>) {
+        // What an input has just made overdue happens now.
+        self.element_events.set(element as u32, wake.map(|wake| wake.max(self.now)));
+        while let Some(dropped) = self.elements[element].outbox().pop_dropped() {
             self.observer.on_dropped(ElementId(element as u32), &dropped);
         }
-        while let Some(packet) = self.elements[element].poll_packet(self.now) {
-            let ticket = self.flight.put(packet);
-            self.forward(self.now, ticket);
+        while let Some(departure) = self.elements[element].outbox().pop_departure(self.now) {
+            let handle = self.packets.insert(departure.packet);
+            self.forward(self.now, handle);
         }
-        let due = self.elements[element].poll_timeout();
-        // What an input has just made overdue is due now.
-        self.elements_due.set(element as u32, due.map(|due| due.max(self.now)));
     }
 
-    /// Carries on what a link has held since the last run and the present one may take ahead of time: before any
-    /// other packet is.
-    fn take_ahead(&mut self, element: usize) {
-        while let Element::Link(Wire { held, .. }) = &mut self.elements[element]
-            && let Some(&(arrival, ticket)) = held.front().filter(|(arrival, _)| *arrival <= self.horizon)
+    /// Passes on what a link has held since the last run and the present one may take early: before any other packet
+    /// is.
+    fn release_held(&mut self, element: usize) {
+        while let Element::Link(LinkElement { held, .. }) = &mut self.elements[element]
+            && let Some(&(arrival, handle)) = held.front().filter(|(arrival, _)| *arrival <= self.horizon)
             && let Some(Envelope { route, hop, .. }) =
-                self.flight.get_mut(ticket).map(|packet| &packet.payload)
+                self.packets.get_mut(handle).map(|packet| &packet.payload)
             && let Some(left) = usize::from(*hop).checked_sub(1)
-            && self.routes[route.0 as usize].legs[left].goes_ahead
+            && self.routes[route.0 as usize].legs[left].is_early
         {
             held.pop_front();
-            self.forward(arrival, ticket);
+            self.forward(arrival, handle);
         }
     }
 
-    /// Gives an agent that only answers what was known to arrive after the last run, as far as the present one goes.
-    fn hand_over(&mut self, agent: usize) {
-        while self.hosts[agent].foresight.is_handed_ahead
-            && let Some((at, port, ticket)) =
-                self.hosts[agent].inbox.pop_front_if(|(at, ..)| *at <= self.horizon)
+    /// Delivers early what was certain to arrive after the last run, as far as the present run goes.
+    fn release_inbox(&mut self, agent: usize) {
+        while self.processes[agent].lookahead.early_arrivals
+            && let Some((at, port, handle)) =
+                self.processes[agent].inbox.pop_front_if(|(at, ..)| *at <= self.horizon)
         {
-            self.hand(agent, port, at, ticket);
-        }
-    }
-
-    /// What happens inside elements without a packet leaving is done by now, for those who look.
-    fn catch_up(&mut self) {
-        for element in 0..self.elements.len() {
-            self.elements[element].handle_timeout(self.now);
-            self.settle_element(element);
+            self.process_arrival(agent, port, at, handle);
         }
     }
 }

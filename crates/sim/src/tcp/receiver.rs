@@ -2,7 +2,7 @@
 
 use super::ranges::Ranges;
 use super::segment::{HEADERS, SackBlocks, Segment, SegmentKind};
-use seaway_link::{Node, Packet, Port};
+use seaway_link::Packet;
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
 /// How a [`Receiver`] answers.
@@ -13,7 +13,7 @@ pub struct ReceiverConfig {
     pub delayed_ack: Option<TimeDelta>,
     /// Say what has arrived out of order (RFC 2018).
     pub sack: bool,
-    /// How marks are told.
+    /// How marks are echoed.
     pub echo: EcnEcho,
 }
 
@@ -23,7 +23,7 @@ impl Default for ReceiverConfig {
     }
 }
 
-/// How a receiver tells of CE marks.
+/// How a receiver echoes CE marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EcnEcho {
     /// On every acknowledgement until the sender has answered with CWR (RFC 3168 section 6.1.3).
@@ -181,9 +181,10 @@ impl Receiver {
     }
 }
 
-impl Node<Segment> for Receiver {
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Segment>) {
-        let Segment { connection, kind } = packet.payload;
+impl Receiver {
+    /// A segment arrives in a packet with this ECN codepoint.
+    pub fn handle_segment(&mut self, now: Timestamp, ecn: Ecn, segment: &Segment) {
+        let Segment { connection, kind } = *segment;
         if connection > self.connection {
             self.open(connection);
         } else if connection < self.connection {
@@ -198,19 +199,21 @@ impl Node<Segment> for Receiver {
                     self.full_length = length;
                 }
                 self.echo &= !cwr || self.config.echo == EcnEcho::Exact;
-                self.on_data(now, number, packet.ecn == Ecn::Ce);
+                self.on_data(now, number, ecn == Ecn::Ce);
             }
             SegmentKind::SynAck | SegmentKind::Ack { .. } => {}
         }
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
         if self.ack_due.is_some_and(|due| due <= now) {
             self.acknowledge();
         }
     }
 
-    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<Segment>)> {
+    /// The next acknowledgement that leaves now.
+    pub fn poll_transmit(&mut self) -> Option<Packet<Segment>> {
         let kind = self.answer.take()?;
         let size = match &kind {
             SegmentKind::Ack { sacked, .. } => HEADERS + sacked.size(),
@@ -218,10 +221,11 @@ impl Node<Segment> for Receiver {
         };
         self.statistics.acks += 1;
         let segment = Segment { connection: self.connection, kind };
-        Some((Port(0), Packet::new(size, Ecn::NotEct, segment)))
+        Some(Packet::new(size, Ecn::NotEct, segment))
     }
 
-    fn poll_timeout(&self) -> Option<Timestamp> {
+    /// When to call [`handle_timeout`](Self::handle_timeout) next.
+    pub const fn poll_timeout(&self) -> Option<Timestamp> {
         self.ack_due
     }
 }

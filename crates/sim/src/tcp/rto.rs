@@ -62,7 +62,7 @@ impl RetransmissionTimeout {
 
 /// A timer that is moved far more often than it expires.
 ///
-/// Its host is asked to wake it at an instant that is not moved with it: the timer goes to sleep again where it is
+/// The host wakes it at an instant that does not move with it: the timer goes to sleep again where it is
 /// woken too early. That costs a wake-up a timeout instead of a place in the host's schedule an acknowledgement.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LazyTimer {
@@ -84,7 +84,7 @@ impl LazyTimer {
         self.deadline.is_some()
     }
 
-    /// When it is to be asked whether it has expired.
+    /// When to check whether it has expired.
     pub(super) const fn wake_up(&self) -> Option<Timestamp> {
         self.wake_up
     }

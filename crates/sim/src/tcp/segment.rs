@@ -13,14 +13,14 @@ pub const HEADERS: DataSize = DataSize::from_bytes(40);
 pub struct Segment {
     /// Which connection between the two ends; every transfer opens the next one.
     pub connection: u32,
-    /// What it says.
+    /// Its kind.
     pub kind: SegmentKind,
 }
 
 /// The kinds of segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentKind {
-    /// Asks for a connection.
+    /// Requests a connection.
     Syn,
     /// Grants it.
     SynAck,

@@ -1,4 +1,4 @@
-//! Cross traffic: what applications ask of the transports in this crate.
+//! Cross traffic: applications over the transports of this crate.
 
 mod transfers;
 

@@ -1,7 +1,7 @@
 //! Applications over TCP: an endless file, a single transfer, transfers with pauses between them.
 
 use crate::tcp::{Segment, Sender, SenderConfig, SenderStatistics};
-use seaway_link::{Node, Packet, Port, RandomStream};
+use seaway_link::{Packet, RandomStream};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// What an application transfers.
@@ -164,13 +164,15 @@ impl TcpSource {
     }
 }
 
-impl Node<Segment> for TcpSource {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Segment>) {
-        self.sender.handle_packet(now, port, packet);
+impl TcpSource {
+    /// A segment arrives.
+    pub fn handle_segment(&mut self, now: Timestamp, segment: &Segment) {
+        self.sender.handle_segment(now, segment);
         self.after_input(now);
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
         self.sender.handle_timeout(now);
         if let State::Idle { until } = self.state
             && until <= now
@@ -180,11 +182,13 @@ impl Node<Segment> for TcpSource {
         }
     }
 
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Segment>)> {
-        self.sender.poll_packet(now)
+    /// The next segment that leaves at `now`.
+    pub fn poll_transmit(&mut self, now: Timestamp) -> Option<Packet<Segment>> {
+        self.sender.poll_transmit(now)
     }
 
-    fn poll_timeout(&self) -> Option<Timestamp> {
+    /// When to call [`handle_timeout`](Self::handle_timeout) and [`poll_transmit`](Self::poll_transmit) next.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
         match self.state {
             State::Idle { until } if !self.sender.is_quiet() => Some(until),
             State::Idle { .. } => None,

@@ -1,16 +1,16 @@
-//! What happens to packets between a queue and the far end.
+//! The air interface: losses and arrivals of a burst.
 
 use super::Arrival;
-use crate::bearer::Whole;
-use seaway_link::{DropCause, Dropped, Port, RandomStream};
+use crate::mac_queue::Completed;
+use seaway_link::{DropCause, Dropped, Outbox, Port, RandomStream};
 use seaway_units::{Probability, Timestamp};
 use std::collections::VecDeque;
 
-/// The way of a burst: what the channel takes of it, and when the rest arrives where.
+/// The transmission of a burst: what the channel loses, and when and where the rest arrives.
 #[derive(Debug)]
 pub(super) struct Air<'c, P> {
     pub(super) arriving: &'c mut VecDeque<Arrival<P>>,
-    pub(super) dropped: &'c mut VecDeque<Dropped<P>>,
+    pub(super) out: &'c mut Outbox<P>,
     pub(super) channel: &'c mut Channel,
     pub(super) octets_per_slot: u64,
     pub(super) station: usize,
@@ -28,7 +28,7 @@ pub(super) struct Channel {
 }
 
 impl<P> Air<'_, P> {
-    /// Whether the channel takes a piece of that many octets: any of its slots.
+    /// Whether the channel loses a fragment of that many octets: any of its slots.
     pub(super) fn loses(&mut self, octets: u64) -> bool {
         let survives = self.channel.slot_loss.complement().get();
         if survives >= 1.0 {
@@ -38,18 +38,18 @@ impl<P> Air<'_, P> {
         self.channel.random.chance(1.0 - libm::pow(survives, slots as f64))
     }
 
-    /// A packet has been sent to its end.
-    pub(super) fn carry(&mut self, now: Timestamp, packet: Whole<P>) {
+    /// The last fragment of a packet has been sent.
+    pub(super) fn carry(&mut self, now: Timestamp, packet: Completed<P>) {
         match packet {
-            Whole::Sent(packet) => self.arriving.push_back(Arrival {
+            Completed::Sent(packet) => self.arriving.push_back(Arrival {
                 at: self.at,
                 leaves_by: self.leaves_by,
                 station: self.station,
                 queue: self.queue,
                 packet,
             }),
-            Whole::Lost(packet) => {
-                self.dropped.push_back(Dropped { at: now, cause: DropCause::Channel, packet });
+            Completed::Lost(packet) => {
+                self.out.drop(Dropped { at: now, cause: DropCause::Channel, packet });
             }
         }
     }

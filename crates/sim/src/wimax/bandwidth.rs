@@ -13,7 +13,7 @@ pub(super) struct Subscriber {
     pub(super) octets_per_slot: u64,
     /// Octets a frame of its UGS grant.
     pub(super) unsolicited: u64,
-    /// Octets a frame of its ertPS grant before it has asked.
+    /// Octets a frame of its ertPS grant before its first request.
     pub(super) extended: u64,
     /// Which of its services are used.
     pub(super) uses: [bool; Service::COUNT],
@@ -30,7 +30,7 @@ pub(super) struct Grant {
     polls: [bool; Service::COUNT],
 }
 
-/// The base's table of requests, and the stations' means to ask.
+/// The base's table of requests, and the stations' ways to request.
 #[derive(Debug)]
 pub(super) struct Bandwidth {
     polling: Polling,
@@ -47,7 +47,7 @@ pub(super) struct Bandwidth {
 /// A station's truncated binary exponential backoff.
 #[derive(Debug, Clone, Copy, Default)]
 struct Contender {
-    /// Chances to let pass; `None` where it has nothing to ask.
+    /// Contention opportunities to let pass; `None` where it has no request.
     wait: Option<u32>,
     /// Collisions in a row.
     collisions: u32,
@@ -89,7 +89,7 @@ impl Bandwidth {
         self.subscribers[station].uses[service] = true;
     }
 
-    /// True where no grant is on its way and nobody has asked.
+    /// True where no grant and no request is pending.
     pub(super) fn is_idle(&self) -> bool {
         let nothing = |wants: &Wants| wants.iter().skip(Service::Rtps as usize).all(|octets| *octets == 0);
         self.table.iter().all(nothing)
@@ -119,7 +119,7 @@ impl Bandwidth {
             let Subscriber { octets_per_slot, unsolicited, uses, .. } = self.subscribers[station];
             for (service, octets, least) in [
                 (Service::Ugs, unsolicited, 0),
-                // However little it wants, it can ask for more.
+                // The least grant is enough for a request.
                 (Service::Ertps, self.table[station][Service::Ertps as usize], REQUEST),
             ] {
                 if uses[service as usize] {
@@ -148,7 +148,7 @@ impl Bandwidth {
         grants
     }
 
-    /// A queue whose requests stand asks with its data.
+    /// A queue with pending requests piggybacks the next on its data.
     fn is_polled(&self, station: usize, service: Service, index: u64) -> bool {
         let every = match service {
             Service::Rtps => self.polling.rtps_every,
@@ -159,22 +159,22 @@ impl Bandwidth {
             && index.is_multiple_of(u64::from(every.max(1)))
     }
 
-    /// What a station wants beyond what it has asked for or was granted.
+    /// A station's demand beyond its requests and grants.
     pub(super) fn unasked(&self, station: usize, service: usize, wants: u64) -> u64 {
         let planned: u64 = self.planned.iter().map(|grants| grants[station].octets[service]).sum();
         wants.saturating_sub(self.table[station][service] + planned)
     }
 
-    /// What stations want after they have sent: those who were polled or may write it behind their data ask, those
-    /// who were not contend. `may_piggyback` tells whose data of which service had room behind it.
-    pub(super) fn ask(
+    /// Requests of the stations after they have sent: stations that were polled or can piggyback request, the others
+    /// contend. `may_piggyback`: whether a station's data of a service left room for a request.
+    pub(super) fn request(
         &mut self,
         grants: &[Grant],
         wants: &[Wants],
         may_piggyback: &[[bool; Service::COUNT]],
     ) {
         for station in 0..self.subscribers.len() {
-            // Reading: an ertPS station asks in every frame for what waits.
+            // Reading: an ertPS station requests what waits in every frame.
             self.table[station][Service::Ertps as usize] = wants[station][Service::Ertps as usize];
             let mut contends = false;
             for service in
@@ -192,7 +192,7 @@ impl Bandwidth {
         self.resolve_contention(wants);
     }
 
-    /// A station draws its wait when it begins to have something to ask.
+    /// A station draws its backoff when it begins to have a request.
     fn contend(&mut self, station: usize, contends: bool) {
         let contender = &mut self.contenders[station];
         if !contends {
@@ -203,7 +203,7 @@ impl Bandwidth {
         }
     }
 
-    /// Requests that meet in one chance are lost; one that is alone is heard.
+    /// Requests that collide in one opportunity are lost.
     fn resolve_contention(&mut self, wants: &[Wants]) {
         let chances = self.polling.contention;
         for chance in 0..chances {

@@ -20,13 +20,15 @@ pub use config::{
 };
 pub use frame::{Frame, Modulation};
 
-use crate::bearer::Bearer;
 use crate::cell::{Addressed, Cell, CellError};
+use crate::mac_queue::MacQueue;
 use air::{Air, Channel};
 use bandwidth::{Bandwidth, Grant, Subscriber};
 use burst::Burst;
 use config::PIGGYBACK;
-use seaway_link::{DropTailConfig, Dropped, LinkStatistics, Node, Packet, Port, QueueConfig, RandomStream};
+use seaway_link::{
+    DropTailConfig, LinkStatistics, Node, Outbox, Packet, Port, QueueConfig, RandomStream, Wake,
+};
 use seaway_units::{Bitrate, Timestamp};
 use station::{Uplink, drain};
 use std::collections::{BTreeMap, VecDeque};
@@ -37,7 +39,7 @@ pub struct Wimax<P> {
     config: WimaxPlan,
     up: Vec<Uplink<P>>,
     /// Of each station the services' queues, then the feedback's.
-    down: Vec<Vec<Bearer<P>>>,
+    down: Vec<Vec<MacQueue<P>>>,
     granting: Granting,
     /// The queue of each flow, by flow and whether it goes up.
     queues: BTreeMap<(u32, bool), usize>,
@@ -45,7 +47,7 @@ pub struct Wimax<P> {
     next: Phase,
     arriving_up: VecDeque<Arrival<P>>,
     arriving_down: VecDeque<Arrival<P>>,
-    dropped: VecDeque<Dropped<P>>,
+    out: Outbox<P>,
     channel: Channel,
     /// Packets in all queues.
     waiting: u64,
@@ -63,7 +65,7 @@ struct Side {
 const DOWN: usize = Service::COUNT + 1;
 /// The number of the feedback's queue, behind those of the services.
 const CONTROL: usize = Service::COUNT;
-/// Nothing is refused there.
+/// No packet is dropped there.
 const UNBOUNDED: u64 = u32::MAX as u64;
 
 /// A packet in the air.
@@ -144,7 +146,7 @@ impl<P> Wimax<P> {
             next: Phase(0),
             arriving_up: VecDeque::new(),
             arriving_down: VecDeque::new(),
-            dropped: VecDeque::new(),
+            out: Outbox::default(),
             channel: Channel {
                 slot_loss: config.slot_loss,
                 random: RandomStream::new(seed, &format!("{name}/loss")),
@@ -155,18 +157,18 @@ impl<P> Wimax<P> {
     }
 
     fn is_idle(&self) -> bool {
-        let asks = match &self.granting {
+        let has_requests = match &self.granting {
             Granting::Static(_) => false,
             Granting::Dynamic(bandwidth) => !bandwidth.is_idle(),
         };
-        self.waiting == 0 && !asks
+        self.waiting == 0 && !has_requests
     }
 
-    /// Does all subframes that begin up to `now`.
+    /// Processes the subframes that begin up to `now`.
     fn advance(&mut self, now: Timestamp) {
         while self.next.at(self.config.frame) <= now {
             if self.is_idle() {
-                self.rest_until(now);
+                self.skip_until(now);
                 break;
             }
             let (phase, at) = (self.next, self.next.at(self.config.frame));
@@ -179,8 +181,8 @@ impl<P> Wimax<P> {
         }
     }
 
-    /// Nobody sends in the subframes that begin up to `now`.
-    fn rest_until(&mut self, now: Timestamp) {
+    /// Passes over the subframes that begin up to `now`, in which no station sends.
+    fn skip_until(&mut self, now: Timestamp) {
         let next = Phase::after(self.config.frame, now);
         let passed = |phase: Phase| (phase.0 / 2, phase.0.div_ceil(2));
         let ((up_to, down_to), (up_from, down_from)) = (passed(next), passed(self.next));
@@ -203,8 +205,8 @@ impl<P> Wimax<P> {
         for queue in std::iter::once(CONTROL).chain(0..Service::COUNT) {
             for turn in 0..stations {
                 let station = (turn + (frame % stations as u64) as usize) % stations;
-                let bearer = &mut self.down[station][queue];
-                let waiting = bearer.waiting();
+                let mac_queue = &mut self.down[station][queue];
+                let waiting = mac_queue.waiting();
                 if waiting == 0 || slots == 0 {
                     continue;
                 }
@@ -212,7 +214,7 @@ impl<P> Wimax<P> {
                 let mut burst = Burst::new(slots * octets_per_slot, self.config.headers);
                 let mut air = Air {
                     arriving: &mut self.arriving_down,
-                    dropped: &mut self.dropped,
+                    out: &mut self.out,
                     channel: &mut self.channel,
                     octets_per_slot,
                     station,
@@ -220,9 +222,9 @@ impl<P> Wimax<P> {
                     leaves_by: port_of(station),
                     at,
                 };
-                drain(bearer, now, &mut burst, None, &mut air);
+                drain(mac_queue, now, &mut burst, None, &mut air);
                 slots = burst.left() / octets_per_slot;
-                self.waiting -= waiting - bearer.waiting();
+                self.waiting -= waiting - mac_queue.waiting();
             }
         }
         debug_assert!(self.waiting <= before);
@@ -241,15 +243,15 @@ impl<P> Wimax<P> {
         }
     }
 
-    /// Fills what the base granted, then lets the stations ask.
+    /// Fills what the base granted, then processes the stations' requests.
     fn serve_granted(&mut self, now: Timestamp, grants: &[Grant]) {
         let mut may_piggyback = vec![[false; Service::COUNT]; grants.len()];
         for (station, grant) in grants.iter().enumerate() {
             let granted = grant.slots * self.octets_per_slot(station);
             let before = self.wants(station);
-            // What asks for more takes its room before the data.
-            let asks = granted > 0 && before.iter().sum::<u64>() > granted;
-            let kept = if asks { PIGGYBACK.min(granted) } else { 0 };
+            // A piggyback request takes its room before the data.
+            let requests = granted > 0 && before.iter().sum::<u64>() > granted;
+            let kept = if requests { PIGGYBACK.min(granted) } else { 0 };
             let left = self.serve_station(now, station, granted - kept);
             let after = self.wants(station);
             for service in 0..Service::COUNT {
@@ -259,7 +261,7 @@ impl<P> Wimax<P> {
         }
         let wants: Vec<_> = (0..grants.len()).map(|station| self.wants(station)).collect();
         if let Granting::Dynamic(bandwidth) = &mut self.granting {
-            bandwidth.ask(grants, &wants, &may_piggyback);
+            bandwidth.request(grants, &wants, &may_piggyback);
         }
     }
 
@@ -274,7 +276,7 @@ impl<P> Wimax<P> {
         let mut burst = Burst::new(granted, self.config.headers);
         let mut air = Air {
             arriving: &mut self.arriving_up,
-            dropped: &mut self.dropped,
+            out: &mut self.out,
             channel: &mut self.channel,
             octets_per_slot,
             station,
@@ -326,7 +328,7 @@ impl<P> Wimax<P> {
         }
     }
 
-    fn bearer(&self, side: Side) -> &Bearer<P> {
+    fn queue(&self, side: Side) -> &MacQueue<P> {
         if side.is_down {
             &self.down[side.station][side.queue]
         } else {
@@ -334,7 +336,7 @@ impl<P> Wimax<P> {
         }
     }
 
-    fn bearer_mut(&mut self, side: Side) -> &mut Bearer<P> {
+    fn queue_mut(&mut self, side: Side) -> &mut MacQueue<P> {
         if side.is_down {
             &mut self.down[side.station][side.queue]
         } else {
@@ -344,7 +346,7 @@ impl<P> Wimax<P> {
 }
 
 impl<P: Addressed + std::fmt::Debug + Send> Wimax<P> {
-    /// Where a packet waits that came in at `port`.
+    /// Where a packet waits that entered at `port`.
     fn side(&self, port: Port, packet: &Packet<P>) -> Side {
         let is_down = port == Self::BASE;
         let default = Service::BestEffort as usize;
@@ -352,15 +354,11 @@ impl<P: Addressed + std::fmt::Debug + Send> Wimax<P> {
         let port = if is_down { packet.payload.leave_by() } else { port };
         Side { station: usize::from(port.0.saturating_sub(1)).min(self.up.len() - 1), is_down, queue }
     }
-}
 
-impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wimax<P> {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>) {
-        self.dropped.clear();
-        self.advance(now);
+    fn enqueue(&mut self, now: Timestamp, port: Port, packet: Packet<P>) {
         let side = self.side(port, &packet);
         if let (true, Downlink::Fixed(delay)) = (side.is_down, self.config.downlink) {
-            self.bearer_mut(side).pass_through(now, packet.size);
+            self.queue_mut(side).pass_through(now, packet.size);
             let Side { station, queue, .. } = side;
             let at = now + delay;
             self.arriving_down.push_back(Arrival { at, leaves_by: port_of(station), station, queue, packet });
@@ -369,22 +367,29 @@ impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wimax<P> {
         if let (false, Granting::Dynamic(bandwidth)) = (side.is_down, &mut self.granting) {
             bandwidth.note_use(side.station, side.queue);
         }
-        let bearer = self.bearer_mut(side);
-        let before = bearer.waiting();
-        bearer.enqueue(now, packet);
-        let after = bearer.waiting();
-        let mut dropped = std::mem::take(&mut self.dropped);
-        dropped.extend(std::iter::from_fn(|| self.bearer_mut(side).poll_dropped()));
-        self.dropped = dropped;
+        let queue = self.queue_mut(side);
+        let before = queue.waiting();
+        queue.enqueue(now, packet);
+        let after = queue.waiting();
+        while let Some(dropped) = self.queue_mut(side).poll_dropped() {
+            self.out.drop(dropped);
+        }
         self.waiting = self.waiting + after - before;
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
-        self.dropped.clear();
-        self.advance(now);
+    /// Moves what has arrived and what was dropped into the outbox. Returns when to run next.
+    fn deliver(&mut self, now: Timestamp, out: &mut Outbox<P>) -> Wake {
+        out.append(&mut self.out);
+        while let Some(Arrival { at, leaves_by, packet, .. }) = self.pop_arrival(now) {
+            out.send(at, leaves_by, packet);
+        }
+        let phase = (!self.is_idle()).then(|| self.next.at(self.config.frame));
+        let arrival = |queue: &VecDeque<Arrival<P>>| queue.front().map(|arrival| arrival.at);
+        [phase, arrival(&self.arriving_up), arrival(&self.arriving_down)].into_iter().flatten().min()
     }
 
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<P>)> {
+    /// The next packet that has arrived by `now`.
+    fn pop_arrival(&mut self, now: Timestamp) -> Option<Arrival<P>> {
         let due =
             |queue: &VecDeque<Arrival<P>>| queue.front().map(|arrival| arrival.at).filter(|&at| at <= now);
         let is_down = match (due(&self.arriving_up), due(&self.arriving_down)) {
@@ -393,19 +398,25 @@ impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wimax<P> {
             (up, _) => up.is_none(),
         };
         let arriving = if is_down { &mut self.arriving_down } else { &mut self.arriving_up };
-        let Arrival { leaves_by, station, queue, packet, .. } = arriving.pop_front()?;
-        self.bearer_mut(Side { station, is_down, queue }).deliver(packet.size);
-        Some((leaves_by, packet))
+        let arrival = arriving.pop_front()?;
+        self.queue_mut(Side { station: arrival.station, is_down, queue: arrival.queue })
+            .deliver(arrival.packet.size);
+        Some(arrival)
+    }
+}
+
+impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wimax<P> {
+    fn on_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>, out: &mut Outbox<P>) -> Wake {
+        self.advance(now);
+        self.enqueue(now, port, packet);
+        self.deliver(now, out)
     }
 
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        let phase = (!self.is_idle()).then(|| self.next.at(self.config.frame));
-        let arrival = |queue: &VecDeque<Arrival<P>>| queue.front().map(|arrival| arrival.at);
-        [phase, arrival(&self.arriving_up), arrival(&self.arriving_down)].into_iter().flatten().min()
-    }
-
-    fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        self.dropped.pop_front()
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<P>) -> Wake {
+        if now < until {
+            self.advance(now);
+        }
+        self.deliver(now, out)
     }
 }
 
@@ -415,18 +426,18 @@ impl<P: Addressed + std::fmt::Debug + Send> Cell<P> for Wimax<P> {
     }
 
     fn statistics(&self, queue: usize, now: Timestamp) -> LinkStatistics {
-        self.bearer(self.reported[queue]).statistics(now)
+        self.queue(self.reported[queue]).statistics(now)
     }
 
     fn restart_statistics(&mut self, now: Timestamp) {
         self.advance(now);
-        let bearers =
+        let queues =
             self.up.iter_mut().flat_map(|uplink| &mut uplink.queues).chain(self.down.iter_mut().flatten());
-        bearers.for_each(|bearer| bearer.restart_statistics(now));
+        queues.for_each(|queue| queue.restart_statistics(now));
     }
 
     fn waiting(&self, queue: usize) -> u64 {
-        self.bearer(self.reported[queue]).waiting()
+        self.queue(self.reported[queue]).waiting()
     }
 
     fn rate(&self, queue: usize) -> Bitrate {
@@ -502,12 +513,12 @@ fn uplink_queues<P>(
     station: usize,
     seed: u64,
     name: &str,
-) -> Result<Vec<Bearer<P>>, CellError> {
+) -> Result<Vec<MacQueue<P>>, CellError> {
     let Station { name: own, queue, .. } = &config.stations[station];
     let nominal = config.nominal_up(station);
     let make = |(service, _): (&str, Service)| {
         let stream = RandomStream::new(seed, &format!("{name}/{own}/up/{service}"));
-        Bearer::new(queue, nominal, stream).map_err(queue_error("station.queue"))
+        MacQueue::new(queue, nominal, stream).map_err(queue_error("station.queue"))
     };
     Service::ALL.into_iter().map(make).collect()
 }
@@ -517,7 +528,7 @@ fn downlink_queues<P>(
     station: usize,
     seed: u64,
     name: &str,
-) -> Result<Vec<Bearer<P>>, CellError> {
+) -> Result<Vec<MacQueue<P>>, CellError> {
     let own = &config.stations[station].name;
     let nominal = config.nominal_down(station);
     let unbounded = QueueConfig::DropTail(DropTailConfig::packets(UNBOUNDED));
@@ -525,7 +536,7 @@ fn downlink_queues<P>(
         let queue = if index == CONTROL { &unbounded } else { &config.base_queue };
         let service = Service::ALL.get(index).map_or("control", |(name, _)| name);
         let stream = RandomStream::new(seed, &format!("{name}/{own}/down/{service}"));
-        Bearer::new(queue, nominal, stream).map_err(queue_error("base.queue"))
+        MacQueue::new(queue, nominal, stream).map_err(queue_error("base.queue"))
     };
     (0..DOWN).map(make).collect()
 }

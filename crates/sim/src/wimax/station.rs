@@ -3,13 +3,13 @@
 use super::air::Air;
 use super::burst::Burst;
 use super::config::{Order, Scheduler, Service};
-use crate::bearer::Bearer;
+use crate::mac_queue::MacQueue;
 use seaway_units::Timestamp;
 
 /// The queues of a station's uplink, one a service.
 #[derive(Debug)]
 pub(super) struct Uplink<P> {
-    pub(super) queues: Vec<Bearer<P>>,
+    pub(super) queues: Vec<MacQueue<P>>,
     /// The polled queue at which the last grant ended, counted from ertPS.
     pointer: usize,
 }
@@ -18,14 +18,14 @@ pub(super) struct Uplink<P> {
 const POLLED: usize = 3;
 
 impl<P> Uplink<P> {
-    pub(super) fn new(queues: Vec<Bearer<P>>) -> Self {
+    pub(super) fn new(queues: Vec<MacQueue<P>>) -> Self {
         debug_assert_eq!(queues.len(), Service::COUNT);
         Self { queues, pointer: 0 }
     }
 
     /// Packets in all queues.
     pub(super) fn waiting(&self) -> u64 {
-        self.queues.iter().map(Bearer::waiting).sum()
+        self.queues.iter().map(MacQueue::waiting).sum()
     }
 
     /// Fills a grant: UGS up to its reservation, the polled queues in turn, best effort last.
@@ -80,7 +80,7 @@ impl<P> Uplink<P> {
 
 /// Sends of one queue until it is empty, the grant is used up, or so many packets are whole.
 pub(super) fn drain<P>(
-    queue: &mut Bearer<P>,
+    queue: &mut MacQueue<P>,
     now: Timestamp,
     burst: &mut Burst,
     visit: Option<u32>,
@@ -93,15 +93,15 @@ pub(super) fn drain<P>(
         if room == 0 {
             break;
         }
-        let Some(piece) = queue.take(now, room, |octets| air.loses(octets)) else { break };
-        burst.put(piece.octets);
-        if let Some(packet) = piece.whole {
+        let Some(fragment) = queue.take(now, room, |octets| air.loses(octets)) else { break };
+        burst.put(fragment.octets);
+        if let Some(packet) = fragment.completed {
             whole += 1;
             air.carry(now, packet);
         }
     }
     queue.offer(0, before - burst.left());
     while let Some(dropped) = queue.poll_dropped() {
-        air.dropped.push_back(dropped);
+        air.out.drop(dropped);
     }
 }

@@ -1,22 +1,11 @@
 //! The numbers of `docs/models/wimax.md`, section "Acceptance" and the sections before it.
 
 use super::*;
-use seaway_units::{DataSize, Ecn, Probability, TimeDelta};
+use crate::cell_host::{CellHost, Load};
+use seaway_units::{Probability, TimeDelta};
 
 const FRAME: TimeDelta = TimeDelta::from_millis(5);
 const QUEUE: u64 = 50;
-
-#[derive(Debug, Clone, Copy)]
-struct Load {
-    leave: Port,
-    sent: Timestamp,
-}
-
-impl Addressed for Load {
-    fn leave_by(&self) -> Port {
-        self.leave
-    }
-}
 
 fn station(name: &str) -> Station {
     Station {
@@ -59,48 +48,13 @@ fn opened(services: &[Service]) -> WimaxPlan {
     WimaxPlan { connections: services.iter().enumerate().map(open).collect(), ..s003() }
 }
 
-/// A cell, and what came of what went into it.
-struct Bench {
-    cell: Wimax<Load>,
-    now: Timestamp,
-    /// Flow, when sent, when delivered.
-    delivered: Vec<(u32, Timestamp, Timestamp)>,
-    dropped: Vec<(u32, Timestamp)>,
+type Bench = CellHost<Wimax<Load>>;
+
+fn make(config: WimaxPlan) -> Bench {
+    CellHost::new(Wimax::new(config, 1, "cell").unwrap())
 }
 
 impl Bench {
-    fn new(config: WimaxPlan) -> Self {
-        let cell = Wimax::new(config, 1, "cell").unwrap();
-        Self { cell, now: Timestamp::ZERO, delivered: Vec::new(), dropped: Vec::new() }
-    }
-
-    fn settle(&mut self) {
-        while let Some(dropped) = self.cell.poll_dropped() {
-            self.dropped.push((dropped.packet.flow, dropped.packet.payload.sent));
-        }
-        while let Some((port, packet)) = self.cell.poll_packet(self.now) {
-            assert_eq!(port, packet.payload.leave);
-            self.delivered.push((packet.flow, packet.payload.sent, self.now));
-        }
-    }
-
-    fn run_to(&mut self, until: Timestamp) {
-        while let Some(due) = self.cell.poll_timeout().filter(|&due| due < until) {
-            self.now = due;
-            self.cell.handle_timeout(due);
-            self.settle();
-        }
-        self.now = until;
-    }
-
-    fn send(&mut self, at: Timestamp, flow: u32, enter: Port, leave: Port, octets: u64) {
-        self.run_to(at);
-        let load = Load { leave, sent: at };
-        let packet = Packet { flow, ..Packet::new(DataSize::from_bytes(octets), Ecn::NotEct, load) };
-        self.cell.handle_packet(at, enter, packet);
-        self.settle();
-    }
-
     fn up(&mut self, at: Timestamp, flow: u32, octets: u64) {
         self.send(at, flow, Port(1), Port(0), octets);
     }
@@ -126,7 +80,7 @@ fn of(values: &[f64]) -> (f64, f64, f64) {
 /// Keeps a queue of each flow full and counts whole packets a frame.
 fn saturated(mut config: WimaxPlan, octets: u64, frames: u64) -> f64 {
     config.stations.truncate(1);
-    let mut bench = Bench::new(config);
+    let mut bench = make(config);
     for index in 0..frames {
         let at = FRAME * index as i64;
         for _ in 0..bench.cell.config.uplink_backlog(octets) {
@@ -182,7 +136,7 @@ fn first_frames(services: [Service; 2], scheduler: Scheduler, ugs: u64) -> Vec<V
     config.scheduler = scheduler;
     config.stations[0].share = Some(Share::Rate(config.frame.rate(2500)));
     config.stations[0].ugs = config.frame.rate(ugs);
-    let mut bench = Bench::new(config);
+    let mut bench = make(config);
     for _ in 0..3 {
         bench.up(Timestamp::ZERO, 1, 1000);
         bench.up(Timestamp::ZERO, 0, 1000);
@@ -216,7 +170,7 @@ fn section_6_cyclic_order_stays_where_the_grant_ended() {
     let first = |order| {
         let mut config = opened(&[Service::Rtps, Service::Nrtps]);
         config.scheduler.order = order;
-        let mut bench = Bench::new(config);
+        let mut bench = make(config);
         // A backlog of nrtPS is in service when an rtPS packet comes.
         for _ in 0..10 {
             bench.up(Timestamp::ZERO, 1, 1000);
@@ -232,7 +186,7 @@ fn section_6_cyclic_order_stays_where_the_grant_ended() {
 
 /// Packets of `octets` more than 20 ms apart with a phase that passes evenly through the frame.
 fn apart(config: WimaxPlan, octets: u64, count: u64) -> Bench {
-    let mut bench = Bench::new(config);
+    let mut bench = make(config);
     for index in 0..count {
         bench.up(millis(25.0 * index as f64 + 5.0 * index as f64 / count as f64 + 0.0003), 0, octets);
     }
@@ -251,7 +205,7 @@ fn section_12_4_delay_of_an_empty_system() {
 
 #[test]
 fn section_12_5_overload() {
-    let mut bench = Bench::new(opened(&[Service::Rtps]));
+    let mut bench = make(opened(&[Service::Rtps]));
     let gap = 8000.0 / 2200.0;
     let mut at = 0.7;
     while at < 60_000.0 {
@@ -275,7 +229,7 @@ fn section_12_5_overload() {
 
 #[test]
 fn section_7_cbr_alone() {
-    let mut bench = Bench::new(opened(&[Service::Rtps]));
+    let mut bench = make(opened(&[Service::Rtps]));
     for index in 0..3000 {
         bench.up(millis(0.123 + 16.0 / 3.0 * f64::from(index)), 0, 1000);
     }
@@ -303,7 +257,7 @@ fn section_12_6_dynamic_grants() {
 fn section_4_dynamic_grants_carry_the_whole_uplink() {
     let mut config = opened(&[Service::Rtps]);
     config.grants = Grants::Dynamic(Polling::default());
-    let mut bench = Bench::new(config);
+    let mut bench = make(config);
     for index in 0..4000 {
         bench.up(millis(f64::from(index)), 0, 1000);
     }
@@ -339,7 +293,7 @@ fn section_4_stations_that_contend_all_get_through() {
     let mut config = s003();
     config.grants = Grants::Dynamic(Polling::default());
     config.stations = (0..20).map(|index| station(&format!("ss{index}"))).collect();
-    let mut bench = Bench::new(config);
+    let mut bench = make(config);
     for round in 0..20 {
         for index in 0..20 {
             bench.send(millis(f64::from(round) * 200.0), 0, Port(index + 1), Port(0), 500);
@@ -356,7 +310,7 @@ fn section_9_feedback_goes_down_ahead_of_data() {
     let data = Connection { flow: 2, is_feedback: false, ..feedback };
     let run = |downlink| {
         let config = WimaxPlan { downlink, connections: vec![feedback, data], ..s003() };
-        let mut bench = Bench::new(config);
+        let mut bench = make(config);
         // 3 Mbit/s into 1.81, and feedback whose phase passes through the frame.
         for index in 0..2000 {
             let at = 2.673 * f64::from(index);
@@ -389,14 +343,14 @@ fn section_9_downlink_capacity() {
 #[test]
 fn section_11_edges() {
     // An arrival at the cut-off itself waits for the next frame.
-    let mut bench = Bench::new(opened(&[Service::Rtps]));
+    let mut bench = make(opened(&[Service::Rtps]));
     let cut_off = Timestamp::ZERO + bench.cell.config.frame.uplink_start();
     bench.up(cut_off, 0, 100);
     bench.run_to(millis(20.0));
     assert_eq!(bench.delays(0, Timestamp::ZERO).len(), 1);
     assert!(bench.delays(0, Timestamp::ZERO)[0] > 8.70);
     // The queue counts a packet once however many pieces it takes, and refuses the 51st.
-    let mut bench = Bench::new(opened(&[Service::Rtps]));
+    let mut bench = make(opened(&[Service::Rtps]));
     for _ in 0..50 {
         bench.up(millis(0.0), 0, 4000);
     }
@@ -419,7 +373,7 @@ fn section_12_8_every_queue_keeps_its_books_whatever_the_channel_takes() {
         let mut config = opened(&[Rtps, Nrtps, BestEffort]);
         config.slot_loss = Probability::new(0.001).unwrap();
         config.grants = grants;
-        let mut bench = Bench::new(config);
+        let mut bench = make(config);
         let mut stream = RandomStream::new(7, "arrivals");
         let (mut at, mut sent) = (0.0, 0);
         while at < 20_000.0 {
@@ -432,11 +386,11 @@ fn section_12_8_every_queue_keeps_its_books_whatever_the_channel_takes() {
         }
         let mut inside = 0;
         for queue in 0..3 {
-            let books = bench.cell.statistics(queue, bench.now);
-            let out = books.delivered.packets + books.drops.total() + books.inside;
-            assert_eq!(books.carried_in + books.arrivals.packets, out, "{books:?}");
-            assert!(books.utilisation <= 1.0 && books.drops.channel > 0);
-            inside += books.inside as usize;
+            let statistics = bench.cell.statistics(queue, bench.now);
+            let out = statistics.delivered.packets + statistics.drops.total() + statistics.inside;
+            assert_eq!(statistics.carried_in + statistics.arrivals.packets, out, "{statistics:?}");
+            assert!(statistics.utilisation <= 1.0 && statistics.drops.channel > 0);
+            inside += statistics.inside as usize;
         }
         assert_eq!(sent, bench.delivered.len() + bench.dropped.len() + inside);
         assert_eq!(bench.cell.queue_names(), ["ss1/up/rtps", "ss1/up/nrtps", "ss1/up/be"]);

@@ -59,7 +59,7 @@ impl Backoff {
     }
 
     /// A frame has come to an empty queue (rule 6).
-    pub(crate) fn request(&mut self, now: Nanos, is_reserved: bool, luck: &mut RandomStream) {
+    pub(crate) fn request(&mut self, now: Nanos, is_reserved: bool, rng: &mut RandomStream) {
         match self.due() {
             Some(due) if due <= now => {
                 self.slots = 0;
@@ -70,16 +70,16 @@ impl Backoff {
                 };
                 self.start = self.base;
             }
-            Some(_) if self.slots == 0 && is_reserved => self.draw(now, luck),
-            None if self.slots == 0 => self.draw(now, luck),
+            Some(_) if self.slots == 0 && is_reserved => self.draw(now, rng),
+            None if self.slots == 0 => self.draw(now, rng),
             _ => {}
         }
     }
 
     /// An access is over (rule 5).
-    pub(crate) fn draw(&mut self, now: Nanos, luck: &mut RandomStream) {
+    pub(crate) fn draw(&mut self, now: Nanos, rng: &mut RandomStream) {
         let range = u64::from(self.window) + 1;
-        self.slots = if range == 1 { 0 } else { (((luck.bits() >> 32) * range) >> 32) as u32 };
+        self.slots = if range == 1 { 0 } else { (((rng.bits() >> 32) * range) >> 32) as u32 };
         self.start = now;
         self.base = self.base.max(now);
     }
@@ -127,14 +127,14 @@ mod tests {
     /// `docs/models/wlan.md`, section "Backoff", rule 6.
     #[test]
     fn a_frame_for_an_idle_medium_waits_for_the_grid() {
-        let mut luck = RandomStream::new(1, "luck");
+        let mut rng = RandomStream::new(1, "rng");
         let mut edca = backoff(Standard::Ac);
         edca.resume(16_000);
-        edca.request(43_000 + 5 * 9_000, false, &mut luck);
+        edca.request(43_000 + 5 * 9_000, false, &mut rng);
         assert_eq!(edca.due(), Some(43_000 + 6 * 9_000));
         let mut dcf = backoff(Standard::G);
         dcf.resume(0);
-        dcf.request(1_000_001, false, &mut luck);
+        dcf.request(1_000_001, false, &mut rng);
         assert_eq!(dcf.due(), Some(1_000_001 + 28_000));
     }
 
@@ -155,11 +155,11 @@ mod tests {
 
     #[test]
     fn draws_are_uniform() {
-        let mut luck = RandomStream::new(1, "luck");
+        let mut rng = RandomStream::new(1, "rng");
         let mut backoff = backoff(Standard::Ac);
         let mut counts = [0u32; 16];
         for _ in 0..16_000 {
-            backoff.draw(0, &mut luck);
+            backoff.draw(0, &mut rng);
             counts[backoff.slots as usize] += 1;
         }
         assert!(counts.iter().all(|&count| (850..1150).contains(&count)), "{counts:?}");

@@ -5,7 +5,7 @@ use crate::wlan::mode::{CodeRate, Format, Mode};
 use serde::Deserialize;
 use std::f64::consts::{PI, SQRT_2};
 
-/// Which model tells how likely OFDM frames are lost.
+/// The model of the loss probability of OFDM frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ErrorModel {

@@ -2,8 +2,8 @@
 //! acknowledgement", "Retries and lifetime" and "RTS/CTS").
 
 use crate::cell::Addressed;
-use crate::wlan::agenda::Event;
-use crate::wlan::cell::{Exit, Reply, Wlan, lane_number};
+use crate::wlan::cell::{Exit, Reply, Wlan, pair_number};
+use crate::wlan::event_list::Event;
 use crate::wlan::medium::{DeviceId, Frame, ModeId, PpduId};
 use crate::wlan::mode::{Format, Nanos, octets};
 use crate::wlan::timing::{AFTER_RESPONSE, LONGEST};
@@ -13,7 +13,7 @@ use seaway_units::TimeDelta;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange {
     pub(crate) contender: usize,
-    lane: usize,
+    recipient: usize,
     step: Step,
     /// When the access began.
     began: Nanos,
@@ -25,21 +25,21 @@ pub(crate) struct Exchange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// RTS; data follow the CTS.
-    Ask,
+    Rts,
     /// One frame, which is acknowledged alone.
     Single,
     /// An A-MPDU.
     Aggregate,
     /// A request for block acknowledgement.
     Request,
-    /// Whatever comes next in the same access.
+    /// The next frame of the same access.
     Next,
-    /// A beacon, which nobody answers.
+    /// A beacon, which has no response.
     Beacon,
 }
 
 impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
-    /// It is the turn of a contender.
+    /// A contender has access.
     pub(crate) fn access(&mut self, index: usize) {
         for loser in self.losers(index) {
             if self.is_due(loser) {
@@ -69,18 +69,18 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
 
     fn redraw(&mut self, index: usize) {
         let contender = &mut self.contenders[index];
-        contender.backoff.draw(self.now, &mut self.devices[contender.device].luck);
+        contender.backoff.draw(self.now, &mut self.devices[contender.device].rng);
     }
 
-    /// The oldest of the lane whose turn it is leaves the queue after too many failures.
+    /// The oldest of the recipient whose turn it is leaves the queue after too many failures.
     fn give_up_first(&mut self, index: usize) {
         let contender = &mut self.contenders[index];
         contender.short_failures = 0;
         contender.long_failures = 0;
         contender.backoff.reset();
-        let Some(lane) = contender.queue.choose() else { return };
-        if let Some(discarded) = contender.queue.discard_first(lane) {
-            self.discard(index, lane, discarded);
+        let Some(recipient) = contender.queue.choose() else { return };
+        if let Some(discarded) = contender.queue.discard_first(recipient) {
+            self.discard(index, recipient, discarded);
         }
     }
 
@@ -94,47 +94,47 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.transmit((0, None, Frame::Beacon, self.modes.lowest), |end| end);
     }
 
-    const fn exchange(&self, contender: usize, lane: usize, step: Step, began: Nanos) -> Exchange {
-        Exchange { contender, lane, step, began, is_long: false }
+    const fn exchange(&self, contender: usize, recipient: usize, step: Step, began: Nanos) -> Exchange {
+        Exchange { contender, recipient, step, began, is_long: false }
     }
 
     /// Sends what comes first: a request for block acknowledgement, or data. False where there is nothing.
     fn send_next(&mut self, index: usize, began: Nanos) -> bool {
         self.expire(index);
         let queue = &mut self.contenders[index].queue;
-        if let Some(lane) = queue.take_request() {
-            self.send_request(index, lane, began);
+        if let Some(recipient) = queue.take_request() {
+            self.send_request(index, recipient, began);
             return true;
         }
-        let Some(lane) = queue.choose() else { return false };
-        self.send_data(index, lane, began, false)
+        let Some(recipient) = queue.choose() else { return false };
+        self.send_data(index, recipient, began, false)
     }
 
-    fn send_request(&mut self, index: usize, lane: usize, began: Nanos) {
+    fn send_request(&mut self, index: usize, recipient: usize, began: Nanos) {
         let contender = &mut self.contenders[index];
-        let (device, lanes) = (contender.device, &mut contender.queue.lanes);
-        let data = lanes[lane].adaptation.current();
-        let to = lanes[lane].to;
+        let (device, recipients) = (contender.device, &mut contender.queue.recipients);
+        let data = recipients[recipient].adaptation.current();
+        let to = recipients[recipient].to;
         let mode = self.modes.response[usize::from(data)];
         let answer = self.timing.sifs + self.duration(mode, u64::from(octets::BLOCK_ACK));
         self.sizes.clear();
         self.sizes.push(octets::BLOCK_ACK_REQUEST);
-        self.devices[device].exchange = Some(self.exchange(index, lane, Step::Request, began));
-        let frame = Frame::Request { contender: index as u16, lane: lane as u16 };
+        self.devices[device].exchange = Some(self.exchange(index, recipient, Step::Request, began));
+        let frame = Frame::Request { contender: index as u16, recipient: recipient as u16 };
         let end = self.transmit((device, Some(to), frame, mode), |end| end + answer);
         let span = end + answer - self.now;
         self.meter(device, to).occupy(span);
     }
 
-    /// Builds a PPDU for a lane and sends it, behind an RTS where it is long and no CTS has come. False where nothing
+    /// Builds a PPDU for a recipient and sends it, behind an RTS where it is long and no CTS has come. False where nothing
     /// fits into what is left of the access.
-    fn send_data(&mut self, index: usize, lane: usize, began: Nanos, is_cleared: bool) -> bool {
+    fn send_data(&mut self, index: usize, recipient: usize, began: Nanos, is_cleared: bool) -> bool {
         let contender = &mut self.contenders[index];
         let device = contender.device;
-        let mode = contender.queue.lanes[lane].adaptation.choose();
+        let mode = contender.queue.recipients[recipient].adaptation.choose();
         let limit = contender.backoff.access.limit;
         let left = if limit > 0 { (began + limit).saturating_sub(self.now) } else { Nanos::MAX };
-        let count = self.build(index, lane, mode, left);
+        let count = self.build(index, recipient, mode, left);
         if count == 0 {
             return false;
         }
@@ -148,32 +148,32 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         }
         let is_long = psdu > self.config.rts.as_bytes();
         let step = if count > 1 { Step::Aggregate } else { Step::Single };
-        let mut exchange = self.exchange(index, lane, step, began);
+        let mut exchange = self.exchange(index, recipient, step, began);
         exchange.is_long = is_long;
-        let to = self.contenders[index].queue.lanes[lane].to;
+        let to = self.contenders[index].queue.recipients[recipient].to;
         if is_long && !is_cleared {
             self.send_rts(device, to, exchange, self.duration(mode, psdu) + answer);
             return true;
         }
-        self.contenders[index].queue.launch(lane, count);
+        self.contenders[index].queue.launch(recipient, count);
         self.air.attempt(count as u64);
         self.devices[device].exchange = Some(exchange);
-        let frame = Frame::Data { contender: index as u16, lane: lane as u16 };
+        let frame = Frame::Data { contender: index as u16, recipient: recipient as u16 };
         let end = self.transmit((device, Some(to), frame, mode), |end| end + answer);
         let span = end + answer - self.now;
         self.meter(device, to).occupy(span);
         true
     }
 
-    /// Puts into `sizes` the subframes of the next PPDU for a lane (3.6, rule 1); how many.
-    fn build(&mut self, index: usize, lane: usize, mode: ModeId, left: Nanos) -> usize {
+    /// Puts into `sizes` the subframes of the next PPDU for a recipient (3.6, rule 1); how many.
+    fn build(&mut self, index: usize, recipient: usize, mode: ModeId, left: Nanos) -> usize {
         let config = &self.config;
         let contender = &self.contenders[index];
         let is_vht = self.medium.modes[usize::from(mode)].format == Format::Vht;
         let aggregates = contender.backoff.access.aggregates && config.largest_aggregate() > 0;
         let delimiter = if is_vht { octets::DELIMITER } else { 0 };
         self.sizes.clear();
-        let mut waiting = contender.queue.lanes[lane].sendable();
+        let mut waiting = contender.queue.recipients[recipient].sendable();
         let Some(mut last) = waiting.next() else { return 0 };
         let waits = waiting.next();
         if aggregates && waits.is_some() {
@@ -197,7 +197,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     }
 
     fn send_rts(&mut self, device: DeviceId, to: DeviceId, mut exchange: Exchange, rest: Nanos) {
-        exchange.step = Step::Ask;
+        exchange.step = Step::Rts;
         self.devices[device].exchange = Some(exchange);
         let control = self.modes.control;
         let answer = self.modes.response[usize::from(control)];
@@ -214,14 +214,14 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             Frame::Rts | Frame::Data { .. } | Frame::Request { .. } => {
                 let missed = self.now + self.timing.response_timeout;
                 self.devices[device].timeout_end = missed;
-                self.agenda.put(missed, Event::Timeout(device));
+                self.events.put(missed, Event::Timeout(device));
             }
             Frame::Cts | Frame::Ack | Frame::BlockAck => {}
         }
     }
 
-    /// A device has understood a PPDU that was meant for it.
-    pub(crate) fn understood(&mut self, device: DeviceId, ppdu: PpduId) {
+    /// A device has received a PPDU addressed to it.
+    pub(crate) fn on_received(&mut self, device: DeviceId, ppdu: PpduId) {
         let sent = self.medium.ppdu(ppdu);
         let (from, frame, mode, reserved) = (sent.sender, sent.frame, sent.mode, sent.reserved);
         let is_alone = sent.subframes() == 1;
@@ -231,31 +231,31 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             Frame::Rts => self.reply(device, from, Frame::Cts, mode, reserved),
             Frame::Data { .. } if is_alone => self.reply(device, from, Frame::Ack, mode, 0),
             Frame::Data { .. } => self.reply(device, from, Frame::BlockAck, mode, 0),
-            Frame::Request { contender, lane } => {
-                self.skip(device, usize::from(contender), usize::from(lane));
+            Frame::Request { contender, recipient } => {
+                self.skip(device, usize::from(contender), usize::from(recipient));
                 self.reply(device, from, Frame::BlockAck, mode, 0);
             }
             Frame::Cts | Frame::Ack | Frame::BlockAck => self.succeed(device),
         }
     }
 
-    /// Somebody else has reserved the medium.
+    /// Another device has reserved the medium.
     fn is_reserved(&mut self, device: DeviceId) -> bool {
-        self.tell(device);
+        self.catch_up(device);
         self.devices[device].nav > self.now
     }
 
-    fn reply(&mut self, device: DeviceId, to: DeviceId, frame: Frame, heard: ModeId, reserved: Nanos) {
-        // A request is answered in its own mode, which is that of responses already.
+    fn reply(&mut self, device: DeviceId, to: DeviceId, frame: Frame, received: ModeId, reserved: Nanos) {
+        // The response to a request has its mode, which is a response mode already.
         let mode = match frame {
-            Frame::BlockAck if self.modes.data.end <= heard => heard,
-            _ => self.modes.response[usize::from(heard)],
+            Frame::BlockAck if self.modes.data.end <= received => received,
+            _ => self.modes.response[usize::from(received)],
         };
         self.devices[device].reply = Some(Reply { to, frame, mode, reserved });
-        self.agenda.put(self.now + self.timing.sifs, Event::Reply(device));
+        self.events.put(self.now + self.timing.sifs, Event::Reply(device));
     }
 
-    /// SIFS is over: a device answers.
+    /// SIFS is over: a device responds.
     pub(crate) fn answer(&mut self, device: DeviceId) {
         let Some(Reply { to, frame, mode, reserved }) = self.devices[device].reply.take() else { return };
         if self.medium.sends(device) {
@@ -268,12 +268,12 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         };
         self.sizes.clear();
         self.sizes.push(size);
-        let hears = !self.medium.sends(to) && !self.medium.listens(to);
+        let receives = !self.medium.sends(to) && !self.medium.listens(to);
         let end = self.transmit((device, Some(to), frame, mode), |end| reserved.max(end));
-        if hears && self.devices[to].exchange.is_some() {
+        if receives && self.devices[to].exchange.is_some() {
             // The header is read before the response would be missed (3.2, rule 9).
-            self.agenda.cancel(Event::Timeout(to));
-            self.agenda.put(end + AFTER_RESPONSE, Event::Timeout(to));
+            self.events.cancel(Event::Timeout(to));
+            self.events.put(end + AFTER_RESPONSE, Event::Timeout(to));
             self.devices[to].timeout_end = end + AFTER_RESPONSE;
         }
     }
@@ -282,49 +282,55 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     pub(crate) fn arrive(&mut self, ppdu: PpduId, index: usize) {
         let sent = self.medium.ppdu(ppdu);
         let (from, start) = (sent.sender, sent.start);
-        let (Frame::Data { contender, lane }, Some(to)) = (sent.frame, sent.to) else {
+        let (Frame::Data { contender, recipient }, Some(to)) = (sent.frame, sent.to) else {
             return;
         };
         let contender = &mut self.contenders[usize::from(contender)];
         let is_ordered = contender.backoff.access.is_qos;
-        let lane = &mut contender.queue.lanes[usize::from(lane)];
-        let Some(mpdu) = lane.flying(index) else { return };
+        let recipient = &mut contender.queue.recipients[usize::from(recipient)];
+        let Some(mpdu) = recipient.in_flight_mut(index) else { return };
         let Some(mut packet) = mpdu.packet.take() else { return };
         packet.waited += TimeDelta::from_nanos(start.saturating_sub(mpdu.since) as i64);
         let sequence = mpdu.sequence.unwrap_or_default();
-        let mut exit = Exit { meter: &mut self.meters[lane_number(from, to)], out: &mut self.out };
+        let mut exit =
+            Exit { meter: &mut self.meters[pair_number(from, to)], out: &mut self.out, now: self.now };
         if is_ordered {
-            lane.peer.take(sequence, packet, |packet| exit.deliver(packet));
+            recipient.peer.take(sequence, packet, |packet| exit.deliver(packet));
         } else {
             exit.deliver(packet);
         }
     }
 
-    /// A request tells the receiver that nothing older will come (3.8, rule 3).
-    fn skip(&mut self, device: DeviceId, contender: usize, lane: usize) {
+    /// A block acknowledgement request: the receiver gets nothing older (3.8, rule 3).
+    fn skip(&mut self, device: DeviceId, contender: usize, recipient: usize) {
         let from = self.contenders[contender].device;
-        let lane = &mut self.contenders[contender].queue.lanes[lane];
-        let start = lane.window_start();
-        let mut exit = Exit { meter: &mut self.meters[lane_number(from, device)], out: &mut self.out };
-        lane.peer.skip_to(start, |packet| exit.deliver(packet));
+        let recipient = &mut self.contenders[contender].queue.recipients[recipient];
+        let start = recipient.window_start();
+        let mut exit =
+            Exit { meter: &mut self.meters[pair_number(from, device)], out: &mut self.out, now: self.now };
+        recipient.peer.skip_to(start, |packet| exit.deliver(packet));
     }
 
     /// The response has come.
     fn succeed(&mut self, device: DeviceId) {
         let Some(exchange) = self.devices[device].exchange else { return };
-        self.agenda.cancel(Event::Timeout(device));
+        self.events.cancel(Event::Timeout(device));
         self.devices[device].timeout_end = self.now;
-        let Exchange { contender: index, lane, step, .. } = exchange;
-        if step == Step::Ask {
-            self.agenda.put(self.now + self.timing.sifs, Event::Continue(device));
+        let Exchange { contender: index, recipient, step, .. } = exchange;
+        if step == Step::Rts {
+            self.events.put(self.now + self.timing.sifs, Event::Continue(device));
             return;
         }
         let contender = &mut self.contenders[index];
-        let to = contender.queue.lanes[lane].to;
-        let sent = contender.queue.lanes[lane].in_flight();
-        let (acknowledged, octets) = contender.queue.acknowledge(lane);
+        let to = contender.queue.recipients[recipient].to;
+        let sent = contender.queue.recipients[recipient].in_flight();
+        let (acknowledged, octets) = contender.queue.acknowledge(recipient);
         if step != Step::Request {
-            contender.queue.lanes[lane].adaptation.report(self.now, acknowledged, sent - acknowledged);
+            contender.queue.recipients[recipient].adaptation.report(
+                self.now,
+                acknowledged,
+                sent - acknowledged,
+            );
         }
         contender.backoff.reset();
         if step == Step::Single {
@@ -345,7 +351,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         if contender.queue.has_request() || contender.backoff.access.limit > 0 {
             exchange.step = Step::Next;
             self.devices[device].exchange = Some(exchange);
-            self.agenda.put(self.now + self.timing.sifs, Event::Continue(device));
+            self.events.put(self.now + self.timing.sifs, Event::Continue(device));
             return;
         }
         self.finish(device);
@@ -361,12 +367,12 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// SIFS is over: a device goes on with its exchange.
     pub(crate) fn carry_on(&mut self, device: DeviceId) {
         let Some(exchange) = self.devices[device].exchange else { return };
-        let Exchange { contender: index, lane, step, began, .. } = exchange;
+        let Exchange { contender: index, recipient, step, began, .. } = exchange;
         let sends = match step {
-            Step::Ask => {
+            Step::Rts => {
                 self.expire(index);
-                self.contenders[index].queue.lanes[lane].waiting() > 0
-                    && self.send_data(index, lane, began, true)
+                self.contenders[index].queue.recipients[recipient].waiting() > 0
+                    && self.send_data(index, recipient, began, true)
             }
             _ => self.next_within(index, began),
         };
@@ -382,15 +388,15 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     fn next_within(&mut self, index: usize, began: Nanos) -> bool {
         self.expire(index);
         let queue = &mut self.contenders[index].queue;
-        if let Some(lane) = queue.take_request() {
-            self.send_request(index, lane, began);
+        if let Some(recipient) = queue.take_request() {
+            self.send_request(index, recipient, began);
             return true;
         }
         if self.contenders[index].backoff.access.limit == 0 {
             return false;
         }
-        let Some(lane) = self.contenders[index].queue.choose() else { return false };
-        self.send_data(index, lane, began, false)
+        let Some(recipient) = self.contenders[index].queue.choose() else { return false };
+        self.send_data(index, recipient, began, false)
     }
 
     /// The response was missed.
@@ -398,7 +404,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let Some(exchange) = self.devices[device].exchange else { return };
         self.devices[device].timeout_end = self.now;
         match exchange.step {
-            Step::Ask => {
+            Step::Rts => {
                 let contender = &mut self.contenders[exchange.contender];
                 contender.short_failures += 1;
                 contender.backoff.widen();
@@ -417,7 +423,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// One frame was not acknowledged (3.7, rules 2 and 3).
     fn miss_ack(&mut self, exchange: Exchange) {
         const LONG_RETRIES: u32 = 4;
-        let Exchange { contender: index, lane, is_long, .. } = exchange;
+        let Exchange { contender: index, recipient, is_long, .. } = exchange;
         let contender = &mut self.contenders[index];
         contender.short_failures += 1;
         let give_up = if is_long {
@@ -426,8 +432,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         } else {
             contender.short_failures >= self.config.retries
         };
-        contender.queue.lanes[lane].adaptation.report(self.now, 0, 1);
-        contender.queue.recall(lane);
+        contender.queue.recipients[recipient].adaptation.report(self.now, 0, 1);
+        contender.queue.recall(recipient);
         if !give_up {
             contender.backoff.widen();
             return;
@@ -435,45 +441,45 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         contender.short_failures = 0;
         contender.long_failures = 0;
         contender.backoff.reset();
-        if let Some(discarded) = contender.queue.discard_first(lane) {
-            self.discard(index, lane, discarded);
+        if let Some(discarded) = contender.queue.discard_first(recipient) {
+            self.discard(index, recipient, discarded);
         }
     }
 
     /// No block acknowledgement came, for data or for a request (3.6, rule 5).
     fn miss_block_ack(&mut self, exchange: Exchange, was_request: bool) {
-        let Exchange { contender: index, lane, .. } = exchange;
+        let Exchange { contender: index, recipient, .. } = exchange;
         let contender = &mut self.contenders[index];
         contender.short_failures += 1;
         if !was_request {
-            let sent = contender.queue.lanes[lane].in_flight();
-            contender.queue.lanes[lane].adaptation.report(self.now, 0, sent);
+            let sent = contender.queue.recipients[recipient].in_flight();
+            contender.queue.recipients[recipient].adaptation.report(self.now, 0, sent);
         }
-        while let Some(discarded) = self.contenders[index].queue.expire_flying(lane, self.now) {
-            self.discard(index, lane, discarded);
+        while let Some(discarded) = self.contenders[index].queue.expire_flying(recipient, self.now) {
+            self.discard(index, recipient, discarded);
         }
         let contender = &mut self.contenders[index];
-        if contender.queue.lanes[lane].in_flight() > 0 {
-            contender.queue.request(lane, false, was_request);
+        if contender.queue.recipients[recipient].in_flight() > 0 {
+            contender.queue.request(recipient, false, was_request);
             contender.backoff.widen();
         } else {
-            contender.queue.request(lane, true, was_request);
+            contender.queue.request(recipient, true, was_request);
             contender.backoff.reset();
             contender.short_failures = 0;
         }
     }
 
-    /// A bystander has read an RTS: unless something follows, the reservation is void.
+    /// A third party has received an RTS: the reservation ends unless a frame follows.
     pub(crate) fn expect_use(&mut self, device: DeviceId) {
         let answer = self.modes.response[usize::from(self.modes.control)];
         let cts = self.duration(answer, u64::from(octets::CTS));
         let header = self.medium.modes[usize::from(answer)].preamble;
         let at = self.now + 2 * self.timing.sifs + cts + header + 2 * self.timing.slot;
-        self.agenda.put(at, Event::Unreserve(device, self.now));
+        self.events.put(at, Event::Unreserve(device, self.now));
     }
 
     pub(crate) fn unreserve(&mut self, device: DeviceId, made: Nanos) {
-        self.tell(device);
+        self.catch_up(device);
         let state = &mut self.devices[device];
         if state.rx_end > made || self.medium.listens(device) || state.nav <= self.now {
             return;

@@ -65,7 +65,7 @@ impl Rate {
 
 impl Minstrel {
     /// Nothing is known of `modes`.
-    pub(crate) fn new(modes: &[Mode], luck: &mut RandomStream) -> Self {
+    pub(crate) fn new(modes: &[Mode], rng: &mut RandomStream) -> Self {
         let rate = |mode: &Mode| Rate {
             attempts: 0,
             successes: 0,
@@ -79,7 +79,7 @@ impl Minstrel {
         for _ in 0..COLUMNS {
             let mut column: Vec<usize> = (0..modes.len()).collect();
             for last in (1..column.len()).rev() {
-                column.swap(last, (luck.uniform() * (last + 1) as f64) as usize);
+                column.swap(last, (rng.uniform() * (last + 1) as f64) as usize);
             }
             table.append(&mut column);
         }
@@ -241,8 +241,8 @@ mod tests {
     /// Settles on the fastest mode that works, however it starts.
     #[test]
     fn finds_the_mode_that_carries_most() {
-        let mut luck = RandomStream::new(1, "luck");
-        let mut minstrel = Minstrel::new(&modes(), &mut luck);
+        let mut rng = RandomStream::new(1, "rng");
+        let mut minstrel = Minstrel::new(&modes(), &mut rng);
         let mut used = [0u32; 9];
         for step in 0..20_000u64 {
             let chosen = minstrel.choose();
@@ -266,8 +266,8 @@ mod tests {
     /// Rule 6: after the tries of a rate come the next best and the safest.
     #[test]
     fn failures_go_down_the_chain() {
-        let mut luck = RandomStream::new(1, "luck");
-        let mut minstrel = Minstrel::new(&modes(), &mut luck);
+        let mut rng = RandomStream::new(1, "rng");
+        let mut minstrel = Minstrel::new(&modes(), &mut rng);
         for (index, probability) in
             [100.0, 100.0, 100.0, 97.0, 70.0, 60.0, 0.0, 0.0, 0.0].into_iter().enumerate()
         {

@@ -4,24 +4,24 @@
 //! | --- | --- |
 //! | `mode` | modulation and coding, durations, sizes of frames |
 //! | `errors` | how likely a frame survives |
-//! | `medium` | who hears whom; `ppdu`: what is in the air; `reception`: what a receiver makes of it |
+//! | `medium` | which devices receive which; `ppdu`: what is in the air; `reception`: whether a frame is received |
 //! | `timing`, `backoff` | waits, windows, counting |
 //! | `queue`, `reorder` | the two ends of block acknowledgement |
 //! | `exchange` | what devices do with the medium once they have it |
-//! | `cell` | the node and its events; `intake`: packets in and out; `modes`: which there are, and who chooses |
+//! | `cell` | the node and its events; `ingress`: packets in and out; `idle`: lazy update of idle devices; `modes`: the modes and their choice |
 
-mod adapt;
-mod agenda;
 mod backoff;
 mod cell;
 mod config;
 mod errors;
+mod event_list;
 mod exchange;
 mod medium;
 mod minstrel;
 mod mode;
 mod placement;
 mod queue;
+mod rate_adaptation;
 mod reorder;
 mod station;
 mod statistics;

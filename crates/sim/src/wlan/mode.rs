@@ -162,7 +162,7 @@ const ENCODERS: [(u16, u8, u8, u64); 13] = [
 ];
 
 impl Mode {
-    /// A DSSS or CCK rate of 802.11b: 1, 2, 5.5 or 11 Mbit/s. The preamble is long at 1 Mbit/s, whatever is asked.
+    /// A DSSS or CCK rate of 802.11b: 1, 2, 5.5 or 11 Mbit/s. The preamble is long at 1 Mbit/s, whatever is configured.
     ///
     /// # Errors
     /// Another rate.

@@ -1,4 +1,4 @@
-//! Where stations stand around their access point.
+//! Placement of stations around their access point.
 
 use crate::wlan::Position;
 use crate::wlan::config::{Station, metres};
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plans_are_what_they_say() {
+    fn stations_have_their_distances() {
         let origin = Position { x: 10.0, y: 20.0 };
         let places =
             |plan: Placement| plan.stations(origin).into_iter().map(|station| station.at).collect::<Vec<_>>();

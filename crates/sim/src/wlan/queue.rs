@@ -1,10 +1,10 @@
 //! MAC queues: packets that wait, and packets in flight without acknowledgement (`docs/models/wlan.md`, sections
 //! "Queue", "Service order", "A-MPDU and acknowledgement" and "Retries and lifetime").
 
-use crate::wlan::adapt::Adaptation;
 use crate::wlan::config::Schedule;
 use crate::wlan::medium::DeviceId;
 use crate::wlan::mode::Nanos;
+use crate::wlan::rate_adaptation::RateAdaptation;
 use crate::wlan::reorder::{Reorder, SEQUENCES, WINDOW, distance};
 use seaway_link::Packet;
 use std::collections::VecDeque;
@@ -24,14 +24,14 @@ pub(crate) struct Mpdu<P> {
 
 /// What one device sends another in one access category, and what the peer holds of it.
 #[derive(Debug)]
-pub(crate) struct Lane<P> {
+pub(crate) struct Recipient<P> {
     pub(crate) to: DeviceId,
     mpdus: VecDeque<Mpdu<P>>,
     /// The first so many are in the air, or were and nothing is known of them.
     in_flight: usize,
     next_sequence: u16,
     pub(crate) peer: Reorder<Packet<P>>,
-    pub(crate) adaptation: Adaptation,
+    pub(crate) adaptation: RateAdaptation,
 }
 
 /// What became of an MPDU that left its queue without an acknowledgement.
@@ -43,8 +43,8 @@ pub(crate) struct Discarded<P> {
     pub(crate) was_sent: bool,
 }
 
-impl<P> Lane<P> {
-    pub(crate) fn new(to: DeviceId, adaptation: Adaptation) -> Self {
+impl<P> Recipient<P> {
+    pub(crate) fn new(to: DeviceId, adaptation: RateAdaptation) -> Self {
         Self {
             to,
             mpdus: VecDeque::new(),
@@ -105,7 +105,7 @@ impl<P> Lane<P> {
     }
 
     /// The MPDU that is number `index` in the air.
-    pub(crate) fn flying(&mut self, index: usize) -> Option<&mut Mpdu<P>> {
+    pub(crate) fn in_flight_mut(&mut self, index: usize) -> Option<&mut Mpdu<P>> {
         (index < self.in_flight).then(|| &mut self.mpdus[index])
     }
 
@@ -134,11 +134,11 @@ impl<P> Lane<P> {
     }
 }
 
-/// The queue of one device and access category: a lane for each peer and one limit for all.
+/// The queue of one device and access category: a recipient for each peer and one limit for all.
 #[derive(Debug)]
-pub(crate) struct MacQueue<P> {
-    pub(crate) lanes: Vec<Lane<P>>,
-    /// Requests for block acknowledgement that are to be sent, by lane.
+pub(crate) struct WifiMacQueue<P> {
+    pub(crate) recipients: Vec<Recipient<P>>,
+    /// Requests for block acknowledgement that are to be sent, by recipient.
     requests: VecDeque<Request>,
     limit: usize,
     lifetime: Nanos,
@@ -146,23 +146,23 @@ pub(crate) struct MacQueue<P> {
     last: usize,
     held: usize,
     /// Of those, in the air.
-    flying: usize,
+    in_flight: usize,
     /// None that waits has come before.
     oldest: Nanos,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Request {
-    lane: usize,
+    recipient: usize,
     /// Of no use where nothing follows.
     only_with_data: bool,
 }
 
-impl<P> MacQueue<P> {
+impl<P> WifiMacQueue<P> {
     /// `lifetime` is how old a packet may become; `Nanos::MAX`: any age.
     pub(crate) fn new(limit: usize, lifetime: Nanos, schedule: Schedule) -> Self {
-        let (lanes, requests) = (Vec::new(), VecDeque::new());
-        Self { lanes, requests, limit, lifetime, schedule, last: 0, held: 0, flying: 0, oldest: 0 }
+        let (recipients, requests) = (Vec::new(), VecDeque::new());
+        Self { recipients, requests, limit, lifetime, schedule, last: 0, held: 0, in_flight: 0, oldest: 0 }
     }
 
     pub(crate) const fn is_full(&self) -> bool {
@@ -171,39 +171,39 @@ impl<P> MacQueue<P> {
 
     /// Whether it wants to send anything.
     pub(crate) fn has_work(&self) -> bool {
-        self.held > self.flying
+        self.held > self.in_flight
             || self.has_request() && self.requests.iter().any(|request| !request.only_with_data)
     }
 
-    pub(crate) fn push(&mut self, lane: usize, now: Nanos, octets: u32, packet: Packet<P>) {
+    pub(crate) fn push(&mut self, recipient: usize, now: Nanos, octets: u32, packet: Packet<P>) {
         let mpdu = Mpdu { packet: Some(packet), octets, since: now, sequence: None };
-        self.lanes[lane].mpdus.push_back(mpdu);
+        self.recipients[recipient].mpdus.push_back(mpdu);
         self.held += 1;
         self.oldest = self.oldest.min(now);
     }
 
     /// Whose turn it is among those with something that waits.
     pub(crate) fn choose(&mut self) -> Option<usize> {
-        let lane = match self.schedule {
+        let recipient = match self.schedule {
             Schedule::OldestHead => {
-                let heads = self.lanes.iter().enumerate();
-                let heads = heads.filter_map(|(index, lane)| Some((lane.head()?, index)));
+                let heads = self.recipients.iter().enumerate();
+                let heads = heads.filter_map(|(index, recipient)| Some((recipient.head()?, index)));
                 heads.min().map(|(_, index)| index)
             }
             Schedule::RoundRobin => {
-                let lanes = self.lanes.len();
-                let order = (1..=lanes).map(|step| (self.last + step) % lanes);
-                order.into_iter().find(|&index| self.lanes[index].waiting() > 0)
+                let recipients = self.recipients.len();
+                let order = (1..=recipients).map(|step| (self.last + step) % recipients);
+                order.into_iter().find(|&index| self.recipients[index].waiting() > 0)
             }
         }?;
-        self.last = lane;
-        Some(lane)
+        self.last = recipient;
+        Some(recipient)
     }
 
-    /// Notes a request for block acknowledgement; a lane has at most one, the newest.
-    pub(crate) fn request(&mut self, lane: usize, only_with_data: bool, first: bool) {
-        self.requests.retain(|request| request.lane != lane);
-        let request = Request { lane, only_with_data };
+    /// Notes a request for block acknowledgement; a recipient has at most one, the newest.
+    pub(crate) fn request(&mut self, recipient: usize, only_with_data: bool, first: bool) {
+        self.requests.retain(|request| request.recipient != recipient);
+        let request = Request { recipient, only_with_data };
         if first {
             self.requests.push_front(request);
         } else {
@@ -216,70 +216,71 @@ impl<P> MacQueue<P> {
         if !self.has_request() {
             return None;
         }
-        let useful = |request: &Request| !request.only_with_data || self.lanes[request.lane].waiting() > 0;
+        let useful =
+            |request: &Request| !request.only_with_data || self.recipients[request.recipient].waiting() > 0;
         let index = self.requests.iter().position(useful)?;
-        self.requests.remove(index).map(|request| request.lane)
+        self.requests.remove(index).map(|request| request.recipient)
     }
 
     pub(crate) fn has_request(&self) -> bool {
         !self.requests.is_empty()
     }
 
-    /// The first `count` that wait on a lane go into the air; none may be there.
-    pub(crate) fn launch(&mut self, lane: usize, count: usize) {
-        self.lanes[lane].launch(count);
-        self.flying += count;
+    /// The first `count` that wait on a recipient go into the air; none may be there.
+    pub(crate) fn launch(&mut self, recipient: usize, count: usize) {
+        self.recipients[recipient].launch(count);
+        self.in_flight += count;
     }
 
-    /// Those of a lane that are in the air wait again.
-    pub(crate) fn recall(&mut self, lane: usize) {
-        let lane = &mut self.lanes[lane];
-        self.flying -= std::mem::take(&mut lane.in_flight);
-        self.oldest = self.oldest.min(lane.head().unwrap_or(Nanos::MAX));
+    /// Those of a recipient that are in the air wait again.
+    pub(crate) fn recall(&mut self, recipient: usize) {
+        let recipient = &mut self.recipients[recipient];
+        self.in_flight -= std::mem::take(&mut recipient.in_flight);
+        self.oldest = self.oldest.min(recipient.head().unwrap_or(Nanos::MAX));
     }
 
     /// What the peer has of those in the air leaves the queue; how many it had, and octets.
-    pub(crate) fn acknowledge(&mut self, lane: usize) -> (usize, u64) {
-        self.flying -= self.lanes[lane].in_flight;
-        let lane = &mut self.lanes[lane];
-        let (acknowledged, octets) = lane.acknowledge();
+    pub(crate) fn acknowledge(&mut self, recipient: usize) -> (usize, u64) {
+        self.in_flight -= self.recipients[recipient].in_flight;
+        let recipient = &mut self.recipients[recipient];
+        let (acknowledged, octets) = recipient.acknowledge();
         self.held -= acknowledged;
-        self.oldest = self.oldest.min(lane.head().unwrap_or(Nanos::MAX));
+        self.oldest = self.oldest.min(recipient.head().unwrap_or(Nanos::MAX));
         (acknowledged, octets)
     }
 
-    /// Gives up the oldest of a lane.
-    pub(crate) fn discard_first(&mut self, lane: usize) -> Option<Discarded<P>> {
-        let lane = &mut self.lanes[lane];
-        self.flying -= usize::from(lane.in_flight > 0);
-        let discarded = lane.pop(0)?;
+    /// Gives up the oldest of a recipient.
+    pub(crate) fn discard_first(&mut self, recipient: usize) -> Option<Discarded<P>> {
+        let recipient = &mut self.recipients[recipient];
+        self.in_flight -= usize::from(recipient.in_flight > 0);
+        let discarded = recipient.pop(0)?;
         self.held -= 1;
         Some(discarded)
     }
 
-    /// The next one that waits and is too old at `now` leaves the queue, with its lane.
+    /// The next one that waits and is too old at `now` leaves the queue, with its recipient.
     pub(crate) fn expire(&mut self, now: Nanos) -> Option<(usize, Discarded<P>)> {
         let limit = now.checked_sub(self.lifetime)?;
         if self.oldest >= limit {
             return None;
         }
-        let heads = self.lanes.iter().map(|lane| lane.head().unwrap_or(Nanos::MAX));
-        let Some(lane) = heads.clone().position(|since| since < limit) else {
+        let heads = self.recipients.iter().map(|recipient| recipient.head().unwrap_or(Nanos::MAX));
+        let Some(recipient) = heads.clone().position(|since| since < limit) else {
             self.oldest = heads.min().unwrap_or(Nanos::MAX);
             return None;
         };
-        let first = self.lanes[lane].in_flight;
-        let discarded = self.lanes[lane].pop(first)?;
+        let first = self.recipients[recipient].in_flight;
+        let discarded = self.recipients[recipient].pop(first)?;
         self.held -= 1;
-        Some((lane, discarded))
+        Some((recipient, discarded))
     }
 
-    /// The same for what is in the air on one lane.
-    pub(crate) fn expire_flying(&mut self, lane: usize, now: Nanos) -> Option<Discarded<P>> {
+    /// The same for what is in the air on one recipient.
+    pub(crate) fn expire_flying(&mut self, recipient: usize, now: Nanos) -> Option<Discarded<P>> {
         let limit = now.checked_sub(self.lifetime)?;
-        let flying = self.lanes[lane].in_flight > 0;
-        let first = self.lanes[lane].mpdus.front().filter(|_| flying)?;
+        let is_in_flight = self.recipients[recipient].in_flight > 0;
+        let first = self.recipients[recipient].mpdus.front().filter(|_| is_in_flight)?;
         (first.since < limit).then_some(())?;
-        self.discard_first(lane)
+        self.discard_first(recipient)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::wlan::medium::{DeviceId, Medium, ModeId};
 
-/// Who is associated. A station that misses ten beacons in a row is not any more, until it hears one again; the access
+/// Which stations are associated. One that misses ten beacons in a row is not, until it receives one again; the access
 /// point does not notice.
 #[derive(Debug, Clone)]
 pub(crate) struct Association {
@@ -23,24 +23,24 @@ const MISSES: u32 = 10;
 const BEACON: f64 = 163.0;
 
 impl Association {
-    /// At the start those belong that hear beacons.
+    /// At the start all stations are associated that can receive beacons.
     pub(crate) fn new(medium: &Medium, lowest: ModeId, devices: usize) -> Self {
-        let hears = |device: DeviceId| {
+        let receives = |device: DeviceId| {
             medium.notices(0, device, lowest) && medium.frame_error(0, device, lowest, BEACON) < 0.5
         };
         let state = |device: DeviceId| {
-            let associated = device == 0 || hears(device);
+            let associated = device == 0 || receives(device);
             State { known: associated, associated, missed: 0 }
         };
         Self { states: (0..devices).map(state).collect() }
     }
 
-    /// Whether a packet from one device to another has a way.
+    /// Whether a packet from one device to another can be sent.
     pub(crate) fn carries(&self, from: DeviceId, to: DeviceId) -> bool {
         if from == 0 { self.states[to].known } else { self.states[from].associated }
     }
 
-    /// A beacon goes out: whoever does not hear it has missed one more.
+    /// A beacon is sent: a station that does not receive it has missed one more.
     pub(crate) fn beacon(&mut self) {
         for state in self.states.iter_mut().skip(1) {
             state.missed += 1;
@@ -50,7 +50,7 @@ impl Association {
         }
     }
 
-    pub(crate) fn hears(&mut self, device: DeviceId, ok: bool) {
+    pub(crate) fn on_beacon(&mut self, device: DeviceId, ok: bool) {
         if ok {
             self.states[device] = State { known: true, associated: true, missed: 0 };
         }

@@ -61,9 +61,9 @@ impl AirMeter {
     }
 }
 
-/// The books of what one device sends another. A packet waits until it is acknowledged.
+/// The counters of what one device sends another. A packet waits until it is acknowledged.
 #[derive(Debug, Clone)]
-pub(crate) struct LaneMeter {
+pub(crate) struct PairMeter {
     meter: Meter,
     level: Level,
     drops: Drops,
@@ -72,7 +72,7 @@ pub(crate) struct LaneMeter {
     air: Nanos,
 }
 
-impl Default for LaneMeter {
+impl Default for PairMeter {
     fn default() -> Self {
         let level = Level { packets: 0, size: DataSize::ZERO, rate: Bitrate::ZERO, is_busy: false };
         let meter = Meter::new(Timestamp::ZERO, 0, level);
@@ -80,7 +80,7 @@ impl Default for LaneMeter {
     }
 }
 
-impl LaneMeter {
+impl PairMeter {
     pub(crate) fn arrive(&mut self, size: DataSize) {
         self.meter.arrive(size);
     }

@@ -108,7 +108,7 @@ fn equal_connections_share_evenly_and_a_long_way_costs() {
         .goodputs(20.0, 320.0);
     assert!(jain(&rates) > 0.98, "{rates:?}");
 
-    // Eight of each: the luck of single connections at a full queue is large and lasting.
+    // Eight of each: single connections at a full queue differ much and for long.
     let millis = [0, 1, 2, 3, 4, 5, 6, 7];
     let delayed = |detour| Connection { detour: TimeDelta::from_millis(detour), ..newreno() };
     let all = millis.map(delayed).into_iter().chain(millis.map(|more| delayed(100 + more))).collect();

@@ -1,7 +1,8 @@
 //! Connections over one bottleneck, with losses that a script or a channel chooses.
 
 use seaway_link::{
-    DropTailConfig, Link, LinkConfig, LossConfig, LossPlace, Node, Packet, Port, QueueConfig, RandomStream,
+    DropTailConfig, Link, LinkConfig, LossConfig, LossPlace, Node, Outbox, Packet, Port, QueueConfig,
+    RandomStream, Wake,
 };
 use seaway_sim::tcp::{
     EcnEcho, LossRecovery, Receiver, ReceiverConfig, Segment, SegmentKind, Sender, SenderConfig,
@@ -82,44 +83,55 @@ impl Script {
     }
 }
 
-impl Node<Segment> for End {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<Segment>) {
+impl End {
+    fn transmit(&mut self, now: Timestamp, out: &mut Outbox<Segment>) -> Wake {
         match self {
-            Self::Sender { source, .. } => source.handle_packet(now, port, packet),
+            Self::Sender { source, sent } => {
+                while let Some(packet) = source.poll_transmit(now) {
+                    if let SegmentKind::Data { number, .. } = packet.payload.kind {
+                        sent.push((now, number));
+                    }
+                    out.send(now, Port(0), packet);
+                }
+                source.poll_timeout()
+            }
+            Self::Receiver { receiver, .. } => {
+                while let Some(packet) = receiver.poll_transmit() {
+                    out.send(now, Port(0), packet);
+                }
+                receiver.poll_timeout()
+            }
+        }
+    }
+}
+
+impl Node<Segment> for End {
+    fn on_packet(
+        &mut self,
+        now: Timestamp,
+        _: Port,
+        packet: Packet<Segment>,
+        out: &mut Outbox<Segment>,
+    ) -> Wake {
+        match self {
+            Self::Sender { source, .. } => source.handle_segment(now, &packet.payload),
             Self::Receiver { receiver, script, waits } => {
                 waits.push((now, packet.waited));
                 for packet in script.pass(packet) {
-                    receiver.handle_packet(now, port, packet);
+                    receiver.handle_segment(now, packet.ecn, &packet.payload);
                 }
             }
         }
+        self.transmit(now, out)
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Segment>) -> Wake {
         match self {
+            _ if now == until => {}
             Self::Sender { source, .. } => source.handle_timeout(now),
             Self::Receiver { receiver, .. } => receiver.handle_timeout(now),
         }
-    }
-
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Segment>)> {
-        match self {
-            Self::Sender { source, sent } => {
-                let out = source.poll_packet(now)?;
-                if let SegmentKind::Data { number, .. } = out.1.payload.kind {
-                    sent.push((now, number));
-                }
-                Some(out)
-            }
-            Self::Receiver { receiver, .. } => receiver.poll_packet(now),
-        }
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        match self {
-            Self::Sender { source, .. } => source.poll_timeout(),
-            Self::Receiver { receiver, .. } => receiver.poll_timeout(),
-        }
+        self.transmit(now, out)
     }
 }
 

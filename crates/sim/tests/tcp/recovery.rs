@@ -57,7 +57,7 @@ fn three_losses_take_sack_one_round_trip_and_newreno_three() {
     assert!((0.2..0.25).contains(&span(&newreno)), "{}", span(&newreno));
 }
 
-/// One fast retransmission a window: duplicates of what was sent before it ended are not heard (ns-2's `bug_fix_`). With one
+/// One fast retransmission a window: duplicates of what was sent before it ended are ignored (ns-2's `bug_fix_`). With one
 /// for each loss, goodput at 10 ms and a loss of 0.01 was a fifth above ns-2's.
 #[test]
 fn the_second_loss_of_a_window_takes_reno_to_the_timer() {

@@ -1,6 +1,6 @@
 //! A cell with sources of packets around it.
 
-use seaway_link::{DropCause, Node, Packet, Port};
+use seaway_link::{Departure, DropCause, Node, Outbox, Packet, Port};
 use seaway_sim::wlan::{AirStatistics, Guard, Position, RateChoice, Standard, Station, Wlan, WlanConfig};
 use seaway_sim::{Addressed, Cell};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -62,6 +62,8 @@ pub(crate) struct Tally {
 pub(crate) struct Bench {
     pub(crate) cell: Wlan<Load>,
     sources: Vec<(Source, u64, Timestamp)>,
+    wake: Option<Timestamp>,
+    out: Outbox<Load>,
     now: Timestamp,
     pub(crate) tallies: Vec<Tally>,
     pub(crate) arrivals: Vec<Arrival>,
@@ -77,6 +79,8 @@ impl Bench {
         Self {
             cell: Wlan::new(config, seed, "cell").unwrap(),
             sources,
+            wake: Some(Timestamp::ZERO),
+            out: Outbox::default(),
             now: Timestamp::ZERO,
             tallies,
             arrivals: Vec::new(),
@@ -90,14 +94,14 @@ impl Bench {
         loop {
             let source = (0..self.sources.len()).min_by_key(|&index| self.sources[index].2);
             let arrival = source.map_or(end + TimeDelta::from_secs(1), |index| self.sources[index].2);
-            let event = self.cell.poll_timeout().unwrap_or(end + TimeDelta::from_secs(1));
+            let event = self.wake.unwrap_or(end + TimeDelta::from_secs(1));
             if arrival.min(event) > end {
                 break;
             }
             assert!(arrival.min(event) >= self.now, "time ran back");
             if event <= arrival {
                 self.now = event;
-                self.cell.handle_timeout(event);
+                self.advance();
             } else if let Some(index) = source {
                 self.now = arrival;
                 self.send(index);
@@ -105,8 +109,17 @@ impl Bench {
             self.settle();
         }
         self.now = end;
-        self.cell.handle_timeout(end);
+        self.advance();
         self.settle();
+    }
+
+    fn advance(&mut self) {
+        self.wake = self.cell.run(self.now, self.now + TimeDelta::from_nanos(1), &mut self.out);
+    }
+
+    /// A packet enters at `from` now.
+    pub(crate) fn enter(&mut self, from: Port, packet: Packet<Load>) {
+        self.wake = self.cell.on_packet(self.now, from, packet, &mut self.out);
     }
 
     /// Runs for `warmup`, and again for `span`, which is what counts.
@@ -138,11 +151,11 @@ impl Bench {
         let packet = Packet { flow: source.flow, ..Packet::new(size, Ecn::NotEct, load) };
         let from = Port(source.from);
         self.tallies[index].offered += 1;
-        self.cell.handle_packet(now, from, packet);
+        self.enter(from, packet);
     }
 
     fn settle(&mut self) {
-        while let Some(dropped) = self.cell.poll_dropped() {
+        while let Some(dropped) = self.out.pop_dropped() {
             let tally = &mut self.tallies[dropped.packet.payload.source];
             match dropped.cause {
                 DropCause::Tail => tally.tail += 1,
@@ -150,7 +163,7 @@ impl Bench {
                 _ => tally.mac += 1,
             }
         }
-        while let Some((port, packet)) = self.cell.poll_packet(self.now) {
+        while let Some(Departure { port, packet, .. }) = self.out.pop_departure(self.now) {
             let load = packet.payload;
             assert_eq!(port, load.to);
             let tally = &mut self.tallies[load.source];

@@ -1,11 +1,11 @@
 use crate::bench::{Arrival, Bench, Load, Source, ac, circle};
 use proptest::prelude::*;
-use seaway_link::{Node, Packet, Port};
+use seaway_link::{Packet, Port};
 use seaway_sim::Cell;
 use seaway_sim::wlan::{Guard, Position, RateChoice, Schedule, Standard, Station, WlanConfig};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
-/// Packets far apart in both directions: whoever has slept through what others sent, or has just answered, sends at once.
+/// Packets far apart in both directions: a device that was idle while others sent, or has just responded, sends at once.
 #[test]
 fn nobody_who_rested_waits_for_more_than_the_medium() {
     let source = |from: u16, to: u16, start: i64| Source {
@@ -61,7 +61,7 @@ fn an_idle_cell_costs_a_slot_and_the_transmission() {
 fn push(bench: &mut Bench, number: u64, octets: u64) {
     let load = Load { to: Port(0), source: 0, number, sent: Timestamp::ZERO };
     let packet = Packet::new(DataSize::from_bytes(octets), Ecn::NotEct, load);
-    bench.cell.handle_packet(Timestamp::ZERO, Port(1), packet);
+    bench.enter(Port(1), packet);
 }
 
 /// `docs/models/wlan.md`, sections "Receiver", rule 1, and "Acceptance", rule 11: each frame of an A-MPDU is
@@ -112,10 +112,10 @@ fn lost_frames_come_later_in_order_and_once() {
 fn check_books(bench: &Bench, now: Timestamp) {
     let mut inside = 0;
     for queue in 0..bench.cell.queue_names().len() {
-        let books = bench.cell.statistics(queue, now);
-        let out = books.delivered.packets + books.drops.total() + books.inside;
-        assert_eq!(books.carried_in + books.arrivals.packets, out, "queue {queue}");
-        inside += books.inside;
+        let statistics = bench.cell.statistics(queue, now);
+        let out = statistics.delivered.packets + statistics.drops.total() + statistics.inside;
+        assert_eq!(statistics.carried_in + statistics.arrivals.packets, out, "queue {queue}");
+        inside += statistics.inside;
     }
     let sum = |of: fn(&crate::bench::Tally) -> u64| bench.tallies.iter().map(of).sum::<u64>();
     let gone = sum(|tally| tally.received) + sum(|tally| tally.tail + tally.age + tally.mac);

@@ -1,5 +1,5 @@
 use crate::bench::{Bench, Load, Source, ac};
-use seaway_link::{Node, Packet, Port};
+use seaway_link::{Packet, Port};
 use seaway_sim::wlan::{AirStatistics, Position, Standard, Station, WlanConfig};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -10,7 +10,7 @@ fn hopeless(config: WlanConfig, packets: u64) -> (AirStatistics, u64) {
     for number in 0..packets {
         let load = Load { to: Port(0), source: 0, number, sent: Timestamp::ZERO };
         let packet = Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, load);
-        bench.cell.handle_packet(Timestamp::ZERO, Port(1), packet);
+        bench.enter(Port(1), packet);
     }
     bench.run(TimeDelta::from_millis(700));
     (bench.air(), bench.tallies[0].mac)

@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438).
 
 use super::{Acked, Cause, WindowAdjustment};
-use crate::tcp::track::MIN_THRESHOLD;
+use crate::tcp::send_state::MIN_THRESHOLD;
 use seaway_units::Timestamp;
 
 /// How steep the cubic is, in segments/s³ (section 5).

@@ -2,7 +2,7 @@
 
 use super::reno::{HALF, Reno};
 use super::{Acked, Cause, Echo, WindowAdjustment};
-use crate::tcp::track::MIN_THRESHOLD;
+use crate::tcp::send_state::MIN_THRESHOLD;
 
 /// Weight `g` of the newest window in the estimate (section 4.2).
 const GAIN: f64 = 1.0 / 16.0;

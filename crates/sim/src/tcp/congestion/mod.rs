@@ -78,7 +78,7 @@ pub(super) trait WindowAdjustment {
     /// The slow start threshold after congestion, with `flight` segments on their way.
     fn reduce(&mut self, cwnd: f64, flight: f64, cause: Cause) -> f64;
 
-    /// Hears of every acknowledgement.
+    /// Called for every acknowledgement.
     fn on_echo(&mut self, _echo: Echo) {}
 }
 

@@ -3,7 +3,7 @@
 
 use super::reno::{HALF, Reno};
 use super::{Acked, Cause, Echo, WindowAdjustment};
-use crate::tcp::track::MIN_THRESHOLD;
+use crate::tcp::send_state::MIN_THRESHOLD;
 use seaway_units::{TimeDelta, Timestamp};
 
 /// Weight of the newest part in the estimate, that of DCTCP (RFC 8257 section 4.2).

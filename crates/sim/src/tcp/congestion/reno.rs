@@ -1,7 +1,7 @@
 //! Reno: one segment a round trip up, half the flight down (RFC 5681 section 3.1).
 
 use super::{Acked, Cause, WindowAdjustment};
-use crate::tcp::track::MIN_THRESHOLD;
+use crate::tcp::send_state::MIN_THRESHOLD;
 
 /// What remains of the flight after a mark: as after a loss (RFC 3168 section 6.1.2).
 pub(super) const HALF: f64 = 0.5;

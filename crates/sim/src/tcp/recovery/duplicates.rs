@@ -2,7 +2,7 @@
 
 use super::{Ack, DUPLICATE_THRESHOLD, Outcome, reduce};
 use crate::tcp::congestion::Adjustment;
-use crate::tcp::track::Track;
+use crate::tcp::send_state::SendState;
 
 /// Counts duplicates.
 #[derive(Debug, Clone)]
@@ -43,18 +43,18 @@ impl Duplicates {
         self.recover.is_some()
     }
 
-    pub(super) fn on_ack(&mut self, ack: Ack<'_>, track: &mut Track, window: &mut Adjustment) -> Outcome {
+    pub(super) fn on_ack(&mut self, ack: Ack<'_>, send: &mut SendState, window: &mut Adjustment) -> Outcome {
         match (ack.newly > 0, self.recover) {
-            (false, _) if track.flight() == 0 => Outcome::Open,
-            (false, None) => self.on_first_duplicates(ack, track, window),
+            (false, _) if send.flight() == 0 => Outcome::Open,
+            (false, None) => self.on_first_duplicates(ack, send, window),
             (false, Some(_)) => {
                 self.inflation += 1;
                 Outcome::Recovering { keeps_timer: true }
             }
-            (true, Some(recover)) if self.outlasts_partial && track.una < recover => {
+            (true, Some(recover)) if self.outlasts_partial && send.una < recover => {
                 self.on_partial(ack.newly as i64)
             }
-            (true, Some(_)) => self.leave(track),
+            (true, Some(_)) => self.leave(send),
             (true, None) => {
                 (self.count, self.limited) = (0, 0);
                 Outcome::Open
@@ -62,16 +62,21 @@ impl Duplicates {
         }
     }
 
-    fn on_first_duplicates(&mut self, ack: Ack<'_>, track: &mut Track, window: &mut Adjustment) -> Outcome {
-        if self.deaf_until.is_some_and(|until| track.una <= until) {
+    fn on_first_duplicates(
+        &mut self,
+        ack: Ack<'_>,
+        send: &mut SendState,
+        window: &mut Adjustment,
+    ) -> Outcome {
+        if self.deaf_until.is_some_and(|until| send.una <= until) {
             return Outcome::Open;
         }
         self.count += 1;
         if self.count < DUPLICATE_THRESHOLD {
             return Outcome::Open;
         }
-        reduce(ack, self.limited, track, window);
-        self.recover = Some(track.high);
+        reduce(ack, self.limited, send, window);
+        self.recover = Some(send.high);
         self.inflation = DUPLICATE_THRESHOLD as i64;
         (self.limited, self.has_partial, self.resend) = (0, false, true);
         Outcome::Entered
@@ -86,37 +91,37 @@ impl Duplicates {
         Outcome::Recovering { keeps_timer }
     }
 
-    fn leave(&mut self, track: &mut Track) -> Outcome {
-        let flight = track.flight() as f64;
-        track.cwnd = track.ssthresh;
+    fn leave(&mut self, send: &mut SendState) -> Outcome {
+        let flight = send.flight() as f64;
+        send.cwnd = send.ssthresh;
         if self.outlasts_partial {
             // Without a burst (RFC 6582 section 3.2 step 3, option 1).
-            track.cwnd = track.cwnd.min(flight.max(1.0) + 1.0);
+            send.cwnd = send.cwnd.min(flight.max(1.0) + 1.0);
         } else {
             // To Reno the acknowledgement that ends recovery is one like any other, and the window grows by it (ns-2).
-            track.cwnd += if track.in_slow_start() { 1.0 } else { 1.0 / track.cwnd };
+            send.cwnd += if send.in_slow_start() { 1.0 } else { 1.0 / send.cwnd };
         }
         self.deaf_until = self.recover;
         (self.recover, self.count, self.inflation, self.resend) = (None, 0, 0, false);
         Outcome::Left
     }
 
-    pub(super) fn on_timeout(&mut self, track: &Track) {
-        *self = Self { deaf_until: Some(track.high), ..Self::new(self.outlasts_partial) };
+    pub(super) fn on_timeout(&mut self, send: &SendState) {
+        *self = Self { deaf_until: Some(send.high), ..Self::new(self.outlasts_partial) };
     }
 
-    pub(super) fn next_segment(&mut self, track: &mut Track) -> Option<u64> {
+    pub(super) fn next_segment(&mut self, send: &mut SendState) -> Option<u64> {
         if std::mem::take(&mut self.resend) {
-            return Some(track.una);
+            return Some(send.una);
         }
-        let window = (track.window() as i64 + self.inflation).max(1) as u64;
-        if track.flight() < window {
-            return track.take_next();
+        let window = (send.window() as i64 + self.inflation).max(1) as u64;
+        if send.flight() < window {
+            return send.take_next();
         }
         // A new segment for each of the first two duplicates (RFC 3042).
         let may_exceed = self.recover.is_none() && self.limited < self.count;
-        if may_exceed && track.next == track.high && track.flight() < window + DUPLICATE_THRESHOLD - 1 {
-            let segment = track.take_next()?;
+        if may_exceed && send.next == send.high && send.flight() < window + DUPLICATE_THRESHOLD - 1 {
+            let segment = send.take_next()?;
             self.limited += 1;
             return Some(segment);
         }

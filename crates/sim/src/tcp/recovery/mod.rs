@@ -5,7 +5,7 @@ mod sack;
 
 use super::congestion::{Adjustment, Cause, WindowAdjustment};
 use super::segment::SackBlocks;
-use super::track::Track;
+use super::send_state::SendState;
 use duplicates::Duplicates;
 use sack::Sack;
 
@@ -21,7 +21,7 @@ pub enum LossRecovery {
     Sack,
 }
 
-/// An acknowledgement, after the [`Track`] has been moved by it.
+/// An acknowledgement, after the [`SendState`] has been moved by it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ack<'a> {
     /// Segments newly acknowledged, cumulatively.
@@ -68,26 +68,26 @@ impl Recovery {
     }
 
     /// Takes an acknowledgement.
-    pub(super) fn on_ack(&mut self, ack: Ack<'_>, track: &mut Track, window: &mut Adjustment) -> Outcome {
+    pub(super) fn on_ack(&mut self, ack: Ack<'_>, send: &mut SendState, window: &mut Adjustment) -> Outcome {
         match self {
-            Self::Duplicates(recovery) => recovery.on_ack(ack, track, window),
-            Self::Sack(recovery) => recovery.on_ack(ack, track, window),
+            Self::Duplicates(recovery) => recovery.on_ack(ack, send, window),
+            Self::Sack(recovery) => recovery.on_ack(ack, send, window),
         }
     }
 
-    /// The retransmission timer has expired; the track stands at its beginning again.
-    pub(super) fn on_timeout(&mut self, track: &Track) {
+    /// The retransmission timer has expired; the send stands at its beginning again.
+    pub(super) fn on_timeout(&mut self, send: &SendState) {
         match self {
-            Self::Duplicates(recovery) => recovery.on_timeout(track),
-            Self::Sack(recovery) => recovery.on_timeout(track),
+            Self::Duplicates(recovery) => recovery.on_timeout(send),
+            Self::Sack(recovery) => recovery.on_timeout(send),
         }
     }
 
     /// The segment that may leave now.
-    pub(super) fn next_segment(&mut self, track: &mut Track) -> Option<u64> {
+    pub(super) fn next_segment(&mut self, send: &mut SendState) -> Option<u64> {
         match self {
-            Self::Duplicates(recovery) => recovery.next_segment(track),
-            Self::Sack(recovery) => recovery.next_segment(track),
+            Self::Duplicates(recovery) => recovery.next_segment(send),
+            Self::Sack(recovery) => recovery.next_segment(send),
         }
     }
 }
@@ -97,9 +97,9 @@ const DUPLICATE_THRESHOLD: u64 = 3;
 
 /// Reduces the window on a loss, unless it has been for a mark. Segments sent on the first duplicates
 /// (`limited`, RFC 3042) are left out of the flight.
-fn reduce(ack: Ack<'_>, limited: u64, track: &mut Track, window: &mut Adjustment) {
+fn reduce(ack: Ack<'_>, limited: u64, send: &mut SendState, window: &mut Adjustment) {
     if !ack.is_reduced {
-        track.ssthresh = window.reduce(track.cwnd, track.load(track.flight() - limited), Cause::Loss);
-        track.cwnd = track.ssthresh;
+        send.ssthresh = window.reduce(send.cwnd, send.load(send.flight() - limited), Cause::Loss);
+        send.cwnd = send.ssthresh;
     }
 }

@@ -3,7 +3,7 @@
 use super::{Ack, DUPLICATE_THRESHOLD, Outcome, reduce};
 use crate::tcp::congestion::Adjustment;
 use crate::tcp::ranges::Ranges;
-use crate::tcp::track::Track;
+use crate::tcp::send_state::SendState;
 
 /// The scoreboard and what follows from it.
 #[derive(Debug, Clone, Default)]
@@ -38,35 +38,35 @@ impl Sack {
         matches!(self.state, State::Recovery { .. })
     }
 
-    pub(super) fn on_ack(&mut self, ack: Ack<'_>, track: &mut Track, window: &mut Adjustment) -> Outcome {
-        let has_news = self.update(ack, track);
+    pub(super) fn on_ack(&mut self, ack: Ack<'_>, send: &mut SendState, window: &mut Adjustment) -> Outcome {
+        let has_news = self.update(ack, send);
         match self.state {
-            State::Open => self.on_ack_open(ack, has_news, track, window),
-            State::Recovery { point } if track.una >= point => {
-                self.open(track);
+            State::Open => self.on_ack_open(ack, has_news, send, window),
+            State::Recovery { point } if send.una >= point => {
+                self.open(send);
                 Outcome::Left
             }
             State::Recovery { .. } => {
-                self.set_pipe(track);
+                self.set_pipe(send);
                 Outcome::Recovering { keeps_timer: ack.newly == 0 }
             }
             State::Loss { point } => {
-                if track.una >= point {
-                    self.open(track);
+                if send.una >= point {
+                    self.open(send);
                 } else {
-                    self.pipe = self.board.missing(track.una..track.next);
+                    self.pipe = self.board.missing(send.una..send.next);
                 }
                 Outcome::Open
             }
         }
     }
 
-    /// Takes the blocks in; true where they tell of a segment not known to have arrived.
-    fn update(&mut self, ack: Ack<'_>, track: &Track) -> bool {
-        self.board.remove_below(track.una);
+    /// Records the blocks; true where they report a segment not known to have arrived.
+    fn update(&mut self, ack: Ack<'_>, send: &SendState) -> bool {
+        self.board.remove_below(send.una);
         let mut has_news = false;
-        for block in ack.sacked.iter(track.una) {
-            has_news |= self.board.insert(block.start..block.end.min(track.high));
+        for block in ack.sacked.iter(send.una) {
+            has_news |= self.board.insert(block.start..block.end.min(send.high));
         }
         has_news
     }
@@ -75,7 +75,7 @@ impl Sack {
         &mut self,
         ack: Ack<'_>,
         has_news: bool,
-        track: &mut Track,
+        send: &mut SendState,
         window: &mut Adjustment,
     ) -> Outcome {
         if ack.newly > 0 {
@@ -83,33 +83,33 @@ impl Sack {
         }
         self.duplicates += u64::from(has_news);
         let is_loss =
-            self.duplicates >= DUPLICATE_THRESHOLD || self.lost_to().is_some_and(|to| track.una < to);
+            self.duplicates >= DUPLICATE_THRESHOLD || self.lost_to().is_some_and(|to| send.una < to);
         if has_news && is_loss {
-            reduce(ack, self.limited, track, window);
-            self.state = State::Recovery { point: track.high };
+            reduce(ack, self.limited, send, window);
+            self.state = State::Recovery { point: send.high };
             self.resend = true;
-            self.resent_to = track.una + 1;
+            self.resent_to = send.una + 1;
             self.rescue_beyond = self.resent_to;
-            self.set_pipe(track);
+            self.set_pipe(send);
             return Outcome::Entered;
         }
-        self.resent_to = track.una;
-        self.set_pipe(track);
+        self.resent_to = send.una;
+        self.set_pipe(send);
         Outcome::Open
     }
 
-    fn open(&mut self, track: &Track) {
+    fn open(&mut self, send: &SendState) {
         self.state = State::Open;
         (self.duplicates, self.limited) = (0, 0);
-        self.resent_to = track.una;
-        self.set_pipe(track);
+        self.resent_to = send.una;
+        self.set_pipe(send);
     }
 
-    pub(super) fn on_timeout(&mut self, track: &Track) {
-        // The receiver might have dropped what it held (RFC 2018 section 8); it will tell again.
+    pub(super) fn on_timeout(&mut self, send: &SendState) {
+        // The receiver might have dropped what it held (RFC 2018 section 8); it will report again.
         let mut board = std::mem::take(&mut self.board);
         board.clear();
-        *self = Self { board, state: State::Loss { point: track.high }, ..Self::default() };
+        *self = Self { board, state: State::Loss { point: send.high }, ..Self::default() };
     }
 
     /// Every missing segment below this is lost: three that arrived lie above it (`IsLost`, whole segments).
@@ -118,57 +118,57 @@ impl Sack {
     }
 
     /// Missing segments that are not lost, and missing segments that have been sent again (`SetPipe`).
-    fn set_pipe(&mut self, track: &Track) {
+    fn set_pipe(&mut self, send: &SendState) {
         if self.board.is_empty() && !self.is_active() {
-            self.pipe = track.flight();
+            self.pipe = send.flight();
             return;
         }
-        let lost_to = self.lost_to().unwrap_or(track.una).max(track.una);
-        self.pipe = self.board.missing(lost_to..track.high)
-            + self.board.missing(track.una..self.resent_to.max(track.una));
+        let lost_to = self.lost_to().unwrap_or(send.una).max(send.una);
+        self.pipe = self.board.missing(lost_to..send.high)
+            + self.board.missing(send.una..self.resent_to.max(send.una));
     }
 
-    pub(super) fn next_segment(&mut self, track: &mut Track) -> Option<u64> {
+    pub(super) fn next_segment(&mut self, send: &mut SendState) -> Option<u64> {
         if std::mem::take(&mut self.resend) {
             // The first is sent whatever the window says; the pipe has counted it.
-            return Some(track.una);
+            return Some(send.una);
         }
-        if self.pipe >= track.window() {
+        if self.pipe >= send.window() {
             return None;
         }
         let segment = match self.state {
             State::Open => {
-                let segment = track.take_next();
+                let segment = send.take_next();
                 self.limited += u64::from(segment.is_some() && self.duplicates > 0);
                 segment
             }
             State::Loss { .. } => {
-                track.next = self.board.first_gap(track.next);
-                track.take_next()
+                send.next = self.board.first_gap(send.next);
+                send.take_next()
             }
-            State::Recovery { point } => self.next_in_recovery(point, track),
+            State::Recovery { point } => self.next_in_recovery(point, send),
         }?;
         self.pipe += 1;
         Some(segment)
     }
 
     /// The four rules of `NextSeg`.
-    fn next_in_recovery(&mut self, point: u64, track: &mut Track) -> Option<u64> {
-        let hole = self.board.first_gap(self.resent_to.max(track.una));
+    fn next_in_recovery(&mut self, point: u64, send: &mut SendState) -> Option<u64> {
+        let hole = self.board.first_gap(self.resent_to.max(send.una));
         if self.lost_to().is_some_and(|to| hole < to) {
             self.resent_to = hole + 1;
             return Some(hole);
         }
-        if let Some(new) = track.take_next() {
+        if let Some(new) = send.take_next() {
             return Some(new);
         }
         if self.board.end().is_some_and(|end| hole < end) {
             self.resent_to = hole + 1;
             return Some(hole);
         }
-        if track.una > self.rescue_beyond {
+        if send.una > self.rescue_beyond {
             self.rescue_beyond = point;
-            return self.board.last_gap_below(track.high).filter(|&last| last >= track.una);
+            return self.board.last_gap_below(send.high).filter(|&last| last >= send.una);
         }
         None
     }

@@ -8,21 +8,22 @@ use super::congestion::{Acked, Adjustment, Cause, Echo, WindowAdjustment};
 use super::recovery::{Ack, Outcome, Recovery};
 use super::rto::{LazyTimer, RetransmissionTimeout};
 use super::segment::{HEADERS, SackBlocks, Segment, SegmentKind};
-use super::track::Track;
-use seaway_link::{Node, Packet, Port};
+use super::send_state::SendState;
+use seaway_link::Packet;
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Sends one transfer after the other, each over a connection of its own.
 ///
 /// # Driving contract
-/// That of [`Node`]; in addition [`open`](Self::open), [`set_quiet`](Self::set_quiet) and [`close`](Self::close) are
-/// inputs. Data comes in by [`Node::handle_packet`] as acknowledgements of the connection that is open.
+/// Inputs are [`handle_segment`](Self::handle_segment), [`handle_timeout`](Self::handle_timeout), [`open`](Self::open),
+/// [`set_quiet`](Self::set_quiet) and [`close`](Self::close). After an input, call [`poll_transmit`](Self::poll_transmit)
+/// until it returns `None`.
 #[derive(Debug, Clone)]
 pub struct Sender {
     config: SenderConfig,
     connection: u32,
     phase: Phase,
-    track: Track,
+    send: SendState,
     recovery: Recovery,
     adjustment: Adjustment,
     rto: RetransmissionTimeout,
@@ -39,7 +40,7 @@ pub struct Sender {
     owes_cwr: bool,
     /// Before this nothing leaves, where sending is paced.
     next_departure: Option<Timestamp>,
-    /// Asked for data before that.
+    /// The pacer held back a segment.
     is_held: bool,
     round_trip: Option<TimeDelta>,
     statistics: SenderStatistics,
@@ -65,7 +66,7 @@ impl Sender {
             config,
             connection: 0,
             phase: Phase::Closed,
-            track: Track::new(config.initial_window(), 0),
+            send: SendState::new(config.initial_window(), 0),
             recovery: Recovery::new(config.recovery),
             adjustment: Adjustment::new(config.congestion),
             rto: RetransmissionTimeout::new(config.min_rto),
@@ -95,7 +96,7 @@ impl Sender {
 
     /// The congestion window in segments.
     pub const fn congestion_window(&self) -> f64 {
-        self.track.cwnd
+        self.send.cwnd
     }
 
     /// The smoothed round-trip time of the present connection.
@@ -122,12 +123,12 @@ impl Sender {
             Some(bytes) => (bytes.div_ceil(full), bytes - bytes.saturating_sub(1) / full * full),
         };
         let Self { config, connection, statistics, .. } = *self;
-        let is_quiet = self.track.is_quiet;
+        let is_quiet = self.send.is_quiet;
         *self = Self {
             connection: connection + 1,
             statistics,
             last_length: last_length as u32,
-            track: Track { is_quiet, ..Track::new(config.initial_window(), segments) },
+            send: SendState { is_quiet, ..SendState::new(config.initial_window(), segments) },
             phase: match config.handshake {
                 true => Phase::Opening { is_due: true, sent: None, timeouts: 0 },
                 false => Phase::Open,
@@ -136,14 +137,14 @@ impl Sender {
         };
     }
 
-    /// Whether the application has nothing new to send for the time being. What is on its way is still looked after.
+    /// Whether the application has nothing new to send for the time being. Segments in flight are still recovered.
     pub const fn set_quiet(&mut self, is_quiet: bool) {
-        self.track.is_quiet = is_quiet;
+        self.send.is_quiet = is_quiet;
     }
 
-    /// Whether it has been told that there is nothing new to send.
+    /// Whether the application has nothing new to send.
     pub const fn is_quiet(&self) -> bool {
-        self.track.is_quiet
+        self.send.is_quiet
     }
 
     /// Gives up the connection: sends no more.
@@ -162,7 +163,7 @@ impl Sender {
         }
         // RFC 6928 section 2: one lost SYN may be an accident.
         if timeouts > 1 {
-            self.track.cwnd = 1.0;
+            self.send.cwnd = 1.0;
         }
     }
 
@@ -172,34 +173,34 @@ impl Sender {
     }
 
     fn on_ack(&mut self, now: Timestamp, next: u64, echo: bool, sacked: &SackBlocks) {
-        if next < self.track.una || next > self.track.high {
-            self.statistics.invalid += u64::from(next > self.track.high);
+        if next < self.send.una || next > self.send.high {
+            self.statistics.invalid += u64::from(next > self.send.high);
             return;
         }
-        let was_limited = self.track.is_window_limited();
-        let newly = next - self.track.una;
+        let was_limited = self.send.is_window_limited();
+        let newly = next - self.send.una;
         if newly > 0 {
             self.on_new_ack(now, next);
         }
-        let is_reduced = self.reduced_to.is_some_and(|to| self.track.una < to);
+        let is_reduced = self.reduced_to.is_some_and(|to| self.send.una < to);
         if self.config.ecn {
             self.on_echo(now, newly, echo);
         }
         let ack = Ack { newly, sacked, is_reduced };
-        let outcome = self.recovery.on_ack(ack, &mut self.track, &mut self.adjustment);
+        let outcome = self.recovery.on_ack(ack, &mut self.send, &mut self.adjustment);
         self.after_ack(now, newly, outcome);
         let may_grow = outcome == Outcome::Open && newly > 0 && was_limited && !(echo && self.config.ecn);
         if may_grow {
             self.grow(now, newly);
         }
-        if self.track.una == self.track.end {
+        if self.send.una == self.send.end {
             self.close();
         }
     }
 
     fn on_new_ack(&mut self, now: Timestamp, next: u64) {
-        self.track.una = next;
-        self.track.next = self.track.next.max(next);
+        self.send.una = next;
+        self.send.next = self.send.next.max(next);
         if let Some((number, sent)) = self.timed
             && number < next
         {
@@ -217,7 +218,7 @@ impl Sender {
         if (newly == 0 || keeps_timer) && outcome != Outcome::Entered {
             return;
         }
-        if self.track.flight() == 0 {
+        if self.send.flight() == 0 {
             self.timer.stop();
         } else {
             self.timer.set(now + self.rto.get());
@@ -225,37 +226,37 @@ impl Sender {
     }
 
     fn grow(&mut self, now: Timestamp, newly: u64) {
-        let track = &mut self.track;
-        if track.in_slow_start() {
+        let send = &mut self.send;
+        if send.in_slow_start() {
             // At most a segment an acknowledgement (RFC 5681 section 3.1, equation 2).
-            track.cwnd += 1.0;
+            send.cwnd += 1.0;
         } else {
             let acked = Acked { now, segments: newly, srtt: self.rto.smoothed().unwrap_or_default() };
-            track.cwnd = self.adjustment.grow(track.cwnd, acked);
+            send.cwnd = self.adjustment.grow(send.cwnd, acked);
         }
     }
 
     /// Reduces the window for a mark, once for what is on its way (RFC 3168 section 6.1.2).
     fn on_echo(&mut self, now: Timestamp, newly: u64, is_marked: bool) {
         let srtt = self.rto.smoothed().unwrap_or_default();
-        let track = &mut self.track;
+        let send = &mut self.send;
         self.adjustment.on_echo(Echo {
             now,
-            next: track.una,
+            next: send.una,
             segments: newly,
             is_marked,
-            sent: track.high,
+            sent: send.high,
             srtt,
         });
         // The acknowledgement of the very last of it may still carry the echo.
-        let is_done = self.reduced_to.is_some_and(|to| track.una <= to);
+        let is_done = self.reduced_to.is_some_and(|to| send.una <= to);
         if !is_marked || is_done || self.recovery.is_active() {
             return;
         }
-        let load = track.load(track.flight() + newly);
-        track.ssthresh = self.adjustment.reduce(track.cwnd, load, Cause::Mark);
-        track.cwnd = track.cwnd.min(track.ssthresh);
-        self.reduced_to = Some(track.high);
+        let load = send.load(send.flight() + newly);
+        send.ssthresh = self.adjustment.reduce(send.cwnd, load, Cause::Mark);
+        send.cwnd = send.cwnd.min(send.ssthresh);
+        self.reduced_to = Some(send.high);
         self.owes_cwr = true;
         self.statistics.mark_reductions += 1;
     }
@@ -267,17 +268,17 @@ impl Sender {
             (*is_due, *timeouts) = (true, *timeouts + 1);
             return;
         }
-        let track = &mut self.track;
-        if self.timed_out != Some(track.una) {
+        let send = &mut self.send;
+        if self.timed_out != Some(send.una) {
             // In recovery the flight counts what has long left the network; the window does not.
-            let flight = track.load(track.flight()).min(track.cwnd);
-            track.ssthresh = self.adjustment.reduce(track.cwnd, flight, Cause::Timeout);
+            let flight = send.load(send.flight()).min(send.cwnd);
+            send.ssthresh = self.adjustment.reduce(send.cwnd, flight, Cause::Timeout);
         }
-        self.timed_out = Some(track.una);
+        self.timed_out = Some(send.una);
         self.timed = None;
-        track.cwnd = 1.0;
-        track.next = track.una;
-        self.recovery.on_timeout(track);
+        send.cwnd = 1.0;
+        send.next = send.una;
+        self.recovery.on_timeout(send);
         self.timer.set(now + self.rto.get());
     }
 
@@ -297,11 +298,11 @@ impl Sender {
             return None;
         }
         self.restart_after_idle(now);
-        let highest = self.track.high;
-        let number = self.recovery.next_segment(&mut self.track)?;
+        let highest = self.send.high;
+        let number = self.recovery.next_segment(&mut self.send)?;
         let is_new = number >= highest;
         self.note_sent(now, number, is_new);
-        let is_last = number + 1 == self.track.end;
+        let is_last = number + 1 == self.send.end;
         let length = if is_last { self.last_length } else { self.config.payload().as_bytes() as u32 };
         let cwr = is_new && std::mem::take(&mut self.owes_cwr);
         let ecn = match (self.config.ecn && is_new, self.config.congestion.is_scalable()) {
@@ -315,9 +316,9 @@ impl Sender {
 
     /// A window that has not been used for a timeout says nothing about the path any more (RFC 5681 section 4.1).
     fn restart_after_idle(&mut self, now: Timestamp) {
-        let is_idle = self.track.flight() == 0 && self.last_sent.is_some_and(|at| now - at > self.rto.get());
+        let is_idle = self.send.flight() == 0 && self.last_sent.is_some_and(|at| now - at > self.rto.get());
         if is_idle {
-            self.track.cwnd = self.track.cwnd.min(self.config.initial_window());
+            self.send.cwnd = self.send.cwnd.min(self.config.initial_window());
         }
     }
 
@@ -331,7 +332,7 @@ impl Sender {
             self.timed = self.timed.or(Some((number, now)));
         } else {
             self.statistics.resent += 1;
-            // Karn: nobody can tell which copy an acknowledgement is for.
+            // Karn: an acknowledgement does not name the copy it is for.
             self.timed = self.timed.filter(|(timed, _)| *timed != number);
         }
         if !self.timer.is_running() {
@@ -346,34 +347,37 @@ impl Sender {
         /// What a wake-up may send at once (RFC 9331 section 4.3, item 6).
         const BURST: TimeDelta = TimeDelta::from_micros(250);
         let Some(srtt) = self.rto.smoothed() else { return };
-        let haste = if self.track.in_slow_start() { 2.0 } else { 1.0 };
-        let gap = srtt.mul_f64(1.0 / (haste * self.track.cwnd));
+        let haste = if self.send.in_slow_start() { 2.0 } else { 1.0 };
+        let gap = srtt.mul_f64(1.0 / (haste * self.send.cwnd));
         let due = self.next_departure.map_or(now, |due| due.max(now - BURST));
         self.next_departure = Some(due + gap);
     }
 }
 
-impl Node<Segment> for Sender {
-    fn handle_packet(&mut self, now: Timestamp, _port: Port, packet: Packet<Segment>) {
-        if packet.payload.connection != self.connection || self.is_closed() {
+impl Sender {
+    /// A segment arrives.
+    pub fn handle_segment(&mut self, now: Timestamp, segment: &Segment) {
+        if segment.connection != self.connection || self.is_closed() {
             return;
         }
-        match packet.payload.kind {
+        match &segment.kind {
             SegmentKind::SynAck => self.on_syn_ack(now),
             SegmentKind::Ack { next, echo, sacked } if self.phase == Phase::Open => {
-                self.on_ack(now, next, echo, &sacked);
+                self.on_ack(now, *next, *echo, sacked);
             }
             _ => {}
         }
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
         if self.timer.expires(now) {
             self.on_timeout(now);
         }
     }
 
-    fn poll_packet(&mut self, now: Timestamp) -> Option<(Port, Packet<Segment>)> {
+    /// The next segment that leaves at `now`.
+    pub fn poll_transmit(&mut self, now: Timestamp) -> Option<Packet<Segment>> {
         let (kind, ecn) = match self.poll_syn(now) {
             Some(syn) => (syn, Ecn::NotEct),
             None => self.poll_data(now)?,
@@ -383,10 +387,11 @@ impl Node<Segment> for Sender {
             _ => DataSize::ZERO,
         };
         let segment = Segment { connection: self.connection, kind };
-        Some((Port(0), Packet::new(HEADERS + payload, ecn, segment)))
+        Some(Packet::new(HEADERS + payload, ecn, segment))
     }
 
-    fn poll_timeout(&self) -> Option<Timestamp> {
+    /// When to call [`handle_timeout`](Self::handle_timeout) and [`poll_transmit`](Self::poll_transmit) next.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
         let departure = self.next_departure.filter(|_| self.is_held && self.phase == Phase::Open);
         self.timer.wake_up().into_iter().chain(departure).min()
     }

@@ -1,26 +1,25 @@
 //! The cell as a node and its event loop (`docs/models/wlan.md`, section "Event model").
 
-mod intake;
+mod idle;
+mod ingress;
 mod modes;
-mod rest;
 
 use crate::cell::{Addressed, Cell, CellError};
-use crate::wlan::agenda::{Agenda, Event};
 use crate::wlan::backoff::Backoff;
 use crate::wlan::config::{AccessCategory, Position, WlanConfig};
+use crate::wlan::event_list::{Event, EventList};
 use crate::wlan::exchange::Exchange;
 use crate::wlan::medium::{DeviceId, Frame, Medium, ModeId, PpduId};
 use crate::wlan::mode::Nanos;
-use crate::wlan::queue::{Lane, MacQueue};
+use crate::wlan::queue::{Recipient, WifiMacQueue};
 use crate::wlan::station::Association;
-use crate::wlan::statistics::{AirMeter, AirStatistics, LaneMeter};
+use crate::wlan::statistics::{AirMeter, AirStatistics, PairMeter};
 use crate::wlan::timing::{Access, NOTICE, Timing};
-pub(crate) use intake::{Exit, lane_number};
+use idle::{Deferred, Idle};
+pub(crate) use ingress::{Exit, pair_number};
 use modes::Modes;
-use rest::{Hearsay, Rest};
-use seaway_link::{Dropped, LinkStatistics, Node, Packet, Port, RandomStream};
+use seaway_link::{LinkStatistics, Node, Outbox, Packet, Port, RandomStream, Wake};
 use seaway_units::{Bitrate, Timestamp};
-use std::collections::VecDeque;
 use std::ops::Range;
 
 /// One 802.11 cell: an access point, its stations and the air between them. Port 0 is the access point's, port *i* the
@@ -28,7 +27,7 @@ use std::ops::Range;
 ///
 /// It is the model of ns-3.37 with one event where something begins or ends in the air. Left out: power save,
 /// fragmentation, A-MSDU, multi-user frames, the exchange that sets up block acknowledgement (it is set up from the
-/// start), frames of association (a station is associated while it hears beacons) and propagation delay.
+/// start), frames of association (a station is associated while it receives beacons) and propagation delay.
 #[derive(Debug)]
 pub struct Wlan<P> {
     pub(crate) config: WlanConfig,
@@ -39,26 +38,25 @@ pub struct Wlan<P> {
     pub(crate) contenders: Vec<Contender<P>>,
     /// When each contender may send; `Nanos::MAX`: not now.
     dues: Vec<Nanos>,
-    /// The first of them, and of which contender; `None`: to be looked for.
+    /// The first of them and its contender; `None`: not known.
     first_due: Option<(Nanos, usize)>,
-    /// What is next, and when.
+    /// The next step, and when.
     next: (Nanos, Next),
-    pub(crate) agenda: Agenda,
+    pub(crate) events: EventList,
     pub(crate) association: Association,
     pub(crate) air: AirMeter,
     /// Two a station: what goes down to it, what comes up from it.
-    pub(crate) meters: Vec<LaneMeter>,
-    pub(crate) out: VecDeque<(Port, Packet<P>)>,
-    dropped: VecDeque<Dropped<P>>,
+    pub(crate) meters: Vec<PairMeter>,
+    pub(crate) out: Outbox<P>,
     /// Octets of the subframes of the PPDU that is being built.
     pub(crate) sizes: Vec<u32>,
     /// Devices for which the medium has just become free.
     freed: Vec<DeviceId>,
-    /// Devices that do not rest.
-    awake: Vec<DeviceId>,
-    hearsay: Hearsay,
-    /// The medium is free for the moment before an answer; nobody has been told.
-    is_pause: bool,
+    /// Devices that are not idle.
+    active: Vec<DeviceId>,
+    deferred: Deferred,
+    /// The medium is free during the SIFS before a response; devices are not updated.
+    is_sifs: bool,
     /// Contention categories that are in use, highest first.
     categories: Vec<AccessCategory>,
     /// Which of them is best effort.
@@ -69,7 +67,7 @@ pub struct Wlan<P> {
 /// What comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// Something of the agenda.
+    /// An event of the list.
     Event,
     /// The turn of a contender.
     Access(usize),
@@ -80,7 +78,7 @@ enum Next {
 pub(crate) struct Device {
     /// Its queues, highest priority first; the access point's first is that of beacons.
     pub(crate) contenders: Range<usize>,
-    pub(crate) luck: RandomStream,
+    pub(crate) rng: RandomStream,
     pub(crate) tx_end: Nanos,
     pub(crate) rx_end: Nanos,
     pub(crate) rx_failed: bool,
@@ -89,10 +87,10 @@ pub(crate) struct Device {
     pub(crate) timeout_end: Nanos,
     pub(crate) exchange: Option<Exchange>,
     pub(crate) reply: Option<Reply>,
-    /// It has got something of the A-MPDU that it follows.
+    /// It has received a subframe of the present A-MPDU.
     pub(crate) got: bool,
-    /// It has nothing to send and no slots to count.
-    rest: Option<Rest>,
+    /// Set while it has nothing to send and no slots to count.
+    idle: Option<Idle>,
 }
 
 /// What a device answers SIFS later.
@@ -110,7 +108,7 @@ pub(crate) struct Reply {
 pub(crate) struct Contender<P> {
     pub(crate) device: DeviceId,
     pub(crate) backoff: Backoff,
-    pub(crate) queue: MacQueue<P>,
+    pub(crate) queue: WifiMacQueue<P>,
     /// Failures in a row (3.7, rule 2), of short frames and of long ones.
     pub(crate) short_failures: u32,
     pub(crate) long_failures: u32,
@@ -157,17 +155,16 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             dues: Vec::new(),
             first_due: None,
             next: (0, Next::Event),
-            agenda: Agenda::default(),
+            events: EventList::default(),
             association,
             air: AirMeter::default(),
-            meters: vec![LaneMeter::default(); 2 * (places.len() - 1)],
-            out: VecDeque::new(),
-            dropped: VecDeque::new(),
+            meters: vec![PairMeter::default(); 2 * (places.len() - 1)],
+            out: Outbox::default(),
             sizes: Vec::with_capacity(64),
             freed: Vec::new(),
-            awake: (0..places.len()).collect(),
-            hearsay: Hearsay::default(),
-            is_pause: false,
+            active: (0..places.len()).collect(),
+            deferred: Deferred::default(),
+            is_sifs: false,
             best_effort: place_of(&categories, AccessCategory::BestEffort),
             categories,
             now: 0,
@@ -177,26 +174,26 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             cell.add_device(device, RandomStream::new(seed, &format!("{name}/{device_name}")));
         }
         let interval = cell.config.beacon_interval.as_nanos() as f64;
-        let first = cell.devices[0].luck.uniform_between(0.0, interval) as Nanos;
-        cell.agenda.put(first, Event::Beacon);
+        let first = cell.devices[0].rng.uniform_between(0.0, interval) as Nanos;
+        cell.events.put(first, Event::Beacon);
         for device in 0..cell.devices.len() {
             cell.resume(device);
         }
-        cell.look_ahead();
+        cell.find_next();
         Ok(cell)
     }
 
-    fn add_device(&mut self, device: DeviceId, mut luck: RandomStream) {
+    fn add_device(&mut self, device: DeviceId, mut rng: RandomStream) {
         let first = self.contenders.len();
         if device == 0 {
-            self.add_contender(device, Access::BEACON, &mut luck);
+            self.add_contender(device, Access::BEACON, &mut rng);
         }
         for category in self.categories.clone() {
-            self.add_contender(device, Access::data(self.config.standard, category), &mut luck);
+            self.add_contender(device, Access::data(self.config.standard, category), &mut rng);
         }
         self.devices.push(Device {
             contenders: first..self.contenders.len(),
-            luck,
+            rng,
             tx_end: 0,
             rx_end: 0,
             rx_failed: false,
@@ -206,22 +203,22 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             exchange: None,
             reply: None,
             got: false,
-            rest: None,
+            idle: None,
         });
     }
 
-    fn add_contender(&mut self, device: DeviceId, access: Access, luck: &mut RandomStream) {
+    fn add_contender(&mut self, device: DeviceId, access: Access, rng: &mut RandomStream) {
         let config = &self.config;
         let lifetime = config.ap.queue.time.as_nanos() as Nanos;
-        let mut queue = MacQueue::new(config.ap.queue.packets, lifetime, config.schedule);
+        let mut queue = WifiMacQueue::new(config.ap.queue.packets, lifetime, config.schedule);
         let peers = match device {
             0 if access == Access::BEACON => 0..0,
             0 => 1..self.meters.len() / 2 + 1,
             _ => 0..1,
         };
         for peer in peers {
-            let adaptation = self.modes.adaptation(&self.config, &self.medium, (device, peer), luck);
-            queue.lanes.push(Lane::new(peer, adaptation));
+            let adaptation = self.modes.adaptation(&self.config, &self.medium, (device, peer), rng);
+            queue.recipients.push(Recipient::new(peer, adaptation));
         }
         let backoff = Backoff::new(access, &self.timing);
         self.contenders.push(Contender {
@@ -240,28 +237,28 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.air.statistics(self.now)
     }
 
-    /// Does all that is due up to `now`, each at its own instant.
+    /// Processes the events up to `now`, each at its own instant.
     fn advance(&mut self, now: Nanos) {
         while self.next.0 <= now {
             self.now = self.next.0;
             match self.next.1 {
                 Next::Access(contender) => self.access(contender),
                 Next::Event => {
-                    if let Some(event) = self.agenda.take() {
+                    if let Some(event) = self.events.take() {
                         self.handle(event);
                     }
                 }
             }
-            self.look_ahead();
+            self.find_next();
         }
         self.now = self.now.max(now);
     }
 
-    /// Finds what is next: what is certain comes before whose turn it is.
-    fn look_ahead(&mut self) {
+    /// Finds the next step: an event precedes an access at the same instant.
+    fn find_next(&mut self) {
         let (due, contender) = self.first_due.unwrap_or_else(|| {
             let mut first = (Nanos::MAX, 0);
-            for &device in &self.awake {
+            for &device in &self.active {
                 for contender in self.devices[device].contenders.clone() {
                     let due = self.dues[contender];
                     if due < first.0 || due == first.0 && contender < first.1 {
@@ -272,7 +269,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             first
         });
         self.first_due = Some((due, contender));
-        let event = self.agenda.next();
+        let event = self.events.next();
         self.next = if due < event { (due, Next::Access(contender)) } else { (event, Next::Event) };
     }
 
@@ -288,8 +285,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         }
     }
 
-    /// Puts a PPDU of the subframes in `self.sizes` on the air. `reserved` says, given its end, until when bystanders
-    /// keep quiet.
+    /// Puts a PPDU of the subframes in `self.sizes` on the air. `reserved` says, given its end, the NAV of third
+    /// parties.
     pub(crate) fn transmit(
         &mut self,
         (sender, to, frame, mode): (DeviceId, Option<DeviceId>, Frame, ModeId),
@@ -301,25 +298,25 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let sizes = std::mem::take(&mut self.sizes);
         self.first_due = None;
         if self.medium.is_shared() {
-            self.spread();
+            self.catch_up_all();
         }
         let reserved = reserved(end);
         let (contenders, dues, devices) = (&mut self.contenders, &mut self.dues, &mut self.devices);
         let noticed = now + NOTICE;
-        let mut notice = |device: DeviceId| devices[device].hear(noticed, contenders, dues);
+        let mut notice = |device: DeviceId| devices[device].on_busy(noticed, contenders, dues);
         let ppdu = self.medium.begin(now, (sender, to, frame, mode), (end, reserved), &sizes, &mut notice);
         let is_shared = self.medium.is_shared();
-        let was_pause = std::mem::take(&mut self.is_pause);
-        if is_shared && !was_pause {
-            self.awake.iter().filter(|device| **device != sender).for_each(|device| notice(*device));
+        let was_sifs = std::mem::take(&mut self.is_sifs);
+        if is_shared && !was_sifs {
+            self.active.iter().filter(|device| **device != sender).for_each(|device| notice(*device));
         }
-        self.devices[sender].speak((now, is_shared), &mut self.contenders, &mut self.dues);
+        self.devices[sender].on_transmit((now, is_shared), &mut self.contenders, &mut self.dues);
         self.sizes = sizes;
         self.devices[sender].rx_failed = false;
-        self.agenda.put(end, Event::End(ppdu));
+        self.events.put(end, Event::End(ppdu));
         if self.sizes.len() > 1 {
             let first = self.medium.subframe_end(self.medium.ppdu(ppdu), 0);
-            self.agenda.put(first, Event::Subframe(ppdu, 0));
+            self.events.put(first, Event::Subframe(ppdu, 0));
         }
         self.air.sends(now, end);
         end
@@ -343,7 +340,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             if index == 0 {
                 device.got = false;
             }
-            if self.medium.gets(to, ppdu, place, &mut device.luck) {
+            if self.medium.gets(to, ppdu, place, &mut device.rng) {
                 device.got = true;
                 self.arrive(ppdu, place);
             }
@@ -351,31 +348,31 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let sent = self.medium.ppdu(ppdu);
         if place + 2 < sent.subframes() {
             let next = self.medium.subframe_end(sent, place + 1);
-            self.agenda.put(next, Event::Subframe(ppdu, index + 1));
+            self.events.put(next, Event::Subframe(ppdu, index + 1));
         }
     }
 
-    /// A PPDU ends: whoever follows it makes something of it, and the medium may be free.
+    /// A PPDU ends: its receivers process it, and the medium may be free.
     fn end(&mut self, ppdu: PpduId) {
         let now = self.now;
         let sent = self.medium.ppdu(ppdu);
         let (sender, to, frame, reserved) = (sent.sender, sent.to, sent.frame, sent.reserved);
         let subframes = sent.subframes();
         if self.medium.is_shared() {
-            // Bystanders of a beacon or a reservation note more than that the medium was busy.
+            // Beacons and reservations change more than the busy state of third parties.
             if let (Some(to), false) = (to, frame == Frame::Rts) {
                 return self.end_shared(ppdu, (sender, to, reserved));
             }
-            self.spread();
+            self.catch_up_all();
         }
-        let mut heard_by = None;
+        let mut receiver = None;
         for device in 0..self.devices.len() {
             if device == sender || self.medium.locked(device, now) != Some(ppdu) {
                 continue;
             }
             let ok = if to == Some(device) && subframes > 1 {
                 let state = &mut self.devices[device];
-                let last = self.medium.gets(device, ppdu, subframes - 1, &mut state.luck);
+                let last = self.medium.gets(device, ppdu, subframes - 1, &mut state.rng);
                 state.got |= last;
                 let got = state.got;
                 if last {
@@ -383,15 +380,15 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
                 }
                 got
             } else {
-                self.medium.gets_any(device, ppdu, &mut self.devices[device].luck)
+                self.medium.gets_any(device, ppdu, &mut self.devices[device].rng)
             };
             let state = &mut self.devices[device];
             state.rx_end = now;
             state.rx_failed = !ok;
             if frame == Frame::Beacon {
-                self.association.hears(device, ok);
+                self.association.on_beacon(device, ok);
             } else if ok && to == Some(device) {
-                heard_by = Some(device);
+                receiver = Some(device);
             } else if ok && reserved > state.nav {
                 state.nav = reserved;
                 if frame == Frame::Rts {
@@ -405,11 +402,11 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             self.devices[device].busy_end = now;
         }
         self.devices[sender].tx_end = now;
-        if let Some(device) = heard_by {
+        if let Some(device) = receiver {
             if subframes == 1 {
                 self.arrive(ppdu, 0);
             }
-            self.understood(device, ppdu);
+            self.on_received(device, ppdu);
         }
         self.sent(sender, frame);
         for device in freed.drain(..) {
@@ -418,7 +415,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.freed = freed;
     }
 
-    /// Notes anew when a contender may send.
+    /// Sets when a contender may send.
     pub(crate) fn refresh(&mut self, index: usize) {
         let contender = &self.contenders[index];
         let due = if contender.has_work() { contender.backoff.due() } else { None };
@@ -429,7 +426,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         }
     }
 
-    /// Other queues of a device whose turn it is at the same instant lose to the first (3.2, rule 8).
+    /// Other queues of a device that are due at the same instant lose to the first (3.2, rule 8).
     pub(crate) fn losers(&self, winner: usize) -> Range<usize> {
         winner + 1..self.devices[self.contenders[winner].device].contenders.end
     }
@@ -438,9 +435,15 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.dues[index] <= self.now
     }
 
+    /// Moves what has left the cell into the outbox. Returns when to run next.
+    fn deliver(&mut self, out: &mut Outbox<P>) -> Wake {
+        out.append(&mut self.out);
+        (self.next.0 < Nanos::MAX).then(|| Timestamp::from_nanos(self.next.0))
+    }
+
     fn beacon_is_due(&mut self) {
         let interval = self.config.beacon_interval.as_nanos() as Nanos;
-        self.agenda.put(self.now + interval, Event::Beacon);
+        self.events.put(self.now + interval, Event::Beacon);
         if !std::mem::replace(&mut self.contenders[0].beacon, true) {
             self.request(0);
         }
@@ -453,45 +456,27 @@ fn place_of(categories: &[AccessCategory], category: AccessCategory) -> usize {
 }
 
 impl<P: Addressed + std::fmt::Debug + Send> Node<P> for Wlan<P> {
-    fn handle_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>) {
-        self.dropped.clear();
+    fn on_packet(&mut self, now: Timestamp, port: Port, packet: Packet<P>, out: &mut Outbox<P>) -> Wake {
         self.advance(now.as_nanos());
         let device = usize::from(port.0);
         let to = packet.payload.leave_by();
         debug_assert!((device == 0) != (to.0 == 0), "stations reach each other by way of the access point");
         self.enqueue(device, usize::from(to.0), packet);
         if self.first_due.is_none() {
-            self.look_ahead();
+            self.find_next();
         }
+        self.deliver(out)
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
-        self.dropped.clear();
-        self.advance(now.as_nanos());
-    }
-
-    fn poll_packet(&mut self, _now: Timestamp) -> Option<(Port, Packet<P>)> {
-        self.out.pop_front()
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        (self.next.0 < Nanos::MAX).then(|| Timestamp::from_nanos(self.next.0))
-    }
-
-    fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        self.dropped.pop_front()
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<P>) -> Wake {
+        if now < until {
+            self.advance(now.as_nanos());
+        }
+        self.deliver(out)
     }
 }
 
 impl<P: Addressed + std::fmt::Debug + Send> Cell<P> for Wlan<P> {
-    fn advance_alone(&mut self, now: Timestamp, until: Timestamp) -> Timestamp {
-        self.handle_timeout(now);
-        while self.out.is_empty() && self.dropped.is_empty() && self.next.0 < until.as_nanos() {
-            self.advance(self.next.0);
-        }
-        Timestamp::from_nanos(self.now)
-    }
-
     fn queue_names(&self) -> Vec<String> {
         self.config.queue_names()
     }

@@ -2,11 +2,11 @@
 //! rates" and "Rate adaptation").
 
 use crate::cell::CellError;
-use crate::wlan::adapt::Adaptation;
 use crate::wlan::config::{RateChoice, WlanConfig};
 use crate::wlan::medium::{DeviceId, Medium, ModeId};
 use crate::wlan::minstrel::Minstrel;
 use crate::wlan::mode::Mode;
+use crate::wlan::rate_adaptation::RateAdaptation;
 use crate::wlan::timing::lowest_mode;
 use seaway_link::RandomStream;
 use std::ops::Range;
@@ -61,20 +61,20 @@ impl Modes {
         config: &WlanConfig,
         medium: &Medium,
         (from, to): (DeviceId, DeviceId),
-        luck: &mut RandomStream,
-    ) -> Adaptation {
+        rng: &mut RandomStream,
+    ) -> RateAdaptation {
         /// One frame of 1500 octets in a thousand is lost.
         const BOUND: f64 = 1e-3;
         let data = self.data.clone();
         match config.choice() {
-            RateChoice::Constant(()) => Adaptation::Fixed(data.start),
+            RateChoice::Constant(()) => RateAdaptation::Fixed(data.start),
             RateChoice::Ideal => {
                 let good = |mode: &ModeId| medium.frame_error(from, to, *mode, 1_500.0) <= BOUND;
-                Adaptation::Fixed(data.clone().rev().find(good).unwrap_or(data.start))
+                RateAdaptation::Fixed(data.clone().rev().find(good).unwrap_or(data.start))
             }
             RateChoice::Minstrel => {
                 let modes = &medium.modes[usize::from(data.start)..usize::from(data.end)];
-                Adaptation::Trial(data.start, Box::new(Minstrel::new(modes, luck)))
+                RateAdaptation::Trial(data.start, Box::new(Minstrel::new(modes, rng)))
             }
         }
     }

@@ -45,7 +45,7 @@ pub(crate) struct Medium {
     receivers: Vec<Receiver>,
     ppdus: Vec<Ppdu>,
     in_the_air: u32,
-    /// By sender and mode: whoever hears it at all follows it to the end, while nobody else sends.
+    /// By sender and mode: every device that detects a frame receives it to the end while no other sends.
     plain: Vec<bool>,
     /// A plain PPDU that is alone in the air: the receivers know nothing of it until another comes.
     alone: Option<PpduId>,
@@ -53,7 +53,7 @@ pub(crate) struct Medium {
     octets: Vec<Option<(u64, ModeId, f64)>>,
     /// Pieces of a PPDU, for the moment: length and ratio.
     scratch: Vec<(Nanos, f64)>,
-    /// Every device hears every other enough to find the medium busy.
+    /// Every device finds the medium busy when another sends.
     is_common: bool,
     /// Above this sum a medium is busy, in mW.
     busy_above: f64,
@@ -61,7 +61,7 @@ pub(crate) struct Medium {
     audible: f64,
 }
 
-/// What a link does to a mode while nobody else sends.
+/// What a link does to a mode while no other device sends.
 #[derive(Debug, Clone, Copy)]
 struct Clean {
     snr: f64,
@@ -160,10 +160,10 @@ impl Medium {
     }
 
     fn plain_sends(&self) -> Vec<bool> {
-        let hears = |from, to: &DeviceId| *to != from && self.power(from, *to) >= self.audible;
+        let receives = |from, to: &DeviceId| *to != from && self.power(from, *to) >= self.audible;
         let is_plain = |from, mode| {
-            let mut heard_by = (0..self.devices).filter(|to| hears(from, to));
-            heard_by.all(|to| {
+            let mut receiver = (0..self.devices).filter(|to| receives(from, to));
+            receiver.all(|to| {
                 let clean = self.clean(from, to, mode);
                 clean.is_sure && clean.is_noticed
             })
@@ -185,7 +185,7 @@ impl Medium {
         self.error.log_success(mode, snr * self.antennas / streams) * 8.0 / streams
     }
 
-    /// The same, remembered: error functions and powers are dear.
+    /// The same from a cache: error functions and powers are expensive.
     fn known_octet(&mut self, mode: ModeId, snr: f64) -> f64 {
         let bits = snr.to_bits();
         let place = (bits ^ (bits >> 20) ^ (bits >> 40)) as usize % KNOWN_OCTETS;
@@ -212,24 +212,24 @@ impl Medium {
         self.links[(from * self.devices + to) * self.modes.len() + usize::from(mode)]
     }
 
-    /// The ratio of a link in `mode`, linear, while nobody else sends.
+    /// The ratio of a link in `mode`, linear, while no other device sends.
     pub(crate) fn snr(&self, from: DeviceId, to: DeviceId, mode: ModeId) -> f64 {
         self.clean(from, to, mode).snr
     }
 
-    /// The probability that a frame of `octets` is lost while nobody else sends.
+    /// The probability that a frame of `octets` is lost while no other device sends.
     pub(crate) fn frame_error(&self, from: DeviceId, to: DeviceId, mode: ModeId, octets: f64) -> f64 {
         -libm::expm1(self.clean(from, to, mode).octet * octets)
     }
 
-    /// Whether `to` notices what `from` sends in `mode` while nobody else does.
+    /// Whether `to` notices what `from` sends in `mode` while no other does.
     pub(crate) fn notices(&self, from: DeviceId, to: DeviceId, mode: ModeId) -> bool {
         let power = self.power(from, to);
         power >= self.audible
             && (!self.detects || (power >= self.busy_above && self.snr(from, to, mode) >= PREAMBLE_SNR))
     }
 
-    /// The medium is busy for `device`: it sends, or hears enough.
+    /// The medium is busy for `device`: it sends, or detects energy.
     pub(crate) fn is_busy(&self, device: DeviceId) -> bool {
         let receiver = &self.receivers[device];
         receiver.sends || self.level(device) >= self.busy_above
@@ -284,7 +284,7 @@ impl Medium {
     }
 
     /// A PPDU goes on the air. `sizes` are the octets of its subframes. Every device for which the medium becomes busy by
-    /// it is told to `busy`, unless it [is shared](Self::is_shared): then all are concerned.
+    /// `busy` is called, unless the medium [is shared](Self::is_shared): then all are concerned.
     pub(crate) fn begin(
         &mut self,
         start: Nanos,
@@ -425,7 +425,7 @@ impl Medium {
         self.alone = None;
     }
 
-    /// A PPDU has ended. Every device for which the medium is free now is told to `free`.
+    /// A PPDU has ended. Calls `free` for every device whose medium is free now.
     pub(crate) fn end(&mut self, id: PpduId, mut free: impl FnMut(DeviceId)) {
         let ppdu = &mut self.ppdus[usize::from(id)];
         ppdu.state = PpduState::Remembered;
@@ -517,14 +517,14 @@ mod tests {
     }
 
     fn data(sender: DeviceId, to: DeviceId) -> (DeviceId, Option<DeviceId>, Frame, ModeId) {
-        (sender, Some(to), Frame::Data { contender: 0, lane: 0 }, 0)
+        (sender, Some(to), Frame::Data { contender: 0, recipient: 0 }, 0)
     }
 
     /// `docs/models/wlan.md`, section "Reception and carrier sense": equal powers lose everything; the stronger of
     /// two is followed; one that comes later is interference.
     #[test]
     fn capture_takes_the_strongest_of_the_window() {
-        let mut luck = RandomStream::new(1, "luck");
+        let mut rng = RandomStream::new(1, "rng");
         let end = 1_000_000;
         for (places, second, expected) in [
             ([0.0, 5.0, -5.0], 0, None),
@@ -540,7 +540,7 @@ mod tests {
             assert!(medium.is_busy(0));
             if followed.is_some() && second < 4_000 {
                 let id = medium.locked(0, 10_000).unwrap();
-                assert!(medium.gets(0, id, 0, &mut luck), "18 dB are enough");
+                assert!(medium.gets(0, id, 0, &mut rng), "18 dB are enough");
             }
             medium.end(first, |_| {});
             medium.end(other, |_| {});

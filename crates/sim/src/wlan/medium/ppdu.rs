@@ -52,15 +52,15 @@ pub(crate) enum Frame {
     Beacon,
     Rts,
     Cts,
-    /// `lane` of the sender's contender: which of its queues.
+    /// `recipient` of the sender's contender: which of its queues.
     Data {
         contender: u16,
-        lane: u16,
+        recipient: u16,
     },
     /// A request for block acknowledgement.
     Request {
         contender: u16,
-        lane: u16,
+        recipient: u16,
     },
     /// Acknowledges one frame.
     Ack,

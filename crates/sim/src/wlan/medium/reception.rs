@@ -13,23 +13,23 @@ impl Medium {
         device: DeviceId,
         id: PpduId,
         index: usize,
-        luck: &mut RandomStream,
+        rng: &mut RandomStream,
     ) -> bool {
         self.is_sure(device, id)
-            || self.header_ok(device, id, luck) && {
+            || self.header_ok(device, id, rng) && {
                 let log = self.log_success(device, id, index);
-                log > CERTAIN || luck.uniform() < libm::exp(log)
+                log > CERTAIN || rng.uniform() < libm::exp(log)
             }
     }
 
     /// Whether `device`, which follows PPDU `id`, gets anything of it.
     #[inline]
-    pub(crate) fn gets_any(&mut self, device: DeviceId, id: PpduId, luck: &mut RandomStream) -> bool {
-        self.is_sure(device, id) || self.happens_to_get_any(device, id, luck)
+    pub(crate) fn gets_any(&mut self, device: DeviceId, id: PpduId, rng: &mut RandomStream) -> bool {
+        self.is_sure(device, id) || self.happens_to_get_any(device, id, rng)
     }
 
-    fn happens_to_get_any(&mut self, device: DeviceId, id: PpduId, luck: &mut RandomStream) -> bool {
-        if !self.header_ok(device, id, luck) {
+    fn happens_to_get_any(&mut self, device: DeviceId, id: PpduId, rng: &mut RandomStream) -> bool {
+        if !self.header_ok(device, id, rng) {
             return false;
         }
         let mut none = 1.0;
@@ -43,10 +43,10 @@ impl Medium {
                 return true;
             }
         }
-        luck.uniform() >= none
+        rng.uniform() >= none
     }
 
-    /// Nobody else has sent, and the link is good.
+    /// No other device has sent, and the link is good.
     #[inline]
     fn is_sure(&self, device: DeviceId, id: PpduId) -> bool {
         if self.alone == Some(id) {
@@ -56,7 +56,7 @@ impl Medium {
         ppdu.clean && self.clean(ppdu.sender, device, ppdu.mode).is_sure
     }
 
-    fn header_ok(&mut self, device: DeviceId, id: PpduId, luck: &mut RandomStream) -> bool {
+    fn header_ok(&mut self, device: DeviceId, id: PpduId, rng: &mut RandomStream) -> bool {
         if let Some(known) = self.receivers[device].header {
             return known;
         }
@@ -68,7 +68,7 @@ impl Medium {
             let worst = self.pieces(device, id, start, end).map(|(_, snr)| snr).fold(f64::INFINITY, f64::min);
             self.header(worst)
         };
-        let ok = success >= 1.0 || luck.uniform() < success;
+        let ok = success >= 1.0 || rng.uniform() < success;
         self.receivers[device].header = Some(ok);
         ok
     }
@@ -113,7 +113,7 @@ impl Medium {
         (ppdu.start + mode.preamble + (bits * 1_000_000 * MICRO).div_ceil(mode.rate)).min(ppdu.end)
     }
 
-    /// The pieces of [`from`, `to`) in which the same PPDUs are heard beside PPDU `id`: length and ratio.
+    /// The pieces of [`from`, `to`) in which the same PPDUs interfere with PPDU `id`: length and ratio.
     fn pieces(
         &self,
         device: DeviceId,
@@ -170,7 +170,7 @@ mod tests {
         let end = mode.duration(1544 + 1542);
         let id = medium.begin(
             0,
-            (0, Some(1), Frame::Data { contender: 0, lane: 0 }, 0),
+            (0, Some(1), Frame::Data { contender: 0, recipient: 0 }, 0),
             (end, end),
             &[1544, 1542],
             |_| {},

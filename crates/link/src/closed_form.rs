@@ -1,15 +1,15 @@
-//! A link whose future is known: a drop-tail queue, one rate for good, and a pipe that keeps the order.
+//! The closed-form FIFO link: a drop-tail queue, a constant rate, and a propagation path that keeps the order.
 //!
-//! First in, first out at a constant rate: when a packet comes it is settled when its service begins and ends, and
-//! when it arrives. Nothing has to be woken in between.
+//! The departure times follow from a recursion: a packet's service begins at the later of its arrival and the end of the
+//! service before it. So its departure is computed when it arrives, and the link needs no events.
 
 use crate::bucket::TokenBucket;
 use crate::jitter::{Jitter, JitterConfig};
-use crate::link::stream;
 use crate::loss::{Loss, LossPlace};
-use crate::node::{DropCause, Dropped, Packet};
+use crate::node::DropCause;
 use crate::plan::{CapacityPlan, LinkPlan};
-use crate::queue::{Door, Limit, Transmitter};
+use crate::queue::{Admission, Limit, Transmitter};
+use crate::random::RandomStream;
 use crate::statistics::{Count, Drops, LinkStatistics};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -28,49 +28,46 @@ pub enum Fate {
     },
 }
 
-/// What is known of a packet when it comes.
+/// A packet's way through the link, computed when it arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Foresight {
+pub struct Transit {
     /// What becomes of it.
     pub fate: Fate,
-    /// How long it waits until it is served.
-    pub waits: TimeDelta,
+    /// How long it waits before its service begins.
+    pub wait: TimeDelta,
 }
 
-/// A link that knows the fate of a packet when it comes.
+/// The closed-form FIFO link.
 #[derive(Debug, Clone)]
-pub(crate) struct Foreseen<P> {
+pub(crate) struct ClosedForm {
     rate: Bitrate,
     delay: TimeDelta,
-    door: Door,
+    admission: Admission,
     policer: Option<TokenBucket>,
     jitter: Option<Jitter>,
     loss: Option<(Loss, LossPlace)>,
-    /// Nothing can happen to a packet that finds nobody, and who waits is not measured in time or octets.
+    /// A packet that finds the link idle is never dropped nor delayed otherwise, and the limit counts packets.
     is_plain: bool,
-    /// Those that have not left yet, and as many that have as there is room for, in the order of their coming.
-    passages: VecDeque<Passage>,
-    /// How many of them are known to have begun to be served, and the size of the others.
+    /// Packets that have not left yet, and some that have, in the order of their arrival.
+    records: VecDeque<Record>,
+    /// How many of them have begun service for certain, and the size of the others.
     begun: usize,
     waiting: DataSize,
-    /// When the last of them will have been sent.
+    /// When the service of the last one ends.
     free_at: Timestamp,
-    /// The size that was served last, its whole nanoseconds and what is left over: a division is dear.
+    /// The size that was served last, its whole nanoseconds and the remainder: this saves a division.
     served: (DataSize, u64, u64),
-    /// Work left undone because service ends on a whole nanosecond, in bit·ns/s: it goes to the next packet of the
+    /// Work left undone because service ends on a whole nanosecond, in bit·ns/s: it is added to the next packet of the
     /// same busy period.
     remainder: u64,
-    /// Packets that are on their way and the instants of their arrival.
-    held: VecDeque<(Timestamp, Packet<P>)>,
-    dropped: VecDeque<Dropped<P>>,
-    /// Sums since the link was made, as if every passage were over; and what they stood at when the window began.
+    /// Sums since the link was made, as if every packet had left; and their values when the window began.
     sums: Sums,
     window: Window,
 }
 
-/// One packet's way through the link.
+/// The instants of one packet.
 #[derive(Debug, Clone, Copy)]
-struct Passage {
+struct Record {
     starts: Timestamp,
     ends: Timestamp,
     /// When it arrives, or is lost.
@@ -98,11 +95,11 @@ struct Window {
     max_size: DataSize,
 }
 
-impl<P> Foreseen<P> {
-    /// The link that `plan` describes behind a queue with this `door`; `None` where its future depends on what comes
-    /// later.
-    pub(crate) fn new(plan: &LinkPlan, door: Option<Door>, seed: u64, name: &str) -> Option<Self> {
-        let stream = |part| stream(seed, name, part);
+impl ClosedForm {
+    /// The link that `plan` describes, with a queue of this `admission`; `None` where a departure may depend on later
+    /// arrivals or on the time.
+    pub(crate) fn new(plan: &LinkPlan, admission: Option<Admission>, seed: u64, name: &str) -> Option<Self> {
+        let stream = |part| RandomStream::of_part(seed, name, part);
         let CapacityPlan::Rates(schedule, _) = &plan.capacity else { return None };
         let keeps_order = !matches!(plan.jitter, Some(JitterConfig::Reordering { .. }));
         let is_constant =
@@ -110,8 +107,8 @@ impl<P> Foreseen<P> {
         if !(keeps_order && is_constant && plan.shaper.is_none()) {
             return None;
         }
-        let door = door?;
-        let is_plain = matches!(door.limit, Limit::Packets(1..))
+        let admission = admission?;
+        let is_plain = matches!(admission.limit, Limit::Packets(1..))
             && plan.policer.is_none()
             && plan.jitter.is_none()
             && plan.loss.is_none();
@@ -120,25 +117,23 @@ impl<P> Foreseen<P> {
         Some(Self {
             rate: schedule.initial,
             delay: plan.delay,
-            door,
+            admission,
             policer: plan.policer.map(TokenBucket::new),
             jitter: plan.jitter.map(|model| Jitter::new(model, stream("jitter"))),
             loss: plan.loss.clone().map(|(model, place)| (Loss::new(model, stream("loss")), place)),
             is_plain,
-            passages: VecDeque::new(),
+            records: VecDeque::new(),
             begun: 0,
             waiting: DataSize::ZERO,
             free_at: Timestamp::ZERO,
             served: (DataSize::ZERO, 0, 0),
             remainder: 0,
-            held: VecDeque::new(),
-            dropped: VecDeque::new(),
             sums: before,
             window: Window { since, before, carried_in: 0, max_packets: 0, max_size },
         })
     }
 
-    /// The least that a packet takes.
+    /// The least time that a packet spends in the link.
     pub(crate) fn least_delay(&self) -> TimeDelta {
         self.delay + self.jitter.as_ref().map_or(TimeDelta::ZERO, Jitter::least)
     }
@@ -147,111 +142,111 @@ impl<P> Foreseen<P> {
         self.rate
     }
 
-    /// What becomes of a packet that comes at `now`. Nobody looks at the books before `unseen_until`.
+    /// The way of a packet that arrives at `now`. Statistics are not read before `unread_until`.
     #[inline(always)]
-    pub(crate) fn foresee(&mut self, now: Timestamp, size: DataSize, unseen_until: Timestamp) -> Foresight {
+    pub(crate) fn transit(&mut self, now: Timestamp, size: DataSize, unread_until: Timestamp) -> Transit {
         self.sums.arrivals.add(size);
         if self.free_at <= now {
             // All before it are served.
-            (self.begun, self.waiting) = (self.passages.len(), DataSize::ZERO);
+            (self.begun, self.waiting) = (self.records.len(), DataSize::ZERO);
             if self.is_plain {
-                return self.pass_through(now, size, unseen_until);
+                return self.transit_idle(now, size, unread_until);
             }
         }
-        self.foresee_any(now, size)
+        self.transit_any(now, size)
     }
 
-    /// Nobody is there, and nothing can happen to it: it need not be remembered where it is through before anybody looks.
+    /// A packet that finds a plain link idle. No record is needed where it has left before statistics are read.
     #[inline(always)]
-    fn pass_through(&mut self, now: Timestamp, size: DataSize, unseen_until: Timestamp) -> Foresight {
+    fn transit_idle(&mut self, now: Timestamp, size: DataSize, unread_until: Timestamp) -> Transit {
         let ends = self.serve(now, size, 0);
         self.sums.busy_nanos += ends.as_nanos() - now.as_nanos();
         self.sums.delivered.add(size);
         let leaves = ends + self.delay;
-        if leaves > unseen_until {
-            self.remember_begun(now, Passage { starts: now, ends, leaves, size, is_lost: false });
+        if leaves > unread_until {
+            self.push_begun(now, Record { starts: now, ends, leaves, size, is_lost: false });
         }
-        Foresight { fate: Fate::Arrives(leaves), waits: TimeDelta::ZERO }
+        Transit { fate: Fate::Arrives(leaves), wait: TimeDelta::ZERO }
     }
 
-    // Apart, so that the short way above is inlined where links are asked.
+    // Not inlined, so that the short function above is.
     #[inline(never)]
-    fn foresee_any(&mut self, now: Timestamp, size: DataSize) -> Foresight {
+    fn transit_any(&mut self, now: Timestamp, size: DataSize) -> Transit {
         let is_busy = self.free_at > now;
-        if is_busy && self.may_peak(size) {
-            self.pass(now);
+        if is_busy && self.needs_exact_count(size) {
+            self.note_begun(now);
         }
         if let Some(cause) = self.refusal(now, size) {
-            return Foresight { fate: Fate::Dropped { at: now, cause }, waits: TimeDelta::ZERO };
+            return Transit { fate: Fate::Dropped { at: now, cause }, wait: TimeDelta::ZERO };
         }
         let (starts, carried) = if is_busy { (self.free_at, self.remainder) } else { (now, 0) };
         let ends = self.serve(starts, size, carried);
         self.sums.busy_nanos += ends.as_nanos() - starts.as_nanos();
         let is_lost = self.loss.is_some() && self.loses(LossPlace::Exit, ends);
         let leaves = if is_lost { ends } else { self.arrival(ends, size) };
-        self.remember(now, Passage { starts, ends, leaves, size, is_lost });
-        let waits = TimeDelta::from_nanos((starts.as_nanos() - now.as_nanos()) as i64);
+        self.push(now, Record { starts, ends, leaves, size, is_lost });
+        let wait = TimeDelta::from_nanos((starts.as_nanos() - now.as_nanos()) as i64);
         if is_busy {
-            self.sums.wait(waits, size);
+            self.sums.wait(wait, size);
             self.waiting += size;
-            self.window.max_packets = self.window.max_packets.max((self.passages.len() - self.begun) as u64);
+            self.window.max_packets = self.window.max_packets.max((self.records.len() - self.begun) as u64);
             self.window.max_size = self.window.max_size.max(self.waiting);
         } else {
             self.begun += 1;
         }
         if is_lost {
             self.sums.drops.channel += 1;
-            return Foresight { fate: Fate::Dropped { at: ends, cause: DropCause::Channel }, waits };
+            return Transit { fate: Fate::Dropped { at: ends, cause: DropCause::Channel }, wait };
         }
         self.sums.delivered.add(size);
-        Foresight { fate: Fate::Arrives(leaves), waits }
+        Transit { fate: Fate::Arrives(leaves), wait }
     }
 
     #[inline(never)]
-    fn remember_begun(&mut self, now: Timestamp, passage: Passage) {
-        self.remember(now, passage);
+    fn push_begun(&mut self, now: Timestamp, record: Record) {
+        self.push(now, record);
         self.begun += 1;
     }
 
     #[inline]
-    fn remember(&mut self, now: Timestamp, passage: Passage) {
-        if self.passages.len() == self.passages.capacity() {
-            self.forget(now);
+    fn push(&mut self, now: Timestamp, record: Record) {
+        if self.records.len() == self.records.capacity() {
+            self.drop_left(now);
         }
-        self.passages.push_back(passage);
+        self.records.push_back(record);
     }
 
-    /// Whether one more packet may be too many, or more than ever waited in the window: then it matters who still waits.
+    /// Whether one more packet may exceed the limit or the maximum of the window, so that `begun` must be exact.
     #[inline]
-    fn may_peak(&self, size: DataSize) -> bool {
-        let packets = (self.passages.len() - self.begun) as u64 + 1;
-        let known = matches!(self.door.limit, Limit::Packets(limit) if packets < limit);
+    fn needs_exact_count(&self, size: DataSize) -> bool {
+        let packets = (self.records.len() - self.begun) as u64 + 1;
+        let known = matches!(self.admission.limit, Limit::Packets(limit) if packets < limit);
         !known || packets > self.window.max_packets || self.waiting + size > self.window.max_size
     }
 
-    /// Notes who has begun to be served by `now`.
-    fn pass(&mut self, now: Timestamp) {
-        while let Some(passage) = self.passages.get(self.begun)
-            && passage.starts <= now
+    /// Brings `begun` up to `now`.
+    fn note_begun(&mut self, now: Timestamp) {
+        while let Some(record) = self.records.get(self.begun)
+            && record.starts <= now
         {
-            self.waiting -= passage.size;
+            self.waiting -= record.size;
             self.begun += 1;
         }
     }
 
-    /// Forgets who has left; where few have, makes room instead, so that it is seldom asked for.
-    fn forget(&mut self, now: Timestamp) {
-        self.pass(now);
-        let begun = self.passages.iter().take(self.begun);
-        let left = begun.take_while(|passage| passage.leaves <= now).count();
-        self.passages.drain(..left);
+    /// Drops packets that have left; grows the buffer when few have, so that the cost is amortised.
+    fn drop_left(&mut self, now: Timestamp) {
+        self.note_begun(now);
+        let begun = self.records.iter().take(self.begun);
+        let left = begun.take_while(|record| record.leaves <= now).count();
+        self.records.drain(..left);
         self.begun -= left;
-        if left <= self.passages.capacity() / 4 {
-            self.passages.reserve(self.passages.capacity().max(16));
+        if left <= self.records.capacity() / 4 {
+            self.records.reserve(self.records.capacity().max(16));
         }
     }
 
-    /// Why a packet does not even join those that wait.
+    /// Why a packet is dropped on arrival.
     #[inline]
     fn refusal(&mut self, now: Timestamp, size: DataSize) -> Option<DropCause> {
         if self.loss.is_some() && self.loses(LossPlace::Entry, now) {
@@ -262,13 +257,13 @@ impl<P> Foreseen<P> {
             self.sums.drops.policer += 1;
             return Some(DropCause::Policer);
         }
-        let packets = self.passages.len() - self.begun;
-        // The common limit asks for no size.
-        let holds = match self.door.limit {
+        let packets = self.records.len() - self.begun;
+        // The common limit needs no size.
+        let holds = match self.admission.limit {
             Limit::Packets(limit) => packets as u64 + 1 + u64::from(self.free_at > now) <= limit,
             _ => {
                 let transmitter = Transmitter { in_service: self.in_service(now), rate: self.rate };
-                self.door.admits(packets, self.waiting, size, transmitter)
+                self.admission.admits(packets, self.waiting, size, transmitter)
             }
         };
         if !holds {
@@ -278,23 +273,23 @@ impl<P> Foreseen<P> {
         None
     }
 
-    /// The size of the packet that is being served.
+    /// The size of the packet in service.
     fn in_service(&self, now: Timestamp) -> Option<DataSize> {
-        let newest = self.begun.checked_sub(1).and_then(|index| self.passages.get(index));
-        newest.filter(|passage| passage.ends > now).map(|passage| passage.size)
+        let newest = self.begun.checked_sub(1).and_then(|index| self.records.get(index));
+        newest.filter(|record| record.ends > now).map(|record| record.size)
     }
 
     fn loses(&mut self, here: LossPlace, at: Timestamp) -> bool {
         self.loss.as_mut().is_some_and(|(loss, place)| *place == here && loss.takes(at))
     }
 
-    /// When service that begins at `starts` ends; the server is taken until then.
+    /// When the service that begins at `starts` ends; the server is busy until then.
     #[inline(always)]
     fn serve(&mut self, starts: Timestamp, size: DataSize, carried: u64) -> Timestamp {
         if self.served.0 != size {
             self.served = self.service(size);
         }
-        // What is carried is less than the rate.
+        // `carried` is less than the rate.
         let (_, mut nanos, rest) = self.served;
         let (mut remainder, mut is_more) = rest.overflowing_add(carried);
         is_more |= remainder >= self.rate.as_bps();
@@ -307,10 +302,10 @@ impl<P> Foreseen<P> {
         self.free_at
     }
 
-    /// A size, the whole nanoseconds it takes, and the work that is left over, in bit·ns/s.
+    /// A size, the whole nanoseconds of its service, and the remainder of the work in bit·ns/s.
     fn service(&self, size: DataSize) -> (DataSize, u64, u64) {
         let rate = self.rate.as_bps();
-        // The first branch is a plain machine division; it holds for packets below 2 GB.
+        // Packets below 2 GB need only a machine division.
         match size.as_bits().checked_mul(1_000_000_000) {
             Some(work) => (size, work / rate, work % rate),
             None => {
@@ -323,67 +318,35 @@ impl<P> Foreseen<P> {
 
     #[inline]
     fn arrival(&mut self, sent: Timestamp, size: DataSize) -> Timestamp {
-        let unvaried = sent + self.delay;
+        let nominal = sent + self.delay;
         match &mut self.jitter {
-            None => unvaried,
-            Some(jitter) => jitter.arrival(unvaried, self.rate.time_to_send(size).unwrap_or_default()),
+            None => nominal,
+            Some(jitter) => jitter.arrival(nominal, self.rate.time_to_send(size).unwrap_or_default()),
         }
-    }
-
-    pub(crate) fn handle_packet(&mut self, now: Timestamp, mut packet: Packet<P>) {
-        self.dropped.clear();
-        let Foresight { fate, waits } = self.foresee(now, packet.size, now);
-        packet.waited += waits;
-        match fate {
-            Fate::Arrives(arrival) => {
-                debug_assert!(self.held.back().is_none_or(|(last, _)| *last <= arrival), "overtaken");
-                self.held.push_back((arrival, packet));
-            }
-            Fate::Dropped { at, cause } => self.dropped.push_back(Dropped { at, cause, packet }),
-        }
-    }
-
-    pub(crate) fn handle_timeout(&mut self, _now: Timestamp) {
-        self.dropped.clear();
-    }
-
-    pub(crate) fn poll_packet(&mut self, now: Timestamp) -> Option<Packet<P>> {
-        if self.poll_timeout()? > now {
-            return None;
-        }
-        self.held.pop_front().map(|(_, packet)| packet)
-    }
-
-    pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
-        self.held.front().map(|(arrival, _)| *arrival)
-    }
-
-    pub(crate) fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        self.dropped.pop_front()
     }
 
     /// Packets and octets that wait at `now`, which is no earlier than the last arrival.
     pub(crate) fn waiting(&self, now: Timestamp) -> (u64, DataSize) {
-        let waiting = self.passages.iter().skip(self.begun).filter(|passage| passage.starts > now);
-        waiting.fold((0, DataSize::ZERO), |(packets, size), passage| (packets + 1, size + passage.size))
+        let waiting = self.records.iter().skip(self.begun).filter(|record| record.starts > now);
+        waiting.fold((0, DataSize::ZERO), |(packets, size), record| (packets + 1, size + record.size))
     }
 
     pub(crate) fn inside(&self, now: Timestamp) -> u64 {
-        let inside = |passage: &&Passage| passage.leaves > now && !passage.is_lost;
-        self.passages.iter().filter(inside).count() as u64
+        let inside = |record: &&Record| record.leaves > now && !record.is_lost;
+        self.records.iter().filter(inside).count() as u64
     }
 
-    /// The sums up to `now`: what of each passage lies beyond is taken off.
+    /// The sums up to `now`, without the part of each record that lies after.
     fn sums(&self, now: Timestamp) -> Sums {
         let mut sums = self.sums;
-        for passage in &self.passages {
-            let still_waits = passage.starts.since(now).as_nanos() as u128;
+        for record in &self.records {
+            let still_waits = record.starts.since(now).as_nanos() as u128;
             sums.packet_nanos -= still_waits;
-            sums.byte_nanos -= still_waits * u128::from(passage.size.as_bytes());
-            sums.busy_nanos -= passage.ends.since(passage.starts.max(now)).as_nanos() as u64;
-            if passage.leaves > now && !passage.is_lost {
+            sums.byte_nanos -= still_waits * u128::from(record.size.as_bytes());
+            sums.busy_nanos -= record.ends.since(record.starts.max(now)).as_nanos() as u64;
+            if record.leaves > now && !record.is_lost {
                 sums.delivered.packets -= 1;
-                sums.delivered.size -= passage.size;
+                sums.delivered.size -= record.size;
             }
         }
         sums

@@ -1,44 +1,44 @@
-//! Who is woken next: a tournament with one player a node.
+//! The event queue: the next event of each node, in a tournament tree.
 
 use seaway_units::Timestamp;
 
-/// Wake-ups of a set of nodes, each at most once.
+/// The next event of each of a set of nodes.
 ///
-/// Two that fall on one instant come in the order of their numbers. Setting plays again only the matches whose winner may
-/// change: O(log n), and once every node has been set without allocation.
+/// Events at one instant come in the order of their nodes' numbers. To set one replays only the matches whose winner may
+/// change: O(log n), without allocation once every node has been set.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Schedule {
-    /// The winner of match `i` is the better of `2i` and `2i + 1`. The upper half are the nodes themselves, in the order of
-    /// their numbers: who stands left has the lower one. The first place is empty.
+pub(crate) struct EventQueue {
+    /// The winner of match `i` is the earlier of `2i` and `2i + 1`. The upper half holds the nodes themselves in the order
+    /// of their numbers, so that the left one of two has the lower number. The first place is empty.
     winners: Vec<Entry>,
 }
 
-/// When a node is woken, in nanoseconds; `NEVER` where it is not.
+/// The next event of a node in nanoseconds; `NEVER` where it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     at: u64,
     node: u32,
 }
 
-/// No clock comes so far.
+/// No event.
 const NEVER: u64 = u64::MAX;
 
-impl Schedule {
-    /// The earliest wake-up and its node.
+impl EventQueue {
+    /// The earliest event and its node.
     #[inline]
     pub(crate) fn first(&self) -> Option<(Timestamp, u32)> {
         let &Entry { at, node } = self.winners.get(1)?;
         (at != NEVER).then(|| (Timestamp::from_nanos(at), node))
     }
 
-    /// When `node` is woken.
-    pub(crate) fn of(&self, node: u32) -> Option<Timestamp> {
+    /// The next event of `node`.
+    pub(crate) fn get(&self, node: u32) -> Option<Timestamp> {
         let entry = self.winners.get(self.winners.len() / 2 + node as usize)?;
         (entry.at != NEVER).then(|| Timestamp::from_nanos(entry.at))
     }
 
-    /// The earliest wake-up of all nodes but one.
-    pub(crate) fn first_beside(&self, node: u32) -> Option<Timestamp> {
+    /// The earliest event of all nodes but `node`.
+    pub(crate) fn first_except(&self, node: u32) -> Option<Timestamp> {
         let mut place = self.winners.len() / 2 + node as usize;
         let mut first = NEVER;
         while place > 1 {
@@ -48,7 +48,7 @@ impl Schedule {
         (first != NEVER).then(|| Timestamp::from_nanos(first))
     }
 
-    /// Sets, moves or (with `None`) cancels the wake-up of `node`.
+    /// Sets, moves or (with `None`) cancels the event of `node`.
     #[inline]
     pub(crate) fn set(&mut self, node: u32, at: Option<Timestamp>) {
         let at = at.map_or(NEVER, Timestamp::as_nanos);
@@ -63,7 +63,7 @@ impl Schedule {
         }
     }
 
-    /// Makes room for so many nodes, at least two.
+    /// Makes room for `nodes` nodes, at least two.
     fn grow(&mut self, nodes: usize) {
         let players = nodes.next_power_of_two().max(2);
         let known = self.winners.split_off(self.winners.len() / 2);
@@ -108,15 +108,15 @@ mod tests {
 
     #[test]
     fn equal_instants_come_in_the_order_of_nodes() {
-        let mut schedule = Schedule::default();
-        schedule.set(2, at(5));
-        schedule.set(0, at(5));
-        schedule.set(1, at(4));
-        schedule.set(2, at(5));
+        let mut queue = EventQueue::default();
+        queue.set(2, at(5));
+        queue.set(0, at(5));
+        queue.set(1, at(4));
+        queue.set(2, at(5));
         let mut order = Vec::new();
-        while let Some((_, node)) = schedule.first() {
+        while let Some((_, node)) = queue.first() {
             order.push(node);
-            schedule.set(node, None);
+            queue.set(node, None);
         }
         assert_eq!(order, [1, 0, 2]);
     }
@@ -124,20 +124,20 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_as_an_ordered_map(steps in prop::collection::vec((0..20u32, prop::option::of(0..50u64)), 1..300)) {
-            let mut schedule = Schedule::default();
+            let mut queue = EventQueue::default();
             let mut model: BTreeMap<u32, u64> = BTreeMap::new();
             for (node, nanos) in steps {
-                schedule.set(node, nanos.map(Timestamp::from_nanos));
+                queue.set(node, nanos.map(Timestamp::from_nanos));
                 match nanos {
                     None => { model.remove(&node); }
                     Some(nanos) => { model.insert(node, nanos); }
                 }
                 let expected = model.iter().map(|(node, nanos)| (*nanos, *node)).min();
                 let expected = expected.map(|(nanos, node)| (Timestamp::from_nanos(nanos), node));
-                prop_assert_eq!(schedule.first(), expected);
-                prop_assert_eq!(schedule.of(node), nanos.map(Timestamp::from_nanos));
-                let beside = model.iter().filter(|(other, _)| **other != node).map(|(_, nanos)| *nanos).min();
-                prop_assert_eq!(schedule.first_beside(node), beside.map(Timestamp::from_nanos));
+                prop_assert_eq!(queue.first(), expected);
+                prop_assert_eq!(queue.get(node), nanos.map(Timestamp::from_nanos));
+                let except = model.iter().filter(|(other, _)| **other != node).map(|(_, nanos)| *nanos).min();
+                prop_assert_eq!(queue.first_except(node), except.map(Timestamp::from_nanos));
             }
         }
     }

@@ -5,15 +5,14 @@ use crate::cell::Addressed;
 use crate::wlan::medium::DeviceId;
 use crate::wlan::mode::{Nanos, octets};
 use crate::wlan::queue::Discarded;
-use crate::wlan::statistics::LaneMeter;
-use seaway_link::{DropCause, Dropped, Packet, Port};
+use crate::wlan::statistics::PairMeter;
+use seaway_link::{DropCause, Dropped, Outbox, Packet};
 use seaway_units::Timestamp;
-use std::collections::VecDeque;
 
 impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
-    /// The books of what one device sends another.
-    pub(crate) fn meter(&mut self, from: DeviceId, to: DeviceId) -> &mut LaneMeter {
-        &mut self.meters[lane_number(from, to)]
+    /// The counters of what one device sends another.
+    pub(crate) fn meter(&mut self, from: DeviceId, to: DeviceId) -> &mut PairMeter {
+        &mut self.meters[pair_number(from, to)]
     }
 
     /// A packet goes into a queue of `device`, for `to`.
@@ -28,7 +27,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let had_work = self.dues[index] < Nanos::MAX
             || self.contenders[index].has_work()
             || self.is_engaged(device, index);
-        // A full queue stops the device: the packet is gone before anybody looks at the age of what waits.
+        // A full queue drops the packet before expired packets are removed.
         if self.contenders[index].queue.is_full() {
             self.meter(device, to).drop_full();
             self.drop(DropCause::Tail, packet);
@@ -37,8 +36,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.expire(index);
         let contender = &mut self.contenders[index];
         let octets = octets::mpdu(packet.size.as_bytes() as u32, self.config.standard.is_qos());
-        let lane = if device == 0 { to - 1 } else { 0 };
-        contender.queue.push(lane, self.now, octets, packet);
+        let recipient = if device == 0 { to - 1 } else { 0 };
+        contender.queue.push(recipient, self.now, octets, packet);
         let now = self.now;
         self.meter(device, to).push(now, octets);
         if !had_work {
@@ -59,28 +58,28 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
 
     /// An idle queue wants to send.
     pub(super) fn request(&mut self, index: usize) {
-        self.end_pause();
-        self.rouse(self.contenders[index].device);
+        self.end_sifs();
+        self.wake(self.contenders[index].device);
         let contender = &mut self.contenders[index];
         let device = &mut self.devices[contender.device];
-        contender.backoff.request(self.now, device.nav > self.now, &mut device.luck);
+        contender.backoff.request(self.now, device.nav > self.now, &mut device.rng);
         self.refresh(index);
     }
 
-    /// Gives up what is too old.
+    /// Drops packets that are too old.
     pub(crate) fn expire(&mut self, index: usize) {
-        while let Some((lane, discarded)) = self.contenders[index].queue.expire(self.now) {
-            self.discard(index, lane, discarded);
+        while let Some((recipient, discarded)) = self.contenders[index].queue.expire(self.now) {
+            self.discard(index, recipient, discarded);
         }
     }
 
     /// What left a queue without an acknowledgement (3.7, rule 4).
-    pub(crate) fn discard(&mut self, index: usize, lane: usize, discarded: Discarded<P>) {
+    pub(crate) fn discard(&mut self, index: usize, recipient: usize, discarded: Discarded<P>) {
         let contender = &mut self.contenders[index];
         if discarded.was_sent && contender.backoff.access.is_qos {
-            contender.queue.request(lane, false, false);
+            contender.queue.request(recipient, false, false);
         }
-        let (device, to, now) = (contender.device, contender.queue.lanes[lane].to, self.now);
+        let (device, to, now) = (contender.device, contender.queue.recipients[recipient].to, self.now);
         let meter = self.meter(device, to);
         meter.pop(now, 1, u64::from(discarded.octets));
         let Some(packet) = discarded.packet else { return };
@@ -94,21 +93,22 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     }
 
     fn drop(&mut self, cause: DropCause, packet: Packet<P>) {
-        self.dropped.push_back(Dropped { at: Timestamp::from_nanos(self.now), cause, packet });
+        self.out.drop(Dropped { at: Timestamp::from_nanos(self.now), cause, packet });
     }
 }
 
-/// The way out for what one device has got from another.
+/// Delivers what one device has received from another.
 pub(crate) struct Exit<'a, P> {
-    pub(crate) meter: &'a mut LaneMeter,
-    pub(crate) out: &'a mut VecDeque<(Port, Packet<P>)>,
+    pub(crate) meter: &'a mut PairMeter,
+    pub(crate) out: &'a mut Outbox<P>,
+    pub(crate) now: Nanos,
 }
 
 impl<P: Addressed> Exit<'_, P> {
     #[inline]
     pub(crate) fn deliver(&mut self, packet: Packet<P>) {
         self.meter.deliver(packet.size);
-        self.out.push_back((packet.payload.leave_by(), packet));
+        self.out.send(Timestamp::from_nanos(self.now), packet.payload.leave_by(), packet);
     }
 }
 
@@ -116,15 +116,15 @@ impl<P> Wlan<P> {
     /// Packets of a queue that have neither arrived nor been dropped: waiting, in the air, or with a receiver that waits
     /// for an earlier one.
     pub(super) fn inside(&self, queue: usize) -> u64 {
-        let lanes = self.contenders.iter().flat_map(|contender| {
-            let lanes = contender.queue.lanes.iter();
-            lanes.filter(move |lane| lane_number(contender.device, lane.to) == queue)
+        let recipients = self.contenders.iter().flat_map(|contender| {
+            let recipients = contender.queue.recipients.iter();
+            recipients.filter(move |recipient| pair_number(contender.device, recipient.to) == queue)
         });
-        lanes.map(|lane| lane.owned() + lane.peer.len() as u64).sum()
+        recipients.map(|recipient| recipient.owned() + recipient.peer.len() as u64).sum()
     }
 }
 
 /// The number of the queue between two devices, as [`WlanConfig::queue_names`] counts them.
-pub(crate) const fn lane_number(from: DeviceId, to: DeviceId) -> usize {
+pub(crate) const fn pair_number(from: DeviceId, to: DeviceId) -> usize {
     if from == 0 { 2 * (to - 1) } else { 2 * (from - 1) + 1 }
 }

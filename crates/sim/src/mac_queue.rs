@@ -1,4 +1,4 @@
-//! A queue in front of the air, and the packet that is partly over it.
+//! A MAC queue: a queue whose packets are sent in fragments.
 
 use seaway_link::{
     Dropped, Drops, Error, Level, LinkStatistics, Meter, Nominal, Packet, Queue, QueueConfig, RandomStream,
@@ -6,15 +6,15 @@ use seaway_link::{
 };
 use seaway_units::{Bitrate, DataSize, Timestamp};
 
-/// Packets of one connection over the air. They leave in pieces, in order; the partly sent one counts among those
-/// that wait until its last piece has left.
+/// Packets of one connection over the air. They are sent in fragments, in order; a partly sent packet counts as waiting
+/// until its last fragment has left.
 #[derive(Debug)]
-pub(crate) struct Bearer<P> {
+pub(crate) struct MacQueue<P> {
     queue: Queue<P>,
     head: Option<Head<P>>,
-    /// Sent whole and not yet delivered.
-    flying: u64,
-    /// What the queue takes as the rate behind it.
+    /// Packets sent and not yet delivered.
+    in_flight: u64,
+    /// The nominal rate, for limits in time.
     rate: Bitrate,
     meter: Meter,
 }
@@ -24,34 +24,34 @@ pub(crate) struct Bearer<P> {
 struct Head<P> {
     packet: Packet<P>,
     left: u64,
-    is_spoilt: bool,
+    is_corrupted: bool,
 }
 
-/// What has just left.
+/// A fragment that has just been sent.
 #[derive(Debug)]
-pub(crate) struct Piece<P> {
-    /// Octets of the packet.
+pub(crate) struct Fragment<P> {
+    /// Its octets.
     pub(crate) octets: u64,
-    /// The packet, where this was its last piece.
-    pub(crate) whole: Option<Whole<P>>,
+    /// The packet, where this was its last fragment.
+    pub(crate) completed: Option<Completed<P>>,
 }
 
-/// A packet that has been sent to its end.
+/// A packet whose last fragment has been sent.
 #[derive(Debug)]
-pub(crate) enum Whole<P> {
+pub(crate) enum Completed<P> {
     /// It will arrive.
     Sent(Packet<P>),
-    /// The channel took a piece of it.
+    /// The channel lost a fragment of it.
     Lost(Packet<P>),
 }
 
-impl<P> Bearer<P> {
+impl<P> MacQueue<P> {
     /// An empty queue of this discipline. It draws from `random` alone.
     pub(crate) fn new(config: &QueueConfig, nominal: Nominal, random: RandomStream) -> Result<Self, Error> {
         Ok(Self {
             queue: Queue::new(config, nominal, random)?,
             head: None,
-            flying: 0,
+            in_flight: 0,
             rate: nominal.rate,
             meter: Meter::new(Timestamp::ZERO, 0, Level::default()),
         })
@@ -66,50 +66,50 @@ impl<P> Bearer<P> {
         self.meter.peak(packets, size);
     }
 
-    /// Sends up to `room` octets of the packet whose turn it is; `None` where none waits. `loses` says whether the
-    /// channel takes a piece of that many octets.
+    /// Sends up to `room` octets of the head packet; `None` where none waits. `loses` says whether the
+    /// channel loses a fragment of that many octets.
     pub(crate) fn take(
         &mut self,
         now: Timestamp,
         room: u64,
         loses: impl FnOnce(u64) -> bool,
-    ) -> Option<Piece<P>> {
+    ) -> Option<Fragment<P>> {
         self.pass(now);
         if self.head.is_none() {
             let packet = self.queue.dequeue(now)?;
-            self.head = Some(Head { left: packet.size.as_bytes(), packet, is_spoilt: false });
+            self.head = Some(Head { left: packet.size.as_bytes(), packet, is_corrupted: false });
         }
         let head = self.head.as_mut()?;
         let octets = head.left.min(room);
         head.left -= octets;
-        head.is_spoilt |= loses(octets);
+        head.is_corrupted |= loses(octets);
         let is_whole = head.left == 0;
-        let whole = self.head.take_if(|_| is_whole).map(|head| {
-            if head.is_spoilt {
+        let completed = self.head.take_if(|_| is_whole).map(|head| {
+            if head.is_corrupted {
                 self.meter.lose();
-                Whole::Lost(head.packet)
+                Completed::Lost(head.packet)
             } else {
-                self.flying += 1;
-                Whole::Sent(head.packet)
+                self.in_flight += 1;
+                Completed::Sent(head.packet)
             }
         });
-        Some(Piece { octets, whole })
+        Some(Fragment { octets, completed })
     }
 
-    /// A packet takes no queue and will be [delivered](Self::deliver).
+    /// A packet bypasses the queue and will be [delivered](Self::deliver).
     pub(crate) fn pass_through(&mut self, now: Timestamp, size: DataSize) {
         self.pass(now);
         self.meter.arrive(size);
-        self.flying += 1;
+        self.in_flight += 1;
     }
 
     /// A packet that was sent has arrived.
     pub(crate) fn deliver(&mut self, size: DataSize) {
-        self.flying -= 1;
+        self.in_flight -= 1;
         self.meter.deliver(size);
     }
 
-    /// Capacity that came in one piece, and what of it was used here.
+    /// Capacity that was offered at once, and the part of it that was used here.
     pub(crate) fn offer(&mut self, offered: u64, used: u64) {
         self.meter.offer(DataSize::from_bytes(offered), DataSize::from_bytes(used));
     }
@@ -119,7 +119,7 @@ impl<P> Bearer<P> {
         self.queue.len() as u64 + u64::from(self.head.is_some())
     }
 
-    /// Octets that wait, without those that have left.
+    /// Octets that wait, without those already sent.
     pub(crate) fn octets(&self) -> u64 {
         self.queue.size().as_bytes() + self.head.as_ref().map_or(0, |head| head.left)
     }
@@ -146,7 +146,7 @@ impl<P> Bearer<P> {
     }
 
     fn inside(&self) -> u64 {
-        self.waiting() + self.flying
+        self.waiting() + self.in_flight
     }
 
     fn level(&self) -> Level {

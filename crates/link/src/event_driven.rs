@@ -1,37 +1,40 @@
-//! A link step by step: whatever its queue decides is decided when its time has come.
+//! The event-driven link: any queue, any server, any propagation path.
 
 use crate::bucket::{Shaper, TokenBucket};
 use crate::capacity::{Capacity, Outages, earlier};
 use crate::error::Error;
 use crate::jitter::Jitter;
-use crate::link::stream;
 use crate::loss::{Loss, LossPlace};
-use crate::node::{DropCause, Dropped, Packet};
-use crate::pipe::Pipe;
+use crate::node::{DropCause, Dropped, Outbox, Packet, Port, Wake};
 use crate::plan::{CapacityPlan, LinkPlan};
-use crate::queue::{Door, Nominal, Queue, Transmitter};
+use crate::propagation::Propagation;
+use crate::queue::{Admission, Nominal, Queue, Transmitter};
+use crate::random::RandomStream;
 use crate::server::{Calendar, Event, RateServer, Server, SlotServer};
 use crate::statistics::{Drops, Level, LinkStatistics, Meter};
 use seaway_units::{Bitrate, DataSize, Timestamp};
 use std::collections::VecDeque;
 
-/// Any queue, any server, any pipe.
+/// The port by which packets leave.
+pub(crate) const OUT: Port = Port(1);
+
+/// A link whose queue decides at the time of each event.
 #[derive(Debug, Clone)]
-pub(crate) struct Stepwise<P> {
+pub(crate) struct EventDriven<P> {
     policer: Option<TokenBucket>,
     queue: Queue<P>,
     shaper: Option<Shaper<P>>,
     server: Server<P>,
-    pipe: Pipe<P>,
+    propagation: Propagation<P>,
     loss: Option<(Loss, LossPlace)>,
     /// Dropped outside the queue and not yet read.
     dropped: VecDeque<Dropped<P>>,
     meter: Meter,
 }
 
-impl<P> Stepwise<P> {
+impl<P> EventDriven<P> {
     pub(crate) fn new(plan: &LinkPlan, seed: u64, name: &str) -> Result<Self, Error> {
-        let stream = |part| stream(seed, name, part);
+        let stream = |part| RandomStream::of_part(seed, name, part);
         let outages = Outages::new(plan.outages.clone());
         let server = match &plan.capacity {
             CapacityPlan::Rates(schedule, in_service) => {
@@ -49,7 +52,7 @@ impl<P> Stepwise<P> {
             shaper: plan.shaper.map(Shaper::new),
             queue: Queue::new(&plan.queue, nominal, stream("queue"))?,
             server,
-            pipe: Pipe::new(plan.delay, jitter),
+            propagation: Propagation::new(plan.delay, jitter),
             loss: plan.loss.clone().map(|(model, place)| (Loss::new(model, stream("loss")), place)),
             dropped: VecDeque::new(),
             meter: Meter::new(Timestamp::ZERO, 0, idle),
@@ -62,7 +65,7 @@ impl<P> Stepwise<P> {
         self.meter_at(now).statistics(drops, counts.marks, self.inside())
     }
 
-    /// The meter with the capacity that an idle link has not yet counted.
+    /// The meter, with the capacity that an idle link has not counted yet.
     fn meter_at(&self, now: Timestamp) -> Meter {
         let mut meter = self.meter.clone();
         let mut level = self.level();
@@ -96,15 +99,15 @@ impl<P> Stepwise<P> {
         self.server.rate()
     }
 
-    /// The door of the queue, where that is plain drop-tail.
-    pub(crate) const fn door(&self) -> Option<Door> {
-        self.queue.plain_door()
+    /// The admission limit of the queue, where it is plain drop-tail.
+    pub(crate) const fn admission(&self) -> Option<Admission> {
+        self.queue.plain_admission()
     }
 
-    /// Packets waiting, in service, or flying.
+    /// Packets waiting, in service, or in flight.
     pub(crate) fn inside(&self) -> u64 {
         let at_server = [self.held(), self.server.packet()].into_iter().flatten().count();
-        (self.queue.len() + at_server + self.pipe.len()) as u64
+        (self.queue.len() + at_server + self.propagation.len()) as u64
     }
 
     /// The packet that waits for tokens.
@@ -125,14 +128,14 @@ impl<P> Stepwise<P> {
             size,
             rate: match &self.server {
                 Server::Rate(server) => server.rate(),
-                // Capacity comes in pieces, which are counted as they come.
+                // Opportunities are counted when they come.
                 Server::Slots(_) => Bitrate::ZERO,
             },
             is_busy: self.server.packet().is_some(),
         }
     }
 
-    /// Does all that is due up to `now`, each at its own instant.
+    /// Processes the events up to `now`, each at its own instant.
     fn advance(&mut self, now: Timestamp) {
         while let Some((at, event)) = self.next_event().filter(|(at, _)| *at <= now) {
             self.meter.pass(at, self.level());
@@ -146,7 +149,7 @@ impl<P> Stepwise<P> {
         self.meter.pass(now, self.level());
     }
 
-    /// What happens next by itself.
+    /// The next event.
     fn next_event(&self) -> Option<(Timestamp, Event)> {
         let server = self.server.next_event();
         match &self.shaper {
@@ -158,11 +161,11 @@ impl<P> Stepwise<P> {
         }
     }
 
-    /// What happens inside is done as of its own instant, however late: where every packet that leaves the server
-    /// arrives, and a constant delay later, the host is wanted no sooner than what leaves then could arrive.
-    fn host_wanted_at(&self, at: Timestamp) -> Timestamp {
+    /// When the host must run the link for the sake of an event at `at`. Events are processed as of their own instant even
+    /// when late: where each served packet arrives after a constant delay, its arrival is soon enough.
+    fn wake_for(&self, at: Timestamp) -> Timestamp {
         let is_lossless = !matches!(self.loss, Some((_, LossPlace::Exit)));
-        match self.pipe.constant_delay() {
+        match self.propagation.constant_delay() {
             Some(delay) if is_lossless => at + delay,
             _ => at,
         }
@@ -195,7 +198,7 @@ impl<P> Stepwise<P> {
         }
     }
 
-    /// Sends as many packets, and pieces of them, as fit.
+    /// Serves as many packets, and parts of them, as fit.
     fn take_opportunity(&mut self, now: Timestamp) {
         let Server::Slots(server) = &mut self.server else { return };
         let mut opportunity = server.calendar.take(now);
@@ -216,14 +219,14 @@ impl<P> Stepwise<P> {
         self.meter.offer(offered, offered - opportunity.left());
     }
 
-    /// Sends a packet that has been served at `rate` on its way, unless the channel takes it.
+    /// Propagates a packet that has been served at `rate`, unless the channel loses it.
     fn send(&mut self, now: Timestamp, packet: Packet<P>, rate: Bitrate) {
         if let Some(packet) = self.survivor(now, LossPlace::Exit, packet) {
-            self.pipe.push(now, packet, rate);
+            self.propagation.push(now, packet, rate);
         }
     }
 
-    /// The packet, unless the channel takes it at this place.
+    /// The packet, unless the channel loses it at this place.
     fn survivor(&mut self, now: Timestamp, here: LossPlace, packet: Packet<P>) -> Option<Packet<P>> {
         let Some((loss, place)) = &mut self.loss else { return Some(packet) };
         if *place != here || !loss.takes(now) {
@@ -245,15 +248,14 @@ impl<P> Stepwise<P> {
         None
     }
 
-    fn forget_dropped(&mut self) {
-        self.dropped.clear();
-        self.queue.forget_dropped();
-    }
-
-    pub(crate) fn handle_packet(&mut self, now: Timestamp, packet: Packet<P>) {
-        self.forget_dropped();
+    pub(crate) fn on_packet(&mut self, now: Timestamp, packet: Packet<P>, out: &mut Outbox<P>) -> Wake {
         self.advance(now);
         self.meter.arrive(packet.size);
+        self.enqueue(now, packet);
+        self.deliver(now, out)
+    }
+
+    fn enqueue(&mut self, now: Timestamp, packet: Packet<P>) {
         let Some(packet) = self.survivor(now, LossPlace::Entry, packet) else { return };
         let Some(packet) = self.conforming(now, packet) else { return };
         let in_service = self.server.packet().or(self.held()).map(|packet| packet.size);
@@ -263,25 +265,25 @@ impl<P> Stepwise<P> {
         self.meter.peak(packets, size);
     }
 
-    pub(crate) fn handle_timeout(&mut self, now: Timestamp) {
-        self.forget_dropped();
-        self.advance(now);
+    pub(crate) fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<P>) -> Wake {
+        if now < until {
+            self.advance(now);
+        }
+        self.deliver(now, out)
     }
 
-    pub(crate) fn poll_packet(&mut self, now: Timestamp) -> Option<Packet<P>> {
-        let packet = self.pipe.pop(now)?;
-        self.meter.deliver(packet.size);
-        Some(packet)
-    }
-
-    pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
+    /// Puts what has arrived and what was dropped into the outbox. Returns when to run next.
+    fn deliver(&mut self, now: Timestamp, out: &mut Outbox<P>) -> Wake {
+        while let Some(dropped) = self.queue.poll_dropped().or_else(|| self.dropped.pop_front()) {
+            out.drop(dropped);
+        }
+        while let Some((at, packet)) = self.propagation.pop(now) {
+            self.meter.deliver(packet.size);
+            out.send(at, OUT, packet);
+        }
         let is_idle = self.server.packet().is_none() && self.waiting().0 == 0;
         // An idle link takes its changes of rate and its opportunities when the next packet comes.
         let event = if is_idle { None } else { self.next_event() };
-        earlier(event.map(|(at, _)| self.host_wanted_at(at)), self.pipe.next_arrival())
-    }
-
-    pub(crate) fn poll_dropped(&mut self) -> Option<Dropped<P>> {
-        self.queue.poll_dropped().or_else(|| self.dropped.pop_front())
+        earlier(event.map(|(at, _)| self.wake_for(at)), self.propagation.next_arrival())
     }
 }

@@ -6,14 +6,14 @@ use crate::wlan::mode::Nanos;
 
 /// The choice of one device for one peer.
 #[derive(Debug)]
-pub(crate) enum Adaptation {
+pub(crate) enum RateAdaptation {
     /// Always the same.
     Fixed(ModeId),
     /// By trial, among the modes from the first of data on.
     Trial(ModeId, Box<Minstrel>),
 }
 
-impl Adaptation {
+impl RateAdaptation {
     /// For the next data.
     pub(crate) fn choose(&mut self) -> ModeId {
         match self {

@@ -6,31 +6,30 @@ use crate::cell::Addressed;
 use crate::wlan::medium::{DeviceId, PpduId};
 use crate::wlan::mode::Nanos;
 
-/// What contenders are to know of the medium when they have something to send.
+/// The state of the medium for a device with nothing to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rest {
-    /// It is busy.
+pub(super) enum Idle {
     Busy,
-    /// It is free, unless something is in the air that all hear.
+    /// Free, unless a PPDU that all devices receive is in the air.
     Free,
 }
 
-/// What all heard, and those that rest have not been told: the last PPDUs that were alone in the air.
+/// Busy state that active devices have and idle ones do not have yet: of the last PPDUs that were alone in the air.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Hearsay {
+pub(super) struct Deferred {
     /// When the last one ended, and who sent it.
     ended: Nanos,
     sender: DeviceId,
-    /// When the last one of somebody else ended.
+    /// When the last one of another sender ended.
     ended_before: Nanos,
-    /// Until when bystanders keep quiet.
+    /// The NAV of third parties.
     reserved: Nanos,
-    /// The two that are no bystanders.
+    /// The two devices that are no third parties.
     pair: (DeviceId, DeviceId),
 }
 
-impl Hearsay {
-    /// One more has ended.
+impl Deferred {
+    /// A PPDU has ended.
     fn note(&mut self, now: Nanos, (sender, to, reserved): (DeviceId, DeviceId, Nanos)) {
         if self.sender != sender {
             self.ended_before = self.ended;
@@ -40,17 +39,17 @@ impl Hearsay {
         self.pair = (sender.min(to), sender.max(to));
     }
 
-    /// Another pair has made a reservation that is still good at `now`.
+    /// Another pair has made a reservation that still holds at `now`.
     fn binds_others(&self, now: Nanos, sender: DeviceId, to: DeviceId) -> bool {
         self.reserved > now && self.pair != (sender.min(to), sender.max(to))
     }
 
-    /// Tells it to a device.
-    fn tell(&self, number: DeviceId, device: &mut Device) {
+    /// Brings a device up to date.
+    fn apply(&self, number: DeviceId, device: &mut Device) {
         device.busy_end = device.busy_end.max(self.ended);
-        let heard = if number == self.sender { self.ended_before } else { self.ended };
-        if heard > device.rx_end {
-            device.rx_end = heard;
+        let last = if number == self.sender { self.ended_before } else { self.ended };
+        if last > device.rx_end {
+            device.rx_end = last;
             device.rx_failed = false;
         }
         if number != self.pair.0 && number != self.pair.1 {
@@ -60,15 +59,15 @@ impl Hearsay {
 }
 
 impl Device {
-    /// A medium that was free has become busy, noticed then.
+    /// The medium becomes busy; the device notices at `noticed`.
     #[inline]
-    pub(super) fn hear<P>(&mut self, noticed: Nanos, contenders: &mut [Contender<P>], dues: &mut [Nanos]) {
-        if let Some(rest) = &mut self.rest {
-            *rest = Rest::Busy;
+    pub(super) fn on_busy<P>(&mut self, noticed: Nanos, contenders: &mut [Contender<P>], dues: &mut [Nanos]) {
+        if let Some(idle) = &mut self.idle {
+            *idle = Idle::Busy;
             return;
         }
         for index in self.contenders.clone() {
-            // What is due before it notices is sent all the same, and collides.
+            // A contender that is due earlier sends all the same, and collides.
             if dues[index] >= noticed {
                 contenders[index].backoff.freeze(noticed);
                 dues[index] = Nanos::MAX;
@@ -76,17 +75,17 @@ impl Device {
         }
     }
 
-    /// It begins to send, what all hear or not.
+    /// The device begins to send. `is_shared`: all devices receive it.
     #[inline]
-    pub(super) fn speak<P>(
+    pub(super) fn on_transmit<P>(
         &mut self,
         (now, is_shared): (Nanos, bool),
         contenders: &mut [Contender<P>],
         dues: &mut [Nanos],
     ) {
-        if let Some(rest) = &mut self.rest {
+        if let Some(idle) = &mut self.idle {
             if !is_shared {
-                *rest = Rest::Busy;
+                *idle = Idle::Busy;
             }
             return;
         }
@@ -98,26 +97,26 @@ impl Device {
 }
 
 impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
-    /// What is in the air is no longer the same to all: those that rest are told.
-    pub(super) fn spread(&mut self) {
+    /// Devices no longer share one view of the medium: brings the idle ones up to date.
+    pub(super) fn catch_up_all(&mut self) {
         for device in 0..self.devices.len() {
-            self.tell(device);
-            if let Some(rest) = &mut self.devices[device].rest {
-                *rest = Rest::Busy;
+            self.catch_up(device);
+            if let Some(idle) = &mut self.devices[device].idle {
+                *idle = Idle::Busy;
             }
         }
     }
 
-    /// The end of a PPDU that all have followed and understood.
+    /// The end of a PPDU that all devices have received.
     pub(super) fn end_shared(&mut self, ppdu: PpduId, (sender, to, reserved): (DeviceId, DeviceId, Nanos)) {
         let now = self.now;
-        if self.hearsay.binds_others(now, sender, to) {
-            (0..self.devices.len()).for_each(|device| self.tell(device));
-            self.hearsay.reserved = 0;
+        if self.deferred.binds_others(now, sender, to) {
+            (0..self.devices.len()).for_each(|device| self.catch_up(device));
+            self.deferred.reserved = 0;
         }
-        self.hearsay.note(now, (sender, to, reserved));
+        self.deferred.note(now, (sender, to, reserved));
         self.medium.end_shared(ppdu);
-        for &number in &self.awake {
+        for &number in &self.active {
             let device = &mut self.devices[number];
             device.busy_end = now;
             if number == sender {
@@ -133,36 +132,36 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let last = self.medium.ppdu(ppdu).subframes() - 1;
         let frame = self.medium.ppdu(ppdu).frame;
         self.arrive(ppdu, last);
-        self.understood(to, ppdu);
+        self.on_received(to, ppdu);
         self.sent(sender, frame);
-        // Whoever counts waits longer than an answer does: counting would stop before it begins.
-        self.is_pause = self.devices[to].reply.is_some();
-        if !self.is_pause {
-            self.resume_awake();
+        // A response comes after SIFS, before any backoff slot: counting would stop before it begins.
+        self.is_sifs = self.devices[to].reply.is_some();
+        if !self.is_sifs {
+            self.resume_active();
         }
     }
 
-    /// Somebody looks at the medium in the moment before an answer: it is free.
-    pub(super) fn end_pause(&mut self) {
-        if std::mem::take(&mut self.is_pause) {
-            self.resume_awake();
+    /// A device needs the state of the medium during the SIFS before a response: it is free.
+    pub(super) fn end_sifs(&mut self) {
+        if std::mem::take(&mut self.is_sifs) {
+            self.resume_active();
         }
     }
 
-    fn resume_awake(&mut self) {
+    fn resume_active(&mut self) {
         let mut place = 0;
-        while let Some(&device) = self.awake.get(place) {
+        while let Some(&device) = self.active.get(place) {
             self.resume_contenders(device);
-            place += usize::from(self.devices[device].rest.is_none());
+            place += usize::from(self.devices[device].idle.is_none());
         }
     }
 
-    /// Counting may go on for the queues of a device whose medium is free.
+    /// The medium is free for a device: its backoffs go on.
     #[inline]
     pub(crate) fn resume(&mut self, device: DeviceId) {
-        self.end_pause();
-        match &mut self.devices[device].rest {
-            Some(rest) => *rest = Rest::Free,
+        self.end_sifs();
+        match &mut self.devices[device].idle {
+            Some(idle) => *idle = Idle::Free,
             None => self.resume_contenders(device),
         }
     }
@@ -179,32 +178,32 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     fn resume_contenders(&mut self, device: DeviceId) {
         let from = self.free_from(device);
         let state = &self.devices[device];
-        let mut rests = state.exchange.is_none();
+        let mut is_idle = state.exchange.is_none();
         for index in state.contenders.clone() {
             let contender = &mut self.contenders[index];
             contender.backoff.resume(from);
-            rests &= contender.backoff.is_spent() && !contender.has_work();
+            is_idle &= contender.backoff.is_spent() && !contender.has_work();
             self.refresh(index);
         }
-        if rests {
-            self.devices[device].rest = Some(Rest::Free);
-            self.awake.retain(|&awake| awake != device);
+        if is_idle {
+            self.devices[device].idle = Some(Idle::Free);
+            self.active.retain(|&active| active != device);
         }
     }
 
-    /// A device that rested learns what it has not been told.
-    pub(crate) fn tell(&mut self, device: DeviceId) {
-        if self.devices[device].rest.is_some() {
-            self.hearsay.tell(device, &mut self.devices[device]);
+    /// Brings an idle device up to date.
+    pub(crate) fn catch_up(&mut self, device: DeviceId) {
+        if self.devices[device].idle.is_some() {
+            self.deferred.apply(device, &mut self.devices[device]);
         }
     }
 
-    /// A device that rested has something to send.
-    pub(super) fn rouse(&mut self, device: DeviceId) {
-        self.tell(device);
-        let Some(rest) = self.devices[device].rest.take() else { return };
-        self.awake.push(device);
-        let is_busy = rest == Rest::Busy || self.medium.is_shared();
+    /// An idle device has something to send.
+    pub(super) fn wake(&mut self, device: DeviceId) {
+        self.catch_up(device);
+        let Some(idle) = self.devices[device].idle.take() else { return };
+        self.active.push(device);
+        let is_busy = idle == Idle::Busy || self.medium.is_shared();
         let from = self.free_from(device);
         for contender in &mut self.contenders[self.devices[device].contenders.clone()] {
             if is_busy {

@@ -1,11 +1,11 @@
-//! What a sender keeps count of, and its windows: the ground its parts share.
+//! Send sequence state and windows, which the parts of a sender share.
 
 /// The lowest slow start threshold after a reduction (RFC 5681 section 3.1, equation 4).
 pub(super) const MIN_THRESHOLD: f64 = 2.0;
 
 /// Which segments have been sent and acknowledged, and how many may be on their way.
 #[derive(Debug, Clone)]
-pub(super) struct Track {
+pub(super) struct SendState {
     /// The lowest segment not acknowledged (`SND.UNA`).
     pub(super) una: u64,
     /// The next to be sent; below `high` after a timeout.
@@ -22,7 +22,7 @@ pub(super) struct Track {
     pub(super) ssthresh: f64,
 }
 
-impl Track {
+impl SendState {
     /// A fresh connection with this many segments to send.
     pub(super) fn new(initial_window: f64, end: u64) -> Self {
         Self { una: 0, next: 0, high: 0, end, is_quiet: false, cwnd: initial_window, ssthresh: f64::INFINITY }
@@ -33,8 +33,7 @@ impl Track {
         self.next - self.una
     }
 
-    /// What a reduction starts from, with so many segments in `flight` (`FlightSize`): where the window is what holds sending
-    /// back, the window. A window of 8.9 segments is as full with eight whole ones as it can be (Reading: RFC 5681 counts
+    /// The base of a reduction, with `flight` segments in flight (`FlightSize`): the window, where it limits sending. A window of 8.9 segments is as full with eight whole ones as it can be (Reading: RFC 5681 counts
     /// octets; without the fraction each reduction would take a quarter of a segment more on average).
     pub(super) fn load(&self, flight: u64) -> f64 {
         let flight = flight as f64;
