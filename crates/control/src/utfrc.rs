@@ -45,9 +45,11 @@ impl Utility {
             "how much of the equation's rate may be used in advance, or be left for later":
             utility.credit = value.within(TimeDelta::ZERO..=TimeDelta::from_secs(60))?.as_secs_f64();
     };
+}
 
+impl Default for Utility {
     /// `U` between 1/2 and 2, and 5 s of the equation's rate in advance.
-    pub const fn new() -> Self {
+    fn default() -> Self {
         let mean = Ewma::new(1.0 - 1.0 / MEAN_OVER);
         Self { most: 2.0, credit: 5.0, utility: 1.0, account: 0.0, mean, second: None }
     }
@@ -62,7 +64,7 @@ impl Utfrc {
             "Sterca 2009 by its idea, as S004 cites it; the utility is our interpretation",
             |options, flow| {
                 let config = Config::from_options(options, flow)?;
-                let utility = options.read(&Utility::OPTIONS, Utility::new())?;
+                let utility = options.read(&Utility::OPTIONS, Utility::default())?;
                 Ok(pair(Self::new(config, utility), TfrcReceiver::new(config, 1)))
             },
         )
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn utility_follows_the_medium() {
         for (need, utility) in [(100e3, 1.0), (150e3, 1.5), (400e3, 2.0), (70e3, 0.7), (1e3, 0.5)] {
-            let mut law = Utility::new();
+            let mut law = Utility::default();
             law.mean = Ewma::new(1.0);
             law.mean.update(100e3);
             law.decide(need, 1.0, 50e3);
@@ -149,7 +151,7 @@ mod tests {
     #[test]
     fn the_account_is_bounded() {
         for (need, seconds) in [(200e3, 5), (50e3, 10)] {
-            let mut law = Utility::new();
+            let mut law = Utility::default();
             law.mean = Ewma::new(1.0);
             law.mean.update(100e3);
             let deviating = (0..30).filter(|_| {
@@ -164,7 +166,7 @@ mod tests {
     /// On average it takes what TFRC takes.
     #[test]
     fn one_in_the_long_run() {
-        let mut law = Utility::new();
+        let mut law = Utility::default();
         let (mut sum, rounds) = (0.0, 3000);
         for second in 0..rounds {
             law.decide(if second % 6 < 2 { 200e3 } else { 50e3 }, 1.0, 50e3);
