@@ -388,8 +388,15 @@ impl Sender {
         let looks_ahead = now < until;
         let timer_is_first =
             |schedule: &Schedule| looks_ahead && schedule.timers.is_some_and(|due| due <= now);
-        if self.schedule.is_valid && timer_is_first(&self.schedule) {
-            return None;
+        if looks_ahead {
+            if self.schedule.is_valid && timer_is_first(&self.schedule) {
+                return None;
+            }
+            // A timer that is due now comes before a report that is due now.
+            self.update_schedule(now);
+            if timer_is_first(&self.schedule) {
+                return None;
+            }
         }
         if self.reports.is_due(now) {
             return Some(self.report(now, message));
