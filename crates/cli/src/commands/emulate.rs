@@ -129,7 +129,7 @@ fn note_addresses(scenario: &Scenario) {
 /// A device closed, usually together with its network namespace.
 fn note_closed(attach: &Attach, open: usize) {
     let Attach { node, tun, .. } = attach;
-    let end = if open < 2 { "; the run ends, because fewer than two outlets are left" } else { "" };
+    let end = if open < 2 { ": the run ends, because fewer than two outlets are left" } else { "" };
     note(&format!("{node}: tun {} is gone{end}", tun.as_deref().unwrap_or_default()));
 }
 
