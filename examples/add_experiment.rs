@@ -1,7 +1,7 @@
 //! An experiment of one's own: its claim, its runs, and a report like that of a paper.
 use seaway_papers::report::Report;
 use seaway_papers::{
-    Case, Check, Experiment, ExperimentResult, Failure, Figure, Kind, Method, Runner, Tolerance, figure,
+    Case, Check, Experiment, Failure, Figure, Kind, Method, Results, Runner, Tolerance, figure,
 };
 use std::ops::ControlFlow;
 
@@ -16,7 +16,7 @@ static EXPERIMENT: Experiment = Experiment {
 
 const LOSSES: [f64; 3] = [0.01, 0.02, 0.04];
 
-fn rate_against_loss(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+fn rate_against_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = |rate: &f64| {
         Case::new("clean").set("link.bottleneck.loss", format!("{{ kind = 'independent', rate = {rate} }}"))
     };
@@ -27,7 +27,7 @@ fn rate_against_loss(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failur
     let ratios: Vec<f64> = rates(2).iter().zip(rates(0)).map(|(four, one)| four / one).collect();
     let points = LOSSES.iter().enumerate().map(|(index, loss)| (loss * 100.0, rates(index)));
     let curves = vec![figure::of_seeds("tfrc", points)];
-    Ok(ExperimentResult {
+    Ok(Results {
         checks: vec![Check::seeds(
             "rate at 4 % over rate at 1 %",
             "",
@@ -35,7 +35,7 @@ fn rate_against_loss(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failur
             Tolerance::at_most(2.0 / 3.0),
         )],
         figures: vec![Figure { title: "TFRC".into(), x: "loss, %", y: "received, bit/s", curves }],
-        ..ExperimentResult::default()
+        ..Results::default()
     })
 }
 

@@ -1,7 +1,7 @@
 //! A table or figure of a paper.
 
 use crate::interpretation::Interpretation;
-use crate::result::ExperimentResult;
+use crate::results::Results;
 use crate::runner::{Failure, Runner};
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub enum Method {
     /// By this function.
-    Run(fn(&mut Runner<'_>) -> Result<ExperimentResult, Failure>),
+    Run(fn(&mut Runner<'_>) -> Result<Results, Failure>),
     /// A diagram or a structure: by what is named here, a test or a document.
     ShownBy(&'static str),
     /// Not made yet: what it waits for.

@@ -50,7 +50,7 @@ impl Tolerance {
 
 impl fmt::Display for Tolerance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = |value: f64| crate::result::shortened(value);
+        let number = |value: f64| crate::results::shortened(value);
         match (self.min, self.max) {
             (Some(min), Some(max)) if min == max => write!(f, "{}", number(min)),
             (Some(min), Some(max)) => write!(f, "{} … {}", number(min), number(max)),

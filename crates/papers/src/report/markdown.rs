@@ -2,7 +2,7 @@
 
 use super::{Entry, PaperReadings, Report, Verdict};
 use crate::experiment::Kind;
-use crate::result::{Check, shortened};
+use crate::results::{Check, shortened};
 use std::fmt::Write;
 
 /// The pages: a file's name and its text. Figures stand beside them, named by [`figure_name`].

@@ -6,7 +6,7 @@ mod page;
 use crate::experiment::{Experiment, Kind, Method};
 use crate::figure::Figure;
 use crate::interpretation::Interpretation;
-use crate::result::Check;
+use crate::results::Check;
 use crate::runner::{Failure, Runner};
 use serde::Serialize;
 
@@ -202,8 +202,8 @@ impl Entry {
                 let verdict = if result.holds() { Verdict::Held } else { Verdict::Missed };
                 (verdict, None, result)
             }
-            Method::ShownBy(place) => (Verdict::Shown, Some(place), crate::ExperimentResult::default()),
-            Method::NotYet(why) => (Verdict::NotYet, Some(why), crate::ExperimentResult::default()),
+            Method::ShownBy(place) => (Verdict::Shown, Some(place), crate::Results::default()),
+            Method::NotYet(why) => (Verdict::NotYet, Some(why), crate::Results::default()),
         };
         Ok(Self {
             id,

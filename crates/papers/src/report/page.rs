@@ -2,7 +2,7 @@
 
 use super::{Entry, PaperReadings, Report, Verdict};
 use crate::experiment::Kind;
-use crate::result::{Check, shortened};
+use crate::results::{Check, shortened};
 use maud::{Markup, PreEscaped, html};
 use seaway_report::page::Page;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! What S000 only calculates.
 
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Failure, Runner};
 use crate::tolerance::Tolerance;
 
@@ -12,7 +12,7 @@ const RATE_OUT: f64 = 1.56;
 const PACKET_TIME: f64 = 5.0;
 const FULL_PACKET: f64 = 1500.0;
 
-pub(super) fn growth(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn growth(_: &mut Runner<'_>) -> Result<Results, Failure> {
     let checks = vec![
         Check::value("growth, packets a second", "S/s", RATE_IN - RATE_OUT, Tolerance::about(9.14, 0.01))
             .printed(9.14),
@@ -23,7 +23,7 @@ pub(super) fn growth(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     let curves = vec![figure::line("16 384 B buffer", (0..=20).map(|tenths| held(f64::from(tenths) / 10.0)))];
     let figures =
         vec![Figure { title: "A fast sender fills a slow receiver".into(), x: "s", y: "B", curves }];
-    Ok(ExperimentResult { checks, figures, ..ExperimentResult::default() })
+    Ok(Results { checks, figures, ..Results::default() })
 }
 
 /// Packets a second with a pause, both in ms (Eq. 11).
@@ -31,7 +31,7 @@ fn rate(packet_time: f64, pause: f64) -> f64 {
     1e3 / (packet_time + pause)
 }
 
-pub(super) fn pause_ratio(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn pause_ratio(_: &mut Runner<'_>) -> Result<Results, Failure> {
     let sizes = [160.0, 500.0, 1000.0, FULL_PACKET];
     let time = |size: f64| PACKET_TIME * size / FULL_PACKET;
     let ratio = |size: f64| rate(time(size), 20.0) / rate(time(size), 1.0);
@@ -51,5 +51,5 @@ pub(super) fn pause_ratio(_: &mut Runner<'_>) -> Result<ExperimentResult, Failur
         y: "packets/s",
         curves: sizes.map(curve).to_vec(),
     }];
-    Ok(ExperimentResult { checks, figures, ..ExperimentResult::default() })
+    Ok(Results { checks, figures, ..Results::default() })
 }

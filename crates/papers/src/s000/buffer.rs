@@ -1,7 +1,7 @@
 //! The receiver's buffer under both types of control.
 
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{between, correlation, deviation, flow, mean, pairs_that, scaled, time_of, trace};
@@ -46,7 +46,7 @@ fn over_time(title: &str, y: &'static str, curves: Vec<Curve>) -> Vec<Figure> {
     vec![Figure { title: title.to_owned(), x: "s", y, curves }]
 }
 
-pub(super) fn level_and_rate(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn level_and_rate(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = case(TYPE_1, 16_384);
     let outcomes = runner.run(std::slice::from_ref(&case))?;
     let changes = |points: &[(f64, f64)]| -> Vec<f64> {
@@ -63,7 +63,7 @@ pub(super) fn level_and_rate(runner: &mut Runner<'_>) -> Result<ExperimentResult
         figure::line("level, kB", scaled(levels(first), 1e-3)),
         figure::line("rate, packets/s", rates(first)),
     ];
-    Ok(ExperimentResult {
+    Ok(Results {
         checks: vec![Check::seeds(
             "correlation of the changes of rate and level in 0.1 s",
             "",
@@ -77,7 +77,7 @@ pub(super) fn level_and_rate(runner: &mut Runner<'_>) -> Result<ExperimentResult
     })
 }
 
-pub(super) fn overflows(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn overflows(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let ours = [TYPE_1, TYPE_2, ADVERSE].map(|control| case(control, 16_384).seeds(10));
     // The ends of what the paper prints, 20 and 30 ms.
     let ends = ["5.78 ms", "10.78 ms"].map(|delay| {
@@ -133,7 +133,7 @@ pub(super) fn overflows(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fai
         .iter()
         .zip(&outcomes)
         .map(|(name, outcomes)| figure::line(*name, scaled(levels(&outcomes[0]), 1e-3)));
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: over_time("Occupancy of 16 384 B", "kB", curves.collect()),
         parameters: vec![("command", cases[0].command())],
@@ -149,7 +149,7 @@ pub(super) fn overflows(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fai
 /// Where figure 11's text looks from, s.
 const OSCILLATES_FROM: f64 = 5.6;
 
-pub(super) fn oscillation(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn oscillation(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let cases = [TYPE_1, TYPE_2, ADVERSE].map(|control| case(control, 32_768));
     let outcomes = runner.run(&cases)?;
     let deviations: Vec<Vec<f64>> = outcomes
@@ -169,7 +169,7 @@ pub(super) fn oscillation(runner: &mut Runner<'_>) -> Result<ExperimentResult, F
     }
     let curves = ["type I", "type II"].iter().zip(&outcomes);
     let curves = curves.map(|(name, outcomes)| figure::line(*name, rates(&outcomes[0])));
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: over_time("Sending rate with 32 768 B", "packets/s", curves.collect()),
         parameters: vec![("command", cases[0].command())],
@@ -221,7 +221,7 @@ impl Sizes {
     }
 }
 
-pub(super) fn sizes(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn sizes(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let runs = Sizes::run(runner, TYPE_1_MS)?;
     let mut checks = Vec::from(runs.checks(""));
     for ((size, outcomes), deviation) in SIZES.iter().zip(&runs.outcomes).zip(&runs.deviations) {
@@ -234,7 +234,7 @@ pub(super) fn sizes(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure
     checks.extend(Sizes::run(runner, TYPE_1)?.checks(", Eq. 15 in seconds").map(Check::reported));
     let curves = SIZES.iter().zip(&runs.outcomes);
     let curves = curves.map(|(size, outcomes)| figure::line(format!("{size} B"), rates(&outcomes[0])));
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: over_time("Sending rate with several buffers, type I", "packets/s", curves.collect()),
         parameters: vec![("command", case(TYPE_1_MS, SIZES[0]).command())],
@@ -248,7 +248,7 @@ pub(super) fn sizes(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure
     })
 }
 
-pub(super) fn transfer(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn transfer(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     const BUFFERS: [u32; 4] = [4_096, 8_192, 16_384, 32_768];
     let cases = BUFFERS.map(|size| case(TYPE_1, size).set("duration", "60 s"));
     let outcomes = runner.run(&cases)?;
@@ -280,7 +280,7 @@ pub(super) fn transfer(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fail
     }));
     let title = "Time of a transfer against the receiver's buffer".into();
     let curves = vec![figure::of_seeds("100 kB", times)];
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: vec![Figure { title, x: "B", y: "s", curves }],
         parameters: vec![("command", cases[0].command())],
@@ -293,7 +293,7 @@ pub(super) fn transfer(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fail
 const PACKET_TIME: f64 = 5.0;
 const DOWNLOAD: f64 = 667.0;
 
-pub(super) fn download(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn download(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     const PAUSES: [f64; 7] = [1.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0];
     let case = |pause: f64| {
         // The rate whose pause that is, and no other.
@@ -324,7 +324,7 @@ pub(super) fn download(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fail
         figure::line("n (t(S) + IPD)", PAUSES.map(|pause| (pause, DOWNLOAD * (PACKET_TIME + pause) / 1e3)));
     let curves = vec![figure::of_seeds("1 MB by the controller", times), exact];
     let title = "Time of a download against the pause".into();
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: vec![Figure { title, x: "pause, ms", y: "s", curves }],
         parameters: vec![("command", cases[4].command())],
@@ -333,7 +333,7 @@ pub(super) fn download(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fail
     })
 }
 
-pub(super) fn prototype(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn prototype(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = Case::new("s000-testbed")
         .set("flow.video.rate.max", "426.3 kbit/s")
         .set("flow.video.source", "{ kind = \"cbr\", rate = \"64 kbit/s\", fps = 20 }")
@@ -362,7 +362,7 @@ pub(super) fn prototype(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fai
         Check::seeds("round-trip time", "ms", &rtt, Tolerance::about(19.0, 3.0)).printed(19.0).reported(),
     ];
     let curves = vec![figure::line("level", scaled(levels(&outcomes[0][0]), 1e-3))];
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: over_time("Occupancy while 20 frames/s are played", "kB", curves),
         parameters: vec![("command", case.command())],

@@ -1,7 +1,7 @@
 //! A client beside many TCP flows.
 
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{binned, flow, mean, pairs_that, scaled, trace};
@@ -31,7 +31,7 @@ fn by_second(outcome: &Outcome) -> Vec<(f64, f64)> {
     binned(&rate, 1.0).into_iter().filter(|(time, _)| *time > 11.0).collect()
 }
 
-pub(super) fn arrival_rate(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn arrival_rate(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let controls = [TYPE_1, TFRC, "buffer-type1(gamma=adverse)", "tfrc(profile=ns2)"];
     let cases = controls.map(|control| case(control).seeds(10).with_series());
     let outcomes = runner.run(&cases)?;
@@ -67,7 +67,7 @@ pub(super) fn arrival_rate(runner: &mut Runner<'_>) -> Result<ExperimentResult, 
         .push(Check::value("type I over ns-2's TFRC", "", ratio(0, 3), Tolerance::at_least(2.0)).reported());
     let curves = ["type I", "TFRC"].iter().zip(&outcomes);
     let curves = curves.map(|(name, outcomes)| figure::line(*name, by_second(&outcomes[0]))).collect();
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: vec![Figure { title: "Packets that arrive each second".into(), x: "s", y: "packets/s", curves }],
         parameters: vec![("command", cases[0].command())],
@@ -143,7 +143,7 @@ impl Sweep {
     }
 }
 
-pub(super) fn overall_loss(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn overall_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let sweep = Sweep::run(runner)?;
     let rising = |control, of| pairs_that(&sweep.means(control, of), |a, b| b > a);
     let checks = vec![
@@ -154,7 +154,7 @@ pub(super) fn overall_loss(runner: &mut Runner<'_>) -> Result<ExperimentResult, 
         Check::count("TFRC: the network's losses alone", rising(1, Losses::of_the_network), 5, 5).reported(),
         Check::count("TFRC, the buffer a socket's: rises", rising(2, Losses::overall), 5, 5).reported(),
     ];
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: sweep.figure("Overall loss against the number of TCP flows", Losses::overall),
         parameters: vec![("command", case(TYPE_1).set("flow.tcp.count", FLOWS[0]).command())],
@@ -170,7 +170,7 @@ pub(super) fn overall_loss(runner: &mut Runner<'_>) -> Result<ExperimentResult, 
     })
 }
 
-pub(super) fn buffer_part(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn buffer_part(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let sweep = Sweep::run(runner)?;
     let [one, other, socket] = [0, 1, 2].map(|control| sweep.means(control, Losses::of_the_buffer));
     let falling = |means: &[f64]| pairs_that(means, |a, b| b < a);
@@ -181,7 +181,7 @@ pub(super) fn buffer_part(runner: &mut Runner<'_>) -> Result<ExperimentResult, F
         Check::count("points where TFRC's part is above type I's", above, 6, 6),
         Check::count("TFRC, the buffer a socket's: falls", falling(&socket), 5, 5).reported(),
     ];
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: sweep.figure("Part of the losses that a full buffer caused", Losses::of_the_buffer),
         parameters: vec![("command", case(TYPE_1).set("flow.tcp.count", FLOWS[0]).command())],

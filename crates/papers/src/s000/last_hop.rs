@@ -1,7 +1,7 @@
 //! The 802.11b last hop: round-trip times and errors.
 
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{between, correlation, flow, mean, pairs_that, trace};
@@ -31,7 +31,7 @@ fn rtts(outcomes: &[Outcome]) -> Result<Vec<f64>, Failure> {
     outcomes.iter().map(|outcome| rtt(outcome).ok_or(Failure::Absent("rtt_ms"))).collect()
 }
 
-pub(super) fn table(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn table(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = |errors| {
         let case = Case::new("s000-testbed").set("flow.video.rate.max", "426.3 kbit/s").seeds(RUNS);
         at_errors(case, errors)
@@ -64,7 +64,7 @@ pub(super) fn table(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure
         figure::printed(PRINTED.map(|(errors, rtt, _)| (errors, rtt))),
     ];
     let title = "Round-trip time over the last hop".into();
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: vec![Figure { title, x: "error rate of frames", y: "ms", curves }],
         parameters: vec![("command", cases[1].command())],
@@ -73,7 +73,7 @@ pub(super) fn table(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure
     })
 }
 
-pub(super) fn packet_sizes(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn packet_sizes(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     const SIZES: [u32; 6] = [200, 460, 720, 980, 1240, 1500];
     let case = |from: &str, to: &str, size: u32| {
         let case = Case::new("s000-testbed").set("flow.video.from", from).set("flow.video.to", to);
@@ -114,7 +114,7 @@ pub(super) fn packet_sizes(runner: &mut Runner<'_>) -> Result<ExperimentResult, 
     let [wire, air] = [0, 1].map(|hop| means[hop].clone());
     let curves = vec![figure::of_seeds("wired", wire), figure::of_seeds("wireless", air)];
     let title = "Round-trip time against packet size, a single hop".into();
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: vec![Figure { title, x: "B", y: "ms", curves }],
         parameters: vec![("wired", wired[0].command()), ("wireless", wireless[0].command())],
@@ -123,7 +123,7 @@ pub(super) fn packet_sizes(runner: &mut Runner<'_>) -> Result<ExperimentResult, 
     })
 }
 
-pub(super) fn window(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn window(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     const ERRORS: [f64; 5] = [0.0, 0.05, 0.1, 0.15, 0.2];
     let cases = ERRORS.map(|errors| at_errors(Case::new("s000-tcp").with_series(), errors));
     let outcomes = runner.run(&cases)?;
@@ -145,7 +145,7 @@ pub(super) fn window(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failur
     }));
     let curves = vec![figure::of_seeds("mean after 10 s", windows)];
     let title = "TCP's congestion window against the error rate".into();
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: vec![Figure { title, x: "error rate of frames", y: "packets", curves }],
         parameters: vec![("command", cases[1].command())],

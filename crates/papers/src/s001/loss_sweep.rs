@@ -1,7 +1,7 @@
 //! One flow over the lossy hop, at each error rate.
 
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::mean;
@@ -95,21 +95,21 @@ fn optimum(p: f64) -> f64 {
     HOP / rate
 }
 
-pub(super) fn goodput_limit(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn goodput_limit(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     const CONTROL: &str = "fixed(rate=1.2 Mbit/s)";
     let utilisation = Sweep::run(runner, CONTROL)?.utilisation()?;
     let check = |(p, values): (f64, Vec<f64>)| {
         Check::seeds(format!("part of B_w (1 - p_w) at {p}"), "", &values, Tolerance::about(1.0, 0.02))
             .printed(1.0)
     };
-    Ok(ExperimentResult {
+    Ok(Results {
         checks: at(&utilisation).map(check).collect(),
         parameters: parameters(CONTROL),
-        ..ExperimentResult::default()
+        ..Results::default()
     })
 }
 
-pub(super) fn connections(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn connections(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let sweep = Sweep::run(runner, MULTFRC)?;
     let most = sweep.most_connections()?;
     let held = sweep.of("lanes", |flow| Some(flow.lanes.map_or(1.0, |lanes| lanes.mean)))?;
@@ -135,16 +135,10 @@ pub(super) fn connections(runner: &mut Runner<'_>) -> Result<ExperimentResult, F
         figure::printed([(0.04, 4.0)]),
     ];
     let figures = vec![figure("MULTFRC's connections", "connections", curves)];
-    Ok(ExperimentResult {
-        checks,
-        figures,
-        parameters: parameters(MULTFRC),
-        remarks: Vec::new(),
-        substitute: None,
-    })
+    Ok(Results { checks, figures, parameters: parameters(MULTFRC), remarks: Vec::new(), substitute: None })
 }
 
-pub(super) fn end_to_end_loss(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn end_to_end_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let loss = Sweep::run(runner, MULTFRC)?.of("loss_ratio", |flow| flow.loss_ratio)?;
     let mut checks: Vec<Check> = at(&loss)
         .map(|(p, values)| {
@@ -160,16 +154,10 @@ pub(super) fn end_to_end_loss(runner: &mut Runner<'_>) -> Result<ExperimentResul
         figure::line("the hop's own", ERROR_RATES.map(|p| (p, p))),
     ];
     let figures = vec![figure("MULTFRC's end-to-end loss", "loss ratio", curves)];
-    Ok(ExperimentResult {
-        checks,
-        figures,
-        parameters: parameters(MULTFRC),
-        remarks: Vec::new(),
-        substitute: None,
-    })
+    Ok(Results { checks, figures, parameters: parameters(MULTFRC), remarks: Vec::new(), substitute: None })
 }
 
-pub(super) fn multfrc_throughput(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn multfrc_throughput(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let sweep = Sweep::run(runner, MULTFRC)?;
     let utilisation = sweep.utilisation()?;
     let held = sweep.of("lanes", |flow| Some(flow.lanes.map_or(1.0, |lanes| lanes.mean)))?;
@@ -203,10 +191,10 @@ pub(super) fn multfrc_throughput(runner: &mut Runner<'_>) -> Result<ExperimentRe
         ERROR_RATES[dip]
     )];
     let figures = vec![figure("MULTFRC's throughput", "part of B_w (1 - p_w)", curves)];
-    Ok(ExperimentResult { checks, figures, parameters: parameters(MULTFRC), remarks, substitute: None })
+    Ok(Results { checks, figures, parameters: parameters(MULTFRC), remarks, substitute: None })
 }
 
-pub(super) fn ctfrc_round_trip(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn ctfrc_round_trip(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let rtt = Sweep::run(runner, CTFRC)?.of("path_rtt_ms", |flow| Some(flow.path_rtt_ms?.mean))?;
     let lossy: Vec<f64> = rtt[1..].iter().map(|values| mean(values)).collect();
     let (least, most) =
@@ -238,10 +226,10 @@ pub(super) fn ctfrc_round_trip(runner: &mut Runner<'_>) -> Result<ExperimentResu
          figures are not to be had with one constant, nor with quicker decisions."
             .to_owned(),
     ];
-    Ok(ExperimentResult { checks, figures, parameters: parameters(CTFRC), remarks, substitute: None })
+    Ok(Results { checks, figures, parameters: parameters(CTFRC), remarks, substitute: None })
 }
 
-pub(super) fn ctfrc_throughput(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn ctfrc_throughput(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let ctfrc = Sweep::run(runner, CTFRC)?.utilisation()?;
     let multfrc = Sweep::run(runner, MULTFRC)?.utilisation()?;
     let means = || ctfrc.iter().zip(&multfrc).map(|(ours, theirs)| (mean(ours), mean(theirs)));
@@ -262,13 +250,7 @@ pub(super) fn ctfrc_throughput(runner: &mut Runner<'_>) -> Result<ExperimentResu
     }
     let curves = vec![figure::of_seeds("CTFRC", at(&ctfrc)), figure::of_seeds("MULTFRC", at(&multfrc))];
     let figures = vec![figure("CTFRC's throughput and MULTFRC's", "part of B_w (1 - p_w)", curves)];
-    Ok(ExperimentResult {
-        checks,
-        figures,
-        parameters: parameters(CTFRC),
-        remarks: Vec::new(),
-        substitute: None,
-    })
+    Ok(Results { checks, figures, parameters: parameters(CTFRC), remarks: Vec::new(), substitute: None })
 }
 
 #[cfg(test)]

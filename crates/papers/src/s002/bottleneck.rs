@@ -1,7 +1,7 @@
 //! The steered source through a bottleneck.
 
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{between, scaled, trace};
@@ -22,7 +22,7 @@ fn occupancy(outcome: &Outcome) -> Vec<(f64, f64)> {
     scaled(trace(outcome, "video", "backlog"), 8e-3)
 }
 
-pub(super) fn settles(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn settles(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = Case::new("s002-bottleneck").with_series();
     let from_empty = case.clone().set("link.bottleneck.outage", "[]");
     let outcomes = runner.run(&[case.clone(), from_empty])?;
@@ -86,7 +86,7 @@ pub(super) fn settles(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failu
         figure::line("bottleneck", [(0.0, 200.0), (540.0, 200.0)]),
     ];
     let title = "250 kbit/s through a bottleneck of 200 kbit/s".into();
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: vec![Figure { title, x: "s", y: "", curves }],
         parameters: vec![("command", case.command())],

@@ -1,7 +1,7 @@
 //! The path whose capacity varies, with and without adaptation.
 
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{Trace, trace};
@@ -36,7 +36,7 @@ fn level(name: &str, outcome: &Outcome) -> Curve {
     figure::line(name, readings(outcome, "backlog").into_iter().map(|(time, level)| (time, level / 1e3)))
 }
 
-pub(super) fn adaptation(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn adaptation(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let outcomes = runner.run(&[case(true)])?;
     let counts: Vec<f64> = outcomes[0].iter().map(overflows).collect();
     let first = &outcomes[0][0];
@@ -46,7 +46,7 @@ pub(super) fn adaptation(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fa
         Figure { title: "Rate".into(), x: "s", y: "kbit/s", curves: vec![rate] },
         Figure { title: "Send queue".into(), x: "s", y: "kB", curves: vec![level("occupancy", first)] },
     ];
-    Ok(ExperimentResult {
+    Ok(Results {
         checks: vec![Check::seeds("overflows", "", &counts, Tolerance::at_most(0.0)).printed(0.0)],
         figures,
         parameters: vec![("scenario", "s002-internet".into())],
@@ -55,11 +55,11 @@ pub(super) fn adaptation(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fa
     })
 }
 
-pub(super) fn without_adaptation(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn without_adaptation(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let outcomes = runner.run(&[case(true), case(false)])?;
     let count = |index: usize| outcomes[index].iter().map(overflows).collect::<Vec<f64>>();
     let curves = vec![level("adapting", &outcomes[0][0]), level("at 250 kbit/s", &outcomes[1][0])];
-    Ok(ExperimentResult {
+    Ok(Results {
         checks: vec![
             Check::seeds("overflows with adaptation", "", &count(0), Tolerance::at_most(0.0)),
             Check::seeds("overflows without", "", &count(1), Tolerance::at_least(3.0)),

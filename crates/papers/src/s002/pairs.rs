@@ -1,7 +1,7 @@
 //! Two flows between the same hosts.
 
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{binned, scaled, trace};
@@ -35,9 +35,9 @@ fn difference([first, second]: &[f64; 2]) -> f64 {
     (second - first).abs() / first
 }
 
-pub(super) fn table(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn table(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let outcomes = runner.run(&PAIRS.map(|pair| Case::new(pair.scenario)))?;
-    let mut result = ExperimentResult::default();
+    let mut result = Results::default();
     for (pair, outcomes) in PAIRS.iter().zip(&outcomes) {
         let rates = rates(outcomes)?;
         result.checks.push(sharing(pair, &rates));
@@ -77,13 +77,13 @@ fn sharing(pair: &Pair, rates: &[[f64; 2]]) -> Check {
     }
 }
 
-pub(super) fn tcp_pair(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn tcp_pair(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let outcomes = runner.run(&[Case::new("s002-tcp-tcp").with_series()])?;
     let rates = rates(&outcomes[0])?;
     let index: Vec<f64> = rates.iter().filter_map(|rates| jain(rates)).collect();
     let rate = |flow| scaled(binned(&trace(&outcomes[0][0], flow, "received_rate"), 5.0), 1e-3);
     let curves = ["first", "second"].map(|flow| figure::line(flow, rate(flow)));
-    Ok(ExperimentResult {
+    Ok(Results {
         checks: vec![Check::seeds("Jain's index", "", &index, Tolerance::at_least(0.95))],
         figures: vec![Figure { title: "Two TCP flows".into(), x: "s", y: "kbit/s", curves: curves.to_vec() }],
         parameters: vec![("scenario", "s002-tcp-tcp".into())],

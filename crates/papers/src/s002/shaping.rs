@@ -1,7 +1,7 @@
 //! Dynamic rate shaping of a clip.
 
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::mean;
@@ -76,7 +76,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-pub(super) fn by_picture(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn by_picture(_: &mut Runner<'_>) -> Result<Results, Failure> {
     let clip = decode(BIG_BUCK_BUNNY_MPEG2);
     let shaped: Result<Vec<Shaped>, Failure> =
         ALGORITHMS.iter().map(|&(_, method)| shape(&clip, method, RATIO)).collect();
@@ -105,7 +105,7 @@ pub(super) fn by_picture(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure
     Ok(result(checks, Figure { title, x: "picture", y: "dB", curves }))
 }
 
-pub(super) fn by_rate(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn by_rate(_: &mut Runner<'_>) -> Result<Results, Failure> {
     let clip = decode(BIG_BUCK_BUNNY_MPEG2);
     let mut levels = Vec::with_capacity(ALGORITHMS.len());
     for (_, method) in ALGORITHMS {
@@ -142,10 +142,10 @@ pub(super) fn by_rate(_: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
     Ok(result(checks, Figure { title, x: "share of the coded rate", y: "dB", curves }))
 }
 
-fn result(checks: Vec<Check>, figure: Figure) -> ExperimentResult {
+fn result(checks: Vec<Check>, figure: Figure) -> Results {
     let mobile = "on Mobile itself, CIF at 4 Mbit/s by FFmpeg, memoryless is 0.27 dB below optimal at 0.9 of the rate, \
                   0.35 dB at 0.8 and 0.46 dB at 0.5: more than the paper has (docs/rate-shaping.md)";
-    ExperimentResult {
+    Results {
         checks,
         figures: vec![figure],
         parameters: vec![("command", "seaway shape IN OUT --ratio 0.8 --method memoryless".to_owned())],

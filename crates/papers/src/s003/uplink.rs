@@ -2,7 +2,7 @@
 
 use super::video;
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{Trace, binned, correlation, flow, mean, pairs_that, scaled, trace};
@@ -233,13 +233,8 @@ impl Rate {
 }
 
 /// What was found at one frame rate.
-fn of_rate(fps: u32, checks: Vec<Check>, figures: Vec<Figure>) -> ExperimentResult {
-    ExperimentResult {
-        checks,
-        figures,
-        parameters: vec![("command", case(fps, 2).command())],
-        ..ExperimentResult::default()
-    }
+fn of_rate(fps: u32, checks: Vec<Check>, figures: Vec<Figure>) -> Results {
+    Results { checks, figures, parameters: vec![("command", case(fps, 2).command())], ..Results::default() }
 }
 
 fn reported(mut checks: Vec<Check>) -> Vec<Check> {
@@ -253,7 +248,7 @@ fn any(_: f64) -> Tolerance {
     Tolerance::at_least(0.0)
 }
 
-pub(super) fn throughput_over_time(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn throughput_over_time(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let rate = Rate::run(runner, FPS[0])?;
     let restrained = rate.values(|run| {
         let late: Vec<f64> = binned(&run.throughput, 1.0)
@@ -272,7 +267,7 @@ pub(super) fn throughput_over_time(runner: &mut Runner<'_>) -> Result<Experiment
     Ok(of_rate(FPS[0], checks, figures))
 }
 
-pub(super) fn periods_and_rates(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn periods_and_rates(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let rates = Rate::both(runner)?;
     let averages = rates[0].values(|run| run.average);
     let alone = mean(&averages[0]);
@@ -302,7 +297,7 @@ pub(super) fn periods_and_rates(runner: &mut Runner<'_>) -> Result<ExperimentRes
     Ok(of_rate(FPS[0], checks, figures))
 }
 
-pub(super) fn delays(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn delays(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let (mut checks, mut figures) = (Vec::new(), Vec::new());
     for (rate, index) in Rate::both(runner)?.iter().zip(0..) {
         checks.push(rate.monotone("the mean rises", |run| run.delay, |a, b| b > a));
@@ -326,10 +321,10 @@ pub(super) fn delays(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failur
          at 15 Hz), key frames of 12 to 16.5 kB."
             .to_owned(),
     ];
-    Ok(ExperimentResult { remarks, ..of_rate(FPS[0], checks, figures) })
+    Ok(Results { remarks, ..of_rate(FPS[0], checks, figures) })
 }
 
-pub(super) fn jitter(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn jitter(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let (mut checks, mut figures) = (Vec::new(), Vec::new());
     for (rate, index) in Rate::both(runner)?.iter().zip(0..) {
         checks.push(rate.monotone("the largest rises", |run| run.jitter, |a, b| b > a));
@@ -344,11 +339,11 @@ pub(super) fn jitter(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failur
          the seed."
             .to_owned(),
     ];
-    Ok(ExperimentResult { remarks, ..of_rate(FPS[0], checks, figures) })
+    Ok(Results { remarks, ..of_rate(FPS[0], checks, figures) })
 }
 
 /// Whether the queue overflowed, with so many connections, as printed.
-fn overflow(runner: &mut Runner<'_>, fps: u32, printed: [bool; 4]) -> Result<ExperimentResult, Failure> {
+fn overflow(runner: &mut Runner<'_>, fps: u32, printed: [bool; 4]) -> Result<Results, Failure> {
     let rate = Rate::run_of(runner, Clip::Coding, fps)?;
     let mut checks = rate.overflows(printed, "");
     for (values, connections) in rate.values(Run::fullest).iter().zip(CONNECTIONS) {
@@ -368,18 +363,18 @@ fn overflow(runner: &mut Runner<'_>, fps: u32, printed: [bool; 4]) -> Result<Exp
             .to_owned(),
     ];
     let command = case_of(Clip::Coding, fps, 2).command();
-    Ok(ExperimentResult { parameters: vec![("command", command)], remarks, ..of_rate(fps, checks, figures) })
+    Ok(Results { parameters: vec![("command", command)], remarks, ..of_rate(fps, checks, figures) })
 }
 
-pub(super) fn queue_15(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn queue_15(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     overflow(runner, FPS[0], [false, true, true, true])
 }
 
-pub(super) fn queue_30(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn queue_30(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     overflow(runner, FPS[1], [true, true, true, true])
 }
 
-pub(super) fn quality(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn quality(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let rates = Rate::both(runner)?;
     let (mut checks, mut figures) = (Vec::new(), Vec::new());
     for (rate, index) in rates.iter().zip(0..) {
@@ -420,10 +415,10 @@ pub(super) fn quality(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failu
             .to_owned(),
     ];
     let substitute = Some("Big Buck Bunny stands in for Paris: judged by the order of the numbers alone");
-    Ok(ExperimentResult { remarks, substitute, ..of_rate(FPS[0], checks, figures) })
+    Ok(Results { remarks, substitute, ..of_rate(FPS[0], checks, figures) })
 }
 
-pub(super) fn losses_by_traffic(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn losses_by_traffic(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let rate = Rate::run(runner, FPS[1])?;
     // The share of the rtPS queue's losses over the share of what entered it: 1 is balance.
     let balance = rate.values(|run| {
@@ -455,7 +450,7 @@ pub(super) fn losses_by_traffic(runner: &mut Runner<'_>) -> Result<ExperimentRes
     Ok(of_rate(FPS[1], checks, figures))
 }
 
-pub(super) fn losses_by_frame(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn losses_by_frame(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let rate = Rate::run(runner, FPS[1])?;
     let drops = rate.means(|run| run.drops[0]);
     let pairs: Vec<(f64, f64)> =

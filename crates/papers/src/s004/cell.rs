@@ -1,7 +1,7 @@
 //! Five stations of a cell, each with a video under NADA.
 
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{Trace, between, binned, flow, mean, scaled, trace};
@@ -88,9 +88,9 @@ fn figures(title: &str, outcome: &Outcome) -> Vec<Figure> {
     vec![draw("reference_rate", "calculated rate"), draw("received_rate", "receive rate")]
 }
 
-fn result(title: &str, case: &Case, outcomes: &[Outcome], checks: Vec<Check>) -> ExperimentResult {
+fn result(title: &str, case: &Case, outcomes: &[Outcome], checks: Vec<Check>) -> Results {
     let parameters = vec![("command", case.command())];
-    ExperimentResult {
+    Results {
         checks,
         figures: figures(title, &outcomes[0]),
         parameters,
@@ -99,7 +99,7 @@ fn result(title: &str, case: &Case, outcomes: &[Outcome], checks: Vec<Check>) ->
     }
 }
 
-pub(super) fn best_case(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn best_case(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = case("s004-best-case").set("warmup", "60 s");
     let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let mut checks = Vec::new();
@@ -127,7 +127,7 @@ pub(super) fn best_case(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fai
     Ok(result("5 m", &case, &outcomes, checks))
 }
 
-pub(super) fn starved(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn starved(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let cases = [case("s004-60m"), blind(case("s004-60m")), case("s004-best-case").set("warmup", "60 s")];
     let outcomes = runner.run(&cases)?;
     let [with_detection, without, best] = [&outcomes[0], &outcomes[1], &outcomes[2]];
@@ -161,7 +161,7 @@ pub(super) fn starved(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failu
     Ok(result)
 }
 
-pub(super) fn small_packets(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn small_packets(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let cases = [each(case("s004-distance"), "packet", "500 B"), case("s004-distance")];
     let outcomes = runner.run(&cases)?;
     let [small, large] = [over(&outcomes[0], &FAR, received)?, over(&outcomes[1], &FAR, received)?];
@@ -203,7 +203,7 @@ fn resolutions(title: &str, outcome: &Outcome) -> Figure {
     Figure { title: format!("{title}: resolution"), x: "s", y: "rows", curves }
 }
 
-pub(super) fn adaptive(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn adaptive(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = case("s004-distance");
     let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let mut least = Vec::new();
@@ -243,7 +243,7 @@ pub(super) fn adaptive(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fail
     Ok(result)
 }
 
-pub(super) fn late_upgrade(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn late_upgrade(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = each(case("s004-distance"), "packet", "500 B");
     let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let quarter = |from: f64| {
@@ -267,7 +267,7 @@ pub(super) fn late_upgrade(runner: &mut Runner<'_>) -> Result<ExperimentResult, 
     Ok(result)
 }
 
-pub(super) fn larger_limit(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn larger_limit(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let small = |case| each(case, "packet", "500 B");
     let cases = [
         each(fixed(small(case("s004-distance"))), "rate.max", "4 Mbit/s"),
@@ -289,7 +289,7 @@ pub(super) fn larger_limit(runner: &mut Runner<'_>) -> Result<ExperimentResult, 
     Ok(result("30 and 50 m, at most 4000 kbit/s", &cases[0], &outcomes[0], checks))
 }
 
-pub(super) fn deficit(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn deficit(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = fixed(case("s004-distance"));
     let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let rates = over(&outcomes, &NEAR, received)?;
@@ -312,7 +312,7 @@ pub(super) fn deficit(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failu
     Ok(result("30 and 50 m, 720p", &case, &outcomes, checks))
 }
 
-pub(super) fn wide_channel(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn wide_channel(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let cases = [case("s004-80mhz"), case("s004-distance")];
     let outcomes = runner.run(&cases)?;
     let wide = &outcomes[0];
@@ -370,7 +370,7 @@ pub(super) fn wide_channel(runner: &mut Runner<'_>) -> Result<ExperimentResult, 
     Ok(result)
 }
 
-pub(super) fn random_plan(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn random_plan(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = fixed(case("s004-random-plan"));
     let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let mut index = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::cell::{STATIONS, each};
 use crate::figure::{self, Figure};
-use crate::result::{Check, ExperimentResult};
+use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{flow, mean};
@@ -66,7 +66,7 @@ fn ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
     ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect()
 }
 
-pub(super) fn conclusion(runner: &mut Runner<'_>) -> Result<ExperimentResult, Failure> {
+pub(super) fn conclusion(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let any = Tolerance::at_least(0.0);
     let ours = Sweep::run(runner, OURS)?;
     let mut checks = Vec::new();
@@ -106,7 +106,7 @@ pub(super) fn conclusion(runner: &mut Runner<'_>) -> Result<ExperimentResult, Fa
         curves.push(figure::of_seeds(control, RESIDUAL.into_iter().zip(other.delivered)));
     }
     let title = "Delivered to a station".to_owned();
-    Ok(ExperimentResult {
+    Ok(Results {
         checks,
         figures: vec![Figure { title, x: "loss after retries", y: "kbit/s", curves }],
         parameters: vec![("command", case(OURS, RESIDUAL[1]).command())],

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// The result of an experiment.
 #[derive(Debug, Clone, Default)]
-pub struct ExperimentResult {
+pub struct Results {
     /// Its numbers; it passes where all that count do.
     pub checks: Vec<Check>,
     /// Its plots.
@@ -85,7 +85,7 @@ impl Check {
     }
 }
 
-impl ExperimentResult {
+impl Results {
     /// True where every number that counts lies in its tolerance, and there is one.
     pub fn holds(&self) -> bool {
         let mut checked = self.checks.iter().filter(|check| check.counts).peekable();
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_result_without_checked_numbers_does_not_pass() {
-        let mut result = ExperimentResult::default();
+        let mut result = Results::default();
         assert!(!result.holds());
         result.checks.push(Check::value("reported", "", 1.0, Tolerance::at_most(0.0)).reported());
         assert!(!result.holds());
