@@ -87,7 +87,7 @@ pub fn run(name: &str, make: &impl Fn() -> ControllerPair) {
             replay.apply(operation)?;
             if step % 8 == 7 || step + 1 == operations.len() {
                 let before = format!("{:?}", (&model.controller, &model.source));
-                same("replay", before, &(&replay.controller, &replay.source))?;
+                same("replay", &before, &(&replay.controller, &replay.source))?;
             }
         }
         Ok(())
@@ -97,7 +97,7 @@ pub fn run(name: &str, make: &impl Fn() -> ControllerPair) {
     }
 }
 
-fn same(what: &str, one: String, other: &impl Debug) -> Result<(), TestCaseError> {
+fn same(what: &str, one: &str, other: &impl Debug) -> Result<(), TestCaseError> {
     let other = format!("{other:?}");
     prop_assert!(one == other, "{what} differs:\n{one}\n{other}");
     Ok(())
@@ -271,12 +271,12 @@ impl Model {
         if !due(self.controller.poll_timeout()) {
             let before = format!("{:?}", self.controller);
             self.controller.handle_timeout(self.now);
-            same("controller after a spurious timeout", before, &self.controller)?;
+            same("controller after a spurious timeout", &before, &self.controller)?;
         }
         if !due(self.source.poll_timeout()) {
             let before = format!("{:?}", self.source);
             self.source.handle_timeout(self.now);
-            same("receiving half after a spurious timeout", before, &self.source)?;
+            same("receiving half after a spurious timeout", &before, &self.source)?;
         }
         Ok(())
     }
