@@ -138,8 +138,7 @@ mod tests {
     #[test]
     fn utility_follows_the_medium() {
         for (need, utility) in [(100e3, 1.0), (150e3, 1.5), (400e3, 2.0), (70e3, 0.7), (1e3, 0.5)] {
-            let mut law = Utility::default();
-            law.mean = Ewma::new(1.0);
+            let mut law = Utility { mean: Ewma::new(1.0), ..Utility::default() };
             law.mean.update(100e3);
             law.decide(need, 1.0, 50e3);
             assert!((law.utility - utility).abs() < 1e-12, "{need}: {}", law.utility);
@@ -151,8 +150,7 @@ mod tests {
     #[test]
     fn the_account_is_bounded() {
         for (need, seconds) in [(200e3, 5), (50e3, 10)] {
-            let mut law = Utility::default();
-            law.mean = Ewma::new(1.0);
+            let mut law = Utility { mean: Ewma::new(1.0), ..Utility::default() };
             law.mean.update(100e3);
             let deviating = (0..30).filter(|_| {
                 law.decide(need, 1.0, 50e3);
