@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A name with options in parentheses, as written in a scenario or on the command line. Whether the name and
-/// the options exist is for the [registry](crate::registry) to say.
+/// the options exist is for the [registry](crate::Registry) to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlSpec {
     /// Which controller.
