@@ -15,7 +15,6 @@
 //! | [`rtp`] | RTP packet (RFC 3550) |
 //! | [`extension`] | RTP header extensions (RFC 8285) and the elements this project sends |
 //! | [`rtcp`] | compound packets and every report |
-//! | [`rtx`] | retransmission payload (RFC 4588) |
 //! | [`h264`] | H.264 payload (RFC 6184) |
 //! | [`mpv`] | MPEG-1 and MPEG-2 video payload (RFC 2250) |
 //! | [`window`] | S002's window transport, which does not use RTP |
@@ -30,7 +29,6 @@ mod list;
 pub mod mpv;
 pub mod rtcp;
 pub mod rtp;
-pub mod rtx;
 pub mod window;
 
 pub use clock::{MicrosClock, NtpShort, NtpTime};

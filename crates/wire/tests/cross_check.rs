@@ -1,7 +1,6 @@
 //! An independent implementation reads what we write and writes what we write.
 
 use bytes::Bytes;
-use rtc_rtcp::extended_report as peer_xr;
 use rtc_rtcp::goodbye::Goodbye;
 use rtc_rtcp::payload_feedbacks::picture_loss_indication::PictureLossIndication;
 use rtc_rtcp::payload_feedbacks::receiver_estimated_maximum_bitrate::ReceiverEstimatedMaximumBitrate;
@@ -15,7 +14,6 @@ use rtc_shared::marshal::{Marshal, Unmarshal};
 use seaway_units::{Bitrate, Ecn, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb::{self, ArrivalOffset, Metric};
 use seaway_wire::rtcp::twcc::TwccWriter;
-use seaway_wire::rtcp::xr::{self, Block, LossRle, RunLengthChunk};
 use seaway_wire::rtcp::{
     Bye, Nack, NackEntry, Pli, ReceiverReport, Remb, ReportBlock, SenderReport, SourceDescription,
 };
@@ -181,24 +179,6 @@ fn transport_wide_feedback() {
         }
         assert_eq!(again, bytes);
     }
-}
-
-#[test]
-fn extended_report() {
-    let fates = (0..100u16).map(|index| index < 40 || index % 3 == 0);
-    let chunks: Vec<_> = RunLengthChunk::pack(fates).collect();
-    let rle = LossRle { ssrc: 9, begin_sequence: 10, end_sequence: 110, chunks: List::from(&chunks[..]) };
-    let bytes = ours(|buffer| {
-        let mut writer = xr::Writer::new(buffer, 1)?;
-        writer.push(&Block::LossRle(rle))?;
-        writer.finish()
-    });
-    let read = peer_xr::ExtendedReport::unmarshal(&mut bytes.clone()).unwrap();
-    assert_eq!(read.sender_ssrc, 1);
-    let block = read.reports[0].as_any().downcast_ref::<peer_xr::rle::RLEReportBlock>().unwrap();
-    assert_eq!((block.is_loss_rle, block.ssrc, block.begin_seq, block.end_seq), (true, 9, 10, 110));
-    let seen = block.chunks.iter().map(|chunk| RunLengthChunk::from_bits(chunk.0));
-    assert!(seen.take(chunks.len()).eq(chunks.iter().copied()));
 }
 
 #[test]

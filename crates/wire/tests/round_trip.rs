@@ -10,7 +10,6 @@ use proptest::sample::Index;
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb::{ArrivalOffset, Metric};
 use seaway_wire::rtcp::twcc::TwccWriter;
-use seaway_wire::rtcp::xr::{Block, LossRle, RawBlock, ReceiptTimes, RunLengthChunk};
 use seaway_wire::rtcp::{self, Message, NackEntry, ReportBlock, SourceDescription};
 use seaway_wire::{List, MicrosClock, NtpShort, NtpTime, mpv, rtp, window};
 
@@ -229,28 +228,6 @@ proptest! {
             prop_assert_eq!(seen, arrival.map(|at| ticks(at.as_nanos())));
         }
         mistreat(&buffer[..emitted.len], &changes, exercise::rtcp);
-    }
-
-    #[test]
-    fn extended_report(
-        ssrc: u32, begin_sequence: u16, fates in vec((any::<bool>(), 1..40usize), 1..20),
-        times in vec(any::<u32>(), 0..5), body in vec(any::<[u8; 4]>(), 0..4), changes in changes(),
-    ) {
-        let fates: Vec<_> = fates.iter().flat_map(|&(fate, run)| std::iter::repeat_n(fate, run)).collect();
-        let chunks: Vec<_> = RunLengthChunk::pack(fates.iter().copied()).collect();
-        let end_sequence = begin_sequence.wrapping_add(fates.len() as u16);
-        let rle = LossRle { ssrc, begin_sequence, end_sequence, chunks: List::from(&chunks[..]) };
-        prop_assert!(rle.packets().map(|(_, received)| received).eq(fates.iter().copied()));
-        let receipt = ReceiptTimes { ssrc, begin_sequence, end_sequence, times: List::from(&times[..]) };
-        let raw = RawBlock { block_type: 200, specific: 5, body: body.as_flattened() };
-        let blocks = [Block::LossRle(rle), Block::Unknown(raw), Block::ReceiptTimes(receipt)];
-        let mut buffer = [0; 1_000];
-        let mut writer = rtcp::xr::Writer::new(&mut buffer, 1).unwrap();
-        blocks.iter().for_each(|block| writer.push(block).unwrap());
-        let len = writer.finish().unwrap();
-        let Message::ExtendedReport(report) = parsed(&buffer[..len]) else { panic!("not an extended report") };
-        prop_assert!(report.blocks().eq(blocks));
-        mistreat(&buffer[..len], &changes, exercise::rtcp);
     }
 
     #[test]

@@ -14,7 +14,6 @@
 //! | [`Remb`] | 206 FMT 15 | draft-alvestrand-rmcat-remb-03 section 2.2 |
 //! | [`Ccfb`] | 205 FMT 11 | RFC 8888 section 3 |
 //! | [`Twcc`] | 205 FMT 15 | draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1 |
-//! | [`ExtendedReport`] | 207 | RFC 3611, RFC 8298 section 4.1.1.1 |
 //! | [`TfrcReport`] | APP `TFRC` subtype 1 | RFC 5348 section 3.2.2; layout ours |
 //! | [`NadaReport`] | APP `NADA` subtype 1 | RFC 8698 section 5.3; container ours |
 //! | [`BufferLevelReport`] | APP `BUFL` subtype 1 | ours |
@@ -36,7 +35,6 @@ pub mod sdes;
 mod sr;
 mod tfrc;
 pub mod twcc;
-pub mod xr;
 
 pub use app::App;
 pub use buffer_aware::BufferAwareReport;
@@ -53,7 +51,6 @@ pub use sdes::SourceDescription;
 pub use sr::SenderReport;
 pub use tfrc::TfrcReport;
 pub use twcc::Twcc;
-pub use xr::ExtendedReport;
 
 use crate::Error;
 use crate::bytes::{fits, put_u16, room, take, u16_at};
@@ -74,8 +71,6 @@ pub mod packet_type {
     pub const RTPFB: u8 = 205;
     /// Payload-specific feedback.
     pub const PSFB: u8 = 206;
-    /// Extended report.
-    pub const XR: u8 = 207;
 }
 
 const VERSION: u8 = 2;
@@ -209,8 +204,6 @@ pub enum Message<'a> {
     Ccfb(Ccfb<'a>),
     /// Transport-wide congestion control feedback.
     Twcc(Twcc<'a>),
-    /// Extended report.
-    ExtendedReport(ExtendedReport<'a>),
     /// TFRC feedback.
     Tfrc(TfrcReport),
     /// NADA feedback.
@@ -242,7 +235,6 @@ impl<'a> Message<'a> {
             (packet_type::PSFB, feedback::APPLICATION) if Remb::is(packet) => {
                 Self::Remb(Remb::parse(packet)?)
             }
-            (packet_type::XR, _) => Self::ExtendedReport(ExtendedReport::parse(packet)?),
             _ => Self::Unknown(packet),
         })
     }

@@ -9,8 +9,8 @@ use seaway_wire::extension::{
     Writer as ExtensionWriter,
 };
 use seaway_wire::rtcp::twcc::TwccWriter;
-use seaway_wire::rtcp::{self, Ccfb, ExtendedReport, Message, Packet, SourceDescription, Twcc, ccfb, xr};
-use seaway_wire::{Error, h264, mpv, rtp, rtx, window};
+use seaway_wire::rtcp::{self, Ccfb, Message, Packet, SourceDescription, Twcc, ccfb};
+use seaway_wire::{Error, h264, mpv, rtp, window};
 
 /// Writes with `emit` into a buffer of exactly `len` octets, and shows that one octet less is refused.
 pub(crate) fn emitted(len: usize, emit: impl Fn(&mut [u8]) -> Result<usize, Error>) -> Vec<u8> {
@@ -31,7 +31,6 @@ pub(crate) fn rtp(bytes: &[u8]) {
     if let Some(extension) = packet.header.extension {
         elements(&extension);
     }
-    retransmission(&packet);
     h264_payload(packet.payload);
     mpeg_video(packet.payload);
 }
@@ -66,16 +65,6 @@ fn elements(extension: &rtp::Extension<'_>) {
     let again = writer.finish();
     let again = again.as_ref().map(rtp::Extension::elements);
     assert!(again.into_iter().flat_map(Elements::flatten).eq(understood()));
-}
-
-fn retransmission(packet: &rtp::Packet<'_>) {
-    let Ok(parsed) = rtx::Retransmission::parse(packet) else { return };
-    let bytes = emitted(parsed.buffer_len(), |buffer| parsed.emit(buffer));
-    assert_eq!(rtx::Retransmission::parse(&rtp::Packet::parse(&bytes).unwrap()), Ok(parsed));
-    let original = parsed.original(7, 96);
-    let header = packet.header;
-    let again = rtx::Retransmission::of(&original, header.ssrc, header.payload_type, header.sequence_number);
-    assert_eq!(again, parsed);
 }
 
 /// A datagram of RTCP packets.
@@ -127,7 +116,6 @@ fn rtcp_message(message: &Message<'_>) {
         Message::Remb(remb) => again!(remb),
         Message::Ccfb(report) => congestion_feedback(report),
         Message::Twcc(report) => transport_wide(report),
-        Message::ExtendedReport(report) => extended_report(report),
         Message::Tfrc(report) => again!(report),
         Message::Nada(report) => again!(report),
         Message::BufferAware(report) => again!(report),
@@ -186,23 +174,6 @@ fn transport_wide(report: &Twcc<'_>) {
     let turned =
         |(number, at): (u16, Option<TimeDelta>)| (number, at.map(|at| at.as_nanos().rem_euclid(wrap)));
     assert!(again.packets().map(turned).eq(report.packets().map(turned)));
-}
-
-fn extended_report(report: &ExtendedReport<'_>) {
-    let mut buffer = vec![0; 1 << 18];
-    let mut writer = xr::Writer::new(&mut buffer, report.ssrc).unwrap();
-    for block in report.blocks() {
-        writer.push(&block).unwrap();
-        if let xr::Block::LossRle(rle) = block {
-            let fates: Vec<_> = rle.packets().map(|(_, received)| received).collect();
-            let packed = xr::RunLengthChunk::pack(fates.iter().copied());
-            let unpacked = packed.flat_map(xr::RunLengthChunk::received).take(fates.len());
-            assert!(unpacked.eq(fates.iter().copied()));
-        }
-    }
-    let len = writer.finish().unwrap();
-    let Message::ExtendedReport(again) = parsed(&buffer[..len]) else { panic!("not an extended report") };
-    assert!(again.blocks().eq(report.blocks()));
 }
 
 /// An H.264 payload.
