@@ -98,7 +98,7 @@ fn what_does_not_apply_is_refused() {
             format!("control = \"tfrc\"\nweight = 2.0\n{frames}"),
             "t:20:10: \"tfrc\": has no weight; there are: multfrc(form=weighted), nada",
         ),
-        (format!("control = \"nada(prio=3)\"\nweight = 2.0\n{frames}"), "names its weight already: `prio`"),
+        (format!("control = \"nada(prio=3)\"\nweight = 2.0\n{frames}"), "has the option `prio` already"),
         (format!("control = \"nada\"\nweight = -1.0\n{frames}"), "prio"),
         (format!("control = \"multfrc\"\nweight = 2.0\n{frames}"), "has no weight"),
         (
