@@ -2,7 +2,7 @@
 
 use super::{MediaKind, StreamDescription};
 use crate::config::Format;
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 
 /// A session description of these streams as a player at `to` receives them; parameter sets come with each key frame.
 /// Streams whose format no player knows are left out.
