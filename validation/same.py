@@ -30,7 +30,7 @@ PARTS = ["sim", "controllers", "seeds", "series", "reproduce", "shape"]
 # Old name: new name. Whole words, wherever they stand in the output of OLD.
 RENAMED = {"srtp": "lda-srtp"}
 # Texts for readers, which may be worded anew; compared with --prose.
-PROSE = {"about", "caption", "claim", "literal", "method", "note", "notes", "reason", "reported", "source", "subject",
+PROSE = {"about", "caption", "claim", "literal", "method", "note", "notes", "reason", "remarks", "reported", "source", "subject",
          "taken", "title", "what"}
 # The version, and how long a run took.
 IGNORED = {"seaway", "took_s", "wall_s"}
