@@ -27,7 +27,7 @@ const PORT: Port = Port(0);
 
 /// What the packets carry.
 #[derive(Debug, Clone, Copy)]
-enum Cargo {
+enum Payload {
     Data { sequence: u64, sent: Timestamp, rtt: Option<TimeDelta> },
     Report { newest: u64, sent: Timestamp, held: TimeDelta, report: PeerReport },
 }
@@ -45,9 +45,15 @@ struct Sender {
     rtt: Option<TimeDelta>,
 }
 
-impl Node<Cargo> for Sender {
-    fn on_packet(&mut self, now: Timestamp, _: Port, packet: Packet<Cargo>, out: &mut Outbox<Cargo>) -> Wake {
-        let Cargo::Report { newest, sent, held, report } = packet.payload else {
+impl Node<Payload> for Sender {
+    fn on_packet(
+        &mut self,
+        now: Timestamp,
+        _: Port,
+        packet: Packet<Payload>,
+        out: &mut Outbox<Payload>,
+    ) -> Wake {
+        let Payload::Report { newest, sent, held, report } = packet.payload else {
             return self.transmit(now, out);
         };
         self.rtt = Some(now - sent - held);
@@ -57,7 +63,7 @@ impl Node<Cargo> for Sender {
         self.transmit(now, out)
     }
 
-    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Cargo>) -> Wake {
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
         if now < until && self.controller.poll_timeout().is_some_and(|due| due <= now) {
             self.controller.handle_timeout(now);
         }
@@ -66,14 +72,14 @@ impl Node<Cargo> for Sender {
 }
 
 impl Sender {
-    fn transmit(&mut self, now: Timestamp, out: &mut Outbox<Cargo>) -> Wake {
+    fn transmit(&mut self, now: Timestamp, out: &mut Outbox<Payload>) -> Wake {
         while let Some(due) = self.next_due().filter(|due| *due <= now) {
             out.send(now, PORT, self.packet(now, due));
         }
         self.controller.poll_timeout().into_iter().chain(self.next_due()).min()
     }
 
-    fn packet(&mut self, now: Timestamp, due: Timestamp) -> Packet<Cargo> {
+    fn packet(&mut self, now: Timestamp, due: Timestamp) -> Packet<Payload> {
         self.due = due.max(now - self.controller.allowance(Lane(0)).credit);
         let content = Content::Media(StreamId(0));
         let id = PacketId(self.next);
@@ -87,7 +93,7 @@ impl Sender {
             backlog: PACKET * 10,
         };
         self.controller.on_sent(now, &packet);
-        let payload = Cargo::Data { sequence: self.next, sent: now, rtt: self.rtt };
+        let payload = Payload::Data { sequence: self.next, sent: now, rtt: self.rtt };
         self.next += 1;
         Packet { flow: self.flow, ..Packet::new(PACKET, Ecn::NotEct, payload) }
     }
@@ -116,9 +122,15 @@ struct Receiver {
     received: u64,
 }
 
-impl Node<Cargo> for Receiver {
-    fn on_packet(&mut self, now: Timestamp, _: Port, packet: Packet<Cargo>, out: &mut Outbox<Cargo>) -> Wake {
-        let Cargo::Data { sequence, sent, rtt } = packet.payload else { return self.transmit(now, out) };
+impl Node<Payload> for Receiver {
+    fn on_packet(
+        &mut self,
+        now: Timestamp,
+        _: Port,
+        packet: Packet<Payload>,
+        out: &mut Outbox<Payload>,
+    ) -> Wake {
+        let Payload::Data { sequence, sent, rtt } = packet.payload else { return self.transmit(now, out) };
         let lost: Vec<_> = std::mem::take(&mut *self.lost.lock().unwrap());
         let departure = RemoteTimestamp::from_nanos(sent.as_nanos());
         let arrival = |sequence| Arrival {
@@ -150,7 +162,7 @@ impl Node<Cargo> for Receiver {
         self.transmit(now, out)
     }
 
-    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Cargo>) -> Wake {
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
         if now < until && self.source.poll_timeout().is_some_and(|due| due <= now) {
             self.source.handle_timeout(now);
         }
@@ -159,11 +171,11 @@ impl Node<Cargo> for Receiver {
 }
 
 impl Receiver {
-    fn transmit(&mut self, now: Timestamp, out: &mut Outbox<Cargo>) -> Wake {
+    fn transmit(&mut self, now: Timestamp, out: &mut Outbox<Payload>) -> Wake {
         while let Some((_, report)) = self.source.poll_report(now)
             && let Some((newest, sent, arrived)) = self.newest
         {
-            let payload = Cargo::Report { newest, sent, held: now - arrived, report };
+            let payload = Payload::Report { newest, sent, held: now - arrived, report };
             let packet = Packet::new(DataSize::from_bytes(64), Ecn::NotEct, payload);
             out.send(now, PORT, Packet { flow: self.flow, ..packet });
         }
@@ -177,13 +189,13 @@ enum Agent {
     Receiver(Box<Receiver>),
 }
 
-impl Node<Cargo> for Agent {
+impl Node<Payload> for Agent {
     fn on_packet(
         &mut self,
         now: Timestamp,
         port: Port,
-        packet: Packet<Cargo>,
-        out: &mut Outbox<Cargo>,
+        packet: Packet<Payload>,
+        out: &mut Outbox<Payload>,
     ) -> Wake {
         match self {
             Self::Sender(node) => node.on_packet(now, port, packet, out),
@@ -191,7 +203,7 @@ impl Node<Cargo> for Agent {
         }
     }
 
-    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Cargo>) -> Wake {
+    fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
         match self {
             Self::Sender(node) => node.run(now, until, out),
             Self::Receiver(node) => node.run(now, until, out),
@@ -203,16 +215,16 @@ impl Node<Cargo> for Agent {
 #[derive(Debug)]
 struct Truth(Vec<Lost>);
 
-impl Observer<Cargo> for Truth {
-    fn on_dropped(&mut self, _element: ElementId, dropped: &Dropped<Envelope<Cargo>>) {
-        if let Cargo::Data { sequence, .. } = dropped.packet.payload.payload() {
+impl Observer<Payload> for Truth {
+    fn on_dropped(&mut self, _element: ElementId, dropped: &Dropped<Envelope<Payload>>) {
+        if let Payload::Data { sequence, .. } = dropped.packet.payload.payload() {
             let of_channel = dropped.cause == DropCause::Channel;
             self.0[dropped.packet.flow as usize].lock().unwrap().push((*sequence, of_channel));
         }
     }
 }
 
-type World = Engine<Cargo, Agent, Truth>;
+type World = Engine<Payload, Agent, Truth>;
 
 /// Where the channel is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -234,7 +246,14 @@ impl Topology {
     }
 }
 
-fn link(rate: Bitrate, millis: i64, packets: u64, loss: f64, seed: u64, name: &str) -> Link<Envelope<Cargo>> {
+fn link(
+    rate: Bitrate,
+    millis: i64,
+    packets: u64,
+    loss: f64,
+    seed: u64,
+    name: &str,
+) -> Link<Envelope<Payload>> {
     let config = LinkConfig {
         rate: Some(rate),
         delay: TimeDelta::from_millis(millis),
@@ -246,7 +265,7 @@ fn link(rate: Bitrate, millis: i64, packets: u64, loss: f64, seed: u64, name: &s
 }
 
 /// Lays `from` to `to` and a clean way back.
-fn lay(world: &mut World, [from, to]: [Place; 2], forward: Link<Envelope<Cargo>>, millis: i64, name: &str) {
+fn lay(world: &mut World, [from, to]: [Place; 2], forward: Link<Envelope<Payload>>, millis: i64, name: &str) {
     world.add_link(from, to, forward);
     let back = link(Bitrate::from_mbps(100), millis, 1000, 0.0, 0, name);
     world.add_link(to, from, back);
