@@ -3,7 +3,7 @@
 
 use rtc_interceptor::{BandwidthEstimator, Gcc, PacketReport as Report};
 use seaway_control::{
-    Allowance, ControllerInfo, ControllerPair, Decision, Fate, Feedback, FlowConfig, Gauge, Lane, LocalSignal,
+    Allowance, ControllerInfo, ControllerPair, Decision, Fate, Feedback, FlowConfig, Gauge, Subflow, LocalSignal,
     Options, PacketReport, PeriodicFeedback, RateController, SentPacket, SpecError, Target, pair,
 };
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
@@ -87,7 +87,7 @@ impl RateController for RtcGcc {
         None
     }
 
-    fn allowance(&self, _: Lane) -> Allowance {
+    fn allowance(&self, _: Subflow) -> Allowance {
         Allowance::paced(self.rate())
     }
 

@@ -3,9 +3,9 @@
 use crate::packet::ProbeId;
 use seaway_units::{Bitrate, DataSize, Probability, TimeDelta};
 
-/// What one lane may send.
+/// What one subflow may send.
 ///
-/// The lane's next packet is due at `max(last due + size / rate + gap, now - credit)`, if it fits in `window`.
+/// The subflow's next packet is due at `max(last due + size / rate + gap, now - credit)`, if it fits in `window`.
 /// A window controller leaves `rate` at [`Bitrate::MAX`]; inter-packet-delay control is all `gap`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {

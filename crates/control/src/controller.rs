@@ -3,7 +3,7 @@
 use crate::allowance::{Allowance, Probe, Target};
 use crate::decision::{Decision, Gauge};
 use crate::feedback::Feedback;
-use crate::packet::{Lane, Marking, SentPacket};
+use crate::packet::{Marking, SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use seaway_units::Timestamp;
 use std::fmt;
@@ -39,11 +39,11 @@ pub trait RateController: fmt::Debug + Send + Sync {
         None
     }
     /// How many connections the flow has now, at least one.
-    fn lanes(&self) -> u8 {
+    fn subflows(&self) -> u8 {
         1
     }
-    /// What `lane` may send: the target, where nothing else is said.
-    fn allowance(&self, _lane: Lane) -> Allowance {
+    /// What `subflow` may send: the target, where nothing else is said.
+    fn allowance(&self, _subflow: Subflow) -> Allowance {
         Allowance::paced(self.target().rate)
     }
     /// What media and its repair may use together.

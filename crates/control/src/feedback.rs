@@ -1,13 +1,13 @@
 //! One feedback language: what came back, matched with what was sent.
 
-use crate::packet::{Lane, PacketId, SentPacket};
+use crate::packet::{PacketId, SentPacket, Subflow};
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// One feedback message, already matched with what we sent. Any part may be absent.
 #[derive(Debug, Clone, Copy)]
 pub struct Feedback<'a> {
     /// The connection it speaks of.
-    pub lane: Lane,
+    pub subflow: Subflow,
     /// A fresh sample of the round-trip time, the peer's holding time taken off.
     pub rtt: Option<TimeDelta>,
     /// What became of packets, in order of departure; each is reported once, save that a packet called lost

@@ -1,7 +1,7 @@
 //! The receiving half of a controller.
 
 use crate::feedback::{BufferLevel, PeerReport};
-use crate::packet::Lane;
+use crate::packet::Subflow;
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::fmt;
 
@@ -9,8 +9,8 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
     /// The connection it came by.
-    pub lane: Lane,
-    /// Its place among the departures of its lane, unwrapped: it counts every packet sent, retransmissions too.
+    pub subflow: Subflow,
+    /// Its place among the departures of its subflow, unwrapped: it counts every packet sent, retransmissions too.
     pub sequence: u64,
     /// The whole IP datagram, headers included.
     pub size: DataSize,
@@ -50,5 +50,5 @@ pub trait FeedbackSource: fmt::Debug + Send + Sync {
         true
     }
     /// The next report that is due now and the connection it speaks of. Ask until `None`.
-    fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)>;
+    fn poll_report(&mut self, now: Timestamp) -> Option<(Subflow, PeerReport)>;
 }

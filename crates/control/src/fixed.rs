@@ -8,7 +8,7 @@ use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::info::{ControllerInfo, pair};
 use crate::options;
 use crate::options::{FEEDBACK_INTERVAL, OptionTable};
-use crate::packet::Lane;
+use crate::packet::Subflow;
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 
@@ -82,8 +82,8 @@ pub struct PeriodicFeedback {
     /// The tick behind the last report: ticks are an interval apart, whatever arrives when.
     tick: Option<Timestamp>,
     due: Option<Timestamp>,
-    /// The lanes with news, a bit each.
-    lanes: [u64; 4],
+    /// The subflows with news, a bit each.
+    subflows: [u64; 4],
 }
 
 impl PeriodicFeedback {
@@ -92,7 +92,7 @@ impl PeriodicFeedback {
 
     /// Reports every `interval`, which is raised to 1 ms at least, while packets arrive.
     pub fn new(interval: TimeDelta) -> Self {
-        Self { interval: interval.max(TimeDelta::from_millis(1)), tick: None, due: None, lanes: [0; 4] }
+        Self { interval: interval.max(TimeDelta::from_millis(1)), tick: None, due: None, subflows: [0; 4] }
     }
 
     /// The first tick behind `now`; an interval from now where there was none before.
@@ -120,8 +120,8 @@ impl FeedbackSource for PeriodicFeedback {
         if self.due.is_none() {
             self.due = Some(self.next_tick(now));
         }
-        let lane = usize::from(arrival.lane.0);
-        self.lanes[lane / 64] |= 1 << (lane % 64);
+        let subflow = usize::from(arrival.subflow.0);
+        self.subflows[subflow / 64] |= 1 << (subflow % 64);
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
@@ -132,16 +132,16 @@ impl FeedbackSource for PeriodicFeedback {
         self.due.is_some_and(|due| due <= now)
     }
 
-    fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
+    fn poll_report(&mut self, now: Timestamp) -> Option<(Subflow, PeerReport)> {
         let due = self.due.filter(|due| *due <= now)?;
-        let Some(word) = self.lanes.iter().position(|word| *word != 0) else {
+        let Some(word) = self.subflows.iter().position(|word| *word != 0) else {
             self.tick = Some(due + self.interval);
             self.due = None;
             return None;
         };
-        let lane = word as u32 * 64 + self.lanes[word].trailing_zeros();
-        self.lanes[word] &= self.lanes[word] - 1;
-        Some((Lane(lane as u8), PeerReport::default()))
+        let subflow = word as u32 * 64 + self.subflows[word].trailing_zeros();
+        self.subflows[word] &= self.subflows[word] - 1;
+        Some((Subflow(subflow as u8), PeerReport::default()))
     }
 }
 
@@ -150,9 +150,9 @@ mod tests {
     use super::*;
     use seaway_units::{DataSize, Ecn, RemoteTimestamp};
 
-    fn arrival(lane: u8) -> Arrival {
+    fn arrival(subflow: u8) -> Arrival {
         Arrival {
-            lane: Lane(lane),
+            subflow: Subflow(subflow),
             sequence: 0,
             size: DataSize::from_bytes(1000),
             ecn: Ecn::NotEct,
@@ -177,15 +177,16 @@ mod tests {
     }
 
     #[test]
-    fn every_lane_with_news_is_reported_once_an_interval() {
+    fn every_subflow_with_news_is_reported_once_an_interval() {
         let mut source = PeriodicFeedback::default();
-        for lane in [200, 3, 3] {
-            source.on_arrival(Timestamp::ZERO, &arrival(lane));
+        for subflow in [200, 3, 3] {
+            source.on_arrival(Timestamp::ZERO, &arrival(subflow));
         }
         let due = source.poll_timeout().unwrap();
         assert_eq!(source.poll_report(Timestamp::ZERO), None);
-        let lanes: Vec<_> = std::iter::from_fn(|| source.poll_report(due)).map(|(lane, _)| lane.0).collect();
-        assert_eq!(lanes, [3, 200]);
+        let subflows: Vec<_> =
+            std::iter::from_fn(|| source.poll_report(due)).map(|(subflow, _)| subflow.0).collect();
+        assert_eq!(subflows, [3, 200]);
         assert_eq!(source.poll_timeout(), None);
     }
 }

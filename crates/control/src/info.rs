@@ -47,13 +47,13 @@ pub struct Requirements {
     pub buffer: bool,
     /// Room for a [tag](crate::Marking::tag) in each packet.
     pub tags: bool,
-    /// More than one lane.
-    pub lanes: bool,
+    /// More than one subflow.
+    pub subflows: bool,
 }
 
 impl Requirements {
     /// The fate of each packet and the sizes of frames.
-    pub const DEFAULT: Self = Self { fates: true, frames: true, buffer: false, tags: false, lanes: false };
+    pub const DEFAULT: Self = Self { fates: true, frames: true, buffer: false, tags: false, subflows: false };
 }
 
 /// The option that sets a flow's weight against others of its kind.

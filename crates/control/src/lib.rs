@@ -67,7 +67,7 @@ pub use feedback_source::{Arrival, FeedbackSource};
 pub use fixed::{Fixed, PeriodicFeedback};
 pub use info::{ControllerInfo, ControllerPair, FlowConfig, Kind, Requirements, WeightOption, pair};
 pub use options::{OptionError, OptionGroup, OptionInfo, OptionTable, Options, Setter, Value, nearest};
-pub use packet::{Content, Lane, Marking, PacketId, ProbeId, SentPacket, StreamId};
+pub use packet::{Content, Marking, PacketId, ProbeId, SentPacket, StreamId, Subflow};
 pub use policy::{Demand, Share, TargetPolicy};
 pub use registry::Registry;
 pub use signal::LocalSignal;

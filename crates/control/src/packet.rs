@@ -2,13 +2,13 @@
 
 use seaway_units::{DataSize, Ecn};
 
-/// Counts the departures of a flow, all lanes together, from 0 and without a gap.
+/// Counts the departures of a flow, all subflows together, from 0 and without a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PacketId(pub u64);
 
 /// A connection inside a flow. Most controllers have one; MULTFRC has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Lane(pub u8);
+pub struct Subflow(pub u8);
 
 /// An encoder. One flow may carry several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -37,8 +37,8 @@ pub struct SentPacket {
     /// Its place among the departures of the flow.
     pub id: PacketId,
     /// The connection it leaves by.
-    pub lane: Lane,
-    /// Its place among the departures of its lane, from 0 and without a gap: the number the peer sees.
+    pub subflow: Subflow,
+    /// Its place among the departures of its subflow, from 0 and without a gap: the number the peer sees.
     pub sequence: u64,
     /// The whole IP datagram, headers included.
     pub size: DataSize,
@@ -51,11 +51,11 @@ pub struct SentPacket {
 }
 
 impl SentPacket {
-    /// Packet `number` of a flow with one lane and one encoder: media, and nothing waits behind it.
+    /// Packet `number` of a flow with one subflow and one encoder: media, and nothing waits behind it.
     pub const fn new(number: u64, size: DataSize) -> Self {
         Self {
             id: PacketId(number),
-            lane: Lane(0),
+            subflow: Subflow(0),
             sequence: number,
             size,
             content: Content::Media(StreamId(0)),

@@ -9,7 +9,7 @@ use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::info::{ControllerInfo, FlowConfig, Kind, pair};
 use crate::options;
 use crate::options::OptionTable;
-use crate::packet::{Lane, Marking, PacketId, SentPacket};
+use crate::packet::{Marking, PacketId, SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, DataSize, Ecn, RateRange, TimeDelta, Timestamp};
 
@@ -241,7 +241,7 @@ impl RateController for Window {
         self.decisions.pop()
     }
 
-    fn allowance(&self, _lane: Lane) -> Allowance {
+    fn allowance(&self, _subflow: Subflow) -> Allowance {
         let room = (self.window - self.flight).max(0.0);
         let segment = self.config.segment;
         let one = self.flight == 0.0 || (self.config.literal_gate && room > 0.0);
@@ -300,12 +300,12 @@ impl WindowConfig {
 /// The receiving half of a window: an acknowledgement for every packet, at once.
 #[derive(Debug, Clone, Default)]
 pub struct PerPacketFeedback {
-    due: Option<Lane>,
+    due: Option<Subflow>,
 }
 
 impl FeedbackSource for PerPacketFeedback {
     fn on_arrival(&mut self, _now: Timestamp, arrival: &Arrival) {
-        self.due = Some(arrival.lane);
+        self.due = Some(arrival.subflow);
     }
 
     fn handle_timeout(&mut self, _now: Timestamp) {}
@@ -314,8 +314,8 @@ impl FeedbackSource for PerPacketFeedback {
         None
     }
 
-    fn poll_report(&mut self, _now: Timestamp) -> Option<(Lane, PeerReport)> {
-        self.due.take().map(|lane| (lane, PeerReport::default()))
+    fn poll_report(&mut self, _now: Timestamp) -> Option<(Subflow, PeerReport)> {
+        self.due.take().map(|subflow| (subflow, PeerReport::default()))
     }
 }
 

@@ -5,8 +5,8 @@
 
 use seaway_control::estimators::{LossDiscriminator, Scheme};
 use seaway_control::{
-    Arrival, Content, Feedback, FeedbackSource, FlowConfig, Lane, PacketId, PeerReport, RateController,
-    Registry, SentPacket, StreamId,
+    Arrival, Content, Feedback, FeedbackSource, FlowConfig, PacketId, PeerReport, RateController, Registry,
+    SentPacket, StreamId, Subflow,
 };
 use seaway_link::{
     DropCause, DropTailConfig, Dropped, Link, LinkConfig, LossConfig, Node, Outbox, Packet, Port,
@@ -58,7 +58,7 @@ impl Node<Payload> for Sender {
         };
         self.rtt = Some(now - sent - held);
         let peer = PeerReport { echoed: Some(PacketId(newest)), ..report };
-        let feedback = Feedback { lane: Lane(0), rtt: self.rtt, packets: &[], requested: &[], peer };
+        let feedback = Feedback { subflow: Subflow(0), rtt: self.rtt, packets: &[], requested: &[], peer };
         self.controller.on_feedback(now, &feedback);
         self.transmit(now, out)
     }
@@ -80,12 +80,12 @@ impl Sender {
     }
 
     fn packet(&mut self, now: Timestamp, due: Timestamp) -> Packet<Payload> {
-        self.due = due.max(now - self.controller.allowance(Lane(0)).credit);
+        self.due = due.max(now - self.controller.allowance(Subflow(0)).credit);
         let content = Content::Media(StreamId(0));
         let id = PacketId(self.next);
         let packet = SentPacket {
             id,
-            lane: Lane(0),
+            subflow: Subflow(0),
             sequence: self.next,
             size: PACKET,
             content,
@@ -102,7 +102,7 @@ impl Sender {
         if self.next == 0 {
             return Some(self.due);
         }
-        let gap = self.controller.allowance(Lane(0)).rate.time_to_send(PACKET)?;
+        let gap = self.controller.allowance(Subflow(0)).rate.time_to_send(PACKET)?;
         Some(self.due + gap)
     }
 }
@@ -134,7 +134,7 @@ impl Node<Payload> for Receiver {
         let lost: Vec<_> = std::mem::take(&mut *self.lost.lock().unwrap());
         let departure = RemoteTimestamp::from_nanos(sent.as_nanos());
         let arrival = |sequence| Arrival {
-            lane: Lane(0),
+            subflow: Subflow(0),
             sequence,
             size: PACKET,
             ecn: Ecn::NotEct,

@@ -32,7 +32,7 @@ pub struct SenderConfig {
     pub limits: Limits,
     /// The encoders, at most 8; stream n is the n-th.
     pub streams: Vec<StreamConfig>,
-    /// What is kept together on a lane.
+    /// What is kept together on a subflow.
     pub stripe: Stripe,
     /// How the receiver is to report.
     pub feedback: FeedbackFormat,
@@ -116,16 +116,16 @@ pub enum Format {
     Mpv,
 }
 
-/// What is kept together on one lane of a controller that has several. A larger unit takes longer: it is captured at the
-/// rate of all lanes and leaves at that of one.
+/// What is kept together on one subflow of a controller that has several. A larger unit takes longer: it is captured at the
+/// rate of all subflows and leaves at that of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Stripe {
-    /// Nothing: the lane that is due takes the next packet.
+    /// Nothing: the subflow that is due takes the next packet.
     #[default]
     Packet,
-    /// Frames; each goes to the lane where least waits.
+    /// Frames; each goes to the subflow where least waits.
     Frame,
-    /// Groups of pictures, to the lanes in turn (S003).
+    /// Groups of pictures, to the subflows in turn (S003).
     Gop,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::payload::Payload;
 use bytes::Bytes;
-use seaway_control::Lane;
+use seaway_control::Subflow;
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::extension::{CtfrcData, Form, FrameMarking, TfrcData, TransportSequence, Writer};
 use seaway_wire::rtp::{self, HEADER_LEN, Header};
@@ -18,7 +18,7 @@ pub struct Transmit {
     /// The codepoint of its IP header.
     pub ecn: Ecn,
     /// The connection it leaves by; a driver with several sockets may use it.
-    pub lane: Lane,
+    pub subflow: Subflow,
 }
 
 /// The content of one datagram. Every field has the resolution of the wire, so a simulator that carries the message and a
@@ -131,7 +131,7 @@ pub mod payload_type {
 /// Header fields for the receiving half of the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControlData {
-    /// Counts packets of the lane, modulo 2^32.
+    /// Counts packets of the subflow, modulo 2^32.
     pub sequence_number: u32,
     /// When the packet left.
     pub sent: MicrosClock,

@@ -1,8 +1,8 @@
 //! The synchronisation sources of a session.
 
-use seaway_control::{Lane, StreamId};
+use seaway_control::{StreamId, Subflow};
 
-/// A synchronisation source: it carries the frames of a stream, or their retransmissions, by one lane.
+/// A synchronisation source: it carries the frames of a stream, or their retransmissions, by one subflow.
 ///
 /// A session owns a block of 1024 consecutive synchronisation sources, so that the description of the first
 /// says what each of them carries.
@@ -11,7 +11,7 @@ pub struct SourceId {
     /// The encoder; 0 to 7.
     pub stream: StreamId,
     /// The connection; 0 to 63.
-    pub lane: Lane,
+    pub subflow: Subflow,
     /// True for retransmissions (RFC 4588 section 5.3) and padding.
     pub repair: bool,
 }
@@ -21,12 +21,12 @@ impl SourceId {
     pub const COUNT: u32 = 1 << 10;
     /// Streams of a session.
     pub const STREAMS: u8 = 8;
-    /// Lanes of a session.
-    pub const LANES: u8 = 64;
+    /// Subflows of a session.
+    pub const SUBFLOWS: u8 = 64;
 
     /// Its place in the block.
     pub const fn index(self) -> usize {
-        (self.stream.0 as usize % 8) << 7 | (self.lane.0 as usize % 64) << 1 | self.repair as usize
+        (self.stream.0 as usize % 8) << 7 | (self.subflow.0 as usize % 64) << 1 | self.repair as usize
     }
 
     /// Its synchronisation source in the block that begins at `base`.
@@ -40,8 +40,8 @@ impl SourceId {
         if index >= Self::COUNT {
             return None;
         }
-        let (stream, lane) = (StreamId((index >> 7) as u8), Lane((index >> 1 & 63) as u8));
-        Some(Self { stream, lane, repair: index & 1 == 1 })
+        let (stream, subflow) = (StreamId((index >> 7) as u8), Subflow((index >> 1 & 63) as u8));
+        Some(Self { stream, subflow, repair: index & 1 == 1 })
     }
 }
 

@@ -123,7 +123,7 @@ impl RateController for Listener {
     fn poll_decision(&mut self) -> Option<Decision> {
         None
     }
-    fn allowance(&self, _lane: Lane) -> Allowance {
+    fn allowance(&self, _subflow: Subflow) -> Allowance {
         Allowance::paced(Bitrate::from_kbps(500))
     }
     fn target(&self) -> Target {
@@ -187,7 +187,7 @@ impl RateController for Prober {
     fn poll_decision(&mut self) -> Option<Decision> {
         None
     }
-    fn allowance(&self, _lane: Lane) -> Allowance {
+    fn allowance(&self, _subflow: Subflow) -> Allowance {
         Allowance::paced(Bitrate::from_kbps(500))
     }
     fn target(&self) -> Target {

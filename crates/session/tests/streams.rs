@@ -66,7 +66,7 @@ fn two_streams_share_a_clock() {
         })
         .collect();
     let ssrc = |stream, repair| {
-        SourceId { stream: StreamId(stream), lane: seaway_control::Lane(0), repair }.ssrc(session)
+        SourceId { stream: StreamId(stream), subflow: seaway_control::Subflow(0), repair }.ssrc(session)
     };
     let (opaque, rtx) = (payload_type::OPAQUE, payload_type::RTX);
     let expected =

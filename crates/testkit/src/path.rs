@@ -8,8 +8,8 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use seaway_control::estimators::Ewma;
 use seaway_control::{
-    Allowance, Arrival, BufferLevel, Content, ControllerPair, FeedbackSource, Gauge, Lane, LocalSignal,
-    PeerReport, Probe, ProbeId, RateController, SentPacket, StreamId,
+    Allowance, Arrival, BufferLevel, Content, ControllerPair, FeedbackSource, Gauge, LocalSignal, PeerReport,
+    Probe, ProbeId, RateController, SentPacket, StreamId, Subflow,
 };
 use seaway_session::{FeedbackAdapter, HeaderFields};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
@@ -134,11 +134,11 @@ pub struct PathRun {
     content: BTreeMap<u64, Event>,
     next_event: u64,
     feedback: FeedbackAdapter,
-    next_lane: usize,
+    next_subflow: usize,
     produced: DataSize,
     passed: u64,
     link_free_at: Timestamp,
-    lanes: Vec<LaneState>,
+    subflows: Vec<SubflowState>,
     /// Bytes in the playout buffer, since when, and whether it plays.
     held: f64,
     held_at: Timestamp,
@@ -159,11 +159,11 @@ struct ActiveProbe {
 #[derive(Debug)]
 enum Event {
     Arrive { packet: SentPacket, sent: Timestamp, tag: Option<u16>, ecn: Ecn, rtt: Option<TimeDelta> },
-    Report { lane: Lane, received: Vec<(u64, Timestamp, Ecn)>, peer: PeerReport, hold: TimeDelta },
+    Report { subflow: Subflow, received: Vec<(u64, Timestamp, Ecn)>, peer: PeerReport, hold: TimeDelta },
 }
 
 #[derive(Debug, Default)]
-struct LaneState {
+struct SubflowState {
     last: Option<(Timestamp, DataSize)>,
     rtt: Option<Ewma>,
     /// At the receiver: what arrived since the last report.
@@ -192,11 +192,11 @@ impl PathRun {
             content: BTreeMap::new(),
             next_event: 0,
             feedback: FeedbackAdapter::new(true, None),
-            next_lane: 0,
+            next_subflow: 0,
             produced: DataSize::ZERO,
             passed: 0,
             link_free_at: Timestamp::ZERO,
-            lanes: Vec::new(),
+            subflows: Vec::new(),
             probe: None,
             held: 0.0,
             held_at: Timestamp::ZERO,
@@ -280,7 +280,9 @@ impl PathRun {
                 Some(Event::Arrive { packet, sent, tag, ecn, rtt }) => {
                     self.arrive(&packet, sent, tag, ecn, rtt);
                 }
-                Some(Event::Report { lane, received, peer, hold }) => self.feed(lane, &received, peer, hold),
+                Some(Event::Report { subflow, received, peer, hold }) => {
+                    self.feed(subflow, &received, peer, hold)
+                }
                 None => {}
             }
         }
@@ -291,11 +293,11 @@ impl PathRun {
         if self.source.poll_timeout().is_some_and(|at| at <= self.now) {
             self.source.handle_timeout(self.now);
         }
-        while let Some((lane, peer)) = self.source.poll_report(self.now) {
-            let received = std::mem::take(&mut self.lanes[usize::from(lane.0)].arrived);
+        while let Some((subflow, peer)) = self.source.poll_report(self.now) {
+            let received = std::mem::take(&mut self.subflows[usize::from(subflow.0)].arrived);
             let newest = received.iter().max_by_key(|(sequence, ..)| *sequence);
             let hold = newest.map_or(TimeDelta::ZERO, |(_, at, _)| self.now - *at);
-            self.schedule(self.now + self.path.back, Event::Report { lane, received, peer, hold });
+            self.schedule(self.now + self.path.back, Event::Report { subflow, received, peer, hold });
         }
     }
 
@@ -333,13 +335,13 @@ impl PathRun {
         rate.size_in(self.now - Timestamp::ZERO) - self.produced
     }
 
-    /// When a lane may send next, given its allowance; `None` where only an event can let it.
-    fn due(&self, lane: usize, allowance: &Allowance) -> Option<Timestamp> {
+    /// When a subflow may send next, given its allowance; `None` where only an event can let it.
+    fn due(&self, subflow: usize, allowance: &Allowance) -> Option<Timestamp> {
         if allowance.rate == Bitrate::ZERO || allowance.window.is_some_and(|window| window < self.path.packet)
         {
             return None;
         }
-        let Some((last, size)) = self.lanes.get(lane).and_then(|lane| lane.last) else {
+        let Some((last, size)) = self.subflows.get(subflow).and_then(|subflow| subflow.last) else {
             return Some(self.now);
         };
         let spacing = allowance.rate.time_to_send(size)?;
@@ -347,9 +349,10 @@ impl PathRun {
     }
 
     fn next_send(&self) -> Option<Timestamp> {
-        let lanes = (0..self.controller.lanes()).map(usize::from);
-        let due =
-            lanes.filter_map(|lane| self.due(lane, &self.controller.allowance(Lane(lane as u8)))).min()?;
+        let subflows = (0..self.controller.subflows()).map(usize::from);
+        let due = subflows
+            .filter_map(|subflow| self.due(subflow, &self.controller.allowance(Subflow(subflow as u8))))
+            .min()?;
         if self.backlog() >= self.path.packet {
             return Some(due);
         }
@@ -387,26 +390,26 @@ impl PathRun {
         }
     }
 
-    /// Sends what may leave now, lane after lane.
+    /// Sends what may leave now, subflow after subflow.
     fn send(&mut self) {
         let mut refusals = 0;
-        while refusals < usize::from(self.controller.lanes()) && self.backlog() >= self.path.packet {
-            let lane = self.next_lane % usize::from(self.controller.lanes());
-            self.next_lane = lane + 1;
-            let allowance = self.controller.allowance(Lane(lane as u8));
-            match self.due(lane, &allowance).filter(|due| *due <= self.now) {
+        while refusals < usize::from(self.controller.subflows()) && self.backlog() >= self.path.packet {
+            let subflow = self.next_subflow % usize::from(self.controller.subflows());
+            self.next_subflow = subflow + 1;
+            let allowance = self.controller.allowance(Subflow(subflow as u8));
+            match self.due(subflow, &allowance).filter(|due| *due <= self.now) {
                 Some(due) => {
                     refusals = 0;
-                    self.depart(lane, due, None);
+                    self.depart(subflow, due, None);
                 }
                 None => refusals += 1,
             }
         }
     }
 
-    fn depart(&mut self, lane: usize, due: Timestamp, probe: Option<ProbeId>) {
-        while self.lanes.len() <= lane {
-            self.lanes.push(LaneState::default());
+    fn depart(&mut self, subflow: usize, due: Timestamp, probe: Option<ProbeId>) {
+        while self.subflows.len() <= subflow {
+            self.subflows.push(SubflowState::default());
         }
         if probe.is_none() {
             self.produced += self.path.packet;
@@ -414,11 +417,11 @@ impl PathRun {
         }
         let limited = self.path.source.is_some() || self.path.obedient;
         let backlog = if limited { self.backlog() } else { self.path.packet };
-        let state = &mut self.lanes[lane];
+        let state = &mut self.subflows[subflow];
         let packet = SentPacket {
             id: self.feedback.next_id(),
-            lane: Lane(lane as u8),
-            sequence: self.feedback.next_sequence(Lane(lane as u8)),
+            subflow: Subflow(subflow as u8),
+            sequence: self.feedback.next_sequence(Subflow(subflow as u8)),
             size: self.path.packet,
             content: if probe.is_some() { Content::Padding } else { Content::Media(StreamId(0)) },
             probe,
@@ -438,11 +441,11 @@ impl PathRun {
         let ecn = match fate {
             Channel::Lose => {
                 self.counters.lost += 1;
-                let SentPacket { lane, sequence, size, .. } = packet;
+                let SentPacket { subflow, sequence, size, .. } = packet;
                 let sent = RemoteTimestamp::from_nanos(self.now.as_nanos());
                 let (ecn, tag, ends_frame) = (marking.ecn, marking.tag, false);
                 self.source.on_channel_loss(&Arrival {
-                    lane,
+                    subflow,
                     sequence,
                     size,
                     ecn,
@@ -482,9 +485,9 @@ impl PathRun {
     ) {
         self.counters.received += 1;
         self.play(packet.size);
-        self.lanes[usize::from(packet.lane.0)].arrived.push((packet.sequence, self.now, ecn));
+        self.subflows[usize::from(packet.subflow.0)].arrived.push((packet.sequence, self.now, ecn));
         let arrival = Arrival {
-            lane: packet.lane,
+            subflow: packet.subflow,
             sequence: packet.sequence,
             size: packet.size,
             ecn,
@@ -497,21 +500,27 @@ impl PathRun {
     }
 
     /// Matches a report with what was sent and gives it to the controller.
-    fn feed(&mut self, lane: Lane, received: &[(u64, Timestamp, Ecn)], peer: PeerReport, hold: TimeDelta) {
+    fn feed(
+        &mut self,
+        subflow: Subflow,
+        received: &[(u64, Timestamp, Ecn)],
+        peer: PeerReport,
+        hold: TimeDelta,
+    ) {
         let now = self.now;
         self.feedback.on_message(now);
         for (sequence, at, ecn) in received {
-            let id = self.feedback.find(lane, *sequence);
+            let id = self.feedback.find(subflow, *sequence);
             let at = RemoteTimestamp::from_nanos(at.as_nanos());
             self.feedback.on_received(now, id, Some(at), *ecn);
-            id.into_iter().for_each(|id| self.feedback.on_newest(lane, id, hold));
+            id.into_iter().for_each(|id| self.feedback.on_newest(subflow, id, hold));
         }
-        *self.feedback.peer(lane) = peer;
-        let (controller, lanes, counters) = (&mut self.controller, &mut self.lanes, &mut self.counters);
+        *self.feedback.peer(subflow) = peer;
+        let (controller, subflows, counters) = (&mut self.controller, &mut self.subflows, &mut self.counters);
         self.feedback.deliver(now, |feedback| {
             if let Some(rtt) = feedback.rtt {
                 let rtt = rtt.as_secs_f64();
-                lanes[usize::from(feedback.lane.0)].rtt.get_or_insert(Ewma::new(0.9)).update(rtt);
+                subflows[usize::from(feedback.subflow.0)].rtt.get_or_insert(Ewma::new(0.9)).update(rtt);
                 counters.rtt_sum += rtt;
                 counters.reports += 1;
             }

@@ -2,8 +2,8 @@
 
 use crate::build;
 use seaway_control::{
-    Arrival, BufferLevel, Fate, Feedback, FeedbackSource, Lane, LocalSignal, PacketReport, PeerReport,
-    RateController, SentPacket,
+    Arrival, BufferLevel, Fate, Feedback, FeedbackSource, LocalSignal, PacketReport, PeerReport,
+    RateController, SentPacket, Subflow,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -93,7 +93,7 @@ impl Steady {
         let arriving = packets.iter().zip(self.tags).filter(|(packet, _)| packet.sequence % 97 != 0);
         for (packet, tag) in arriving {
             let arrival = Arrival {
-                lane: packet.lane,
+                subflow: packet.subflow,
                 sequence: packet.sequence,
                 size: packet.size,
                 ecn: Ecn::Ect1,
@@ -119,7 +119,8 @@ impl Steady {
             fate: if packet.sequence % 97 == 0 { Fate::Lost } else { Fate::Received { at, ecn: Ecn::Ect1 } },
         });
         let rtt = Some(TimeDelta::from_millis(50));
-        let feedback = Feedback { lane: Lane(0), rtt, packets: &reports, requested: &[], peer: self.peer };
+        let feedback =
+            Feedback { subflow: Subflow(0), rtt, packets: &reports, requested: &[], peer: self.peer };
         self.controller.on_feedback(self.now, &feedback);
         while self.controller.poll_decision().is_some() {}
         while self.controller.poll_probe(self.now).is_some() {}
@@ -127,8 +128,8 @@ impl Steady {
 
     /// What a session asks after each input.
     pub fn ask(&self) -> (Bitrate, Option<Timestamp>) {
-        let lanes = 0..self.controller.lanes();
-        let rate = lanes.map(|lane| self.controller.allowance(Lane(lane)).rate).sum::<Bitrate>();
+        let subflows = 0..self.controller.subflows();
+        let rate = subflows.map(|subflow| self.controller.allowance(Subflow(subflow)).rate).sum::<Bitrate>();
         (rate.min(self.controller.target().rate), self.controller.poll_timeout())
     }
 }

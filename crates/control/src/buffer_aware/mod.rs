@@ -19,7 +19,7 @@ use crate::info::{ControllerInfo, ControllerPair, FlowConfig, Requirements, pair
 use crate::no_feedback::NoFeedbackTimer;
 use crate::options;
 use crate::options::{OptionTable, Options};
-use crate::packet::{Lane, SentPacket};
+use crate::packet::{SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use seaway_units::{Bitrate, RateRange, TimeDelta, Timestamp};
@@ -258,7 +258,7 @@ impl RateController for BufferAware {
         self.decisions.pop()
     }
 
-    fn allowance(&self, _lane: Lane) -> Allowance {
+    fn allowance(&self, _subflow: Subflow) -> Allowance {
         let rate = self.packet_rate();
         if rate <= 0.0 {
             return Allowance::paced(Bitrate::ZERO);

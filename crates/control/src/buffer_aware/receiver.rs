@@ -2,7 +2,7 @@
 
 use crate::feedback::{BufferLevel, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
-use crate::packet::Lane;
+use crate::packet::Subflow;
 use seaway_units::{TimeDelta, Timestamp};
 
 /// Reports the level of the buffer once at the start, then each round-trip time.
@@ -63,8 +63,8 @@ impl FeedbackSource for BufferReports {
         self.timer
     }
 
-    fn poll_report(&mut self, _now: Timestamp) -> Option<(Lane, PeerReport)> {
+    fn poll_report(&mut self, _now: Timestamp) -> Option<(Subflow, PeerReport)> {
         let report = PeerReport { buffer: self.level, ..PeerReport::default() };
-        std::mem::take(&mut self.due).then_some((Lane(0), report))
+        std::mem::take(&mut self.due).then_some((Subflow(0), report))
     }
 }

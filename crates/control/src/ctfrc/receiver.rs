@@ -2,15 +2,15 @@
 
 use crate::feedback::PeerReport;
 use crate::feedback_source::{Arrival, FeedbackSource};
-use crate::packet::Lane;
-use crate::tfrc::{Config, LaneReceiver};
+use crate::packet::Subflow;
+use crate::tfrc::{Config, SubflowReceiver};
 use seaway_units::Timestamp;
 
 /// A TFRC receiver over the virtual flow: losses, their intervals and the first of these count virtual packets;
 /// the receive rate counts all. A congestion mark on any packet is a loss of the virtual flow.
 #[derive(Debug, Clone)]
 pub struct CtfrcReceiver {
-    lane: LaneReceiver,
+    subflow: SubflowReceiver,
     /// The highest virtual number so far, unwrapped.
     highest: Option<u64>,
 }
@@ -18,7 +18,7 @@ pub struct CtfrcReceiver {
 impl CtfrcReceiver {
     /// Nothing arrived.
     pub fn new(config: Config) -> Self {
-        Self { lane: LaneReceiver::new(config), highest: None }
+        Self { subflow: SubflowReceiver::new(config), highest: None }
     }
 
     /// The virtual number in full: the nearest to the highest so far that ends in these 16 bits.
@@ -37,35 +37,35 @@ impl CtfrcReceiver {
 
 impl FeedbackSource for CtfrcReceiver {
     fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
-        if arrival.lane != Lane(0) {
+        if arrival.subflow != Subflow(0) {
             return;
         }
         match arrival.tag {
             Some(number) => {
                 let sequence = self.unwrap(number);
-                self.lane.on_arrival(now, &Arrival { sequence, ..*arrival });
+                self.subflow.on_arrival(now, &Arrival { sequence, ..*arrival });
             }
-            None => self.lane.on_outsider(now, arrival),
+            None => self.subflow.on_outsider(now, arrival),
         }
     }
 
     fn on_channel_loss(&mut self, lost: &Arrival) {
         if let (Some(number), Some(_)) = (lost.tag, self.highest) {
             let sequence = self.peek(number);
-            self.lane.on_channel_loss(sequence);
+            self.subflow.on_channel_loss(sequence);
         }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        self.lane.handle_timeout(now);
+        self.subflow.handle_timeout(now);
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.lane.poll_timeout()
+        self.subflow.poll_timeout()
     }
 
-    fn poll_report(&mut self, _now: Timestamp) -> Option<(Lane, PeerReport)> {
-        self.lane.take_report().map(|report| (Lane(0), report))
+    fn poll_report(&mut self, _now: Timestamp) -> Option<(Subflow, PeerReport)> {
+        self.subflow.take_report().map(|report| (Subflow(0), report))
     }
 }
 

@@ -27,7 +27,7 @@ use crate::fixed::PeriodicFeedback;
 use crate::info::{ControllerInfo, pair};
 use crate::no_feedback::NoFeedbackTimer;
 use crate::options::FEEDBACK_INTERVAL;
-use crate::packet::{Lane, SentPacket};
+use crate::packet::{SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use current::Current;
 use draft::Draft;
@@ -302,7 +302,7 @@ impl RateController for Gcc {
         self.decisions.pop()
     }
 
-    fn allowance(&self, _lane: Lane) -> Allowance {
+    fn allowance(&self, _subflow: Subflow) -> Allowance {
         Allowance { credit: BURST, ..Allowance::paced(self.rate()) }
     }
 

@@ -17,7 +17,7 @@ use crate::feedback::Feedback;
 use crate::info::{ControllerInfo, Requirements, WeightOption, pair};
 use crate::options;
 use crate::options::OptionTable;
-use crate::packet::{Lane, SentPacket};
+use crate::packet::{SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use crate::tfrc::{Config, Equation, Extended, Extension, LossSide, Tfrc, Weight};
 use seaway_units::Timestamp;
@@ -30,7 +30,7 @@ pub type Multfrc = Extended<Connections>;
 pub struct Connections {
     form: Form,
     count: CountedReports,
-    /// How often each lane was opened, for the receiving half to begin anew.
+    /// How often each subflow was opened, for the receiving half to begin anew.
     epochs: Vec<u16>,
 }
 
@@ -82,8 +82,8 @@ impl Multfrc {
         options: &[Config::OPTIONS.group, CountConfig::OPTIONS.group, FormConfig::OPTIONS.group],
         weight: Some(WeightOption { name: "n", requires: Some(("form", "weighted")) }),
         requirements: |options| {
-            let lanes = !options.is("form", "weighted") && !options.is("form", "lerd");
-            Requirements { tags: true, lanes, ..Requirements::DEFAULT }
+            let subflows = !options.is("form", "weighted") && !options.is("form", "lerd");
+            Requirements { tags: true, subflows, ..Requirements::DEFAULT }
         },
         ..ControllerInfo::new(
             "multfrc",
@@ -100,8 +100,8 @@ impl Multfrc {
                 }
                 let config = Config::from_options(options, flow)?;
                 let count = options.read(&CountConfig::OPTIONS, CountConfig::new(decrease))?;
-                let lanes = if form == Form::Connections { count.max as u8 } else { 1 };
-                Ok(pair(Self::new(config, form, count), MultfrcReceiver::new(config, lanes)))
+                let subflows = if form == Form::Connections { count.max as u8 } else { 1 };
+                Ok(pair(Self::new(config, form, count), MultfrcReceiver::new(config, subflows)))
             },
         )
     };
@@ -123,17 +123,17 @@ impl Multfrc {
 
 impl Extension for Connections {
     fn tag(&mut self, next: &SentPacket) -> Option<u16> {
-        Some(self.epochs.get(usize::from(next.lane.0)).copied().unwrap_or(0))
+        Some(self.epochs.get(usize::from(next.subflow.0)).copied().unwrap_or(0))
     }
 
     fn on_feedback(&mut self, connections: &mut Tfrc, now: Timestamp, feedback: &Feedback<'_>) {
         // The round-trip time of the first connection stands for all.
-        if feedback.lane != Lane(0) || matches!(self.form, Form::Weighted(_)) {
+        if feedback.subflow != Subflow(0) || matches!(self.form, Form::Weighted(_)) {
             return;
         }
         let Some(decided) = self.count.on_report(now, feedback) else { return };
         let rule = if decided.grew { "no queue: more connections" } else { "queue: fewer connections" };
-        let open = connections.lanes();
+        let open = connections.subflows();
         connections.decide(now, |connections| {
             match self.form {
                 Form::Lerd => connections.set_weight(Weight::Loss(decided.n)),
@@ -141,8 +141,8 @@ impl Extension for Connections {
             }
             Some(decided.reason(rule))
         });
-        for lane in open..connections.lanes() {
-            self.epochs[usize::from(lane)] = self.epochs[usize::from(lane)].wrapping_add(1);
+        for subflow in open..connections.subflows() {
+            self.epochs[usize::from(subflow)] = self.epochs[usize::from(subflow)].wrapping_add(1);
         }
     }
 

@@ -22,7 +22,7 @@ use crate::fixed::PeriodicFeedback;
 use crate::info::{ControllerInfo, WeightOption, pair};
 use crate::no_feedback::NoFeedbackTimer;
 use crate::options::FEEDBACK_INTERVAL;
-use crate::packet::{Lane, Marking, SentPacket};
+use crate::packet::{Marking, SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use aggregate::{Aggregator, Observed, Signal};
 use config::{LEAST_RATE, TAPS, UNKNOWN_MAX};
@@ -362,7 +362,7 @@ impl RateController for Nada {
         self.decisions.pop()
     }
 
-    fn allowance(&self, _lane: Lane) -> Allowance {
+    fn allowance(&self, _subflow: Subflow) -> Allowance {
         Allowance::paced(self.allowed)
     }
 

@@ -4,7 +4,7 @@ use super::aggregate::{Aggregator, Observed};
 use super::config::NadaConfig;
 use crate::feedback::{Congestion, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
-use crate::packet::Lane;
+use crate::packet::Subflow;
 use seaway_units::{Bitrate, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// The receiving half of NADA. It reports every `DELTA`, while packets arrive.
@@ -32,7 +32,7 @@ impl NadaReceiver {
 impl FeedbackSource for NadaReceiver {
     fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
         // It is one connection; what else arrives is none of its own.
-        if arrival.lane != Lane(0) {
+        if arrival.subflow != Subflow(0) {
             return;
         }
         self.last_report.get_or_insert(now);
@@ -59,7 +59,7 @@ impl FeedbackSource for NadaReceiver {
         self.poll_timeout().is_some_and(|due| due <= now)
     }
 
-    fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
+    fn poll_report(&mut self, now: Timestamp) -> Option<(Subflow, PeerReport)> {
         if !self.has_report(now) {
             return None;
         }
@@ -72,6 +72,6 @@ impl FeedbackSource for NadaReceiver {
             receive_rate: Some(Bitrate::from_bps_f64(signal.receive_rate)),
             ..PeerReport::default()
         };
-        Some((Lane(0), report))
+        Some((Subflow(0), report))
     }
 }

@@ -22,7 +22,7 @@ fn nada(variant: Variant) -> Nada {
 fn packet(sequence: u64) -> SentPacket {
     SentPacket {
         id: PacketId(sequence),
-        lane: Lane(0),
+        subflow: Subflow(0),
         sequence,
         size: DataSize::from_bytes(1000),
         content: Content::Media(StreamId(0)),
@@ -36,7 +36,7 @@ fn report(nada: &mut Nada, now: Timestamp, delay_ms: i64, ramp_up: bool, kbps: u
     let peer =
         PeerReport { congestion, receive_rate: Some(Bitrate::from_kbps(kbps)), ..PeerReport::default() };
     let rtt = Some(TimeDelta::from_millis(100));
-    nada.on_feedback(now, &Feedback { lane: Lane(0), rtt, packets: &[], requested: &[], peer });
+    nada.on_feedback(now, &Feedback { subflow: Subflow(0), rtt, packets: &[], requested: &[], peer });
 }
 
 /// RFC 8698 section 4.3: it begins at RMIN; ramp-up multiplies what arrives, and never lowers the rate.
@@ -78,13 +78,13 @@ fn shaping_moves_both_rates() {
     nada.rate = 960e3;
     nada.on_signal(at(0), backlog);
     assert_eq!(nada.target().rate, Bitrate::from_kbps(912));
-    assert_eq!(nada.allowance(Lane(0)).rate, Bitrate::from_kbps(1008));
+    assert_eq!(nada.allowance(Subflow(0)).rate, Bitrate::from_kbps(1008));
     nada.rate = 1.5e6;
     nada.on_signal(at(0), backlog);
-    assert_eq!(nada.allowance(Lane(0)).rate, Bitrate::from_kbps(1500));
+    assert_eq!(nada.allowance(Subflow(0)).rate, Bitrate::from_kbps(1500));
     let mut draft = super::tests::nada(Variant::Draft);
     draft.on_signal(at(0), backlog);
-    assert_eq!(draft.target().rate, draft.allowance(Lane(0)).rate);
+    assert_eq!(draft.target().rate, draft.allowance(Subflow(0)).rate);
 }
 
 /// Held for 8 intervals and a round-trip time, then halved each interval, not while nothing is sent.
@@ -121,7 +121,7 @@ fn batch(range: std::ops::Range<u64>, queueing: i64) -> Vec<PacketReport> {
 
 fn feed(nada: &mut Nada, now: Timestamp, packets: &[PacketReport]) {
     let peer = PeerReport::default();
-    nada.on_feedback(now, &Feedback { lane: Lane(0), rtt: None, packets, requested: &[], peer });
+    nada.on_feedback(now, &Feedback { subflow: Subflow(0), rtt: None, packets, requested: &[], peer });
 }
 
 /// ns3-rmcat acts on the first packet of a batch where an interval has passed, so that the batch counts at the
@@ -176,7 +176,7 @@ fn both_sides_agree() {
             receiver.on_arrival(
                 now,
                 &Arrival {
-                    lane: Lane(0),
+                    subflow: Subflow(0),
                     sequence,
                     size: report.packet.size,
                     ecn: Ecn::NotEct,

@@ -115,7 +115,7 @@ fn an_added_controller_is_built_by_name_with_its_options() {
 #[test]
 fn requirements_are_what_the_controllers_do() {
     let registry = Registry::builtin();
-    for (spec, fates, tags, lanes) in [
+    for (spec, fates, tags, subflows) in [
         ("fixed", true, false, false),
         ("tfrc", false, false, false),
         ("tfrc(loss=sender, count=2)", true, false, true),
@@ -128,8 +128,8 @@ fn requirements_are_what_the_controllers_do() {
     ] {
         let requirements = registry.requirements(&spec.parse().unwrap()).unwrap();
         assert_eq!(
-            (requirements.fates, requirements.tags, requirements.lanes),
-            (fates, tags, lanes),
+            (requirements.fates, requirements.tags, requirements.subflows),
+            (fates, tags, subflows),
             "{spec}"
         );
         let (mut controller, _) = build(spec).unwrap();

@@ -101,13 +101,13 @@ impl MaxFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Content, Lane, StreamId};
+    use crate::packet::{Content, StreamId, Subflow};
     use seaway_units::DataSize;
 
     fn packet(id: u64, bytes: u64) -> SentPacket {
         SentPacket {
             id: PacketId(id),
-            lane: Lane(0),
+            subflow: Subflow(0),
             sequence: id,
             size: DataSize::from_bytes(bytes),
             content: Content::Media(StreamId(0)),

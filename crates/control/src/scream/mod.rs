@@ -18,7 +18,7 @@ use crate::estimators::{BaseDelay, Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PacketReport};
 use crate::info::{ControllerInfo, FlowConfig, Kind, pair};
 use crate::no_feedback::NoFeedbackTimer;
-use crate::packet::{Lane, Marking, PacketId, SentPacket};
+use crate::packet::{Marking, PacketId, SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use config::FIRST_RTT;
 use flight::Flight;
@@ -320,7 +320,7 @@ impl RateController for Scream {
         self.decisions.pop()
     }
 
-    fn allowance(&self, _lane: Lane) -> Allowance {
+    fn allowance(&self, _subflow: Subflow) -> Allowance {
         if self.limits.max == Bitrate::ZERO {
             return Allowance::paced(Bitrate::ZERO);
         }

@@ -3,7 +3,7 @@
 use super::config::Version;
 use crate::feedback::PeerReport;
 use crate::feedback_source::{Arrival, FeedbackSource};
-use crate::packet::Lane;
+use crate::packet::Subflow;
 use seaway_units::{TimeDelta, Timestamp};
 
 /// Reports as often as SCReAM asks for. Version 1: with the media rate, 2.5 to 50 a second. Version 2: at the end of
@@ -45,7 +45,7 @@ impl ScreamFeedback {
 impl FeedbackSource for ScreamFeedback {
     fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
         // It is one connection; what else arrives is none of its own.
-        if arrival.lane != Lane(0) {
+        if arrival.subflow != Subflow(0) {
             return;
         }
         self.packets = self.packets.saturating_add(1);
@@ -61,12 +61,12 @@ impl FeedbackSource for ScreamFeedback {
         self.due
     }
 
-    fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
+    fn poll_report(&mut self, now: Timestamp) -> Option<(Subflow, PeerReport)> {
         self.due.filter(|due| *due <= now)?;
         self.interval = self.next_interval(now);
         self.last_report = Some(now);
         (self.due, self.packets, self.bits) = (None, 0, 0);
-        Some((Lane(0), PeerReport::default()))
+        Some((Subflow(0), PeerReport::default()))
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
         for index in 0..packets {
             let now = Timestamp::ZERO + TimeDelta::from_secs(1) + gap * index;
             let arrival = Arrival {
-                lane: Lane(0),
+                subflow: Subflow(0),
                 sequence: index as u64,
                 size: DataSize::from_bytes(1250),
                 ecn: Ecn::NotEct,

@@ -5,7 +5,7 @@ use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, Gauge};
 use crate::feedback::Feedback;
-use crate::packet::{Lane, Marking, SentPacket};
+use crate::packet::{Marking, SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use seaway_units::Timestamp;
 use std::fmt;
@@ -69,12 +69,12 @@ impl<E: Extension> RateController for Extended<E> {
         self.connections.poll_decision()
     }
 
-    fn lanes(&self) -> u8 {
-        self.connections.lanes()
+    fn subflows(&self) -> u8 {
+        self.connections.subflows()
     }
 
-    fn allowance(&self, lane: Lane) -> Allowance {
-        self.connections.allowance(lane)
+    fn allowance(&self, subflow: Subflow) -> Allowance {
+        self.connections.allowance(subflow)
     }
 
     fn target(&self) -> Target {

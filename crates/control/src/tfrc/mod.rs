@@ -1,6 +1,6 @@
 //! TCP-friendly rate control: RFC 5348, its predecessor RFC 3448, and TFRC-SP (RFC 4828).
 //!
-//! `count` connections run side by side as lanes of one flow, each a whole TFRC with its own sequence space,
+//! `count` connections run side by side as subflows of one flow, each a whole TFRC with its own sequence space,
 //! loss history and feedback (S003).
 
 mod config;
@@ -22,7 +22,7 @@ pub use extended::{Extended, Extension};
 pub use ns2::{Ns2Receiver, Ns2Tfrc};
 pub use receiver::TfrcReceiver;
 
-pub(crate) use receiver::LaneReceiver;
+pub(crate) use receiver::SubflowReceiver;
 pub(crate) use sender::Weight;
 
 use crate::allowance::{Allowance, Target};
@@ -32,7 +32,7 @@ use crate::feedback::Feedback;
 use crate::info::{ControllerInfo, Requirements, pair};
 use crate::options;
 use crate::options::OptionTable;
-use crate::packet::{Lane, Marking, SentPacket};
+use crate::packet::{Marking, SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use seaway_units::{Bitrate, RateRange, Timestamp};
 use sender::Connection;
@@ -59,7 +59,7 @@ impl Tfrc {
             fates: options.is("loss", "sender"),
             frames: false,
             tags: options.is("profile", "ns2"),
-            lanes: options.text("count").is_some_and(|count| count != "1"),
+            subflows: options.text("count").is_some_and(|count| count != "1"),
             ..Requirements::DEFAULT
         },
         ..ControllerInfo::new("tfrc", "RFC 5348, RFC 3448, RFC 4828; ns-2 2.35", |options, flow| {
@@ -104,7 +104,7 @@ impl Tfrc {
         &mut self.all[..self.open]
     }
 
-    /// Opens or closes connections, those with the highest lanes, until there are `count`: at least one, and no
+    /// Opens or closes connections, those with the highest subflows, until there are `count`: at least one, and no
     /// more than there is room for.
     pub(crate) fn set_count(&mut self, count: u8) {
         let count = usize::from(count.max(1)).min(self.all.len());
@@ -116,8 +116,8 @@ impl Tfrc {
 
     /// The weight of each connection from now on.
     pub(crate) fn set_weight(&mut self, weight: Weight) {
-        for lane in self.connections_mut() {
-            lane.set_weight(weight);
+        for subflow in self.connections_mut() {
+            subflow.set_weight(weight);
         }
     }
 
@@ -143,14 +143,14 @@ impl RateController for Tfrc {
     }
 
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        if let Some(lane) = self.connections_mut().get_mut(usize::from(packet.lane.0)) {
-            lane.on_sent(now, packet);
+        if let Some(subflow) = self.connections_mut().get_mut(usize::from(packet.subflow.0)) {
+            subflow.on_sent(now, packet);
         }
     }
 
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
         self.decide(now, |tfrc| {
-            tfrc.connections_mut().get_mut(usize::from(feedback.lane.0))?.on_feedback(now, feedback)
+            tfrc.connections_mut().get_mut(usize::from(feedback.subflow.0))?.on_feedback(now, feedback)
         });
     }
 
@@ -162,8 +162,8 @@ impl RateController for Tfrc {
                 Some(Reason::limits(allowed, max))
             }),
             LocalSignal::FeedbackInterval(interval) => {
-                for lane in &mut self.all {
-                    lane.feedback_interval(interval);
+                for subflow in &mut self.all {
+                    subflow.feedback_interval(interval);
                 }
             }
             _ => {}
@@ -184,11 +184,11 @@ impl RateController for Tfrc {
         self.decisions.pop()
     }
 
-    fn lanes(&self) -> u8 {
+    fn subflows(&self) -> u8 {
         self.open as u8
     }
 
-    fn allowance(&self, lane: Lane) -> Allowance {
+    fn allowance(&self, subflow: Subflow) -> Allowance {
         // What the encoders cannot use bounds the target, not the pace: a large frame leaves as fast as the network
         // was found to carry, which RFC 5348 section 8.2.1 bounds for a data-limited sender.
         let allowed = self.allowed();
@@ -196,8 +196,8 @@ impl RateController for Tfrc {
             if self.limits.max == Bitrate::ZERO { Bitrate::ZERO } else { allowed.max(self.limits.min) };
         let factor = if allowed > Bitrate::ZERO { pace.as_bps_f64() / allowed.as_bps_f64() } else { 1.0 };
         self.connections()
-            .get(usize::from(lane.0))
-            .map_or(Allowance::paced(Bitrate::ZERO), |lane| lane.allowance(factor))
+            .get(usize::from(subflow.0))
+            .map_or(Allowance::paced(Bitrate::ZERO), |subflow| subflow.allowance(factor))
     }
 
     fn target(&self) -> Target {
@@ -212,15 +212,15 @@ impl RateController for Tfrc {
         let count = self.open as f64;
         let sum = |of: fn(&Connection) -> f64| self.connections().iter().map(of).sum::<f64>();
         visit(Gauge::new("lanes", count, ""));
-        visit(Gauge::new("allowed_rate", sum(|lane| lane.rate) * 8.0, "bit/s"));
-        visit(Gauge::new("loss_event_rate", sum(|lane| lane.loss_event_rate) / count, ""));
-        if self.connections().iter().all(|lane| lane.rtt.get().is_some()) {
-            visit(Gauge::new("rtt", sum(|lane| lane.rtt.get().unwrap_or(0.0)) / count, "s"));
-            visit(Gauge::new("damping", sum(|lane| lane.rtt.damping()) / count, ""));
+        visit(Gauge::new("allowed_rate", sum(|subflow| subflow.rate) * 8.0, "bit/s"));
+        visit(Gauge::new("loss_event_rate", sum(|subflow| subflow.loss_event_rate) / count, ""));
+        if self.connections().iter().all(|subflow| subflow.rtt.get().is_some()) {
+            visit(Gauge::new("rtt", sum(|subflow| subflow.rtt.get().unwrap_or(0.0)) / count, "s"));
+            visit(Gauge::new("damping", sum(|subflow| subflow.rtt.damping()) / count, ""));
         }
         for (name, rate) in [
-            ("equation_rate", sum(|lane| lane.equation_rate)),
-            ("receive_rate", sum(|lane| lane.receive_rates.max())),
+            ("equation_rate", sum(|subflow| subflow.equation_rate)),
+            ("receive_rate", sum(|subflow| subflow.receive_rates.max())),
         ] {
             if rate.is_finite() {
                 visit(Gauge::new(name, rate * 8.0, "bit/s"));

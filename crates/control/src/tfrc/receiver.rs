@@ -6,55 +6,57 @@ use super::loss_events::{Change, LossEvents};
 use crate::estimators::{ArrivalRate, LossDiscriminator, RateWindow};
 use crate::feedback::PeerReport;
 use crate::feedback_source::{Arrival, FeedbackSource};
-use crate::packet::Lane;
+use crate::packet::Subflow;
 use seaway_units::{Bitrate, Ecn, Probability, TimeDelta, Timestamp};
 
 /// Reports the loss event rate and the receive rate of each connection at RFC 5348's times: once a round-trip
 /// time, and at once when a loss event begins.
 #[derive(Debug, Clone)]
 pub struct TfrcReceiver {
-    lanes: Vec<LaneReceiver>,
+    subflows: Vec<SubflowReceiver>,
 }
 
 impl TfrcReceiver {
-    /// For `lanes` connections; what arrives by another is ignored.
-    pub fn new(config: Config, lanes: u8) -> Self {
-        Self { lanes: (0..lanes).map(|_| LaneReceiver::new(config)).collect() }
+    /// For `subflows` connections; what arrives by another is ignored.
+    pub fn new(config: Config, subflows: u8) -> Self {
+        Self { subflows: (0..subflows).map(|_| SubflowReceiver::new(config)).collect() }
     }
 }
 
 impl FeedbackSource for TfrcReceiver {
     fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
-        if let Some(lane) = self.lanes.get_mut(usize::from(arrival.lane.0)) {
-            lane.on_arrival(now, arrival);
+        if let Some(subflow) = self.subflows.get_mut(usize::from(arrival.subflow.0)) {
+            subflow.on_arrival(now, arrival);
         }
     }
 
     fn on_channel_loss(&mut self, lost: &Arrival) {
-        if let Some(lane) = self.lanes.get_mut(usize::from(lost.lane.0)) {
-            lane.on_channel_loss(lost.sequence);
+        if let Some(subflow) = self.subflows.get_mut(usize::from(lost.subflow.0)) {
+            subflow.on_channel_loss(lost.sequence);
         }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        for lane in &mut self.lanes {
-            lane.handle_timeout(now);
+        for subflow in &mut self.subflows {
+            subflow.handle_timeout(now);
         }
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.lanes.iter().filter_map(LaneReceiver::poll_timeout).min()
+        self.subflows.iter().filter_map(SubflowReceiver::poll_timeout).min()
     }
 
-    fn poll_report(&mut self, _now: Timestamp) -> Option<(Lane, PeerReport)> {
-        let due = |(index, lane): (usize, &mut LaneReceiver)| Some((Lane(index as u8), lane.take_report()?));
-        self.lanes.iter_mut().enumerate().find_map(due)
+    fn poll_report(&mut self, _now: Timestamp) -> Option<(Subflow, PeerReport)> {
+        let due = |(index, subflow): (usize, &mut SubflowReceiver)| {
+            Some((Subflow(index as u8), subflow.take_report()?))
+        };
+        self.subflows.iter_mut().enumerate().find_map(due)
     }
 }
 
 /// The receiving half of one connection. It also runs at the sender, fed with the fate of packets.
 #[derive(Debug, Clone)]
-pub(crate) struct LaneReceiver {
+pub(crate) struct SubflowReceiver {
     config: Config,
     losses: LossEvents,
     discriminator: Option<LossDiscriminator>,
@@ -86,7 +88,7 @@ const LEAST_RTT: f64 = 100e-6;
 /// A round-trip time above this, seconds, is not believed.
 const LONGEST_RTT: f64 = 60.0;
 
-impl LaneReceiver {
+impl SubflowReceiver {
     pub(crate) fn new(config: Config) -> Self {
         Self::with_losses(config, LossEvents::new(config.discount_floor(), config.small_packets))
     }

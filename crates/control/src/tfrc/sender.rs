@@ -4,7 +4,7 @@ use super::config::{Config, LossSide, NOMINAL_SEGMENT, Profile, Segment};
 use super::data_limited::DataLimited;
 use super::equation::{LEAST_LOSS, TimeoutEstimator};
 use super::receive_limit::ReceiveRates;
-use super::receiver::LaneReceiver;
+use super::receiver::SubflowReceiver;
 use crate::allowance::Allowance;
 use crate::decision::{Gauge, Reason};
 use crate::estimators::{DampedRtt, plausible_rtt};
@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     /// When the newest packet that feedback spoke of left.
     newest: Option<Timestamp>,
     last_slot: Option<Slot>,
-    meter: LaneReceiver,
+    meter: SubflowReceiver,
     weight: Weight,
     /// Reports come from the peer, not from our own meter; until its silence has made the timer expire.
     peer_measures: bool,
@@ -77,18 +77,18 @@ struct Slot {
 
 impl Connection {
     pub(crate) fn new(config: Config) -> Self {
-        Self::with_meter(config, LaneReceiver::new(config))
+        Self::with_meter(config, SubflowReceiver::new(config))
     }
 
     /// Begins anew, in the same memory: it was closed, and another is opened in its place.
     pub(crate) fn reopen(&mut self) {
         self.meter.reopen();
-        let meter = std::mem::replace(&mut self.meter, LaneReceiver::hollow(self.config));
+        let meter = std::mem::replace(&mut self.meter, SubflowReceiver::hollow(self.config));
         let feedback_interval = self.feedback_interval;
         *self = Self { feedback_interval, ..Self::with_meter(self.config, meter) };
     }
 
-    fn with_meter(config: Config, meter: LaneReceiver) -> Self {
+    fn with_meter(config: Config, meter: SubflowReceiver) -> Self {
         let size = MeanSize::new(&config);
         Self {
             rate: size.segment,
@@ -379,9 +379,9 @@ impl Connection {
                 Fate::Lost => continue,
             };
             let at = Timestamp::from_nanos(at.map_or(now.as_nanos(), RemoteTimestamp::as_nanos));
-            let SentPacket { lane, sequence, size, .. } = report.packet;
+            let SentPacket { subflow, sequence, size, .. } = report.packet;
             let sent = RemoteTimestamp::from_nanos(report.sent.as_nanos());
-            let arrival = Arrival { lane, sequence, size, ecn, tag: None, sent, rtt, ends_frame: false };
+            let arrival = Arrival { subflow, sequence, size, ecn, tag: None, sent, rtt, ends_frame: false };
             self.meter.take(at, &arrival);
             last = last.max(Some(at));
         }

@@ -20,7 +20,7 @@ fn at(millis: i64) -> Timestamp {
 fn packet(sequence: u64, size: u64) -> SentPacket {
     SentPacket {
         id: PacketId(sequence),
-        lane: Lane(0),
+        subflow: Subflow(0),
         sequence,
         size: DataSize::from_bytes(size),
         content: Content::Padding,
@@ -47,7 +47,10 @@ fn report_after(tfrc: &mut Tfrc, now: i64, rtt: i64, loss_event_rate: f64, recei
         ..PeerReport::default()
     };
     let rtt = Some(TimeDelta::from_millis(rtt));
-    tfrc.on_feedback(at(now), &Feedback { lane: Lane(0), rtt, packets: &packets, requested: &[], peer });
+    tfrc.on_feedback(
+        at(now),
+        &Feedback { subflow: Subflow(0), rtt, packets: &packets, requested: &[], peer },
+    );
 }
 
 /// After the first report, sending at its allowed rate all the time.
@@ -70,7 +73,7 @@ fn arrivals_without_a_report_change_nothing() {
         let mut feed = |now: i64, peer| {
             let packets = [PacketReport { packet: packet(now as u64, 1000), sent: at(now - 100), fate }];
             let rtt = Some(TimeDelta::from_millis(100));
-            let feedback = Feedback { lane: Lane(0), rtt, packets: &packets, requested: &[], peer };
+            let feedback = Feedback { subflow: Subflow(0), rtt, packets: &packets, requested: &[], peer };
             tfrc.on_feedback(at(now), &feedback);
             tfrc.target().rate
         };
@@ -195,7 +198,7 @@ fn damping_shows_in_the_allowance() {
     let factor = (0.9 + 0.1 * 2f64.sqrt()) / 2f64.sqrt();
     let x = 1000.0 * Equation::RFC.packet_rate(0.01, 0.11, 0.44);
     assert!((rate(&tfrc) / (x * factor) - 1.0).abs() < 1e-4);
-    assert_eq!(tfrc.allowance(Lane(0)).rate, tfrc.target().rate);
+    assert_eq!(tfrc.allowance(Subflow(0)).rate, tfrc.target().rate);
 }
 
 /// A loss event rate that rounds to 0 must not bring slow start back.
@@ -230,7 +233,7 @@ fn small_packets() {
         report(&mut tfrc, 100, 0.0, 0);
         report(&mut tfrc, 200, 0.5, 100_000);
         let x = 1460.0 * Equation::RFC.packet_rate(0.5, 0.1, 0.4);
-        let allowance = tfrc.allowance(Lane(0));
+        let allowance = tfrc.allowance(Subflow(0));
         assert_eq!((allowance.rate, allowance.credit), (Bitrate::MAX, TimeDelta::ZERO));
         let data_rate = data / allowance.gap.as_secs_f64();
         assert!((data_rate / (x * factor).min(data / 0.010) - 1.0).abs() < 1e-6, "{data}");
@@ -238,7 +241,7 @@ fn small_packets() {
     let mut fast = Tfrc::new(Config { small_packets: true, ..config() }, 1);
     fast.on_sent(at(0), &packet(0, 100));
     report(&mut fast, 10, 0.0, 0);
-    assert_eq!(fast.allowance(Lane(0)).gap, TimeDelta::from_millis(10));
+    assert_eq!(fast.allowance(Subflow(0)).gap, TimeDelta::from_millis(10));
 }
 
 /// S003: packets a second follow the equation whatever their size.
@@ -249,7 +252,7 @@ fn per_packet_size_spaces_packets_evenly() {
         tfrc.on_sent(at(100), &packet(sequence, 100 + 37 * (sequence % 20)));
     }
     report(&mut tfrc, 200, 0.02, 10_000_000);
-    let allowance = tfrc.allowance(Lane(0));
+    let allowance = tfrc.allowance(Subflow(0));
     let even = 1.0 / Equation::RFC.packet_rate(0.02, 0.1, 0.4);
     assert!((allowance.gap.as_secs_f64() - even).abs() < 1e-8);
     assert_eq!(allowance.rate, Bitrate::MAX);
@@ -261,8 +264,8 @@ fn limits_hold() {
     let (min, max) = (Bitrate::from_kbps(100), Bitrate::from_kbps(200));
     tfrc.on_signal(at(0), LocalSignal::Limits { min, start: min, max });
     assert_eq!(tfrc.target().rate, min);
-    assert_eq!(tfrc.allowance(Lane(1)).rate, Bitrate::from_kbps(50));
-    assert_eq!(tfrc.allowance(Lane(2)).rate, Bitrate::ZERO, "there is no third lane");
+    assert_eq!(tfrc.allowance(Subflow(1)).rate, Bitrate::from_kbps(50));
+    assert_eq!(tfrc.allowance(Subflow(2)).rate, Bitrate::ZERO, "there is no third subflow");
     tfrc.on_sent(at(0), &packet(0, 1000));
     report(&mut tfrc, 100, 0.0, 0);
     assert_eq!(tfrc.target().rate, max);
@@ -287,7 +290,7 @@ fn both_sides_agree_on_one_trace() {
         let sent = RemoteTimestamp::from_nanos(at(millis).as_nanos());
         let ecn = if sequence % 331 == 0 { Ecn::Ce } else { Ecn::Ect0 };
         let arrival = Arrival {
-            lane: Lane(0),
+            subflow: Subflow(0),
             sequence,
             size: packet.size,
             ecn,
@@ -306,7 +309,7 @@ fn both_sides_agree_on_one_trace() {
                 receiver.handle_timeout(at(millis));
             }
             let Some((_, peer)) = receiver.poll_report(at(millis)) else { continue };
-            let feedback = Feedback { lane: Lane(0), rtt, packets: &batch, requested: &[], peer };
+            let feedback = Feedback { subflow: Subflow(0), rtt, packets: &batch, requested: &[], peer };
             sender.on_feedback(at(millis + 100), &feedback);
             batch.clear();
             let reported = peer.loss_event_rate.unwrap().get();

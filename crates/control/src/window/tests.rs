@@ -29,14 +29,14 @@ impl Bench {
     }
 
     fn room(&self) -> u64 {
-        self.window.allowance(Lane(0)).window.unwrap().as_bytes()
+        self.window.allowance(Subflow(0)).window.unwrap().as_bytes()
     }
 
     fn send(&mut self, now: i64, count: u64) {
         for _ in 0..count {
             let packet = SentPacket {
                 id: PacketId(self.next),
-                lane: Lane(0),
+                subflow: Subflow(0),
                 sequence: self.next,
                 size: DataSize::from_bytes(512),
                 content: Content::Media(StreamId(0)),
@@ -68,7 +68,7 @@ impl Bench {
         let requested: Vec<_> = requested.iter().map(|id| PacketId(*id)).collect();
         let rtt = Some(TimeDelta::from_millis(100));
         let peer = PeerReport::default();
-        let feedback = Feedback { lane: Lane(0), rtt, packets: &reports, requested: &requested, peer };
+        let feedback = Feedback { subflow: Subflow(0), rtt, packets: &reports, requested: &requested, peer };
         self.window.on_feedback(at(now), &feedback);
     }
 

@@ -1,6 +1,6 @@
 //! str0m's estimator: ours is given its departures and what its feedback said.
 
-use seaway_control::{Fate, Feedback, Lane, LocalSignal, PacketReport, PeerReport, SentPacket};
+use seaway_control::{Fate, Feedback, LocalSignal, PacketReport, PeerReport, SentPacket, Subflow};
 use seaway_testkit::build;
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -40,7 +40,10 @@ fn replay(spec: &str, log: &str) -> Vec<f64> {
             reported += 1;
         }
         let (requested, peer) = (&[][..], PeerReport::default());
-        gcc.on_feedback(now, &Feedback { lane: Lane(0), rtt: None, packets: &reports, requested, peer });
+        gcc.on_feedback(
+            now,
+            &Feedback { subflow: Subflow(0), rtt: None, packets: &reports, requested, peer },
+        );
         ratios.push(gcc.target().rate.as_bps_f64() / words[3].parse::<f64>().unwrap());
     }
     ratios

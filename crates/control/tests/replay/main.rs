@@ -5,14 +5,14 @@ mod nada;
 mod scream;
 mod tfrc;
 
-use seaway_control::{Content, Lane, PacketId, SentPacket, StreamId};
+use seaway_control::{Content, PacketId, SentPacket, StreamId, Subflow};
 use seaway_units::DataSize;
 
 /// Packet `number` of a saturated source.
 fn packet(number: u64, octets: u64) -> SentPacket {
     SentPacket {
         id: PacketId(number),
-        lane: Lane(0),
+        subflow: Subflow(0),
         sequence: number,
         size: DataSize::from_bytes(octets),
         content: Content::Media(StreamId(0)),

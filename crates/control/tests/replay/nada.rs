@@ -2,7 +2,7 @@
 
 use seaway_control::nada::{Nada, NadaConfig, Variant};
 use seaway_control::{
-    Fate, Feedback, FlowConfig, Lane, LocalSignal, PacketReport, PeerReport, RateController, SentPacket,
+    Fate, Feedback, FlowConfig, LocalSignal, PacketReport, PeerReport, RateController, SentPacket, Subflow,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -48,7 +48,10 @@ fn nada_draft_follows_ns3_rmcat() {
             reported += 1;
         }
         let (requested, peer) = (&[][..], PeerReport::default());
-        nada.on_feedback(now, &Feedback { lane: Lane(0), rtt: None, packets: &reports, requested, peer });
+        nada.on_feedback(
+            now,
+            &Feedback { subflow: Subflow(0), rtt: None, packets: &reports, requested, peer },
+        );
         let (rate, expected) = (nada.target().rate.as_bps_f64(), expected.parse::<f64>().unwrap());
         let error = (rate / expected - 1.0).abs();
         assert!(error < 0.05, "{now}: {rate} bit/s, ns3-rmcat {expected}");

@@ -1,6 +1,6 @@
 //! The SCReAM authors' own code: our version 2 is given its departures and what its feedback said.
 
-use seaway_control::{Fate, Feedback, Lane, LocalSignal, PacketReport, PeerReport, SentPacket};
+use seaway_control::{Fate, Feedback, LocalSignal, PacketReport, PeerReport, SentPacket, Subflow};
 use seaway_testkit::build;
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -59,7 +59,10 @@ fn replay(spec: &str, ecn: Ecn, log: &str) -> Vec<f64> {
         }
         reports.reverse();
         let (requested, peer) = (&[][..], PeerReport::default());
-        scream.on_feedback(now, &Feedback { lane: Lane(0), rtt: None, packets: &reports, requested, peer });
+        scream.on_feedback(
+            now,
+            &Feedback { subflow: Subflow(0), rtt: None, packets: &reports, requested, peer },
+        );
         let mut window = f64::NAN;
         scream.inspect(&mut |gauge| {
             if gauge.name == "reference_window" {

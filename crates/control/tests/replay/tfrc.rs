@@ -1,7 +1,7 @@
 //! ns-2's TFRC: our two halves are given ns-2's departures and arrivals, and our reports travel as its reports did.
 
 use crate::packet;
-use seaway_control::{Arrival, Fate, Feedback, Lane, PacketReport, PeerReport};
+use seaway_control::{Arrival, Fate, Feedback, PacketReport, PeerReport, Subflow};
 use seaway_testkit::build;
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
@@ -79,7 +79,16 @@ fn tfrc_follows_ns2() {
                     unreported.push_back((number, now));
                     receiver.on_arrival(
                         now,
-                        &Arrival { lane: Lane(0), sequence: number, size, ecn, tag, sent, rtt, ends_frame },
+                        &Arrival {
+                            subflow: Subflow(0),
+                            sequence: number,
+                            size,
+                            ecn,
+                            tag,
+                            sent,
+                            rtt,
+                            ends_frame,
+                        },
                     );
                 }
                 Event::Report(peer, number, hold) => {
@@ -98,7 +107,7 @@ fn tfrc_follows_ns2() {
                     let (rtt, requested) = (Some(now.since(sent) - hold), &[][..]);
                     sender.on_feedback(
                         now,
-                        &Feedback { lane: Lane(0), rtt, packets: &reports, requested, peer },
+                        &Feedback { subflow: Subflow(0), rtt, packets: &reports, requested, peer },
                     );
                 }
                 Event::Rate(expected) => {

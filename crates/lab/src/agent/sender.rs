@@ -43,7 +43,7 @@ pub(crate) struct MediaSender {
     next_frame: Option<Timestamp>,
     last_capture: Option<Timestamp>,
     interval: IntervalCounters<SenderStatistics>,
-    lanes: Lanes,
+    subflows: Subflows,
     round_trips: Arc<Mutex<Histogram>>,
     /// `None`: not kept.
     decisions: Option<Vec<Decision>>,
@@ -51,25 +51,25 @@ pub(crate) struct MediaSender {
 
 /// Connections inside the flow, over the time in which it is measured.
 #[derive(Debug)]
-struct Lanes {
+struct Subflows {
     interval: (Timestamp, Timestamp),
     now: u8,
     since: Timestamp,
     max: u8,
-    /// In lane-nanoseconds.
+    /// In subflow-nanoseconds.
     integral: u128,
     span: u64,
 }
 
-impl Lanes {
+impl Subflows {
     const fn new(interval: (Timestamp, Timestamp)) -> Self {
         Self { interval, now: 0, since: Timestamp::ZERO, max: 0, integral: 0, span: 0 }
     }
 
-    fn note(&mut self, at: Timestamp, lanes: u8) {
-        if lanes != self.now {
+    fn note(&mut self, at: Timestamp, subflows: u8) {
+        if subflows != self.now {
             self.pass(at);
-            self.now = lanes;
+            self.now = subflows;
         }
     }
 
@@ -144,7 +144,7 @@ impl MediaSender {
             next_frame: None,
             last_capture: None,
             interval: IntervalCounters::new(interval),
-            lanes: Lanes::new(interval),
+            subflows: Subflows::new(interval),
             round_trips: Arc::new(Mutex::new(Histogram::default())),
             decisions: keep_decisions.then(Vec::new),
         }
@@ -180,8 +180,8 @@ impl MediaSender {
     }
 
     /// Mean and maximum of its connections while it is measured, up to `end`.
-    pub(crate) fn lanes(&self, end: Timestamp) -> (f64, u8) {
-        self.lanes.mean_and_max(end)
+    pub(crate) fn subflows(&self, end: Timestamp) -> (f64, u8) {
+        self.subflows.mean_and_max(end)
     }
 
     /// Calls `with` on the samples of the round-trip time.
@@ -294,7 +294,7 @@ impl MediaSender {
             self.follow(now, event);
         }
         if let Some(sender) = &self.sender {
-            self.lanes.note(now, sender.controller().lanes());
+            self.subflows.note(now, sender.controller().subflows());
         }
     }
 

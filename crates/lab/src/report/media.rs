@@ -41,7 +41,7 @@ pub(super) fn complete(
     summary.loss_event_rate = sender.session().and_then(loss_event_rate);
     summary.decisions = Some(measured.sent(|sender| sender.decisions));
     summary.rtt_ms = sender.with_round_trips(Histogram::distribution);
-    let (mean, max) = sender.lanes(end);
+    let (mean, max) = sender.subflows(end);
     if max > 1 {
         summary.lanes = Some(MeanMax { mean, max: f64::from(max) });
     }

@@ -26,7 +26,7 @@ pub struct MediaFlow {
     /// The codepoint written on media packets.
     #[serde(default)]
     pub ecn: EcnName,
-    /// How media is spread over the lanes of a controller that has several.
+    /// How media is spread over the subflows of a controller that has several.
     pub stripe: Option<Stripe>,
     /// Where frames come from.
     pub source: SourceConfig,
@@ -129,7 +129,7 @@ impl From<EcnName> for Ecn {
     }
 }
 
-/// What stays together on one lane.
+/// What stays together on one subflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stripe {

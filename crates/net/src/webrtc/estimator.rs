@@ -3,8 +3,8 @@
 use rtc::interceptor::{BandwidthEstimator, EstimatorStats, PacketReport as Report};
 use rtc::rtcp::transport_feedbacks::cc_feedback_report::Ecn as ReportedEcn;
 use seaway_control::{
-    Content, ControlSpec, FlowConfig, Kind, Lane, LocalSignal, RateController, Registry, SentPacket,
-    SpecError, StreamId,
+    Content, ControlSpec, FlowConfig, Kind, LocalSignal, RateController, Registry, SentPacket, SpecError,
+    StreamId, Subflow,
 };
 use seaway_session::{FeedbackAdapter, HeaderFields};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
@@ -139,11 +139,11 @@ impl Estimator {
 
     /// A packet left, and this became of it.
     fn on_report(&mut self, report: &Report) {
-        let lane = Lane(0);
+        let subflow = Subflow(0);
         let packet = SentPacket {
             id: self.feedback.next_id(),
-            lane,
-            sequence: self.feedback.next_sequence(lane),
+            subflow,
+            sequence: self.feedback.next_sequence(subflow),
             size: DataSize::from_bytes(report.size as u64),
             content: Content::Media(StreamId(0)),
             probe: None,
@@ -158,7 +158,7 @@ impl Estimator {
         if report.arrived {
             let at = report.arrival.map(peer_time);
             self.feedback.on_received(self.now, Some(packet.id), at, ecn(report.ecn));
-            self.feedback.on_newest(lane, packet.id, TimeDelta::ZERO);
+            self.feedback.on_newest(subflow, packet.id, TimeDelta::ZERO);
             self.estimate.arrived.fetch_add(1, Ordering::Relaxed);
         } else {
             self.feedback.on_lost(packet.id);
@@ -207,7 +207,7 @@ fn misfit(registry: &Registry, spec: &ControlSpec) -> Option<&'static str> {
     if requirements.buffer {
         return Some("it goes by the receiver's playout buffer, which a browser does not report");
     }
-    if requirements.lanes {
+    if requirements.subflows {
         return Some("it opens several connections, and a browser reports on one");
     }
     let info = registry.controllers().iter().find(|info| info.name == spec.name)?;

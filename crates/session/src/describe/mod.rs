@@ -23,7 +23,7 @@ pub struct SessionDescription {
     pub packet: DataSize,
     /// How the receiver is to report.
     pub feedback: FeedbackFormat,
-    /// What is kept together on a lane.
+    /// What is kept together on a subflow.
     pub stripe: Stripe,
     /// The streams; stream n is the n-th.
     pub streams: Vec<StreamDescription>,

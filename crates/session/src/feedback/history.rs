@@ -2,7 +2,7 @@
 
 use super::sequence_log::SequenceLog;
 use crate::unwrap::nearest;
-use seaway_control::{Fate, Lane, PacketId, PacketReport, SentPacket};
+use seaway_control::{Fate, PacketId, PacketReport, SentPacket, Subflow};
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::MicrosClock;
 use std::collections::VecDeque;
@@ -10,20 +10,20 @@ use std::collections::VecDeque;
 /// When a packet is declared lost for its age.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LossTimes {
-    /// This long after a later packet of its lane was reported.
+    /// This long after a later packet of its subflow was reported.
     pub(super) reorder: TimeDelta,
     /// This long after it left, where no later packet was reported.
     pub(super) silence: TimeDelta,
 }
 
-/// Later packets of a lane that must have arrived before one is declared lost at once (RFC 5348 section 5.1).
+/// Later packets of a subflow that must have arrived before one is declared lost at once (RFC 5348 section 5.1).
 const LATER: usize = 3;
 /// Packets that are remembered at most.
 const CAPACITY: usize = 1 << 15;
 /// Packets are remembered this long after their fate is known, to recognise late and repeated reports.
 const MEMORY: TimeDelta = TimeDelta::from_secs(4);
 
-/// The packets of a flow: a ring by [`PacketId`], and for each lane which sequence number was whose.
+/// The packets of a flow: a ring by [`PacketId`], and for each subflow which sequence number was whose.
 #[derive(Debug)]
 pub(crate) struct SendHistory {
     /// Arrivals are reported packet by packet: what is not reported is lost.
@@ -31,7 +31,7 @@ pub(crate) struct SendHistory {
     /// Id of the oldest record.
     first: u64,
     records: VecDeque<Record>,
-    lanes: Vec<LaneLog>,
+    subflows: Vec<SubflowLog>,
     /// What is outstanding.
     flight: DataSize,
 }
@@ -62,7 +62,7 @@ enum State {
 
 /// One connection of the flow.
 #[derive(Debug)]
-struct LaneLog {
+struct SubflowLog {
     log: SequenceLog,
     /// Every packet below is resolved.
     cursor: u64,
@@ -87,7 +87,7 @@ pub enum Match {
     Unknown,
 }
 
-impl LaneLog {
+impl SubflowLog {
     fn new() -> Self {
         let log = SequenceLog::starting_at(0);
         let reported_at = Timestamp::ZERO;
@@ -95,7 +95,7 @@ impl LaneLog {
         Self { log, cursor: 0, cursor_sent: None, received: [None; LATER], reported_at, resolved }
     }
 
-    /// The next of the lane left.
+    /// The next of the subflow left.
     fn push(&mut self, now: Timestamp, id: PacketId) {
         if self.cursor == self.log.next() {
             self.cursor_sent = Some(now);
@@ -124,7 +124,13 @@ impl LaneLog {
 impl SendHistory {
     /// Nothing left yet. `detects_loss`: arrivals will be reported packet by packet.
     pub(super) fn new(detects_loss: bool) -> Self {
-        Self { detects_loss, first: 0, records: VecDeque::new(), lanes: Vec::new(), flight: DataSize::ZERO }
+        Self {
+            detects_loss,
+            first: 0,
+            records: VecDeque::new(),
+            subflows: Vec::new(),
+            flight: DataSize::ZERO,
+        }
     }
 
     /// The id of the next packet.
@@ -145,21 +151,21 @@ impl SendHistory {
     }
 
     #[inline]
-    fn lane(&mut self, lane: Lane) -> &mut LaneLog {
-        let index = usize::from(lane.0);
-        if self.lanes.len() <= index {
-            self.lanes.resize_with(index + 1, LaneLog::new);
+    fn subflow(&mut self, subflow: Subflow) -> &mut SubflowLog {
+        let index = usize::from(subflow.0);
+        if self.subflows.len() <= index {
+            self.subflows.resize_with(index + 1, SubflowLog::new);
         }
-        &mut self.lanes[index]
+        &mut self.subflows[index]
     }
 
-    /// The sequence number of the lane's next packet.
+    /// The sequence number of the subflow's next packet.
     #[inline]
-    pub(super) fn next_sequence(&self, lane: Lane) -> u64 {
-        self.lanes.get(usize::from(lane.0)).map_or(0, |lane| lane.log.next())
+    pub(super) fn next_sequence(&self, subflow: Subflow) -> u64 {
+        self.subflows.get(usize::from(subflow.0)).map_or(0, |subflow| subflow.log.next())
     }
 
-    /// A packet left as the next of its lane. Where the memory is full, the oldest is forgotten, and declared lost
+    /// A packet left as the next of its subflow. Where the memory is full, the oldest is forgotten, and declared lost
     /// where nothing was known of it.
     #[inline]
     pub(super) fn push(
@@ -170,7 +176,7 @@ impl SendHistory {
     ) -> Option<PacketReport> {
         debug_assert_eq!(packet.id, self.next_id());
         let forgotten = if self.records.len() == CAPACITY { self.forget_oldest() } else { None };
-        self.lane(packet.lane).push(now, packet.id);
+        self.subflow(packet.subflow).push(now, packet.id);
         self.flight += packet.size;
         self.records.push_back(Record { packet: *packet, sent: now, state: State::Outstanding, fields });
         forgotten
@@ -192,11 +198,11 @@ impl SendHistory {
         Some(record)
     }
 
-    /// No report will follow about packets of `lane` before `id`. Forgets what is resolved so on every lane.
-    pub(crate) fn resolve_before(&mut self, lane: Lane, id: PacketId) {
-        let resolved = &mut self.lane(lane).resolved;
+    /// No report will follow about packets of `subflow` before `id`. Forgets what is resolved so on every subflow.
+    pub(crate) fn resolve_before(&mut self, subflow: Subflow, id: PacketId) {
+        let resolved = &mut self.subflow(subflow).resolved;
         *resolved = (*resolved).max(id);
-        let oldest = self.lanes.iter().map(|lane| lane.resolved).min().unwrap_or_default();
+        let oldest = self.subflows.iter().map(|subflow| subflow.resolved).min().unwrap_or_default();
         while self.first < oldest.0 && self.pop().is_some() {}
         self.forget_numbers();
     }
@@ -221,11 +227,11 @@ impl SendHistory {
 
     fn forget_numbers(&mut self) {
         let oldest = PacketId(self.first);
-        for lane in &mut self.lanes {
-            lane.log.forget_before(oldest);
-            if lane.cursor < lane.log.first() {
-                lane.cursor = lane.log.first();
-                lane.note_cursor(self.first, &self.records);
+        for subflow in &mut self.subflows {
+            subflow.log.forget_before(oldest);
+            if subflow.cursor < subflow.log.first() {
+                subflow.cursor = subflow.log.first();
+                subflow.note_cursor(self.first, &self.records);
             }
         }
     }
@@ -244,9 +250,9 @@ impl SendHistory {
         self.get(id).is_some_and(|record| record.state == State::Received)
     }
 
-    /// The packet with this sequence number of its lane.
-    pub(super) fn find(&self, lane: Lane, sequence: u64) -> Option<PacketId> {
-        self.lanes.get(usize::from(lane.0))?.log.get(sequence)
+    /// The packet with this sequence number of its subflow.
+    pub(super) fn find(&self, subflow: Subflow, sequence: u64) -> Option<PacketId> {
+        self.subflows.get(usize::from(subflow.0))?.log.get(sequence)
     }
 
     /// The packet with this transport-wide number.
@@ -255,9 +261,9 @@ impl SendHistory {
         self.get(id).map(|_| id)
     }
 
-    /// The packet of `lane` that carried this send time.
-    pub(super) fn find_echo(&self, lane: Lane, echo: MicrosClock) -> Option<PacketId> {
-        let log = &self.lanes.get(usize::from(lane.0))?.log;
+    /// The packet of `subflow` that carried this send time.
+    pub(super) fn find_echo(&self, subflow: Subflow, echo: MicrosClock) -> Option<PacketId> {
+        let log = &self.subflows.get(usize::from(subflow.0))?.log;
         let sent = |number| log.get(number).and_then(|id| self.get(id)).map(|record| record.sent);
         // Departures are in order of time: halve the range.
         let (mut low, mut high) = (log.first(), log.next());
@@ -284,8 +290,8 @@ impl SendHistory {
     }
 
     /// The connection a packet left by.
-    pub(super) fn lane_of(&self, id: PacketId) -> Option<Lane> {
-        self.get(id).map(|record| record.packet.lane)
+    pub(super) fn subflow_of(&self, id: PacketId) -> Option<Subflow> {
+        self.get(id).map(|record| record.packet.subflow)
     }
 
     /// The peer reports that a packet arrived. What is new goes to `reports`.
@@ -307,11 +313,11 @@ impl SendHistory {
         let was_outstanding = record.state == State::Outstanding;
         record.state = State::Received;
         reports.push(record.report(fate));
-        let SentPacket { lane, sequence, size, .. } = record.packet;
+        let SentPacket { subflow, sequence, size, .. } = record.packet;
         if was_outstanding {
             self.flight -= size;
         }
-        self.lane(lane).on_received(now, sequence);
+        self.subflow(subflow).on_received(now, sequence);
         Match::New
     }
 
@@ -336,11 +342,11 @@ impl SendHistory {
         if !self.detects_loss {
             return;
         }
-        for lane in &mut self.lanes {
-            let [newest, .., certain] = lane.received;
-            let reorder_over = lane.reported_at + times.reorder <= now;
+        for subflow in &mut self.subflows {
+            let [newest, .., certain] = subflow.received;
+            let reorder_over = subflow.reported_at + times.reorder <= now;
             let mut all_resolved = true;
-            for (number, id) in lane.log.since(lane.cursor) {
+            for (number, id) in subflow.log.since(subflow.cursor) {
                 let index = id.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
                 let Some(record) = index.and_then(|index| self.records.get_mut(index)) else { continue };
                 if record.state == State::Outstanding {
@@ -360,10 +366,10 @@ impl SendHistory {
                     }
                 }
                 if all_resolved {
-                    lane.cursor = number + 1;
+                    subflow.cursor = number + 1;
                 }
             }
-            lane.note_cursor(self.first, &self.records);
+            subflow.note_cursor(self.first, &self.records);
         }
     }
 
@@ -372,12 +378,12 @@ impl SendHistory {
         if !self.detects_loss {
             return None;
         }
-        let of_lane = |lane: &LaneLog| {
-            let silence = lane.cursor_sent? + times.silence;
-            let overtaken = lane.received[0].is_some_and(|newest| lane.cursor < newest);
-            Some(if overtaken { silence.min(lane.reported_at + times.reorder) } else { silence })
+        let of_subflow = |subflow: &SubflowLog| {
+            let silence = subflow.cursor_sent? + times.silence;
+            let overtaken = subflow.received[0].is_some_and(|newest| subflow.cursor < newest);
+            Some(if overtaken { silence.min(subflow.reported_at + times.reorder) } else { silence })
         };
-        self.lanes.iter().filter_map(of_lane).min()
+        self.subflows.iter().filter_map(of_subflow).min()
     }
 }
 
@@ -400,11 +406,11 @@ mod tests {
         Timestamp::from_nanos(millis * 1_000_000)
     }
 
-    fn send(history: &mut SendHistory, now: Timestamp, lane: u8) -> PacketId {
+    fn send(history: &mut SendHistory, now: Timestamp, subflow: u8) -> PacketId {
         let packet = SentPacket {
             id: history.next_id(),
-            lane: Lane(lane),
-            sequence: history.next_sequence(Lane(lane)),
+            subflow: Subflow(subflow),
+            sequence: history.next_sequence(Subflow(subflow)),
             size: DataSize::from_bytes(1000),
             content: Content::Media(StreamId(0)),
             probe: None,
@@ -451,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_do_not_overtake_one_another() {
+    fn subflows_do_not_overtake_one_another() {
         let mut history = SendHistory::new(true);
         send(&mut history, at(0), 0);
         for millis in 1..6 {
@@ -465,13 +471,13 @@ mod tests {
     fn packets_are_found_by_every_number() {
         let mut history = SendHistory::new(true);
         let ids: Vec<_> = (0..20).map(|millis| send(&mut history, at(millis * 3), 0)).collect();
-        assert_eq!(history.find(Lane(0), 9), Some(ids[9]));
-        assert_eq!(history.find(Lane(0), 20), None, "not sent yet");
+        assert_eq!(history.find(Subflow(0), 9), Some(ids[9]));
+        assert_eq!(history.find(Subflow(0), 20), None, "not sent yet");
         assert_eq!(history.find_transport(7), Some(ids[7]));
         assert_eq!(history.find_transport(20), None);
-        assert_eq!(history.find_echo(Lane(0), MicrosClock::from_timestamp(at(27))), Some(ids[9]));
-        assert_eq!(history.find_echo(Lane(0), MicrosClock::from_timestamp(at(28))), None);
-        assert_eq!(history.find_echo(Lane(5), MicrosClock::from_timestamp(at(27))), None);
+        assert_eq!(history.find_echo(Subflow(0), MicrosClock::from_timestamp(at(27))), Some(ids[9]));
+        assert_eq!(history.find_echo(Subflow(0), MicrosClock::from_timestamp(at(28))), None);
+        assert_eq!(history.find_echo(Subflow(5), MicrosClock::from_timestamp(at(27))), None);
     }
 
     #[test]
@@ -489,7 +495,7 @@ mod tests {
         lost(&mut history, at(2000));
         history.forget(at(6000));
         assert_eq!(history.records.len(), 0);
-        assert_eq!(history.find(Lane(0), 0), None);
+        assert_eq!(history.find(Subflow(0), 0), None);
         assert_eq!(history.next_id(), PacketId(CAPACITY as u64 + 1));
     }
 
@@ -510,9 +516,9 @@ mod tests {
                     2 => { history.on_received(now, PacketId(id), None, Ecn::NotEct, &mut reports); }
                     _ => history.detect_losses(now, TIMES, &mut reports),
                 }
-                for lane in &history.lanes {
-                    let sent = lane.log.get(lane.cursor).and_then(|id| history.sent_at(id));
-                    prop_assert_eq!(lane.cursor_sent, sent);
+                for subflow in &history.subflows {
+                    let sent = subflow.log.get(subflow.cursor).and_then(|id| history.sent_at(id));
+                    prop_assert_eq!(subflow.cursor_sent, sent);
                 }
                 for report in reports.drain(..) {
                     let before = fates.insert(report.packet.id, report.fate);

@@ -11,12 +11,12 @@ pub(crate) use sequence_log::SequenceLog;
 
 use history::{LossTimes, SendHistory};
 use seaway_control::{
-    Arrival, Fate, Feedback, FeedbackSource, Lane, PacketId, PacketReport, PeerReport, SentPacket,
+    Arrival, Fate, Feedback, FeedbackSource, PacketId, PacketReport, PeerReport, SentPacket, Subflow,
 };
 use seaway_units::{Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::MicrosClock;
 
-/// Matches feedback with the packets it is about, and gives a controller one [`Feedback`] for each lane.
+/// Matches feedback with the packets it is about, and gives a controller one [`Feedback`] for each subflow.
 ///
 /// Packets are entered with [`on_sent`](Self::on_sent). A feedback message begins with
 /// [`on_message`](Self::on_message); what it says goes in by the `on_*` methods below that, and
@@ -34,8 +34,8 @@ pub struct FeedbackAdapter {
     /// When the message in hand arrived.
     arrived: Timestamp,
     reports: Vec<PacketReport>,
-    requested: Vec<(Lane, PacketId)>,
-    lanes: Vec<LaneFeedback>,
+    requested: Vec<(Subflow, PacketId)>,
+    subflows: Vec<SubflowFeedback>,
     counts: FateCounts,
 }
 
@@ -50,10 +50,10 @@ pub struct FateCounts {
     pub late: u64,
 }
 
-/// What a message says of a lane beside its packets.
+/// What a message says of a subflow beside its packets.
 #[derive(Debug, Clone, Copy)]
-struct LaneFeedback {
-    lane: Lane,
+struct SubflowFeedback {
+    subflow: Subflow,
     /// A round-trip time that the receiver's own report of its holding time gives.
     echoed_rtt: Option<TimeDelta>,
     /// The newest packet and how long the receiver held it.
@@ -96,7 +96,7 @@ impl FeedbackAdapter {
             arrived: Timestamp::ZERO,
             reports: Vec::new(),
             requested: Vec::new(),
-            lanes: Vec::new(),
+            subflows: Vec::new(),
             counts: FateCounts::default(),
         }
     }
@@ -119,20 +119,20 @@ impl FeedbackAdapter {
         self.history.next_id()
     }
 
-    /// The sequence number of the lane's next packet.
+    /// The sequence number of the subflow's next packet.
     #[inline]
-    pub fn next_sequence(&self, lane: Lane) -> u64 {
-        self.history.next_sequence(lane)
+    pub fn next_sequence(&self, subflow: Subflow) -> u64 {
+        self.history.next_sequence(subflow)
     }
 
-    /// When a packet left, and by which lane; `None` where it is forgotten.
-    pub(crate) fn sent(&self, id: PacketId) -> Option<(Timestamp, Lane)> {
-        Some((self.history.sent_at(id)?, self.history.lane_of(id)?))
+    /// When a packet left, and by which subflow; `None` where it is forgotten.
+    pub(crate) fn sent(&self, id: PacketId) -> Option<(Timestamp, Subflow)> {
+        Some((self.history.sent_at(id)?, self.history.subflow_of(id)?))
     }
 
-    /// The packet with this sequence number of its lane.
-    pub fn find(&self, lane: Lane, sequence: u64) -> Option<PacketId> {
-        self.history.find(lane, sequence)
+    /// The packet with this sequence number of its subflow.
+    pub fn find(&self, subflow: Subflow, sequence: u64) -> Option<PacketId> {
+        self.history.find(subflow, sequence)
     }
 
     /// The last sample of the round-trip time.
@@ -145,7 +145,7 @@ impl FeedbackAdapter {
         self.counts
     }
 
-    /// A packet left, the next of its lane. True where an older one was forgotten for it and declared lost: then
+    /// A packet left, the next of its subflow. True where an older one was forgotten for it and declared lost: then
     /// [`deliver`](Self::deliver) has something to say.
     #[inline]
     pub fn on_sent(&mut self, now: Timestamp, packet: &SentPacket, fields: HeaderFields) -> bool {
@@ -182,41 +182,46 @@ impl FeedbackAdapter {
     }
 
     /// The receiver had held this packet for `held` when it made the report.
-    pub fn on_newest(&mut self, lane: Lane, id: PacketId, held: TimeDelta) {
-        let newest = &mut self.lane(lane).newest;
+    pub fn on_newest(&mut self, subflow: Subflow, id: PacketId, held: TimeDelta) {
+        let newest = &mut self.subflow(subflow).newest;
         if newest.is_none_or(|(known, _)| known < id) {
             *newest = Some((id, held));
         }
     }
 
-    /// The receiver echoes the send time of the lane's newest packet, which it held for `held`. `None` where no packet
+    /// The receiver echoes the send time of the subflow's newest packet, which it held for `held`. `None` where no packet
     /// left then.
-    pub(crate) fn on_echo(&mut self, lane: Lane, echo: MicrosClock, held: TimeDelta) -> Option<PacketId> {
-        let id = self.history.find_echo(lane, echo)?;
+    pub(crate) fn on_echo(
+        &mut self,
+        subflow: Subflow,
+        echo: MicrosClock,
+        held: TimeDelta,
+    ) -> Option<PacketId> {
+        let id = self.history.find_echo(subflow, echo)?;
         let rtt = self.history.sent_at(id).map(|sent| self.arrived - sent - held);
-        let feedback = self.lane(lane);
+        let feedback = self.subflow(subflow);
         feedback.peer.echoed = Some(id);
         feedback.echoed_rtt = rtt;
         Some(id)
     }
 
     /// The receiver requests a retransmission.
-    pub(crate) fn on_requested(&mut self, lane: Lane, id: PacketId) {
-        self.requested.push((lane, id));
+    pub(crate) fn on_requested(&mut self, subflow: Subflow, id: PacketId) {
+        self.requested.push((subflow, id));
     }
 
-    /// What the receiving half reports of a lane. A lane that is mentioned is delivered, be it without packets.
-    pub fn peer(&mut self, lane: Lane) -> &mut PeerReport {
-        &mut self.lane(lane).peer
+    /// What the receiving half reports of a subflow. A subflow that is mentioned is delivered, be it without packets.
+    pub fn peer(&mut self, subflow: Subflow) -> &mut PeerReport {
+        &mut self.subflow(subflow).peer
     }
 
-    fn lane(&mut self, lane: Lane) -> &mut LaneFeedback {
-        let index = self.lanes.iter().position(|known| known.lane == lane).unwrap_or_else(|| {
+    fn subflow(&mut self, subflow: Subflow) -> &mut SubflowFeedback {
+        let index = self.subflows.iter().position(|known| known.subflow == subflow).unwrap_or_else(|| {
             let peer = PeerReport::default();
-            self.lanes.push(LaneFeedback { lane, echoed_rtt: None, newest: None, peer });
-            self.lanes.len() - 1
+            self.subflows.push(SubflowFeedback { subflow, echoed_rtt: None, newest: None, peer });
+            self.subflows.len() - 1
         });
-        &mut self.lanes[index]
+        &mut self.subflows[index]
     }
 
     /// When a packet will be declared lost if no feedback comes.
@@ -242,38 +247,38 @@ impl FeedbackAdapter {
         LossTimes { reorder: bounded(reorder, 20, 500), silence: bounded(silence, 1000, 4000) }
     }
 
-    /// Ends a message, or declares lost what is overdue without one: gives out the feedback lane by lane.
+    /// Ends a message, or declares lost what is overdue without one: gives out the feedback subflow by subflow.
     pub fn deliver(&mut self, now: Timestamp, mut take: impl FnMut(&Feedback<'_>)) {
         self.history.detect_losses(now, self.loss_times(), &mut self.reports);
         let mut reports = std::mem::take(&mut self.reports);
         let mut requested = std::mem::take(&mut self.requested);
         self.counts.add(&reports);
         reports.retain(|report| report.packet.id >= self.first);
-        let key = |report: &PacketReport| (report.packet.lane, report.packet.id);
+        let key = |report: &PacketReport| (report.packet.subflow, report.packet.id);
         if !reports.is_sorted_by_key(key) {
             reports.sort_unstable_by_key(key);
         }
         requested.sort_unstable();
-        for of_lane in reports.chunk_by(|a, b| a.packet.lane == b.packet.lane) {
-            self.lane(of_lane[0].packet.lane);
+        for of_subflow in reports.chunk_by(|a, b| a.packet.subflow == b.packet.subflow) {
+            self.subflow(of_subflow[0].packet.subflow);
         }
-        for (lane, _) in &requested {
-            self.lane(*lane);
+        for (subflow, _) in &requested {
+            self.subflow(*subflow);
         }
         self.run_receiving_half(&reports);
-        let mut lanes = std::mem::take(&mut self.lanes);
-        lanes.sort_unstable_by_key(|feedback| feedback.lane);
-        for LaneFeedback { lane, echoed_rtt, newest, peer } in lanes.drain(..) {
-            let packets = of_lane(&reports, lane, |report| report.packet.lane);
+        let mut subflows = std::mem::take(&mut self.subflows);
+        subflows.sort_unstable_by_key(|feedback| feedback.subflow);
+        for SubflowFeedback { subflow, echoed_rtt, newest, peer } in subflows.drain(..) {
+            let packets = of_subflow(&reports, subflow, |report| report.packet.subflow);
             let requested: Vec<PacketId> =
-                of_lane(&requested, lane, |(lane, _)| *lane).iter().map(|(_, id)| *id).collect();
+                of_subflow(&requested, subflow, |(subflow, _)| *subflow).iter().map(|(_, id)| *id).collect();
             let sample = echoed_rtt.or_else(|| self.rtt_of(newest?, packets));
             let rtt = sample.and_then(|sample| self.round_trip.on_sample(sample));
-            take(&Feedback { lane, rtt, packets, requested: &requested, peer });
+            take(&Feedback { subflow, rtt, packets, requested: &requested, peer });
         }
         reports.clear();
         requested.clear();
-        self.lanes = lanes;
+        self.subflows = subflows;
         self.reports = reports;
         self.requested = requested;
         self.history.forget(now);
@@ -302,16 +307,16 @@ impl FeedbackAdapter {
         for (at, report, ecn) in arrivals {
             let now = Timestamp::from_nanos(at.as_nanos());
             let HeaderFields { tag, ends_frame } = self.history.fields_of(report.packet.id);
-            let SentPacket { lane, sequence, size, .. } = report.packet;
+            let SentPacket { subflow, sequence, size, .. } = report.packet;
             let sent = RemoteTimestamp::from_nanos(report.sent.as_nanos());
             if source.poll_timeout().is_some_and(|due| due <= now) {
                 source.handle_timeout(now);
             }
-            source.on_arrival(now, &Arrival { lane, sequence, size, ecn, tag, sent, rtt, ends_frame });
+            source.on_arrival(now, &Arrival { subflow, sequence, size, ecn, tag, sent, rtt, ends_frame });
             peer_now = Some(now);
         }
-        while let Some((lane, report)) = peer_now.and_then(|now| source.poll_report(now)) {
-            let known = self.peer(lane);
+        while let Some((subflow, report)) = peer_now.and_then(|now| source.poll_report(now)) {
+            let known = self.peer(subflow);
             *known = PeerReport { buffer: known.buffer, limit: known.limit, ..report };
         }
         self.receiving_half = Some(source);
@@ -333,9 +338,9 @@ impl FateCounts {
     }
 }
 
-/// The elements of a lane in a slice that is sorted by lanes.
-fn of_lane<T>(sorted: &[T], lane: Lane, lane_of: impl Fn(&T) -> Lane) -> &[T] {
-    let start = sorted.partition_point(|element| lane_of(element) < lane);
-    let len = sorted[start..].partition_point(|element| lane_of(element) == lane);
+/// The elements of a subflow in a slice that is sorted by subflows.
+fn of_subflow<T>(sorted: &[T], subflow: Subflow, subflow_of: impl Fn(&T) -> Subflow) -> &[T] {
+    let start = sorted.partition_point(|element| subflow_of(element) < subflow);
+    let len = sorted[start..].partition_point(|element| subflow_of(element) == subflow);
     &sorted[start..start + len]
 }

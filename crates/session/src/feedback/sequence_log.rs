@@ -3,7 +3,7 @@
 use seaway_control::PacketId;
 use std::collections::VecDeque;
 
-/// Numbers are given without a gap. Consecutive numbers of consecutive packets, the usual case on a single lane, take one
+/// Numbers are given without a gap. Consecutive numbers of consecutive packets, the usual case on a single subflow, take one
 /// entry.
 #[derive(Debug, Clone)]
 pub(crate) struct SequenceLog {

@@ -97,8 +97,8 @@ pub(super) struct RepairState {
     pub(super) awaited_until: Option<Timestamp>,
     /// How long after its earliest instant a frame may be repaired.
     pub(super) deadline: TimeDelta,
-    /// With more than one lane packets overtake one another, so a gap may be no loss.
-    pub(super) lanes: usize,
+    /// With more than one subflow packets overtake one another, so a gap may be no loss.
+    pub(super) subflows: usize,
     /// When a packet was last given up.
     pub(super) abandoned_at: Option<Timestamp>,
 }
@@ -347,7 +347,7 @@ impl JitterBuffer {
         }
         let repair = repair();
         let nothing_lost = repair.abandoned_at.is_none_or(|abandoned_at| abandoned_at < front.first_arrival);
-        if repair.lanes > 1 && nothing_lost {
+        if repair.subflows > 1 && nothing_lost {
             return Some(bound);
         }
         let due = clock.due(self.first_presented).min(bound);
@@ -549,7 +549,7 @@ mod tests {
             let repair = RepairState {
                 awaited_until,
                 deadline: TimeDelta::from_millis(60),
-                lanes: 1,
+                subflows: 1,
                 abandoned_at: None,
             };
             line.jitter_buffer.next_release(&line.clock, || repair).unwrap()

@@ -19,7 +19,7 @@ use crate::message::{Message, Transmit};
 use crate::statistics::ReceiverStatistics;
 use bytes::Bytes;
 use reports::Outbox;
-use seaway_control::Lane;
+use seaway_control::Subflow;
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::rtcp::{self, App, Bye, SenderReport};
 use seaway_wire::{List, NtpTime};
@@ -150,7 +150,7 @@ impl Receiver {
         *message = Message::Rtcp(self.outbox.pop()?);
         let size = self.config.overhead + DataSize::from_bytes(message.wire_len() as u64);
         self.statistics.feedback.add(size);
-        Some(Transmit { at: now, size, ecn: Ecn::NotEct, lane: Lane(0) })
+        Some(Transmit { at: now, size, ecn: Ecn::NotEct, subflow: Subflow(0) })
     }
 
     /// The next event that was not read.

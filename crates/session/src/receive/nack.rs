@@ -148,9 +148,9 @@ impl NackList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seaway_control::{Lane, StreamId};
+    use seaway_control::{StreamId, Subflow};
 
-    const SOURCE: SourceId = SourceId { stream: StreamId(0), lane: Lane(0), repair: false };
+    const SOURCE: SourceId = SourceId { stream: StreamId(0), subflow: Subflow(0), repair: false };
     const RTT: Option<TimeDelta> = Some(TimeDelta::from_millis(50));
 
     fn at(millis: u64) -> Timestamp {

@@ -1,13 +1,13 @@
 //! RTCP reports: which are due, their content, and how they share a datagram.
 
 use super::report_time;
-use super::session::{LaneState, Session};
+use super::session::{Session, SubflowState};
 use crate::config::{FeedbackFormat, ReceiverConfig};
 use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
 use crate::unwrap::SequenceUnwrapper;
 use bytes::Bytes;
-use seaway_control::{BufferLevel, Lane, PeerReport, StreamId};
+use seaway_control::{BufferLevel, PeerReport, StreamId, Subflow};
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb;
 use seaway_wire::rtcp::twcc::TwccWriter;
@@ -34,15 +34,15 @@ pub(super) struct Outbox {
     waiting: VecDeque<Bytes>,
     /// The datagram being written.
     octets: Vec<u8>,
-    /// Lanes whose report is due.
-    due: Vec<(Lane, PeerReport)>,
+    /// Subflows whose report is due.
+    due: Vec<(Subflow, PeerReport)>,
     /// The numbers to report, by source.
     ranges: Vec<(usize, Range<u64>)>,
 }
 
-/// What a lane's reports echo: the newest packet of it.
+/// What a subflow's reports echo: the newest packet of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LaneEcho {
+pub(super) struct SubflowEcho {
     pub(super) sent: MicrosClock,
     pub(super) at: Timestamp,
 }
@@ -141,15 +141,16 @@ impl Session {
         outbox.append(report.buffer_len(), |buffer| report.emit(buffer));
     }
 
-    /// RFC 8888: the arrivals of the lanes that are due, in as many packets as it takes.
+    /// RFC 8888: the arrivals of the subflows that are due, in as many packets as it takes.
     fn append_arrivals(&mut self, now: Timestamp, ssrc: u32, outbox: &mut Outbox) {
         let session = self.description.session;
         let mut ranges = std::mem::take(&mut outbox.ranges);
         ranges.clear();
         for (index, log) in self.logs.iter_mut().enumerate() {
             let Some(log) = log.as_mut().filter(|log| log.has_unreported()) else { continue };
-            let lane = SourceId::of(session.wrapping_add(index as u32), session).map(|source| source.lane);
-            if outbox.due.iter().any(|(due, _)| Some(*due) == lane) {
+            let subflow =
+                SourceId::of(session.wrapping_add(index as u32), session).map(|source| source.subflow);
+            if outbox.due.iter().any(|(due, _)| Some(*due) == subflow) {
                 ranges.push((index, log.range_to_report(now)));
                 log.on_reported();
             }
@@ -196,16 +197,16 @@ impl Session {
         writer.finish(report_time(now))
     }
 
-    /// What the receiving half computed, a report a lane.
+    /// What the receiving half computed, a report a subflow.
     fn append_computed(&mut self, now: Timestamp, sender_ssrc: u32, outbox: &mut Outbox) {
         let due = std::mem::take(&mut outbox.due);
         let level = self.buffer_level();
-        for (lane, peer) in &due {
-            let Some(state) = self.lanes.get(usize::from(lane.0)) else { continue };
+        for (subflow, peer) in &due {
+            let Some(state) = self.subflows.get(usize::from(subflow.0)) else { continue };
             let Some(echo) = state.echo else { continue };
-            let first = SourceId { stream: StreamId(0), lane: *lane, repair: false };
+            let first = SourceId { stream: StreamId(0), subflow: *subflow, repair: false };
             let report =
-                LaneReport { sender_ssrc, media_ssrc: first.ssrc(self.description.session), echo, now };
+                SubflowReport { sender_ssrc, media_ssrc: first.ssrc(self.description.session), echo, now };
             report.append(peer, level, state, outbox);
         }
         outbox.due = due;
@@ -258,7 +259,7 @@ impl Session {
         requests.clear();
         self.requests = requests;
         self.poll_key_requests(now, |stream| {
-            let source = SourceId { stream, lane: Lane(0), repair: false };
+            let source = SourceId { stream, subflow: Subflow(0), repair: false };
             let pli = Pli { sender_ssrc: ssrc, media_ssrc: source.ssrc(session) };
             outbox.append(pli.buffer_len(), |buffer| pli.emit(buffer));
             statistics.picture_losses += 1;
@@ -266,21 +267,21 @@ impl Session {
     }
 }
 
-/// What the reports of a lane have in common.
-struct LaneReport {
+/// What the reports of a subflow have in common.
+struct SubflowReport {
     sender_ssrc: u32,
     media_ssrc: u32,
-    echo: LaneEcho,
+    echo: SubflowEcho,
     now: Timestamp,
 }
 
-impl LaneReport {
+impl SubflowReport {
     /// `present` is the level of the buffer, which is reported with every controller.
     fn append(
         &self,
         peer: &PeerReport,
         present: Option<BufferLevel>,
-        state: &LaneState,
+        state: &SubflowState,
         outbox: &mut Outbox,
     ) {
         let Self { sender_ssrc, media_ssrc, .. } = *self;

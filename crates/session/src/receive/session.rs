@@ -5,7 +5,7 @@ use super::jitter_buffer::RepairState;
 use super::nack::NackList;
 use super::playout_bounds;
 use super::reception::{ArrivalLog, Insertion};
-use super::reports::{LaneEcho, TransportLog};
+use super::reports::{SubflowEcho, TransportLog};
 use super::stream::ReceiveStream;
 use crate::clock::earlier;
 use crate::config::{Playout, ReceiverConfig};
@@ -15,7 +15,9 @@ use crate::message::{ControlData, RtpPacket, payload_type};
 use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
 use crate::unwrap::SequenceUnwrapper;
-use seaway_control::{Arrival, BufferLevel, FeedbackSource, FlowConfig, Lane, Registry, SpecError, StreamId};
+use seaway_control::{
+    Arrival, BufferLevel, FeedbackSource, FlowConfig, Registry, SpecError, StreamId, Subflow,
+};
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::NtpShort;
 use seaway_wire::rtcp::SenderReport;
@@ -35,8 +37,8 @@ pub(super) struct Session {
     closed: bool,
     /// By [`SourceId::index`].
     pub(super) logs: Vec<Option<Box<ArrivalLog>>>,
-    /// By lane.
-    pub(super) lanes: Vec<LaneState>,
+    /// By subflow.
+    pub(super) subflows: Vec<SubflowState>,
     pub(super) transport: TransportLog,
     streams: Vec<ReceiveStream>,
     nack_list: NackList,
@@ -60,16 +62,16 @@ pub(super) struct Session {
     pub(super) next_report: Timestamp,
 }
 
-/// One lane's numbers.
+/// One subflow's numbers.
 #[derive(Debug, Default)]
-pub(super) struct LaneState {
+pub(super) struct SubflowState {
     sequence: Option<SequenceUnwrapper<32>>,
-    pub(super) echo: Option<LaneEcho>,
+    pub(super) echo: Option<SubflowEcho>,
     pub(super) received: u64,
     first: u64,
 }
 
-impl LaneState {
+impl SubflowState {
     /// The highest number, and how many below it are missing.
     pub(super) fn highest_and_lost(&self) -> (u32, u32) {
         let highest = self.sequence.map_or(0, |sequence| sequence.highest());
@@ -96,7 +98,7 @@ impl Session {
             present: now,
             closed: false,
             logs: Vec::new(),
-            lanes: Vec::new(),
+            subflows: Vec::new(),
             transport: TransportLog::default(),
             streams: streams.map(|(stream, id)| ReceiveStream::new(StreamId(id), *stream, bounds)).collect(),
             nack_list: config.repair.map_or_else(NackList::without_requests, NackList::new),
@@ -163,7 +165,9 @@ impl Session {
     /// A sender report of one of the streams maps its media clock to the sender's clock.
     pub(super) fn on_sender_report(&mut self, at: Timestamp, report: &SenderReport<'_>) {
         let source = SourceId::of(report.ssrc, self.description.session);
-        let Some(stream) = source.filter(|source| source.lane == Lane(0) && !source.repair) else { return };
+        let Some(stream) = source.filter(|source| source.subflow == Subflow(0) && !source.repair) else {
+            return;
+        };
         let Some(stream) = self.streams.get_mut(usize::from(stream.stream.0)) else { return };
         stream.on_sender_report(report);
         self.last_report = Some((report.ntp_time.short(), at));
@@ -254,11 +258,11 @@ impl Session {
     pub(super) fn on_channel_loss(&mut self, packet: &RtpPacket) {
         let source = SourceId::of(packet.ssrc, self.description.session);
         let (Some(source), Some(control)) = (source, packet.control) else { return };
-        // Before the first arrival of a lane nothing is missing.
-        let state = self.lanes.get(usize::from(source.lane.0));
-        let Some(unwrap) = state.and_then(|lane| lane.sequence) else { return };
+        // Before the first arrival of a subflow nothing is missing.
+        let state = self.subflows.get(usize::from(source.subflow.0));
+        let Some(unwrap) = state.and_then(|subflow| subflow.sequence) else { return };
         let lost = Arrival {
-            lane: source.lane,
+            subflow: source.subflow,
             sequence: unwrap.peek(control.sequence_number),
             size: DataSize::ZERO,
             ecn: Ecn::NotEct,
@@ -294,23 +298,23 @@ impl Session {
         let first = u64::from(control.sent.bits()) * 1_000;
         let sent = self.sent.map_or(first, |known| control.sent.unwrap_near(known));
         self.sent = Some(sent);
-        let index = usize::from(source.lane.0);
-        if self.lanes.len() <= index {
-            self.lanes.resize_with(index + 1, LaneState::default);
+        let index = usize::from(source.subflow.0);
+        if self.subflows.len() <= index {
+            self.subflows.resize_with(index + 1, SubflowState::default);
         }
-        let lane = &mut self.lanes[index];
+        let subflow = &mut self.subflows[index];
         let number = control.sequence_number;
-        let unwrap = lane.sequence.get_or_insert_with(|| {
-            lane.first = number.into();
+        let unwrap = subflow.sequence.get_or_insert_with(|| {
+            subflow.first = number.into();
             SequenceUnwrapper::at(number.into())
         });
         let sequence = unwrap.next(number);
-        lane.received += 1;
+        subflow.received += 1;
         if sequence == unwrap.highest() {
-            lane.echo = Some(LaneEcho { sent: control.sent, at });
+            subflow.echo = Some(SubflowEcho { sent: control.sent, at });
         }
         Arrival {
-            lane: source.lane,
+            subflow: source.subflow,
             sequence,
             size,
             ecn,
@@ -361,9 +365,10 @@ impl Session {
         };
         packet.payload.advance(2);
         let media = SourceId { repair: false, ..source };
-        // It may come by another lane than the original, whose lane the packet does not name: try all.
-        let lanes = self.lanes.len() as u8;
-        let found = (0..lanes).map(|lane| SourceId { lane: Lane((source.lane.0 + lane) % lanes), ..media });
+        // It may come by another subflow than the original, whose subflow the packet does not name: try all.
+        let subflows = self.subflows.len() as u8;
+        let found = (0..subflows)
+            .map(|subflow| SourceId { subflow: Subflow((source.subflow.0 + subflow) % subflows), ..media });
         for candidate in found {
             let Some(log) = self.logs.get(candidate.index()).and_then(Option::as_ref) else { continue };
             let sequence = log.unwrap(original);
@@ -419,11 +424,11 @@ impl Session {
             let requests = &mut self.requests;
             self.nack_list.poll(now, self.rtt, |source, sequence| requests.push((source, sequence)));
         }
-        let (nack_list, lanes) = (&self.nack_list, self.lanes.len());
+        let (nack_list, subflows) = (&self.nack_list, self.subflows.len());
         let repair = || RepairState {
             awaited_until: nack_list.awaited_until(),
             deadline: nack_list.deadline(),
-            lanes,
+            subflows,
             abandoned_at: nack_list.abandoned_at(),
         };
         for stream in &mut self.streams {
@@ -497,7 +502,7 @@ fn receiving_half(
     registry.build(&description.control, flow).map(|(_, source)| source)
 }
 
-impl LaneEcho {
+impl SubflowEcho {
     /// How long ago the echoed packet came.
     pub(super) fn delay(&self, now: Timestamp) -> TimeDelta {
         now.since(self.at)

@@ -284,7 +284,7 @@ impl Sender {
                 let size = size(&payload);
                 (payload, size)
             });
-            self.scheduler.queue.set_lanes(self.controller.lanes());
+            self.scheduler.queue.set_subflows(self.controller.subflows());
             self.scheduler.queue.push(now, arriving, sized);
         }
         let (size, target) = (frame.data.size(), frame.target);

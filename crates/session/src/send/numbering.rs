@@ -68,11 +68,11 @@ impl Numbering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seaway_control::{Lane, StreamId};
+    use seaway_control::{StreamId, Subflow};
 
     #[test]
     fn packets_are_found_by_their_numbers() {
-        const SOURCE: SourceId = SourceId { stream: StreamId(0), lane: Lane(0), repair: false };
+        const SOURCE: SourceId = SourceId { stream: StreamId(0), subflow: Subflow(0), repair: false };
         let mut numbers = Numbering::new(65_530);
         for id in 0..20 {
             assert_eq!(numbers.assign(SOURCE, PacketId(id)), 65_530u16.wrapping_add(id as u16));

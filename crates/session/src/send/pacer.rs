@@ -1,11 +1,11 @@
-//! When the next packet of a lane may leave.
+//! When the next packet of a subflow may leave.
 
 use seaway_control::Allowance;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Spaces the departures of one lane: the next is due at `max(last due + size / rate + gap, now - credit)`.
+/// Spaces the departures of one subflow: the next is due at `max(last due + size / rate + gap, now - credit)`.
 ///
-/// The pause behind a packet follows its size and the present allowance, so that a rise of the rate takes effect at once. Over any span the lane sends no more than
+/// The pause behind a packet follows its size and the present allowance, so that a rise of the rate takes effect at once. Over any span the subflow sends no more than
 /// `rate` times the span, and a burst of `rate` times `credit` and one packet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Pacer {

@@ -7,7 +7,7 @@ use crate::feedback::HeaderFields;
 use crate::frame::FrameKind;
 use crate::message::{ControlData, Message, RtpPacket, Transmit, payload_type};
 use crate::source_id::SourceId;
-use seaway_control::{Content, Lane, Marking, PacketId, SentPacket, StreamId};
+use seaway_control::{Content, Marking, PacketId, SentPacket, StreamId, Subflow};
 use seaway_units::{DataSize, Timestamp};
 use seaway_wire::MicrosClock;
 use seaway_wire::extension::FrameMarking;
@@ -21,12 +21,12 @@ impl Sender {
         message: &mut Message,
     ) -> Option<Transmit> {
         self.schedule.is_valid = false;
-        let lane = next.lane;
+        let subflow = next.subflow;
         let content = match next.class {
-            Class::Retransmission(id) => self.write_retransmission(lane, id, message)?,
-            Class::Media => self.write_media(now, lane, message)?,
-            Class::Filler => self.write_filler(lane, message.rtp_mut()),
-            Class::Padding => self.write_padding(lane, message),
+            Class::Retransmission(id) => self.write_retransmission(subflow, id, message)?,
+            Class::Media => self.write_media(now, subflow, message)?,
+            Class::Filler => self.write_filler(subflow, message.rtp_mut()),
+            Class::Padding => self.write_padding(subflow, message),
         };
         Some(self.dispatch(now, &next, content, message.rtp_mut()))
     }
@@ -37,13 +37,13 @@ impl Sender {
         self.numbers.assign(source, self.feedback.next_id())
     }
 
-    fn write_media(&mut self, now: Timestamp, lane: Lane, message: &mut Message) -> Option<Content> {
-        let queued = self.scheduler.queue.pop(lane)?;
+    fn write_media(&mut self, now: Timestamp, subflow: Subflow, message: &mut Message) -> Option<Content> {
+        let queued = self.scheduler.queue.pop(subflow)?;
         let stream = queued.stream;
         if queued.end {
             self.signal_demand(now, stream);
         }
-        let source = SourceId { stream, lane, repair: false };
+        let source = SourceId { stream, subflow, repair: false };
         *message = Message::Rtp(RtpPacket {
             marker: queued.end,
             payload_type: self.config.streams[usize::from(stream.0)].description.payload_type,
@@ -65,10 +65,15 @@ impl Sender {
     }
 
     /// The same packet behind its original number, with numbers of its own (RFC 4588 section 4).
-    fn write_retransmission(&mut self, lane: Lane, id: PacketId, message: &mut Message) -> Option<Content> {
+    fn write_retransmission(
+        &mut self,
+        subflow: Subflow,
+        id: PacketId,
+        message: &mut Message,
+    ) -> Option<Content> {
         let original = self.scheduler.retransmissions.take(id)?;
         let stream = SourceId::of(original.ssrc, self.config.session)?.stream;
-        let source = SourceId { stream, lane, repair: true };
+        let source = SourceId { stream, subflow, repair: true };
         *message = Message::Rtp(RtpPacket {
             payload_type: payload_type::RTX,
             sequence_number: self.assign_number(source),
@@ -79,22 +84,22 @@ impl Sender {
         Some(Content::Retransmission(stream))
     }
 
-    fn write_padding(&mut self, lane: Lane, message: &mut Message) -> Content {
-        self.write_zeros(lane, self.payload_limit(), message.rtp_mut());
+    fn write_padding(&mut self, subflow: Subflow, message: &mut Message) -> Content {
+        self.write_zeros(subflow, self.payload_limit(), message.rtp_mut());
         Content::Padding
     }
 
     /// A whole packet of an endless source. On the wire it is padding, which no receiver assembles.
-    fn write_filler(&mut self, lane: Lane, packet: &mut RtpPacket) -> Content {
+    fn write_filler(&mut self, subflow: Subflow, packet: &mut RtpPacket) -> Content {
         let transport_wide = self.config.feedback == FeedbackFormat::Twcc;
         let header = RtpPacket::header_len(self.tagged, false, transport_wide);
-        self.write_zeros(lane, self.room().saturating_sub(header).max(1), packet);
+        self.write_zeros(subflow, self.room().saturating_sub(header).max(1), packet);
         Content::Media(StreamId(0))
     }
 
     /// Field by field, in the memory of an older packet: this is the hot path of bulk data.
-    fn write_zeros(&mut self, lane: Lane, payload: usize, packet: &mut RtpPacket) {
-        let source = SourceId { stream: StreamId(0), lane, repair: true };
+    fn write_zeros(&mut self, subflow: Subflow, payload: usize, packet: &mut RtpPacket) {
+        let source = SourceId { stream: StreamId(0), subflow, repair: true };
         packet.marker = false;
         packet.payload_type = payload_type::PADDING;
         packet.sequence_number = self.assign_number(source);
@@ -112,8 +117,8 @@ impl Sender {
         content: Content,
         packet: &mut RtpPacket,
     ) -> Transmit {
-        let lane = next.lane;
-        let (id, sequence) = (self.feedback.next_id(), self.feedback.next_sequence(lane));
+        let subflow = next.subflow;
+        let (id, sequence) = (self.feedback.next_id(), self.feedback.next_sequence(subflow));
         packet.transport_sequence = (self.config.feedback == FeedbackFormat::Twcc).then_some(id.0 as u16);
         packet.control = Some(ControlData {
             sequence_number: sequence as u32,
@@ -123,7 +128,7 @@ impl Sender {
         });
         let mut sent = SentPacket {
             id,
-            lane,
+            subflow,
             sequence,
             size: self.size_of(packet.wire_len()),
             content,
@@ -153,7 +158,7 @@ impl Sender {
             self.deliver_feedback(now);
         }
         self.follow_controller(now);
-        Transmit { at: now, size: sent.size, ecn, lane }
+        Transmit { at: now, size: sent.size, ecn, subflow }
     }
 
     /// The IP datagram of a UDP payload of so many octets.

@@ -3,7 +3,7 @@
 use crate::config::{QueueLimits, Stripe};
 use crate::frame::FrameKind;
 use crate::payload::Payload;
-use seaway_control::{Lane, StreamId};
+use seaway_control::{StreamId, Subflow};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
@@ -56,12 +56,12 @@ pub(super) struct Dropped {
     pub(super) need_key: u8,
 }
 
-/// The packets that wait: one queue a lane, or one for all lanes where single packets are striped.
+/// The packets that wait: one queue a subflow, or one for all subflows where single packets are striped.
 #[derive(Debug)]
 pub(super) struct SendQueue {
     limits: QueueLimits,
     stripe: Stripe,
-    lanes: u8,
+    subflows: u8,
     queues: Vec<VecDeque<Queued>>,
     streams: Vec<StreamState>,
     waiting: DataSize,
@@ -75,7 +75,7 @@ impl SendQueue {
         Self {
             limits,
             stripe,
-            lanes: 1,
+            subflows: 1,
             queues,
             streams: vec![StreamState::default(); streams],
             waiting: DataSize::ZERO,
@@ -155,7 +155,7 @@ impl SendQueue {
         let place = match self.stripe {
             Stripe::Packet => 0,
             Stripe::Frame => least_waiting(&self.queues, stream.next_frame),
-            Stripe::Gop => (stream.groups.saturating_sub(1) % u64::from(self.lanes)) as usize,
+            Stripe::Gop => (stream.groups.saturating_sub(1) % u64::from(self.subflows)) as usize,
         };
         let queue = &mut self.queues[place];
         let mut start = true;
@@ -184,10 +184,10 @@ impl SendQueue {
         stream.next_frame += 1;
     }
 
-    /// Follows the number of lanes; the packets of a lane that is gone move to another.
-    pub(super) fn set_lanes(&mut self, lanes: u8) {
-        self.lanes = lanes.max(1);
-        let wanted = if self.stripe == Stripe::Packet { 1 } else { usize::from(self.lanes) };
+    /// Follows the number of subflows; the packets of a subflow that is gone move to another.
+    pub(super) fn set_subflows(&mut self, subflows: u8) {
+        self.subflows = subflows.max(1);
+        let wanted = if self.stripe == Stripe::Packet { 1 } else { usize::from(self.subflows) };
         let changes = self.queues.len() > wanted;
         while self.queues.len() > wanted {
             let orphans = self.queues.pop().unwrap_or_default();
@@ -203,18 +203,18 @@ impl SendQueue {
         }
     }
 
-    fn queue_of(&self, lane: Lane) -> usize {
-        if self.queues.len() == 1 { 0 } else { usize::from(lane.0) }
+    fn queue_of(&self, subflow: Subflow) -> usize {
+        if self.queues.len() == 1 { 0 } else { usize::from(subflow.0) }
     }
 
-    /// The next packet of a lane.
-    pub(super) fn front(&self, lane: Lane) -> Option<&Queued> {
-        self.queues.get(self.queue_of(lane))?.front()
+    /// The next packet of a subflow.
+    pub(super) fn front(&self, subflow: Subflow) -> Option<&Queued> {
+        self.queues.get(self.queue_of(subflow))?.front()
     }
 
-    /// Takes the next packet of a lane.
-    pub(super) fn pop(&mut self, lane: Lane) -> Option<Queued> {
-        let index = self.queue_of(lane);
+    /// Takes the next packet of a subflow.
+    pub(super) fn pop(&mut self, subflow: Subflow) -> Option<Queued> {
+        let index = self.queue_of(subflow);
         let queued = self.queues.get_mut(index)?.pop_front()?;
         self.waiting -= queued.size;
         let stream = &mut self.streams[usize::from(queued.stream.0)];
@@ -291,7 +291,7 @@ mod tests {
     fn stale_frames_go_whole_and_leave_no_gap() {
         let mut queue = SendQueue::new(limits(Some(100)), Stripe::Gop, 1);
         push(&mut queue, at(0), FrameKind::Key, 3);
-        assert_eq!(queue.pop(Lane(0)).map(|queued| (queued.sequence, queued.start)), Some((0, true)));
+        assert_eq!(queue.pop(Subflow(0)).map(|queued| (queued.sequence, queued.start)), Some((0, true)));
         push(&mut queue, at(10), FrameKind::Reference, 2);
         push(&mut queue, at(20), FrameKind::Discardable, 1);
         assert_eq!(queue.drop_stale(at(109)), Dropped::default());
@@ -299,7 +299,8 @@ mod tests {
         assert_eq!(queue.waiting(), DataSize::from_bytes(2000), "the frame that began to leave goes on");
         assert!(!push(&mut queue, at(111), FrameKind::Reference, 1));
         assert!(push(&mut queue, at(112), FrameKind::Key, 1));
-        let rest: Vec<_> = std::iter::from_fn(|| queue.pop(Lane(0))).map(|q| (q.sequence, q.frame)).collect();
+        let rest: Vec<_> =
+            std::iter::from_fn(|| queue.pop(Subflow(0))).map(|q| (q.sequence, q.frame)).collect();
         assert_eq!(rest, [(1, 0), (2, 0), (3, 4)], "packets are numbered on, frames show the gap");
     }
 
@@ -323,9 +324,9 @@ mod tests {
             for (millis, (step, which, packets)) in steps.into_iter().enumerate() {
                 let now = at(20 * millis as u64);
                 match step {
-                    0 => queue.set_lanes(which),
+                    0 => queue.set_subflows(which),
                     1 => { queue.drop_stale(now); }
-                    2 | 3 => { queue.pop(Lane(which)); }
+                    2 | 3 => { queue.pop(Subflow(which)); }
                     _ => {
                         let frame = Arriving { stream: StreamId(which % 2), kind: FrameKind::Key, timestamp: 0 };
                         let payload = || (Payload::zeros(1000), DataSize::from_bytes(1000));
@@ -344,17 +345,17 @@ mod tests {
     }
 
     #[test]
-    fn groups_go_by_lanes_and_come_home() {
+    fn groups_go_by_subflows_and_come_home() {
         let mut queue = SendQueue::new(limits(None), Stripe::Gop, 1);
-        queue.set_lanes(2);
+        queue.set_subflows(2);
         for kind in
             [FrameKind::Key, FrameKind::Reference, FrameKind::Key, FrameKind::Reference, FrameKind::Key]
         {
             push(&mut queue, at(0), kind, 1);
         }
-        assert_eq!(queue.pop(Lane(1)).map(|queued| queued.sequence), Some(2));
-        queue.set_lanes(1);
-        let rest: Vec<_> = std::iter::from_fn(|| queue.pop(Lane(0))).map(|q| q.sequence).collect();
+        assert_eq!(queue.pop(Subflow(1)).map(|queued| queued.sequence), Some(2));
+        queue.set_subflows(1);
+        let rest: Vec<_> = std::iter::from_fn(|| queue.pop(Subflow(0))).map(|q| q.sequence).collect();
         assert_eq!(rest, [0, 1, 3, 4]);
         assert_eq!(queue.stale_at(), None);
     }

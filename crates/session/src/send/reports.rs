@@ -4,7 +4,7 @@ use super::Sender;
 use crate::message::{Message, Transmit};
 use crate::source_id::SourceId;
 use bytes::Bytes;
-use seaway_control::{Lane, StreamId};
+use seaway_control::{StreamId, Subflow};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
 use seaway_wire::rtcp::{Bye, SenderReport};
 use seaway_wire::{List, NtpTime};
@@ -65,12 +65,12 @@ impl Sender {
         *message = Message::Rtcp(Bytes::from(octets));
         let size = self.size_of(message.wire_len());
         self.statistics.control.add(size);
-        Transmit { at: now, size, ecn: Ecn::NotEct, lane: Lane(0) }
+        Transmit { at: now, size, ecn: Ecn::NotEct, subflow: Subflow(0) }
     }
 
     /// Maps the stream's media clock to ours; the counts are those of the whole session.
     fn emit_sender_report(&self, now: Timestamp, stream: StreamId, octets: &mut Vec<u8>) {
-        let first = SourceId { stream, lane: Lane(0), repair: false };
+        let first = SourceId { stream, subflow: Subflow(0), repair: false };
         let report = SenderReport {
             ssrc: first.ssrc(self.config.session),
             ntp_time: NtpTime::from_timestamp(now),

@@ -2,7 +2,7 @@
 
 use crate::config::RepairLimits;
 use crate::message::RtpPacket;
-use seaway_control::{Lane, PacketId};
+use seaway_control::{PacketId, Subflow};
 use seaway_units::TimeDelta;
 use std::collections::VecDeque;
 
@@ -18,8 +18,8 @@ pub(super) struct RetransmissionBuffer {
     first: PacketId,
     /// `None` for a packet that is no media.
     entries: VecDeque<Option<Entry>>,
-    /// In order of request, with the lane that each packet left by.
-    requests: VecDeque<(Lane, PacketId)>,
+    /// In order of request, with the subflow that each packet left by.
+    requests: VecDeque<(Subflow, PacketId)>,
 }
 
 #[derive(Debug)]
@@ -64,13 +64,13 @@ impl RetransmissionBuffer {
 
     /// A packet that left then is requested. It is queued, unless it is queued already, was repeated often enough or is
     /// too old.
-    pub(super) fn on_request(&mut self, age: TimeDelta, lane: Lane, id: PacketId) {
+    pub(super) fn on_request(&mut self, age: TimeDelta, subflow: Subflow, id: PacketId) {
         let Some(limits) = self.limits else { return };
         let Some(entry) = self.entry(id) else { return };
         let is_worthwhile = entry.repeats < limits.repeats && age <= limits.age;
         let is_queued = self.requests.iter().any(|(_, queued)| *queued == id);
         if is_worthwhile && !is_queued && self.requests.len() < REQUESTS {
-            self.requests.push_back((lane, id));
+            self.requests.push_back((subflow, id));
         }
     }
 
@@ -80,13 +80,13 @@ impl RetransmissionBuffer {
         self.requests.len()
     }
 
-    /// The first request that `lane` is to serve, of so many lanes: those of a lane that is gone go to another.
+    /// The first request that `subflow` is to serve, of so many subflows: those of a subflow that is gone go to another.
     #[inline]
-    pub(super) fn next(&self, lane: Lane, lanes: u8) -> Option<PacketId> {
+    pub(super) fn next(&self, subflow: Subflow, subflows: u8) -> Option<PacketId> {
         if self.requests.is_empty() {
             return None;
         }
-        self.requests.iter().find(|(of, _)| of.0 % lanes == lane.0).map(|(_, id)| *id)
+        self.requests.iter().find(|(of, _)| of.0 % subflows == subflow.0).map(|(_, id)| *id)
     }
 
     /// Takes a request out of the queue; gives its packet, unless that is forgotten.
@@ -108,13 +108,13 @@ mod tests {
         let mut buffer = RetransmissionBuffer::new(Some(limits));
         buffer.on_sent(None);
         buffer.on_sent(Some(RtpPacket::default()));
-        buffer.on_request(limits.age + TimeDelta::from_millis(1), Lane(0), PacketId(1));
-        buffer.on_request(limits.age, Lane(0), PacketId(0));
+        buffer.on_request(limits.age + TimeDelta::from_millis(1), Subflow(0), PacketId(1));
+        buffer.on_request(limits.age, Subflow(0), PacketId(0));
         assert_eq!(buffer.waiting(), 0, "too old, and no media");
         for repeat in 0..3 {
-            buffer.on_request(limits.age, Lane(5), PacketId(1));
-            assert_eq!((buffer.next(Lane(0), 4), buffer.waiting()), (None, usize::from(repeat < 2)));
-            let next = buffer.next(Lane(1), 4);
+            buffer.on_request(limits.age, Subflow(5), PacketId(1));
+            assert_eq!((buffer.next(Subflow(0), 4), buffer.waiting()), (None, usize::from(repeat < 2)));
+            let next = buffer.next(Subflow(1), 4);
             assert_eq!(next.and_then(|id| buffer.take(id)).is_some(), repeat < 2);
         }
     }

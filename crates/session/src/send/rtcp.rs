@@ -7,7 +7,7 @@ use crate::feedback::Match;
 use crate::message::Message;
 use crate::source_id::SourceId;
 use crate::unwrap::nearest;
-use seaway_control::{BufferLevel, Congestion, Fate, Lane, LocalSignal, PacketId, StreamId};
+use seaway_control::{BufferLevel, Congestion, Fate, LocalSignal, PacketId, StreamId, Subflow};
 use seaway_units::{DataSize, Ecn, RateRange, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb::{Ccfb, Metric, StreamReport};
 use seaway_wire::rtcp::{self, Nack, ReceiverReport, Twcc};
@@ -105,8 +105,8 @@ impl Sender {
                 false
             }),
             M::Tfrc(report) => self.about(now, report.sender_ssrc, report.media_ssrc).is_some_and(|source| {
-                self.on_echo(now, source.lane, report.echo, report.delay);
-                let peer = self.feedback.peer(source.lane);
+                self.on_echo(now, source.subflow, report.echo, report.delay);
+                let peer = self.feedback.peer(source.subflow);
                 peer.loss_event_rate = Some(report.loss_event_rate);
                 peer.new_loss_event = report.new_loss;
                 peer.receive_rate = Some(report.receive_rate);
@@ -114,7 +114,7 @@ impl Sender {
                 true
             }),
             M::Nada(report) => self.about(now, report.sender_ssrc, report.media_ssrc).is_some_and(|source| {
-                let peer = self.feedback.peer(source.lane);
+                let peer = self.feedback.peer(source.subflow);
                 peer.congestion = Some(Congestion { delay: report.congestion, ramp_up: report.ramp_up });
                 peer.receive_rate = Some(report.receive_rate);
                 true
@@ -122,15 +122,15 @@ impl Sender {
             M::BufferLevel(report) => {
                 self.about(now, report.sender_ssrc, report.media_ssrc).is_some_and(|source| {
                     let (held, capacity) = (report.held, report.capacity);
-                    self.feedback.peer(source.lane).buffer = Some(BufferLevel { held, capacity });
+                    self.feedback.peer(source.subflow).buffer = Some(BufferLevel { held, capacity });
                     true
                 })
             }
             M::BufferAware(report) => {
                 self.about(now, report.sender_ssrc, report.media_ssrc).is_some_and(|source| {
-                    self.on_echo(now, source.lane, report.echo, report.delay);
+                    self.on_echo(now, source.subflow, report.echo, report.delay);
                     let (held, capacity) = (report.held, report.capacity);
-                    self.feedback.peer(source.lane).buffer = Some(BufferLevel { held, capacity });
+                    self.feedback.peer(source.subflow).buffer = Some(BufferLevel { held, capacity });
                     true
                 })
             }
@@ -138,7 +138,7 @@ impl Sender {
                 let own =
                     report.media_ssrcs.iter().find_map(|ssrc| self.about(now, report.sender_ssrc, ssrc));
                 own.is_some_and(|source| {
-                    self.feedback.peer(source.lane).limit = Some(report.bitrate);
+                    self.feedback.peer(source.subflow).limit = Some(report.bitrate);
                     true
                 })
             }
@@ -195,10 +195,10 @@ impl Sender {
         for stream in report.streams() {
             let Some(source) = self.about(now, report.sender_ssrc, stream.ssrc) else { continue };
             self.peer.report_clock = self.peer.report_clock.max(Some(clock));
-            self.feedback.peer(source.lane);
+            self.feedback.peer(source.subflow);
             is_feedback = true;
             if let Some((id, held)) = self.on_metrics(now, made, source, &stream) {
-                self.feedback.on_newest(source.lane, id, held);
+                self.feedback.on_newest(source.subflow, id, held);
             }
         }
         is_feedback
@@ -255,8 +255,8 @@ impl Sender {
             let at = self.peer.arrival_time(at);
             let id = self.feedback.history.find_transport(sequence);
             self.on_arrived(now, id, Some(at), Ecn::NotEct);
-            if let Some((id, (_, lane))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) {
-                self.feedback.on_newest(lane, id, TimeDelta::ZERO);
+            if let Some((id, (_, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) {
+                self.feedback.on_newest(subflow, id, TimeDelta::ZERO);
             }
         }
         true
@@ -272,8 +272,8 @@ impl Sender {
     }
 
     /// The receiver echoes a send time and reports how long it held the packet.
-    fn on_echo(&mut self, now: Timestamp, lane: Lane, echo: MicrosClock, held: TimeDelta) {
-        let Some(id) = self.feedback.on_echo(lane, echo, held) else {
+    fn on_echo(&mut self, now: Timestamp, subflow: Subflow, echo: MicrosClock, held: TimeDelta) {
+        let Some(id) = self.feedback.on_echo(subflow, echo, held) else {
             self.statistics.refused.unmatched += 1;
             return;
         };
@@ -281,7 +281,7 @@ impl Sender {
             // Of all packets only the echoed one is reported.
             self.on_arrived(now, Some(id), None, Ecn::NotEct);
             if self.config.repair.is_none() {
-                self.feedback.history.resolve_before(lane, id);
+                self.feedback.history.resolve_before(subflow, id);
             }
         }
     }
@@ -304,13 +304,13 @@ impl Sender {
         let Some(source) = self.about(now, nack.sender_ssrc, nack.media_ssrc) else { return false };
         for sequence in nack.sequence_numbers() {
             let id = self.numbers.find(source, sequence);
-            let Some((id, (sent, lane))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) else {
+            let Some((id, (sent, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) else {
                 self.statistics.refused.unmatched += 1;
                 continue;
             };
             self.statistics.requested += 1;
-            self.feedback.on_requested(lane, id);
-            self.scheduler.retransmissions.on_request(now.since(sent), lane, id);
+            self.feedback.on_requested(subflow, id);
+            self.scheduler.retransmissions.on_request(now.since(sent), subflow, id);
         }
         true
     }

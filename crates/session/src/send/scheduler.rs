@@ -1,12 +1,12 @@
-//! Decides which packet leaves next, by which lane and when: media, retransmissions, filler and padding share one pacer a
-//! lane.
+//! Decides which packet leaves next, by which subflow and when: media, retransmissions, filler and padding share one pacer a
+//! subflow.
 
 use super::pacer::Pacer;
 use super::queue::SendQueue;
 use super::retransmission::RetransmissionBuffer;
 use crate::config::SenderConfig;
 use crate::source_id::SourceId;
-use seaway_control::{Allowance, Lane, PacketId, ProbeId, RateController};
+use seaway_control::{Allowance, PacketId, ProbeId, RateController, Subflow};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// What a packet carries, in order of priority.
@@ -24,7 +24,7 @@ pub(super) enum Class {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transmission {
     pub(super) due: Timestamp,
-    pub(super) lane: Lane,
+    pub(super) subflow: Subflow,
     pub(super) class: Class,
     /// The credit of the allowance by which it is due.
     credit: TimeDelta,
@@ -35,7 +35,7 @@ pub(super) struct Transmission {
 pub(super) struct Scheduler {
     pub(super) queue: SendQueue,
     pub(super) retransmissions: RetransmissionBuffer,
-    /// By lane.
+    /// By subflow.
     pacers: Vec<Pacer>,
     probe: Option<ActiveProbe>,
     /// The source is silent on purpose.
@@ -103,44 +103,49 @@ impl Scheduler {
         self.probe = None;
     }
 
-    /// What a lane has to send, and its size.
+    /// What a subflow has to send, and its size.
     #[inline]
-    fn waiting(&self, lane: Lane, lanes: u8) -> Option<(Class, DataSize)> {
-        if let Some(id) = self.retransmissions.next(lane, lanes) {
+    fn waiting(&self, subflow: Subflow, subflows: u8) -> Option<(Class, DataSize)> {
+        if let Some(id) = self.retransmissions.next(subflow, subflows) {
             return Some((Class::Retransmission(id), self.packet));
         }
-        if let Some(queued) = self.queue.front(lane) {
+        if let Some(queued) = self.queue.front(subflow) {
             return Some((Class::Media, queued.size));
         }
         self.filler.filter(|_| !self.paused).map(|size| (Class::Filler, size))
     }
 
-    fn pacer(&self, lane: Lane) -> Pacer {
-        self.pacers.get(usize::from(lane.0)).copied().unwrap_or_default()
+    fn pacer(&self, subflow: Subflow) -> Pacer {
+        self.pacers.get(usize::from(subflow.0)).copied().unwrap_or_default()
     }
 
-    /// A lane's next packet; `None` where nothing waits or the controller lets nothing leave.
+    /// A subflow's next packet; `None` where nothing waits or the controller lets nothing leave.
     #[inline]
-    fn next_of(&self, controller: &dyn RateController, lane: Lane, lanes: u8) -> Option<Transmission> {
-        let (class, size) = self.waiting(lane, lanes)?;
-        let allowance = controller.allowance(lane);
+    fn next_of(
+        &self,
+        controller: &dyn RateController,
+        subflow: Subflow,
+        subflows: u8,
+    ) -> Option<Transmission> {
+        let (class, size) = self.waiting(subflow, subflows)?;
+        let allowance = controller.allowance(subflow);
         if allowance.window.is_some_and(|window| size > window) {
             return None;
         }
-        let due = self.pacer(lane).due(allowance)?;
-        Some(Transmission { due, lane, class, credit: allowance.credit })
+        let due = self.pacer(subflow).due(allowance)?;
+        Some(Transmission { due, subflow, class, credit: allowance.credit })
     }
 
-    /// The next packet of all lanes: a probe's before all others.
+    /// The next packet of all subflows: a probe's before all others.
     #[inline]
     pub(super) fn next(&self, controller: &dyn RateController) -> Option<Transmission> {
-        let lanes = controller.lanes().clamp(1, SourceId::LANES);
+        let subflows = controller.subflows().clamp(1, SourceId::SUBFLOWS);
         if let Some(probe) = &self.probe {
-            return self.next_of_probe(probe, lanes);
+            return self.next_of_probe(probe, subflows);
         }
-        let mut first = self.next_of(controller, Lane(0), lanes);
-        for lane in 1..lanes {
-            if let Some(next) = self.next_of(controller, Lane(lane), lanes)
+        let mut first = self.next_of(controller, Subflow(0), subflows);
+        for subflow in 1..subflows {
+            if let Some(next) = self.next_of(controller, Subflow(subflow), subflows)
                 && first.as_ref().is_none_or(|first| next.due < first.due)
             {
                 first = Some(next);
@@ -149,23 +154,25 @@ impl Scheduler {
         first
     }
 
-    fn next_of_probe(&self, probe: &ActiveProbe, lanes: u8) -> Option<Transmission> {
+    fn next_of_probe(&self, probe: &ActiveProbe, subflows: u8) -> Option<Transmission> {
         let due = probe.pacer.due(probe.allowance)?;
-        let busy = (0..lanes).map(Lane).find_map(|lane| Some((lane, self.waiting(lane, lanes)?.0)));
-        let (lane, class) = busy.unwrap_or((Lane(0), Class::Padding));
-        Some(Transmission { due, lane, class, credit: probe.allowance.credit })
+        let busy = (0..subflows)
+            .map(Subflow)
+            .find_map(|subflow| Some((subflow, self.waiting(subflow, subflows)?.0)));
+        let (subflow, class) = busy.unwrap_or((Subflow(0), Class::Padding));
+        Some(Transmission { due, subflow, class, credit: probe.allowance.credit })
     }
 
     /// The packet left.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Timestamp, next: &Transmission, size: DataSize) {
-        let index = usize::from(next.lane.0);
+        let index = usize::from(next.subflow.0);
         if self.pacers.len() <= index {
             self.pacers.resize_with(index + 1, Pacer::default);
         }
         let pacer = &mut self.pacers[index];
         if let Some(probe) = &mut self.probe {
-            // At a low rate the pauses for a whole probe would silence the lane for tens of seconds.
+            // At a low rate the pauses for a whole probe would silence the subflow for tens of seconds.
             pacer.on_probed(now, size);
             probe.pacer.on_sent(now, probe.allowance, size);
             probe.size_left -= size;

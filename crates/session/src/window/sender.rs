@@ -4,7 +4,8 @@ use super::{MOST_OUT, Numbers};
 use bytes::Bytes;
 use seaway_control::window::{Window, WindowConfig};
 use seaway_control::{
-    Content, Fate, Feedback, Lane, PacketId, PacketReport, PeerReport, RateController, SentPacket, StreamId,
+    Content, Fate, Feedback, PacketId, PacketReport, PeerReport, RateController, SentPacket, StreamId,
+    Subflow,
 };
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::window::{Acknowledgement, DataHeader, Message};
@@ -181,7 +182,7 @@ impl WindowSender {
         };
         let len = DataHeader::LEN + piece.payload.len();
         let size = self.config.overhead + DataSize::from_bytes(len as u64);
-        if self.window.allowance(Lane(0)).window.is_some_and(|window| size > window) {
+        if self.window.allowance(Subflow(0)).window.is_some_and(|window| size > window) {
             return None;
         }
         let number = match repair {
@@ -216,7 +217,7 @@ impl WindowSender {
         let stream = StreamId(0);
         let packet = SentPacket {
             id: PacketId(self.departures),
-            lane: Lane(0),
+            subflow: Subflow(0),
             sequence: self.departures,
             size,
             content: if repeated { Content::Retransmission(stream) } else { Content::Media(stream) },
@@ -349,7 +350,8 @@ impl WindowSender {
         let mut packets = std::mem::take(&mut self.reports);
         packets.sort_unstable_by_key(|report| report.packet.id);
         let peer = PeerReport::default();
-        self.window.on_feedback(now, &Feedback { lane: Lane(0), rtt, packets: &packets, requested, peer });
+        self.window
+            .on_feedback(now, &Feedback { subflow: Subflow(0), rtt, packets: &packets, requested, peer });
         packets.clear();
         self.reports = packets;
     }

@@ -3,7 +3,7 @@
 use super::event::SendEvent;
 use super::machine::{RejectCounters, encode};
 use crate::source::{FrameControls, PacketOverhead, SourceStatus};
-use seaway_control::{ControlSpec, Gauge, Lane, StreamId};
+use seaway_control::{ControlSpec, Gauge, StreamId, Subflow};
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
 use seaway_session::{Frame, Limits, Message, Sender, SenderEvent, SenderStatistics};
 use seaway_units::{Bitrate, DataSize, Timestamp};
@@ -45,7 +45,7 @@ pub struct SenderSnapshot {
     pub at: Timestamp,
     /// Counters since the start.
     pub statistics: SenderStatistics,
-    /// The rate that the controller allows, over all lanes.
+    /// The rate that the controller allows, over all subflows.
     pub allowance: Bitrate,
     /// The rate of media and its repair together.
     pub target: Bitrate,
@@ -143,11 +143,11 @@ impl SenderMachine {
         let controller = self.sender.controller();
         let mut gauges = Vec::new();
         controller.inspect(&mut |gauge| gauges.push(gauge));
-        let lanes = (0..controller.lanes()).map(|lane| controller.allowance(Lane(lane)).rate);
+        let subflows = (0..controller.subflows()).map(|subflow| controller.allowance(Subflow(subflow)).rate);
         SenderSnapshot {
             at: now,
             statistics: self.sender.statistics(),
-            allowance: lanes.sum(),
+            allowance: subflows.sum(),
             target: controller.target().rate,
             phase: controller.phase(),
             gauges,

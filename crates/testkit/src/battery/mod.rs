@@ -29,8 +29,8 @@ pub fn run(name: &str, excuses: Excuses, make: impl Fn() -> ControllerPair) {
 mod tests {
     use super::*;
     use seaway_control::{
-        Allowance, Decision, Feedback, Fixed, Gauge, Lane, LocalSignal, PeriodicFeedback, RateController,
-        SentPacket, Target, pair,
+        Allowance, Decision, Feedback, Fixed, Gauge, LocalSignal, PeriodicFeedback, RateController,
+        SentPacket, Subflow, Target, pair,
     };
     use seaway_units::{Bitrate, Timestamp};
 
@@ -73,8 +73,8 @@ mod tests {
         fn poll_decision(&mut self) -> Option<Decision> {
             self.inner.poll_decision()
         }
-        fn allowance(&self, lane: Lane) -> Allowance {
-            self.inner.allowance(lane)
+        fn allowance(&self, subflow: Subflow) -> Allowance {
+            self.inner.allowance(subflow)
         }
         fn target(&self) -> Target {
             let target = self.inner.target();

@@ -4,8 +4,8 @@ use super::super::path::gauge_names;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use seaway_control::{
-    Arrival, BufferLevel, Congestion, ControllerPair, Fate, Feedback, FeedbackSource, Lane, LocalSignal,
-    PacketId, PacketReport, PeerReport, RateController, SentPacket, StreamId,
+    Arrival, BufferLevel, Congestion, ControllerPair, Fate, Feedback, FeedbackSource, LocalSignal, PacketId,
+    PacketReport, PeerReport, RateController, SentPacket, StreamId, Subflow,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, RateRange, RemoteTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -20,21 +20,21 @@ enum Operation {
     Jump(TimeDelta),
     /// A timeout that is not due.
     SpuriousTimeout,
-    /// Packets leave by a lane.
-    Send { lane: u8, size: u16, count: u8, more: bool },
+    /// Packets leave by a subflow.
+    Send { subflow: u8, size: u16, count: u8, more: bool },
     /// Feedback about the oldest packets that are out: as many, of them lost or marked by bit.
-    Report { lane: u8, count: u8, lost: u32, marked: u32, rtt: Option<TimeDelta>, peer: Peer },
+    Report { subflow: u8, count: u8, lost: u32, marked: u32, rtt: Option<TimeDelta>, peer: Peer },
     /// The last feedback once more.
     Repeat,
     /// Feedback about packets that were never sent, or far in the future.
-    Invented { lane: u8, id: u64, sequence: u64, at: u64, sent: Timestamp, fate: u8, peer: Peer },
+    Invented { subflow: u8, id: u64, sequence: u64, at: u64, sent: Timestamp, fate: u8, peer: Peer },
     /// Everything that is out is acknowledged at once, by a peer that never waited for it.
     Optimistic { rtt: TimeDelta },
     /// Something changed on our side.
     Signal(LocalSignal),
     /// A packet arrives at the receiving half.
     Arrive {
-        lane: u8,
+        subflow: u8,
         sequence: Sequence,
         size: u16,
         ecn: u8,
@@ -69,7 +69,7 @@ struct Model {
     next_id: u64,
     next_sequence: Vec<u64>,
     arrived: u64,
-    last: Option<(Lane, Vec<PacketReport>, Option<TimeDelta>, PeerReport)>,
+    last: Option<(Subflow, Vec<PacketReport>, Option<TimeDelta>, PeerReport)>,
     last_decision: Timestamp,
 }
 
@@ -124,28 +124,28 @@ impl Model {
             Operation::Wait(span) => self.wait(span)?,
             Operation::Jump(span) => self.now += span,
             Operation::SpuriousTimeout => self.spurious()?,
-            Operation::Send { lane, size, count, more } => {
+            Operation::Send { subflow, size, count, more } => {
                 for index in 0..count {
-                    self.send(lane, size, more || index + 1 < count);
+                    self.send(subflow, size, more || index + 1 < count);
                 }
             }
-            Operation::Report { lane, count, lost, marked, rtt, peer } => {
-                self.report(lane, count, lost, marked, rtt, peer.0);
+            Operation::Report { subflow, count, lost, marked, rtt, peer } => {
+                self.report(subflow, count, lost, marked, rtt, peer.0);
             }
             Operation::Repeat => {
-                if let Some((lane, packets, rtt, peer)) = self.last.clone() {
-                    self.feed(lane, &packets, rtt, peer);
+                if let Some((subflow, packets, rtt, peer)) = self.last.clone() {
+                    self.feed(subflow, &packets, rtt, peer);
                 }
             }
-            Operation::Invented { lane, id, sequence, at, sent, fate, peer } => {
-                let packet = SentPacket { id: PacketId(id), sequence, ..packet(lane, 1000) };
+            Operation::Invented { subflow, id, sequence, at, sent, fate, peer } => {
+                let packet = SentPacket { id: PacketId(id), sequence, ..packet(subflow, 1000) };
                 let at = Some(RemoteTimestamp::from_nanos(at));
                 let fate = match fate % 3 {
                     0 => Fate::Received { at, ecn: Ecn::from_bits(fate >> 2) },
                     1 => Fate::Lost,
                     _ => Fate::Late { at },
                 };
-                self.feed(Lane(lane), &[PacketReport { packet, sent, fate }], None, peer.0);
+                self.feed(Subflow(subflow), &[PacketReport { packet, sent, fate }], None, peer.0);
             }
             Operation::Optimistic { rtt } => self.report(0, u8::MAX, 0, 0, Some(rtt), PeerReport::default()),
             Operation::Signal(signal) => {
@@ -154,20 +154,24 @@ impl Model {
                 }
                 self.controller.on_signal(self.now, signal);
             }
-            Operation::Arrive { lane, sequence, size, ecn, tag, sent, rtt } => {
-                self.arrive(lane, sequence, size, ecn, tag, sent, rtt);
+            Operation::Arrive { subflow, sequence, size, ecn, tag, sent, rtt } => {
+                self.arrive(subflow, sequence, size, ecn, tag, sent, rtt);
             }
             Operation::Buffer(level) => self.source.on_buffer(self.now, level),
         }
         self.settle()
     }
 
-    fn send(&mut self, lane: u8, size: u16, more: bool) {
-        let lane = lane % self.controller.lanes();
-        let next = &mut self.next_sequence[usize::from(lane)];
+    fn send(&mut self, subflow: u8, size: u16, more: bool) {
+        let subflow = subflow % self.controller.subflows();
+        let next = &mut self.next_sequence[usize::from(subflow)];
         let backlog = DataSize::from_bytes(if more { 5000 } else { 0 });
-        let packet =
-            SentPacket { id: PacketId(self.next_id), sequence: *next, backlog, ..packet(lane, size.max(40)) };
+        let packet = SentPacket {
+            id: PacketId(self.next_id),
+            sequence: *next,
+            backlog,
+            ..packet(subflow, size.max(40))
+        };
         *next += 1;
         self.next_id += 1;
         self.controller.marking(self.now, &packet);
@@ -179,18 +183,18 @@ impl Model {
 
     fn report(
         &mut self,
-        lane: u8,
+        subflow: u8,
         count: u8,
         lost: u32,
         marked: u32,
         rtt: Option<TimeDelta>,
         peer: PeerReport,
     ) {
-        let lane = Lane(lane % self.controller.lanes());
+        let subflow = Subflow(subflow % self.controller.subflows());
         let mut packets = Vec::new();
         let (now, count) = (self.now, usize::from(count));
         self.out.retain(|(packet, sent)| {
-            if packet.lane != lane || packets.len() >= count {
+            if packet.subflow != subflow || packets.len() >= count {
                 return true;
             }
             let bit = 1u32.rotate_left(packets.len() as u32);
@@ -204,20 +208,20 @@ impl Model {
             false
         });
         let echoed = packets.last().map(|report| report.packet.id).or(peer.echoed);
-        self.feed(lane, &packets, rtt, PeerReport { echoed, ..peer });
-        self.last = Some((lane, packets, rtt, peer));
+        self.feed(subflow, &packets, rtt, PeerReport { echoed, ..peer });
+        self.last = Some((subflow, packets, rtt, peer));
     }
 
-    fn feed(&mut self, lane: Lane, packets: &[PacketReport], rtt: Option<TimeDelta>, peer: PeerReport) {
+    fn feed(&mut self, subflow: Subflow, packets: &[PacketReport], rtt: Option<TimeDelta>, peer: PeerReport) {
         let requested: Vec<_> = packets.iter().take(2).map(|report| report.packet.id).collect();
-        let feedback = Feedback { lane, rtt, packets, requested: &requested, peer };
+        let feedback = Feedback { subflow, rtt, packets, requested: &requested, peer };
         self.controller.on_feedback(self.now, &feedback);
     }
 
     #[allow(clippy::too_many_arguments)]
     fn arrive(
         &mut self,
-        lane: u8,
+        subflow: u8,
         sequence: Sequence,
         size: u16,
         ecn: u8,
@@ -232,7 +236,7 @@ impl Model {
             Sequence::Any(number) => number,
         };
         let arrival = Arrival {
-            lane: Lane(lane),
+            subflow: Subflow(subflow),
             sequence: self.arrived,
             size: DataSize::from_bytes(u64::from(size)),
             ecn: Ecn::from_bits(ecn),
@@ -312,9 +316,9 @@ impl Model {
             polls += 1;
             prop_assert!(polls < 1000, "decisions without end");
         }
-        while let Some((lane, report)) = self.source.poll_report(self.now) {
+        while let Some((subflow, report)) = self.source.poll_report(self.now) {
             let held = report.buffer.is_none_or(|buffer| buffer.held <= buffer.capacity.max(buffer.held));
-            prop_assert!(held, "{lane:?} {report:?}");
+            prop_assert!(held, "{subflow:?} {report:?}");
             polls += 1;
             prop_assert!(polls < 2000, "reports without end");
         }
@@ -327,9 +331,9 @@ impl Model {
             prop_assert!(target.rate >= min && target.rate <= max, "{} outside {min}..{max}", target.rate);
         }
         prop_assert!(target.channel_loss.get().is_finite());
-        prop_assert!(self.controller.lanes() >= 1, "no lane");
-        for lane in 0..self.controller.lanes() {
-            let allowance = self.controller.allowance(Lane(lane));
+        prop_assert!(self.controller.subflows() >= 1, "no subflow");
+        for subflow in 0..self.controller.subflows() {
+            let allowance = self.controller.allowance(Subflow(subflow));
             prop_assert!(!allowance.gap.is_negative() && !allowance.credit.is_negative(), "{allowance:?}");
             prop_assert!(allowance.credit <= TimeDelta::from_secs(60), "{allowance:?}");
         }
@@ -342,8 +346,8 @@ impl Model {
     }
 }
 
-fn packet(lane: u8, size: u16) -> SentPacket {
-    SentPacket { lane: Lane(lane), ..SentPacket::new(0, DataSize::from_bytes(u64::from(size))) }
+fn packet(subflow: u8, size: u16) -> SentPacket {
+    SentPacket { subflow: Subflow(subflow), ..SentPacket::new(0, DataSize::from_bytes(u64::from(size))) }
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -353,21 +357,21 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => (1i64..90_000).prop_map(|s| Operation::Jump(TimeDelta::from_secs(s))),
         2 => Just(Operation::SpuriousTimeout),
         6 => (any::<u8>(), 40u16..1500, 1u8..20, any::<bool>())
-            .prop_map(|(lane, size, count, more)| Operation::Send { lane, size, count, more }),
+            .prop_map(|(subflow, size, count, more)| Operation::Send { subflow, size, count, more }),
         8 => (any::<u8>(), 0u8..24, sparse(), sparse(), rtt(), peer()).prop_map(
-            |(lane, count, lost, marked, rtt, peer)| Operation::Report { lane, count, lost, marked, rtt, peer }
+            |(subflow, count, lost, marked, rtt, peer)| Operation::Report { subflow, count, lost, marked, rtt, peer }
         ),
         1 => Just(Operation::Repeat),
         1 => (any::<u8>(), number(), number(), number(), number(), any::<u8>(), peer()).prop_map(
-            |(lane, id, sequence, at, sent, fate, peer)| {
+            |(subflow, id, sequence, at, sent, fate, peer)| {
                 let sent = Timestamp::from_nanos(sent);
-                Operation::Invented { lane, id, sequence, at, sent, fate, peer }
+                Operation::Invented { subflow, id, sequence, at, sent, fate, peer }
             }
         ),
         1 => (0i64..1000).prop_map(|us| Operation::Optimistic { rtt: TimeDelta::from_micros(us) }),
         2 => signal().prop_map(Operation::Signal),
         8 => (0u8..3, sequence(), any::<u16>(), any::<u8>(), any::<Option<u16>>(), number(), rtt()).prop_map(
-            |(lane, sequence, size, ecn, tag, sent, rtt)| Operation::Arrive { lane, sequence, size, ecn, tag, sent, rtt }
+            |(subflow, sequence, size, ecn, tag, sent, rtt)| Operation::Arrive { subflow, sequence, size, ecn, tag, sent, rtt }
         ),
         1 => buffer().prop_map(Operation::Buffer),
     ]

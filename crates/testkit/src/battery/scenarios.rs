@@ -2,7 +2,9 @@
 
 use super::Excuses;
 use crate::path::{Bottleneck, Channel, Path, PathRun, PlayoutBuffer};
-use seaway_control::{Arrival, BufferLevel, ControllerPair, FeedbackSource, Lane, LocalSignal, PeerReport};
+use seaway_control::{
+    Arrival, BufferLevel, ControllerPair, FeedbackSource, LocalSignal, PeerReport, Subflow,
+};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
 
@@ -108,13 +110,13 @@ fn rate_of_zero(name: &str, make: &impl Fn() -> ControllerPair) {
     assert!(after > Bitrate::from_kbps(100), "{name}: {after} after a rate of zero");
 }
 
-/// Holds reports back, the newest of each lane, until an interval has passed.
+/// Holds reports back, the newest of each subflow, until an interval has passed.
 #[derive(Debug)]
 struct Rare {
     source: Box<dyn FeedbackSource>,
     interval: TimeDelta,
     due: Option<Timestamp>,
-    held: BTreeMap<Lane, PeerReport>,
+    held: BTreeMap<Subflow, PeerReport>,
 }
 
 impl FeedbackSource for Rare {
@@ -131,11 +133,11 @@ impl FeedbackSource for Rare {
         let held = self.due.filter(|_| !self.held.is_empty());
         [self.source.poll_timeout(), held].into_iter().flatten().min()
     }
-    fn poll_report(&mut self, now: Timestamp) -> Option<(Lane, PeerReport)> {
-        while let Some((lane, report)) = self.source.poll_report(now) {
-            let new_loss_event = self.held.get(&lane).is_some_and(|held| held.new_loss_event);
+    fn poll_report(&mut self, now: Timestamp) -> Option<(Subflow, PeerReport)> {
+        while let Some((subflow, report)) = self.source.poll_report(now) {
+            let new_loss_event = self.held.get(&subflow).is_some_and(|held| held.new_loss_event);
             self.held.insert(
-                lane,
+                subflow,
                 PeerReport { new_loss_event: report.new_loss_event || new_loss_event, ..report },
             );
         }

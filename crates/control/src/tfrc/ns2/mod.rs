@@ -13,7 +13,7 @@ use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
 use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::feedback::Feedback;
-use crate::packet::{Lane, Marking, SentPacket};
+use crate::packet::{Marking, SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use connection::Connection;
 use seaway_units::{Bitrate, RateRange, Timestamp};
@@ -21,7 +21,7 @@ use seaway_units::{Bitrate, RateRange, Timestamp};
 /// The sending half, `count` connections side by side.
 #[derive(Debug, Clone)]
 pub struct Ns2Tfrc {
-    lanes: Vec<Connection>,
+    subflows: Vec<Connection>,
     limits: RateRange,
     /// What the connections may send together. It changes with reports and timers, never with a packet.
     allowed: Bitrate,
@@ -54,8 +54,8 @@ impl Note {
 impl Ns2Tfrc {
     /// `count` connections, at least one.
     pub fn new(config: Config, count: u8) -> Self {
-        let lanes = vec![Connection::new(config); usize::from(count.max(1))];
-        Self { allowed: allowed(&lanes), lanes, limits: RateRange::ALL, decisions: DecisionLog::new() }
+        let subflows = vec![Connection::new(config); usize::from(count.max(1))];
+        Self { allowed: allowed(&subflows), subflows, limits: RateRange::ALL, decisions: DecisionLog::new() }
     }
 
     fn total(&self) -> Bitrate {
@@ -66,7 +66,7 @@ impl Ns2Tfrc {
     fn update(&mut self, now: Timestamp, act: impl FnOnce(&mut Self) -> Option<Reason>) {
         self.decide(now, |tfrc| {
             let reason = act(tfrc);
-            tfrc.allowed = allowed(&tfrc.lanes);
+            tfrc.allowed = allowed(&tfrc.subflows);
             reason
         });
     }
@@ -84,18 +84,20 @@ impl LogsDecisions for Ns2Tfrc {
 
 impl RateController for Ns2Tfrc {
     fn marking(&mut self, _now: Timestamp, next: &SentPacket) -> Marking {
-        let tag = self.lanes.get(usize::from(next.lane.0)).map(Connection::tag);
+        let tag = self.subflows.get(usize::from(next.subflow.0)).map(Connection::tag);
         Marking { tag, ..Marking::default() }
     }
 
     fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        if let Some(lane) = self.lanes.get_mut(usize::from(packet.lane.0)) {
-            lane.on_sent(now, packet);
+        if let Some(subflow) = self.subflows.get_mut(usize::from(packet.subflow.0)) {
+            subflow.on_sent(now, packet);
         }
     }
 
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
-        self.update(now, |tfrc| tfrc.lanes.get_mut(usize::from(feedback.lane.0))?.on_feedback(now, feedback));
+        self.update(now, |tfrc| {
+            tfrc.subflows.get_mut(usize::from(feedback.subflow.0))?.on_feedback(now, feedback)
+        });
     }
 
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
@@ -106,8 +108,8 @@ impl RateController for Ns2Tfrc {
                 Some(Reason::limits(allowed, max))
             }),
             LocalSignal::FeedbackInterval(interval) => {
-                for lane in &mut self.lanes {
-                    lane.feedback_interval(interval);
+                for subflow in &mut self.subflows {
+                    subflow.feedback_interval(interval);
                 }
             }
             _ => {}
@@ -115,32 +117,32 @@ impl RateController for Ns2Tfrc {
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        for index in 0..self.lanes.len() {
-            self.update(now, |tfrc| tfrc.lanes[index].handle_timeout(now));
+        for index in 0..self.subflows.len() {
+            self.update(now, |tfrc| tfrc.subflows[index].handle_timeout(now));
         }
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.lanes.iter().filter_map(Connection::poll_timeout).min()
+        self.subflows.iter().filter_map(Connection::poll_timeout).min()
     }
 
     fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop()
     }
 
-    fn lanes(&self) -> u8 {
-        self.lanes.len() as u8
+    fn subflows(&self) -> u8 {
+        self.subflows.len() as u8
     }
 
-    fn allowance(&self, lane: Lane) -> Allowance {
+    fn allowance(&self, subflow: Subflow) -> Allowance {
         // As for the other profiles, what the encoders cannot use bounds the target, not the pace.
         let allowed = self.allowed;
         let pace =
             if self.limits.max == Bitrate::ZERO { Bitrate::ZERO } else { allowed.max(self.limits.min) };
         let is_scaled = pace != allowed && allowed > Bitrate::ZERO;
         let factor = if is_scaled { pace.as_bps_f64() / allowed.as_bps_f64() } else { 1.0 };
-        let lane = self.lanes.get(usize::from(lane.0));
-        lane.map_or(Allowance::paced(Bitrate::ZERO), |lane| Allowance::paced(lane.pace(factor)))
+        let subflow = self.subflows.get(usize::from(subflow.0));
+        subflow.map_or(Allowance::paced(Bitrate::ZERO), |subflow| Allowance::paced(subflow.pace(factor)))
     }
 
     fn target(&self) -> Target {
@@ -148,23 +150,23 @@ impl RateController for Ns2Tfrc {
     }
 
     fn phase(&self) -> &'static str {
-        self.lanes[0].phase()
+        self.subflows[0].phase()
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
-        let count = self.lanes.len() as f64;
+        let count = self.subflows.len() as f64;
         visit(Gauge::new("lanes", count, ""));
         visit(Gauge::new("allowed_rate", self.allowed.as_bps_f64(), "bit/s"));
-        let loss: f64 = self.lanes.iter().map(Connection::loss_event_rate).sum();
+        let loss: f64 = self.subflows.iter().map(Connection::loss_event_rate).sum();
         visit(Gauge::new("loss_event_rate", loss / count, ""));
-        if let Some(rtt) = self.lanes[0].rtt() {
+        if let Some(rtt) = self.subflows[0].rtt() {
             visit(Gauge::new("rtt", rtt, "s"));
         }
     }
 }
 
-fn allowed(lanes: &[Connection]) -> Bitrate {
-    Bitrate::from_bytes_per_second(lanes.iter().map(Connection::rate).sum())
+fn allowed(subflows: &[Connection]) -> Bitrate {
+    Bitrate::from_bytes_per_second(subflows.iter().map(Connection::rate).sum())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::Note;
 use super::history::History;
 use crate::feedback::PeerReport;
 use crate::feedback_source::{Arrival, FeedbackSource};
-use crate::packet::Lane;
+use crate::packet::Subflow;
 use crate::tfrc::config::Config;
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -12,45 +12,47 @@ use std::collections::VecDeque;
 /// One receiver a connection.
 #[derive(Debug, Clone)]
 pub struct Ns2Receiver {
-    lanes: Vec<LaneReceiver>,
+    subflows: Vec<SubflowReceiver>,
 }
 
 impl Ns2Receiver {
-    /// For `lanes` connections; what arrives by another is ignored.
-    pub fn new(config: Config, lanes: u8) -> Self {
-        Self { lanes: vec![LaneReceiver::new(config); usize::from(lanes)] }
+    /// For `subflows` connections; what arrives by another is ignored.
+    pub fn new(config: Config, subflows: u8) -> Self {
+        Self { subflows: vec![SubflowReceiver::new(config); usize::from(subflows)] }
     }
 }
 
 impl FeedbackSource for Ns2Receiver {
     fn on_arrival(&mut self, now: Timestamp, arrival: &Arrival) {
-        if let Some(lane) = self.lanes.get_mut(usize::from(arrival.lane.0)) {
-            lane.on_arrival(now, arrival);
+        if let Some(subflow) = self.subflows.get_mut(usize::from(arrival.subflow.0)) {
+            subflow.on_arrival(now, arrival);
         }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        for lane in &mut self.lanes {
-            lane.handle_timeout(now);
+        for subflow in &mut self.subflows {
+            subflow.handle_timeout(now);
         }
     }
 
     #[inline]
     fn poll_timeout(&self) -> Option<Timestamp> {
-        match &self.lanes[..] {
-            [lane] => lane.timer,
-            lanes => lanes.iter().filter_map(|lane| lane.timer).min(),
+        match &self.subflows[..] {
+            [subflow] => subflow.timer,
+            subflows => subflows.iter().filter_map(|subflow| subflow.timer).min(),
         }
     }
 
-    fn poll_report(&mut self, _now: Timestamp) -> Option<(Lane, PeerReport)> {
-        let due = |(index, lane): (usize, &mut LaneReceiver)| Some((Lane(index as u8), lane.pending.take()?));
-        self.lanes.iter_mut().enumerate().find_map(due)
+    fn poll_report(&mut self, _now: Timestamp) -> Option<(Subflow, PeerReport)> {
+        let due = |(index, subflow): (usize, &mut SubflowReceiver)| {
+            Some((Subflow(index as u8), subflow.pending.take()?))
+        };
+        self.subflows.iter_mut().enumerate().find_map(due)
     }
 }
 
 #[derive(Debug, Clone)]
-struct LaneReceiver {
+struct SubflowReceiver {
     config: Config,
     history: History,
     /// The newest packet: its number and when it left, seconds on the sender's clock.
@@ -83,7 +85,7 @@ const MOST_EVENTS: u64 = 16;
 /// A higher number is forged.
 const HIGHEST_SEQUENCE: u64 = 1 << 62;
 
-impl LaneReceiver {
+impl SubflowReceiver {
     fn new(config: Config) -> Self {
         Self {
             config,
@@ -262,11 +264,11 @@ mod tests {
     #[test]
     fn a_report_between_two_counts_the_whole_round_trip() {
         let flow = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
-        let mut receiver = LaneReceiver::new(Config::new(Profile::Rfc3448, flow));
+        let mut receiver = SubflowReceiver::new(Config::new(Profile::Rfc3448, flow));
         let mut reports = Vec::new();
         for sequence in (0..20_000).filter(|&sequence| sequence != 13_700) {
             let arrival = Arrival {
-                lane: Lane(0),
+                subflow: Subflow(0),
                 sequence,
                 size: DataSize::from_bytes(1000),
                 ecn: Ecn::NotEct,

@@ -3,12 +3,12 @@
 mod common;
 
 use common::*;
-use seaway_control::{Lane, StreamId};
+use seaway_control::{StreamId, Subflow};
 use seaway_session::*;
 use seaway_units::Timestamp;
 
 fn run(control: &str, stripe: Stripe, there: Path) -> Run {
-    // A group is captured at the rate of all lanes and leaves at that of one, so it takes long.
+    // A group is captured at the rate of all subflows and leaves at that of one, so it takes long.
     let queue = QueueLimits { delay: None, ..QueueLimits::default() };
     let mut config = SenderConfig { stripe, queue, ..config(control) };
     config.streams[0].max = seaway_units::Bitrate::from_mbps(2);
@@ -35,7 +35,7 @@ fn frames_come_in_order_whatever_is_striped() {
             if let Message::Rtp(packet) = message {
                 let source = SourceId::of(packet.ssrc, 0x5EA0_0000).unwrap();
                 assert_eq!(source.stream, StreamId(0));
-                packets[usize::from(source.lane.0)] += 1;
+                packets[usize::from(source.subflow.0)] += 1;
             }
         }
         assert!(packets.iter().all(|count| *count > 100), "{stripe:?}: {packets:?}");
@@ -43,7 +43,7 @@ fn frames_come_in_order_whatever_is_striped() {
 }
 
 #[test]
-fn each_lane_repairs_its_own() {
+fn each_subflow_repairs_its_own() {
     for stripe in [Stripe::Packet, Stripe::Frame] {
         let mut run = run("tfrc(count=4)", stripe, lossy(ms(20), 0.02, 11));
         run.until(at(20_000));
@@ -59,7 +59,7 @@ fn each_lane_repairs_its_own() {
 }
 
 #[test]
-fn a_source_names_its_lane() {
-    let source = SourceId { stream: StreamId(3), lane: Lane(17), repair: true };
+fn a_source_names_its_subflow() {
+    let source = SourceId { stream: StreamId(3), subflow: Subflow(17), repair: true };
     assert_eq!(SourceId::of(source.ssrc(9), 9), Some(source));
 }
