@@ -1,0 +1,25 @@
+//! The error of this crate.
+
+/// Why a datagram is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It is no packet of the protocol.
+    #[error("not a packet of the session")]
+    Malformed,
+    /// It is of a synchronisation source that the peer does not have.
+    #[error("unknown synchronisation source")]
+    UnknownSource,
+    /// It was changed on its way, or made by somebody without the key.
+    #[error("not authentic")]
+    NotAuthentic,
+    /// It came before, or is older than the replay window.
+    #[error("replayed")]
+    Replayed,
+    /// The key has protected as many packets as it may.
+    #[error("the key is used up")]
+    KeyUsedUp,
+    /// The cipher cannot be set up.
+    #[error("the cipher cannot be set up")]
+    Cipher,
+}

@@ -1,0 +1,298 @@
+//! SRTP (RFC 3711) with AEAD_AES_128_GCM (RFC 7714) by crate `rtc-srtp`; header extensions are encrypted (RFC 9335).
+
+use crate::Error;
+use crate::replay::ReplayWindow;
+use bytes::{Bytes, BytesMut};
+use rtc_rtp::header::Header;
+use rtc_shared::error::Error as CrateError;
+use rtc_srtp::context::Context;
+use rtc_srtp::crypto::default_provider;
+use rtc_srtp::protection_profile::ProtectionProfile;
+use std::fmt;
+
+/// Octets of the authentication tag.
+pub(crate) const TAG_LEN: usize = 16;
+const PROFILE: ProtectionProfile = ProtectionProfile::AeadAes128Gcm;
+const RTP_HEADER_LEN: usize = 12;
+/// Octets of an RTCP header with its source.
+const RTCP_HEADER_LEN: usize = 8;
+/// Octets of the index behind the tag, whose first bit says that the packet is encrypted.
+const SRTCP_INDEX_LEN: usize = 4;
+const ENCRYPTED: u8 = 0x80;
+/// Octets of an extension's profile and length.
+const EXTENSION_HEAD_LEN: usize = 4;
+/// Profiles of a header extension in clear, and of the same encrypted (RFC 9335 section 4).
+const PROFILES: [([u8; 2], [u8; 2]); 2] = [([0xBE, 0xDE], [0xC0, 0xDE]), ([0x10, 0x00], [0xC2, 0xDE])];
+
+/// A master key with its salt, for the packets of one direction.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MasterKey {
+    key: [u8; 16],
+    salt: [u8; 12],
+}
+
+impl MasterKey {
+    /// From its octets.
+    pub const fn new(key: [u8; 16], salt: [u8; 12]) -> Self {
+        Self { key, salt }
+    }
+
+    /// Key and salt in hexadecimal digits, the form that GStreamer's `srtpdec` and others take.
+    pub fn to_hex(&self) -> String {
+        self.key.iter().chain(&self.salt).map(|octet| format!("{octet:02x}")).collect()
+    }
+}
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MasterKey(secret)")
+    }
+}
+
+/// The master keys of both directions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SrtpKeys {
+    /// For the packets that leave.
+    pub send: MasterKey,
+    /// For the packets that come.
+    pub receive: MasterKey,
+}
+
+/// Consecutive synchronisation sources, modulo 2^32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceRange {
+    /// The first.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+impl SourceRange {
+    const fn contains(self, ssrc: u32) -> bool {
+        ssrc.wrapping_sub(self.first) < self.count
+    }
+}
+
+/// SRTP of both directions. A replay window holds 128 octets for each source of the peer, and these are bounded: state for a
+/// source outside the range is never made.
+pub struct Srtp {
+    outgoing: Context,
+    incoming: Context,
+    peer: SourceRange,
+}
+
+impl Srtp {
+    pub(crate) fn new(keys: &SrtpKeys, peer: SourceRange) -> Result<Self, Error> {
+        Ok(Self { outgoing: context(&keys.send)?, incoming: context(&keys.receive)?, peer })
+    }
+
+    pub(crate) fn seal(&mut self, datagram: &mut Vec<u8>) -> Result<(), Error> {
+        let sealed = if is_rtcp(datagram) {
+            self.outgoing.encrypt_rtcp(datagram)
+        } else {
+            let header = read_header(datagram).ok_or(Error::Malformed)?;
+            if header.extension {
+                swap_profile(datagram, |(clear, encrypted)| (clear, encrypted))?;
+            }
+            self.outgoing.encrypt_rtp_with_header(datagram, &header)
+        };
+        let sealed = sealed.map_err(|error| match error {
+            CrateError::ErrExceededMaxPackets => Error::KeyUsedUp,
+            _ => Error::Malformed,
+        })?;
+        datagram.clear();
+        datagram.extend_from_slice(&sealed);
+        Ok(())
+    }
+
+    pub(crate) fn open(&mut self, datagram: &[u8]) -> Result<Bytes, Error> {
+        if is_rtcp(datagram) {
+            let ssrc = word(datagram, RTCP_HEADER_LEN - 4).ok_or(Error::Malformed)?;
+            self.check_source(ssrc)?;
+            // A peer encrypts all of its reports; `rtc-srtp` does not read the flag that says so.
+            if datagram[datagram.len() - SRTCP_INDEX_LEN] & ENCRYPTED == 0 {
+                return Err(Error::NotAuthentic);
+            }
+            return self
+                .incoming
+                .decrypt_rtcp(datagram)
+                .map(BytesMut::freeze)
+                .map_err(|error| refusal(&error));
+        }
+        let header = read_header(datagram).ok_or(Error::Malformed)?;
+        self.check_source(header.ssrc)?;
+        let is_known = |profile| PROFILES.iter().any(|(_, encrypted)| encrypted == profile);
+        if header.extension && !is_known(&datagram[RTP_HEADER_LEN..RTP_HEADER_LEN + 2]) {
+            return Err(Error::Malformed);
+        }
+        let opened = self.incoming.decrypt_rtp_with_header(datagram, &header);
+        let mut opened = opened.map_err(|error| refusal(&error))?;
+        if header.extension {
+            swap_profile(&mut opened, |(clear, encrypted)| (encrypted, clear))?;
+        }
+        Ok(opened.freeze())
+    }
+
+    fn check_source(&self, ssrc: u32) -> Result<(), Error> {
+        if self.peer.contains(ssrc) { Ok(()) } else { Err(Error::UnknownSource) }
+    }
+}
+
+impl fmt::Debug for Srtp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Srtp").field("peer", &self.peer).finish_non_exhaustive()
+    }
+}
+
+fn context(key: &MasterKey) -> Result<Context, Error> {
+    let provider = default_provider().map_err(|_| Error::Cipher)?;
+    let windows: [rtc_srtp::option::ContextOption; 2] =
+        [Box::new(|| Box::new(ReplayWindow::of_rtp())), Box::new(|| Box::new(ReplayWindow::of_rtcp()))];
+    let [rtp, rtcp] = windows.map(Some);
+    Context::new(&key.key, &key.salt, PROFILE, rtp, rtcp, provider.crypto()).map_err(|_| Error::Cipher)
+}
+
+fn refusal(error: &CrateError) -> Error {
+    match error {
+        CrateError::SrtpSsrcDuplicated(..) | CrateError::SrtcpSsrcDuplicated(..) => Error::Replayed,
+        CrateError::ErrTooShortRtp | CrateError::ErrTooShortRtcp => Error::Malformed,
+        _ => Error::NotAuthentic,
+    }
+}
+
+/// RFC 5761 section 4.
+fn is_rtcp(datagram: &[u8]) -> bool {
+    datagram.get(1).is_some_and(|packet_type| (192..=223).contains(packet_type))
+}
+
+fn word(datagram: &[u8], at: usize) -> Option<u32> {
+    datagram.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes)
+}
+
+/// The header up to where encryption begins: behind the profile and the length of an extension, which are authenticated. No
+/// endpoint here sends contributing sources, which RFC 9335 would encrypt too.
+fn read_header(datagram: &[u8]) -> Option<Header> {
+    let ssrc = word(datagram, RTP_HEADER_LEN - 4)?;
+    let (version, extension, sources) = (datagram[0] >> 6, datagram[0] & 0x10 != 0, datagram[0] & 0x0F);
+    let len = RTP_HEADER_LEN + if extension { EXTENSION_HEAD_LEN } else { 0 };
+    let sequence_number = u16::from_be_bytes([datagram[2], datagram[3]]);
+    let is_ours = version == 2 && sources == 0 && datagram.len() >= len;
+    is_ours.then(|| Header { version, extension, sequence_number, ssrc, ..Header::default() })
+}
+
+type Pair = ([u8; 2], [u8; 2]);
+
+/// Replaces the profile of a header extension.
+fn swap_profile(datagram: &mut [u8], direction: impl Fn(Pair) -> Pair) -> Result<(), Error> {
+    let profile = datagram.get_mut(RTP_HEADER_LEN..RTP_HEADER_LEN + 2).ok_or(Error::Malformed)?;
+    let (_, other) =
+        PROFILES.map(direction).into_iter().find(|(from, _)| from == profile).ok_or(Error::Malformed)?;
+    profile.copy_from_slice(&other);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: SourceRange = SourceRange { first: u32::MAX - 1, count: 4 };
+
+    fn pair() -> (Srtp, Srtp) {
+        let (there, back) = (MasterKey::new([7; 16], [8; 12]), MasterKey::new([9; 16], [10; 12]));
+        let near = SrtpKeys { send: there.clone(), receive: back.clone() };
+        let far = SrtpKeys { send: back, receive: there };
+        (Srtp::new(&near, PEER).unwrap(), Srtp::new(&far, PEER).unwrap())
+    }
+
+    /// An RTP packet with a header extension of the two-byte form.
+    fn rtp(ssrc: u32, number: u16) -> Vec<u8> {
+        let mut packet = vec![0x90, 96];
+        packet.extend(number.to_be_bytes());
+        packet.extend([0, 0, 0, 5]);
+        packet.extend(ssrc.to_be_bytes());
+        packet.extend([0x10, 0x00, 0, 1, 3, 2, 0xAA, 0xBB]);
+        packet.extend(b"picture");
+        packet
+    }
+
+    fn rtcp(ssrc: u32) -> Vec<u8> {
+        let mut packet = vec![0x80, 201, 0, 1];
+        packet.extend(ssrc.to_be_bytes());
+        packet
+    }
+
+    fn sealed(srtp: &mut Srtp, packet: &[u8]) -> Vec<u8> {
+        let mut datagram = packet.to_vec();
+        srtp.seal(&mut datagram).unwrap();
+        datagram
+    }
+
+    #[test]
+    fn nothing_behind_the_fixed_header_is_readable() {
+        let (mut near, mut far) = pair();
+        let packet = rtp(0, 7);
+        let datagram = sealed(&mut near, &packet);
+        assert_eq!(datagram.len(), packet.len() + TAG_LEN);
+        assert_eq!(datagram[..12], packet[..12]);
+        assert_eq!(datagram[12..16], [0xC2, 0xDE, 0, 1], "RFC 9335 section 4");
+        assert!(!datagram.windows(4).any(|octets| octets == [3, 2, 0xAA, 0xBB] || octets == b"pict"));
+        assert_eq!(far.open(&datagram).unwrap(), packet);
+        let report = rtcp(1);
+        let datagram = sealed(&mut near, &report);
+        assert_eq!(datagram.len(), report.len() + TAG_LEN + 4);
+        assert_eq!(far.open(&datagram).unwrap(), report);
+    }
+
+    #[test]
+    fn each_flipped_bit_and_each_cut_is_refused_and_changes_nothing() {
+        let (mut near, mut far) = pair();
+        for packet in [rtp(0, 7), rtcp(0)] {
+            let datagram = sealed(&mut near, &packet);
+            for bit in 0..datagram.len() * 8 {
+                let mut changed = datagram.clone();
+                changed[bit / 8] ^= 1 << (bit % 8);
+                assert!(far.open(&changed).is_err(), "bit {bit}");
+            }
+            for len in 0..datagram.len() {
+                assert!(far.open(&datagram[..len]).is_err(), "{len} octets");
+            }
+            assert_eq!(far.open(&datagram).unwrap(), packet);
+            assert_eq!(far.open(&datagram), Err(Error::Replayed));
+        }
+    }
+
+    #[test]
+    fn sources_of_nobody_get_no_state() {
+        let (mut near, mut far) = pair();
+        for ssrc in [2, 77, u32::MAX - 2] {
+            for packet in [rtp(ssrc, 1), rtcp(ssrc)] {
+                let datagram = sealed(&mut near, &packet);
+                assert_eq!(far.open(&datagram), Err(Error::UnknownSource));
+            }
+        }
+        for ssrc in [u32::MAX - 1, u32::MAX, 0, 1] {
+            let packet = rtp(ssrc, 1);
+            assert_eq!(far.open(&sealed(&mut near, &packet)).unwrap(), packet);
+        }
+    }
+
+    #[test]
+    fn the_rollover_counter_follows_numbers_that_wrap() {
+        let (mut near, mut far) = pair();
+        for number in (65_000..65_536).chain(0..65_536).chain(0..10) {
+            let packet = rtp(0, number as u16);
+            let datagram = sealed(&mut near, &packet);
+            // Every third is lost.
+            if number % 3 > 0 {
+                assert_eq!(far.open(&datagram).unwrap(), packet, "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_other_direction_has_another_key() {
+        let (mut near, _) = pair();
+        let datagram = sealed(&mut near, &rtp(0, 1));
+        assert_eq!(near.open(&datagram), Err(Error::NotAuthentic), "reflected");
+    }
+}
