@@ -105,18 +105,31 @@ pub struct RtpPacket {
     pub payload: Payload,
 }
 
-/// RTP payload types: the usual ones of streams, and those of retransmission and padding in every session.
+/// RTP payload types: the usual ones of streams, and those that are the same in every session.
 pub mod payload_type {
+    use seaway_control::StreamId;
+
     /// MPEG-1/2 video (RFC 2250), the static assignment of RFC 3551.
     pub const MPV: u8 = 32;
     /// H.264 (RFC 6184).
     pub const H264: u8 = 96;
     /// Frames cut at the packet size, nothing added.
     pub const OPAQUE: u8 = 97;
-    /// Retransmission (RFC 4588).
-    pub const RTX: u8 = 98;
     /// Padding for probes; its payload is ignored.
     pub const PADDING: u8 = 99;
+
+    /// The first of those that no stream may use: behind it are retransmissions, a payload type for each stream.
+    const RESERVED: u8 = 112;
+
+    /// Retransmissions of a stream (RFC 4588 section 8.1: one payload type for each that is sent again).
+    pub const fn retransmission(stream: StreamId) -> u8 {
+        RESERVED + stream.0 % crate::SourceId::STREAMS
+    }
+
+    /// True where no stream may use it.
+    pub(crate) const fn is_reserved(payload_type: u8) -> bool {
+        payload_type == PADDING || payload_type >= RESERVED
+    }
 
     /// The payload type of frames in this format.
     pub const fn of(format: crate::Format) -> u8 {

@@ -68,8 +68,11 @@ fn two_streams_share_a_clock() {
     let ssrc = |stream, repair| {
         SourceId { stream: StreamId(stream), subflow: seaway_control::Subflow(0), repair }.ssrc(session)
     };
-    let (opaque, rtx) = (payload_type::OPAQUE, payload_type::RTX);
-    let expected =
-        [(ssrc(0, false), opaque), (ssrc(0, true), rtx), (ssrc(1, false), 111), (ssrc(1, true), rtx)];
+    let expected = [
+        (ssrc(0, false), payload_type::OPAQUE),
+        (ssrc(0, true), payload_type::retransmission(StreamId(0))),
+        (ssrc(1, false), 111),
+        (ssrc(1, true), payload_type::retransmission(StreamId(1))),
+    ];
     assert_eq!(media, BTreeSet::from(expected));
 }

@@ -36,7 +36,8 @@ pub struct StreamDescription {
     pub kind: MediaKind,
     /// How its frames are written into packets.
     pub format: Format,
-    /// RTP payload type, 0 to 127, none of those of [retransmission and padding](payload_type).
+    /// RTP payload type, 0 to 111 without that of [padding](payload_type::PADDING). Those from 112 carry
+    /// [retransmissions](payload_type::retransmission).
     pub payload_type: u8,
     /// Ticks of its media clock a second, 1 to 2^24 - 1.
     pub clock_rate: u32,
@@ -63,7 +64,6 @@ impl StreamDescription {
     }
 
     pub(crate) fn is_valid(&self) -> bool {
-        let is_taken = matches!(self.payload_type, payload_type::RTX | payload_type::PADDING);
-        self.payload_type < 128 && !is_taken && (1..1 << 24).contains(&self.clock_rate)
+        !payload_type::is_reserved(self.payload_type) && (1..1 << 24).contains(&self.clock_rate)
     }
 }

@@ -62,6 +62,26 @@ pub(super) struct Session {
     pub(super) next_report: Timestamp,
 }
 
+/// What a packet carries, as its payload type says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PacketKind {
+    Media,
+    Retransmission,
+    Padding,
+}
+
+impl PacketKind {
+    /// `None` where the payload type is none of the stream's.
+    fn of(payload_type: u8, media_type: u8, stream: StreamId) -> Option<Self> {
+        match payload_type {
+            own if own == media_type => Some(Self::Media),
+            own if own == payload_type::retransmission(stream) => Some(Self::Retransmission),
+            payload_type::PADDING => Some(Self::Padding),
+            _ => None,
+        }
+    }
+}
+
 /// One subflow's numbers.
 #[derive(Debug, Default)]
 pub(super) struct SubflowState {
@@ -196,12 +216,9 @@ impl Session {
             refused.unknown_ssrc += 1;
             return;
         };
-        let known = [
-            self.streams[usize::from(source.stream.0)].description().payload_type,
-            payload_type::RTX,
-            payload_type::PADDING,
-        ];
-        let Some(control) = packet.control.filter(|_| known.contains(&packet.payload_type)) else {
+        let media_type = self.streams[usize::from(source.stream.0)].description().payload_type;
+        let kind = PacketKind::of(packet.payload_type, media_type, source.stream);
+        let Some((control, kind)) = packet.control.zip(kind) else {
             refused.malformed += 1;
             return;
         };
@@ -221,8 +238,7 @@ impl Session {
                 return;
             }
         };
-        let is_media = !matches!(packet.payload_type, payload_type::PADDING | payload_type::RTX);
-        if is_media {
+        if kind == PacketKind::Media {
             log.on_timestamp(at, packet.timestamp);
         }
         self.on_activity(at);
@@ -238,13 +254,13 @@ impl Session {
         if let Some(number) = packet.transport_sequence {
             self.transport.on_arrival(at, packet.ssrc, number);
         }
-        match packet.payload_type {
-            payload_type::PADDING => statistics.padding.add(size),
-            payload_type::RTX => {
+        match kind {
+            PacketKind::Padding => statistics.padding.add(size),
+            PacketKind::Retransmission => {
                 statistics.repair.add(size);
                 self.handle_repair(at, source, packet, statistics);
             }
-            _ => {
+            PacketKind::Media => {
                 self.streams[usize::from(source.stream.0)].on_arrival(at, packet.timestamp);
                 if !missing.is_empty() || !self.nack_list.is_empty() {
                     self.note_gap(at, source, sequence, missing, packet.timestamp, statistics);

@@ -75,7 +75,7 @@ impl Sender {
         let stream = SourceId::of(original.ssrc, self.config.session)?.stream;
         let source = SourceId { stream, subflow, repair: true };
         *message = Message::Rtp(RtpPacket {
-            payload_type: payload_type::RTX,
+            payload_type: payload_type::retransmission(stream),
             sequence_number: self.assign_number(source),
             ssrc: source.ssrc(self.config.session),
             payload: original.payload.behind(&original.sequence_number.to_be_bytes()),

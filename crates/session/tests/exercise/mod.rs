@@ -71,8 +71,16 @@ impl Pair {
     fn step(&mut self, span: TimeDelta) {
         self.now += span;
         self.sender.handle_timeout(self.now);
+        self.assert_no_timer_is_overdue();
         self.receiver.handle_timeout(self.now);
         self.drain();
+    }
+
+    /// What is due after a timeout was handled are packets and reports alone.
+    fn assert_no_timer_is_overdue(&self) {
+        let wake = self.sender.next_wake().filter(|wake| wake.at <= self.now);
+        let is_timer = |wake: &Wake| !matches!(wake.why, WakeReason::Pacing | WakeReason::Report);
+        assert!(!wake.as_ref().is_some_and(is_timer), "{wake:?} is overdue at {}", self.now);
     }
 
     /// Bounded: an endpoint that was woken must not ask to be woken at the same instant.
