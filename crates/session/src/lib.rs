@@ -78,7 +78,7 @@ pub mod window;
 
 pub use clock::MediaClock;
 pub use config::*;
-pub use describe::{MediaKind, SessionDescription, StreamDescription, to_sdp};
+pub use describe::{MediaKind, SessionDescription, SessionKey, SessionUrl, StreamDescription, to_sdp};
 pub use event::{KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
 pub use feedback::{FateCounts, FeedbackAdapter, HeaderFields, Match};
 pub use frame::{Frame, FrameData, FrameKind, ReceivedFrame};

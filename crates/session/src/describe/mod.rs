@@ -1,9 +1,13 @@
 //! What a receiver must know of a session, and its text forms.
 
 mod in_band;
+mod key;
 mod sdp;
+mod url;
 
+pub use key::SessionKey;
 pub use sdp::to_sdp;
+pub use url::SessionUrl;
 
 use crate::config::{FeedbackFormat, Format, Stripe};
 use crate::message::payload_type;

@@ -1,0 +1,98 @@
+//! Where a session is, as a URL: `rtp://host:port`, with `?key=…` for a keyed session.
+
+use super::SessionKey;
+use std::fmt;
+use std::str::FromStr;
+
+/// The address of a receiver, and the session's key where the URL has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionUrl {
+    authority: String,
+    key: Option<SessionKey>,
+}
+
+impl SessionUrl {
+    /// The URL of `authority`, which is `host:port`.
+    pub const fn new(authority: String, key: Option<SessionKey>) -> Self {
+        Self { authority, key }
+    }
+
+    /// `host:port`.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// The session's key.
+    pub const fn key(&self) -> Option<&SessionKey> {
+        self.key.as_ref()
+    }
+
+    /// The whole URL, the secret included.
+    pub fn to_secret_text(&self) -> String {
+        let key = self.key.iter().map(|key| format!("?key={}", key.to_text()));
+        std::iter::once(self.to_string()).chain(key).collect()
+    }
+}
+
+impl FromStr for SessionUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected rtp://host:port, such as rtp://192.0.2.7:5004 or rtp://[::1]:5004";
+        let rest = text.strip_prefix("rtp://").ok_or(EXPECTED)?;
+        let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
+        let authority = rest.strip_suffix('/').unwrap_or(rest);
+        let (host, port) = authority.rsplit_once(':').ok_or(EXPECTED)?;
+        let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+        if !is_port || host.is_empty() || host.contains('/') {
+            return Err(EXPECTED.into());
+        }
+        let key =
+            query.map(|query| query.strip_prefix("key=").ok_or("expected ?key= and nothing else")?.parse());
+        Ok(Self::new(authority.to_owned(), key.transpose()?))
+    }
+}
+
+impl fmt::Display for SessionUrl {
+    /// The URL without the key, for titles and messages.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rtp://{}", self.authority)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        let authority = |text: &str| text.parse::<SessionUrl>().unwrap().authority().to_owned();
+        assert_eq!(authority("rtp://127.0.0.1:5004"), "127.0.0.1:5004");
+        assert_eq!(authority("rtp://[::1]:5004/"), "[::1]:5004");
+        for wrong in [
+            "",
+            "127.0.0.1:5004",
+            "rtp://127.0.0.1",
+            "rtp://:5004",
+            "rtp://a:0",
+            "rtp://a:99999",
+            "udp://a:1",
+            "rtp://a:1?key=",
+            "rtp://a:1?key=abc",
+            "rtp://a:1?name=abc",
+        ] {
+            assert!(wrong.parse::<SessionUrl>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_key_is_shown_only_where_it_is_asked_for() {
+        let key = SessionKey::new([7; 32]);
+        let text = format!("rtp://cam.example:5004?key={}", key.to_text());
+        let url: SessionUrl = text.parse().unwrap();
+        assert_eq!(url.key(), Some(&key));
+        assert_eq!(url.to_secret_text(), text);
+        assert_eq!(url.to_string(), "rtp://cam.example:5004");
+        assert!(!format!("{url:?}").contains(&key.to_text()));
+    }
+}
