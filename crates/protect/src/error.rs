@@ -16,6 +16,18 @@ pub enum Error {
     /// It came before, or is older than the replay window.
     #[error("replayed")]
     Replayed,
+    /// It is a handshake message of an end with another key.
+    #[error("made with another key")]
+    OtherKey,
+    /// More handshakes come than are computed.
+    #[error("too many handshakes")]
+    Busy,
+    /// Another sender with the same key took the place of this one.
+    #[error("another sender with the same key took over")]
+    Replaced,
+    /// No handshake was made yet.
+    #[error("the session has no keys yet")]
+    NotReady,
     /// The key has protected as many packets as it may.
     #[error("the key is used up")]
     KeyUsedUp,

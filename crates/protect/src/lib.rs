@@ -20,7 +20,9 @@
 //! # Ok::<(), seaway_protect::Error>(())
 //! ```
 
+pub mod channel;
 mod error;
+pub mod handshake;
 mod replay;
 mod srtp;
 

@@ -1,0 +1,141 @@
+//! The receiver's end.
+
+use crate::handshake::{self, Accepted, Answer, Responder, Token};
+use crate::{Error, Protection};
+use bytes::Bytes;
+use seaway_session::SessionKey;
+use seaway_units::Timestamp;
+use std::net::SocketAddr;
+
+/// The receiver's end: it answers handshakes, opens packets, and knows where its sender is now.
+///
+/// It keeps one session at a time. Its memory is bounded whatever comes: the state of the handshakes, two keys, and a replay
+/// window for each of the sender's 1024 sources.
+#[derive(Debug)]
+pub struct ReceiverChannel {
+    responder: Responder,
+    session: Option<Session>,
+    /// The sender before, to be told that it was replaced.
+    replaced: Option<(SocketAddr, Token)>,
+    answer: Option<(SocketAddr, Vec<u8>)>,
+}
+
+#[derive(Debug)]
+struct Session {
+    /// First synchronisation source of the sender.
+    first: u32,
+    /// Where the last authentic packet came from.
+    peer: SocketAddr,
+    protection: Protection,
+    token: Token,
+}
+
+/// What a datagram brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Received {
+    /// An RTP or RTCP packet of the sender.
+    Packet(Bytes),
+    /// A sender has shown that it has the key: the first, the same one again, or another in its place.
+    Sender {
+        /// It is another than before.
+        is_new: bool,
+    },
+    /// A handshake message that needs no more than the answer.
+    Handshake,
+}
+
+impl ReceiverChannel {
+    /// Receives from whoever has `key`; `source` is our synchronisation source, `seed` is random.
+    pub const fn new(now: Timestamp, key: SessionKey, source: u32, seed: [u8; 32]) -> Self {
+        let responder = Responder::new(now, key, source, seed);
+        Self { responder, session: None, replaced: None, answer: None }
+    }
+
+    /// Where the sender's last authentic packet came from.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.session.as_ref().map(|session| session.peer)
+    }
+
+    /// A datagram came. The answer, if there is one, is next in `poll_datagram`.
+    ///
+    /// # Errors
+    /// It is refused; [`Error::OtherKey`] where it is the hello of an end with another key, which is told so.
+    pub fn handle_datagram(
+        &mut self,
+        now: Timestamp,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<Received, Error> {
+        if handshake::is_handshake(datagram) {
+            return self.handle_handshake(now, from, datagram);
+        }
+        let session = self.session.as_mut().ok_or(Error::NotReady)?;
+        match session.protection.open(datagram) {
+            Ok(packet) => {
+                session.peer = from;
+                Ok(Received::Packet(packet))
+            }
+            Err(error) => {
+                self.notify_replaced(from, datagram.len());
+                Err(error)
+            }
+        }
+    }
+
+    fn handle_handshake(
+        &mut self,
+        now: Timestamp,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<Received, Error> {
+        match self.responder.handle_datagram(now, from, datagram)? {
+            Answer::Reply(reply) => self.answer = Some((from, reply)),
+            Answer::Refusal(refusal) => {
+                self.answer = Some((from, refusal));
+                return Err(Error::OtherKey);
+            }
+            Answer::Accepted(accepted) => return self.on_accepted(from, *accepted),
+            Answer::Nothing => {}
+        }
+        Ok(Received::Handshake)
+    }
+
+    fn on_accepted(&mut self, from: SocketAddr, accepted: Accepted) -> Result<Received, Error> {
+        let Accepted { keys, peer, token } = accepted;
+        let protection = Protection::srtp(&keys, peer)?;
+        let session = Session { first: peer.first, peer: from, protection, token };
+        let old = self.session.replace(session);
+        let is_new = old.as_ref().is_none_or(|old| old.first != peer.first);
+        if let Some(old) = old.filter(|_| is_new) {
+            self.answer = Some((old.peer, old.token.to_notice()));
+            self.replaced = Some((old.peer, old.token));
+        }
+        Ok(Received::Sender { is_new })
+    }
+
+    /// The sender before may still send: then it missed that it was replaced.
+    fn notify_replaced(&mut self, from: SocketAddr, len: usize) {
+        if let Some((_, token)) = self.replaced.as_ref().filter(|(address, _)| *address == from)
+            && len >= handshake::NOTICE_LEN
+        {
+            self.answer = Some((from, token.to_notice()));
+        }
+    }
+
+    /// The handshake message that leaves now, written to `buffer`, and where it goes.
+    pub fn poll_datagram(&mut self, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
+        let (to, octets) = self.answer.take()?;
+        buffer.extend(octets);
+        Some(to)
+    }
+
+    /// Protects a packet that leaves; gives where it goes.
+    ///
+    /// # Errors
+    /// There is no sender to send it to.
+    pub fn seal(&mut self, datagram: &mut Vec<u8>) -> Result<SocketAddr, Error> {
+        let session = self.session.as_mut().ok_or(Error::NotReady)?;
+        session.protection.seal(datagram)?;
+        Ok(session.peer)
+    }
+}

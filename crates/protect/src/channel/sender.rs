@@ -1,0 +1,235 @@
+//! The sender's end.
+
+use crate::handshake::{self, Established, Initiator, Ratchet, Token};
+use crate::{Error, Protection};
+use bytes::Bytes;
+use seaway_session::SessionKey;
+use seaway_units::{TimeDelta, Timestamp};
+use std::net::SocketAddr;
+
+/// A new handshake begins after so long without an authentic packet, or after three round trips: the receiver restarted, or
+/// missed so many packets that it lost count.
+const SILENCE: TimeDelta = TimeDelta::from_secs(1);
+/// Consent to send expires (RFC 7675 section 5.1): nothing but hellos leaves then.
+const CONSENT: TimeDelta = TimeDelta::from_secs(30);
+/// A receiver that moved must answer at its new address within this time.
+const MOVE: TimeDelta = TimeDelta::from_secs(3);
+/// A proof is first repeated after this time, or after a round trip.
+const PROOF_REPEAT: TimeDelta = TimeDelta::from_millis(50);
+/// So many refusals are believed. One may come of a hello that was damaged.
+const REFUSALS: u32 = 3;
+
+/// The sender's end: it makes the handshake, protects packets, and follows a receiver that moves.
+///
+/// A pure state machine; its calls are those of every machine here, and `poll_datagram` is to be drained after each.
+#[derive(Debug)]
+pub struct SenderChannel {
+    to: SocketAddr,
+    protection: Protection,
+    keyed: Option<Keyed>,
+}
+
+#[derive(Debug)]
+struct Keyed {
+    key: SessionKey,
+    /// First synchronisation source of the session.
+    session: u32,
+    entropy: Ratchet,
+    handshake: Option<Handshake>,
+    proof: Option<Proof>,
+    token: Option<Token>,
+    /// The last authentic packet, or the handshake where none came yet.
+    heard: Option<Timestamp>,
+    silence: TimeDelta,
+    refusals: u32,
+    is_replaced: bool,
+}
+
+#[derive(Debug)]
+struct Handshake {
+    to: SocketAddr,
+    began: Timestamp,
+    initiator: Initiator,
+}
+
+/// A proof that is repeated until the receiver is heard.
+#[derive(Debug)]
+struct Proof {
+    octets: Vec<u8>,
+    next: Timestamp,
+    interval: TimeDelta,
+}
+
+impl SenderChannel {
+    /// Plain RTP to `to`, and from nobody else.
+    pub const fn plain(to: SocketAddr) -> Self {
+        Self { to, protection: Protection::None, keyed: None }
+    }
+
+    /// A keyed session with the receiver at `to`, whose first synchronisation source is `session`. `seed` is random.
+    pub const fn keyed(to: SocketAddr, key: SessionKey, session: u32, seed: [u8; 32]) -> Self {
+        let keyed = Keyed {
+            key,
+            session,
+            entropy: Ratchet::new(seed),
+            handshake: None,
+            proof: None,
+            token: None,
+            heard: None,
+            silence: SILENCE,
+            refusals: 0,
+            is_replaced: false,
+        };
+        Self { to, protection: Protection::None, keyed: Some(keyed) }
+    }
+
+    /// Where packets go.
+    pub const fn peer(&self) -> SocketAddr {
+        self.to
+    }
+
+    /// Whether packets may leave: the receiver has shown that it has the key and, within the last 30 s, that it is there.
+    pub fn is_ready(&self, now: Timestamp) -> bool {
+        let Some(keyed) = &self.keyed else { return true };
+        !keyed.is_replaced && keyed.heard.is_some_and(|heard| now.since(heard) < CONSENT)
+    }
+
+    /// Whether a handshake was ever completed; true without a key.
+    pub fn was_ready(&self) -> bool {
+        self.keyed.as_ref().is_none_or(|keyed| keyed.heard.is_some())
+    }
+
+    /// A datagram came. Gives the RTP or RTCP packet in it; a handshake message has none.
+    ///
+    /// # Errors
+    /// It is refused. [`Error::OtherKey`] and [`Error::Replaced`] say that the session cannot begin or cannot go on.
+    pub fn handle_datagram(
+        &mut self,
+        now: Timestamp,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<Option<Bytes>, Error> {
+        let Some(keyed) = &mut self.keyed else {
+            return if from == self.to {
+                self.protection.open(datagram).map(Some)
+            } else {
+                Err(Error::UnknownSource)
+            };
+        };
+        if handshake::is_handshake(datagram) {
+            if let Some((to, established)) = keyed.on_handshake(now, from, datagram)? {
+                self.protection = Protection::srtp(&established.keys, established.peer)?;
+                self.to = to;
+                keyed.on_established(now, established);
+            }
+            return Ok(None);
+        }
+        if keyed.heard.is_none() {
+            return Err(Error::NotReady);
+        }
+        let packet = self.protection.open(datagram)?;
+        (keyed.heard, keyed.proof) = (Some(now), None);
+        if from == self.to {
+            keyed.handshake.take_if(|handshake| handshake.to == from);
+        } else if keyed.handshake.as_ref().is_none_or(|handshake| handshake.to == self.to) {
+            // Authentic, but perhaps forwarded by somebody: media moves only after an answer from there.
+            keyed.begin(now, from);
+        }
+        Ok(Some(packet))
+    }
+
+    /// The instant named by `poll_timeout` has come.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        let to = self.to;
+        let Some(keyed) = self.keyed.as_mut().filter(|keyed| !keyed.is_replaced) else { return };
+        keyed.handshake.take_if(|handshake| handshake.to != to && now.since(handshake.began) >= MOVE);
+        if keyed.handshake.is_none() && keyed.silent_at().is_none_or(|at| at <= now) {
+            keyed.begin(now, to);
+        }
+    }
+
+    /// When `handle_timeout` or `poll_datagram` is due; `None`: never, by itself. Until the first handshake begins it is the
+    /// beginning of time.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        let keyed = self.keyed.as_ref().filter(|keyed| !keyed.is_replaced)?;
+        let proof = keyed.proof.as_ref().map(|proof| proof.next);
+        let other = match &keyed.handshake {
+            Some(handshake) if handshake.to == self.to => handshake.initiator.poll_timeout(),
+            Some(handshake) => handshake.initiator.poll_timeout().min(handshake.began + MOVE),
+            None => keyed.silent_at().unwrap_or(Timestamp::ZERO),
+        };
+        proof.into_iter().chain([other]).min()
+    }
+
+    /// The handshake message that leaves now, written to `buffer`, and where it goes.
+    pub fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
+        let keyed = self.keyed.as_mut().filter(|keyed| !keyed.is_replaced)?;
+        if let Some(proof) = keyed.proof.as_mut().filter(|proof| proof.next <= now) {
+            proof.next = now + proof.interval;
+            proof.interval = (proof.interval + proof.interval).min(SILENCE);
+            buffer.extend_from_slice(&proof.octets);
+            return Some(self.to);
+        }
+        let handshake = keyed.handshake.as_mut()?;
+        buffer.extend(handshake.initiator.poll_datagram(now)?);
+        Some(handshake.to)
+    }
+
+    /// Protects a packet that leaves; gives where it goes.
+    ///
+    /// # Errors
+    /// It must not leave: there are no keys, or they are used up.
+    pub fn seal(&mut self, datagram: &mut Vec<u8>) -> Result<SocketAddr, Error> {
+        if self.keyed.as_ref().is_some_and(|keyed| keyed.heard.is_none() || keyed.is_replaced) {
+            return Err(Error::NotReady);
+        }
+        self.protection.seal(datagram)?;
+        Ok(self.to)
+    }
+}
+
+impl Keyed {
+    fn begin(&mut self, now: Timestamp, to: SocketAddr) {
+        let initiator = Initiator::new(now, &self.key, self.session, self.entropy.take());
+        self.handshake = initiator.ok().map(|initiator| Handshake { to, began: now, initiator });
+    }
+
+    /// `None` where no handshake was completed yet.
+    fn silent_at(&self) -> Option<Timestamp> {
+        self.heard.map(|heard| heard + self.silence)
+    }
+
+    fn on_handshake(
+        &mut self,
+        now: Timestamp,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<Option<(SocketAddr, Established)>, Error> {
+        if self.token.as_ref().is_some_and(|token| token.is_in(datagram)) {
+            self.is_replaced = true;
+            return Err(Error::Replaced);
+        }
+        let Some(handshake) = self.handshake.as_mut().filter(|handshake| handshake.to == from) else {
+            return Err(Error::UnknownSource);
+        };
+        match handshake.initiator.handle_datagram(now, datagram) {
+            Ok(established) => Ok(Some((handshake.to, established))),
+            Err(Error::OtherKey) => {
+                self.refusals += 1;
+                if self.refusals >= REFUSALS { Err(Error::OtherKey) } else { Ok(None) }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn on_established(&mut self, now: Timestamp, established: Established) {
+        let Established { proof, duration, token, .. } = established;
+        let interval = duration.max(PROOF_REPEAT).min(SILENCE);
+        self.proof = Some(Proof { octets: proof, next: now, interval });
+        self.token = Some(token);
+        self.silence = SILENCE.max((duration * 3).min(SILENCE * 3));
+        self.handshake = None;
+        self.heard = Some(now);
+        self.refusals = 0;
+    }
+}
