@@ -19,6 +19,8 @@
 //! All of them print with their unit, and `FromStr` reads the same text: `"2.5 Mbit/s"`, `"40 ms"`,
 //! `"1000 B"`. A bare number where a unit is needed is refused.
 
+#[macro_use]
+mod arithmetic;
 mod decibels;
 mod ecn;
 mod probability;

@@ -3,8 +3,7 @@
 use crate::text::{ParseError, Unit, display_scaled, parse_scaled};
 use crate::{DataSize, TimeDelta};
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, Sub};
+use std::ops::Div;
 use std::str::FromStr;
 
 /// A rate in bit/s.
@@ -111,33 +110,7 @@ impl Bitrate {
     }
 }
 
-impl Add for Bitrate {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl AddAssign for Bitrate {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl Sub for Bitrate {
-    type Output = Self;
-    /// Not below zero.
-    fn sub(self, other: Self) -> Self {
-        self.saturating_sub(other)
-    }
-}
-
-impl Mul<u64> for Bitrate {
-    type Output = Self;
-    fn mul(self, factor: u64) -> Self {
-        Self(self.0.saturating_mul(factor))
-    }
-}
+arithmetic!(Bitrate(u64));
 
 impl Div<u64> for Bitrate {
     type Output = Self;
@@ -147,12 +120,6 @@ impl Div<u64> for Bitrate {
     /// Where `divisor` is zero.
     fn div(self, divisor: u64) -> Self {
         Self(self.0 / divisor)
-    }
-}
-
-impl Sum for Bitrate {
-    fn sum<I: Iterator<Item = Self>>(rates: I) -> Self {
-        rates.fold(Self::ZERO, Add::add)
     }
 }
 

@@ -3,8 +3,6 @@
 use crate::text::{ParseError, Unit, display_scaled, parse_scaled};
 use crate::{Bitrate, TimeDelta};
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use std::str::FromStr;
 
 /// An amount of data in octets.
@@ -66,45 +64,7 @@ impl DataSize {
     }
 }
 
-impl Add for DataSize {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl AddAssign for DataSize {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl Sub for DataSize {
-    type Output = Self;
-    /// Not below zero.
-    fn sub(self, other: Self) -> Self {
-        self.saturating_sub(other)
-    }
-}
-
-impl SubAssign for DataSize {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
-
-impl Mul<u64> for DataSize {
-    type Output = Self;
-    fn mul(self, factor: u64) -> Self {
-        Self(self.0.saturating_mul(factor))
-    }
-}
-
-impl Sum for DataSize {
-    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
-        sizes.fold(Self::ZERO, Add::add)
-    }
-}
+arithmetic!(DataSize(u64));
 
 const UNITS: &[Unit] = &[Unit("B", 1.0), Unit("kB", 1e3), Unit("MB", 1e6), Unit("GB", 1e9)];
 pub(crate) const EXPECTED: &str = "a size such as \"1000 B\"";

@@ -2,8 +2,7 @@
 
 use crate::text::{ParseError, Unit, display_scaled, parse_scaled};
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, Neg, Sub};
 use std::str::FromStr;
 
 /// An instant on the local clock: nanoseconds since its origin, which lasts 584 years.
@@ -210,43 +209,12 @@ impl Sub for Transit {
     }
 }
 
-impl Add for TimeDelta {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl AddAssign for TimeDelta {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl Sub for TimeDelta {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-}
-
-impl SubAssign for TimeDelta {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
+arithmetic!(TimeDelta(i64));
 
 impl Neg for TimeDelta {
     type Output = Self;
     fn neg(self) -> Self {
         Self(self.0.saturating_neg())
-    }
-}
-
-impl Mul<i64> for TimeDelta {
-    type Output = Self;
-    fn mul(self, factor: i64) -> Self {
-        Self(self.0.saturating_mul(factor))
     }
 }
 
@@ -258,12 +226,6 @@ impl Div<i64> for TimeDelta {
     /// Where `divisor` is zero.
     fn div(self, divisor: i64) -> Self {
         Self(self.0.saturating_div(divisor))
-    }
-}
-
-impl Sum for TimeDelta {
-    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
-        spans.fold(Self::ZERO, Add::add)
     }
 }
 
