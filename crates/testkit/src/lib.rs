@@ -2,10 +2,12 @@
 
 pub mod battery;
 mod controllers;
+mod mistakes;
 pub mod path;
 mod shared;
 pub mod steady;
 pub mod variants;
 
 pub use controllers::build;
+pub use mistakes::assert_refused;
 pub use shared::shared;

@@ -281,7 +281,7 @@ impl PathRun {
                     self.arrive(&packet, sent, tag, ecn, rtt);
                 }
                 Some(Event::Report { subflow, received, peer, hold }) => {
-                    self.feed(subflow, &received, peer, hold)
+                    self.feed(subflow, &received, peer, hold);
                 }
                 None => {}
             }
