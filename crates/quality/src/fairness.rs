@@ -8,14 +8,6 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// The smallest share as part of the largest: an allocation is ε-fair where this is at least `1 − ε`.
-/// `None` without shares, or where all are zero.
-pub fn min_max(shares: &[f64]) -> Option<f64> {
-    let largest = shares.iter().copied().fold(0.0, f64::max);
-    let smallest = shares.iter().copied().fold(f64::INFINITY, f64::min);
-    (largest > 0.0).then(|| smallest / largest)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,8 +20,6 @@ mod tests {
         assert_eq!(jain(&[1.0, 3.0]), Some(0.8));
         assert_eq!(jain(&[]), None);
         assert_eq!(jain(&[0.0]), None);
-        assert_eq!(min_max(&[2.0, 4.0]), Some(0.5));
-        assert_eq!(min_max(&[]), None);
     }
 
     proptest! {

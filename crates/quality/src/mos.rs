@@ -26,20 +26,11 @@ impl Opinion {
 
     /// The class of a PSNR: from 37, 31, 25, 20 dB up, the map EvalVid prints.
     pub fn of_psnr(psnr: Decibels) -> Self {
-        Self::above(psnr.get(), [37.0, 31.0, 25.0, 20.0])
-    }
-
-    /// The class of an SSIM: from 0.93, 0.85, 0.75, 0.55 up.
-    pub fn of_ssim(ssim: f64) -> Self {
-        Self::above(ssim, [0.93, 0.85, 0.75, 0.55])
-    }
-
-    fn above(value: f64, [excellent, good, fair, poor]: [f64; 4]) -> Self {
-        match value {
-            value if value >= excellent => Self::Excellent,
-            value if value >= good => Self::Good,
-            value if value >= fair => Self::Fair,
-            value if value >= poor => Self::Poor,
+        match psnr.get() {
+            37.0.. => Self::Excellent,
+            31.0.. => Self::Good,
+            25.0.. => Self::Fair,
+            20.0.. => Self::Poor,
             _ => Self::Bad,
         }
     }
@@ -54,7 +45,6 @@ mod tests {
         let grades =
             [36.99, 37.0, 31.0, 25.0, 20.0, 19.9].map(|psnr| Opinion::of_psnr(Decibels::new(psnr)).grade());
         assert_eq!(grades, [4, 5, 4, 3, 2, 1]);
-        assert_eq!(Opinion::of_ssim(0.93), Opinion::Excellent);
-        assert_eq!(Opinion::of_ssim(f64::NAN), Opinion::Bad);
+        assert_eq!(Opinion::of_psnr(Decibels::new(f64::NAN)), Opinion::Bad);
     }
 }

@@ -14,14 +14,6 @@ use crate::Error;
 
 /// NAL unit types that this crate distinguishes (ITU-T H.264 table 7-1, RFC 6184 table 1).
 pub mod nal_type {
-    /// Slice of a picture that others may depend on, not a key frame.
-    pub const SLICE: u8 = 1;
-    /// Slice of an instantaneous decoding refresh picture: a key frame.
-    pub const IDR: u8 = 5;
-    /// Sequence parameter set.
-    pub const SPS: u8 = 7;
-    /// Picture parameter set.
-    pub const PPS: u8 = 8;
     /// Single-time aggregation packet without decoding order number.
     pub const STAP_A: u8 = 24;
     /// Fragmentation unit without decoding order number.
@@ -36,11 +28,6 @@ impl NalHeader {
     /// One of [`nal_type`], or another below 32.
     pub const fn nal_type(self) -> u8 {
         self.0 & 0x1F
-    }
-
-    /// nal_ref_idc: 0 where no other picture depends on this unit.
-    pub const fn reference_idc(self) -> u8 {
-        self.0 >> 5 & 3
     }
 
     /// This header with another type.

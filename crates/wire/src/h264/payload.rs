@@ -104,17 +104,6 @@ impl<'a> Payload<'a> {
             }
         }
     }
-
-    /// True where a slice of a key frame, or its first part, is in this payload.
-    pub fn begins_key_frame(&self) -> bool {
-        let is_idr =
-            |nal: &[u8]| nal.first().is_some_and(|&first| NalHeader(first).nal_type() == nal_type::IDR);
-        match self {
-            Self::Single(nal) => is_idr(nal),
-            Self::Aggregate(aggregate) => aggregate.units().any(is_idr),
-            Self::Fragment(fragment) => fragment.start && fragment.nal_header.nal_type() == nal_type::IDR,
-        }
-    }
 }
 
 fn append_unit(stream: &mut Vec<u8>, nal: &[u8]) {
@@ -240,7 +229,6 @@ mod tests {
             let bytes = emitted(&payload);
             assert_eq!(bytes, [0x7C, head, 0xAA]);
             assert_eq!(Payload::parse(&bytes), Ok(payload));
-            assert_eq!(payload.begins_key_frame(), start);
         }
         assert!(Payload::parse(&[0x7C, 0xC5, 0xAA]).is_err(), "start and end at once");
         assert!(Payload::parse(&[0x7C, 0x85]).is_err(), "empty");
