@@ -119,7 +119,7 @@ impl Extension for Utility {
         let (utility, mean) = (self.utility, self.mean.get().unwrap_or(need));
         connections.decide(now, |connections| {
             connections.set_weight(Weight::Share(utility));
-            let rule = if utility > former { "the medium needs more" } else { "the medium needs less" };
+            let rule = if utility > former { "higher media rate" } else { "lower media rate" };
             Some(Reason::new(rule, Gauge::new("media_rate", need * 8.0, "bit/s"), mean * 8.0))
         });
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A rate that holds from an instant on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct RateStep {
     /// The instant, counted from the clock's origin or from the start of the period.
     pub(crate) at: TimeDelta,
     /// The rate from then on.
@@ -18,7 +18,7 @@ pub(crate) struct Schedule {
     /// The rate before the first step.
     pub(crate) initial: Bitrate,
     /// Ordered by their instants.
-    pub(crate) steps: Arc<[Step]>,
+    pub(crate) steps: Arc<[RateStep]>,
     /// After this time the steps begin again; above the last step's instant.
     pub(crate) period: Option<TimeDelta>,
     /// When the last step's measured time is over; zero where steps are not measured.
@@ -27,7 +27,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// Steps from time zero on, of which there is at least one; the last ends at `end`.
-    pub(crate) fn from_steps(steps: Vec<Step>, end: TimeDelta, repeats: bool) -> Self {
+    pub(crate) fn from_steps(steps: Vec<RateStep>, end: TimeDelta, repeats: bool) -> Self {
         let initial = steps.first().map_or(Bitrate::ZERO, |step| step.rate);
         Self { initial, steps: steps.into(), period: repeats.then_some(end), end }
     }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn schedule(period: Option<TimeDelta>) -> Schedule {
-        let step = |at, rate| Step { at: TimeDelta::from_secs(at), rate: Bitrate::from_bps(rate) };
+        let step = |at, rate| RateStep { at: TimeDelta::from_secs(at), rate: Bitrate::from_bps(rate) };
         Schedule {
             initial: Bitrate::from_bps(9),
             steps: Arc::from([step(1, 3), step(2, 5)]),

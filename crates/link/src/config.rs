@@ -1,7 +1,7 @@
 //! The text form of a link.
 
 use crate::bucket::BucketConfig;
-use crate::capacity::{Schedule, Step};
+use crate::capacity::{RateStep, Schedule};
 use crate::error::{Error, not_negative};
 use crate::jitter::JitterConfig;
 use crate::loss::{LossConfig, RecordedLoss};
@@ -129,7 +129,7 @@ impl LinkConfig {
             }
             last = at;
         }
-        let steps = self.steps.iter().map(|&(at, rate)| Step { at, rate }).collect();
+        let steps = self.steps.iter().map(|&(at, rate)| RateStep { at, rate }).collect();
         let schedule = Schedule { initial, steps, period: None, end: TimeDelta::ZERO };
         Ok((CapacityPlan::Rates(schedule, InService::KeepsItsRate), initial))
     }

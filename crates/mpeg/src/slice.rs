@@ -5,7 +5,7 @@ use crate::header::{PictureContext, PictureKind};
 use crate::motion::Predictors;
 use crate::picture::{Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice};
 use crate::tables::macroblock as mb;
-use crate::vlc::{self, CodeKind, Coefficients, Lookup, RunLevel, Step, coefficients};
+use crate::vlc::{self, CodeKind, Coefficients, DecodedBits, Lookup, RunLevel, coefficients};
 use std::ops::Range;
 
 impl Picture {
@@ -339,7 +339,7 @@ fn read_codes(
             } else {
                 reader.refill();
                 let (level, run, bits) = read_other(table.peek(reader), reader, mpeg2)?;
-                let code = cursor.code(Step::word(level, run, bits));
+                let code = cursor.code(DecodedBits::word(level, run, bits));
                 room[count % Codes::ROOM] = code;
                 reader.skip(bits);
                 cursor.pass(code)?;
@@ -352,7 +352,7 @@ fn read_codes(
 }
 
 /// Number of steps that a refill covers.
-const STEPS_A_REFILL: u32 = 56 / Step::WIDTH;
+const STEPS_A_REFILL: u32 = 56 / DecodedBits::WIDTH;
 
 /// Where the next code of a block begins: position and end of the code before, as fields of a [`Code`].
 #[derive(Debug, Clone, Copy)]

@@ -132,9 +132,9 @@ const ESCAPE_LEVEL: usize = 41;
 /// The next bits, decoded as far as they reach: up to two codes and the end of block. Two words to be added to the
 /// position in the block, with fields as in [`Code`]: the lower one for the first code, the upper one for the last.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Step(u64);
+pub(crate) struct DecodedBits(u64);
 
-impl Step {
+impl DecodedBits {
     /// Number of bits that are decoded at once.
     pub(crate) const WIDTH: u32 = 12;
     /// The block ends, or another code follows that does not fit.
@@ -226,7 +226,7 @@ impl Step {
 pub(crate) struct Coefficients {
     short: [RunLevel; 1 << SHORT],
     long: [RunLevel; 1 << LONG],
-    steps: [Step; 1 << Step::WIDTH],
+    steps: [DecodedBits; 1 << DecodedBits::WIDTH],
     encode: [[(u16, u8); ESCAPE_LEVEL]; 32],
     end_of_block: (u16, u8),
 }
@@ -244,7 +244,7 @@ impl Coefficients {
         let mut built = Self {
             short: [none; 1 << SHORT],
             long: [none; 1 << LONG],
-            steps: [Step(Step::OTHER); 1 << Step::WIDTH],
+            steps: [DecodedBits(DecodedBits::OTHER); 1 << DecodedBits::WIDTH],
             encode: [[(0, 0); ESCAPE_LEVEL]; 32],
             end_of_block: parse_code(end_of_block),
         };
@@ -293,8 +293,8 @@ impl Coefficients {
     /// Fills the lookup of steps.
     const fn with_steps(mut self) -> Self {
         let mut bits = 0;
-        while bits < 1 << Step::WIDTH {
-            self.steps[bits] = Step::new(bits as u32, &self);
+        while bits < 1 << DecodedBits::WIDTH {
+            self.steps[bits] = DecodedBits::new(bits as u32, &self);
             bits += 1;
         }
         self
@@ -302,8 +302,8 @@ impl Coefficients {
 
     /// The step at the reader's position; it is not skipped. 12 bits must be available.
     #[inline]
-    pub(crate) fn peek_step(&self, reader: &BitReader<'_>) -> Step {
-        self.steps[reader.peek(Step::WIDTH) as usize]
+    pub(crate) fn peek_step(&self, reader: &BitReader<'_>) -> DecodedBits {
+        self.steps[reader.peek(DecodedBits::WIDTH) as usize]
     }
 
     /// The code at the reader's position; it is not skipped. 17 bits must be available.
@@ -406,18 +406,18 @@ mod tests {
     #[test]
     fn steps_equal_single_codes() {
         for table in [&TABLE_ZERO, &TABLE_ONE] {
-            for bits in 0..1u32 << Step::WIDTH {
-                let bytes = (bits << (32 - Step::WIDTH)).to_be_bytes();
+            for bits in 0..1u32 << DecodedBits::WIDTH {
+                let bytes = (bits << (32 - DecodedBits::WIDTH)).to_be_bytes();
                 let mut reader = BitReader::new(&bytes);
                 let step = table.peek_step(&reader);
                 let (mut count, mut sum, mut position) = (0, 0, 0);
                 let mut words = [0; 2];
-                let left = |sum: u32, code: RunLevel| sum + code.bits() <= Step::WIDTH;
+                let left = |sum: u32, code: RunLevel| sum + code.bits() <= DecodedBits::WIDTH;
                 let mut code = table.peek(&reader);
                 while count < 2 && code.kind() == CodeKind::Coefficient && left(sum, code) {
                     sum += code.bits();
                     position += code.run();
-                    words[count..].fill(Step::word(code.level(), position, sum));
+                    words[count..].fill(DecodedBits::word(code.level(), position, sum));
                     position += 1;
                     count += 1;
                     reader.skip(code.bits());

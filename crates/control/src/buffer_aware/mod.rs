@@ -23,7 +23,7 @@ use crate::packet::{SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use seaway_units::{Bitrate, RateRange, TimeDelta, Timestamp};
-use state::Step;
+use state::LevelResponse;
 
 /// What can be set of [`BufferAware`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -162,7 +162,7 @@ impl BufferAware {
         self.former = Some(level);
         let rate = self.packet_rate();
         let arriving = (rate * self.config.packet * after).max(self.config.packet);
-        let Step { state, rate, threshold, looked_at } =
+        let LevelResponse { state, rate, threshold, looked_at } =
             self.config.law.step(level, former, arriving, |state, gamma| match state {
                 // VTP's equivalent window: a packet more each round-trip time, counted in seconds.
                 BufferState::Stable => (rate * before + self.config.growth) / after.max(0.001),

@@ -37,7 +37,7 @@ pub enum GammaRule {
 
 /// One step and its reasons.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Step {
+pub(super) struct LevelResponse {
     pub(super) state: BufferState,
     pub(super) rate: f64,
     /// The bytes that were classified, and the threshold they passed or stayed below.
@@ -63,7 +63,7 @@ impl Law {
         former: BufferLevel,
         arriving: f64,
         rate_in: impl FnOnce(BufferState, f64) -> f64,
-    ) -> Step {
+    ) -> LevelResponse {
         let held = level.held.as_bytes_f64();
         let trend = held - former.held.as_bytes_f64();
         let looked_at = if self.predict { held + trend } else { held };
@@ -78,7 +78,7 @@ impl Law {
         } else {
             (BufferState::Stable, high)
         };
-        Step { state, rate: rate_in(state, self.gamma(state, trend)), looked_at, threshold }
+        LevelResponse { state, rate: rate_in(state, self.gamma(state, trend)), looked_at, threshold }
     }
 
     fn gamma(self, state: BufferState, trend: f64) -> f64 {

@@ -71,7 +71,7 @@ impl Extension for VirtualFlow {
 
     fn on_feedback(&mut self, connections: &mut Tfrc, now: Timestamp, feedback: &Feedback<'_>) {
         let Some(decided) = self.count.on_report(now, feedback) else { return };
-        let rule = if decided.grew { "no queue: worth more" } else { "queue: worth less" };
+        let rule = if decided.grew { "no queue: higher weight" } else { "queue: lower weight" };
         connections.decide(now, |connection| {
             connection.set_weight(Weight::Rate(decided.n));
             Some(decided.reason(rule))

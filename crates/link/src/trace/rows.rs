@@ -1,6 +1,6 @@
 //! Rows of time and rate become a schedule.
 
-use crate::capacity::{Schedule, Step};
+use crate::capacity::{RateStep, Schedule};
 use crate::error::Error;
 use seaway_units::{Bitrate, TimeDelta};
 
@@ -58,7 +58,8 @@ impl Rows {
             let at = instant[0].0;
             let next = self.rows[steps.len() + instant.len()..].first().map_or(end, |&(at, _)| at);
             let share = (next - at) / instant.len() as i64;
-            let of_instant = instant.iter().zip(0..).map(|(&(_, rate), n)| Step { at: at + share * n, rate });
+            let of_instant =
+                instant.iter().zip(0..).map(|(&(_, rate), n)| RateStep { at: at + share * n, rate });
             steps.extend(of_instant);
         }
         Ok(Schedule::from_steps(steps, end, repeats))

@@ -47,14 +47,14 @@ pub(super) const STAGES: usize = 3;
 #[derive(Debug)]
 pub(super) struct WorkerPool {
     pool: ThreadPool,
-    sender: Sender<Step>,
+    sender: Sender<Job>,
     /// Returns the running step when it is done.
-    done: Receiver<Step>,
+    done: Receiver<Job>,
 }
 
 /// Two stages that run at the same time.
 #[derive(Debug)]
-struct Step {
+struct Job {
     shaper: BatchShaper,
     to_shape: Batch,
     to_parse: Batch,
@@ -64,20 +64,20 @@ impl WorkerPool {
     fn new(pool: ThreadPool, shaper: BatchShaper) -> Self {
         let (sender, done) = channel();
         let workers = Self { pool, sender, done };
-        workers.start(Step { shaper, to_shape: Batch::default(), to_parse: Batch::default() });
+        workers.start(Job { shaper, to_shape: Batch::default(), to_parse: Batch::default() });
         workers
     }
 
     fn pass(&self, to_parse: Batch) -> Batch {
         let step = self.done.recv().expect("a step is always running");
-        self.start(Step { shaper: step.shaper, to_shape: step.to_parse, to_parse });
+        self.start(Job { shaper: step.shaper, to_shape: step.to_parse, to_parse });
         step.to_shape
     }
 
-    fn start(&self, mut step: Step) {
+    fn start(&self, mut step: Job) {
         let sender = self.sender.clone();
         self.pool.spawn(move || {
-            let Step { shaper, to_shape, to_parse } = &mut step;
+            let Job { shaper, to_shape, to_parse } = &mut step;
             let threads = shaper.threads();
             rayon::join(|| shaper.shape(to_shape), || to_parse.parse(threads));
             // Fails where the shaper was dropped.

@@ -9,7 +9,7 @@ use crate::picture::{Block, Code, Macroblock, Picture};
 use crate::write::rewrite::{Codes, Content};
 
 #[derive(Debug, Clone, Copy)]
-struct Outcome {
+struct Requantised {
     quantiser: u8,
     unchanged: bool,
     /// Its codes have a new scale and are all replaced.
@@ -24,7 +24,7 @@ pub(crate) struct Recoded {
     codes: Vec<Code>,
     firsts: Vec<u32>,
     choices: Vec<Choice>,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<Requantised>,
     pub(crate) saved_bits: f64,
     pub(crate) distortion: f64,
     /// Dropped codes, and blocks that lost all of them.
@@ -84,7 +84,7 @@ impl Recoded {
         let blocks = macroblock.block_range();
         let coded = ((1u32 << blocks.len()) - 1) as u16;
         let new_scale = quantiser != macroblock.quantiser;
-        let mut outcome = Outcome { quantiser, unchanged: !new_scale, new_scale, coded };
+        let mut outcome = Requantised { quantiser, unchanged: !new_scale, new_scale, coded };
         if !new_scale && recoder.every_code_pays(macroblock, importance) {
             self.choices[blocks].fill(Choice::ALL);
             return self.outcomes.push(outcome);

@@ -1,6 +1,6 @@
 //! Transport streams at another constant rate.
 
-use crate::harness::{Plan, TRANSPORT, cut, expected, keep, run};
+use crate::harness::{RunConfig, TRANSPORT, cut, expected, keep, run};
 use crate::readers::{check_continuity, clock, clock_references, elementary};
 use seaway_mpeg::container::{Config, Error, Multiplex, Remuxer, Replacement};
 use seaway_units::Bitrate;
@@ -10,7 +10,7 @@ fn transport_streams_at_a_lower_constant_rate() {
     for (share, rate) in [(0.5, 520_000), (0.3, 460_000), (1.0, 700_000)] {
         let multiplex = Multiplex::Constant(Bitrate::from_bps(rate));
         let config = Config { multiplex, ..Config::default() };
-        let outcome = run(TRANSPORT, Plan { config, delay: 2, ..Plan::default() }, cut(share));
+        let outcome = run(TRANSPORT, RunConfig { config, delay: 2, ..RunConfig::default() }, cut(share));
         outcome.result.as_ref().unwrap();
         check_continuity(&outcome.output);
         assert!(elementary(&outcome.output, 0x100).0 == expected(&outcome.pictures, share));
@@ -57,7 +57,7 @@ fn at_no_rate_does_the_output_go_on_for_ever() {
     for rate in [1, 1_000, 40_000, 60_000] {
         let multiplex = Multiplex::Constant(Bitrate::from_bps(rate));
         let config = Config { multiplex, ..Config::default() };
-        let outcome = run(TRANSPORT, Plan { config, ..Plan::default() }, keep);
+        let outcome = run(TRANSPORT, RunConfig { config, ..RunConfig::default() }, keep);
         assert!(outcome.output.len() < 2 * TRANSPORT.len());
     }
 }

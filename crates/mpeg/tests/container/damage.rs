@@ -1,6 +1,6 @@
 //! Streams that are cut short, damaged, of another format, or too large for the memory.
 
-use crate::harness::{ALL, ELEMENTARY, PACKS, PROGRAM, Plan, SYSTEM, TRANSPORT, cut, keep, run};
+use crate::harness::{ALL, ELEMENTARY, PACKS, PROGRAM, RunConfig, SYSTEM, TRANSPORT, cut, keep, run};
 use proptest::prelude::*;
 use seaway_mpeg::container::{Config, Error, Multiplex, sniff};
 use seaway_units::Bitrate;
@@ -10,9 +10,9 @@ fn cut_off_anywhere_what_is_kept_stays_the_same() {
     for (input, step) in [(TRANSPORT, 37), (PROGRAM, 13), (SYSTEM, 13), (PACKS, 13), (ELEMENTARY, 13)] {
         let few = (0..3000).chain((3000..input.len()).step_by(step * 7));
         for len in few {
-            let outcome = run(&input[..len], Plan { chunk: 1000, ..Plan::default() }, keep);
+            let outcome = run(&input[..len], RunConfig { chunk: 1000, ..RunConfig::default() }, keep);
             assert!(outcome.result.is_err() || outcome.output == input[..len], "{len} bytes");
-            let _ = run(&input[..len], Plan { chunk: 5000, ..Plan::default() }, cut(0.5));
+            let _ = run(&input[..len], RunConfig { chunk: 5000, ..RunConfig::default() }, cut(0.5));
         }
     }
 }
@@ -39,7 +39,7 @@ fn packs_are_found_from_anywhere() {
 fn memory_is_bounded_when_replacements_do_not_come() {
     for input in ALL {
         let config = Config { memory: 5000, ..Config::default() };
-        let outcome = run(input, Plan { chunk: 700, delay: 1000, config }, cut(0.5));
+        let outcome = run(input, RunConfig { chunk: 700, delay: 1000, config }, cut(0.5));
         let gone = input.len() - 9000;
         assert!(outcome.output[..gone] == input[..gone]);
         assert!(outcome.report.given_up > 0);
@@ -48,7 +48,7 @@ fn memory_is_bounded_when_replacements_do_not_come() {
 
 #[test]
 fn what_is_no_mpeg_video_is_named() {
-    let error = |input: &[u8]| run(input, Plan::default(), keep).result.unwrap_err().to_string();
+    let error = |input: &[u8]| run(input, RunConfig::default(), keep).result.unwrap_err().to_string();
     assert!(error(b"\x00\x00\x00\x18ftypmp42").contains("MP4"));
     assert!(error(b"just words\n").contains("text"));
     assert!(error(&[]).contains("empty"));
@@ -74,7 +74,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 fn a_long_prelude_of_nothing_costs_little() {
     let noise: Vec<u8> =
         (0..120_000u32).map(|at| if at % 7 == 0 { 0x47 } else { (at % 200) as u8 }).collect();
-    let outcome = run(&noise, Plan { chunk: 1, ..Plan::default() }, keep);
+    let outcome = run(&noise, RunConfig { chunk: 1, ..RunConfig::default() }, keep);
     assert!(matches!(outcome.result, Err(Error::NotMpeg { .. })));
 }
 
@@ -83,7 +83,7 @@ fn a_wrong_crc_is_counted_and_the_next_table_taken() {
     let mut input = TRANSPORT.to_vec();
     let first = input.chunks_exact_mut(188).find(|packet| packet[5..7] == [0x02, 0xb0]).unwrap();
     first[10] ^= 1;
-    let outcome = run(&input, Plan::default(), keep);
+    let outcome = run(&input, RunConfig::default(), keep);
     assert!(outcome.output == input);
     assert_eq!(outcome.transport().crc_errors, 1);
 }
@@ -94,7 +94,7 @@ fn scrambled_video_passes_and_is_said() {
     for packet in input.chunks_exact_mut(188).filter(|packet| packet[1] & 0x1f == 1 && packet[2] == 0) {
         packet[3] |= 0xc0;
     }
-    let outcome = run(&input, Plan::default(), keep);
+    let outcome = run(&input, RunConfig::default(), keep);
     assert_eq!(outcome.result, Err(Error::Scrambled));
     assert!(outcome.output == input);
 }
@@ -125,10 +125,10 @@ proptest! {
             let at = (place * input.len() as f64) as usize;
             input.drain(at..(at + len).min(input.len()));
         }
-        let outcome = run(&input, Plan { chunk, delay: 2, ..Plan::default() }, keep);
+        let outcome = run(&input, RunConfig { chunk, delay: 2, ..RunConfig::default() }, keep);
         prop_assert!(outcome.result.is_err() || outcome.output == input);
         let config = Config { multiplex, ..Config::default() };
-        let outcome = run(&input, Plan { chunk, delay: 2, config }, cut(share));
+        let outcome = run(&input, RunConfig { chunk, delay: 2, config }, cut(share));
         let constant = matches!(multiplex, Multiplex::Constant(_));
         prop_assert!(constant || outcome.output.len() <= input.len());
     }

@@ -14,26 +14,26 @@ pub(crate) const ALL: [&[u8]; 5] = [TRANSPORT, PROGRAM, SYSTEM, PACKS, ELEMENTAR
 
 /// Parameters of a run: bytes of each push, delay in pictures, configuration.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RunConfig {
     pub(crate) chunk: usize,
     pub(crate) delay: usize,
     pub(crate) config: Config,
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan { chunk: 4096, delay: 0, config: Config::default() }
+impl Default for RunConfig {
+    fn default() -> RunConfig {
+        RunConfig { chunk: 4096, delay: 0, config: Config::default() }
     }
 }
 
-pub(crate) struct Outcome {
+pub(crate) struct RunResult {
     pub(crate) result: Result<(), Error>,
     pub(crate) output: Vec<u8>,
     pub(crate) pictures: Vec<CodedPicture>,
     pub(crate) report: Report,
 }
 
-impl Outcome {
+impl RunResult {
     /// Counts of a transport stream.
     pub(crate) fn transport(&self) -> &TransportReport {
         match &self.report.container {
@@ -44,7 +44,11 @@ impl Outcome {
 }
 
 /// Remultiplexes `input`, with each picture replaced by `shape`.
-pub(crate) fn run(input: &[u8], plan: Plan, mut shape: impl FnMut(&CodedPicture) -> Replacement) -> Outcome {
+pub(crate) fn run(
+    input: &[u8],
+    plan: RunConfig,
+    mut shape: impl FnMut(&CodedPicture) -> Replacement,
+) -> RunResult {
     let mut remuxer = Remuxer::new(plan.config);
     let (mut output, mut pictures, mut held) = (Vec::new(), Vec::new(), VecDeque::new());
     let mut turn = |remuxer: &mut Remuxer, delay: usize| {
@@ -65,7 +69,7 @@ pub(crate) fn run(input: &[u8], plan: Plan, mut shape: impl FnMut(&CodedPicture)
     }
     let result = result.and_then(|()| remuxer.finish());
     let result = turn(&mut remuxer, 0).and(result);
-    Outcome { result, output, pictures, report: remuxer.report() }
+    RunResult { result, output, pictures, report: remuxer.report() }
 }
 
 pub(crate) fn keep(_: &CodedPicture) -> Replacement {

@@ -8,7 +8,7 @@ mod readers;
 mod timing;
 mod transport;
 
-use harness::{ALL, Plan, keep, run};
+use harness::{ALL, RunConfig, keep, run};
 use seaway_mpeg::container::Replacement;
 
 #[test]
@@ -16,7 +16,7 @@ fn nothing_replaced_is_the_same_stream() {
     for input in ALL {
         for chunk in [1, 188, 4096, input.len()] {
             for delay in [0, 4] {
-                let outcome = run(input, Plan { chunk, delay, ..Plan::default() }, keep);
+                let outcome = run(input, RunConfig { chunk, delay, ..RunConfig::default() }, keep);
                 outcome.result.as_ref().unwrap();
                 assert!(outcome.output == input, "chunk {chunk}, delay {delay}");
                 assert_eq!(outcome.report.bytes_out, input.len() as u64);
@@ -28,7 +28,8 @@ fn nothing_replaced_is_the_same_stream() {
 #[test]
 fn a_replacement_that_is_the_picture_itself_changes_nothing() {
     for input in ALL {
-        let outcome = run(input, Plan::default(), |picture| Replacement::Bytes(picture.unit.data.clone()));
+        let outcome =
+            run(input, RunConfig::default(), |picture| Replacement::Bytes(picture.unit.data.clone()));
         assert!(outcome.output == input);
     }
 }

@@ -1,6 +1,6 @@
 //! Program and system streams.
 
-use crate::harness::{PACKS, PROGRAM, Plan, SYSTEM, cut, expected, run};
+use crate::harness::{PACKS, PROGRAM, RunConfig, SYSTEM, cut, expected, run};
 use crate::readers::program_packets;
 use seaway_mpeg::container::{Config, Multiplex};
 
@@ -8,7 +8,7 @@ use seaway_mpeg::container::{Config, Multiplex};
 fn program_and_system_streams_keep_their_packs() {
     for input in [PROGRAM, SYSTEM, PACKS] {
         for share in [0.97, 0.5, 0.1] {
-            let outcome = run(input, Plan { delay: 2, ..Plan::default() }, cut(share));
+            let outcome = run(input, RunConfig { delay: 2, ..RunConfig::default() }, cut(share));
             assert_eq!(outcome.output.len(), input.len());
             let (before, after) = (program_packets(input), program_packets(&outcome.output));
             let video: Vec<u8> = after.iter().flat_map(|packet| packet.2.clone()).collect();
@@ -26,7 +26,7 @@ fn program_and_system_streams_keep_their_packs() {
 fn program_and_system_streams_shrink() {
     for input in [PROGRAM, SYSTEM, PACKS] {
         let config = Config { multiplex: Multiplex::Variable, ..Config::default() };
-        let outcome = run(input, Plan { config, ..Plan::default() }, cut(0.3));
+        let outcome = run(input, RunConfig { config, ..RunConfig::default() }, cut(0.3));
         let packets = program_packets(&outcome.output);
         let video: Vec<u8> = packets.iter().flat_map(|packet| packet.2.clone()).collect();
         let wanted = expected(&outcome.pictures, 0.3);

@@ -1,6 +1,6 @@
 //! Arrival of the video at a decoder: never later than before, and without overflow of its buffer.
 
-use crate::harness::{Outcome, PACKS, PROGRAM, Plan, SYSTEM, TRANSPORT, cut, run};
+use crate::harness::{PACKS, PROGRAM, RunConfig, RunResult, SYSTEM, TRANSPORT, cut, run};
 use crate::readers::{clock, clock_references, packets, program_header};
 use seaway_mpeg::container::{Config, Multiplex};
 use seaway_units::Bitrate;
@@ -62,7 +62,7 @@ fn program_arrivals(stream: &[u8]) -> Vec<i64> {
 }
 
 /// Position and length of each picture, before and after [`cut`].
-fn lengths(outcome: &Outcome, share: f64) -> Vec<(usize, usize)> {
+fn lengths(outcome: &RunResult, share: f64) -> Vec<(usize, usize)> {
     let after = |len: usize| ((len as f64 * share) as usize).max(50).min(len);
     outcome.pictures.iter().map(|picture| (picture.unit.data.len(), after(picture.unit.data.len()))).collect()
 }
@@ -90,11 +90,11 @@ fn no_byte_of_a_picture_comes_later_than_before() {
             (PACKS, Multiplex::Variable),
         ] {
             let config = Config { multiplex, ..Config::default() };
-            let outcome = run(input, Plan { config, ..Plan::default() }, cut(share));
+            let outcome = run(input, RunConfig { config, ..RunConfig::default() }, cut(share));
             let lengths = lengths(&outcome, share);
             check_never_later(&program_arrivals(input), &program_arrivals(&outcome.output), &lengths);
         }
-        let outcome = run(TRANSPORT, Plan::default(), cut(share));
+        let outcome = run(TRANSPORT, RunConfig::default(), cut(share));
         let lengths = lengths(&outcome, share);
         check_never_later(&transport_arrivals(TRANSPORT), &transport_arrivals(&outcome.output), &lengths);
     }
@@ -117,7 +117,7 @@ fn at_a_constant_rate_the_buffer_of_the_decoder_holds() {
     for (share, rate) in [(0.8, 600_000), (0.6, 560_000), (0.4, 500_000), (0.3, 460_000)] {
         let multiplex = Multiplex::Constant(Bitrate::from_bps(rate));
         let config = Config { multiplex, ..Config::default() };
-        let outcome = run(TRANSPORT, Plan { config, ..Plan::default() }, cut(share));
+        let outcome = run(TRANSPORT, RunConfig { config, ..RunConfig::default() }, cut(share));
         let decoded =
             outcome.pictures.iter().map(|picture| picture.dts.or(picture.pts).unwrap() as i64 * 300);
         let lengths = lengths(&outcome, share).into_iter();

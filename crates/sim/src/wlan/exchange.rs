@@ -14,7 +14,7 @@ use seaway_units::TimeDelta;
 pub(crate) struct Exchange {
     pub(crate) contender: usize,
     recipient: usize,
-    step: Step,
+    step: FrameExchange,
     /// When the access began.
     began: Nanos,
     /// Its frames are longer than the RTS threshold.
@@ -23,7 +23,7 @@ pub(crate) struct Exchange {
 
 /// What was sent last, or is to be sent next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum FrameExchange {
     /// RTS; data follow the CTS.
     Rts,
     /// One frame, which is acknowledged alone.
@@ -88,13 +88,19 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.contenders[index].beacon = false;
         self.sizes.clear();
         self.sizes.push(self.timing.beacon_octets);
-        let exchange = self.exchange(index, 0, Step::Beacon, self.now);
+        let exchange = self.exchange(index, 0, FrameExchange::Beacon, self.now);
         self.devices[0].exchange = Some(exchange);
         self.association.beacon();
         self.transmit((0, None, Frame::Beacon, self.modes.lowest), |end| end);
     }
 
-    const fn exchange(&self, contender: usize, recipient: usize, step: Step, began: Nanos) -> Exchange {
+    const fn exchange(
+        &self,
+        contender: usize,
+        recipient: usize,
+        step: FrameExchange,
+        began: Nanos,
+    ) -> Exchange {
         Exchange { contender, recipient, step, began, is_long: false }
     }
 
@@ -119,7 +125,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let answer = self.timing.sifs + self.duration(mode, u64::from(octets::BLOCK_ACK));
         self.sizes.clear();
         self.sizes.push(octets::BLOCK_ACK_REQUEST);
-        self.devices[device].exchange = Some(self.exchange(index, recipient, Step::Request, began));
+        self.devices[device].exchange = Some(self.exchange(index, recipient, FrameExchange::Request, began));
         let frame = Frame::Request { contender: index as u16, recipient: recipient as u16 };
         let end = self.transmit((device, Some(to), frame, mode), |end| end + answer);
         let span = end + answer - self.now;
@@ -147,7 +153,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             return false;
         }
         let is_long = psdu > self.config.rts.as_bytes();
-        let step = if count > 1 { Step::Aggregate } else { Step::Single };
+        let step = if count > 1 { FrameExchange::Aggregate } else { FrameExchange::Single };
         let mut exchange = self.exchange(index, recipient, step, began);
         exchange.is_long = is_long;
         let to = self.contenders[index].queue.recipients[recipient].to;
@@ -197,7 +203,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     }
 
     fn send_rts(&mut self, device: DeviceId, to: DeviceId, mut exchange: Exchange, rest: Nanos) {
-        exchange.step = Step::Rts;
+        exchange.step = FrameExchange::Rts;
         self.devices[device].exchange = Some(exchange);
         let control = self.modes.control;
         let answer = self.modes.response[usize::from(control)];
@@ -317,7 +323,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.events.cancel(Event::Timeout(device));
         self.devices[device].timeout_end = self.now;
         let Exchange { contender: index, recipient, step, .. } = exchange;
-        if step == Step::Rts {
+        if step == FrameExchange::Rts {
             self.events.put(self.now + self.timing.sifs, Event::Continue(device));
             return;
         }
@@ -325,7 +331,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let to = contender.queue.recipients[recipient].to;
         let sent = contender.queue.recipients[recipient].in_flight();
         let (acknowledged, octets) = contender.queue.acknowledge(recipient);
-        if step != Step::Request {
+        if step != FrameExchange::Request {
             contender.queue.recipients[recipient].adaptation.report(
                 self.now,
                 acknowledged,
@@ -333,7 +339,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             );
         }
         contender.backoff.reset();
-        if step == Step::Single {
+        if step == FrameExchange::Single {
             contender.short_failures = 0;
             contender.long_failures = 0;
         }
@@ -349,7 +355,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     fn go_on(&mut self, device: DeviceId, mut exchange: Exchange) {
         let contender = &self.contenders[exchange.contender];
         if contender.queue.has_request() || contender.backoff.access.limit > 0 {
-            exchange.step = Step::Next;
+            exchange.step = FrameExchange::Next;
             self.devices[device].exchange = Some(exchange);
             self.events.put(self.now + self.timing.sifs, Event::Continue(device));
             return;
@@ -369,7 +375,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let Some(exchange) = self.devices[device].exchange else { return };
         let Exchange { contender: index, recipient, step, began, .. } = exchange;
         let sends = match step {
-            Step::Rts => {
+            FrameExchange::Rts => {
                 self.expire(index);
                 self.contenders[index].queue.recipients[recipient].waiting() > 0
                     && self.send_data(index, recipient, began, true)
@@ -404,15 +410,15 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let Some(exchange) = self.devices[device].exchange else { return };
         self.devices[device].timeout_end = self.now;
         match exchange.step {
-            Step::Rts => {
+            FrameExchange::Rts => {
                 let contender = &mut self.contenders[exchange.contender];
                 contender.short_failures += 1;
                 contender.backoff.widen();
             }
-            Step::Single => self.miss_ack(exchange),
-            Step::Aggregate => self.miss_block_ack(exchange, false),
-            Step::Request => self.miss_block_ack(exchange, true),
-            Step::Next | Step::Beacon => {}
+            FrameExchange::Single => self.miss_ack(exchange),
+            FrameExchange::Aggregate => self.miss_block_ack(exchange, false),
+            FrameExchange::Request => self.miss_block_ack(exchange, true),
+            FrameExchange::Next | FrameExchange::Beacon => {}
         }
         self.finish(device);
         if !self.medium.is_busy(device) {

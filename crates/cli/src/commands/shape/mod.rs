@@ -8,7 +8,7 @@ use crate::files::{Chunk, Input, Output};
 use crate::interrupt;
 use crate::progress::Progress;
 pub(crate) use options::Arguments;
-use options::Plan;
+use options::ShapeOptions;
 use report::Journal;
 use seaway_mpeg::container::{ContainerReport, Error, Format, SNIFF_LIMIT, sniff};
 use seaway_mpeg::pipeline::{self, FirstPass, Pipeline};
@@ -37,14 +37,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// The result of a run.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ShapeResult {
     interrupted: bool,
     /// The rates were planned by a first pass.
     two_passes: bool,
     report: seaway_mpeg::pipeline::Report,
 }
 
-impl Outcome {
+impl ShapeResult {
     fn holds_target(&self) -> bool {
         !self.report.totals.missed_target()
     }
@@ -61,11 +61,11 @@ impl Outcome {
 
 fn shape(
     arguments: &Arguments,
-    plan: &Plan,
+    plan: &ShapeOptions,
     source: &Input,
     sink: &mut Output,
     journal: &mut Journal,
-) -> Result<Outcome, Failure> {
+) -> Result<ShapeResult, Failure> {
     let name = &arguments.input;
     let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
     let (head, format) = read_head(source, name)?;
@@ -102,7 +102,7 @@ fn shape(
     pipeline.finish().map_err(refused)?;
     drain(&mut pipeline, &mut output, sink, journal)?;
     progress.clear();
-    Ok(Outcome { interrupted: interrupt::asked(), two_passes, report: pipeline.report() })
+    Ok(ShapeResult { interrupted: interrupt::asked(), two_passes, report: pipeline.report() })
 }
 
 /// Runs the first pass over a file; `None` where it was interrupted.

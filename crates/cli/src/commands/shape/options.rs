@@ -63,7 +63,7 @@ const DEFAULT_METHOD: &str = "auto";
 
 /// The options, checked.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct ShapeOptions {
     pub(super) schedule: Schedule,
     pub(super) shaper: shape::Config,
     multiplex: Option<Multiplex>,
@@ -71,7 +71,7 @@ pub(super) struct Plan {
 }
 
 impl Arguments {
-    pub(super) fn plan(&self) -> Result<Plan, Failure> {
+    pub(super) fn plan(&self) -> Result<ShapeOptions, Failure> {
         self.check_method()?;
         let schedule = self.schedule()?;
         let mut shaper = shape::Config::new(self.method, schedule.at(seaway_units::TimeDelta::ZERO));
@@ -79,7 +79,7 @@ impl Arguments {
         shaper.window = self.window.unwrap_or(shaper.window);
         shaper.threads = self.threads;
         shaper.vbv = self.vbv;
-        Ok(Plan { schedule, shaper, multiplex: self.multiplex, program: self.program })
+        Ok(ShapeOptions { schedule, shaper, multiplex: self.multiplex, program: self.program })
     }
 
     /// Refuses options that the method does not use.
@@ -112,7 +112,7 @@ impl Arguments {
     }
 }
 
-impl Plan {
+impl ShapeOptions {
     /// True where the target is in bit/s, so that the ratio depends on the display time.
     pub(super) fn asks_for_a_rate(&self) -> bool {
         matches!(self.shaper.target, Target::Rate(_))

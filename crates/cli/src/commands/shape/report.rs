@@ -1,7 +1,7 @@
 //! The report of `seaway shape`.
 
-use super::Outcome;
-use super::options::{Arguments, Plan};
+use super::ShapeResult;
+use super::options::{Arguments, ShapeOptions};
 use crate::failure::Failure;
 use seaway_mpeg::container::ContainerReport;
 use seaway_mpeg::pipeline::{PictureRecord, Report};
@@ -33,8 +33,8 @@ impl Journal {
     pub(super) fn print(
         self,
         arguments: &Arguments,
-        plan: &Plan,
-        outcome: &Outcome,
+        plan: &ShapeOptions,
+        outcome: &ShapeResult,
         on_stdout: bool,
     ) -> Result<(), Failure> {
         if let Journal(Some(notes)) = self {
@@ -57,8 +57,8 @@ fn lost(error: &std::io::Error) -> Failure {
 fn document(
     notes: BufWriter<File>,
     arguments: &Arguments,
-    plan: &Plan,
-    outcome: &Outcome,
+    plan: &ShapeOptions,
+    outcome: &ShapeResult,
 ) -> std::io::Result<()> {
     let cluster = match plan.shaper.cluster {
         Cluster::Macroblocks(count) => json!(count),
@@ -96,7 +96,7 @@ fn document(
 }
 
 /// The report as text.
-fn summary(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> String {
+fn summary(arguments: &Arguments, plan: &ShapeOptions, outcome: &ShapeResult) -> String {
     let Report { totals, vbv, container } = &outcome.report;
     let rate = |bps| format!("{:.3}", Bitrate::from_bps_f64(bps));
     let mut lines = vec![

@@ -1,6 +1,6 @@
 //! Fast retransmit and fast recovery by duplicate acknowledgements: Reno (RFC 5681) and NewReno (RFC 6582).
 
-use super::{Ack, DUPLICATE_THRESHOLD, Outcome, reduce};
+use super::{Ack, DUPLICATE_THRESHOLD, RecoveryEvent, reduce};
 use crate::tcp::congestion::Adjustment;
 use crate::tcp::send_state::SendState;
 
@@ -43,13 +43,18 @@ impl Duplicates {
         self.recover.is_some()
     }
 
-    pub(super) fn on_ack(&mut self, ack: Ack<'_>, send: &mut SendState, window: &mut Adjustment) -> Outcome {
+    pub(super) fn on_ack(
+        &mut self,
+        ack: Ack<'_>,
+        send: &mut SendState,
+        window: &mut Adjustment,
+    ) -> RecoveryEvent {
         match (ack.newly > 0, self.recover) {
-            (false, _) if send.flight() == 0 => Outcome::Open,
+            (false, _) if send.flight() == 0 => RecoveryEvent::Open,
             (false, None) => self.on_first_duplicates(ack, send, window),
             (false, Some(_)) => {
                 self.inflation += 1;
-                Outcome::Recovering { keeps_timer: true }
+                RecoveryEvent::Recovering { keeps_timer: true }
             }
             (true, Some(recover)) if self.outlasts_partial && send.una < recover => {
                 self.on_partial(ack.newly as i64)
@@ -57,7 +62,7 @@ impl Duplicates {
             (true, Some(_)) => self.leave(send),
             (true, None) => {
                 (self.count, self.limited) = (0, 0);
-                Outcome::Open
+                RecoveryEvent::Open
             }
         }
     }
@@ -67,31 +72,31 @@ impl Duplicates {
         ack: Ack<'_>,
         send: &mut SendState,
         window: &mut Adjustment,
-    ) -> Outcome {
+    ) -> RecoveryEvent {
         if self.deaf_until.is_some_and(|until| send.una <= until) {
-            return Outcome::Open;
+            return RecoveryEvent::Open;
         }
         self.count += 1;
         if self.count < DUPLICATE_THRESHOLD {
-            return Outcome::Open;
+            return RecoveryEvent::Open;
         }
         reduce(ack, self.limited, send, window);
         self.recover = Some(send.high);
         self.inflation = DUPLICATE_THRESHOLD as i64;
         (self.limited, self.has_partial, self.resend) = (0, false, true);
-        Outcome::Entered
+        RecoveryEvent::Entered
     }
 
     /// The next hole shows itself: fill it, and let a segment leave for each that has arrived but one (RFC 6582
     /// section 3.2 step 3). Only the first partial acknowledgement restarts the timer ("impatient").
-    fn on_partial(&mut self, newly: i64) -> Outcome {
+    fn on_partial(&mut self, newly: i64) -> RecoveryEvent {
         self.resend = true;
         self.inflation -= newly - 1;
         let keeps_timer = std::mem::replace(&mut self.has_partial, true);
-        Outcome::Recovering { keeps_timer }
+        RecoveryEvent::Recovering { keeps_timer }
     }
 
-    fn leave(&mut self, send: &mut SendState) -> Outcome {
+    fn leave(&mut self, send: &mut SendState) -> RecoveryEvent {
         let flight = send.flight() as f64;
         send.cwnd = send.ssthresh;
         if self.outlasts_partial {
@@ -103,7 +108,7 @@ impl Duplicates {
         }
         self.deaf_until = self.recover;
         (self.recover, self.count, self.inflation, self.resend) = (None, 0, 0, false);
-        Outcome::Left
+        RecoveryEvent::Left
     }
 
     pub(super) fn on_timeout(&mut self, send: &SendState) {

@@ -33,7 +33,7 @@ pub(super) struct Ack<'a> {
 
 /// What an acknowledgement did to recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum RecoveryEvent {
     /// Not in recovery, before or after.
     Open,
     /// In recovery from now on.
@@ -68,7 +68,12 @@ impl Recovery {
     }
 
     /// Takes an acknowledgement.
-    pub(super) fn on_ack(&mut self, ack: Ack<'_>, send: &mut SendState, window: &mut Adjustment) -> Outcome {
+    pub(super) fn on_ack(
+        &mut self,
+        ack: Ack<'_>,
+        send: &mut SendState,
+        window: &mut Adjustment,
+    ) -> RecoveryEvent {
         match self {
             Self::Duplicates(recovery) => recovery.on_ack(ack, send, window),
             Self::Sack(recovery) => recovery.on_ack(ack, send, window),

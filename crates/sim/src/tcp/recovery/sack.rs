@@ -1,6 +1,6 @@
 //! Recovery by selective acknowledgements (RFC 6675).
 
-use super::{Ack, DUPLICATE_THRESHOLD, Outcome, reduce};
+use super::{Ack, DUPLICATE_THRESHOLD, RecoveryEvent, reduce};
 use crate::tcp::congestion::Adjustment;
 use crate::tcp::ranges::Ranges;
 use crate::tcp::send_state::SendState;
@@ -38,17 +38,22 @@ impl Sack {
         matches!(self.state, State::Recovery { .. })
     }
 
-    pub(super) fn on_ack(&mut self, ack: Ack<'_>, send: &mut SendState, window: &mut Adjustment) -> Outcome {
+    pub(super) fn on_ack(
+        &mut self,
+        ack: Ack<'_>,
+        send: &mut SendState,
+        window: &mut Adjustment,
+    ) -> RecoveryEvent {
         let has_news = self.update(ack, send);
         match self.state {
             State::Open => self.on_ack_open(ack, has_news, send, window),
             State::Recovery { point } if send.una >= point => {
                 self.open(send);
-                Outcome::Left
+                RecoveryEvent::Left
             }
             State::Recovery { .. } => {
                 self.set_pipe(send);
-                Outcome::Recovering { keeps_timer: ack.newly == 0 }
+                RecoveryEvent::Recovering { keeps_timer: ack.newly == 0 }
             }
             State::Loss { point } => {
                 if send.una >= point {
@@ -56,7 +61,7 @@ impl Sack {
                 } else {
                     self.pipe = self.board.missing(send.una..send.next);
                 }
-                Outcome::Open
+                RecoveryEvent::Open
             }
         }
     }
@@ -77,7 +82,7 @@ impl Sack {
         has_news: bool,
         send: &mut SendState,
         window: &mut Adjustment,
-    ) -> Outcome {
+    ) -> RecoveryEvent {
         if ack.newly > 0 {
             (self.duplicates, self.limited) = (0, 0);
         }
@@ -91,11 +96,11 @@ impl Sack {
             self.resent_to = send.una + 1;
             self.rescue_beyond = self.resent_to;
             self.set_pipe(send);
-            return Outcome::Entered;
+            return RecoveryEvent::Entered;
         }
         self.resent_to = send.una;
         self.set_pipe(send);
-        Outcome::Open
+        RecoveryEvent::Open
     }
 
     fn open(&mut self, send: &SendState) {

@@ -5,7 +5,7 @@ mod config;
 pub use config::{SenderConfig, SenderStatistics};
 
 use super::congestion::{Acked, Adjustment, Cause, Echo, WindowAdjustment};
-use super::recovery::{Ack, Outcome, Recovery};
+use super::recovery::{Ack, Recovery, RecoveryEvent};
 use super::rto::{LazyTimer, RetransmissionTimeout};
 use super::segment::{HEADERS, SackBlocks, Segment, SegmentKind};
 use super::send_state::SendState;
@@ -189,7 +189,8 @@ impl Sender {
         let ack = Ack { newly, sacked, is_reduced };
         let outcome = self.recovery.on_ack(ack, &mut self.send, &mut self.adjustment);
         self.after_ack(now, newly, outcome);
-        let may_grow = outcome == Outcome::Open && newly > 0 && was_limited && !(echo && self.config.ecn);
+        let may_grow =
+            outcome == RecoveryEvent::Open && newly > 0 && was_limited && !(echo && self.config.ecn);
         if may_grow {
             self.grow(now, newly);
         }
@@ -212,10 +213,10 @@ impl Sender {
     /// The timer runs on from an acknowledgement of new data (RFC 6298 section 5.3), and from a fast retransmission: its
     /// acknowledgement takes a round trip from there, as Linux and ns-2 have it. A timer that ran on from before the
     /// duplicates would expire first wherever the least timeout is little more than the round trip.
-    fn after_ack(&mut self, now: Timestamp, newly: u64, outcome: Outcome) {
-        self.statistics.recoveries += u64::from(outcome == Outcome::Entered);
-        let keeps_timer = matches!(outcome, Outcome::Recovering { keeps_timer: true });
-        if (newly == 0 || keeps_timer) && outcome != Outcome::Entered {
+    fn after_ack(&mut self, now: Timestamp, newly: u64, outcome: RecoveryEvent) {
+        self.statistics.recoveries += u64::from(outcome == RecoveryEvent::Entered);
+        let keeps_timer = matches!(outcome, RecoveryEvent::Recovering { keeps_timer: true });
+        if (newly == 0 || keeps_timer) && outcome != RecoveryEvent::Entered {
             return;
         }
         if self.send.flight() == 0 {

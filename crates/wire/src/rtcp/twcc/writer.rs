@@ -60,13 +60,13 @@ impl TwccWriter {
     }
 }
 
-struct Plan {
+struct Written {
     chunks_end: usize,
     statuses: u16,
 }
 
 /// Packs statuses while chunks and deltas fit the buffer together.
-fn write_chunks(deltas: impl Iterator<Item = Option<i16>>, buffer: &mut [u8]) -> Plan {
+fn write_chunks(deltas: impl Iterator<Item = Option<i16>>, buffer: &mut [u8]) -> Written {
     let mut pending = Pending::default();
     let (mut chunks_end, mut deltas_len, mut statuses) = (field::CHUNKS, 0, 0u16);
     for delta in deltas.take(u16::MAX.into()) {
@@ -87,7 +87,7 @@ fn write_chunks(deltas: impl Iterator<Item = Option<i16>>, buffer: &mut [u8]) ->
         put_u16(buffer, chunks_end, chunk);
         chunks_end += 2;
     }
-    Plan { chunks_end, statuses }
+    Written { chunks_end, statuses }
 }
 
 fn write_deltas(deltas: impl Iterator<Item = Option<i16>>, buffer: &mut [u8], start: usize) -> usize {
