@@ -1,16 +1,18 @@
-//! Receives live video and records it until the sender leaves: `udp_receive 0.0.0.0:5004 received.mp4`.
+//! Receives live video and records it until the sender leaves: `SEAWAY_KEY=… udp_receive 0.0.0.0:5004 received.mp4`.
 use seaway_media::output::RecordingFormat;
-use seaway_session::ReceiverEvent;
+use seaway_session::{ReceiverEvent, SessionKey};
 use seaway_stream::sink::{Displayed, Recorder};
 use seaway_stream::{Error, ReceiveEvent, Receiver};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Records at `bind` to the MP4 file `output` until the sender leaves; returns the number of frames displayed.
-pub(crate) fn receive(bind: SocketAddr, output: &str) -> Result<u64, Error> {
+/// Records at `bind` to the MP4 file `output` until the sender leaves; returns the number of frames displayed. Other
+/// hosts need a key.
+pub(crate) fn receive(bind: SocketAddr, key: Option<SessionKey>, output: &str) -> Result<u64, Error> {
     let recorder = Recorder::new(RecordingFormat::Mp4, Box::new(File::create(output)?));
     let mut receiver = Receiver::builder(bind)
+        .key(key)
         .sink(recorder)
         .sink(|displayed: &Displayed<'_>| println!("{:?}: displayed", displayed.at))
         .start()?;
@@ -29,6 +31,7 @@ pub(crate) fn receive(bind: SocketAddr, output: &str) -> Result<u64, Error> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, bind, output] = &arguments[..] else { return Err("expected: ADDRESS FILE".into()) };
-    println!("{} frames", receive(bind.parse()?, output)?);
+    let key = std::env::var("SEAWAY_KEY").ok().map(|key| key.parse()).transpose()?;
+    println!("{} frames", receive(bind.parse()?, key, output)?);
     Ok(())
 }

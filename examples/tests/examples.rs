@@ -31,8 +31,10 @@ fn sent_video_is_received() {
     let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let output = std::env::temp_dir().join(format!("seaway-{}.mp4", address.port()));
     let name = output.to_str().unwrap().to_owned();
-    let receiver = std::thread::spawn(move || udp_receive::receive(address, &name).unwrap());
-    let captured = udp_send::send(address, "test:160x96@25", TimeDelta::from_secs(2)).unwrap();
+    let key = Some(seaway_stream::fresh_key().unwrap());
+    let of_receiver = key.clone();
+    let receiver = std::thread::spawn(move || udp_receive::receive(address, of_receiver, &name).unwrap());
+    let captured = udp_send::send(address, key, "test:160x96@25", TimeDelta::from_secs(2)).unwrap();
     let displayed = receiver.join().unwrap();
     assert!(captured > 0 && displayed > 0, "{captured} frames captured, {displayed} displayed");
     assert!(std::fs::metadata(&output).unwrap().len() > 0);

@@ -48,7 +48,9 @@ impl Failure {
 impl From<seaway_stream::Error> for Failure {
     fn from(error: seaway_stream::Error) -> Self {
         match error {
-            seaway_stream::Error::Bind { .. } | seaway_stream::Error::Control(_) => Self::input(&error),
+            seaway_stream::Error::Bind { .. }
+            | seaway_stream::Error::Control(_)
+            | seaway_stream::Error::Unprotected(_) => Self::input(&error),
             seaway_stream::Error::Output(error) if error.kind() == ErrorKind::BrokenPipe => {
                 Self::output(&error)
             }

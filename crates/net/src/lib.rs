@@ -4,6 +4,7 @@
 //! its [`Waker`]. [`Emulator`] hosts a network in real time, between sockets or TUN devices; [`webrtc`] sends video to
 //! browsers.
 
+mod address;
 mod capture;
 mod clock;
 mod emulator;
@@ -16,6 +17,7 @@ mod tun;
 mod wait;
 pub mod webrtc;
 
+pub use address::reachable_address;
 pub use capture::Capture;
 pub use clock::{Clock, SNAPSHOT_INTERVAL, next_snapshot};
 pub use emulator::{Counts, Emulator, EmulatorCommand, Frame, Observer, Outlet};

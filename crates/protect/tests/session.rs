@@ -5,7 +5,7 @@ mod exercise;
 use exercise::*;
 use proptest::prelude::*;
 use seaway_protect::Error;
-use seaway_protect::channel::SenderChannel;
+use seaway_protect::channel::{Received, SenderChannel};
 use seaway_protect::handshake::HELLO_LEN;
 use seaway_units::{TimeDelta, Timestamp};
 
@@ -227,7 +227,7 @@ fn without_a_key_only_the_peer_is_heard() {
     let mut channel = SenderChannel::plain(address(1));
     assert!(channel.is_ready(at(0)) && channel.poll_timeout().is_none());
     assert_eq!(channel.handle_datagram(at(0), address(2), b"x"), Err(Error::UnknownSource));
-    assert_eq!(channel.handle_datagram(at(0), address(1), b"x"), Ok(Some(b"x"[..].into())));
+    assert_eq!(channel.handle_datagram(at(0), address(1), b"x"), Ok(Received::Packet(b"x"[..].into())));
 }
 
 proptest! {

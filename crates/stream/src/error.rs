@@ -23,6 +23,9 @@ pub enum Error {
         /// What the system answered.
         error: io::Error,
     },
+    /// Off this host, RTP goes unprotected only where that was asked for.
+    #[error("{0} is not on this host: a session with it needs a key")]
+    Unprotected(std::net::SocketAddr),
     /// A socket, a thread or random numbers cannot be had.
     #[error(transparent)]
     System(#[from] io::Error),

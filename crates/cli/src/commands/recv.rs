@@ -3,12 +3,13 @@
 use crate::failure::Failure;
 use crate::files::Output;
 use crate::interrupt;
+use crate::live::keys;
 use crate::live::options::LiveOptions;
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
-use crate::live::url::RtpUrl;
 use crate::web::{Hello, Page};
 use seaway_media::output::RecordingFormat;
+use seaway_session::SessionUrl;
 use seaway_stream::Receiver;
 use seaway_stream::sink::Recorder;
 use seaway_units::TimeDelta;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Where to listen: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host
-    source: RtpUrl,
+    source: SessionUrl,
     /// Write what is received: a file that ends in .mp4, .h264 or .y4m, or `-` for an H.264 stream on stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
@@ -44,14 +45,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let recorder = arguments.output.as_deref().map(recorder).transpose()?;
     let mut reporter = options.reporter(|| hello(arguments))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
-    let mut receiver = Receiver::builder(arguments.source.resolve()?).latency(arguments.latency);
+    let bind = keys::resolve(&arguments.source)?;
+    let access = options.keys.of_receiver(&arguments.source, bind)?;
+    let is_keyed = access.key.is_some();
+    let key_log = options.keys.exporter()?;
+    let receiver = Receiver::builder(bind).key(access.key).insecure(access.insecure);
+    let mut receiver = receiver.latency(arguments.latency);
     if let Some(recorder) = recorder {
         receiver = receiver.sink(recorder);
     }
     let receiver = receiver.browser(reporter.track(0)).start_on(&mut runtime)?;
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
-    let mut session = Session::new(clock.now(), None, Some(receiver));
+    let mut session = Session::new(clock.now(), None, Some(receiver)).with_key_log(key_log);
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
         reporter.report(now, &mut session)?;
@@ -67,6 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Report::new("recv", 0, &session, clock.now(), &lateness, DelayFrom::LeastPlusHalfRoundTrip)
             .print(true)?;
     }
+    session.outcome(is_keyed)?;
     Ok(ExitCode::SUCCESS)
 }
 

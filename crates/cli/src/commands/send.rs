@@ -3,15 +3,15 @@
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
+use crate::live::keys;
 use crate::live::options::LiveOptions;
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
-use crate::live::url::RtpUrl;
 use crate::web::{ControlName, Hello};
 use seaway_control::{ControlSpec, Registry};
 use seaway_media::input::open;
-use seaway_session::{Format, Limits, StreamDescription, to_sdp};
+use seaway_session::{Format, Limits, SessionUrl, StreamDescription, to_sdp};
 use seaway_stream::Sender;
 use seaway_units::{Bitrate, RateRange, TimeDelta};
 use std::net::SocketAddr;
@@ -21,8 +21,8 @@ use std::process::ExitCode;
 pub(crate) struct Arguments {
     /// What to send: a file, `-`, `test:1280x720@25`, anything FFmpeg reads where it is installed
     input: String,
-    /// Where to: rtp://host:port
-    destination: RtpUrl,
+    /// Where to: rtp://host:port, with ?key=… as `recv` prints it
+    destination: SessionUrl,
     /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'
     #[arg(long, default_value = "tfrc")]
     control: ControlSpec,
@@ -49,7 +49,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served or a file is written.
     Registry::builtin().check(&arguments.control).map_err(|error| Failure::input(&error))?;
     interrupt::install()?;
-    let to = arguments.destination.resolve()?;
+    let to = keys::resolve(&arguments.destination)?;
+    let access = arguments.options.keys.of_sender(&arguments.destination, to)?;
+    let is_keyed = access.key.is_some();
+    if is_keyed && arguments.sdp.is_some() {
+        return Err(Failure::input(&"--sdp describes plain RTP, and this session is keyed"));
+    }
     let RateRange { min, max } = arguments.rate;
     let start = arguments.start.unwrap_or(Bitrate::from_kbps(300)).max(min).min(max);
     let limits = Limits { min, start, max };
@@ -62,7 +67,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut settings = Settings::new(&arguments.control, limits, None);
     let mut reporter = options.reporter(|| hello(arguments, &settings))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
+    let key_log = options.keys.exporter()?;
     let sender = Sender::builder(to)
+        .key(access.key)
+        .insecure(access.insecure)
         .control(arguments.control.clone())
         .limits(limits)
         .pictures(source, arguments.repeat)
@@ -71,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .start_on(&mut runtime)?;
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
-    let mut session = Session::new(clock.now(), Some(sender), None);
+    let mut session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
         reporter.serve_requests(|wanted| session.apply(now, &mut settings, wanted, |_| Ok(())));
@@ -88,6 +96,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if options.json {
         Report::new(&arguments.input, 0, &session, clock.now(), &lateness, DelayFrom::Capture).print(true)?;
     }
+    session.outcome(is_keyed)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -19,6 +19,9 @@ pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
         }
         SendEvent::Session(SenderEvent::PeerAppeared { .. }) => of("peer", "receiver appeared".into()),
         SendEvent::Session(SenderEvent::PeerLeft { .. }) => of("peer", "receiver left".into()),
+        SendEvent::Connected(_) => of("peer", "receiver has the key".into()),
+        SendEvent::OtherKey => of("peer", "receiver has another key".into()),
+        SendEvent::Replaced => of("peer", "another sender took over".into()),
         SendEvent::ControlChanged(control) => of("setting", format!("controller {control}")),
         SendEvent::ControlRejected(error) => Some(Live::Error { text: error.to_string() }),
         _ => None,
@@ -30,6 +33,8 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
     let of = |kind, what| Some(self::event(time, kind, what));
     match event {
         ReceiveEvent::Freeze(duration) => of("freeze", format!("picture frozen for {duration:.0}")),
+        ReceiveEvent::Connected(_) => of("receiver", "sender has the key".into()),
+        ReceiveEvent::OtherKey(from) => of("receiver", format!("{from} has another key")),
         ReceiveEvent::Session(ReceiverEvent::FramesLost { frames, .. }) => {
             of("receiver", format!("frames lost: {frames}"))
         }

@@ -1,12 +1,12 @@
 //! What `demo`, `send` and `recv` share: options, the loop, messages and the report.
 
+pub(crate) mod keys;
 mod messages;
 pub(crate) mod options;
 pub(crate) mod report;
 pub(crate) mod reporter;
 pub(crate) mod session;
 pub(crate) mod settings;
-pub(crate) mod url;
 
 use seaway_units::TimeDelta;
 

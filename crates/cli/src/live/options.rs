@@ -1,5 +1,6 @@
 //! What the commands of a live session have in common.
 
+use super::keys::KeyOptions;
 use super::reporter::{Reporter, Stats};
 use crate::failure::Failure;
 use crate::web::Hello;
@@ -27,6 +28,8 @@ pub(crate) struct LiveOptions {
     /// Write every datagram to a capture file
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<String>,
+    #[command(flatten)]
+    pub(crate) keys: KeyOptions,
 }
 
 impl LiveOptions {

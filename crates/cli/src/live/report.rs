@@ -148,6 +148,10 @@ impl Late {
 pub(crate) struct RefusedReport {
     pub(crate) strangers: u64,
     pub(crate) malformed: u64,
+    /// Changed on the way, or made without the key.
+    pub(crate) not_authentic: u64,
+    /// Authentic, but came before.
+    pub(crate) replayed: u64,
     pub(crate) duplicates: u64,
     pub(crate) unmatched: u64,
     pub(crate) overflow: u64,
@@ -157,6 +161,8 @@ impl RefusedReport {
     fn add(&mut self, refused: &Refused, rejected: &RejectCounters) {
         self.strangers += refused.unknown_ssrc + rejected.unknown_source;
         self.malformed += refused.malformed + rejected.malformed;
+        self.not_authentic += rejected.not_authentic;
+        self.replayed += rejected.replayed;
         self.duplicates += refused.duplicates;
         self.unmatched += refused.unmatched;
         self.overflow += refused.overflow;

@@ -1,6 +1,7 @@
 //! A live session of a command: what runs, and how it looks to the page, the JSON lines and the report.
 
 use super::STEP;
+use super::keys::KeyLog;
 use super::messages;
 use super::settings::Settings;
 use crate::failure::{Failure, note};
@@ -10,7 +11,7 @@ use crate::web::Live;
 use seaway_lab::PathState;
 use seaway_net::{Clock, Socket};
 use seaway_report::live::Sample;
-use seaway_stream::{Receiver, RunningRuntime, Runtime, SendEvent, Sender};
+use seaway_stream::{ReceiveEvent, Receiver, RunningRuntime, Runtime, SendEvent, Sender};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,12 +25,32 @@ pub(crate) struct Session {
     pub(crate) network: Option<PathState>,
     /// The source has no more frames.
     pub(crate) source_ended: bool,
+    /// Where a session is keyed: whether the other end has shown that it has the key.
+    connected: bool,
+    /// An end that has another.
+    other_key: Option<SocketAddr>,
+    key_log: Option<KeyLog>,
     events: Vec<Live>,
 }
 
 impl Session {
     pub(crate) fn new(began: Timestamp, sender: Option<Sender>, receiver: Option<Receiver>) -> Self {
-        Self { began, sender, receiver, network: None, source_ended: false, events: Vec::new() }
+        Self {
+            began,
+            sender,
+            receiver,
+            network: None,
+            source_ended: false,
+            connected: false,
+            other_key: None,
+            key_log: None,
+            events: Vec::new(),
+        }
+    }
+
+    /// Writes the keys of packets to `log`.
+    pub(crate) fn with_key_log(self, log: Option<KeyLog>) -> Self {
+        Self { key_log: log, ..self }
     }
 
     /// Seconds since the beginning.
@@ -40,18 +61,59 @@ impl Session {
     /// Takes the events of sender and receiver. Breaks once the source or the receiver has ended.
     pub(crate) fn drain(&mut self) -> Result<ControlFlow<()>, Failure> {
         while let Some((at, event)) = self.sender.as_mut().and_then(Sender::poll_event) {
-            let time = self.time(at);
-            match event {
-                SendEvent::SourceEnded => self.source_ended = true,
-                SendEvent::SourceFailed(error) => return Err(Failure::running(&error)),
-                event => self.events.extend(messages::of_sender(time, &event)),
-            }
+            self.events.extend(messages::of_sender(self.time(at), &event));
+            self.on_send_event(event)?;
         }
         while let Some((at, event)) = self.receiver.as_mut().and_then(Receiver::poll_event) {
             self.events.extend(messages::of_receiver(self.time(at), &event));
+            self.on_receive_event(&event)?;
         }
         let has_ended = self.source_ended || self.receiver.as_ref().is_some_and(Receiver::has_failed);
         Ok(if has_ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn on_send_event(&mut self, event: SendEvent) -> Result<(), Failure> {
+        match event {
+            SendEvent::SourceEnded => self.source_ended = true,
+            SendEvent::SourceFailed(error) => return Err(Failure::running(&error)),
+            SendEvent::Connected(keys) => {
+                self.connected = true;
+                self.key_log.as_mut().map_or(Ok(()), |log| log.add(&keys, true))?;
+            }
+            SendEvent::OtherKey if !self.connected => {
+                return Err(Failure::running(&"the receiver has another key"));
+            }
+            SendEvent::Replaced => {
+                return Err(Failure::running(&"another sender with the same key took over"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_receive_event(&mut self, event: &ReceiveEvent) -> Result<(), Failure> {
+        match event {
+            ReceiveEvent::Connected(keys) => {
+                self.connected = true;
+                self.key_log.as_mut().map_or(Ok(()), |log| log.add(keys, false))?;
+            }
+            ReceiveEvent::OtherKey(from) => {
+                note(&format!("{from} wants to send with another key and is refused"));
+                self.other_key = Some(*from);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a keyed session took place; else why not.
+    pub(crate) fn outcome(&self, is_keyed: bool) -> Result<(), Failure> {
+        match self.other_key {
+            _ if self.connected || !is_keyed => Ok(()),
+            Some(from) => Err(Failure::running(&format!("nothing was received: {from} has another key"))),
+            None if self.sender.is_some() => Err(Failure::running(&"nothing was sent: no receiver answered")),
+            None => Ok(()),
+        }
     }
 
     /// Ends sender and receiver and takes their last events.

@@ -11,11 +11,11 @@ use std::net::UdpSocket;
 use std::path::Path;
 
 /// Datagrams a second, for so long.
-const RATE: u64 = 10_000;
-const SECONDS: u64 = 3;
+pub(crate) const RATE: u64 = 10_000;
+pub(crate) const SECONDS: u64 = 3;
 
 /// A generator of bytes that are none of a protocol (xorshift64).
-struct Bytes(u64);
+pub(crate) struct Bytes(pub(crate) u64);
 
 impl Bytes {
     fn next(&mut self) -> u64 {
@@ -25,7 +25,7 @@ impl Bytes {
         self.0
     }
 
-    fn fill(&mut self, buffer: &mut [u8]) {
+    pub(crate) fn fill(&mut self, buffer: &mut [u8]) {
         for chunk in buffer.chunks_mut(8) {
             chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
         }
@@ -33,7 +33,7 @@ impl Bytes {
 }
 
 /// Sends what `make` gives, at [`RATE`] in steps of a hundredth of a second.
-fn flood(port: u16, mut make: impl FnMut(u64) -> Vec<u8>) {
+pub(crate) fn flood(port: u16, mut make: impl FnMut(u64) -> Vec<u8>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(("127.0.0.1", port)).unwrap();
     let clock = Clock::start();
@@ -109,7 +109,7 @@ fn replayed_and_cut_packets_do_not_stop_the_video() {
 }
 
 /// The payloads to `port` in a capture of ours.
-fn datagrams(file: &Path, port: u16) -> Vec<Vec<u8>> {
+pub(crate) fn datagrams(file: &Path, port: u16) -> Vec<Vec<u8>> {
     let mut reader = PcapReader::new(File::open(file).unwrap()).unwrap();
     let mut found = Vec::new();
     while let Some(packet) = reader.next_packet() {

@@ -56,9 +56,10 @@ impl Hosts {
             Live::start(within(host, command.get_program().to_str().unwrap(), folder, arguments))
         };
         let listen = format!("rtp://0.0.0.0:{PORT}");
-        let receiver = start(&self.far, &["recv", &listen, "--stats", "json"]);
-        let to = format!("rtp://10.97.0.2:{PORT}");
-        let sender = start(&self.near, &["send", "test:320x180@25", &to, "--stats", "json"]);
+        let mut receiver = start(&self.far, &["recv", &listen, "--stats", "json"]);
+        let note = receiver.wait_for_note("send to rtp://10.97.0.2:");
+        let to = note.split_whitespace().last().unwrap();
+        let sender = start(&self.near, &["send", "test:320x180@25", to, "--stats", "json"]);
         (receiver, sender)
     }
 }

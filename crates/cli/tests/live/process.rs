@@ -137,9 +137,10 @@ impl Live {
         true
     }
 
-    /// Waits until a note says `what`.
-    pub(crate) fn wait_for_note(&mut self, what: &str) {
+    /// Waits until a note says `what`; gives its line.
+    pub(crate) fn wait_for_note(&mut self, what: &str) -> &str {
         assert!(self.is_told(what), "nobody said {what}: {}", self.notes);
+        self.notes.lines().find(|line| line.contains(what)).unwrap_or_default()
     }
 
     fn tail(&self) -> &str {

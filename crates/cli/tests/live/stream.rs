@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// A moving picture, small enough for a busy machine.
-const INPUT: &str = "test:320x180@25";
+pub(crate) const INPUT: &str = "test:320x180@25";
 
 pub(crate) fn receive(folder: &Path, port: u16, arguments: &[&str]) -> Live {
     let url = format!("rtp://127.0.0.1:{port}");

@@ -5,5 +5,21 @@ mod receiver;
 mod sender;
 
 pub use amplification::AmplificationLimit;
-pub use receiver::{Received, ReceiverChannel};
+pub use receiver::ReceiverChannel;
 pub use sender::SenderChannel;
+
+use bytes::Bytes;
+
+/// What a datagram brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Received {
+    /// An RTP or RTCP packet of the peer.
+    Packet(Bytes),
+    /// The peer has shown that it has the key, and there are new keys for packets.
+    Established {
+        /// The peer is another than before, or the first.
+        is_new: bool,
+    },
+    /// A handshake message that needs no more than the answer.
+    Handshake,
+}

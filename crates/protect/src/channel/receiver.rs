@@ -1,8 +1,8 @@
 //! The receiver's end.
 
+use super::Received;
 use crate::handshake::{self, Accepted, Answer, Responder, Token};
-use crate::{Error, Protection};
-use bytes::Bytes;
+use crate::{Error, Protection, SrtpKeys};
 use seaway_session::SessionKey;
 use seaway_units::Timestamp;
 use std::net::SocketAddr;
@@ -26,22 +26,9 @@ struct Session {
     first: u32,
     /// Where the last authentic packet came from.
     peer: SocketAddr,
+    keys: SrtpKeys,
     protection: Protection,
     token: Token,
-}
-
-/// What a datagram brought.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Received {
-    /// An RTP or RTCP packet of the sender.
-    Packet(Bytes),
-    /// A sender has shown that it has the key: the first, the same one again, or another in its place.
-    Sender {
-        /// It is another than before.
-        is_new: bool,
-    },
-    /// A handshake message that needs no more than the answer.
-    Handshake,
 }
 
 impl ReceiverChannel {
@@ -54,6 +41,11 @@ impl ReceiverChannel {
     /// Where the sender's last authentic packet came from.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.session.as_ref().map(|session| session.peer)
+    }
+
+    /// The keys of the present session.
+    pub fn keys(&self) -> Option<&SrtpKeys> {
+        self.session.as_ref().map(|session| &session.keys)
     }
 
     /// A datagram came. The answer, if there is one, is next in `poll_datagram`.
@@ -103,14 +95,14 @@ impl ReceiverChannel {
     fn on_accepted(&mut self, from: SocketAddr, accepted: Accepted) -> Result<Received, Error> {
         let Accepted { keys, peer, token } = accepted;
         let protection = Protection::srtp(&keys, peer)?;
-        let session = Session { first: peer.first, peer: from, protection, token };
+        let session = Session { first: peer.first, peer: from, keys, protection, token };
         let old = self.session.replace(session);
         let is_new = old.as_ref().is_none_or(|old| old.first != peer.first);
         if let Some(old) = old.filter(|_| is_new) {
             self.answer = Some((old.peer, old.token.to_notice()));
             self.replaced = Some((old.peer, old.token));
         }
-        Ok(Received::Sender { is_new })
+        Ok(Received::Established { is_new })
     }
 
     /// The sender before may still send: then it missed that it was replaced.

@@ -1,8 +1,8 @@
 //! The sender's end.
 
+use super::Received;
 use crate::handshake::{self, Established, Initiator, Ratchet, Token};
-use crate::{Error, Protection};
-use bytes::Bytes;
+use crate::{Error, Protection, SrtpKeys};
 use seaway_session::SessionKey;
 use seaway_units::{TimeDelta, Timestamp};
 use std::net::SocketAddr;
@@ -38,6 +38,7 @@ struct Keyed {
     handshake: Option<Handshake>,
     proof: Option<Proof>,
     token: Option<Token>,
+    keys: Option<SrtpKeys>,
     /// The last authentic packet, or the handshake where none came yet.
     heard: Option<Timestamp>,
     silence: TimeDelta,
@@ -75,6 +76,7 @@ impl SenderChannel {
             handshake: None,
             proof: None,
             token: None,
+            keys: None,
             heard: None,
             silence: SILENCE,
             refusals: 0,
@@ -99,7 +101,12 @@ impl SenderChannel {
         self.keyed.as_ref().is_none_or(|keyed| keyed.heard.is_some())
     }
 
-    /// A datagram came. Gives the RTP or RTCP packet in it; a handshake message has none.
+    /// The present keys of packets.
+    pub fn keys(&self) -> Option<&SrtpKeys> {
+        self.keyed.as_ref()?.keys.as_ref()
+    }
+
+    /// A datagram came.
     ///
     /// # Errors
     /// It is refused. [`Error::OtherKey`] and [`Error::Replaced`] say that the session cannot begin or cannot go on.
@@ -108,21 +115,21 @@ impl SenderChannel {
         now: Timestamp,
         from: SocketAddr,
         datagram: &[u8],
-    ) -> Result<Option<Bytes>, Error> {
+    ) -> Result<Received, Error> {
         let Some(keyed) = &mut self.keyed else {
             return if from == self.to {
-                self.protection.open(datagram).map(Some)
+                self.protection.open(datagram).map(Received::Packet)
             } else {
                 Err(Error::UnknownSource)
             };
         };
         if handshake::is_handshake(datagram) {
-            if let Some((to, established)) = keyed.on_handshake(now, from, datagram)? {
-                self.protection = Protection::srtp(&established.keys, established.peer)?;
-                self.to = to;
-                keyed.on_established(now, established);
-            }
-            return Ok(None);
+            let Some((to, established)) = keyed.on_handshake(now, from, datagram)? else {
+                return Ok(Received::Handshake);
+            };
+            self.protection = Protection::srtp(&established.keys, established.peer)?;
+            self.to = to;
+            return Ok(Received::Established { is_new: keyed.on_established(now, established) });
         }
         if keyed.heard.is_none() {
             return Err(Error::NotReady);
@@ -135,7 +142,7 @@ impl SenderChannel {
             // Authentic, but perhaps forwarded by somebody: media moves only after an answer from there.
             keyed.begin(now, from);
         }
-        Ok(Some(packet))
+        Ok(Received::Packet(packet))
     }
 
     /// The instant named by `poll_timeout` has come.
@@ -222,14 +229,15 @@ impl Keyed {
         }
     }
 
-    fn on_established(&mut self, now: Timestamp, established: Established) {
-        let Established { proof, duration, token, .. } = established;
+    /// True the first time.
+    fn on_established(&mut self, now: Timestamp, established: Established) -> bool {
+        let Established { keys, proof, duration, token, .. } = established;
         let interval = duration.max(PROOF_REPEAT).min(SILENCE);
         self.proof = Some(Proof { octets: proof, next: now, interval });
-        self.token = Some(token);
+        (self.token, self.keys) = (Some(token), Some(keys));
         self.silence = SILENCE.max((duration * 3).min(SILENCE * 3));
         self.handshake = None;
-        self.heard = Some(now);
         self.refusals = 0;
+        self.heard.replace(now).is_none()
     }
 }

@@ -127,7 +127,7 @@ impl Ends {
         let received = self.receiver.handle_datagram(self.now, from, octets);
         let mut answer = Vec::new();
         if let Some(to) = self.receiver.poll_datagram(&mut answer) {
-            assert!(answer.len() <= octets.len() || matches!(received, Ok(Received::Sender { .. })));
+            assert!(answer.len() <= octets.len() || matches!(received, Ok(Received::Established { .. })));
             self.answered += answer.len();
             self.launch(self.receiver_at, to, answer);
         }

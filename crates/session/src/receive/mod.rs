@@ -123,6 +123,13 @@ impl Receiver {
         }
     }
 
+    /// Another sender takes over, as its driver knows from elsewhere: its description is accepted at once, as after a goodbye.
+    pub fn on_sender_replaced(&mut self) {
+        if self.session.as_mut().is_some_and(Session::on_bye) {
+            self.events.push(ReceiverEvent::SessionEnded);
+        }
+    }
+
     /// The receiver stops: a goodbye leaves with the next packet that is polled.
     pub fn on_close(&mut self, _now: Timestamp) {
         let ssrcs = [self.config.ssrc];

@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::{Builder, JoinHandle};
 
+/// How often it is looked whether the receiver is there.
+const CONNECTING: TimeDelta = TimeDelta::from_millis(2);
+
 /// What the capture thread works with.
 pub(super) struct Capture {
     pub(super) source: Box<dyn Source>,
@@ -43,6 +46,10 @@ impl Capture {
     }
 
     fn run(&mut self) -> Result<(), Error> {
+        // A stored source is not to pass unseen.
+        while !self.input.is_connected() && !self.stop.load(Ordering::Relaxed) {
+            self.input.clock.sleep_until(self.input.now() + CONNECTING);
+        }
         let mut began = self.input.now();
         let (mut last_status, mut last_key) = (began, began);
         while !self.stop.load(Ordering::Relaxed) {

@@ -2,8 +2,10 @@
 
 use crate::Error;
 use seaway_control::{ControlSpec, SpecError};
+use seaway_protect::SrtpKeys;
 use seaway_session::{ReceiverEvent, SenderEvent};
 use seaway_units::TimeDelta;
+use std::net::SocketAddr;
 
 /// An event of a [`Sender`](super::Sender).
 #[derive(Debug)]
@@ -11,6 +13,12 @@ use seaway_units::TimeDelta;
 pub enum SendEvent {
     /// An event of the session.
     Session(SenderEvent),
+    /// The receiver has the key. Packets are protected by these keys from now: media begins, or goes on.
+    Connected(Box<SrtpKeys>),
+    /// The receiver has another key.
+    OtherKey,
+    /// Another sender with the same key took over. The session is at its end.
+    Replaced,
     /// Another controller took over.
     ControlChanged(ControlSpec),
     /// Another controller was asked for and rejected.
@@ -27,6 +35,10 @@ pub enum SendEvent {
 pub enum ReceiveEvent {
     /// An event of the session.
     Session(ReceiverEvent),
+    /// A sender has the key. Packets are protected by these keys from now.
+    Connected(Box<SrtpKeys>),
+    /// An end with another key wants to send. Reported once for a receiver; the others are counted.
+    OtherKey(SocketAddr),
     /// The picture changed after it had frozen for this long.
     Freeze(TimeDelta),
 }

@@ -1,6 +1,6 @@
-//! Random numbers that an off-path attacker would have to guess (RFC 3550 sections 5.1 and 8).
+//! Random numbers that nobody else is to guess (RFC 3550 sections 5.1 and 8).
 
-use seaway_session::SourceId;
+use seaway_session::{SessionKey, SourceId};
 use std::io::{self, Read};
 
 /// First values of a session.
@@ -8,10 +8,12 @@ use std::io::{self, Read};
 pub(super) struct Identity {
     /// First synchronisation source.
     pub(super) session: u32,
-    /// First sequence number.
+    /// First sequence number; below 2^15, so that both ends of SRTP count its rollovers alike (RFC 3711 section 3.3.1).
     pub(super) sequence: u16,
     /// Media timestamp of the clock's origin.
     pub(super) timestamp: u32,
+    /// Seed of the handshakes.
+    pub(super) seed: [u8; 32],
 }
 
 impl Identity {
@@ -20,10 +22,22 @@ impl Identity {
     /// # Errors
     /// It gives none.
     pub(super) fn random() -> io::Result<Self> {
-        let mut bytes = [0; 10];
-        std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let session = word(0) / SourceId::COUNT * SourceId::COUNT;
-        Ok(Self { session, timestamp: word(4), sequence: u16::from_be_bytes([bytes[8], bytes[9]]) })
+        let session = u32::from_be_bytes(random()?) / SourceId::COUNT * SourceId::COUNT;
+        let sequence = u16::from_be_bytes(random()?) >> 1;
+        Ok(Self { session, sequence, timestamp: u32::from_be_bytes(random()?), seed: random()? })
     }
+}
+
+/// A fresh key from the operating system's random numbers.
+///
+/// # Errors
+/// It gives none.
+pub fn fresh_key() -> io::Result<SessionKey> {
+    random().map(SessionKey::new)
+}
+
+fn random<const LEN: usize>() -> io::Result<[u8; LEN]> {
+    let mut bytes = [0; LEN];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
 }

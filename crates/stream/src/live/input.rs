@@ -27,6 +27,12 @@ impl FrameInput {
         self.controls.take(self.overhead)
     }
 
+    /// Whether the receiver was found: without a key at once, else when it has shown that it has the key. Frames before are
+    /// left out.
+    pub fn is_connected(&self) -> bool {
+        self.controls.is_connected()
+    }
+
     /// Sends a frame captured at `captured`.
     pub fn send(&self, captured: Timestamp, frame: CodedFrame) {
         self.command(SenderCommand::Frame(frame.into_frame(captured)));

@@ -1,31 +1,40 @@
 //! What the machines of sender and receiver have in common.
 
 use bytes::Bytes;
-use seaway_net::{Incoming, Outgoing};
+use seaway_protect::Error;
 use seaway_session::Message;
-use seaway_units::Ecn;
-use std::net::SocketAddr;
 
-/// Datagrams rejected before they reach the session.
+/// Datagrams rejected before they reach the session, and answers withheld.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RejectCounters {
-    /// From an address other than the peer's.
+    /// From an address or of a synchronisation source other than the peer's.
     pub unknown_source: u64,
     /// Not a message of the session.
     pub malformed: u64,
+    /// Changed on the way, or made without the key.
+    pub not_authentic: u64,
+    /// Authentic, but it came before.
+    pub replayed: u64,
+    /// Reports that did not leave: they would have been more than three times the octets that came from their address.
+    pub withheld: u64,
 }
 
 impl RejectCounters {
-    /// Decodes the message in `datagram`; counts the datagram if there is none.
-    pub(super) fn decode(&mut self, datagram: &Incoming<'_>) -> Option<Message> {
-        let message = Message::decode(&Bytes::copy_from_slice(datagram.data)).ok();
+    /// Decodes the message in a packet; counts the packet if there is none.
+    pub(super) fn decode(&mut self, packet: &Bytes) -> Option<Message> {
+        let message = Message::decode(packet).ok();
         self.malformed += u64::from(message.is_none());
         message
     }
-}
 
-/// Writes a departing message to `buffer`.
-pub(super) fn encode(message: &Message, to: SocketAddr, ecn: Ecn, buffer: &mut Vec<u8>) -> Outgoing {
-    message.encode(buffer);
-    Outgoing { socket: 0, to, ecn }
+    /// Counts a datagram that was refused.
+    pub(super) fn count(&mut self, error: Error) {
+        let counter = match error {
+            Error::UnknownSource | Error::NotReady => &mut self.unknown_source,
+            Error::NotAuthentic | Error::OtherKey | Error::Busy => &mut self.not_authentic,
+            Error::Replayed => &mut self.replayed,
+            _ => &mut self.malformed,
+        };
+        *counter += 1;
+    }
 }

@@ -20,11 +20,13 @@ mod state;
 
 pub use browser::BrowserTrack;
 pub use event::{ReceiveEvent, SendEvent};
+pub use identity::fresh_key;
 pub use input::FrameInput;
 pub use machine::RejectCounters;
 pub use receiver::{Receiver, ReceiverBuilder};
 pub use receiver_machine::ReceiverSnapshot;
 pub use runtime::{RunningRuntime, Runtime};
+pub use seaway_protect::{MasterKey, SrtpKeys};
 pub use sender::{Sender, SenderBuilder};
 pub use sender_machine::SenderSnapshot;
 pub use state::{ReceiverState, Samples, SenderState};

@@ -67,6 +67,7 @@ impl Player {
                 }
                 self.update(PlaybackUpdate::Event(at, ReceiveEvent::Session(event)));
             }
+            ReceiverUpdate::Keys(at, event) => self.update(PlaybackUpdate::Event(at, event)),
             ReceiverUpdate::Snapshot(snapshot) => {
                 self.delay.rtt = snapshot.statistics.rtt;
                 self.update(PlaybackUpdate::Snapshot(snapshot));

@@ -4,14 +4,16 @@ use super::browser::BrowserTrack;
 use super::event::ReceiveEvent;
 use super::identity::Identity;
 use super::playback::{PlaybackUpdate, Player, RelativeDelay};
-use super::receiver_machine::{ReceiverCommand, ReceiverMachine};
+use super::receiver_machine::{Access, ReceiverCommand, ReceiverMachine};
 use super::runtime::{RunningRuntime, Runtime};
+use super::sender::overhead;
 use super::state::ReceiverState;
 use crate::Error;
 use crate::sink::{ReferencePicture, Screen, Sink};
 use seaway_net::{Clock, Lateness, Socket, Waker};
+use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
-use seaway_session::{self as session, OVERHEAD_IPV4, OVERHEAD_IPV6, Playout, ReceiverConfig};
+use seaway_session::{self as session, Playout, ReceiverConfig, SessionKey};
 use seaway_units::{TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, channel};
@@ -33,6 +35,8 @@ pub struct Receiver {
 /// Configures a [`Receiver`].
 pub struct ReceiverBuilder {
     bind: SocketAddr,
+    key: Option<SessionKey>,
+    insecure: bool,
     latency: TimeDelta,
     decodes: bool,
     references: Option<mpsc::Receiver<ReferencePicture>>,
@@ -40,6 +44,16 @@ pub struct ReceiverBuilder {
 }
 
 impl ReceiverBuilder {
+    /// The key of the session: only who has it can send.
+    pub fn key(self, key: impl Into<Option<SessionKey>>) -> Self {
+        Self { key: key.into(), ..self }
+    }
+
+    /// Allows plain RTP from other hosts. Whoever reaches the port can then send.
+    pub fn insecure(self, insecure: bool) -> Self {
+        Self { insecure, ..self }
+    }
+
     /// The largest playout delay, and the deadline of retransmissions; 500 ms by default.
     pub fn latency(self, latency: TimeDelta) -> Self {
         Self { latency, ..self }
@@ -71,7 +85,7 @@ impl ReceiverBuilder {
     /// Starts the receiver with a media thread of its own.
     ///
     /// # Errors
-    /// The local address cannot be used, or a thread or the decoder cannot be set up.
+    /// Other hosts can reach the local address and there is no key, the address cannot be used, or a thread or the decoder cannot be set up.
     pub fn start(self) -> Result<Receiver, Error> {
         let mut runtime = Runtime::new()?;
         let mut receiver = self.start_on(&mut runtime)?;
@@ -84,17 +98,25 @@ impl ReceiverBuilder {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Receiver, Error> {
-        let Self { bind, latency, decodes, references, sinks } = self;
+        let Self { bind, key, insecure, latency, decodes, references, sinks } = self;
+        if key.is_none() && !insecure && !bind.ip().to_canonical().is_loopback() {
+            return Err(Error::Unprotected(bind));
+        }
         let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
         let local = socket.local_address()?;
-        let config = config(bind, latency)?;
+        let identity = Identity::random()?;
+        let config = config(bind, identity, key.is_some(), latency);
         let (clock, waker) = (runtime.clock(), runtime.waker());
         let (now, lock) = (clock.now(), config.lock);
         let (commands, queue) = channel();
         let (received, frames) = channel();
         let (send_updates, updates) = channel();
+        let access = match key {
+            None => Access::Open { peer: None, lock },
+            Some(key) => Access::Keyed(Box::new(ReceiverChannel::new(now, key, config.ssrc, identity.seed))),
+        };
         let session = session::Receiver::new(now, config);
-        runtime.add(ReceiverMachine::new(now, session, lock, queue, received), vec![socket])?;
+        runtime.add(ReceiverMachine::new(now, session, access, queue, received), vec![socket])?;
         let player = Player {
             clock,
             frames,
@@ -112,19 +134,27 @@ impl ReceiverBuilder {
     }
 }
 
-fn config(bind: SocketAddr, latency: TimeDelta) -> Result<ReceiverConfig, Error> {
-    let mut config = ReceiverConfig::new(Identity::random()?.session);
-    config.overhead = if bind.is_ipv4() { OVERHEAD_IPV4 } else { OVERHEAD_IPV6 };
+fn config(bind: SocketAddr, identity: Identity, is_keyed: bool, latency: TimeDelta) -> ReceiverConfig {
+    let mut config = ReceiverConfig::new(identity.session);
+    config.overhead = overhead(bind, is_keyed);
     config.playout = Playout::Adaptive { min: TimeDelta::ZERO, max: latency };
     config.repair.iter_mut().for_each(|repair| repair.deadline = latency);
-    Ok(config)
+    config
 }
 
 impl Receiver {
     /// Configures a receiver at the local address `bind`; port 0 takes a free one.
     pub fn builder(bind: SocketAddr) -> ReceiverBuilder {
         let latency = TimeDelta::from_millis(500);
-        ReceiverBuilder { bind, latency, decodes: true, references: None, sinks: Vec::new() }
+        ReceiverBuilder {
+            bind,
+            key: None,
+            insecure: false,
+            latency,
+            decodes: true,
+            references: None,
+            sinks: Vec::new(),
+        }
     }
 
     /// Where it receives.

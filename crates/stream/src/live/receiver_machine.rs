@@ -1,9 +1,13 @@
 //! A session's receiver on a socket.
 
-use super::machine::{RejectCounters, encode};
+use super::event::ReceiveEvent;
+use super::machine::RejectCounters;
+use bytes::Bytes;
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
+use seaway_protect::Error;
+use seaway_protect::channel::{AmplificationLimit, Received, ReceiverChannel};
 use seaway_session::{Message, Receiver, ReceiverEvent, ReceiverStatistics};
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{Ecn, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc;
 
@@ -21,6 +25,8 @@ pub(super) enum ReceiverCommand {
 pub(super) enum ReceiverUpdate {
     /// A frame is to be displayed now, or something else happened.
     Event(Timestamp, ReceiverEvent),
+    /// Something about the keys.
+    Keys(Timestamp, ReceiveEvent),
     Snapshot(Box<ReceiverSnapshot>),
 }
 
@@ -35,14 +41,31 @@ pub struct ReceiverSnapshot {
     pub rejected: RejectCounters,
 }
 
+/// From whom datagrams are taken.
+#[derive(Debug)]
+pub(super) enum Access {
+    /// From the address that sends first. Another is accepted after that one was silent for as long as `lock`: the sender
+    /// restarted, or the route changed.
+    Open { peer: Option<(SocketAddr, Timestamp)>, lock: TimeDelta },
+    /// From who has the key.
+    Keyed(Box<ReceiverChannel>),
+}
+
+impl Access {
+    fn peer(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Open { peer, .. } => peer.map(|(peer, _)| peer),
+            Self::Keyed(channel) => channel.peer(),
+        }
+    }
+}
+
 /// A session's receiver with one socket. It answers only the sender that it is locked to.
 #[derive(Debug)]
 pub(super) struct ReceiverMachine {
     receiver: Receiver,
-    /// Address of the sender and its last datagram, once the session is locked.
-    peer: Option<(SocketAddr, Timestamp)>,
-    /// Another address is accepted after the peer was silent for this long: it restarted, or the route changed.
-    lock: TimeDelta,
+    access: Access,
+    limit: AmplificationLimit,
     commands: mpsc::Receiver<ReceiverCommand>,
     /// `None` once the session is closed, which ends the playback thread.
     updates: Option<mpsc::Sender<ReceiverUpdate>>,
@@ -50,35 +73,79 @@ pub(super) struct ReceiverMachine {
     /// When a session that is being closed ends.
     end: Option<Timestamp>,
     rejected: RejectCounters,
+    /// An end with another key was reported.
+    has_told: bool,
 }
 
 impl ReceiverMachine {
     /// A session that is being closed still sends its RTCP BYE and plays frames that are due.
     const CLOSING: TimeDelta = TimeDelta::from_millis(100);
 
-    /// Drives `receiver`; `lock` as in its configuration.
+    /// Drives `receiver`.
     pub(super) fn new(
         now: Timestamp,
         receiver: Receiver,
-        lock: TimeDelta,
+        access: Access,
         commands: mpsc::Receiver<ReceiverCommand>,
         updates: mpsc::Sender<ReceiverUpdate>,
     ) -> Self {
         Self {
             receiver,
-            peer: None,
-            lock,
+            access,
+            limit: AmplificationLimit::default(),
             commands,
             updates: Some(updates),
             next_snapshot: now,
             end: None,
             rejected: RejectCounters::default(),
+            has_told: false,
         }
     }
 
-    /// Whether a datagram from `from` may reach the session.
-    fn admits(&self, now: Timestamp, from: SocketAddr) -> bool {
-        self.peer.is_none_or(|(peer, last)| peer == from || now.since(last) >= self.lock)
+    /// The message in `packet` goes to the session.
+    fn handle_packet(&mut self, now: Timestamp, datagram: &Incoming<'_>, packet: &Bytes) {
+        let Some(mut message) = self.rejected.decode(packet) else { return };
+        self.receiver.handle_message(now, datagram.at.min(now), datagram.ecn, &mut message);
+    }
+
+    fn handle_open(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
+        let Access::Open { peer, lock } = self.access else { return };
+        let is_peer = peer.is_some_and(|(peer, _)| peer == datagram.from);
+        if !is_peer && peer.is_some_and(|(_, last)| now.since(last) < lock) {
+            self.rejected.unknown_source += 1;
+            return;
+        }
+        // A new address becomes the peer only if the session accepts its message.
+        let unknown = |receiver: &Receiver| receiver.statistics().refused.unknown_ssrc;
+        let before = if is_peer { 0 } else { unknown(&self.receiver) };
+        let malformed = self.rejected.malformed;
+        self.handle_packet(now, datagram, &Bytes::copy_from_slice(datagram.data));
+        let is_accepted = is_peer || unknown(&self.receiver) == before;
+        if self.rejected.malformed == malformed && self.receiver.description().is_some() && is_accepted {
+            self.access = Access::Open { peer: Some((datagram.from, now)), lock };
+        }
+    }
+
+    fn handle_keyed(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
+        let Access::Keyed(channel) = &mut self.access else { return };
+        match channel.handle_datagram(now, datagram.from, datagram.data) {
+            Ok(Received::Packet(packet)) => self.handle_packet(now, datagram, &packet),
+            Ok(Received::Established { is_new }) => {
+                let keys = channel.keys().cloned().map(Box::new);
+                if is_new {
+                    self.receiver.on_sender_replaced();
+                }
+                let event = keys.map(|keys| ReceiverUpdate::Keys(now, ReceiveEvent::Connected(keys)));
+                event.into_iter().for_each(|event| self.update(event));
+            }
+            Ok(Received::Handshake) => {}
+            Err(error) => {
+                self.rejected.count(error);
+                if error == Error::OtherKey && !std::mem::replace(&mut self.has_told, true) {
+                    self.update(ReceiverUpdate::Keys(now, ReceiveEvent::OtherKey(datagram.from)));
+                }
+            }
+        }
     }
 
     fn after_input(&mut self, now: Timestamp) {
@@ -95,19 +162,17 @@ impl ReceiverMachine {
 
 impl Machine for ReceiverMachine {
     fn handle_datagram(&mut self, now: Timestamp, _socket: usize, datagram: &Incoming<'_>) {
-        if !self.admits(now, datagram.from) {
-            self.rejected.unknown_source += 1;
-            return;
+        let before = self.access.peer();
+        match self.access {
+            Access::Open { .. } => self.handle_open(now, datagram),
+            Access::Keyed(_) => self.handle_keyed(now, datagram),
         }
-        let Some(mut message) = self.rejected.decode(datagram) else { return };
-        // A new address becomes the peer only if the session accepts its message.
-        let is_peer = self.peer.is_some_and(|(peer, _)| peer == datagram.from);
-        let unknown = |receiver: &Receiver| receiver.statistics().refused.unknown_ssrc;
-        let before = if is_peer { 0 } else { unknown(&self.receiver) };
-        self.receiver.handle_message(now, datagram.at.min(now), datagram.ecn, &mut message);
-        let is_locked = self.receiver.description().is_some();
-        if is_locked && (is_peer || unknown(&self.receiver) == before) {
-            self.peer = Some((datagram.from, now));
+        let peer = self.access.peer();
+        if peer != before {
+            self.limit = AmplificationLimit::default();
+        }
+        if peer == Some(datagram.from) {
+            self.limit.on_received(datagram.data.len());
         }
         self.after_input(now);
     }
@@ -144,9 +209,25 @@ impl Machine for ReceiverMachine {
     }
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        let (peer, _) = self.peer?;
+        if let Access::Keyed(channel) = &mut self.access
+            && let Some(to) = channel.poll_datagram(buffer)
+        {
+            return Some(Outgoing { socket: 0, to, ecn: Ecn::NotEct });
+        }
+        let peer = self.access.peer()?;
         let mut message = Message::default();
-        let transmit = self.receiver.poll_transmit(now, &mut message)?;
-        Some(encode(&message, peer, transmit.ecn, buffer))
+        while let Some(transmit) = self.receiver.poll_transmit(now, &mut message) {
+            message.encode(buffer);
+            let is_sealed = match &mut self.access {
+                Access::Open { .. } => true,
+                Access::Keyed(channel) => channel.seal(buffer).is_ok(),
+            };
+            if is_sealed && self.limit.allows(buffer.len()) {
+                return Some(Outgoing { socket: 0, to: peer, ecn: transmit.ecn });
+            }
+            self.rejected.withheld += 1;
+            buffer.clear();
+        }
+        None
     }
 }

@@ -16,12 +16,16 @@ use seaway_control::{ControlSpec, StreamId};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::PictureSource;
 use seaway_net::{Lateness, Socket};
-use seaway_session::{self as session, Format, Limits, OVERHEAD_IPV4, OVERHEAD_IPV6, SenderConfig};
-use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use seaway_protect::Protection;
+use seaway_protect::channel::SenderChannel;
+use seaway_session::{
+    self as session, Format, Limits, OVERHEAD_IPV4, OVERHEAD_IPV6, SenderConfig, SessionKey,
+};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -42,12 +46,14 @@ pub struct Sender {
 pub struct SenderBuilder {
     to: SocketAddr,
     bind: SocketAddr,
+    key: Option<SessionKey>,
+    insecure: bool,
     control: Result<ControlSpec, seaway_control::SpecError>,
     limits: Limits,
     feed: Feed,
     key_interval: Option<TimeDelta>,
     preview: Option<BrowserTrack>,
-    references: Option<std::sync::mpsc::Sender<ReferencePicture>>,
+    references: Option<mpsc::Sender<ReferencePicture>>,
 }
 
 enum Feed {
@@ -63,6 +69,8 @@ impl SenderBuilder {
         Self {
             to,
             bind: SocketAddr::new(any, 0),
+            key: None,
+            insecure: false,
             control: "tfrc".parse(),
             limits: Limits { min, start, max },
             feed: Feed::Application,
@@ -75,6 +83,16 @@ impl SenderBuilder {
     /// The local address; any by default.
     pub fn bind(self, address: SocketAddr) -> Self {
         Self { bind: address, ..self }
+    }
+
+    /// The key of the session: packets are protected, and leave once the receiver has shown that it has the key.
+    pub fn key(self, key: impl Into<Option<SessionKey>>) -> Self {
+        Self { key: key.into(), ..self }
+    }
+
+    /// Allows plain RTP to another host. Whoever is on the path then sees the video and can replace it.
+    pub fn insecure(self, insecure: bool) -> Self {
+        Self { insecure, ..self }
     }
 
     /// The rate controller, `tfrc` by default.
@@ -109,14 +127,14 @@ impl SenderBuilder {
     }
 
     /// Sends the pictures before coding to a receiver in this process, which scores against them.
-    pub fn references(self, references: std::sync::mpsc::Sender<ReferencePicture>) -> Self {
+    pub fn references(self, references: mpsc::Sender<ReferencePicture>) -> Self {
         Self { references: Some(references), ..self }
     }
 
     /// Starts the sender with a media thread of its own.
     ///
     /// # Errors
-    /// The controller does not exist, the local address cannot be used, or a thread or the encoder cannot be set up.
+    /// The receiver is on another host and there is no key, the controller does not exist, the local address cannot be used, or a thread or the encoder cannot be set up.
     pub fn start(self) -> Result<Sender, Error> {
         let mut runtime = Runtime::new()?;
         let mut sender = self.start_on(&mut runtime)?;
@@ -129,17 +147,25 @@ impl SenderBuilder {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Sender, Error> {
-        let Self { to, bind, control, limits, feed, key_interval, preview, references } = self;
+        let Self { to, bind, key, insecure, control, limits, feed, key_interval, preview, references } = self;
+        if key.is_none() && !insecure && !to.ip().to_canonical().is_loopback() {
+            return Err(Error::Unprotected(to));
+        }
         let control = control?;
-        let config = config(to, control.clone(), limits)?;
+        let identity = Identity::random()?;
+        let config = config(to, identity, key.is_some(), control.clone(), limits);
         let overhead = PacketOverhead::new(config.packet, config.overhead);
         let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
         let (now, stop) = (runtime.clock().now(), Arc::new(AtomicBool::new(false)));
+        let channel = match key {
+            None => SenderChannel::plain(to),
+            Some(key) => SenderChannel::keyed(to, key, identity.session, identity.seed),
+        };
         let session = session::Sender::new(now, config, Box::new(Direct::new()))?;
         let media_clock = session.media_clock(StreamId(0));
-        let (commands, queue) = channel();
-        let (send_updates, updates) = channel();
-        let machine = SenderMachine::new(now, session, to, queue, send_updates.clone());
+        let (commands, queue) = mpsc::channel();
+        let (send_updates, updates) = mpsc::channel();
+        let machine = SenderMachine::new(now, session, channel, queue, send_updates.clone());
         let (clock, waker, controls) = (runtime.clock(), runtime.waker(), machine.controls());
         runtime.add(machine, vec![socket])?;
         let input = FrameInput { clock, waker, commands, controls, overhead };
@@ -167,13 +193,25 @@ impl Feed {
     }
 }
 
-fn config(to: SocketAddr, control: ControlSpec, limits: Limits) -> Result<SenderConfig, Error> {
-    let identity = Identity::random()?;
+fn config(
+    to: SocketAddr,
+    identity: Identity,
+    is_keyed: bool,
+    control: ControlSpec,
+    limits: Limits,
+) -> SenderConfig {
     let mut config = SenderConfig::new(identity.session, control, limits, Format::H264);
     config.initial_sequence = identity.sequence;
     config.timestamp_offset = identity.timestamp;
-    config.overhead = if to.is_ipv4() { OVERHEAD_IPV4 } else { OVERHEAD_IPV6 };
-    Ok(config)
+    config.overhead = overhead(to, is_keyed);
+    config
+}
+
+/// Octets of a datagram beside those of its RTP packet.
+pub(super) fn overhead(address: SocketAddr, is_keyed: bool) -> DataSize {
+    let headers = if address.is_ipv4() { OVERHEAD_IPV4 } else { OVERHEAD_IPV6 };
+    let tag = if is_keyed { Protection::SRTP_OVERHEAD } else { 0 };
+    headers + DataSize::from_bytes(tag as u64)
 }
 
 impl Sender {

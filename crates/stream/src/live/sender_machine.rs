@@ -1,13 +1,14 @@
 //! A session's sender on a socket.
 
 use super::event::SendEvent;
-use super::machine::{RejectCounters, encode};
+use super::machine::RejectCounters;
 use crate::source::{FrameControls, PacketOverhead, SourceStatus};
 use seaway_control::{ControlSpec, Gauge, StreamId, Subflow};
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
+use seaway_protect::Error;
+use seaway_protect::channel::{Received, SenderChannel};
 use seaway_session::{Frame, Limits, Message, Sender, SenderEvent, SenderStatistics};
-use seaway_units::{Bitrate, DataSize, Timestamp};
-use std::net::SocketAddr;
+use seaway_units::{Bitrate, DataSize, Ecn, Timestamp};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
@@ -65,6 +66,7 @@ pub(super) struct EncoderControls {
     share: AtomicU64,
     skip: AtomicBool,
     key_frame: AtomicBool,
+    connected: AtomicBool,
 }
 
 impl EncoderControls {
@@ -83,16 +85,22 @@ impl EncoderControls {
         self.skip.store(skip, Ordering::Relaxed);
     }
 
+    /// Whether frames can leave, or could once.
+    pub(super) fn is_connected(&self) -> bool {
+        self.connected.load(Ordering::Relaxed)
+    }
+
     fn request_key_frame(&self) {
         self.key_frame.store(true, Ordering::Relaxed);
     }
 }
 
-/// A session's sender with one stream, one socket and one destination.
+/// A session's sender with one stream, one socket and one destination. Until the channel is ready the session stands still.
 #[derive(Debug)]
 pub(super) struct SenderMachine {
     sender: Sender,
-    to: SocketAddr,
+    channel: SenderChannel,
+    is_ready: bool,
     commands: mpsc::Receiver<SenderCommand>,
     updates: mpsc::Sender<SenderUpdate>,
     controls: Arc<EncoderControls>,
@@ -101,17 +109,19 @@ pub(super) struct SenderMachine {
 }
 
 impl SenderMachine {
-    /// Drives `sender` towards `to`.
+    /// Drives `sender` through `channel`.
     pub(super) fn new(
         now: Timestamp,
         sender: Sender,
-        to: SocketAddr,
+        channel: SenderChannel,
         commands: mpsc::Receiver<SenderCommand>,
         updates: mpsc::Sender<SenderUpdate>,
     ) -> Self {
         let (controls, rejected) = (Arc::default(), RejectCounters::default());
-        let machine = Self { sender, to, commands, updates, controls, next_snapshot: now, rejected };
-        machine.update_controls();
+        let is_ready = false;
+        let mut machine =
+            Self { sender, channel, is_ready, commands, updates, controls, next_snapshot: now, rejected };
+        machine.after_input(now);
         machine
     }
 
@@ -121,7 +131,27 @@ impl SenderMachine {
     }
 
     fn update_controls(&self) {
-        self.controls.set(self.sender.share(StreamId(0)).media, self.sender.should_skip());
+        let skip = self.sender.should_skip() || !self.is_ready;
+        self.controls.set(self.sender.share(StreamId(0)).media, skip);
+    }
+
+    /// The session goes on where the channel has become ready, and its receiver needs a key frame then.
+    fn follow_channel(&mut self, now: Timestamp) {
+        let was_ready = std::mem::replace(&mut self.is_ready, self.channel.is_ready(now));
+        if self.is_ready && !was_ready {
+            self.controls.connected.store(true, Ordering::Relaxed);
+            self.controls.request_key_frame();
+            self.sender.handle_timeout(now);
+        }
+    }
+
+    fn on_refused(&mut self, now: Timestamp, error: Error) {
+        self.rejected.count(error);
+        match error {
+            Error::OtherKey => self.update(SenderUpdate::Event(now, SendEvent::OtherKey)),
+            Error::Replaced => self.update(SenderUpdate::Event(now, SendEvent::Replaced)),
+            _ => {}
+        }
     }
 
     fn update(&self, update: SenderUpdate) {
@@ -130,6 +160,7 @@ impl SenderMachine {
     }
 
     fn after_input(&mut self, now: Timestamp) {
+        self.follow_channel(now);
         while let Some(event) = self.sender.poll_event() {
             if matches!(event, SenderEvent::KeyFrameWanted { .. }) {
                 self.controls.request_key_frame();
@@ -158,6 +189,7 @@ impl SenderMachine {
 
     fn execute(&mut self, now: Timestamp, command: SenderCommand) {
         match command {
+            SenderCommand::Frame(_) if !self.is_ready => self.sender.on_frame_skipped(now),
             // The sender counts a frame that it cannot send.
             SenderCommand::Frame(frame) => drop(self.sender.handle_frame(now, &frame)),
             SenderCommand::FrameSkipped => self.sender.on_frame_skipped(now),
@@ -178,12 +210,19 @@ impl SenderMachine {
 
 impl Machine for SenderMachine {
     fn handle_datagram(&mut self, now: Timestamp, _socket: usize, datagram: &Incoming<'_>) {
-        if datagram.from != self.to {
-            self.rejected.unknown_source += 1;
-            return;
-        }
-        if let Some(message) = self.rejected.decode(datagram) {
-            self.sender.handle_message(now, datagram.at.min(now), &message);
+        match self.channel.handle_datagram(now, datagram.from, datagram.data) {
+            Ok(Received::Packet(packet)) => {
+                if let Some(message) = self.rejected.decode(&packet) {
+                    self.sender.handle_message(now, datagram.at.min(now), &message);
+                }
+            }
+            Ok(Received::Established { .. }) => {
+                let keys = self.channel.keys().cloned().map(Box::new);
+                let event = keys.map(|keys| SenderUpdate::Event(now, SendEvent::Connected(keys)));
+                event.into_iter().for_each(|event| self.update(event));
+            }
+            Ok(Received::Handshake) => {}
+            Err(error) => self.on_refused(now, error),
         }
         self.after_input(now);
     }
@@ -196,7 +235,10 @@ impl Machine for SenderMachine {
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        self.sender.handle_timeout(now);
+        self.channel.handle_timeout(now);
+        if self.is_ready {
+            self.sender.handle_timeout(now);
+        }
         if self.next_snapshot <= now {
             self.next_snapshot = next_snapshot(self.next_snapshot, now);
             self.update(SenderUpdate::Snapshot(Box::new(self.snapshot(now))));
@@ -205,16 +247,27 @@ impl Machine for SenderMachine {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.sender.poll_timeout().into_iter().chain([self.next_snapshot]).min()
+        let session = self.sender.poll_timeout().filter(|_| self.is_ready);
+        let channel = self.channel.poll_timeout();
+        session.into_iter().chain(channel).chain([self.next_snapshot]).min()
     }
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        let mut message = Message::default();
-        let transmit = self.sender.poll_transmit(now, now, &mut message);
-        let outgoing = transmit.map(|transmit| encode(&message, self.to, transmit.ecn, buffer));
-        if outgoing.is_none() {
-            self.after_input(now);
+        if let Some(to) = self.channel.poll_datagram(now, buffer) {
+            return Some(Outgoing { socket: 0, to, ecn: Ecn::NotEct });
         }
-        outgoing
+        let mut message = Message::default();
+        while self.is_ready
+            && let Some(transmit) = self.sender.poll_transmit(now, now, &mut message)
+        {
+            message.encode(buffer);
+            match self.channel.seal(buffer) {
+                Ok(to) => return Some(Outgoing { socket: 0, to, ecn: transmit.ecn }),
+                // The packet counts as sent and is lost.
+                Err(_) => buffer.clear(),
+            }
+        }
+        self.after_input(now);
+        None
     }
 }

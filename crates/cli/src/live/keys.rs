@@ -1,0 +1,181 @@
+//! The key of a session: where it comes from, and what is said of it.
+
+use crate::failure::{Failure, note};
+use seaway_net::reachable_address;
+use seaway_session::{SessionKey, SessionUrl};
+use seaway_stream::{SrtpKeys, fresh_key};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, ToSocketAddrs};
+
+/// Holds the key where no option does.
+const VARIABLE: &str = "SEAWAY_KEY";
+
+/// Options of `send` and `recv` that concern the key.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KeyOptions {
+    /// Read the session's key from this file. `recv` makes the file if there is none
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    key_file: Option<String>,
+    /// Plain RTP with another host: whoever is on the path sees the video and can replace it
+    #[arg(long)]
+    insecure: bool,
+    /// For debugging: write the SRTP master keys to this file. Whoever reads it can decrypt what was captured
+    #[arg(long, value_name = "FILE")]
+    export_keys: Option<String>,
+}
+
+/// How a session is protected.
+#[derive(Debug, Default)]
+pub(crate) struct Access {
+    pub(crate) key: Option<SessionKey>,
+    pub(crate) insecure: bool,
+}
+
+impl KeyOptions {
+    /// For a sender to `to`.
+    pub(crate) fn of_sender(&self, url: &SessionUrl, to: SocketAddr) -> Result<Access, Failure> {
+        let key = match self.given(url)? {
+            None => self.key_file.as_deref().map(read).transpose()?,
+            key => key,
+        };
+        let access = Access { key: key.or(self.of_environment()?), insecure: self.insecure };
+        match access {
+            Access { key: None, insecure: false } if !is_loopback(to) => Err(Failure::input(&format!(
+                "{url} is another host: give the key that `seaway recv` printed, in the URL (rtp://host:port?key=…), by \
+                 --key-file or in {VARIABLE}; --insecure sends plain RTP"
+            ))),
+            access => Ok(self.warned(access, to)),
+        }
+    }
+
+    /// For a receiver at `bind`. Where other hosts can reach it and there is no key, it gets a fresh one.
+    pub(crate) fn of_receiver(&self, url: &SessionUrl, bind: SocketAddr) -> Result<Access, Failure> {
+        let mut given = self.given(url)?;
+        let mut is_fresh = false;
+        if let (None, Some(file)) = (&given, &self.key_file) {
+            given = Some(read_or_make(file)?);
+        }
+        let mut key = given.or(self.of_environment()?);
+        if key.is_none() && !self.insecure && !is_loopback(bind) {
+            (key, is_fresh) = (Some(fresh_key().map_err(|error| Failure::running(&error))?), true);
+        }
+        if let Some(key) = &key {
+            let shown = SessionUrl::new(reachable_address(bind).to_string(), Some(key.clone()));
+            note(&match is_fresh {
+                true => format!("send to {}", shown.to_secret_text()),
+                false => format!("send to {shown} with the same key"),
+            });
+        }
+        Ok(self.warned(Access { key, insecure: self.insecure }, bind))
+    }
+
+    /// The key on the command line.
+    fn given(&self, url: &SessionUrl) -> Result<Option<SessionKey>, Failure> {
+        let key = url.key().cloned();
+        if key.is_some() && (self.insecure || self.key_file.is_some()) {
+            let other = if self.insecure { "--insecure" } else { "--key-file" };
+            return Err(Failure::input(&format!("{url} has a key: {other} contradicts it")));
+        }
+        if key.is_some() {
+            note(&format!(
+                "every user of this host sees the key in the list of processes; --key-file and {VARIABLE} hide it"
+            ));
+        }
+        Ok(key)
+    }
+
+    fn of_environment(&self) -> Result<Option<SessionKey>, Failure> {
+        let text = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty() && !self.insecure);
+        text.map(|text| parse(VARIABLE, &text)).transpose()
+    }
+
+    fn warned(&self, access: Access, address: SocketAddr) -> Access {
+        if access.key.is_none() && self.insecure && !is_loopback(address) {
+            note("INSECURE: plain RTP. Whoever is on the path sees the video, can replace it and can end it");
+        }
+        access
+    }
+
+    /// Writes keys to the file that was asked for.
+    pub(crate) fn exporter(&self) -> Result<Option<KeyLog>, Failure> {
+        self.export_keys.as_deref().map(KeyLog::create).transpose()
+    }
+}
+
+/// The master keys of a session as text, for tools that decrypt a capture.
+#[derive(Debug)]
+pub(crate) struct KeyLog {
+    name: String,
+    file: File,
+}
+
+impl KeyLog {
+    const HEAD: &'static str = "# SRTP master keys with their salts in hexadecimal digits, for AEAD_AES_128_GCM (RFC 7714). RTP header \
+                        extensions\n# are encrypted (RFC 9335). A line for each direction after each handshake; whoever reads them can \
+                        decrypt the session.\n";
+
+    fn create(name: &str) -> Result<Self, Failure> {
+        let failed = |error: std::io::Error| Failure::input(&format!("--export-keys {name}: {error}"));
+        let mut file =
+            private(OpenOptions::new().write(true).create(true).truncate(true)).open(name).map_err(failed)?;
+        file.write_all(Self::HEAD.as_bytes()).map_err(failed)?;
+        note(&format!("--export-keys: whoever reads {name} can decrypt this session"));
+        Ok(Self { name: name.to_owned(), file })
+    }
+
+    /// Adds the keys of one end: of the sender, or of the receiver.
+    pub(crate) fn add(&mut self, keys: &SrtpKeys, is_sender: bool) -> Result<(), Failure> {
+        let SrtpKeys { send, receive } = keys;
+        let (forward, backward) = if is_sender { (send, receive) } else { (receive, send) };
+        let lines =
+            format!("sender-to-receiver {}\nreceiver-to-sender {}\n", forward.to_hex(), backward.to_hex());
+        let written = self.file.write_all(lines.as_bytes());
+        written.map_err(|error| Failure::running(&format!("{}: {error}", self.name)))
+    }
+}
+
+/// The first address of a URL's host.
+pub(crate) fn resolve(url: &SessionUrl) -> Result<SocketAddr, Failure> {
+    let unknown = |why: &dyn std::fmt::Display| Failure::input(&format!("{url}: {why}"));
+    let mut addresses = url.authority().to_socket_addrs().map_err(|error| unknown(&error))?;
+    addresses.next().ok_or_else(|| unknown(&"no address"))
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+fn parse(name: &str, text: &str) -> Result<SessionKey, Failure> {
+    text.trim().parse().map_err(|expected| Failure::input(&format!("{name}: {expected}")))
+}
+
+fn read(name: &str) -> Result<SessionKey, Failure> {
+    let text = std::fs::read_to_string(name).map_err(|error| Failure::input(&format!("{name}: {error}")))?;
+    parse(name, &text)
+}
+
+fn read_or_make(name: &str) -> Result<SessionKey, Failure> {
+    let failed = |error: std::io::Error| Failure::input(&format!("{name}: {error}"));
+    match private(OpenOptions::new().write(true).create_new(true)).open(name) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => read(name),
+        Err(error) => Err(failed(error)),
+        Ok(mut file) => {
+            let key = fresh_key().map_err(failed)?;
+            file.write_all(format!("{}\n", key.to_text()).as_bytes()).map_err(failed)?;
+            note(&format!("a fresh key is in {name}"));
+            Ok(key)
+        }
+    }
+}
+
+/// A file that is made is its owner's alone.
+#[cfg(unix)]
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600)
+}
+
+#[cfg(not(unix))]
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
