@@ -14,6 +14,8 @@ const MAX_DROPOUT: u64 = 3000;
 const MEMORY: u64 = 4096;
 /// Numbers that are remembered while they are not reported twice: what a report block holds (RFC 8888 section 3.1).
 const UNREPORTED_MEMORY: u64 = 16_384;
+/// Numbers that all sources of a session remember together; with 16 sources or fewer it is no limit.
+const SESSION_MEMORY: u64 = 1 << 18;
 /// Each report repeats at least so many packets, and all of the report before it.
 const OVERLAP: u64 = 16;
 
@@ -29,6 +31,8 @@ pub(super) struct ArrivalLog {
     slots: VecDeque<Option<Slot>>,
     /// The number that would confirm a jump.
     suspect: Option<u16>,
+    /// Numbers that are remembered at most.
+    memory: u64,
     /// What the last two reports went up to.
     reported: [u64; 2],
     /// The lowest number that arrived out of order since the last report.
@@ -80,11 +84,19 @@ impl ArrivalLog {
             base,
             slots: VecDeque::new(),
             suspect: None,
+            memory: UNREPORTED_MEMORY,
             reported: [base; 2],
             reach_back: None,
             unreported: 0,
             reception: Reception { first: base, rate, ..Reception::default() },
         }
+    }
+
+    /// The session has so many sources, which share its memory.
+    pub(super) fn share_memory(&mut self, sources: usize) {
+        self.memory = (SESSION_MEMORY / sources as u64).min(UNREPORTED_MEMORY);
+        self.trim();
+        self.slots.shrink_to(self.memory as usize);
     }
 
     /// The number, unwrapped.
@@ -114,7 +126,7 @@ impl ArrivalLog {
             return self.insert_before_base(sequence, at, ecn);
         }
         let end = self.end();
-        let outside = sequence < self.base || sequence >= end + MAX_DROPOUT;
+        let outside = sequence < self.base || sequence >= end + MAX_DROPOUT.min(self.memory);
         if outside && !self.slots.is_empty() {
             if self.suspect != Some(number) {
                 self.suspect = Some(number.wrapping_add(1));
@@ -187,7 +199,7 @@ impl ArrivalLog {
     fn trim(&mut self) {
         let end = self.end();
         let usual = end.saturating_sub(MEMORY);
-        let keep = usual.min(self.reported[1]).max(end.saturating_sub(UNREPORTED_MEMORY));
+        let keep = usual.min(self.reported[1]).max(end.saturating_sub(self.memory));
         while self.base < keep {
             self.slots.pop_front();
             self.base += 1;

@@ -22,6 +22,8 @@ use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::NtpShort;
 use seaway_wire::rtcp::SenderReport;
 
+/// Coded octets that the jitter buffers of all streams hold at most.
+const HELD: DataSize = DataSize::from_bytes(12 << 20);
 /// Between receiver reports.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 
@@ -293,12 +295,24 @@ impl Session {
     #[inline]
     fn log(&mut self, source: SourceId, number: u16) -> &mut ArrivalLog {
         let index = source.index();
+        if self.logs.get(index).is_none_or(Option::is_none) {
+            self.begin_log(source, number);
+        }
+        self.logs[index].as_mut().unwrap_or_else(|| unreachable!("made above"))
+    }
+
+    /// The first packet of a source came.
+    #[cold]
+    fn begin_log(&mut self, source: SourceId, number: u16) {
+        let index = source.index();
         if self.logs.len() <= index {
             self.logs.resize_with(index + 1, || None);
         }
         self.has_media |= !source.repair;
         let rate = self.streams[usize::from(source.stream.0)].description().clock_rate;
-        self.logs[index].get_or_insert_with(|| Box::new(ArrivalLog::new(number, rate)))
+        self.logs[index] = Some(Box::new(ArrivalLog::new(number, rate)));
+        let sources = self.logs.iter().flatten().count();
+        self.logs.iter_mut().flatten().for_each(|log| log.share_memory(sources));
     }
 
     #[inline]
@@ -409,6 +423,11 @@ impl Session {
             statistics.refused.malformed += 1;
             return false;
         };
+        let held: DataSize = self.streams.iter().map(ReceiveStream::held).sum();
+        if held + DataSize::from_bytes(packet.payload.len() as u64) > HELD {
+            statistics.refused.overflow += 1;
+            return false;
+        }
         if let Some(buffer) = &mut self.buffer {
             buffer.insert(self.present, DataSize::from_bytes(packet.payload.len() as u64));
         }
