@@ -231,3 +231,62 @@ impl Machine for ReceiverMachine {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_control::policy::Direct;
+    use seaway_session::{Format, Limits, ReceiverConfig, RtpPacket, Sender, SenderConfig};
+    use seaway_units::Bitrate;
+
+    /// A machine without a key, what its sender sent first, and where from.
+    fn locked() -> (ReceiverMachine, RtpPacket, u64) {
+        let rate = Bitrate::from_mbps(1);
+        let limits = Limits { min: rate, start: rate, max: rate };
+        let control = "gcc".parse().expect("a controller");
+        let mut config = SenderConfig::new(1024, control, limits, Format::Opaque);
+        config.endless = true;
+        let now = Timestamp::ZERO;
+        let mut sender = Sender::new(now, config, Box::new(Direct::new())).expect("a known controller");
+        let description = Some(sender.description());
+        let receiver = Receiver::new(now, ReceiverConfig { description, ..ReceiverConfig::new(2) });
+        let access = Access::Open { peer: None, lock: TimeDelta::from_secs(1) };
+        let (_, commands) = mpsc::channel();
+        let (updates, _) = mpsc::channel();
+        let mut machine = ReceiverMachine::new(now, receiver, access, commands, updates);
+        let mut message = Message::default();
+        sender.poll_transmit(now, now, &mut message).expect("media without end");
+        let Message::Rtp(packet) = message.clone() else { panic!("{message:?}") };
+        let len = arrive(&mut machine, now, &message);
+        (machine, packet, len)
+    }
+
+    fn arrive(machine: &mut ReceiverMachine, now: Timestamp, message: &Message) -> u64 {
+        let mut data = Vec::new();
+        message.encode(&mut data);
+        let from = SocketAddr::from(([192, 0, 2, 7], 4000));
+        machine.handle_datagram(now, 0, &Incoming { at: now, from, ecn: Ecn::NotEct, data: &data });
+        data.len() as u64
+    }
+
+    /// Small packets far apart call for reports of thousands of missing ones.
+    #[test]
+    fn reports_are_no_larger_than_three_times_what_came() {
+        let (mut machine, first, mut came) = locked();
+        let (mut sent, mut now) = (0, Timestamp::ZERO);
+        for count in 1..500u16 {
+            now += TimeDelta::from_millis(20);
+            let mut packet = RtpPacket { payload: Default::default(), ..first.clone() };
+            packet.sequence_number = first.sequence_number.wrapping_add(count.wrapping_mul(2_999));
+            came += arrive(&mut machine, now, &Message::Rtp(packet));
+            machine.handle_timeout(now);
+            let mut buffer = Vec::new();
+            while machine.poll_datagram(now, &mut buffer).is_some() {
+                sent += buffer.len() as u64;
+                buffer.clear();
+            }
+            assert!(sent <= 3 * came, "{sent} octets for {came}");
+        }
+        assert!(sent > came && machine.rejected.withheld > 100, "{sent} for {came}: {:?}", machine.rejected);
+    }
+}
