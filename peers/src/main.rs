@@ -3,7 +3,7 @@
 mod rtc_gcc;
 
 use seaway_control::Registry;
-use seaway_lab::scorecard::{Plan, Suite};
+use seaway_lab::scorecard::{Setup, Suite};
 use seaway_lab::{RunOptions, sweep};
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -14,9 +14,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seeds = arguments.next().map_or(Ok(5), |text| text.parse())?;
     let controls = ["gcc", "gcc(variant=draft)", "rtc-gcc"];
     let controls = controls.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
-    let plan = Plan::new(&registry, Some(controls), &[Suite::Rfc8867, Suite::Curves], 1, seeds)?;
-    let outcomes = sweep(plan.scenarios(), RunOptions::default(), &|_| ControlFlow::Continue(()))?;
-    let card = plan.finish(&outcomes);
+    let setup = Setup::new(&registry, Some(controls), &[Suite::Rfc8867, Suite::Curves], 1, seeds)?;
+    let outcomes = sweep(setup.scenarios(), RunOptions::default(), &|_| ControlFlow::Continue(()))?;
+    let card = setup.finish(&outcomes);
     card.print(&mut std::io::stdout().lock())?;
     if let Some(file) = arguments.next() {
         card.write_json(std::fs::File::create(file)?)?;

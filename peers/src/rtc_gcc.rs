@@ -3,8 +3,8 @@
 
 use rtc_interceptor::{BandwidthEstimator, Gcc, PacketReport as Report};
 use seaway_control::{
-    Allowance, ControllerInfo, ControllerPair, Decision, Fate, Feedback, FlowConfig, Gauge, Subflow, LocalSignal,
-    Options, PacketReport, PeriodicFeedback, RateController, SentPacket, SpecError, Target, pair,
+    Allowance, ControllerInfo, ControllerPair, Fate, Feedback, FlowConfig, Gauge, LocalSignal, Options,
+    PacketReport, PeriodicFeedback, RateController, SentPacket, SpecError, Subflow, Target, pair,
 };
 use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
 use std::fmt;
@@ -81,10 +81,6 @@ impl RateController for RtcGcc {
     fn poll_timeout(&self) -> Option<Timestamp> {
         let due = self.gcc.poll_timeout()?.saturating_duration_since(self.began);
         Some(Timestamp::from_nanos(due.as_nanos() as u64))
-    }
-
-    fn poll_decision(&mut self) -> Option<Decision> {
-        None
     }
 
     fn allowance(&self, _: Subflow) -> Allowance {
