@@ -1,16 +1,16 @@
 //! Receives live video and records it until the sender leaves: `SEAWAY_KEY=… udp_receive 0.0.0.0:5004 received.mp4`.
-use seaway_media::output::RecordingFormat;
 use seaway_session::{ReceiverEvent, SessionKey};
 use seaway_stream::sink::{Displayed, Recorder};
 use seaway_stream::{Error, ReceiveEvent, Receiver};
-use std::fs::File;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
-/// Records at `bind` to the MP4 file `output` until the sender leaves; returns the number of frames displayed. Other
+/// Records at `bind` to the new MP4 file `output` until the sender leaves; returns the number of frames displayed. Other
 /// hosts need a key.
 pub(crate) fn receive(bind: SocketAddr, key: Option<SessionKey>, output: &str) -> Result<u64, Error> {
-    let recorder = Recorder::new(RecordingFormat::Mp4, Box::new(File::create(output)?));
+    let (recorder, file) = Recorder::create(Path::new(output), None)?;
+    println!("recording to {}", file.display());
     let mut receiver = Receiver::builder(bind)
         .key(key)
         .sink(recorder)

@@ -12,6 +12,9 @@ pub enum Error {
     /// A recording or a capture cannot be written.
     #[error("{0}")]
     Output(io::Error),
+    /// A recording has no frame.
+    #[error("nothing was received: there is no recording")]
+    NothingRecorded,
     /// The controller or one of its options does not exist.
     #[error(transparent)]
     Control(#[from] seaway_control::SpecError),

@@ -1,6 +1,6 @@
 //! `seaway recv`: receives live video from another host.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
 use crate::live::keys;
@@ -14,15 +14,20 @@ use seaway_stream::Receiver;
 use seaway_stream::sink::Recorder;
 use seaway_units::TimeDelta;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Where to listen: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host
     source: SessionUrl,
-    /// Write what is received: a file that ends in .mp4, .h264 or .y4m, or `-` for an H.264 stream on stdout
+    /// Write what is received: a file that ends in .mp4, .h264 or .y4m, or `-` for an H.264 stream on stdout. A file that
+    /// exists stays, and the new one gets a number
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
+    /// Begin another file this often, under the next number, such as '10 min'
+    #[arg(long, value_name = "TIME", requires = "output")]
+    segment: Option<TimeDelta>,
     /// The largest playout delay, which is also the deadline of retransmissions
     #[arg(long, default_value = "500 ms", value_name = "TIME")]
     latency: TimeDelta,
@@ -33,16 +38,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     interrupt::install()?;
     let options = &arguments.options;
-    if arguments.output.as_deref() == Some("-") && options.uses_stdout() {
-        return Err(Failure::input(&"-o - takes standard output, which --json and --stats need"));
-    }
-    if arguments.latency <= TimeDelta::ZERO || arguments.latency > TimeDelta::from_secs(10) {
-        return Err(Failure::input(&format!(
-            "--latency {}: expected above 0 s, up to 10 s",
-            arguments.latency
-        )));
-    }
-    let recorder = arguments.output.as_deref().map(recorder).transpose()?;
+    arguments.check()?;
+    let recorder = arguments.output.as_deref().map(|name| recorder(name, arguments.segment)).transpose()?;
     let mut reporter = options.reporter(|| hello(arguments))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
     let bind = keys::resolve(&arguments.source)?;
@@ -58,8 +55,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), None, Some(receiver)).with_key_log(key_log);
+    let mut is_incomplete = false;
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
+        if let Some(failure) = session.recording_failed.take() {
+            if !arguments.goes_on_without_recording() {
+                return Err(failure);
+            }
+            note(&format!("the recording has ended, the session goes on: {failure}"));
+            is_incomplete = true;
+        }
         reporter.report(now, &mut session)?;
         if reporter.page().is_some_and(Page::take_key_frame_request) {
             session.receiver.iter().for_each(Receiver::request_key_frame);
@@ -68,20 +73,53 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     });
     let closed = session.close();
     let lateness = runtime.close()?;
-    closed.and(outcome)?;
+    outcome?;
     if options.json {
         Report::new("recv", 0, &session, clock.now(), &lateness, DelayFrom::LeastPlusHalfRoundTrip)
             .print(true)?;
     }
     session.outcome(is_keyed)?;
-    Ok(ExitCode::SUCCESS)
+    closed?;
+    session.recording_failed.map_or(Ok(()), Err)?;
+    Ok(if is_incomplete { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl Arguments {
+    fn check(&self) -> Result<(), Failure> {
+        let is_stdout = self.output.as_deref() == Some("-");
+        if is_stdout && self.options.uses_stdout() {
+            return Err(Failure::input(&"-o - takes standard output, which --json and --stats need"));
+        }
+        if self.latency <= TimeDelta::ZERO || self.latency > TimeDelta::from_secs(10) {
+            let problem = format!("--latency {}: expected above 0 s, up to 10 s", self.latency);
+            return Err(Failure::input(&problem));
+        }
+        match self.segment {
+            Some(_) if is_stdout => Err(Failure::input(&"--segment: standard output is one stream")),
+            Some(length) if length < TimeDelta::from_secs(1) => {
+                Err(Failure::input(&format!("--segment {length}: expected at least 1 s")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Somebody watches, and standard output was not what the session was for.
+    fn goes_on_without_recording(&self) -> bool {
+        self.options.is_watched() && self.output.as_deref() != Some("-")
+    }
 }
 
 /// A recording in the format of the name's ending; `-` is an H.264 byte stream on standard output.
-fn recorder(name: &str) -> Result<Recorder, Failure> {
-    let format = if name == "-" { Ok(RecordingFormat::AnnexB) } else { RecordingFormat::of_name(name) };
-    let format = format.map_err(|error| Failure::input(&error))?;
-    Ok(Recorder::new(format, Box::new(Output::create(name)?)))
+fn recorder(name: &str, segment: Option<TimeDelta>) -> Result<Recorder, Failure> {
+    if name == "-" {
+        return Ok(Recorder::new(RecordingFormat::AnnexB, Box::new(Output::create(name)?)));
+    }
+    let created = Recorder::create(Path::new(name), segment).map_err(|error| Failure::input(&error));
+    let (recorder, path) = created?;
+    if path != Path::new(name) {
+        note(&format!("{name} exists: recording to {}", path.display()));
+    }
+    Ok(recorder)
 }
 
 fn hello(arguments: &Arguments) -> Hello {

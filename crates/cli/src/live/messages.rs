@@ -35,6 +35,7 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
         ReceiveEvent::Freeze(duration) => of("freeze", format!("picture frozen for {duration:.0}")),
         ReceiveEvent::Connected(_) => of("receiver", "sender has the key".into()),
         ReceiveEvent::OtherKey(from) => of("receiver", format!("{from} has another key")),
+        ReceiveEvent::SinkFailed(error) => of("receiver", format!("the recording has ended: {error}")),
         ReceiveEvent::Session(ReceiverEvent::FramesLost { frames, .. }) => {
             of("receiver", format!("frames lost: {frames}"))
         }

@@ -38,6 +38,11 @@ impl LiveOptions {
         Reporter::new().with_stats(self.stats).with_page(self.web, hello)?.with_metrics(self.metrics)
     }
 
+    /// Whether somebody sees the session while it runs.
+    pub(crate) const fn is_watched(&self) -> bool {
+        self.web.is_some() || self.metrics.is_some() || self.stats.is_some()
+    }
+
     /// Whether standard output carries the report or the JSON lines.
     pub(crate) const fn uses_stdout(&self) -> bool {
         self.json || self.stats.is_some()

@@ -30,6 +30,8 @@ pub(crate) struct Session {
     /// An end that has another.
     other_key: Option<SocketAddr>,
     key_log: Option<KeyLog>,
+    /// Why the recording has ended early.
+    pub(crate) recording_failed: Option<Failure>,
     events: Vec<Live>,
 }
 
@@ -44,6 +46,7 @@ impl Session {
             connected: false,
             other_key: None,
             key_log: None,
+            recording_failed: None,
             events: Vec::new(),
         }
     }
@@ -66,7 +69,7 @@ impl Session {
         }
         while let Some((at, event)) = self.receiver.as_mut().and_then(Receiver::poll_event) {
             self.events.extend(messages::of_receiver(self.time(at), &event));
-            self.on_receive_event(&event)?;
+            self.on_receive_event(event)?;
         }
         let has_ended = self.source_ended || self.receiver.as_ref().is_some_and(Receiver::has_failed);
         Ok(if has_ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -91,16 +94,17 @@ impl Session {
         Ok(())
     }
 
-    fn on_receive_event(&mut self, event: &ReceiveEvent) -> Result<(), Failure> {
+    fn on_receive_event(&mut self, event: ReceiveEvent) -> Result<(), Failure> {
         match event {
             ReceiveEvent::Connected(keys) => {
                 self.connected = true;
-                self.key_log.as_mut().map_or(Ok(()), |log| log.add(keys, false))?;
+                self.key_log.as_mut().map_or(Ok(()), |log| log.add(&keys, false))?;
             }
             ReceiveEvent::OtherKey(from) => {
                 note(&format!("{from} wants to send with another key and is refused"));
-                self.other_key = Some(*from);
+                self.other_key = Some(from);
             }
+            ReceiveEvent::SinkFailed(error) => self.recording_failed = Some(error.into()),
             _ => {}
         }
         Ok(())
@@ -118,9 +122,12 @@ impl Session {
 
     /// Ends sender and receiver and takes their last events.
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
-        self.sender.as_mut().map(Sender::close).transpose()?;
-        self.receiver.as_mut().map(Receiver::close).transpose()?;
-        self.drain().map(drop)
+        let sender = self.sender.as_mut().map(Sender::close).transpose();
+        let receiver = self.receiver.as_mut().map(Receiver::close).transpose();
+        let drained = self.drain().map(drop);
+        sender?;
+        receiver?;
+        drained
     }
 
     /// Carries out what a viewer asks of the sender; `set_network` replaces the network. Returns what is in force now.

@@ -10,6 +10,7 @@ mod keyed;
 mod namespaces;
 mod player;
 mod process;
+mod recordings;
 mod relay;
 mod scorecard;
 mod stream;

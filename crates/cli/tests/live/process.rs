@@ -156,6 +156,11 @@ impl Live {
         signal("INT", self.child.id());
     }
 
+    /// As a service manager ends it.
+    pub(crate) fn terminate(&self) {
+        signal("TERM", self.child.id());
+    }
+
     /// Ends it without a chance to say anything.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -59,7 +59,10 @@ impl<W: Write> AnnexBWriter<W> {
     /// Where writing to `out` fails.
     pub fn write(&mut self, access_unit: &[u8], key: bool) -> Result<(), Error> {
         self.started |= key;
-        if self.started { self.out.write_all(access_unit).map_err(Error::io("output")) } else { Ok(()) }
+        if !self.started {
+            return Ok(());
+        }
+        self.out.write_all(access_unit).and_then(|()| self.out.flush()).map_err(Error::io("output"))
     }
 
     /// Flushes, and returns `out`.

@@ -7,8 +7,9 @@ use std::io::Write;
 
 /// Units of time a second, the RTP clock rate of video.
 const TIMESCALE: i64 = 90_000;
-/// A fragment is written once it holds this much.
+/// A fragment is written once it holds this much, in time or in octets.
 const FRAGMENT: TimeDelta = TimeDelta::from_secs(1);
+const FRAGMENT_OCTETS: usize = 8 << 20;
 
 /// Writes H.264 access units with their times to a fragmented MP4. Parameter sets stay in the samples (`avc3`), so that
 /// the picture size may change.
@@ -36,10 +37,10 @@ impl<W: Write> Mp4Writer<W> {
     }
 
     /// Appends an access unit (Annex B) of presentation time `time`, which never decreases. Access units before the first
-    /// key frame cannot be decoded and are dropped.
+    /// key frame with parameter sets cannot be decoded and are dropped.
     ///
     /// # Errors
-    /// Where writing to `out` fails, or the first key frame has no parameter sets.
+    /// Where writing to `out` fails.
     pub fn write(
         &mut self,
         access_unit: &[u8],
@@ -48,13 +49,12 @@ impl<W: Write> Mp4Writer<W> {
         size: PictureSize,
     ) -> Result<(), Error> {
         if !self.started {
-            if !key {
-                return Ok(());
-            }
-            self.write_header(access_unit, size)?;
+            let Some(sets) = parameter_sets(access_unit).filter(|_| key) else { return Ok(()) };
+            self.write_header(sets, size)?;
             self.started = true;
         }
-        if self.pending.first().is_some_and(|first| time - first.time >= FRAGMENT) {
+        let is_long = self.pending.first().is_some_and(|first| time - first.time >= FRAGMENT);
+        if is_long || self.data.len() >= FRAGMENT_OCTETS {
             self.write_fragment(time)?;
         }
         let before = self.data.len();
@@ -77,15 +77,14 @@ impl<W: Write> Mp4Writer<W> {
         Ok(self.out)
     }
 
-    fn write_header(&mut self, access_unit: &[u8], size: PictureSize) -> Result<(), Error> {
-        let (sequence, picture) = parameter_sets(access_unit)?;
+    fn write_header(&mut self, (sequence, picture): (&[u8], &[u8]), size: PictureSize) -> Result<(), Error> {
         let mut header = Vec::new();
         boxed(&mut header, b"ftyp", |out| out.extend_from_slice(b"isom\0\0\x02\0isomiso6mp41"));
         movie(&mut header, size, sequence, picture, None);
         self.out.write_all(&header).map_err(Error::io("output"))
     }
 
-    /// Writes the pending samples; the next picture is shown at `next`.
+    /// Writes the pending samples, and flushes: the file can be played so far. The next picture is shown at `next`.
     fn write_fragment(&mut self, next: TimeDelta) -> Result<(), Error> {
         self.fragments += 1;
         let mut head = fragment(&self.pending, next, self.fragments, 0);
@@ -94,7 +93,9 @@ impl<W: Write> Mp4Writer<W> {
         head = fragment(&self.pending, next, self.fragments, offset);
         head.extend((self.data.len() as u32 + 8).to_be_bytes());
         head.extend_from_slice(b"mdat");
-        let written = self.out.write_all(&head).and_then(|()| self.out.write_all(&self.data));
+        let out = &mut self.out;
+        let written =
+            out.write_all(&head).and_then(|()| out.write_all(&self.data)).and_then(|()| out.flush());
         self.pending.clear();
         self.data.clear();
         written.map_err(Error::io("output"))
@@ -124,7 +125,12 @@ impl ProgressiveMp4 {
     /// Where the first has no parameter sets, or the file exceeds 4 GB.
     pub fn push(&mut self, access_unit: &[u8], time: TimeDelta, key: bool) -> Result<(), Error> {
         if self.sets.is_none() {
-            let (sequence, picture) = parameter_sets(access_unit)?;
+            let (sequence, picture) = parameter_sets(access_unit).ok_or(Error::Malformed {
+                container: "H.264",
+                at: "the first key frame".into(),
+                found: "none".into(),
+                expected: "parameter sets",
+            })?;
             self.sets = Some((sequence.to_vec(), picture.to_vec()));
         }
         let before = self.data.len();
@@ -205,15 +211,11 @@ impl Index<'_> {
 }
 
 /// The first sequence and picture parameter sets of a key frame.
-fn parameter_sets(access_unit: &[u8]) -> Result<(&[u8], &[u8]), Error> {
+fn parameter_sets(access_unit: &[u8]) -> Option<(&[u8], &[u8])> {
     let set = |kind| nal_units(access_unit).find(|unit| NalType::of(unit) == Some(kind));
     let sets = set(NalType::SequenceParameters).zip(set(NalType::PictureParameters));
-    sets.filter(|(sequence, _)| sequence.len() > 3).ok_or(Error::Malformed {
-        container: "H.264",
-        at: "the first key frame".into(),
-        found: "none".into(),
-        expected: "parameter sets",
-    })
+    let fits = |set: &[u8]| u16::try_from(set.len()).is_ok();
+    sets.filter(|(sequence, picture)| sequence.len() > 3 && fits(sequence) && fits(picture))
 }
 
 /// Appends the access unit as a sample: each NAL unit behind its length.

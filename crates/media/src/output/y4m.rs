@@ -55,7 +55,8 @@ impl<W: Write> Y4mWriter<W> {
 
     fn write_picture(&mut self, picture: &Picture) -> std::io::Result<()> {
         self.out.write_all(b"FRAME\n")?;
-        picture.planes().iter().try_for_each(|plane| self.out.write_all(plane.data))
+        picture.planes().iter().try_for_each(|plane| self.out.write_all(plane.data))?;
+        self.out.flush()
     }
 }
 

@@ -41,4 +41,6 @@ pub enum ReceiveEvent {
     OtherKey(SocketAddr),
     /// The picture changed after it had frozen for this long.
     Freeze(TimeDelta),
+    /// A sink failed and is dropped.
+    SinkFailed(Error),
 }

@@ -54,7 +54,8 @@ impl Player {
             while let Ok(update) = self.frames.recv() {
                 self.on_update(update)?;
             }
-            self.sinks.into_iter().try_for_each(Sink::finish)
+            // Each is completed, whatever becomes of the others.
+            self.sinks.into_iter().map(Sink::finish).fold(Ok(()), Result::and)
         })
     }
 
@@ -81,6 +82,12 @@ impl Player {
         let _ = self.updates.send(update);
     }
 
+    fn request_key_frame(&self) {
+        // The session may have ended.
+        let _ = self.commands.send(ReceiverCommand::RequestKeyFrame);
+        self.waker.wake();
+    }
+
     fn show(&mut self, frame: &ReceivedFrame) -> Result<(), Error> {
         let Some(screen) = &mut self.screen else { return self.display(frame, None, None) };
         if let Some(references) = &self.references {
@@ -90,8 +97,7 @@ impl Player {
         match screen.show(frame.timestamp, &frame.data, |score| scores.push(score))? {
             Playback::Displayed { picture, captured } => self.display(frame, Some(&picture), captured)?,
             Playback::Held { needs_key_frame: true } => {
-                let _ = self.commands.send(ReceiverCommand::RequestKeyFrame);
-                self.waker.wake();
+                self.request_key_frame();
             }
             Playback::Held { needs_key_frame: false } => {}
         }
@@ -107,7 +113,14 @@ impl Player {
     ) -> Result<(), Error> {
         let at = self.clock.now();
         let displayed = Displayed { at, frame, picture };
-        self.sinks.iter_mut().try_for_each(|sink| sink.on_frame(&displayed))?;
+        let mut failures = Vec::new();
+        self.sinks.retain_mut(|sink| sink.on_frame(&displayed).map_err(|error| failures.push(error)).is_ok());
+        failures
+            .into_iter()
+            .for_each(|error| self.update(PlaybackUpdate::Event(at, ReceiveEvent::SinkFailed(error))));
+        if self.sinks.iter_mut().fold(false, |wanted, sink| sink.take_key_frame_request() | wanted) {
+            self.request_key_frame();
+        }
         let delay = captured.map(|captured| at.since(captured)).or_else(|| self.delay.of(frame, at));
         self.update(PlaybackUpdate::Displayed(delay));
         if let Some(duration) = self.freezes.on_picture(at) {

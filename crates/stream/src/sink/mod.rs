@@ -1,10 +1,13 @@
 //! Sinks of received frames.
 
 mod recorder;
+mod recording_file;
 mod screen;
 mod screen_recorder;
+mod timeline;
 
 pub use recorder::{Output, Recorder};
+pub use recording_file::RecordingFile;
 pub use screen::{PictureScore, Playback, ReferencePicture, Screen};
 pub use screen_recorder::{ScreenRecorder, ScreenRecorderConfig};
 
@@ -18,8 +21,13 @@ pub trait Sink: Send {
     /// A frame is displayed.
     ///
     /// # Errors
-    /// The sink cannot continue; the receiver ends.
+    /// The sink cannot continue and is dropped; the receiver goes on without it.
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error>;
+
+    /// True if a key frame is to be requested now; asked after each frame.
+    fn take_key_frame_request(&mut self) -> bool {
+        false
+    }
 
     /// No more frames will come.
     ///

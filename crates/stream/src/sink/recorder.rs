@@ -1,14 +1,16 @@
 //! Received video as a file that others play.
 
-use super::{Displayed, Sink};
+use super::timeline::Timeline;
+use super::{Displayed, RecordingFile, Sink};
 use crate::Error;
 use seaway_media::FrameRate;
 use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
 use seaway_session::{FrameData, FrameKind};
 use seaway_units::TimeDelta;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-/// A file or a pipe to write to.
+/// A file or a pipe to write to. A recording flushes it after each piece that can be played.
 pub trait Output: Write + Send {
     /// Completes the output.
     ///
@@ -23,32 +25,122 @@ impl Output for std::fs::File {
     }
 }
 
-/// Records the frames that are displayed.
+/// Records the frames that are displayed, on one time line over all senders and wraps of their timestamps.
+///
+/// What is written can be played at any time: an MP4 lacks a second at most, and a process that is killed leaves the rest.
 pub struct Recorder {
-    writer: Writer,
-    /// The first frame's timestamp.
-    first: Option<u32>,
+    format: RecordingFormat,
+    /// `None` after a failure.
+    writer: Option<Writer>,
+    timeline: Timeline,
+    /// When the present file began.
+    begun: Option<TimeDelta>,
+    segments: Option<Segments>,
 }
 
-type Buffered = BufWriter<Box<dyn Output>>;
+/// A new file each `length`.
+struct Segments {
+    length: TimeDelta,
+    path: PathBuf,
+    request: Request,
+}
+
+/// The request for the key frame with which the next file begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Request {
+    None,
+    Due,
+    Made,
+}
+
+/// An output, and how much was written to it.
+struct Counted {
+    out: Box<dyn Output>,
+    octets: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.octets += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
 
 enum Writer {
-    Y4m(Box<Y4mWriter<Buffered>>),
-    AnnexB(AnnexBWriter<Buffered>),
-    Mp4(Mp4Writer<Buffered>),
+    Y4m(Box<Y4mWriter<Counted>>),
+    AnnexB(AnnexBWriter<Counted>),
+    Mp4(Mp4Writer<Counted>),
 }
 
 impl Recorder {
     /// Records to `output`.
     pub fn new(format: RecordingFormat, output: Box<dyn Output>) -> Self {
-        let out = BufWriter::new(output);
-        let writer = match format {
+        let writer = Some(Writer::new(format, output));
+        Self { format, writer, timeline: Timeline::default(), begun: None, segments: None }
+    }
+
+    /// Records to a new file in the format of its name, see [`RecordingFile::create`]. With `segment` another file begins
+    /// with the first key frame after each such time, under the next free number.
+    ///
+    /// # Errors
+    /// The file cannot be created, or its ending names no format.
+    pub fn create(path: &Path, segment: Option<TimeDelta>) -> Result<(Self, PathBuf), Error> {
+        let format = RecordingFormat::of_name(&path.to_string_lossy())?;
+        let file = RecordingFile::create(path).map_err(Error::Output)?;
+        let name = file.path().to_owned();
+        let segments =
+            segment.map(|length| Segments { length, path: path.to_owned(), request: Request::None });
+        Ok((Self { segments, ..Self::new(format, Box::new(file)) }, name))
+    }
+
+    /// Begins the next file if it is time and the frame is a key frame; requests one if it is not.
+    fn cut(&mut self, time: TimeDelta, key: bool) -> Result<(), Error> {
+        let Some(segments) = &mut self.segments else { return Ok(()) };
+        if self.begun.is_none_or(|begun| time - begun < segments.length) {
+            return Ok(());
+        }
+        if !key {
+            if segments.request == Request::None {
+                segments.request = Request::Due;
+            }
+            return Ok(());
+        }
+        segments.request = Request::None;
+        let path = segments.path.clone();
+        self.writer.take().map_or(Ok(()), Writer::finish)?;
+        let next = RecordingFile::create(&path).map_err(Error::Output)?;
+        self.writer = Some(Writer::new(self.format, Box::new(next)));
+        self.begun = None;
+        Ok(())
+    }
+}
+
+impl Writer {
+    fn new(format: RecordingFormat, out: Box<dyn Output>) -> Self {
+        let out = Counted { out, octets: 0 };
+        match format {
             // The frame rate is not known beforehand: this format keeps no times of frames.
-            RecordingFormat::Y4m => Writer::Y4m(Box::new(Y4mWriter::new(out, FrameRate::USUAL))),
-            RecordingFormat::AnnexB => Writer::AnnexB(AnnexBWriter::new(out)),
-            RecordingFormat::Mp4 => Writer::Mp4(Mp4Writer::new(out)),
+            RecordingFormat::Y4m => Self::Y4m(Box::new(Y4mWriter::new(out, FrameRate::USUAL))),
+            RecordingFormat::AnnexB => Self::AnnexB(AnnexBWriter::new(out)),
+            RecordingFormat::Mp4 => Self::Mp4(Mp4Writer::new(out)),
+        }
+    }
+
+    /// Completes the output, which must hold something.
+    fn finish(self) -> Result<(), Error> {
+        let finished = match self {
+            Self::Y4m(writer) => writer.finish(),
+            Self::AnnexB(writer) => writer.finish(),
+            Self::Mp4(writer) => writer.finish(),
         };
-        Self { writer, first: None }
+        let Counted { out, octets } = finished.map_err(output)?;
+        out.finish().map_err(Error::Output)?;
+        if octets == 0 { Err(Error::NothingRecorded) } else { Ok(()) }
     }
 }
 
@@ -57,25 +149,32 @@ impl Sink for Recorder {
         let (frame, Some(picture)) = (displayed.frame, displayed.picture) else { return Ok(()) };
         let FrameData::Coded(data) = &frame.data else { return Ok(()) };
         let key = frame.kind == FrameKind::Key;
-        let first = *self.first.get_or_insert(frame.timestamp);
-        let ticks = i64::from(frame.timestamp.wrapping_sub(first));
+        let time = self.timeline.time(displayed.at, frame.timestamp);
+        self.cut(time, key)?;
+        let begun = *self.begun.get_or_insert(time);
         match &mut self.writer {
-            Writer::Y4m(writer) => writer.write(picture)?,
-            Writer::AnnexB(writer) => writer.write(data, key)?,
-            Writer::Mp4(writer) => {
-                writer.write(data, TimeDelta::from_nanos(ticks * 100_000 / 9), key, picture.size())?;
-            }
+            Some(Writer::Y4m(writer)) => writer.write(picture),
+            Some(Writer::AnnexB(writer)) => writer.write(data, key),
+            Some(Writer::Mp4(writer)) => writer.write(data, time - begun, key, picture.size()),
+            None => Ok(()),
         }
-        Ok(())
+        .map_err(output)
+    }
+
+    fn take_key_frame_request(&mut self) -> bool {
+        let wanted = self.segments.as_mut().filter(|segments| segments.request == Request::Due);
+        wanted.map(|segments| segments.request = Request::Made).is_some()
     }
 
     fn finish(self: Box<Self>) -> Result<(), Error> {
-        let out = match self.writer {
-            Writer::Y4m(writer) => writer.finish()?,
-            Writer::AnnexB(writer) => writer.finish()?,
-            Writer::Mp4(writer) => writer.finish()?,
-        };
-        let output = out.into_inner().map_err(|error| Error::Output(error.into_error()))?;
-        output.finish().map_err(Error::Output)
+        self.writer.map_or(Ok(()), Writer::finish)
+    }
+}
+
+/// The output names itself in its errors.
+fn output(error: seaway_media::Error) -> Error {
+    match error {
+        seaway_media::Error::Io { source, .. } => Error::Output(source),
+        error => error.into(),
     }
 }
