@@ -38,6 +38,8 @@ pub struct SenderConfig {
     pub feedback: FeedbackFormat,
     /// Retransmission; `None`: requests are counted and not served.
     pub repair: Option<RepairLimits>,
+    /// Repair follows the loss of the channel, inside the target. `None`: requests are served as they come.
+    pub adaptive: Option<AdaptiveRepair>,
     /// The send queue.
     pub queue: QueueLimits,
     /// Encoder pushback: the delay of network queues, as estimated from the flight, beyond which encoders get smaller
@@ -67,6 +69,7 @@ impl SenderConfig {
             stripe: Stripe::default(),
             feedback: FeedbackFormat::default(),
             repair: Some(RepairLimits::default()),
+            adaptive: None,
             queue: QueueLimits::default(),
             pushback: Some(TimeDelta::from_millis(150)),
             endless: false,
@@ -170,6 +173,17 @@ impl Default for RepairLimits {
     fn default() -> Self {
         Self { repeats: 3, age: TimeDelta::from_secs(1) }
     }
+}
+
+/// Repair that follows the loss of the channel: the target is divided among media, retransmissions and repair packets of
+/// forward error correction (docs/models/protection.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdaptiveRepair {
+    /// How long after a frame was handed over, less the least delay of the path, what repairs it is of use. It is the
+    /// receiver's [`RepairRequests::deadline`]; above zero.
+    pub deadline: TimeDelta,
+    /// Repair packets may be sent, not retransmissions alone.
+    pub fec: bool,
 }
 
 /// Bounds of the send queue.

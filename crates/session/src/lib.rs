@@ -64,6 +64,7 @@ mod clock;
 mod config;
 mod describe;
 mod event;
+mod fec;
 mod feedback;
 mod frame;
 mod message;

@@ -118,12 +118,18 @@ pub mod payload_type {
     /// Padding for probes; its payload is ignored.
     pub const PADDING: u8 = 99;
 
-    /// The first of those that no stream may use: behind it are retransmissions, a payload type for each stream.
+    /// The first of those that no stream may use: a payload type for each stream's retransmissions, then one for each
+    /// stream's repair packets.
     const RESERVED: u8 = 112;
 
     /// Retransmissions of a stream (RFC 4588 section 8.1: one payload type for each that is sent again).
     pub const fn retransmission(stream: StreamId) -> u8 {
         RESERVED + stream.0 % crate::SourceId::STREAMS
+    }
+
+    /// Repair packets of a stream (RFC 8681).
+    pub const fn fec(stream: StreamId) -> u8 {
+        RESERVED + crate::SourceId::STREAMS + stream.0 % crate::SourceId::STREAMS
     }
 
     /// True where no stream may use it.

@@ -42,7 +42,7 @@ pub struct SenderStatistics {
     pub sent: Count,
     /// Of it, frames for the first time.
     pub media: Count,
-    /// Of it, retransmissions.
+    /// Of it, retransmissions and repair packets of forward error correction.
     pub repair: Count,
     /// Of it, padding of probes.
     pub padding: Count,
@@ -104,7 +104,7 @@ pub struct SentFrames {
 pub struct ReceiverStatistics {
     /// All RTP that came, duplicates left out.
     pub received: Count,
-    /// Of it, retransmissions.
+    /// Of it, retransmissions and repair packets of forward error correction.
     pub repair: Count,
     /// Of it, padding.
     pub padding: Count,
@@ -116,8 +116,10 @@ pub struct ReceiverStatistics {
     pub missing: u64,
     /// Of them, those that came by themselves, out of order.
     pub reordered: u64,
-    /// Of them, those that a retransmission brought in time.
+    /// Of them, those that a retransmission or forward error correction brought in time.
     pub repaired: u64,
+    /// Of those, what forward error correction recovered.
+    pub recovered: u64,
     /// Requests for a packet, repeated ones included.
     pub requests: u64,
     /// Requests for a key frame.

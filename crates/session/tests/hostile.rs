@@ -151,6 +151,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
+    fn repair_packets_of_any_content(octets in prop::collection::vec(any::<u8>(), 0..600)) {
+        exercise::repair_packets(&octets);
+    }
+
+    #[test]
     fn damaged_messages_never_panic(seed in any::<u64>(), flips in 1usize..6) {
         let mut random = Random::new(seed);
         let mut run = run();

@@ -1,30 +1,24 @@
 //! The target as it is, split by weight.
 
 use super::{Demand, Share, TargetPolicy};
-use crate::allowance::Target;
 use crate::packet::StreamId;
-use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, Probability, Timestamp};
 
 /// Gives every encoder its weighted part of the target, at once. What an encoder cannot use goes to the
-/// others. Of each part, repair gets the channel's loss ratio. What waits of an encoder beyond a frame's worth is
+/// others. Of each part, repair gets what is reserved for it. What waits of an encoder beyond a frame's worth is
 /// taken off its share until it has drained: a target that falls finds frames that were coded for the old one.
 #[derive(Debug, Clone)]
 pub struct Direct {
     drains: bool,
-    target: Target,
+    target: Bitrate,
+    reserved: Probability,
     demands: Vec<(StreamId, Demand)>,
 }
 
 impl Direct {
-    /// What waits for less than this at the encoder's part is the frame that is being sent.
-    const STANDING: TimeDelta = TimeDelta::from_millis(70);
-    /// What waits beyond that is to drain in this time.
-    const DRAIN: TimeDelta = TimeDelta::from_millis(250);
-
     /// No target yet: every share is zero.
     pub const fn new() -> Self {
-        let target = Target { rate: Bitrate::ZERO, channel_loss: Probability::ZERO };
-        Self { drains: true, target, demands: Vec::new() }
+        Self { drains: true, target: Bitrate::ZERO, reserved: Probability::ZERO, demands: Vec::new() }
     }
 
     /// Leaves it to the controller's own rules to drain what waits, as its document describes them.
@@ -42,17 +36,17 @@ impl Direct {
     }
 
     /// What drains a backlog that is more than stands at an encoder's part.
-    fn drain(backlog: DataSize, part: Bitrate) -> Bitrate {
-        let excess = backlog.saturating_sub(part.size_in(Self::STANDING));
-        if excess.is_zero() { Bitrate::ZERO } else { excess.over(Self::DRAIN).unwrap_or(Bitrate::ZERO) }
+    fn drain(own: &Demand, part: Bitrate) -> Bitrate {
+        let excess = own.backlog.saturating_sub(part.size_in(own.standing));
+        if excess.is_zero() { Bitrate::ZERO } else { excess.over(own.drain).unwrap_or(Bitrate::ZERO) }
     }
 
     /// What an encoder may have of the target, whatever waits.
     fn part(&self, own: &Demand) -> Bitrate {
         let level = match self.demands[..] {
             // For one alone there is nothing to compare: what is too much for it is taken off below.
-            [_] if own.weight == 1.0 => return self.target.rate.min(own.max).max(own.min),
-            [_] => self.target.rate.as_bps_f64() / f64::from(own.weight),
+            [_] if own.weight == 1.0 => return self.target.min(own.max).max(own.min),
+            [_] => self.target.as_bps_f64() / f64::from(own.weight),
             _ => self.level(),
         };
         Bitrate::from_bps_f64(level * f64::from(own.weight)).min(own.max).max(own.min)
@@ -61,7 +55,7 @@ impl Direct {
     /// What a weight of one is worth by a weighted max-min split: a stream that needs less than an equal part takes
     /// that and leaves.
     fn level(&self) -> f64 {
-        let mut remaining = self.target.rate.as_bps_f64();
+        let mut remaining = self.target.as_bps_f64();
         let mut weights: f64 = self.demands.iter().map(|(_, demand)| f64::from(demand.weight)).sum();
         let per_weight = |demand: &Demand| demand.max.as_bps_f64() / f64::from(demand.weight);
         let mut content: Vec<&Demand> = self.demands.iter().map(|(_, demand)| demand).collect();
@@ -88,8 +82,8 @@ impl Default for Direct {
 }
 
 impl TargetPolicy for Direct {
-    fn on_target(&mut self, _now: Timestamp, target: Target) {
-        self.target = target;
+    fn on_target(&mut self, _now: Timestamp, target: Bitrate, reserved: Probability) {
+        (self.target, self.reserved) = (target, reserved);
     }
 
     fn on_demand(&mut self, _now: Timestamp, stream: StreamId, demand: Demand) {
@@ -109,9 +103,9 @@ impl TargetPolicy for Direct {
     fn share(&self, stream: StreamId) -> Share {
         let Some(own) = self.demand(stream) else { return Share::default() };
         let part = self.part(own);
-        let loss = self.target.channel_loss;
-        let repair = if loss == Probability::ZERO { Bitrate::ZERO } else { part.mul_f64(loss.get()) };
-        let drain = if self.drains { Self::drain(own.backlog, part) } else { Bitrate::ZERO };
+        let reserved = self.reserved;
+        let repair = if reserved == Probability::ZERO { Bitrate::ZERO } else { part.mul_f64(reserved.get()) };
+        let drain = if self.drains { Self::drain(own, part) } else { Bitrate::ZERO };
         Share { media: (part - repair - drain).max(own.min.min(part - repair)), repair }
     }
 }
@@ -119,9 +113,10 @@ impl TargetPolicy for Direct {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seaway_units::DataSize;
 
     fn demand(weight: f32, max_kbps: u64) -> Demand {
-        Demand { weight, min: Bitrate::ZERO, max: Bitrate::from_kbps(max_kbps), backlog: DataSize::ZERO }
+        Demand { weight, ..Demand::new(Bitrate::from_kbps(max_kbps)) }
     }
 
     #[test]
@@ -130,16 +125,14 @@ mod tests {
         policy.on_demand(Timestamp::ZERO, StreamId(0), demand(1.0, 200));
         policy.on_demand(Timestamp::ZERO, StreamId(1), demand(1.0, 5000));
         policy.on_demand(Timestamp::ZERO, StreamId(2), demand(2.0, 5000));
-        let target = Target { rate: Bitrate::from_kbps(3200), channel_loss: Probability::clamped(0.1) };
-        policy.on_target(Timestamp::ZERO, target);
+        policy.on_target(Timestamp::ZERO, Bitrate::from_kbps(3200), Probability::clamped(0.1));
         let total = |id| policy.share(StreamId(id)).media + policy.share(StreamId(id)).repair;
         assert_eq!(total(0), Bitrate::from_kbps(200));
         assert_eq!(total(1), Bitrate::from_kbps(1000));
         assert_eq!(total(2), Bitrate::from_kbps(2000));
         assert_eq!(policy.share(StreamId(2)).repair, Bitrate::from_kbps(200));
         assert_eq!(policy.share(StreamId(9)), Share::default());
-        let plenty = Target { rate: Bitrate::from_mbps(50), channel_loss: Probability::ZERO };
-        policy.on_target(Timestamp::ZERO, plenty);
+        policy.on_target(Timestamp::ZERO, Bitrate::from_mbps(50), Probability::ZERO);
         let media = [0, 1, 2].map(|id| policy.share(StreamId(id)).media);
         assert_eq!(media, [200, 5000, 5000].map(Bitrate::from_kbps));
     }
@@ -147,8 +140,8 @@ mod tests {
     #[test]
     fn a_backlog_is_taken_off_until_it_has_drained() {
         let mut policy = Direct::new();
-        let target = Target { rate: Bitrate::from_mbps(2), channel_loss: Probability::ZERO };
-        policy.on_target(Timestamp::ZERO, target);
+        let target = Bitrate::from_mbps(2);
+        policy.on_target(Timestamp::ZERO, target, Probability::ZERO);
         let media = |policy: &mut Direct, bytes| {
             let backlog = DataSize::from_bytes(bytes);
             policy.on_demand(Timestamp::ZERO, StreamId(0), Demand { backlog, ..demand(1.0, 5000) });
@@ -159,7 +152,7 @@ mod tests {
         assert_eq!(media(&mut policy, 30_000), Bitrate::from_kbps(1600));
         assert_eq!(media(&mut policy, 1_000_000), Bitrate::ZERO);
         let mut policy = Direct::without_drain();
-        policy.on_target(Timestamp::ZERO, target);
+        policy.on_target(Timestamp::ZERO, target, Probability::ZERO);
         assert_eq!(media(&mut policy, 1_000_000), Bitrate::from_mbps(2));
     }
 }

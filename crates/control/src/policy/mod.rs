@@ -6,20 +6,19 @@ mod pd;
 pub use direct::Direct;
 pub use pd::{Pd, PdConfig};
 
-use crate::allowance::Target;
 use crate::options;
 use crate::options::{OptionGroup, OptionTable, Options, find_named};
 use crate::packet::StreamId;
 use crate::spec::{ControlSpec, SpecError};
-use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
 use std::fmt;
 
 /// Splits the target among encoders and their repair. Samples on its own timer.
 ///
 /// Driven by the [contract](crate#the-driving-contract).
 pub trait TargetPolicy: fmt::Debug + Send + Sync {
-    /// The controller's target changed.
-    fn on_target(&mut self, now: Timestamp, target: Target);
+    /// The controller's target changed, or the part of it that repair needs.
+    fn on_target(&mut self, now: Timestamp, target: Bitrate, reserved: Probability);
     /// An encoder says what it could use and what still waits to be sent of it.
     fn on_demand(&mut self, now: Timestamp, stream: StreamId, demand: Demand);
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
@@ -46,6 +45,19 @@ pub struct Demand {
     pub max: Bitrate,
     /// What waits in the send queue of it.
     pub backlog: DataSize,
+    /// What waits for less than this at the encoder's part is the frame that is being sent.
+    pub standing: TimeDelta,
+    /// What waits beyond that is to drain in this time.
+    pub drain: TimeDelta,
+}
+
+impl Demand {
+    /// An encoder that could use `max`, of weight 1, of which nothing waits. A frame leaves within 70 ms as a rule, and
+    /// what waits for longer drains in 250 ms.
+    pub const fn new(max: Bitrate) -> Self {
+        let (standing, drain) = (TimeDelta::from_millis(70), TimeDelta::from_millis(250));
+        Self { weight: 1.0, min: Bitrate::ZERO, max, backlog: DataSize::ZERO, standing, drain }
+    }
 }
 
 /// What one encoder may use, wire headers included.

@@ -1,11 +1,10 @@
 //! Proportional-derivative control of the send queue (S002 section 3.4).
 
 use super::{Demand, Direct, Share, TargetPolicy};
-use crate::allowance::Target;
 use crate::options;
 use crate::options::OptionTable;
 use crate::packet::StreamId;
-use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
 
 /// Steers the sources by what waits in the send queue, so that it stays at a set level: the rate follows the
 /// network without knowing it. Several encoders share the outcome as under [`Direct`].
@@ -18,7 +17,8 @@ pub struct Pd {
     /// It gets no backlog: this policy alone steers the queue.
     split: Direct,
     waiting: Vec<(StreamId, DataSize)>,
-    target: Target,
+    target: Bitrate,
+    reserved: Probability,
     /// What the sources may send, bit/s; `None` before the first demand.
     rate: Option<f64>,
     /// Mean of the queue over the last interval, bits.
@@ -99,12 +99,12 @@ impl Area {
 impl Pd {
     /// Nothing demanded yet.
     pub fn new(config: PdConfig) -> Self {
-        let target = Target { rate: Bitrate::ZERO, channel_loss: seaway_units::Probability::ZERO };
         Self {
             config,
             split: Direct::new(),
             waiting: Vec::new(),
-            target,
+            target: Bitrate::ZERO,
+            reserved: Probability::ZERO,
             rate: None,
             former: None,
             sample_at: None,
@@ -137,14 +137,14 @@ impl Pd {
 
     fn share_out(&mut self, now: Timestamp) {
         if let Some(rate) = self.rate {
-            self.split.on_target(now, Target { rate: Bitrate::from_bps_f64(rate), ..self.target });
+            self.split.on_target(now, Bitrate::from_bps_f64(rate), self.reserved);
         }
     }
 }
 
 impl TargetPolicy for Pd {
-    fn on_target(&mut self, now: Timestamp, target: Target) {
-        self.target = target;
+    fn on_target(&mut self, now: Timestamp, target: Bitrate, reserved: Probability) {
+        (self.target, self.reserved) = (target, reserved);
         self.share_out(now);
     }
 
@@ -162,7 +162,7 @@ impl TargetPolicy for Pd {
         self.area.set(now, backlog);
         if self.rate.is_none() {
             // Where the network is known already, that is a better beginning than the full rate.
-            let known = self.target.rate;
+            let known = self.target;
             let first = if known > Bitrate::ZERO { known.as_bps_f64() } else { self.full_rate() };
             self.rate = Some(self.clamp(first));
         }
@@ -214,7 +214,7 @@ mod tests {
         fn demand(&mut self) {
             let backlog = DataSize::from_bytes((self.bits / 8.0).round() as u64);
             let max = Bitrate::from_bps_f64(self.full);
-            let demand = Demand { weight: 1.0, min: Bitrate::ZERO, max, backlog };
+            let demand = Demand { backlog, ..Demand::new(max) };
             self.pd.on_demand(self.now, STREAM, demand);
         }
 

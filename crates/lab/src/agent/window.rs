@@ -89,8 +89,7 @@ impl WindowSource {
     /// Reports the FIFO's occupancy to the policy.
     fn steer(&mut self, now: Timestamp) {
         let Some(policy) = &mut self.policy else { return };
-        let demand =
-            Demand { weight: 1.0, min: Bitrate::ZERO, max: self.full, backlog: self.sender.occupancy() };
+        let demand = Demand { backlog: self.sender.occupancy(), ..Demand::new(self.full) };
         policy.on_demand(now, STREAM, demand);
         if policy.poll_timeout().is_some_and(|at| at <= now) {
             policy.handle_timeout(now);

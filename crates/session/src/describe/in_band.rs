@@ -3,12 +3,12 @@
 //!
 //! ```text
 //!  0                   1                   2                   3
-//! |  version = 1  | feedback      | ECN | stripe  |  streams n    |
+//! |  version = 1  | feedback      | ECN |F| stripe|  streams n    |
 //! |  packet size                  |  length of the control text   |
 //! |  one octet a stream; then the control text; then four octets for each stream with a clock of its own; zeros |
 //! ```
 //!
-//! A stream's octet holds its format, 0x40 for audio, and 0x80 where its payload type or clock rate are not those of
+//! F says that repair packets of forward error correction may come. A stream's octet holds its format, 0x40 for audio, and 0x80 where its payload type or clock rate are not those of
 //! video in that format: then four octets follow behind the control text, the payload type and the clock rate.
 
 use super::{MediaKind, SessionDescription, StreamDescription};
@@ -23,6 +23,8 @@ const VERSION: u8 = 1;
 const HEAD_LEN: usize = 8;
 /// Longest control text; a controller's options are far below.
 const LONGEST: usize = 512;
+const FEC: u8 = 0x08;
+const STRIPE: u8 = 0x07;
 const AUDIO: u8 = 0x40;
 const OWN_CLOCK: u8 = 0x80;
 const CLOCK_LEN: usize = 4;
@@ -34,7 +36,8 @@ impl SessionDescription {
         let text = &text.as_bytes()[..text.len().min(LONGEST)];
         let packet = u16::try_from(self.packet.as_bytes()).unwrap_or(u16::MAX);
         let mut data = Vec::with_capacity(HEAD_LEN + self.streams.len() + text.len());
-        data.extend([VERSION, self.feedback as u8, self.ecn.bits() << 4 | self.stripe as u8]);
+        let fec = if self.fec { FEC } else { 0 };
+        data.extend([VERSION, self.feedback as u8, self.ecn.bits() << 4 | fec | self.stripe as u8]);
         data.push(self.streams.len() as u8);
         data.extend(packet.to_be_bytes());
         data.extend((text.len() as u16).to_be_bytes());
@@ -75,7 +78,8 @@ impl SessionDescription {
             ecn: Ecn::from_bits(head[2] >> 4),
             packet: DataSize::from_bytes(u16::from_be_bytes([head[4], head[5]]).into()),
             feedback: feedback_of(head[1])?,
-            stripe: stripe_of(head[2] & 0x0F)?,
+            stripe: stripe_of(head[2] & STRIPE)?,
+            fec: head[2] & FEC != 0,
             streams,
         })
     }
@@ -129,6 +133,7 @@ mod tests {
             packet: DataSize::from_bytes(1200),
             feedback: FeedbackFormat::Twcc,
             stripe: Stripe::Frame,
+            fec: true,
             streams: vec![
                 StreamDescription::video(Format::H264),
                 StreamDescription::audio(Format::Opaque, 111, 48_000),

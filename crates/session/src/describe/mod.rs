@@ -29,6 +29,8 @@ pub struct SessionDescription {
     pub feedback: FeedbackFormat,
     /// What is kept together on a subflow.
     pub stripe: Stripe,
+    /// Repair packets of forward error correction may come.
+    pub fec: bool,
     /// The streams; stream n is the n-th.
     pub streams: Vec<StreamDescription>,
 }
@@ -41,7 +43,7 @@ pub struct StreamDescription {
     /// How its frames are written into packets.
     pub format: Format,
     /// RTP payload type, 0 to 111 without that of [padding](payload_type::PADDING). Those from 112 carry
-    /// [retransmissions](payload_type::retransmission).
+    /// [retransmissions](payload_type::retransmission) and [repair packets](payload_type::fec).
     pub payload_type: u8,
     /// Ticks of its media clock a second, 1 to 2^24 - 1.
     pub clock_rate: u32,

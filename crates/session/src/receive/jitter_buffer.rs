@@ -5,7 +5,7 @@ use crate::config::Format;
 use crate::frame::{FrameData, FrameKind};
 use crate::packetise;
 use crate::payload::Payload;
-use crate::unwrap::SequenceUnwrapper;
+use crate::unwrap::{SequenceUnwrapper, nearest};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 use seaway_wire::extension::FrameMarking;
 use std::collections::VecDeque;
@@ -95,6 +95,9 @@ pub(super) enum Inserted {
 pub(super) struct RepairState {
     /// Until when a repair may still come.
     pub(super) awaited_until: Option<Timestamp>,
+    /// Of the packets from this number on, those that are missing may still be recovered, whether they are requested or
+    /// not.
+    pub(super) recoverable_from: Option<u16>,
     /// How long after its earliest instant a frame may be repaired.
     pub(super) deadline: TimeDelta,
     /// With more than one subflow packets overtake one another, so a gap may be no loss.
@@ -352,7 +355,18 @@ impl JitterBuffer {
         }
         let due = clock.due(self.first_presented).min(bound);
         let deadline = clock.deadline(front.timestamp, repair.deadline).min(bound);
+        if repair.recoverable_from.is_some_and(|first| self.misses_only_from(first, front)) {
+            return Some(deadline.max(due));
+        }
         Some(repair.awaited_until.map_or(due, |awaited_until| awaited_until.max(due)).min(deadline))
+    }
+
+    /// True where every packet of the front frame before this number came.
+    fn misses_only_from(&self, first: u16, front: &PartialFrame) -> bool {
+        let begin = self.next_sequence.unwrap_or_else(|| front.first());
+        let first = nearest::<16>(begin, first.into());
+        let before = front.fragments.iter().take_while(|fragment| fragment.sequence < first).count() as u64;
+        before >= first.saturating_sub(begin)
     }
 
     /// True where no packet is known to be missing: the front frame continues the released ones without a hole, and no
@@ -547,6 +561,7 @@ mod tests {
         line.packet(0, 0, 0, 0, Key);
         let next = |line: &Fixture, awaited_until| {
             let repair = RepairState {
+                recoverable_from: None,
                 awaited_until,
                 deadline: TimeDelta::from_millis(60),
                 subflows: 1,

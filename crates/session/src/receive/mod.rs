@@ -6,6 +6,7 @@ mod jitter_buffer;
 mod nack;
 mod playout;
 mod reception;
+mod recovery;
 mod reports;
 mod session;
 mod stream;

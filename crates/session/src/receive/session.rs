@@ -2,9 +2,10 @@
 
 use super::byte_buffer::ByteBuffer;
 use super::jitter_buffer::RepairState;
-use super::nack::NackList;
+use super::nack::{Found, NackList};
 use super::playout_bounds;
 use super::reception::{ArrivalLog, Insertion};
+use super::recovery::Recovery;
 use super::reports::{SubflowEcho, TransportLog};
 use super::stream::ReceiveStream;
 use crate::clock::earlier;
@@ -43,6 +44,7 @@ pub(super) struct Session {
     pub(super) subflows: Vec<SubflowState>,
     pub(super) transport: TransportLog,
     streams: Vec<ReceiveStream>,
+    recovery: Recovery,
     nack_list: NackList,
     /// Packets to request with the next reports.
     pub(super) requests: Vec<(SourceId, u64)>,
@@ -69,6 +71,7 @@ pub(super) struct Session {
 enum PacketKind {
     Media,
     Retransmission,
+    Repair,
     Padding,
 }
 
@@ -78,6 +81,7 @@ impl PacketKind {
         match payload_type {
             own if own == media_type => Some(Self::Media),
             own if own == payload_type::retransmission(stream) => Some(Self::Retransmission),
+            own if own == payload_type::fec(stream) => Some(Self::Repair),
             payload_type::PADDING => Some(Self::Padding),
             _ => None,
         }
@@ -123,6 +127,7 @@ impl Session {
             subflows: Vec::new(),
             transport: TransportLog::default(),
             streams: streams.map(|(stream, id)| ReceiveStream::new(StreamId(id), *stream, bounds)).collect(),
+            recovery: Recovery::new(&description),
             nack_list: config.repair.map_or_else(NackList::without_requests, NackList::new),
             requests: Vec::new(),
             buffer,
@@ -260,7 +265,12 @@ impl Session {
             PacketKind::Padding => statistics.padding.add(size),
             PacketKind::Retransmission => {
                 statistics.repair.add(size);
-                self.handle_repair(at, source, packet, statistics);
+                self.handle_retransmission(at, source, packet, statistics);
+            }
+            PacketKind::Repair => {
+                statistics.repair.add(size);
+                self.recovery.on_repair(source, packet, &mut statistics.refused);
+                self.insert_recovered(at, statistics);
             }
             PacketKind::Media => {
                 self.streams[usize::from(source.stream.0)].on_arrival(at, packet.timestamp);
@@ -374,6 +384,9 @@ impl Session {
         let deadline =
             self.streams[usize::from(source.stream.0)].playout().deadline(timestamp, list.deadline());
         for sequence in missing {
+            if self.recovery.take_early(source, sequence) {
+                continue;
+            }
             if !list.on_gap(at, source, sequence, deadline) {
                 statistics.refused.overflow += 1;
             }
@@ -382,7 +395,7 @@ impl Session {
     }
 
     /// A retransmission: the original number, then the original payload (RFC 4588 section 4).
-    fn handle_repair(
+    fn handle_retransmission(
         &mut self,
         at: Timestamp,
         source: SourceId,
@@ -394,25 +407,58 @@ impl Session {
             return;
         };
         packet.payload.advance(2);
-        let media = SourceId { repair: false, ..source };
-        // It may come by another subflow than the original, whose subflow the packet does not name: try all.
-        let subflows = self.subflows.len() as u8;
-        let found = (0..subflows)
-            .map(|subflow| SourceId { subflow: Subflow((source.subflow.0 + subflow) % subflows), ..media });
-        for candidate in found {
-            let Some(log) = self.logs.get(candidate.index()).and_then(Option::as_ref) else { continue };
-            let sequence = log.unwrap(original);
-            if self.nack_list.on_found(candidate, sequence).is_some_and(|found| found.requested) {
-                break;
-            }
-        }
+        packet.sequence_number = original;
+        self.forget_missing(source, original, |found| found.requested);
         if self.insert(at, source.stream, packet, statistics) {
             statistics.repaired += 1;
         }
     }
 
-    /// True where the packet was inserted.
+    /// A media packet with this number came by `source`, which need not have the subflow of the original: all are tried
+    /// until the missing packet `is_it`.
+    fn forget_missing(&mut self, source: SourceId, number: u16, is_it: impl Fn(Found) -> bool) -> bool {
+        let subflows = self.subflows.len() as u8;
+        let media = SourceId { repair: false, ..source };
+        let mut candidates = (0..subflows)
+            .map(|subflow| SourceId { subflow: Subflow((source.subflow.0 + subflow) % subflows), ..media });
+        candidates.any(|candidate| {
+            let Some(log) = self.logs.get(candidate.index()).and_then(Option::as_ref) else { return false };
+            self.nack_list.on_found(candidate, log.unwrap(number)).is_some_and(&is_it)
+        })
+    }
+
+    /// What forward error correction recovered goes the way of a retransmission.
+    fn insert_recovered(&mut self, at: Timestamp, statistics: &mut ReceiverStatistics) {
+        while let Some((source, mut packet)) = self.recovery.poll() {
+            let number = packet.sequence_number;
+            if !self.forget_missing(source, number, |_| true) {
+                self.recovery.note_early(source, |source| {
+                    let log = self.logs.get(source.index()).and_then(Option::as_ref)?;
+                    Some(log.unwrap(number)).filter(|sequence| *sequence >= log.end())
+                });
+            }
+            if self.insert_media(at, source.stream, &mut packet, statistics) {
+                statistics.repaired += 1;
+                statistics.recovered += 1;
+            }
+        }
+    }
+
+    /// A media packet that came, by itself or by retransmission. True where it was inserted.
     fn insert(
+        &mut self,
+        at: Timestamp,
+        stream: StreamId,
+        packet: &mut RtpPacket,
+        statistics: &mut ReceiverStatistics,
+    ) -> bool {
+        self.recovery.on_media(stream, packet, &mut statistics.refused);
+        let is_inserted = self.insert_media(at, stream, packet, statistics);
+        self.insert_recovered(at, statistics);
+        is_inserted
+    }
+
+    fn insert_media(
         &mut self,
         at: Timestamp,
         stream: StreamId,
@@ -459,8 +505,9 @@ impl Session {
             let requests = &mut self.requests;
             self.nack_list.poll(now, self.rtt, |source, sequence| requests.push((source, sequence)));
         }
-        let (nack_list, subflows) = (&self.nack_list, self.subflows.len());
-        let repair = || RepairState {
+        let (nack_list, subflows, recovery) = (&self.nack_list, self.subflows.len(), &self.recovery);
+        let repair = |stream| RepairState {
+            recoverable_from: recovery.recoverable_from(stream),
             awaited_until: nack_list.awaited_until(),
             deadline: nack_list.deadline(),
             subflows,

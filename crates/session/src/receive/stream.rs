@@ -119,13 +119,13 @@ impl ReceiveStream {
     pub(super) fn release(
         &mut self,
         now: Timestamp,
-        repair: impl Fn() -> RepairState,
+        repair: impl Fn(StreamId) -> RepairState,
         events: &mut Events<ReceiverEvent>,
         statistics: &mut ReceiverStatistics,
     ) -> Option<Timestamp> {
         let stream = self.id;
         loop {
-            let due = self.jitter_buffer.next_release(&self.playout, &repair);
+            let due = self.jitter_buffer.next_release(&self.playout, || repair(stream));
             if due.is_none_or(|due| due > now) {
                 return due;
             }

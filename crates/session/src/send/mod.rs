@@ -5,6 +5,7 @@ mod pacer;
 mod packets;
 mod pushback;
 mod queue;
+mod repair;
 mod reports;
 mod retransmission;
 mod rtcp;
@@ -14,6 +15,7 @@ use crate::clock::{MediaClock, earlier};
 use crate::config::{FeedbackFormat, Limits, QueueLimits, SenderConfig, StreamConfig};
 use crate::describe::{SessionDescription, StreamDescription};
 use crate::event::{Events, KeyFrameCause, Observer, SenderEvent};
+use crate::fec::{self, FecEncoder};
 use crate::feedback::{FeedbackAdapter, RoundTrip};
 use crate::frame::{Frame, FrameKind};
 use crate::message::{Message, RtpPacket, Transmit};
@@ -24,6 +26,7 @@ use crate::statistics::SenderStatistics;
 use numbering::Numbering;
 use pushback::Pushback;
 use queue::Arriving;
+use repair::RepairPolicy;
 use reports::Reports;
 use rtcp::Peer;
 use scheduler::{Scheduler, Transmission};
@@ -31,7 +34,7 @@ use seaway_control::{
     ControlSpec, Demand, FeedbackSource, FlowConfig, LocalSignal, RateController, Share, SpecError, StreamId,
     TargetPolicy,
 };
-use seaway_units::{DataSize, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
 use seaway_wire::Error;
 
 /// Octets of the original sequence number before a retransmitted payload (RFC 4588 section 4).
@@ -47,8 +50,12 @@ pub struct Sender {
     controller: Box<dyn RateController>,
     policy: Box<dyn TargetPolicy>,
     shares: Vec<Share>,
-    target: Option<seaway_control::Target>,
+    /// The target of the policy, and the part of it that repair needs.
+    target: Option<(Bitrate, Probability)>,
     scheduler: Scheduler,
+    repair: RepairPolicy,
+    /// By stream.
+    protected: Vec<ProtectedStream>,
     schedule: Schedule,
     numbers: Numbering,
     feedback: FeedbackAdapter,
@@ -97,6 +104,17 @@ struct Schedule {
     /// When [`Sender::handle_timeout`] is wanted.
     timers: Option<Timestamp>,
     transmission: Option<Transmission>,
+}
+
+/// What repair packets of a stream are made of.
+#[derive(Debug)]
+struct ProtectedStream {
+    /// `None`: there are none in this session.
+    fec: Option<FecEncoder>,
+    /// Packets of the present picture that left.
+    packets: u64,
+    /// From a picture to the next.
+    interval: TimeDelta,
 }
 
 /// When a stream last had a key frame, and whether one is requested.
@@ -156,6 +174,8 @@ impl Sender {
             shares: vec![Share::default(); streams],
             target: None,
             scheduler: Scheduler::new(&config),
+            repair: RepairPolicy::new(config.adaptive, config.repair.is_some()),
+            protected: (0..streams).map(|_| ProtectedStream::new(&config)).collect(),
             schedule: Schedule::default(),
             numbers: Numbering::new(config.initial_sequence),
             feedback: FeedbackAdapter::new(config.feedback.has_arrivals(), receiving_half(&config, source)),
@@ -236,6 +256,7 @@ impl Sender {
             packet: self.config.packet,
             feedback: self.config.feedback,
             stripe: self.config.stripe,
+            fec: has_fec(&self.config),
             streams: self.config.streams.iter().map(|stream| stream.description).collect(),
         }
     }
@@ -286,6 +307,7 @@ impl Sender {
             });
             self.scheduler.queue.set_subflows(self.controller.subflows());
             self.scheduler.queue.push(now, arriving, sized);
+            self.protected[usize::from(stream.0)].interval = interval;
         }
         let (size, target) = (frame.data.size(), frame.target);
         self.controller.on_signal(now, LocalSignal::Frame { stream, size, target, interval });
@@ -500,7 +522,14 @@ impl Sender {
         let Some(config) = self.config.streams.get(usize::from(stream.0)) else { return };
         let backlog = self.scheduler.queue.waiting_of(stream);
         let max = config.max.min(self.config.limits.max);
-        self.policy.on_demand(now, stream, Demand { weight: config.weight, min: config.min, max, backlog });
+        let StreamConfig { weight, min, .. } = *config;
+        let mut demand = Demand { weight, min, backlog, ..Demand::new(max) };
+        if self.repair.is_pressed() {
+            // A queue takes time away that a round of repair needs.
+            let interval = self.protected[usize::from(stream.0)].interval;
+            (demand.standing, demand.drain) = (demand.standing.min(interval), demand.drain.min(interval * 2));
+        }
+        self.policy.on_demand(now, stream, demand);
         self.follow_shares();
     }
 
@@ -512,9 +541,11 @@ impl Sender {
             self.events.push(SenderEvent::Decision(decision));
         }
         let target = self.controller.target();
+        self.repair.on_path(now, self.feedback.round_trip.smoothed(), target.channel_loss);
+        let target = (target.rate, self.repair.reserved());
         if self.target != Some(target) {
             self.target = Some(target);
-            self.policy.on_target(now, target);
+            self.policy.on_target(now, target.0, target.1);
             self.follow_shares();
         }
     }
@@ -582,13 +613,32 @@ impl Sender {
     /// Octets of payload that fit the packet size, also in a retransmission.
     pub fn payload_limit(&self) -> usize {
         let repair = if self.config.repair.is_some() { ORIGINAL_SEQUENCE } else { 0 };
-        self.room().saturating_sub(self.header_len() + repair).max(1)
+        let mut limit = self.room().saturating_sub(self.header_len() + repair);
+        if has_fec(&self.config) {
+            let header =
+                RtpPacket::header_len(self.tagged, false, self.config.feedback == FeedbackFormat::Twcc);
+            limit =
+                limit.min(fec::payload_limit(self.room(), header, self.config.packet.as_bytes() as usize));
+        }
+        limit.max(1)
     }
 
     /// Octets of a UDP payload that fit the packet size.
     fn room(&self) -> usize {
         self.config.packet.saturating_sub(self.config.overhead).as_bytes() as usize
     }
+}
+
+impl ProtectedStream {
+    fn new(config: &SenderConfig) -> Self {
+        let fec = has_fec(config).then(|| FecEncoder::new(config.packet.as_bytes() as usize));
+        Self { fec, packets: 0, interval: TimeDelta::from_millis(40) }
+    }
+}
+
+/// Repair packets may be sent.
+fn has_fec(config: &SenderConfig) -> bool {
+    config.adaptive.is_some_and(|adaptive| adaptive.fec)
 }
 
 /// The queue of a policy that steers it: this time at the largest rate of all encoders.

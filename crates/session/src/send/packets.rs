@@ -1,6 +1,7 @@
 //! Writes the packet that leaves next, and notes that it left.
 
 use super::Sender;
+use super::repair::SentPicture;
 use super::scheduler::{Class, Transmission};
 use crate::config::FeedbackFormat;
 use crate::feedback::HeaderFields;
@@ -22,13 +23,14 @@ impl Sender {
     ) -> Option<Transmit> {
         self.schedule.is_valid = false;
         let subflow = next.subflow;
-        let content = match next.class {
-            Class::Retransmission(id) => self.write_retransmission(subflow, id, message)?,
+        let (content, since) = match next.class {
+            Class::Retransmission(id) => (self.write_retransmission(subflow, id, message)?, now),
+            Class::Fec(stream) => (self.write_repair(now, stream, subflow, message)?, now),
             Class::Media => self.write_media(now, subflow, message)?,
-            Class::Filler => self.write_filler(subflow, message.rtp_mut()),
-            Class::Padding => self.write_padding(subflow, message),
+            Class::Filler => (self.write_filler(subflow, message.rtp_mut()), now),
+            Class::Padding => (self.write_padding(subflow, message), now),
         };
-        Some(self.dispatch(now, &next, content, message.rtp_mut()))
+        Some(self.dispatch(now, &next, (content, since), message.rtp_mut()))
     }
 
     /// The next number of a source.
@@ -37,14 +39,20 @@ impl Sender {
         self.numbers.assign(source, self.feedback.next_id())
     }
 
-    fn write_media(&mut self, now: Timestamp, subflow: Subflow, message: &mut Message) -> Option<Content> {
+    /// The next media packet, and since when its frame was waiting.
+    fn write_media(
+        &mut self,
+        now: Timestamp,
+        subflow: Subflow,
+        message: &mut Message,
+    ) -> Option<(Content, Timestamp)> {
         let queued = self.scheduler.queue.pop(subflow)?;
-        let stream = queued.stream;
-        if queued.end {
+        let (stream, since, number, ends) = (queued.stream, queued.since, queued.sequence, queued.end);
+        if ends {
             self.signal_demand(now, stream);
         }
         let source = SourceId { stream, subflow, repair: false };
-        *message = Message::Rtp(RtpPacket {
+        let packet = RtpPacket {
             marker: queued.end,
             payload_type: self.config.streams[usize::from(stream.0)].description.payload_type,
             sequence_number: self.assign_number(source),
@@ -60,8 +68,52 @@ impl Sender {
             }),
             payload: queued.payload,
             ..RtpPacket::default()
+        };
+        self.protect(now, since, number, &packet);
+        *message = Message::Rtp(packet);
+        Some((Content::Media(stream), since))
+    }
+
+    /// Repair packets cover the packet, and follow it where it ends a picture.
+    fn protect(&mut self, now: Timestamp, since: Timestamp, number: u64, packet: &RtpPacket) {
+        let Some(SourceId { stream, .. }) = SourceId::of(packet.ssrc, self.config.session) else { return };
+        let Some(state) = self.protected.get_mut(usize::from(stream.0)) else { return };
+        if let Some(fec) = &mut state.fec {
+            fec.push(since, number, packet);
+        }
+        state.packets += 1;
+        if packet.marker {
+            let packets = std::mem::take(&mut state.packets);
+            let picture = SentPicture { packets, interval: state.interval, took: now.since(since) };
+            let repairs = self.repair.on_picture(picture);
+            self.scheduler.add_repairs(stream, repairs);
+        }
+    }
+
+    /// A repair packet over what may still be of use; `None` where that is nothing.
+    fn write_repair(
+        &mut self,
+        now: Timestamp,
+        stream: StreamId,
+        subflow: Subflow,
+        message: &mut Message,
+    ) -> Option<Content> {
+        let deadline = self.config.adaptive?.deadline;
+        let is_wanted = self.scheduler.take_repair(stream);
+        let fec = self.protected.get_mut(usize::from(stream.0))?.fec.as_mut().filter(|_| is_wanted)?;
+        fec.discard_before(Timestamp::from_nanos(
+            now.as_nanos().saturating_sub(deadline.as_nanos().unsigned_abs()),
+        ));
+        let payload = fec.encode()?;
+        let source = SourceId { stream, subflow, repair: true };
+        *message = Message::Rtp(RtpPacket {
+            payload_type: payload_type::fec(stream),
+            sequence_number: self.assign_number(source),
+            ssrc: source.ssrc(self.config.session),
+            payload: payload.into(),
+            ..RtpPacket::default()
         });
-        Some(Content::Media(stream))
+        Some(Content::Fec(stream))
     }
 
     /// The same packet behind its original number, with numbers of its own (RFC 4588 section 4).
@@ -114,7 +166,7 @@ impl Sender {
         &mut self,
         now: Timestamp,
         next: &Transmission,
-        content: Content,
+        (content, since): (Content, Timestamp),
         packet: &mut RtpPacket,
     ) -> Transmit {
         let subflow = next.subflow;
@@ -147,7 +199,12 @@ impl Sender {
         }
         let fields = HeaderFields { tag, ends_frame: packet.marker };
         let has_reports = self.feedback.on_sent(now, &sent, fields);
-        self.scheduler.retransmissions.on_sent(kept);
+        self.scheduler.retransmissions.on_sent(since, kept);
+        match content {
+            Content::Media(_) => self.repair.on_media_sent(sent.size),
+            Content::Retransmission(_) | Content::Fec(_) => self.repair.on_repair_sent(sent.size),
+            Content::Padding => {}
+        }
         self.scheduler.on_sent(now, next, sent.size);
         self.statistics.count_sent(&sent);
         if let Some(observer) = &mut self.observer {

@@ -1,9 +1,10 @@
 //! Media packets that may be sent again (RFC 4588), and requests for them.
 
+use super::repair::{Request, Service};
 use crate::config::RepairLimits;
 use crate::message::RtpPacket;
 use seaway_control::{PacketId, Subflow};
-use seaway_units::TimeDelta;
+use seaway_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// Requests that wait to be served at most.
@@ -18,14 +19,26 @@ pub(super) struct RetransmissionBuffer {
     first: PacketId,
     /// `None` for a packet that is no media.
     entries: VecDeque<Option<Entry>>,
-    /// In order of request, with the subflow that each packet left by.
-    requests: VecDeque<(Subflow, PacketId)>,
+    /// In order of request.
+    requests: VecDeque<Waiting>,
 }
 
 #[derive(Debug)]
 struct Entry {
     packet: RtpPacket,
+    /// Since when its frame was waiting to leave.
+    since: Timestamp,
     repeats: u8,
+}
+
+/// A packet that is to be sent again.
+#[derive(Debug)]
+struct Waiting {
+    /// The subflow that it left by.
+    subflow: Subflow,
+    id: PacketId,
+    /// It leaves behind this packet, or where nothing else waits.
+    after: PacketId,
 }
 
 impl RetransmissionBuffer {
@@ -41,9 +54,9 @@ impl RetransmissionBuffer {
 
     /// A packet left; `None` where it is no media.
     #[inline]
-    pub(super) fn on_sent(&mut self, packet: Option<RtpPacket>) {
+    pub(super) fn on_sent(&mut self, since: Timestamp, packet: Option<RtpPacket>) {
         if self.is_enabled() {
-            self.entries.push_back(packet.map(|packet| Entry { packet, repeats: 0 }));
+            self.entries.push_back(packet.map(|packet| Entry { packet, since, repeats: 0 }));
         }
     }
 
@@ -57,20 +70,27 @@ impl RetransmissionBuffer {
         }
     }
 
-    fn entry(&mut self, id: PacketId) -> Option<&mut Entry> {
-        let index = usize::try_from(id.0.checked_sub(self.first.0)?).ok()?;
-        self.entries.get_mut(index)?.as_mut()
+    fn index(&self, id: PacketId) -> Option<usize> {
+        usize::try_from(id.0.checked_sub(self.first.0)?).ok()
     }
 
-    /// A packet that left then is requested. It is queued, unless it is queued already, was repeated often enough or is
-    /// too old.
-    pub(super) fn on_request(&mut self, age: TimeDelta, subflow: Subflow, id: PacketId) {
-        let Some(limits) = self.limits else { return };
-        let Some(entry) = self.entry(id) else { return };
+    /// A packet that left so long ago is requested: how it was sent until now. `None` where it is queued already, was
+    /// repeated often enough, is too old or forgotten.
+    pub(super) fn on_request(&mut self, age: TimeDelta, id: PacketId) -> Option<Request> {
+        let limits = self.limits?;
+        let entry = self.entries.get(self.index(id)?)?.as_ref()?;
         let is_worthwhile = entry.repeats < limits.repeats && age <= limits.age;
-        let is_queued = self.requests.iter().any(|(_, queued)| *queued == id);
-        if is_worthwhile && !is_queued && self.requests.len() < REQUESTS {
-            self.requests.push_back((subflow, id));
+        let is_queued = self.requests.iter().any(|waiting| waiting.id == id);
+        let is_admitted = is_worthwhile && !is_queued && self.requests.len() < REQUESTS;
+        let is_last = entry.repeats + 1 >= limits.repeats;
+        is_admitted.then_some(Request { since: entry.since, sent: 1 + entry.repeats, is_last })
+    }
+
+    /// Queues a packet that left by `subflow` as often as is wanted.
+    pub(super) fn queue(&mut self, subflow: Subflow, id: PacketId, service: Service) {
+        let next = self.first.0 + self.entries.len() as u64;
+        for copy in 0..u64::from(service.copies) {
+            self.requests.push_back(Waiting { subflow, id, after: PacketId(next + copy * service.spacing) });
         }
     }
 
@@ -86,14 +106,26 @@ impl RetransmissionBuffer {
         if self.requests.is_empty() {
             return None;
         }
-        self.requests.iter().find(|(of, _)| of.0 % subflows == subflow.0).map(|(_, id)| *id)
+        let departed = PacketId(self.first.0 + self.entries.len() as u64);
+        let is_due =
+            |waiting: &&Waiting| waiting.after <= departed && waiting.subflow.0 % subflows == subflow.0;
+        self.requests.iter().find(is_due).map(|waiting| waiting.id)
+    }
+
+    /// The first copy that `subflow` is to send where nothing else waits.
+    #[inline]
+    pub(super) fn next_copy(&self, subflow: Subflow, subflows: u8) -> Option<PacketId> {
+        let own = self.requests.iter().find(|waiting| waiting.subflow.0 % subflows == subflow.0);
+        own.map(|waiting| waiting.id)
     }
 
     /// Takes a request out of the queue; gives its packet, unless that is forgotten.
     pub(super) fn take(&mut self, id: PacketId) -> Option<RtpPacket> {
-        self.requests.retain(|(_, queued)| *queued != id);
-        let entry = self.entry(id)?;
-        entry.repeats += 1;
+        let place = self.requests.iter().position(|waiting| waiting.id == id)?;
+        self.requests.remove(place);
+        let index = self.index(id)?;
+        let entry = self.entries.get_mut(index)?.as_mut()?;
+        entry.repeats = entry.repeats.saturating_add(1);
         Some(entry.packet.clone())
     }
 }
@@ -102,20 +134,47 @@ impl RetransmissionBuffer {
 mod tests {
     use super::*;
 
+    const ONCE: Service = Service { copies: 1, spacing: 0 };
+
+    fn buffer(repeats: u8) -> RetransmissionBuffer {
+        let mut buffer =
+            RetransmissionBuffer::new(Some(RepairLimits { repeats, age: TimeDelta::from_secs(1) }));
+        buffer.on_sent(Timestamp::ZERO, None);
+        buffer.on_sent(Timestamp::ZERO, Some(RtpPacket::default()));
+        buffer
+    }
+
     #[test]
     fn a_packet_is_repeated_as_often_as_allowed() {
-        let limits = RepairLimits { repeats: 2, age: TimeDelta::from_secs(1) };
-        let mut buffer = RetransmissionBuffer::new(Some(limits));
-        buffer.on_sent(None);
-        buffer.on_sent(Some(RtpPacket::default()));
-        buffer.on_request(limits.age + TimeDelta::from_millis(1), Subflow(0), PacketId(1));
-        buffer.on_request(limits.age, Subflow(0), PacketId(0));
-        assert_eq!(buffer.waiting(), 0, "too old, and no media");
+        let (mut buffer, age) = (buffer(2), TimeDelta::from_secs(1));
+        assert!(buffer.on_request(age + TimeDelta::from_millis(1), PacketId(1)).is_none(), "too old");
+        assert!(buffer.on_request(age, PacketId(0)).is_none(), "no media");
         for repeat in 0..3 {
-            buffer.on_request(limits.age, Subflow(5), PacketId(1));
+            let request = buffer.on_request(age, PacketId(1));
+            assert_eq!(request.map(|request| request.sent), (repeat < 2).then_some(repeat + 1));
+            if request.is_some() {
+                buffer.queue(Subflow(5), PacketId(1), ONCE);
+                assert!(buffer.on_request(age, PacketId(1)).is_none(), "it is queued");
+            }
             assert_eq!((buffer.next(Subflow(0), 4), buffer.waiting()), (None, usize::from(repeat < 2)));
             let next = buffer.next(Subflow(1), 4);
             assert_eq!(next.and_then(|id| buffer.take(id)).is_some(), repeat < 2);
         }
+    }
+
+    #[test]
+    fn copies_leave_apart_unless_nothing_else_waits() {
+        let mut buffer = buffer(3);
+        buffer.queue(Subflow(0), PacketId(1), Service { copies: 3, spacing: 2 });
+        let due = |buffer: &RetransmissionBuffer| buffer.next(Subflow(0), 1);
+        assert!(buffer.take(due(&buffer).expect("the first")).is_some());
+        buffer.on_sent(Timestamp::ZERO, None);
+        assert_eq!((due(&buffer), buffer.waiting()), (None, 2), "one packet left since");
+        buffer.on_sent(Timestamp::ZERO, None);
+        assert!(buffer.take(due(&buffer).expect("the second")).is_some());
+        assert_eq!(due(&buffer), None);
+        let third = buffer.next_copy(Subflow(0), 1).expect("nothing else waits");
+        assert!(buffer.take(third).is_some());
+        assert_eq!(buffer.waiting(), 0);
     }
 }

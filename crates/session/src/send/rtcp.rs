@@ -310,14 +310,18 @@ impl Sender {
             };
             self.statistics.requested += 1;
             self.feedback.on_requested(subflow, id);
-            self.scheduler.retransmissions.on_request(now.since(sent), subflow, id);
+            let retransmissions = &mut self.scheduler.retransmissions;
+            let request = retransmissions.on_request(now.since(sent), id);
+            if let Some(service) = request.and_then(|request| self.repair.serve(now, request)) {
+                retransmissions.queue(subflow, id, service);
+            }
         }
         true
     }
 
     /// Gives the controller the feedback of the message, and declares lost what is overdue.
     pub(super) fn deliver_feedback(&mut self, now: Timestamp) {
-        let (controller, observer) = (&mut self.controller, &mut self.observer);
+        let (controller, observer, repair) = (&mut self.controller, &mut self.observer, &mut self.repair);
         let mut delivered = DataSize::ZERO;
         self.feedback.deliver(now, |feedback| {
             let arrived = feedback.packets.iter().filter(|report| report.fate != Fate::Lost);
@@ -325,6 +329,7 @@ impl Sender {
             if let Some(observer) = observer {
                 observer.on_feedback(now, feedback);
             }
+            repair.on_reports(feedback.packets);
             controller.on_feedback(now, feedback);
         });
         self.numbers.forget_before(self.feedback.history.oldest());

@@ -1,18 +1,20 @@
-//! Decides which packet leaves next, by which subflow and when: media, retransmissions, filler and padding share one pacer a
-//! subflow.
+//! Decides which packet leaves next, by which subflow and when: media, retransmissions, repair, filler and padding share one
+//! pacer a subflow.
 
 use super::pacer::Pacer;
 use super::queue::SendQueue;
 use super::retransmission::RetransmissionBuffer;
 use crate::config::SenderConfig;
 use crate::source_id::SourceId;
-use seaway_control::{Allowance, PacketId, ProbeId, RateController, Subflow};
+use seaway_control::{Allowance, PacketId, ProbeId, RateController, StreamId, Subflow};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// What a packet carries, in order of priority.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Class {
     Retransmission(PacketId),
+    /// Repair of the pictures of a stream that left.
+    Fec(StreamId),
     Media,
     /// The media of an endless source.
     Filler,
@@ -30,11 +32,16 @@ pub(super) struct Transmission {
     credit: TimeDelta,
 }
 
+/// Repair packets of a stream that wait at most.
+const MOST_REPAIRS: u64 = 128;
+
 /// What waits to be sent, and the pacers that release it.
 #[derive(Debug)]
 pub(super) struct Scheduler {
     pub(super) queue: SendQueue,
     pub(super) retransmissions: RetransmissionBuffer,
+    /// Repair packets that wait, by stream.
+    repairs: [u8; SourceId::STREAMS as usize],
     /// By subflow.
     pacers: Vec<Pacer>,
     probe: Option<ActiveProbe>,
@@ -60,6 +67,7 @@ impl Scheduler {
         Self {
             queue: SendQueue::new(config.queue, config.stripe, config.streams.len()),
             retransmissions: RetransmissionBuffer::new(config.repair),
+            repairs: [0; SourceId::STREAMS as usize],
             pacers: Vec::new(),
             probe: None,
             paused: false,
@@ -72,8 +80,26 @@ impl Scheduler {
     #[inline]
     pub(super) fn backlog(&self) -> DataSize {
         self.queue.waiting()
-            + self.packet * self.retransmissions.waiting() as u64
+            + self.packet * (self.retransmissions.waiting() as u64 + self.repairs_waiting())
             + self.filler.unwrap_or(DataSize::ZERO)
+    }
+
+    fn repairs_waiting(&self) -> u64 {
+        self.repairs.iter().map(|waiting| u64::from(*waiting)).sum()
+    }
+
+    /// So many repair packets of a stream are to be sent.
+    pub(super) fn add_repairs(&mut self, stream: StreamId, packets: u64) {
+        let waiting = &mut self.repairs[usize::from(stream.0)];
+        *waiting = (u64::from(*waiting) + packets).min(MOST_REPAIRS) as u8;
+    }
+
+    /// A repair packet of a stream is to be written now. False where none waits.
+    pub(super) fn take_repair(&mut self, stream: StreamId) -> bool {
+        let waiting = &mut self.repairs[usize::from(stream.0)];
+        let is_there = *waiting > 0;
+        *waiting = waiting.saturating_sub(1);
+        is_there
     }
 
     /// The probe that is being sent.
@@ -109,8 +135,14 @@ impl Scheduler {
         if let Some(id) = self.retransmissions.next(subflow, subflows) {
             return Some((Class::Retransmission(id), self.packet));
         }
+        if let Some(stream) = self.repairs.iter().position(|waiting| *waiting > 0) {
+            return Some((Class::Fec(StreamId(stream as u8)), self.packet));
+        }
         if let Some(queued) = self.queue.front(subflow) {
             return Some((Class::Media, queued.size));
+        }
+        if let Some(id) = self.retransmissions.next_copy(subflow, subflows) {
+            return Some((Class::Retransmission(id), self.packet));
         }
         self.filler.filter(|_| !self.paused).map(|size| (Class::Filler, size))
     }

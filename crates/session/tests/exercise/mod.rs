@@ -37,6 +37,43 @@ pub(crate) fn endpoints(octets: &[u8]) {
     pair.drain_timers();
 }
 
+/// A stream's packets with gaps, among them repair packets of any content: what arrives is shown, and nothing else.
+pub(crate) fn repair_packets(octets: &[u8]) {
+    let mut pair = Pair::new();
+    pair.frame();
+    let media: Vec<RtpPacket> = pair.flying.iter().filter_map(|(_, message)| rtp(message)).collect();
+    let Some(first) = media.first() else { return };
+    let mut programme = octets.chunks(24);
+    for number in 0..200u16 {
+        let Some(forged) = programme.next() else { break };
+        let mut packet = first.clone();
+        packet.sequence_number = packet.sequence_number.wrapping_add(number * 2);
+        if let Some(marking) = &mut packet.marking {
+            marking.sequence_number = marking.sequence_number.wrapping_add(number * 2);
+        }
+        pair.hand(true, Message::Rtp(packet.clone()));
+        let repair = RtpPacket {
+            payload_type: payload_type::fec(seaway_control::StreamId(0)),
+            ssrc: packet.ssrc + 1,
+            sequence_number: number,
+            marking: None,
+            payload: Bytes::copy_from_slice(forged).into(),
+            ..packet
+        };
+        pair.hand(true, Message::Rtp(repair));
+        pair.step(TimeDelta::from_millis(1));
+    }
+    pair.drain_timers();
+    assert!(pair.receiver.statistics().recovered <= 200);
+}
+
+fn rtp(message: &Message) -> Option<RtpPacket> {
+    match message {
+        Message::Rtp(packet) => Some(packet.clone()),
+        Message::Rtcp(_) => None,
+    }
+}
+
 struct Pair {
     now: Timestamp,
     sender: Sender,
@@ -50,7 +87,8 @@ impl Pair {
         let limits =
             Limits { min: Bitrate::from_kbps(100), start: Bitrate::from_mbps(1), max: Bitrate::from_mbps(4) };
         let control = "tfrc(count=2)".parse().expect("a controller");
-        let config = SenderConfig::new(1, control, limits, Format::Opaque);
+        let adaptive = Some(AdaptiveRepair { deadline: TimeDelta::from_millis(200), fec: true });
+        let config = SenderConfig { adaptive, ..SenderConfig::new(1, control, limits, Format::Opaque) };
         let start = Timestamp::ZERO;
         let sender = Sender::new(start, config, Box::new(Direct::new())).expect("a known controller");
         let receiver = Receiver::new(

@@ -1,0 +1,468 @@
+//! Divides the target among media, retransmissions and repair packets: docs/models/protection.md.
+//!
+//! Where a retransmission arrives before the deadline it is the cheapest repair: it costs what was lost. What no later round
+//! could repair any more is sent several times in the last one. Where no round fits, or where that is dearer, repair packets
+//! follow each picture.
+
+use crate::config::AdaptiveRepair;
+use seaway_control::{PacketId, PacketReport};
+use seaway_units::{DataSize, Probability, TimeDelta, Timestamp};
+
+/// A picture may fail with this probability.
+const RESIDUAL: f64 = 1e-4;
+/// Chernoff's bound on it for repair packets, which is about ten times the probability itself.
+const BOUND: f64 = 1e-3;
+/// Loss below this is left to single retransmissions.
+const LEAST_LOSS: f64 = 0.002;
+/// Independent losses of a third of the packets come in shorter runs.
+const LONG_BURST: f64 = 1.5;
+/// A packet is asked for so often at most.
+const MOST_ROUNDS: u32 = 3;
+/// Copies of a packet in the last round at most.
+const MOST_COPIES: u32 = 4;
+/// Repair packets a media packet at most.
+const MOST_FEC: f64 = 1.5;
+/// What is reserved for repair, over what it takes in the mean: more at once must not wait for the next picture.
+const HEADROOM: f64 = 1.1;
+/// Repair takes at most this part of the target.
+const MOST_RESERVED: f64 = 0.6;
+/// Retransmission is chosen where it costs less than this part of what repair packets cost, since it depends on every delay;
+/// and instead of repair packets that are being sent, less than the second.
+const CHEAPER: f64 = 0.75;
+const MUCH_CHEAPER: f64 = 0.6;
+/// A receiver takes a gap for reordering this long, and asks again after the round-trip time and a fifth of it, as
+/// [`RepairRequests`](crate::RepairRequests) does by default.
+const REORDER: TimeDelta = TimeDelta::from_millis(10);
+const ROUND: f64 = 1.2;
+/// Packets that the estimates remember.
+const MEMORY: f64 = 256.0;
+/// A division that differs by less is not passed on.
+const STEP: f64 = 0.01;
+/// Between two computations of the division.
+const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
+
+/// The division of the target of one sender.
+#[derive(Debug)]
+pub(super) struct RepairPolicy {
+    /// `None`: requests are served as they come, and the channel's loss is reserved for them.
+    adaptive: Option<AdaptiveRepair>,
+    retransmits: bool,
+    loss: LossEstimate,
+    spent: Spent,
+    /// Packets of a picture in the mean, the time to the next, and the mean time in which one leaves.
+    picture: f64,
+    interval: TimeDelta,
+    spread: TimeDelta,
+    rtt: Option<TimeDelta>,
+    channel_loss: f64,
+    computed: Option<Timestamp>,
+    /// Repair packets for each media packet.
+    fec: f64,
+    mode: Mode,
+    /// After a change to retransmission, until when repair packets go on.
+    fec_until: Option<Timestamp>,
+    /// Parts of repair packets that are owed.
+    owed: f64,
+}
+
+/// What repairs most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Retransmission,
+    Fec,
+}
+
+/// A picture that left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SentPicture {
+    pub(super) packets: u64,
+    /// From it to the next.
+    pub(super) interval: TimeDelta,
+    /// From when it was handed over until its last packet left.
+    pub(super) took: TimeDelta,
+}
+
+/// How a request for retransmission is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Service {
+    /// How often the packet is sent.
+    pub(super) copies: u8,
+    /// So many packets leave between two copies, so that one burst of losses does not take both.
+    pub(super) spacing: u64,
+}
+
+/// A request: when the packet's frame was handed over, and how often the packet was sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) since: Timestamp,
+    pub(super) sent: u8,
+    /// It will not be served again.
+    pub(super) is_last: bool,
+}
+
+impl RepairPolicy {
+    pub(super) fn new(adaptive: Option<AdaptiveRepair>, retransmits: bool) -> Self {
+        Self {
+            adaptive,
+            retransmits,
+            loss: LossEstimate::default(),
+            spent: Spent::default(),
+            picture: 1.0,
+            interval: TimeDelta::from_millis(40),
+            spread: TimeDelta::ZERO,
+            rtt: None,
+            channel_loss: 0.0,
+            computed: None,
+            fec: 0.0,
+            mode: Mode::Retransmission,
+            fec_until: None,
+            owed: 0.0,
+        }
+    }
+
+    /// How packets fared.
+    pub(super) fn on_reports(&mut self, reports: &[PacketReport]) {
+        if self.adaptive.is_some() {
+            for report in reports {
+                self.loss.on_report(report);
+            }
+        }
+    }
+
+    /// What the controller and the path say.
+    pub(super) fn on_path(&mut self, now: Timestamp, rtt: Option<TimeDelta>, channel_loss: Probability) {
+        (self.rtt, self.channel_loss) = (rtt, channel_loss.get());
+        let Some(adaptive) = self.adaptive else { return };
+        if self.computed.is_none_or(|computed| now.since(computed) >= INTERVAL) {
+            self.computed = Some(now);
+            if adaptive.fec {
+                self.choose(now, adaptive.deadline);
+            }
+        }
+    }
+
+    /// A picture left whole. Gives how many repair packets are to follow.
+    pub(super) fn on_picture(&mut self, picture: SentPicture) -> u64 {
+        let SentPicture { packets, interval, took } = picture;
+        self.picture += (packets as f64 - self.picture) / 16.0;
+        self.interval = interval;
+        self.spread += (took - self.spread) / 16;
+        let fec = if self.mode == Mode::Retransmission && self.is_too_slow(took) {
+            self.fec_over(packets as f64)
+        } else {
+            0.0
+        };
+        self.owed += self.fec.max(fec) * packets as f64;
+        let whole = self.owed.floor();
+        self.owed -= whole;
+        whole as u64
+    }
+
+    pub(super) fn on_media_sent(&mut self, size: DataSize) {
+        self.spent.media(size);
+    }
+
+    pub(super) fn on_repair_sent(&mut self, size: DataSize) {
+        self.spent.repair(size);
+    }
+
+    /// How to serve a request now; `None`: not at all, as it would come too late or repair packets do its work.
+    pub(super) fn serve(&self, now: Timestamp, request: Request) -> Option<Service> {
+        let Some(adaptive) = self.adaptive else { return Some(Service { copies: 1, spacing: 0 }) };
+        let left = adaptive.deadline - now.since(request.since);
+        if left.is_negative() || self.mode == Mode::Fec {
+            return None;
+        }
+        // The receiver asks again only if the answer can be there in time by the same measure.
+        let more_rounds = self.rtt.is_some_and(|rtt| left > round(rtt) + rtt.mul_f64(ROUND - 1.0));
+        let copies =
+            if more_rounds && !request.is_last { 1 } else { self.copies(u32::from(request.sent)) as u8 };
+        let spacing = (2.0 * self.loss.burst()).ceil() as u64;
+        Some(Service { copies, spacing })
+    }
+
+    /// True where packets are lost, and few rounds fit or a burst takes many packets at once: what waits to be sent takes
+    /// the time of a round away.
+    pub(super) fn is_pressed(&self) -> bool {
+        let Some(adaptive) = self.adaptive.filter(|_| self.loss() > 0.0) else { return false };
+        self.rounds(adaptive.deadline) < MOST_ROUNDS || self.loss.burst() > LONG_BURST
+    }
+
+    /// The part of the target that repair needs.
+    pub(super) fn reserved(&self) -> Probability {
+        if self.adaptive.is_none() {
+            return Probability::clamped(if self.retransmits { self.channel_loss } else { 0.0 });
+        }
+        let loss = self.loss();
+        let planned = if self.fec > 0.0 || !self.retransmits { self.fec } else { loss };
+        let overhead = planned.max(self.spent.overhead()) * HEADROOM;
+        let part = (overhead / (1.0 + overhead)).min(MOST_RESERVED);
+        // In steps, so that encoders are not asked for a new rate with each packet.
+        Probability::clamped((part / STEP).round() * STEP)
+    }
+
+    /// The loss that repair is sized by: the controller's, or what is measured where that is more.
+    fn loss(&self) -> f64 {
+        let loss = self.loss.ratio.max(self.channel_loss);
+        if loss < LEAST_LOSS { 0.0 } else { loss.min(0.5) }
+    }
+
+    /// How often a packet can be asked for before its deadline, for the last packets of a picture: their gap shows with
+    /// the next picture.
+    fn rounds(&self, deadline: TimeDelta) -> u32 {
+        let Some(rtt) = self.rtt.filter(|_| self.retransmits) else { return 0 };
+        let rounds = (deadline - self.interval.max(self.spread)).ratio(round(rtt));
+        rounds.clamp(0.0, f64::from(MOST_ROUNDS)) as u32
+    }
+
+    /// Copies in the last round of a packet that was sent so often before, so that a picture fails no more often than
+    /// [`RESIDUAL`].
+    fn copies(&self, sent: u32) -> u32 {
+        let loss = self.loss();
+        if loss == 0.0 {
+            return 1;
+        }
+        let needed = (libm::log(RESIDUAL / self.picture.max(1.0)) / libm::log(loss)).ceil() as u32;
+        needed.saturating_sub(sent).clamp(1, MOST_COPIES)
+    }
+
+    /// Repair packets where no round fits, or where retransmission would cost more. After a change to retransmission they
+    /// go on for the pictures whose requests were not served.
+    fn choose(&mut self, now: Timestamp, deadline: TimeDelta) {
+        let rounds = self.rounds(deadline);
+        let fec = if self.loss() > 0.0 { self.fec_alone(deadline) } else { 0.0 };
+        let bound = if self.mode == Mode::Fec { MUCH_CHEAPER } else { CHEAPER };
+        let wanted = fec > 0.0 && (rounds == 0 || self.retransmission_alone(rounds) > fec * bound);
+        if wanted {
+            (self.mode, self.fec) = (Mode::Fec, fec);
+        } else if self.mode == Mode::Fec {
+            (self.mode, self.fec_until) = (Mode::Retransmission, Some(now + deadline));
+        } else if self.fec_until.is_some_and(|until| until <= now) {
+            (self.fec, self.fec_until) = (0.0, None);
+        }
+    }
+
+    /// True where the last packets of a picture that took so long can be repaired by no retransmission.
+    fn is_too_slow(&self, took: TimeDelta) -> bool {
+        let Some(AdaptiveRepair { deadline, fec: true }) = self.adaptive else { return false };
+        let left = deadline - took.max(self.interval) - REORDER;
+        self.loss() > 0.0 && self.rtt.is_none_or(|rtt| left < rtt.mul_f64(ROUND))
+    }
+
+    /// What retransmission costs for each media packet: each round what was lost in the one before.
+    fn retransmission_alone(&self, rounds: u32) -> f64 {
+        let loss = self.loss();
+        let before: f64 = (1..rounds).map(|round| libm::pow(loss, f64::from(round))).sum();
+        before + libm::pow(loss, f64::from(rounds)) * f64::from(self.copies(rounds))
+    }
+
+    /// What repair packets cost for each media packet, over the pictures of which packets may still be of use.
+    fn fec_alone(&self, deadline: TimeDelta) -> f64 {
+        let pictures = (deadline - self.interval).ratio(self.interval.max(TimeDelta::from_millis(1)));
+        self.fec_over((self.picture * pictures).clamp(self.picture, crate::fec::WINDOW as f64))
+    }
+
+    /// Repair packets for each of the `window` media packets that they cover: as many as leave a residual by Chernoff's
+    /// bound. Losses in bursts vary more: so many packets count as one.
+    fn fec_over(&self, window: f64) -> f64 {
+        let (loss, window) = (self.loss(), window.max(1.0));
+        let trials = self.loss.dispersion(loss);
+        let suffices = |repairs: &f64| {
+            let packets = window + repairs;
+            let lost = repairs / packets;
+            lost > loss && packets / trials * divergence(lost, loss) >= -libm::log(BOUND)
+        };
+        let most = (window * MOST_FEC).ceil() as u32;
+        let repairs = (1..=most).map(f64::from).find(suffices);
+        repairs.map_or(MOST_FEC, |repairs| repairs / window)
+    }
+}
+
+/// From a request to the next one of the same packet.
+fn round(rtt: TimeDelta) -> TimeDelta {
+    rtt.mul_f64(ROUND) + REORDER
+}
+
+/// Kullback-Leibler divergence of a coin of probability `a` from one of `b`, in nats.
+fn divergence(a: f64, b: f64) -> f64 {
+    let term = |a: f64, b: f64| if a <= 0.0 { 0.0 } else { a * libm::log(a / b) };
+    term(a, b) + term(1.0 - a, 1.0 - b)
+}
+
+/// The loss ratio and the length of bursts.
+#[derive(Debug, Default)]
+struct LossEstimate {
+    ratio: f64,
+    seen: f64,
+    /// Losses, and runs of them, with forgetting.
+    losses: f64,
+    runs: f64,
+    last_lost: Option<PacketId>,
+}
+
+impl LossEstimate {
+    /// The first packets count little: a loss among ten is no loss ratio of a tenth.
+    const PRIOR: f64 = 32.0;
+
+    fn on_report(&mut self, report: &PacketReport) {
+        use seaway_control::Fate;
+        let weight = 1.0 / (self.seen + Self::PRIOR).min(MEMORY);
+        match report.fate {
+            Fate::Received { .. } => self.ratio -= self.ratio * weight,
+            Fate::Lost => {
+                self.ratio += (1.0 - self.ratio) * weight;
+                self.on_loss(report.packet.id);
+            }
+            // It had been counted as lost.
+            Fate::Late { .. } => self.ratio = (self.ratio - weight).max(0.0),
+        }
+        self.seen += 1.0;
+    }
+
+    fn on_loss(&mut self, id: PacketId) {
+        let goes_on = self.last_lost.replace(id).is_some_and(|last| last.0 + 1 == id.0);
+        let keep = 1.0 - 1.0 / 64.0;
+        self.losses = self.losses * keep + 1.0;
+        self.runs = self.runs * keep + if goes_on { 0.0 } else { 1.0 };
+    }
+
+    /// The mean length of a run of losses, in packets.
+    fn burst(&self) -> f64 {
+        if self.runs < 1.0 { 1.0 } else { (self.losses / self.runs).max(1.0) }
+    }
+
+    /// How much more the number of losses varies than for independent ones at this ratio: (1 + ρ)/(1 − ρ) in a
+    /// Gilbert channel, whose correlation ρ follows from the mean length of its bursts.
+    fn dispersion(&self, loss: f64) -> f64 {
+        let leave = 1.0 / self.burst();
+        let enter = loss * leave / (1.0 - loss);
+        let correlation = (1.0 - leave - enter).clamp(0.0, 0.9);
+        (1.0 + correlation) / (1.0 - correlation)
+    }
+}
+
+/// What repair takes beside media, in octets with forgetting.
+#[derive(Debug, Default)]
+struct Spent {
+    media: f64,
+    repair: f64,
+}
+
+impl Spent {
+    fn media(&mut self, size: DataSize) {
+        let keep = 1.0 - 1.0 / MEMORY;
+        self.media = self.media * keep + size.as_bytes() as f64;
+        self.repair *= keep;
+    }
+
+    fn repair(&mut self, size: DataSize) {
+        self.repair += size.as_bytes() as f64;
+    }
+
+    /// Repair over media.
+    fn overhead(&self) -> f64 {
+        if self.media > 0.0 { self.repair / self.media } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_control::{Content, Fate, SentPacket, StreamId, Subflow};
+    use seaway_units::Ecn;
+
+    fn ms(millis: i64) -> TimeDelta {
+        TimeDelta::from_millis(millis)
+    }
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    const PICTURE: SentPicture =
+        SentPicture { packets: 12, interval: TimeDelta::from_millis(40), took: TimeDelta::from_millis(35) };
+
+    /// Pictures of twelve packets each 40 ms over a channel that loses `loss` in every way but the given one.
+    fn policy(deadline: i64, rtt: i64, loss: f64, lost: impl Fn(u64) -> bool) -> RepairPolicy {
+        let mut policy = RepairPolicy::new(Some(AdaptiveRepair { deadline: ms(deadline), fec: true }), true);
+        for id in 0..4000 {
+            let packet = SentPacket {
+                id: PacketId(id),
+                subflow: Subflow(0),
+                sequence: id,
+                size: DataSize::from_bytes(1200),
+                content: Content::Media(StreamId(0)),
+                probe: None,
+                backlog: DataSize::ZERO,
+            };
+            let fate = if lost(id) { Fate::Lost } else { Fate::Received { at: None, ecn: Ecn::NotEct } };
+            policy.on_reports(&[PacketReport { packet, sent: at(0), fate }]);
+        }
+        for _ in 0..100 {
+            policy.on_picture(PICTURE);
+        }
+        policy.on_path(at(1000), Some(ms(rtt)), Probability::clamped(loss));
+        policy
+    }
+
+    #[test]
+    fn no_loss_costs_nothing() {
+        let mut policy = policy(200, 300, 0.0, |_| false);
+        assert_eq!((policy.on_picture(PICTURE), policy.reserved()), (0, Probability::ZERO));
+    }
+
+    /// Deadline 300 ms, round-trip time 50 ms: three rounds of 70 ms fit behind the 40 ms after which the last gap shows.
+    #[test]
+    fn short_paths_retransmit() {
+        let policy = policy(300, 50, 0.0, |id| id.is_multiple_of(10));
+        assert_eq!((policy.rounds(ms(300)), policy.fec), (3, 0.0));
+        let reserved = policy.reserved().get();
+        assert!((reserved - 0.09).abs() < 0.011, "0.1 of media are 0.09 of all: {reserved}");
+        let served = |sent, millis| policy.serve(at(millis), Request { since: at(0), sent, is_last: false });
+        assert_eq!(served(1, 60).map(|service| service.copies), Some(1), "three rounds are left");
+        // ln(0.0001 / 12) / ln 0.1 = 5.08: six transmissions in all, four of them at once.
+        assert_eq!(served(1, 240).map(|service| service.copies), Some(4), "the last round");
+        assert_eq!(served(3, 240).map(|service| service.copies), Some(3), "the last of several rounds");
+        assert_eq!(served(1, 301), None, "too late");
+    }
+
+    /// Deadline 150 ms, round-trip time 200 ms: nothing that is asked for comes in time.
+    #[test]
+    fn long_paths_send_repair_packets() {
+        let mut policy = policy(150, 200, 0.0, |id| id.is_multiple_of(10));
+        // 2.75 pictures of 12 packets are 33 packets. With 17 repairs 50 packets of which 0.34 may be lost:
+        // 50 (0.34 ln 3.4 + 0.66 ln 0.733) = 10.6 nats; -ln 0.001 = 6.9 needs 13.
+        assert!((policy.fec - 13.0 / 33.0).abs() < 0.04, "{}", policy.fec);
+        let sent: u64 = (0..100).map(|_| policy.on_picture(PICTURE)).sum();
+        assert!(sent.abs_diff((policy.fec * 1200.0) as u64) <= 1, "{sent}");
+        let (reserved, overhead) = (policy.reserved().get(), 1.1 * policy.fec);
+        assert!(
+            (reserved - overhead / (1.0 + overhead)).abs() < 0.006,
+            "with a tenth of headroom: {reserved}"
+        );
+    }
+
+    #[test]
+    fn bursts_cost_more() {
+        let alone = policy(150, 200, 0.0, |id| id.is_multiple_of(10));
+        let bursts = policy(150, 200, 0.0, |id| id % 40 < 4);
+        assert!((bursts.loss.burst() - 4.0).abs() < 0.1, "{}", bursts.loss.burst());
+        assert!(bursts.fec > 1.5 * alone.fec, "{} {}", bursts.fec, alone.fec);
+    }
+
+    #[test]
+    fn what_the_controller_calls_the_channels_counts_too() {
+        let policy = policy(150, 200, 0.1, |_| false);
+        assert!(policy.fec > 0.2, "{}", policy.fec);
+        let mut plain = RepairPolicy::new(None, true);
+        plain.on_path(at(0), None, Probability::clamped(0.1));
+        assert_eq!(plain.reserved(), Probability::clamped(0.1));
+        assert_eq!(
+            plain.serve(at(5000), Request { since: at(0), sent: 9, is_last: true }),
+            Some(Service { copies: 1, spacing: 0 })
+        );
+        let mut off = RepairPolicy::new(None, false);
+        off.on_path(at(0), None, Probability::clamped(0.1));
+        assert_eq!(off.reserved(), Probability::ZERO, "nothing is repaired, nothing reserved");
+    }
+}
