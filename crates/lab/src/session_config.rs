@@ -3,8 +3,8 @@
 use crate::scenario::{self, MediaFlow, SourceConfig};
 use seaway_control::Requirements;
 use seaway_session::{
-    ByteBufferConfig, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig, RepairLimits,
-    RepairRequests, SenderConfig, SessionDescription, SourceId, Stripe,
+    AdaptiveRepair, ByteBufferConfig, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig,
+    RepairLimits, RepairRequests, SenderConfig, SessionDescription, SourceId, Stripe,
 };
 use seaway_units::{Bitrate, TimeDelta};
 
@@ -41,17 +41,24 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
     let needs = media.registry.requirements(&media.control).unwrap_or(Requirements::DEFAULT);
     config.feedback = match media.feedback.format {
         // Pushback of a live encoder needs the data in flight, hence per-packet feedback.
-        scenario::FeedbackFormat::Native if !needs.fates && !is_live => FeedbackFormat::Computed,
+        scenario::FeedbackFormat::Native if !needs.fates && !is_live && !adapts(media) => {
+            FeedbackFormat::Computed
+        }
         scenario::FeedbackFormat::Native => FeedbackFormat::Native,
         scenario::FeedbackFormat::Ccfb => FeedbackFormat::Ccfb,
         scenario::FeedbackFormat::Twcc => FeedbackFormat::Twcc,
     };
     config.repair = repairs(media).then(RepairLimits::default);
+    config.adaptive = media.repair.filter(|_| adapts(media)).map(|repair| AdaptiveRepair {
+        deadline: repair.deadline.unwrap_or(RepairRequests::default().deadline),
+        fec: true,
+    });
     // Encoder models are used to test controller and policy as their documents describe them: no pushback.
     let has_quality = is_live || matches!(media.source, SourceConfig::Ladder { .. });
     config.pushback = config.pushback.filter(|_| has_quality);
     // Retransmission and a receive buffer need real frames.
-    let plays = repairs(media) || media.receiver.is_some_and(|receiver| receiver.buffer.is_some());
+    let plays =
+        repairs(media) || adapts(media) || media.receiver.is_some_and(|receiver| receiver.buffer.is_some());
     config.endless = is_saturated && !needs.frames && !plays;
     // A stored clip waits for the network without a limit.
     if is_saturated || matches!(media.source, SourceConfig::Stored { .. }) {
@@ -66,9 +73,10 @@ pub(crate) fn receiver(media: &MediaFlow, description: SessionDescription) -> Re
     let deadline = media.repair.and_then(|repair| repair.deadline);
     config.description = Some(description);
     config.registry = media.registry.clone();
-    config.repair = repairs(media).then(|| {
+    config.repair = (repairs(media) || adapts(media)).then(|| {
         let requests = RepairRequests::default();
-        RepairRequests { deadline: deadline.unwrap_or(requests.deadline), ..requests }
+        let repeats = if repairs(media) { requests.repeats } else { 0 };
+        RepairRequests { deadline: deadline.unwrap_or(requests.deadline), repeats, ..requests }
     });
     config.playout = playout(media, deadline);
     config
@@ -76,6 +84,11 @@ pub(crate) fn receiver(media: &MediaFlow, description: SessionDescription) -> Re
 
 fn repairs(media: &MediaFlow) -> bool {
     media.repair.is_some_and(|repair| repair.retransmit)
+}
+
+/// Repair packets of forward error correction may be sent, and repair follows the loss.
+fn adapts(media: &MediaFlow) -> bool {
+    media.repair.is_some_and(|repair| repair.fec)
 }
 
 /// A buffer of bytes where the scenario has one, a constant delay where it says so, else a delay that adapts up to

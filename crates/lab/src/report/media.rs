@@ -35,7 +35,7 @@ pub(super) fn complete(
     let measured = Measured { sender: sender.measured(), receiver: receiver.measured() };
     let seconds = summary.measured_s;
     let per_second = |octets: u64| (seconds > 0.0).then(|| octets as f64 * 8.0 / seconds);
-    let repairs = media.repair.is_some_and(|repair| repair.retransmit);
+    let repairs = media.repair.is_some_and(|repair| repair.retransmit || repair.fec);
     let has_frames = media.source != SourceConfig::Saturated;
 
     summary.loss_event_rate = sender.session().and_then(loss_event_rate);

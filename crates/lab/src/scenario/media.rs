@@ -174,6 +174,9 @@ pub struct Repair {
     /// Lost packets are asked for again while they can come in time.
     #[serde(default)]
     pub retransmit: bool,
+    /// Repair packets of forward error correction may be sent, and repair follows the loss of the channel.
+    #[serde(default)]
+    pub fec: bool,
     /// How long after its capture a frame is of use.
     pub deadline: Option<TimeDelta>,
 }
