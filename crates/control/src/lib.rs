@@ -52,6 +52,7 @@ mod packet;
 pub mod policy;
 mod registry;
 pub mod scream;
+pub mod seaway;
 mod signal;
 mod spec;
 pub mod tfrc;

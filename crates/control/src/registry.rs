@@ -14,6 +14,7 @@ use crate::multfrc::Multfrc;
 use crate::nada::Nada;
 use crate::options::{FEEDBACK_INTERVAL, Options, find_named};
 use crate::scream::Scream;
+use crate::seaway::Seaway;
 use crate::spec::{ControlSpec, SpecError};
 use crate::tfrc::Tfrc;
 use crate::utfrc::Utfrc;
@@ -39,6 +40,7 @@ const BUILTIN: &[ControllerInfo] = &[
     Nada::INFO,
     Gcc::INFO,
     Scream::INFO,
+    Seaway::INFO,
 ];
 
 /// The controllers that can be named. Both ends of a flow need the same one. A clone of the built-in registry is free.

@@ -68,6 +68,13 @@ impl<const N: usize> BaseDelay<N> {
         transit - base
     }
 
+    /// Nothing is forgotten until now: the present bucket begins anew.
+    pub const fn hold(&mut self, now: Timestamp) {
+        if self.begun.is_some() {
+            self.begun = Some(now);
+        }
+    }
+
     /// The path changed: starts afresh.
     pub const fn reset(&mut self) {
         *self = Self::new(self.bucket);

@@ -74,7 +74,7 @@ fn feedback_interval_is_set_where_it_is_open() {
     let error = with_interval("tfrc", 50).unwrap_err();
     assert_eq!(
         error,
-        "\"tfrc\": sets its feedback interval itself; not so: fixed, lda, lda-plus, lda-srtp, nada, gcc"
+        "\"tfrc\": sets its feedback interval itself; not so: fixed, lda, lda-plus, lda-srtp, nada, gcc, seaway"
     );
     assert!(with_interval("nada", 2000).unwrap_err().contains("out of range; expected 5 ms to 1 s"));
     assert!(with_interval("nada(feedback=30 ms)", 50).unwrap_err().contains("already"));

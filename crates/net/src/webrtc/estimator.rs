@@ -294,8 +294,9 @@ mod tests {
             assert!(estimator.estimate().arrived() > 1500);
             if info.name != "fixed" {
                 assert!(calm.iter().any(|rate| *rate != start), "{}: {start}, {calm:?}", info.name);
+                // Loss that stays whatever is sent is the channel's to `seaway`, and does not lower its rate.
                 let most = calm.iter().chain(&lossy).copied().fold(0.0, f64::max);
-                assert!(lossy[9] < most, "{}: {calm:?}, {lossy:?}", info.name);
+                assert!(lossy[9] < most || info.name == "seaway", "{}: {calm:?}, {lossy:?}", info.name);
             }
         }
         assert_eq!(refused, ["multfrc", "buffer-type1", "buffer-type2", "window", "scream"]);

@@ -1,0 +1,337 @@
+//! Beside loss-based flows: are there foreign packets between ours, and a window as TCP's.
+
+use super::delay::Pair;
+use std::collections::VecDeque;
+
+/// What the window and its tests look at, as of a report.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Observed {
+    pub(super) t: f64,
+    pub(super) queue: f64,
+    pub(super) target_queue: f64,
+    pub(super) smoothed_rtt: f64,
+    pub(super) least_rtt: f64,
+    /// Of the last 0.8 s.
+    pub(super) longest_rtt: f64,
+    pub(super) loop_delay: f64,
+    pub(super) interval: f64,
+    /// Packets that the report says arrived.
+    pub(super) received: f64,
+    pub(super) arrival_rate: f64,
+    pub(super) jitter: f64,
+}
+
+/// Tells a shared queue from our own: a foreign packet comes between our groups, and hardly ever inside a group that
+/// left back to back. Arrival gaps inside groups and between them are compared (Mann–Whitney).
+#[derive(Debug, Clone)]
+pub(super) struct Interleaving {
+    /// When, the gap, and whether it is inside a group.
+    gaps: VecDeque<(f64, f32, bool)>,
+    computed: f64,
+    /// The probability that a gap inside a group is the shorter one.
+    pub(super) auc: f64,
+    deviation: f64,
+    inside: usize,
+    between: usize,
+    /// The rate at which our groups are served, bit/s.
+    pub(super) service_rate: f64,
+}
+
+impl Interleaving {
+    /// A packet that waited less was not in a queue; less still where a queue drops early.
+    const LEAST_WAIT: f64 = 0.012;
+    const LEAST_WAIT_OF_AQM: f64 = 0.003;
+    const SPAN: f64 = 4.0;
+    const GAPS: usize = 240;
+    const UPDATE: f64 = 0.2;
+    const FEWEST: usize = 4;
+    /// Gaps that differ by less are equal.
+    const TIE: f64 = 0.05;
+
+    const fn new() -> Self {
+        Self {
+            gaps: VecDeque::new(),
+            computed: 0.0,
+            auc: 0.5,
+            deviation: 1.0,
+            inside: 0,
+            between: 0,
+            service_rate: 0.0,
+        }
+    }
+
+    pub(super) fn on_pair(&mut self, t: f64, pair: &Pair, loss: f64) {
+        if pair.wait > if loss > 0.002 { Self::LEAST_WAIT_OF_AQM } else { Self::LEAST_WAIT } {
+            self.gaps.push_back((t, pair.spacing as f32, pair.grouped && pair.is_back_to_back()));
+            if self.gaps.len() > Self::GAPS {
+                self.gaps.pop_front();
+            }
+        }
+    }
+
+    fn compute(&mut self, t: f64, packet: f64) {
+        if t < self.computed + Self::UPDATE {
+            return;
+        }
+        self.computed = t;
+        while self.gaps.front().is_some_and(|(at, ..)| t - at > Self::SPAN) {
+            self.gaps.pop_front();
+        }
+        let gaps =
+            |inside: bool| self.gaps.iter().filter(move |gap| gap.2 == inside).map(|gap| f64::from(gap.1));
+        (self.inside, self.between) = (gaps(true).count(), gaps(false).count());
+        if self.inside < Self::FEWEST || self.between < Self::FEWEST {
+            (self.auc, self.deviation) = (0.5, 1.0);
+            return;
+        }
+        let wins: f64 =
+            gaps(true).map(|inside| gaps(false).map(|other| shorter(inside, other)).sum::<f64>()).sum();
+        let (a, b) = (self.inside as f64, self.between as f64);
+        self.auc = wins / (a * b);
+        self.deviation = ((a + b + 1.0) / (12.0 * a * b)).sqrt();
+        let quartile = lower_quartile(gaps(true));
+        self.service_rate = packet * 8.0 / quartile.max(packet * 8.0 / 1e9).max(1e-5);
+    }
+
+    fn finds_others(&self) -> bool {
+        self.auc > 0.68 && self.auc - 0.5 > 3.5 * self.deviation
+    }
+
+    const fn finds_none(&self) -> bool {
+        self.auc < 0.62 && self.inside >= 16 && self.between >= 16
+    }
+}
+
+/// 1 if the gap inside a group is the shorter one, a half if they are equal.
+fn shorter(inside: f64, other: f64) -> f64 {
+    if (inside - other).abs() <= Interleaving::TIE * inside.max(other) {
+        0.5
+    } else {
+        f64::from(inside < other)
+    }
+}
+
+fn lower_quartile(gaps: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted = [f64::INFINITY; Interleaving::GAPS];
+    let mut count = 0;
+    for (slot, gap) in sorted.iter_mut().zip(gaps) {
+        *slot = gap;
+        count += 1;
+    }
+    sorted[..count].sort_by(f64::total_cmp);
+    sorted[count / 4]
+}
+
+/// Watches for a queue that stands although we yield, and keeps a window while others are there.
+#[derive(Debug, Clone)]
+pub(super) struct Competing {
+    pub(super) interleaving: Interleaving,
+    /// Since when the queue is above the threshold.
+    above_since: Option<f64>,
+    /// The same, begun again where it fell to half of its highest.
+    standing_since: Option<f64>,
+    highest: f64,
+    /// The window, packets.
+    window: f64,
+    entered: f64,
+    slow_start: bool,
+    /// CUBIC's `W_max`, packets, and when its epoch began.
+    plateau: f64,
+    epoch: f64,
+    last_cut: f64,
+    longest_queue: f64,
+    drain: Drain,
+    drain_due: f64,
+    /// Drain tests in a row in which the queue followed our rate.
+    drained: u32,
+    below_since: Option<f64>,
+}
+
+/// A test: the queue falls as our rate does if the queue is ours.
+#[derive(Debug, Clone, Copy)]
+enum Drain {
+    None,
+    /// Until the lower rate has reached the queue.
+    Settling {
+        until: f64,
+        rate: f64,
+        share: f64,
+    },
+    Measuring {
+        from: f64,
+        queue: f64,
+        rate: f64,
+        share: f64,
+    },
+}
+
+impl Competing {
+    /// Standing queue in which others are suspected.
+    const THRESHOLD: f64 = 0.015;
+    /// Reno's gain and decrease (RFC 8312 section 4.2), with CUBIC's `C`.
+    const GAIN: f64 = 0.6;
+    const DECREASE: f64 = 0.7;
+    const CUBIC: f64 = 0.4;
+    /// Slow start ends at this share of the service rate.
+    const FIRST_SHARE: f64 = 0.35;
+    /// A drain test sends at this share of the rate.
+    const DRAIN: f64 = 0.55;
+
+    pub(super) const fn new() -> Self {
+        Self {
+            interleaving: Interleaving::new(),
+            above_since: None,
+            standing_since: None,
+            highest: 0.0,
+            window: 0.0,
+            entered: 0.0,
+            slow_start: false,
+            plateau: 0.0,
+            epoch: 0.0,
+            last_cut: 0.0,
+            longest_queue: 0.0,
+            drain: Drain::None,
+            drain_due: 0.0,
+            drained: 0,
+            below_since: None,
+        }
+    }
+
+    /// The queue stands for long enough that groups are sent to find out whose it is.
+    pub(super) fn is_suspicious(&self, t: f64) -> bool {
+        self.above_since.is_some_and(|since| t - since > 0.3)
+    }
+
+    /// Whether the queue stands and foreign packets come between ours.
+    pub(super) fn finds_others(&mut self, seen: &Observed, packet: f64) -> bool {
+        let t = seen.t;
+        if seen.queue <= Self::THRESHOLD + (4.0 * seen.jitter).min(0.030) {
+            (self.above_since, self.standing_since, self.highest) = (None, None, 0.0);
+            return false;
+        }
+        self.above_since.get_or_insert(t);
+        if self.standing_since.is_none() || seen.queue < self.highest / 2.0 {
+            (self.standing_since, self.highest) = (Some(t), seen.queue);
+        }
+        self.highest = self.highest.max(seen.queue);
+        self.interleaving.compute(t, packet);
+        let stands = self.standing_since.is_some_and(|since| t - since > (6.0 * seen.loop_delay).max(1.0));
+        stands && self.interleaving.finds_others()
+    }
+
+    pub(super) fn enter(&mut self, seen: &Observed, packet: f64) {
+        self.window = (seen.arrival_rate * seen.smoothed_rtt / (packet * 8.0)).max(2.0);
+        (self.entered, self.epoch, self.last_cut) = (seen.t, seen.t, seen.t);
+        (self.slow_start, self.plateau, self.longest_queue) = (true, self.window, seen.queue);
+        (self.drain, self.drain_due, self.drained, self.below_since) = (Drain::None, seen.t + 8.0, 0, None);
+    }
+
+    /// A packet is lost: a cut once a round trip, if the queue was near its longest. Other losses are the channel's.
+    pub(super) fn on_loss(&mut self, t: f64, wait: f64, rtt: f64) {
+        if wait < 0.6 * self.longest_queue || t - self.last_cut < rtt {
+            return;
+        }
+        (self.last_cut, self.epoch, self.slow_start, self.plateau) = (t, t, false, self.window);
+        self.window = (self.window * Self::DECREASE).max(2.0);
+    }
+
+    /// The window over the longest round-trip time of 0.8 s: inelastic on the time scale of others' drain tests.
+    pub(super) fn rate(&self, packet: f64, longest_rtt: f64) -> f64 {
+        match self.drain {
+            Drain::None => self.window * packet * 8.0 / longest_rtt,
+            Drain::Settling { rate, .. } | Drain::Measuring { rate, .. } => rate,
+        }
+    }
+
+    /// What may be in flight, bytes: the pace decides, the window bounds it.
+    pub(super) fn window(&self, packet: f64) -> f64 {
+        2.0 * self.window * packet
+    }
+
+    pub(super) const fn window_packets(&self) -> f64 {
+        self.window
+    }
+
+    /// Grows the window and tests whether the others left. Gives the reason to leave, if there is one.
+    pub(super) fn update(&mut self, seen: &Observed, packet: f64) -> Option<&'static str> {
+        self.interleaving.compute(seen.t, packet);
+        self.longest_queue = (self.longest_queue * 0.9995).max(seen.queue);
+        if matches!(self.drain, Drain::None) {
+            self.grow(seen, packet);
+        }
+        self.test(seen, packet);
+        self.reason_to_leave(seen)
+    }
+
+    fn grow(&mut self, seen: &Observed, packet: f64) {
+        let rtt = seen.smoothed_rtt.max(0.01);
+        let share = |window: f64| window * packet * 8.0 / rtt / self.interleaving.service_rate.max(1.0);
+        if self.slow_start {
+            self.window += seen.received;
+            if share(self.window) > Self::FIRST_SHARE {
+                (self.slow_start, self.plateau, self.epoch) = (false, self.window, seen.t);
+            }
+        } else {
+            self.window += Self::GAIN * seen.received / self.window;
+            let to_plateau = libm::cbrt(self.plateau * (1.0 - Self::DECREASE) / Self::CUBIC);
+            let since = seen.t - self.epoch - to_plateau;
+            let cubic = Self::CUBIC * since * since * since + self.plateau;
+            if cubic > self.window {
+                let growth = (cubic - self.window) / self.window * seen.received;
+                self.window += growth.min(0.5 * seen.received);
+            }
+        }
+        let most = 2.0 * self.interleaving.service_rate * rtt / (packet * 8.0);
+        self.window = self.window.min(most.max(4.0));
+    }
+
+    fn test(&mut self, seen: &Observed, packet: f64) {
+        let t = seen.t;
+        match self.drain {
+            Drain::None => {
+                if t > self.drain_due && t - self.last_cut > 1.0 {
+                    let rate = self.rate(packet, seen.longest_rtt);
+                    let share = (rate / self.interleaving.service_rate.max(1.0)).min(1.0);
+                    let until = t + 2.0 * seen.least_rtt + seen.queue + seen.interval;
+                    self.drain = Drain::Settling { until, rate: Self::DRAIN * rate, share };
+                }
+            }
+            Drain::Settling { until, rate, share } => {
+                if t >= until {
+                    self.drain = Drain::Measuring { from: t, queue: seen.queue, rate, share };
+                }
+            }
+            Drain::Measuring { from, queue, share, .. } => {
+                let is_empty = seen.queue < 0.004;
+                if t - from >= 0.5 || is_empty {
+                    let fall = (queue - seen.queue) / (t - from).max(1e-3);
+                    let follows = is_empty || fall > 0.6 * (1.0 - Self::DRAIN) * share;
+                    self.drained = if follows { self.drained + 1 } else { 0 };
+                    self.drain = Drain::None;
+                    self.drain_due = t + if follows { 2.0 } else { 8.0 };
+                }
+            }
+        }
+    }
+
+    fn reason_to_leave(&mut self, seen: &Observed) -> Option<&'static str> {
+        let t = seen.t;
+        if seen.queue < seen.target_queue {
+            self.below_since.get_or_insert(t);
+        } else {
+            self.below_since = None;
+        }
+        let shortest = if self.interleaving.auc > 0.62 { 3.0 } else { 2.0 * seen.loop_delay };
+        let reason = if self.below_since.is_some_and(|since| t - since > shortest) {
+            "the queue is gone"
+        } else if self.interleaving.finds_none() && t - self.entered > 1.0 {
+            "no foreign packets between ours"
+        } else if self.drained >= 2 {
+            "the queue follows our rate"
+        } else {
+            return None;
+        };
+        (self.standing_since, self.above_since, self.drain) = (None, None, Drain::None);
+        Some(reason)
+    }
+}

@@ -1,0 +1,171 @@
+//! What was sent, and the queue it makes at a server of the estimated capacity: a Smith predictor.
+
+use std::collections::VecDeque;
+
+/// A packet that left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent {
+    pub(super) at: f64,
+    size: f32,
+    wait: f32,
+    /// It left back to back behind another of its group.
+    pub(super) grouped: bool,
+    reported: bool,
+}
+
+/// Departures of the last seconds, by their numbers.
+#[derive(Debug, Clone)]
+pub(super) struct SendHistory {
+    packets: VecDeque<Sent>,
+    /// The number of the oldest.
+    first: u64,
+    in_flight: f64,
+    last: Option<Sent>,
+}
+
+impl SendHistory {
+    /// So many packets wait for a report at most: a third of a second at 1 Gbit/s.
+    const CAPACITY: usize = 32_768;
+    /// More than most flows need.
+    const USUAL: usize = 512;
+
+    pub(super) fn new() -> Self {
+        Self { packets: VecDeque::with_capacity(Self::USUAL), first: 0, in_flight: 0.0, last: None }
+    }
+
+    /// Bytes that left and were not reported.
+    pub(super) const fn in_flight(&self) -> f64 {
+        self.in_flight
+    }
+
+    /// When the newest packet left.
+    pub(super) fn last_departure(&self) -> Option<f64> {
+        self.last.map(|last| last.at)
+    }
+
+    /// Packet `id` of `size` leaves at `at`.
+    pub(super) fn on_sent(&mut self, id: u64, at: f64, size: f64, grouped: bool, capacity: f64) {
+        if id != self.first + self.packets.len() as u64 {
+            self.packets.clear();
+            self.in_flight = 0.0;
+            self.first = id;
+        }
+        let wait = self.last.map_or(0.0, |last| last.wait_behind(at, capacity));
+        let packet = Sent { at, size: size as f32, wait: wait as f32, grouped, reported: false };
+        self.packets.push_back(packet);
+        self.in_flight += size;
+        self.last = Some(packet);
+        if self.packets.len() > Self::CAPACITY {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) {
+        let Some(oldest) = self.packets.pop_front() else { return };
+        self.first += 1;
+        if !oldest.reported {
+            self.in_flight = (self.in_flight - oldest.size()).max(0.0);
+        }
+    }
+
+    pub(super) fn get(&self, id: u64) -> Option<&Sent> {
+        self.packets.get(usize::try_from(id.checked_sub(self.first)?).ok()?)
+    }
+
+    /// A report on packet `id` came.
+    pub(super) fn on_report(&mut self, id: u64) {
+        let Some(index) = id.checked_sub(self.first).and_then(|index| usize::try_from(index).ok()) else {
+            return;
+        };
+        if let Some(packet) = self.packets.get_mut(index)
+            && !packet.reported
+        {
+            packet.reported = true;
+            self.in_flight = (self.in_flight - packet.size()).max(0.0);
+        }
+    }
+
+    /// Forgets the oldest packets before `id` that were reported.
+    pub(super) fn forget_before(&mut self, id: u64) {
+        while self.first < id && self.packets.front().is_some_and(|oldest| oldest.reported) {
+            self.pop();
+        }
+    }
+
+    /// Seconds that will wait at `t`, the last packet's own service left out.
+    pub(super) fn expected_wait(&self, t: f64, capacity: f64) -> Option<f64> {
+        let last = self.last?;
+        let served = (t - last.at - last.size() * 8.0 / capacity).max(0.0);
+        Some((last.wait() - served).max(0.0))
+    }
+
+    /// Runs the queue again from packet `id`, which was measured to wait for `wait`. With `rewrite` the later packets'
+    /// predictions are replaced: the capacity they were made for was wrong.
+    pub(super) fn rebase(&mut self, id: u64, wait: f64, capacity: f64, rewrite: bool) {
+        let Some(start) = id.checked_sub(self.first).and_then(|start| usize::try_from(start).ok()) else {
+            return;
+        };
+        let mut before: Option<Sent> = None;
+        for packet in self.packets.iter_mut().skip(start) {
+            let wait = before.map_or(wait, |before| before.wait_behind(packet.at, capacity)) as f32;
+            if rewrite {
+                packet.wait = wait;
+            }
+            before = Some(Sent { wait, ..*packet });
+        }
+        if before.is_some() {
+            self.last = before;
+        }
+    }
+}
+
+impl Sent {
+    fn size(&self) -> f64 {
+        f64::from(self.size)
+    }
+
+    /// How long it was predicted to wait.
+    pub(super) fn wait(&self) -> f64 {
+        f64::from(self.wait)
+    }
+
+    /// How long a packet that leaves at `at` waits behind this one.
+    fn wait_behind(&self, at: f64, capacity: f64) -> f64 {
+        (self.wait() + self.size() * 8.0 / capacity - (at - self.at)).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_what_the_server_has_not_served() {
+        let mut history = SendHistory::new();
+        // 1250 bytes take 10 ms at 1 Mbit/s.
+        for (id, at) in [(0, 0.0), (1, 0.004), (2, 0.004)] {
+            history.on_sent(id, at, 1250.0, false, 1e6);
+        }
+        let waits: Vec<_> = (0..3).map(|id| (history.get(id).unwrap().wait() * 1e3).round()).collect();
+        assert_eq!(waits, [0.0, 6.0, 16.0]);
+        assert_eq!(history.in_flight(), 3750.0);
+        history.on_report(1);
+        history.on_report(1);
+        assert_eq!(history.in_flight(), 2500.0);
+        // Measured: the first one waited for 10 ms, and the server has half the capacity.
+        history.rebase(0, 0.010, 0.5e6, true);
+        let waits: Vec<_> = (0..3).map(|id| (history.get(id).unwrap().wait() * 1e3).round()).collect();
+        assert_eq!(waits, [10.0, 26.0, 46.0]);
+        assert_eq!((history.expected_wait(0.034, 0.5e6).unwrap() * 1e3).round(), 36.0);
+    }
+
+    #[test]
+    fn unknown_numbers_do_nothing() {
+        let mut history = SendHistory::new();
+        history.on_report(7);
+        history.rebase(7, 1.0, 1e6, true);
+        history.on_sent(u64::MAX - 1, 0.0, 100.0, false, 1e6);
+        history.on_report(3);
+        assert_eq!((history.in_flight(), history.get(3).is_none()), (100.0, true));
+    }
+}
