@@ -120,7 +120,7 @@ function listEvent({ time, what, signal, threshold, before_bps, after_bps }) {
 }
 
 function connect() {
-  const url = new URL("api/live", location.href);
+  const url = new URL(`api/live${location.search}`, location.href);
   url.protocol = url.protocol.replace("http", "ws");
   socket = new WebSocket(url);
   socket.addEventListener("message", ({ data }) => {

@@ -30,7 +30,7 @@ async function once(elements, onState) {
   try {
     await peer.setLocalDescription(await peer.createOffer());
     await gathered(peer);
-    const reply = await fetch("api/watch", { method: "POST", headers: { "content-type": "application/sdp" }, body: peer.localDescription.sdp });
+    const reply = await fetch(`api/watch${location.search}`, { method: "POST", headers: { "content-type": "application/sdp" }, body: peer.localDescription.sdp });
     if (!reply.ok) throw new Error(await reply.text());
     await peer.setRemoteDescription({ type: "answer", sdp: await reply.text() });
     await ended(peer, onState);

@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served.
     Registry::builtin().check(&arguments.control).map_err(|error| Failure::input(&error))?;
-    interrupt::install()?;
+    interrupt::install_live()?;
     let mut demo = Demo::start(arguments)?;
     let outcome =
         session::run(demo.clock, arguments.duration, |now| demo.step(now).map(ControlFlow::Continue));
@@ -245,7 +245,7 @@ fn hello(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Hel
 fn open_browser(page: &Page) {
     // Without a browser the printed address has to do.
     let _ = std::process::Command::new("xdg-open")
-        .arg(format!("http://{}/", page.address()))
+        .arg(page.url())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

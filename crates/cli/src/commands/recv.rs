@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    interrupt::install()?;
+    interrupt::install_live()?;
     let options = &arguments.options;
     arguments.check()?;
     let recorder = arguments.output.as_deref().map(|name| recorder(name, arguments.segment)).transpose()?;

@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served or a file is written.
     Registry::builtin().check(&arguments.control).map_err(|error| Failure::input(&error))?;
-    interrupt::install()?;
+    interrupt::install_live()?;
     let to = keys::resolve(&arguments.destination)?;
     let access = arguments.options.keys.of_sender(&arguments.destination, to)?;
     let is_keyed = access.key.is_some();

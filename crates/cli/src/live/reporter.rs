@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::failure::{Failure, note};
-use crate::web::{Hello, Live, Metrics, Page, Request};
+use crate::web::{Hello, Live, Metrics, Page};
 use seaway_stream::BrowserTrack;
 use seaway_units::{TimeDelta, Timestamp};
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ impl Reporter {
             let refused =
                 |error| Failure::input(&format!("no page at {listen}: {error}; --web takes another address"));
             let page = Page::open(listen, hello()).map_err(refused)?;
-            note(&format!("the page is at http://{}/", page.address()));
+            note(&format!("the page is at {}", page.url()));
             self.page = Some(page);
         }
         Ok(self)
@@ -59,7 +59,7 @@ impl Reporter {
         if let Some(listen) = listen {
             let refused = |error| Failure::input(&format!("no metrics at {listen}: {error}"));
             let metrics = Metrics::open(listen).map_err(refused)?;
-            note(&format!("the metrics are at http://{}/metrics", metrics.address()));
+            note(&format!("the metrics are at {}", metrics.url()));
             self.metrics = Some(metrics);
         }
         Ok(self)
@@ -81,8 +81,9 @@ impl Reporter {
         mut apply: impl FnMut(&BTreeMap<String, String>) -> Result<BTreeMap<&'static str, String>, String>,
     ) {
         let Some(page) = &self.page else { return };
-        while let Some(Request::Set { settings }) = page.poll_request() {
-            match apply(&settings) {
+        let wanted = page.take_wanted();
+        if !wanted.is_empty() {
+            match apply(&wanted) {
                 Ok(settings) => page.set_settings(settings),
                 Err(text) => page.send(&Live::Error { text }),
             }

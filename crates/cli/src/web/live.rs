@@ -5,7 +5,6 @@ use seaway_report::live::Sample;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast;
 
@@ -76,7 +75,7 @@ pub(crate) enum Live {
 /// What a viewer asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
-pub(crate) enum Request {
+pub(super) enum Request {
     /// Change these settings.
     Set {
         /// Name and new value, as in [`Hello::settings`].
@@ -89,16 +88,20 @@ pub(crate) enum Request {
 pub(super) struct Hub {
     hello: Mutex<Hello>,
     live: broadcast::Sender<String>,
-    requests: Mutex<Sender<Request>>,
+    /// Settings that viewers asked for, the last of each name.
+    wanted: Mutex<BTreeMap<String, String>>,
 }
 
 impl Hub {
     /// Messages that may wait for one browser before it misses some.
     const BACKLOG: usize = 256;
 
-    pub(super) fn new(hello: Hello, requests: Sender<Request>) -> Self {
+    /// Names of settings that may wait.
+    const MOST_WANTED: usize = 16;
+
+    pub(super) fn new(hello: Hello) -> Self {
         let live = broadcast::Sender::new(Self::BACKLOG);
-        Self { hello: Mutex::new(hello), live, requests: Mutex::new(requests) }
+        Self { hello: Mutex::new(hello), live, wanted: Mutex::default() }
     }
 
     pub(super) fn send(&self, message: &Live) {
@@ -123,13 +126,25 @@ impl Hub {
         self.live.subscribe()
     }
 
-    /// Takes a browser's message.
+    /// Takes a browser's message. A setting replaces an earlier one of the same name that waits.
     ///
     /// # Errors
-    /// The text for the browser where it is not a request.
+    /// The text for the browser where it is not a request, or too many settings wait.
     pub(super) fn request(&self, text: &str) -> Result<(), String> {
-        let request = serde_json::from_str(text).map_err(|error| format!("not a request: {error}"))?;
-        lock(&self.requests).send(request).map_err(|_| "the job has ended".to_owned())
+        let Request::Set { settings } =
+            serde_json::from_str(text).map_err(|error| format!("not a request: {error}"))?;
+        let mut wanted = lock(&self.wanted);
+        let new = settings.keys().filter(|name| !wanted.contains_key(*name)).count();
+        if wanted.len() + new > Self::MOST_WANTED {
+            return Err("too many settings at once".to_owned());
+        }
+        wanted.extend(settings);
+        Ok(())
+    }
+
+    /// The settings that wait.
+    pub(super) fn take_wanted(&self) -> BTreeMap<String, String> {
+        std::mem::take(&mut *lock(&self.wanted))
     }
 }
 
@@ -150,7 +165,6 @@ fn text_of(kind: &str, message: &impl Serialize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::channel;
 
     #[test]
     fn messages_are_what_the_page_expects() {
@@ -170,12 +184,16 @@ mod tests {
             networks: vec![],
             settings: BTreeMap::new(),
         };
-        let (sender, receiver) = channel();
-        let hub = Hub::new(hello, sender);
+        let hub = Hub::new(hello);
         assert!(hub.hello().unwrap().contains(r#""type":"hello""#));
         hub.request(r#"{"type":"set","settings":{"control":"fixed"}}"#).unwrap();
-        let settings = BTreeMap::from([("control".to_owned(), "fixed".to_owned())]);
-        assert_eq!(receiver.try_recv(), Ok(Request::Set { settings }));
+        hub.request(r#"{"type":"set","settings":{"control":"nada","max":"1 Mbit/s"}}"#).unwrap();
+        let wanted = [("control", "nada"), ("max", "1 Mbit/s")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(hub.take_wanted(), BTreeMap::from(wanted), "the last setting wins");
+        assert!(hub.take_wanted().is_empty());
+        let many: Vec<_> = (0..17).map(|index| format!(r#""{index}":"""#)).collect();
+        assert!(hub.request(&format!(r#"{{"type":"set","settings":{{{}}}}}"#, many.join(","))).is_err());
         for wrong in ["", "{}", "[1]", r#"{"type":"set","settings":{"control":5}}"#, r#"{"type":"exec"}"#] {
             assert!(hub.request(wrong).is_err(), "{wrong}");
         }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The present values in the exposition format, at an address of their own.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    address: SocketAddr,
+    url: String,
     text: Arc<Mutex<String>>,
 }
 
@@ -31,13 +31,13 @@ impl Metrics {
             ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
         };
         let router = Router::new().route("/metrics", get(respond));
-        let address = super::spawn_server("metrics", listen, router)?;
-        Ok(Self { address, text })
+        let url = super::spawn_server("metrics", listen, "metrics", router)?;
+        Ok(Self { url, text })
     }
 
-    /// Where they are.
-    pub(crate) const fn address(&self) -> SocketAddr {
-        self.address
+    /// Where they are, with the token.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     /// Sets the present values.

@@ -1,33 +1,35 @@
 //! The page: a web server on a thread of its own.
 //!
-//! `GET /` and the files beside it are the page (`page/` in this crate); `POST /api/watch` answers a browser's
-//! WebRTC offer; `/api/live` is a WebSocket of JSON, [`Live`] to the browser and [`Request`] back.
+//! `GET /` is the page (`page/` in this crate); `POST /api/watch` answers a browser's WebRTC offer; `/api/live` is a WebSocket
+//! of JSON, [`Live`] to the browser and [`Request`](live::Request) back. Every request carries the token.
 
+mod access;
 mod assets;
+mod connections;
 mod live;
 mod metrics;
 mod serve;
 
-pub(crate) use live::{ControlName, Hello, Live, Request};
+pub(crate) use live::{ControlName, Hello, Live};
 
 pub(crate) use metrics::Metrics;
 
+use access::{Token, guard};
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use live::Hub;
 use seaway_net::webrtc::Broadcast;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 
 /// The running page. It ends with the process.
 #[derive(Debug)]
 pub(crate) struct Page {
-    address: SocketAddr,
+    url: String,
     hub: Arc<Hub>,
     broadcast: Broadcast,
-    requests: Receiver<Request>,
 }
 
 impl Page {
@@ -36,16 +38,15 @@ impl Page {
     /// # Errors
     /// The address is in use, not ours, or the thread cannot be had.
     pub(crate) fn open(listen: SocketAddr, hello: Hello) -> io::Result<Self> {
-        let (to_us, requests) = channel();
         let broadcast = Broadcast::new(hello.pictures.clone());
-        let hub = Arc::new(Hub::new(hello, to_us));
-        let address = spawn_server("page", listen, serve::router(hub.clone(), broadcast.clone()))?;
-        Ok(Self { address, hub, broadcast, requests })
+        let hub = Arc::new(Hub::new(hello));
+        let url = spawn_server("page", listen, "", serve::router(hub.clone(), broadcast.clone()))?;
+        Ok(Self { url, hub, broadcast })
     }
 
-    /// Its address.
-    pub(crate) const fn address(&self) -> SocketAddr {
-        self.address
+    /// The address to open, with the token.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     /// Sends a message to every browser. Never blocks.
@@ -68,25 +69,26 @@ impl Page {
         self.broadcast.take_key_frame_request()
     }
 
-    /// The next request of a viewer. Never blocks.
-    pub(crate) fn poll_request(&self) -> Option<Request> {
-        self.requests.try_recv().ok()
+    /// The settings that viewers have asked for since the last call. Never blocks.
+    pub(crate) fn take_wanted(&self) -> BTreeMap<String, String> {
+        self.hub.take_wanted()
     }
 }
 
-/// Serves `router` at `listen` on a thread of its own; returns the address.
-fn spawn_server(name: &str, listen: SocketAddr, router: Router) -> io::Result<SocketAddr> {
+/// Serves `router` at `listen` on a thread of its own, to whoever has the token; returns the address of `path` with the token.
+fn spawn_server(name: &str, listen: SocketAddr, path: &str, router: Router) -> io::Result<String> {
+    let token = Token::new()?;
     let listener = std::net::TcpListener::bind(listen)?;
     listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
+    let url = token.url(listener.local_addr()?, path);
+    let router = router.layer(from_fn_with_state(token, guard));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name(name.into()).spawn(move || {
         runtime.block_on(async move {
             if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                // It only returns when the process ends.
-                let _ = axum::serve(listener, serve::service(router)).await;
+                connections::serve(listener, router).await;
             }
         });
     })?;
-    Ok(address)
+    Ok(url)
 }

@@ -1,9 +1,11 @@
 //! Ends and new beginnings of either side.
 
-use super::process::free_port;
+use super::process::{free_port, seaway, signal};
 use super::stream::{receive, send};
 use seaway_media::input::open;
 use serde_json::Value;
+use std::io::Write;
+use std::process::Stdio;
 
 #[test]
 fn video_resumes_when_the_receiver_is_started_again() {
@@ -52,4 +54,30 @@ fn an_interrupt_leaves_report_and_file() {
     assert!(open(file.to_str().unwrap()).unwrap().next_picture().unwrap().is_some());
     let report: Value = serde_json::from_str(&sender.finish()).unwrap();
     assert!(report["flows"][0]["packets"]["sent"].as_u64().unwrap() > 20, "{report}");
+}
+
+/// Ctrl-C ends a sender whose input has begun and is silent, and one whose input has not begun.
+#[test]
+fn an_interrupt_does_not_wait_for_a_silent_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture =
+        [b"YUV4MPEG2 W64 H36 F25:1 Ip A1:1 C420\nFRAME\n".as_slice(), &[0; 64 * 36 * 3 / 2]].concat();
+    for (input, code) in [(picture.as_slice(), 0), (&[], 130)] {
+        let port = free_port();
+        let mut receiver = receive(folder.path(), port, &["--stats", "json"]);
+        let mut command = seaway(folder.path(), &["send", "-", &format!("rtp://127.0.0.1:{port}")]);
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(input).unwrap();
+        if code == 0 {
+            let is_found = |line: &Value| line["what"].as_str().is_some_and(|what| what.contains("found"));
+            receiver.wait_for("the sender", is_found);
+        } else {
+            receiver.wait_for("a sample", |line| line["type"] == "sample");
+        }
+        signal("INT", child.id());
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        drop(pipe);
+        receiver.finish();
+    }
 }

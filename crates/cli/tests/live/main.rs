@@ -15,3 +15,4 @@ mod relay;
 mod scorecard;
 mod stream;
 mod usage;
+mod web;

@@ -151,6 +151,11 @@ impl Live {
         self.child.try_wait().unwrap().is_none()
     }
 
+    /// Reads its output to the end.
+    pub(crate) fn wait_for_end(&mut self) {
+        while self.line().is_some() {}
+    }
+
     /// Ctrl-C.
     pub(crate) fn interrupt(&self) {
         signal("INT", self.child.id());
@@ -191,7 +196,7 @@ impl Drop for Live {
     }
 }
 
-fn signal(name: &str, process: u32) {
+pub(crate) fn signal(name: &str, process: u32) {
     let status = Command::new("sh").arg("-c").arg(format!("kill -{name} {process}")).status().unwrap();
     assert!(status.success());
 }

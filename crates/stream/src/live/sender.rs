@@ -32,6 +32,9 @@ use std::time::Duration;
 /// Time to send the RTCP BYE at the end.
 const GOODBYE: TimeDelta = TimeDelta::from_millis(100);
 
+/// Time for the source to give its last picture at the end.
+const LAST_PICTURE: TimeDelta = TimeDelta::from_secs(1);
+
 /// A live sender: a capture thread, and the media thread unless it shares one.
 pub struct Sender {
     input: FrameInput,
@@ -280,7 +283,8 @@ impl Sender {
     }
 
     /// Ends the session: the receiver gets an RTCP BYE, the threads end. State and events remain. Returns how late the
-    /// media thread ran; `None` if it is shared.
+    /// media thread ran; `None` if it is shared. A capture thread whose source gives no picture for a second, such as a silent
+    /// pipe, is left to end with its next picture.
     ///
     /// # Errors
     /// A thread failed.
@@ -290,7 +294,16 @@ impl Sender {
             self.input.clock.sleep_until(self.now() + GOODBYE);
         }
         let lateness = self.runtime.take().map(RunningRuntime::close).transpose()?;
-        self.capture.take().map_or(Ok(()), |thread| thread.join().map_err(|_| Error::Thread("capture")))?;
+        self.join_capture()?;
         Ok(lateness)
+    }
+
+    fn join_capture(&mut self) -> Result<(), Error> {
+        let Some(thread) = self.capture.take() else { return Ok(()) };
+        let end = self.now() + LAST_PICTURE;
+        while !thread.is_finished() && self.now() < end {
+            self.input.clock.sleep_until(self.now() + TimeDelta::from_millis(5));
+        }
+        if thread.is_finished() { thread.join().map_err(|_| Error::Thread("capture")) } else { Ok(()) }
     }
 }

@@ -1,0 +1,116 @@
+//! The page's server against who has no token, and against who floods it.
+
+use super::process::{Live, TIMEOUT, seaway};
+use super::stream::{INPUT, receive};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The answer to a request with these further header lines, which end with a line break each.
+fn answer(host: &str, request: &str, lines: &str) -> String {
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nConnection: close\r\n{lines}\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// `host:port` and the path with the token.
+fn parts(address: &str) -> (String, String) {
+    let (host, path) = address.split_once('/').unwrap();
+    (host.to_owned(), format!("/{path}"))
+}
+
+#[test]
+fn nobody_gets_in_without_the_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--web", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
+    let mut receiver = receive(folder.path(), super::process::free_port(), &options);
+    for what in ["page", "metrics"] {
+        let (host, path) = parts(&receiver.wait_for_address(what));
+        let own = format!("Host: {host}\r\n");
+        let page = answer(&host, &format!("GET {path}"), &own);
+        assert!(page.starts_with("HTTP/1.1 200"), "{what}: {page}");
+        let headers = page.to_lowercase();
+        for wanted in ["frame-ancestors 'none'", "no-referrer", "nosniff", "no-store"] {
+            assert!(headers.contains(wanted), "{what}: no {wanted}");
+        }
+        let bare = path.split('?').next().unwrap();
+        let wrong = format!("{}x", &path[..path.len() - 1]);
+        for (request, lines) in [
+            (format!("GET {bare}"), own.clone()),
+            (format!("GET {wrong}"), own.clone()),
+            (format!("GET {path}"), "Host: evil.example\r\n".to_owned()),
+            (format!("GET {path}"), format!("{own}Origin: http://evil.example\r\n")),
+            ("GET /api/live".to_owned(), own.clone()),
+            ("POST /api/watch".to_owned(), format!("{own}Content-Length: 0\r\n")),
+        ] {
+            let refused = answer(&host, &request, &lines);
+            assert!(refused.starts_with("HTTP/1.1 403"), "{request} {lines}: {refused}");
+        }
+    }
+    receiver.finish();
+}
+
+#[test]
+fn half_open_connections_keep_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut receiver = receive(folder.path(), super::process::free_port(), &["--web", "127.0.0.1:0"]);
+    let (host, path) = parts(&receiver.wait_for_address("page"));
+    let silent: Vec<_> = (0..400).map(|_| TcpStream::connect(&host).unwrap()).collect();
+    let page = answer(&host, &format!("GET {path}"), &format!("Host: {host}\r\n"));
+    assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+    drop(silent);
+    receiver.finish();
+}
+
+/// A text frame of a client (RFC 6455 section 5.2), masked with zeros.
+fn frame(text: &str) -> Vec<u8> {
+    let mut frame = vec![0x81, 0x80 | 126];
+    frame.extend((text.len() as u16).to_be_bytes());
+    frame.extend([0; 4]);
+    frame.extend(text.as_bytes());
+    frame
+}
+
+#[test]
+fn a_flood_of_settings_does_not_stop_the_pictures() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["demo", INPUT, "--web", "127.0.0.1:0", "--stats", "json"];
+    let mut demo = Live::start(seaway(folder.path(), &arguments));
+    let (host, path) = parts(&demo.wait_for_address("page"));
+    let mut socket = TcpStream::connect(&host).unwrap();
+    let key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+    let live = path.replacen("/?", "/api/live?", 1);
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    write!(socket, "GET {live} HTTP/1.1\r\nHost: {host}\r\n{upgrade}{key}\r\n").unwrap();
+    let mut head = [0; 12];
+    socket.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 101");
+    let before = demo.wait_for_frames(0);
+    let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let settings: Vec<u8> = (0..100)
+                .flat_map(|step| {
+                    let max = 1_000 + 10 * (step % 50);
+                    frame(&format!(
+                        r#"{{"type":"set","settings":{{"max":"{max} kbit/s","control":"tfrc"}}}}"#
+                    ))
+                })
+                .collect();
+            // What the server does not read waits in the connection, and here.
+            while !stop.load(Ordering::Relaxed) && socket.write_all(&settings).is_ok() {
+                sent.fetch_add(100, Ordering::Relaxed);
+            }
+        });
+        demo.wait_for_frames(before + 75);
+        let page = answer(&host, &format!("GET {path}"), &format!("Host: {host}\r\n"));
+        assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+        stop.store(true, Ordering::Relaxed);
+        demo.interrupt();
+        demo.wait_for_end();
+    });
+    assert!(sent.load(Ordering::Relaxed) >= 100);
+}
