@@ -19,6 +19,8 @@ const RTCP_HEADER_LEN: usize = 8;
 /// Octets of the index behind the tag, whose first bit says that the packet is encrypted.
 const SRTCP_INDEX_LEN: usize = 4;
 const ENCRYPTED: u8 = 0x80;
+/// RTCP packets that one key protects; the index of the next would be that of the first (RFC 3711 section 9.2).
+const MOST_REPORTS: u32 = 1 << 31;
 /// Octets of an extension's profile and length.
 const EXTENSION_HEAD_LEN: usize = 4;
 /// Profiles of a header extension in clear, and of the same encrypted (RFC 9335 section 4).
@@ -79,15 +81,21 @@ pub struct Srtp {
     outgoing: Context,
     incoming: Context,
     peer: SourceRange,
+    /// RTCP packets that were protected; `rtc-srtp` does not end at the last index.
+    reports: u32,
 }
 
 impl Srtp {
     pub(crate) fn new(keys: &SrtpKeys, peer: SourceRange) -> Result<Self, Error> {
-        Ok(Self { outgoing: context(&keys.send)?, incoming: context(&keys.receive)?, peer })
+        Ok(Self { outgoing: context(&keys.send)?, incoming: context(&keys.receive)?, peer, reports: 0 })
     }
 
     pub(crate) fn seal(&mut self, datagram: &mut Vec<u8>) -> Result<(), Error> {
         let sealed = if is_rtcp(datagram) {
+            if self.reports + 1 >= MOST_REPORTS {
+                return Err(Error::KeyUsedUp);
+            }
+            self.reports += 1;
             self.outgoing.encrypt_rtcp(datagram)
         } else {
             let header = read_header(datagram).ok_or(Error::Malformed)?;
@@ -287,6 +295,15 @@ mod tests {
                 assert_eq!(far.open(&datagram).unwrap(), packet, "{number}");
             }
         }
+    }
+
+    #[test]
+    fn a_key_ends_before_its_reports_begin_again() {
+        let (mut near, _) = pair();
+        near.reports = MOST_REPORTS - 2;
+        near.seal(&mut rtcp(0)).unwrap();
+        assert_eq!(near.seal(&mut rtcp(0)), Err(Error::KeyUsedUp));
+        near.seal(&mut rtp(0, 1)).unwrap();
     }
 
     #[test]

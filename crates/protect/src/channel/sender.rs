@@ -44,6 +44,8 @@ struct Keyed {
     silence: TimeDelta,
     refusals: u32,
     is_replaced: bool,
+    /// The keys protect no more packets.
+    is_used_up: bool,
 }
 
 #[derive(Debug)]
@@ -81,6 +83,7 @@ impl SenderChannel {
             silence: SILENCE,
             refusals: 0,
             is_replaced: false,
+            is_used_up: false,
         };
         Self { to, protection: Protection::None, keyed: Some(keyed) }
     }
@@ -190,8 +193,11 @@ impl SenderChannel {
         if self.keyed.as_ref().is_some_and(|keyed| keyed.heard.is_none() || keyed.is_replaced) {
             return Err(Error::NotReady);
         }
-        self.protection.seal(datagram)?;
-        Ok(self.to)
+        let sealed = self.protection.seal(datagram);
+        if let (Err(Error::KeyUsedUp), Some(keyed)) = (sealed, &mut self.keyed) {
+            keyed.is_used_up = true;
+        }
+        sealed.map(|()| self.to)
     }
 }
 
@@ -201,9 +207,10 @@ impl Keyed {
         self.handshake = initiator.ok().map(|initiator| Handshake { to, began: now, initiator });
     }
 
-    /// `None` where no handshake was completed yet.
+    /// When a new handshake is due; `None` where none was completed yet.
     fn silent_at(&self) -> Option<Timestamp> {
-        self.heard.map(|heard| heard + self.silence)
+        let silence = if self.is_used_up { TimeDelta::ZERO } else { self.silence };
+        self.heard.map(|heard| heard + silence)
     }
 
     fn on_handshake(
@@ -237,7 +244,7 @@ impl Keyed {
         (self.token, self.keys) = (Some(token), Some(keys));
         self.silence = SILENCE.max((duration * 3).min(SILENCE * 3));
         self.handshake = None;
-        self.refusals = 0;
+        (self.refusals, self.is_used_up) = (0, false);
         self.heard.replace(now).is_none()
     }
 }
