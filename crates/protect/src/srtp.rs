@@ -235,6 +235,42 @@ mod tests {
         datagram
     }
 
+    fn octets(hex: &str) -> Vec<u8> {
+        let digits: Vec<u8> =
+            hex.chars().filter_map(|digit| digit.to_digit(16)).map(|digit| digit as u8).collect();
+        digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+    }
+
+    /// RFC 9335 appendix A.2: packets with either form of header extension, and what they become.
+    #[test]
+    fn the_packets_of_the_rfc() {
+        let key = MasterKey::new(
+            std::array::from_fn(|index| index as u8),
+            std::array::from_fn(|index| 0xA0 | index as u8),
+        );
+        let keys = SrtpKeys { send: key.clone(), receive: key };
+        let peer = SourceRange { first: 0xCAFE_BABE, count: 1 };
+        let (mut near, mut far) = (Srtp::new(&keys, peer).unwrap(), Srtp::new(&keys, peer).unwrap());
+        let payload = "abababab abababab abababab abababab";
+        for (head, protected) in [
+            (
+                "900f1235 decafbad cafebabe bede0001 51000200",
+                "900f1235 decafbad cafebabe c0de0001 39972dc9 572c4d99 e8fc355d e743fb2e 94f9d8ff 54e72f41 93bbc5c7 \
+                 4ffab0fa 9fa0fbeb",
+            ),
+            (
+                "900f1236 decafbad cafebabe 10000001 05020002",
+                "900f1236 decafbad cafebabe c2de0001 bb75a4c5 45cd1f41 3bdb7daa 2b1e3263 de313667 c9632490 81b35a65 \
+                 f5cb6c88 b394235f",
+            ),
+        ] {
+            let packet = octets(&format!("{head}{payload}"));
+            let datagram = sealed(&mut near, &packet);
+            assert_eq!(datagram, octets(protected));
+            assert_eq!(far.open(&datagram).unwrap(), packet);
+        }
+    }
+
     #[test]
     fn nothing_behind_the_fixed_header_is_readable() {
         let (mut near, mut far) = pair();
