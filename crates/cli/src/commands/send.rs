@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     options: LiveOptions,
 }
 
+/// After so many seconds without an answer the user is told.
+const PATIENCE: f64 = 2.0;
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served or a file is written.
     Registry::builtin().check(&arguments.control).map_err(|error| Failure::input(&error))?;
@@ -80,8 +83,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
+    let mut is_told = !is_keyed;
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
+        if !is_told && session.time(now) >= PATIENCE {
+            is_told = true;
+            if !session.is_connected() {
+                note(&format!("{} does not answer yet", arguments.destination));
+            }
+        }
         reporter.serve_requests(|wanted| session.apply(now, &mut settings, wanted, |_| Ok(())));
         reporter.report(now, &mut session)?;
         Ok(flow)

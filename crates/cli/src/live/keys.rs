@@ -119,6 +119,7 @@ impl KeyLog {
         let failed = |error: std::io::Error| Failure::input(&format!("--export-keys {name}: {error}"));
         let mut file =
             private(OpenOptions::new().write(true).create(true).truncate(true)).open(name).map_err(failed)?;
+        restrict(&file).map_err(failed)?;
         file.write_all(Self::HEAD.as_bytes()).map_err(failed)?;
         note(&format!("--export-keys: whoever reads {name} can decrypt this session"));
         Ok(Self { name: name.to_owned(), file })
@@ -178,4 +179,15 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 #[cfg(not(unix))]
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
+}
+
+/// One that was there before becomes it.
+#[cfg(unix)]
+fn restrict(file: &File) -> std::io::Result<()> {
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn restrict(_file: &File) -> std::io::Result<()> {
+    Ok(())
 }

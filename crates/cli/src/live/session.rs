@@ -110,6 +110,11 @@ impl Session {
         Ok(())
     }
 
+    /// Whether the other end of a keyed session has shown that it has the key.
+    pub(crate) const fn is_connected(&self) -> bool {
+        self.connected
+    }
+
     /// Whether a keyed session took place; else why not.
     pub(crate) fn outcome(&self, is_keyed: bool) -> Result<(), Failure> {
         match self.other_key {

@@ -109,9 +109,26 @@ fn with_another_key_both_ends_fail_and_say_why() {
 #[test]
 fn a_sender_without_a_receiver_fails() {
     let folder = tempfile::tempdir().unwrap();
-    let (status, _, notes) = send(folder.path(), free_port(), KEY, &["--duration", "1 s"]).end();
+    let (status, _, notes) = send(folder.path(), free_port(), KEY, &["--duration", "3 s"]).end();
     assert_eq!(status.code(), Some(1), "{notes}");
+    assert!(notes.contains("does not answer yet"), "{notes}");
     assert!(notes.contains("no receiver answered"), "{notes}");
+}
+
+#[test]
+fn insecure_is_plain_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let listen = format!("rtp://0.0.0.0:{port}");
+    // It overrides the environment, not an option.
+    let mut command = seaway(folder.path(), &["recv", &listen, "--insecure", "--stats", "json"]);
+    command.env("SEAWAY_KEY", KEY);
+    let mut receiver = Live::start(command);
+    receiver.wait_for_note("INSECURE");
+    let sender = send(folder.path(), port, "", &[]);
+    receiver.wait_for_frames(5);
+    sender.finish();
+    receiver.finish();
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn config(
     config
 }
 
-/// Octets of a datagram beside those of its RTP packet.
+/// Octets of a datagram beside those of its RTP packet. Those of SRTCP, four more, are left out of the count.
 pub(super) fn overhead(address: SocketAddr, is_keyed: bool) -> DataSize {
     let headers = if address.is_ipv4() { OVERHEAD_IPV4 } else { OVERHEAD_IPV6 };
     let tag = if is_keyed { Protection::SRTP_OVERHEAD } else { 0 };
