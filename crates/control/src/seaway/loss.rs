@@ -154,7 +154,7 @@ impl Overflow {
     const FEWEST: f64 = 6.0;
     const SIGNIFICANT: f64 = 3.0;
     /// How long a finding holds, s: doubled each time it is made again.
-    const SHORTEST: f64 = 60.0;
+    const SHORTEST: f64 = 300.0;
     const LONGEST: f64 = 600.0;
 
     pub(super) fn new() -> Self {
