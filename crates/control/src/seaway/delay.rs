@@ -66,7 +66,7 @@ pub(super) struct DelayMeter {
     newest: Option<Arrival>,
     /// Successive packets that each waited longer than the one before, and by how much in all.
     rising: (u32, f64),
-    /// The waits of the last three packets.
+    /// The errors of the prediction for the last three packets.
     last: [f64; 3],
     received: u64,
     /// The share of packets that arrive behind a later one.
@@ -141,7 +141,7 @@ impl DelayMeter {
         if is_newer {
             self.note_rise(arrival.wait);
             self.newest = Some(arrival);
-            self.last[(self.received % 3) as usize] = arrival.wait;
+            self.last[(self.received % 3) as usize] = arrival.wait - arrival.predicted;
             self.received += 1;
         }
         self.insert(arrival);
@@ -204,8 +204,9 @@ impl DelayMeter {
         (self.recent.len() >= 3 && last - first > 0.0005).then(|| bytes * 8.0 / (last - first))
     }
 
-    /// The least wait of the last three packets.
-    pub(super) fn least_of_three(&self) -> Option<f64> {
+    /// The least error of the prediction for the last three packets: what packets of one group wait for each other is
+    /// predicted, and no queue of the path.
+    pub(super) fn least_error_of_three(&self) -> Option<f64> {
         (self.received >= 3).then(|| self.last.iter().copied().fold(f64::INFINITY, f64::min))
     }
 

@@ -379,8 +379,8 @@ impl Seaway {
         let threshold = 0.004 + 4.0 * self.jitter.raw().min(0.050);
         let losses = self.fates.between(t - 0.31, t);
         let queue = Gauge::new("queue_delay", self.delay.queue, "s");
-        if let Some(waited) = self.delay.least_of_three().filter(|waited| *waited > threshold) {
-            let reason = Reason::new("queue at the start", Gauge { value: waited, ..queue }, threshold);
+        if let Some(beyond) = self.delay.least_error_of_three().filter(|beyond| *beyond > threshold) {
+            let reason = Reason::new("queue at the start", Gauge { value: beyond, ..queue }, threshold);
             self.leave_start(
                 now,
                 reason,
