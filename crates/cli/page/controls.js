@@ -18,6 +18,9 @@ class Controls {
   hello({ controls, networks, settings }) {
     byId("control-names").replaceChildren(...controls.map(({ name, source }) => new Option(source, name)));
     this.#field("network").replaceChildren(...networks.map((name) => new Option(name, name)));
+    // The list has chosen its first entry by itself; what is in force is chosen next.
+    this.#field("network").value = "";
+    delete this.#inForce.network;
     this.settings(settings);
     this.#field("network").closest("label").hidden = networks.length === 0;
     this.#form.hidden = false;

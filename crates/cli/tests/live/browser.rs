@@ -41,8 +41,10 @@ fn the_page_shows_and_steers_the_session() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut demo =
-        Live::start(seaway(folder.path(), &["demo", "--web", "127.0.0.1:0", "--duration", "300s"]));
+    let mut demo = Live::start(seaway(
+        folder.path(),
+        &["demo", "--network", "lossy-wifi", "--web", "127.0.0.1:0", "--duration", "300s"],
+    ));
     let address = demo.wait_for_address("page");
     let mut command = Command::new("node");
     command.arg("check.mjs").arg(format!("http://{address}")).arg(folder.path()).current_dir(SCRIPTS);

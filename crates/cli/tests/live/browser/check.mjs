@@ -38,6 +38,7 @@ async function visit(viewport) {
 async function desktop() {
   const { page, problems, received } = await visit({ width: 1280, height: 900 });
   await step("pictures", bothAdvance(page));
+  await step("settings", settingsAreInForce(page));
   await step("plots", plotsMove(page, received));
   await step("switch", switchController(page, received));
   await step("width", fits(page, 1280));
@@ -65,6 +66,12 @@ async function bothAdvance(page) {
     await page.waitForFunction(goesOn, [id, before + 25]);
     assert.ok(await page.evaluate((id) => document.getElementById(id).videoWidth > 0, id), `${id} has a picture`);
   }
+}
+
+// The form shows what the session was started with.
+async function settingsAreInForce(page) {
+  assert.equal(await page.inputValue("#network"), "lossy-wifi");
+  assert.equal(await page.inputValue("#control"), "tfrc");
 }
 
 // Samples come, and the lines on the canvases change with them.

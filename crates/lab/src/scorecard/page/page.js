@@ -35,7 +35,7 @@ function suites() {
       return make("tr", {}, name, ...byMetric.map((cells) => cells[place]));
     });
     const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
-    const title = make("h3", {}, `${TITLES[suite] ?? suite} `, make("small", { textContent: `${cases} cases, ${card.seeds} seeds` }));
+    const title = make("h3", {}, `${TITLES[suite] ?? suite} `, make("small", { textContent: `${cases} cases, ${card.seeds} ${card.seeds === 1 ? "seed" : "seeds"}` }));
     return [title, make("div", { className: "scroll", tabIndex: 0 }, table)];
   }));
 }
