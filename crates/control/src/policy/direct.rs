@@ -106,6 +106,7 @@ impl TargetPolicy for Direct {
         let reserved = self.reserved;
         let repair = if reserved == Probability::ZERO { Bitrate::ZERO } else { part.mul_f64(reserved.get()) };
         let drain = if self.drains { Self::drain(own, part) } else { Bitrate::ZERO };
+        let drain = drain.min((part - repair).mul_f64(own.most_drained));
         Share { media: (part - repair - drain).max(own.min.min(part - repair)), repair }
     }
 }

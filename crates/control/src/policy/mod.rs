@@ -49,6 +49,8 @@ pub struct Demand {
     pub standing: TimeDelta,
     /// What waits beyond that is to drain in this time.
     pub drain: TimeDelta,
+    /// That takes at most this part of what it may have, 0 to 1.
+    pub most_drained: f64,
 }
 
 impl Demand {
@@ -56,7 +58,15 @@ impl Demand {
     /// what waits for longer drains in 250 ms.
     pub const fn new(max: Bitrate) -> Self {
         let (standing, drain) = (TimeDelta::from_millis(70), TimeDelta::from_millis(250));
-        Self { weight: 1.0, min: Bitrate::ZERO, max, backlog: DataSize::ZERO, standing, drain }
+        Self {
+            weight: 1.0,
+            min: Bitrate::ZERO,
+            max,
+            backlog: DataSize::ZERO,
+            standing,
+            drain,
+            most_drained: 1.0,
+        }
     }
 }
 

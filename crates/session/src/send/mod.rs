@@ -528,6 +528,8 @@ impl Sender {
             // A queue takes time away that a round of repair needs.
             let interval = self.protected[usize::from(stream.0)].interval;
             (demand.standing, demand.drain) = (demand.standing.min(interval), demand.drain.min(interval * 2));
+            // An encoder whose rate falls to a fraction for a moment skips frames for seconds.
+            demand.most_drained = 0.5;
         }
         self.policy.on_demand(now, stream, demand);
         self.follow_shares();
