@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::live::repair::RepairOptions;
 use crate::live::report::{DelayFrom, Report};
 use crate::live::reporter::{Reporter, Stats};
 use crate::live::session::{self, Session};
@@ -56,6 +57,8 @@ pub(crate) struct Arguments {
     /// Where the link's randomness comes from; in place of the scenario's own
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    #[command(flatten)]
+    repair: RepairOptions,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -99,6 +102,7 @@ impl Demo {
     fn start(arguments: &Arguments) -> Result<Self, Failure> {
         let scenario = read_network(&arguments.network, arguments.seed)?;
         let limits = limits(media_flow(&scenario)?);
+        let repair = arguments.repair.repair()?;
         let source = match &arguments.input {
             Some(input) => open(input),
             None => bundled_clip(),
@@ -111,6 +115,7 @@ impl Demo {
         let (send_references, references) = channel();
         let receiver = Receiver::builder(loopback)
             .references(references)
+            .latency(arguments.repair.latency)
             .browser(reporter.track(RECEIVED))
             .start_on(&mut runtime)?;
         let (network, to) =
@@ -119,6 +124,8 @@ impl Demo {
             .bind(loopback)
             .control(arguments.control.clone())
             .limits(limits)
+            .repair(repair)
+            .latency(arguments.repair.latency)
             .pictures(source, true)
             .preview(reporter.track(SENT))
             .references(send_references)

@@ -5,6 +5,7 @@ use crate::files::Output;
 use crate::interrupt;
 use crate::live::keys;
 use crate::live::options::LiveOptions;
+use crate::live::repair::check_latency;
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
 use crate::web::{Hello, Page};
@@ -28,7 +29,7 @@ pub(crate) struct Arguments {
     /// Begin another file this often, under the next number, such as '10 min'
     #[arg(long, value_name = "TIME", requires = "output")]
     segment: Option<TimeDelta>,
-    /// The largest playout delay, which is also the deadline of retransmissions
+    /// The largest playout delay, which is also the deadline of repair; tell the sender the same
     #[arg(long, default_value = "500 ms", value_name = "TIME")]
     latency: TimeDelta,
     #[command(flatten)]
@@ -90,10 +91,7 @@ impl Arguments {
         if is_stdout && self.options.uses_stdout() {
             return Err(Failure::input(&"-o - takes standard output, which --json and --stats need"));
         }
-        if self.latency <= TimeDelta::ZERO || self.latency > TimeDelta::from_secs(10) {
-            let problem = format!("--latency {}: expected above 0 s, up to 10 s", self.latency);
-            return Err(Failure::input(&problem));
-        }
+        check_latency(self.latency)?;
         match self.segment {
             Some(_) if is_stdout => Err(Failure::input(&"--segment: standard output is one stream")),
             Some(length) if length < TimeDelta::from_secs(1) => {

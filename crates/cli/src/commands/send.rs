@@ -5,6 +5,7 @@ use crate::files::Output;
 use crate::interrupt;
 use crate::live::keys;
 use crate::live::options::LiveOptions;
+use crate::live::repair::RepairOptions;
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
@@ -42,6 +43,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     sdp: Option<String>,
     #[command(flatten)]
+    repair: RepairOptions,
+    #[command(flatten)]
     options: LiveOptions,
 }
 
@@ -51,6 +54,7 @@ const PATIENCE: f64 = 2.0;
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served or a file is written.
     Registry::builtin().check(&arguments.control).map_err(|error| Failure::input(&error))?;
+    let repair = arguments.repair.repair()?;
     interrupt::install_live()?;
     let to = keys::resolve(&arguments.destination)?;
     let access = arguments.options.keys.of_sender(&arguments.destination, to)?;
@@ -76,6 +80,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .insecure(access.insecure)
         .control(arguments.control.clone())
         .limits(limits)
+        .repair(repair)
+        .latency(arguments.repair.latency)
         .pictures(source, arguments.repeat)
         .key_interval(arguments.key_every)
         .preview(reporter.track(0))

@@ -3,6 +3,7 @@
 pub(crate) mod keys;
 mod messages;
 pub(crate) mod options;
+pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod reporter;
 pub(crate) mod session;

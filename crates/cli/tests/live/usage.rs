@@ -39,6 +39,8 @@ fn each_mistake_is_named() {
         (&["send", INPUT, to, "--key-file", "absent"], "absent"),
         (&["send", INPUT, to, "--key-file", "notes"], "43 characters"),
         (&["send", INPUT, to, "--insecure", "--key-file", "notes"], "--insecure"),
+        (&["send", INPUT, to, "--latency", "11 s"], "--latency"),
+        (&["demo", "--headless", "--latency", "0 s"], "--latency"),
         (&["recv", to, "--latency", "0 s"], "--latency"),
         (&["recv", to, "-o", "received.doc"], ".mp4"),
         (&["recv", to, "-o", "-", "--stats", "json"], "standard output"),

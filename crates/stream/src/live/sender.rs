@@ -5,6 +5,7 @@ use super::capture::Capture;
 use super::event::SendEvent;
 use super::identity::Identity;
 use super::input::FrameInput;
+use super::repair::Repair;
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender_machine::{SenderCommand, SenderMachine, SenderUpdate};
 use super::state::SenderState;
@@ -53,6 +54,8 @@ pub struct SenderBuilder {
     insecure: bool,
     control: Result<ControlSpec, seaway_control::SpecError>,
     limits: Limits,
+    repair: Repair,
+    latency: TimeDelta,
     feed: Feed,
     key_interval: Option<TimeDelta>,
     preview: Option<BrowserTrack>,
@@ -76,6 +79,8 @@ impl SenderBuilder {
             insecure: false,
             control: "tfrc".parse(),
             limits: Limits { min, start, max },
+            repair: Repair::default(),
+            latency: TimeDelta::from_millis(500),
             feed: Feed::Application,
             key_interval: None,
             preview: None,
@@ -106,6 +111,17 @@ impl SenderBuilder {
     /// The range of the rate on the wire; 150 kbit/s to 4 Mbit/s by default, from 300 kbit/s.
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// How lost packets are repaired; adaptive by default.
+    pub fn repair(self, repair: Repair) -> Self {
+        Self { repair, ..self }
+    }
+
+    /// How late the receiver shows a frame at most, as [`ReceiverBuilder::latency`](super::ReceiverBuilder::latency) has
+    /// it: the deadline of repair. Above zero; 500 ms by default.
+    pub fn latency(self, latency: TimeDelta) -> Self {
+        Self { latency, ..self }
     }
 
     /// Sends the pictures of `input`, coded live; with `repeat` from the beginning again at its end.
@@ -150,13 +166,15 @@ impl SenderBuilder {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Sender, Error> {
-        let Self { to, bind, key, insecure, control, limits, feed, key_interval, preview, references } = self;
+        let Self { to, bind, key, insecure, control, limits, repair, latency, .. } = self;
+        let Self { feed, key_interval, preview, references, .. } = self;
         if key.is_none() && !insecure && !to.ip().to_canonical().is_loopback() {
             return Err(Error::Unprotected(to));
         }
         let control = control?;
         let identity = Identity::random()?;
-        let config = config(to, identity, key.is_some(), control.clone(), limits);
+        let mut config = config(to, identity, key.is_some(), control.clone(), limits);
+        repair.apply(latency, &mut config);
         let overhead = PacketOverhead::new(config.packet, config.overhead);
         let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
         let (now, stop) = (runtime.clock().now(), Arc::new(AtomicBool::new(false)));

@@ -1,0 +1,50 @@
+//! Options of what a sender does about lost packets.
+
+use crate::failure::Failure;
+use seaway_stream::Repair;
+use seaway_units::TimeDelta;
+
+/// The options of `send` and `demo`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RepairOptions {
+    /// How lost packets are repaired
+    #[arg(long, value_enum, default_value_t)]
+    repair: RepairName,
+    /// How late the receiver shows a frame at most, which is also the deadline of repair; the same as of `recv`
+    #[arg(long, default_value = "500 ms", value_name = "TIME")]
+    pub(crate) latency: TimeDelta,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum RepairName {
+    /// Not at all
+    Off,
+    /// By retransmission
+    Nack,
+    /// By forward error correction
+    Fec,
+    /// By either, as the loss, the path and the latency demand
+    #[default]
+    Adaptive,
+}
+
+impl RepairOptions {
+    /// What was chosen.
+    pub(crate) fn repair(&self) -> Result<Repair, Failure> {
+        check_latency(self.latency)?;
+        Ok(match self.repair {
+            RepairName::Off => Repair::Off,
+            RepairName::Nack => Repair::Nack,
+            RepairName::Fec => Repair::Fec,
+            RepairName::Adaptive => Repair::Adaptive,
+        })
+    }
+}
+
+/// Whether a frame may be so late.
+pub(crate) fn check_latency(latency: TimeDelta) -> Result<(), Failure> {
+    if latency <= TimeDelta::ZERO || latency > TimeDelta::from_secs(10) {
+        return Err(Failure::input(&format!("--latency {latency}: expected above 0 s, up to 10 s")));
+    }
+    Ok(())
+}
