@@ -50,6 +50,9 @@ pub struct Registry {
 }
 
 impl Registry {
+    /// The controller where none is named.
+    pub const DEFAULT: &str = "seaway";
+
     /// The built-in controllers.
     pub const fn builtin() -> Self {
         Self { controllers: Cow::Borrowed(BUILTIN) }

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// What to send: a file, `test:1280x720@25`, anything FFmpeg reads; the bundled clip in a loop if not given
     input: Option<String>,
     /// The controller, such as 'tfrc' or 'multfrc(max=8)'
-    #[arg(long, default_value = "tfrc")]
+    #[arg(long, default_value = Registry::DEFAULT)]
     control: ControlSpec,
     /// The network: a scenario file or a name of `seaway list scenarios`
     #[arg(long, default_value = "clean", value_name = "FILE|NAME")]

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Where to: rtp://host:port, with ?key=… as `recv` prints it
     destination: SessionUrl,
     /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'
-    #[arg(long, default_value = "tfrc")]
+    #[arg(long, default_value = Registry::DEFAULT)]
     control: ControlSpec,
     /// The range of the rate
     #[arg(long, default_value = "0.15..4Mbit/s", value_name = "MIN..MAX")]

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::sink::ReferencePicture;
 use crate::source::{EncodedSource, EncoderSettings, PacketOverhead, Source};
 use seaway_control::policy::Direct;
-use seaway_control::{ControlSpec, StreamId};
+use seaway_control::{ControlSpec, Registry, StreamId};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::PictureSource;
 use seaway_net::{Lateness, Socket};
@@ -77,7 +77,7 @@ impl SenderBuilder {
             bind: SocketAddr::new(any, 0),
             key: None,
             insecure: false,
-            control: "tfrc".parse(),
+            control: Registry::DEFAULT.parse(),
             limits: Limits { min, start, max },
             repair: Repair::default(),
             latency: TimeDelta::from_millis(500),
