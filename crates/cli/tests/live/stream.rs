@@ -77,7 +77,7 @@ fn json_lines_speak_one_vocabulary() {
     let sent =
         sender.wait_for("a round trip", |line| line["rtt_ms"].is_number() && line["target_bps"].is_number());
     check(&sent, &["time", "allowance_bps", "target_bps", "sent_bps", "backlog_bytes", "frames_captured"]);
-    assert_eq!(sent["control"], "tfrc");
+    assert_eq!(sent["control"], "seaway");
     let received = receiver.wait_for("a sample", |line| line["type"] == "sample");
     check(&received, &["time", "received_bps", "playout_buffer_ms", "frames_displayed", "freezes"]);
     sender.finish();
