@@ -71,7 +71,7 @@ async function bothAdvance(page) {
 // The form shows what the session was started with.
 async function settingsAreInForce(page) {
   assert.equal(await page.inputValue("#network"), "lossy-wifi");
-  assert.equal(await page.inputValue("#control"), "tfrc");
+  assert.equal(await page.inputValue("#control"), "seaway");
 }
 
 // Samples come, and the lines on the canvases change with them.
