@@ -8,33 +8,28 @@ use seaway_units::{Decibels, Probability};
 const STILL: Fading = Fading { mean: Bitrate::from_mbps(8), snr: Decibels::new(10.0), speed: 0.0 };
 const WALKING: Fading = Fading { speed: 3.0 / 3.6, ..STILL };
 
+/// A cell whose HARQ never fails, of users with these channels; those of others are still.
 fn config(channels: &[Fading]) -> CellularPlan {
-    let queue = QueueConfig::DropTail(DropTailConfig::packets(100));
+    let text = r#"
+        name = "cell"
+        base = { name = "enb" }
+        user = [{ name = "ue1" }]
+        downlink = "8 Mbit/s"
+        uplink = "8 Mbit/s"
+        speed = "0 m/s"
+        queue = { kind = "drop-tail", packets = 100 }
+        harq = { error = 0 }
+        background = { intensity = 0 }
+    "#;
+    let cell: CellularConfig = toml::from_str(text).unwrap();
+    let plan = cell.plan_with(&mut |file| Err(format!("{file}: none is named"))).unwrap();
     let user = |(index, &fading): (usize, &Fading)| User {
         name: format!("ue{}", index + 1),
         downlink: Radio::Fading(fading),
         uplink: Radio::Fading(fading),
-        queue: queue.clone(),
+        ..plan.users[0].clone()
     };
-    CellularPlan {
-        base_queue: queue.clone(),
-        users: channels.iter().enumerate().map(user).collect(),
-        harq: Harq {
-            error: Probability::ZERO,
-            round_trip: TimeDelta::from_millis(8),
-            attempts: 4,
-            residual: Residual::Repaired,
-        },
-        averaging: TimeDelta::from_millis(100),
-        delay: TimeDelta::from_millis(3),
-        access: TimeDelta::from_millis(10),
-        background: Background {
-            arrivals: 0.0,
-            stay: TimeDelta::from_secs(30),
-            demand: Bitrate::from_kbps(1520),
-            channel: [STILL; 2],
-        },
-    }
+    CellularPlan { users: channels.iter().enumerate().map(user).collect(), ..plan.clone() }
 }
 
 type Bench = CellHost<Cellular<Load>>;

@@ -5,35 +5,23 @@ use crate::cell_host::{CellHost, Load};
 use seaway_units::{Probability, TimeDelta};
 
 const FRAME: TimeDelta = TimeDelta::from_millis(5);
-const QUEUE: u64 = 50;
 
 fn station(name: &str) -> Station {
-    Station {
-        name: name.to_owned(),
-        modulation: Modulation::Qpsk34,
-        queue: QueueConfig::DropTail(DropTailConfig::packets(QUEUE)),
-        share: None,
-        ugs: Bitrate::ZERO,
-        ertps: Bitrate::ZERO,
-    }
+    Station { name: name.to_owned(), ..s003().stations[0].clone() }
 }
 
 /// S003's channel: QPSK 3/4, three stations with an equal part each.
 fn s003() -> WimaxPlan {
-    WimaxPlan {
-        frame: Frame::with_ratio(FRAME, 1, 3).unwrap(),
-        control_slots: 6,
-        map_slots: 24,
-        grants: Grants::Static { poll_slots: 0 },
-        scheduler: Scheduler::default(),
-        headers: Headers::default(),
-        downlink: Downlink::Priority,
-        delay: TimeDelta::ZERO,
-        slot_loss: Probability::ZERO,
-        base_queue: QueueConfig::DropTail(DropTailConfig::packets(QUEUE)),
-        stations: ["ss1", "ss2", "ss3"].map(station).into(),
-        connections: Vec::new(),
-    }
+    let text = r#"
+        name = "cell"
+        base = { name = "bs" }
+        station = [{ name = "ss1" }, { name = "ss2" }, { name = "ss3" }]
+        frame = "5 ms"
+        ratio = [1, 3]
+        modulation = "qpsk-3/4"
+        queue = { kind = "drop-tail", packets = 50 }
+    "#;
+    toml::from_str::<WimaxConfig>(text).unwrap().plan().unwrap()
 }
 
 /// Flow *i* goes up from station 0 by `services[i]`.
