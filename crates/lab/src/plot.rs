@@ -53,7 +53,7 @@ pub fn svg(series: &Series, decisions: &[(String, Vec<Decision>)], title: &str) 
         panels.push(Panel {
             title: "Causes of rate changes".to_owned(),
             x: seconds(end),
-            y: Axis { label: String::new(), range: (0.0, 1.0) },
+            y: Axis { label: String::new(), range: (0.0, 1.0), ..Axis::default() },
             content: Content::Bars(causes.iter().map(row).collect()),
         });
     }
@@ -61,7 +61,7 @@ pub fn svg(series: &Series, decisions: &[(String, Vec<Decision>)], title: &str) 
 }
 
 fn seconds(end: f64) -> Axis {
-    Axis { label: "s".to_owned(), range: (0.0, end.max(f64::MIN_POSITIVE)) }
+    Axis { label: "s".to_owned(), range: (0.0, end.max(f64::MIN_POSITIVE)), ..Axis::default() }
 }
 
 /// The curve of a flow or link. Its capacity has a label of its own.
@@ -101,7 +101,7 @@ fn panel<'s>(
     Some(Panel {
         title: format!("{}{capacity}{more}", quantity.title),
         x: seconds(end),
-        y: Axis { label: quantity.unit.to_owned(), range: (0.0, top * 1.08) },
+        y: Axis { label: quantity.unit.to_owned(), range: (0.0, top * 1.08), ..Axis::default() },
         content: Content::Curves(lines.into_iter().map(curve).collect()),
     })
 }

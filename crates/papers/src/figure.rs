@@ -43,8 +43,8 @@ impl Figure {
         let curves = self.curves.iter().cloned().enumerate();
         let panel = Panel {
             title: self.title.clone(),
-            x: Axis { label: self.x.to_owned(), range: x },
-            y: Axis { label: self.y.to_owned(), range: y },
+            x: Axis { label: self.x.to_owned(), range: x, ..Axis::default() },
+            y: Axis { label: self.y.to_owned(), range: y, ..Axis::default() },
             content: Content::Curves(curves.map(|(colour, curve)| Curve { colour, ..curve }).collect()),
         };
         Plot { title: String::new(), width: 520.0, panel_height: 300.0, panels: vec![panel] }

@@ -31,12 +31,14 @@ pub struct Panel {
 }
 
 /// An axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Axis {
     /// The quantity or its unit.
     pub label: String,
     /// The lowest and the highest value.
     pub range: (f64, f64),
+    /// The labels of the values 0, 1, 2 and so on; without any the axis has round values.
+    pub marks: Vec<String>,
 }
 
 /// What a panel shows.
@@ -51,7 +53,7 @@ pub enum Content {
 /// A curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// Its name in the legend; empty where it has no place there.
     pub name: String,
     /// The number of its colour.
     pub colour: usize,
@@ -108,13 +110,16 @@ impl Plot {
 
     fn document(&self, style: &str) -> String {
         let names = self.panels.iter().flat_map(Panel::names).map(|name| name.chars().count());
+        let legend = names.max().filter(|longest| *longest > 0);
         let (left, right) = (LEFT, self.width - 8.0);
-        let width = self.width + 34.0 + CHARACTER * names.max().unwrap_or(0) as f64;
+        let width = self.width + legend.map_or(0.0, |longest| 34.0 + CHARACTER * longest as f64);
         let first = if self.title.is_empty() { 0.0 } else { TITLE };
         let height = first + self.panel_height * self.panels.len().max(1) as f64;
+        let titles = self.panels.iter().map(|panel| format!("{} against {}", panel.title, panel.x.label));
+        let about = escaped(&titles.collect::<Vec<_>>().join("; ")).replace('"', "&quot;");
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"{width:.0}\" height=\"{height:.0}\" \
-             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\">{style}<rect class=\"back\" width=\"100%\" height=\"100%\"/>"
+             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{about}\">{style}<rect class=\"back\" width=\"100%\" height=\"100%\"/>"
         );
         if !self.title.is_empty() {
             text(&mut svg, width / 2.0, 20.0, "title middle", &self.title);
@@ -167,8 +172,8 @@ impl Panel {
         };
         let x = |value| place(value, self.x.range, area.left, area.right);
         let y = |value| place(value, self.y.range, area.bottom, area.top);
-        for (tick, label) in ticks(self.x.range, 7.0) {
-            line(svg, "grid", (x(tick), area.top), (x(tick), area.bottom));
+        for (tick, label) in self.x.ticks(7.0) {
+            line(svg, "grid upright", (x(tick), area.top), (x(tick), area.bottom));
             text(svg, x(tick), area.bottom + 13.0, "middle", &label);
         }
         text(svg, f64::midpoint(area.left, area.right), area.bottom + 27.0, "middle", &self.x.label);
@@ -181,15 +186,17 @@ impl Panel {
         );
         match &self.content {
             Content::Curves(curves) => {
-                for (tick, label) in ticks(self.y.range, 5.0) {
+                for (tick, label) in self.y.ticks(5.0) {
                     line(svg, "grid", (area.left, y(tick)), (area.right, y(tick)));
                     text(svg, area.left - 5.0, y(tick) + 4.0, "end", &label);
                 }
                 for curve in curves {
+                    let _ = write!(svg, "<g data-curve=\"{}\">", curve.colour);
                     curve.draw(svg, x, y);
+                    svg.push_str("</g>");
                 }
                 let step = LINE.min((area.bottom - area.top) / curves.len().max(1) as f64);
-                for (index, curve) in curves.iter().enumerate() {
+                for (index, curve) in curves.iter().filter(|curve| !curve.name.is_empty()).enumerate() {
                     let at = area.top + 4.0 + step * index as f64;
                     let class = class(curve.colour);
                     let from = area.right + 10.0;
@@ -218,6 +225,16 @@ impl Panel {
                 }
             }
         }
+    }
+}
+
+impl Axis {
+    /// The values with a label, where they are round about `count` of them.
+    fn ticks(&self, count: f64) -> Vec<(f64, String)> {
+        if self.marks.is_empty() {
+            return ticks(self.range, count);
+        }
+        self.marks.iter().enumerate().map(|(index, mark)| (index as f64, mark.clone())).collect()
     }
 }
 

@@ -37,6 +37,9 @@ fn a_card_has_every_case_and_says_what_is_modelled() {
             assert!(score["utilisation"]["mean"].as_f64().unwrap() <= 100.001, "{case}");
         }
     }
+    let page = card.page("seaway scorecard");
+    assert_eq!(page.matches("<polyline").count(), 2 * 3 * 4, "two controllers, three scores, four curves");
+    assert_eq!(page.matches(">0.5</text>").count(), 2 * 3, "two curves of loss have such a mark");
     let mut table = Vec::new();
     card.write_csv(&mut table).unwrap();
     assert!(String::from_utf8(table).unwrap().contains("curves,loss-20,loss,20,\"tfrc\",psnr,dB,modelled,"));

@@ -6,12 +6,6 @@ const make = (name, properties = {}, ...children) => {
   element.append(...children);
   return element;
 };
-const drawn = (name, attributes = {}, text = "") => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.textContent = text;
-  return element;
-};
 const pageData = () => JSON.parse(byId("data").textContent);
 
 // Eight colours; beyond them the same again, dashed and hollow.

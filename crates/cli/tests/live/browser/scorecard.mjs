@@ -47,7 +47,7 @@ async function select(page) {
   assert.ok(count >= 2);
   const counts = async () => [
     await page.locator("#suites table").first().locator("tbody tr").count(),
-    await page.locator(".plot").first().locator("polyline").count(),
+    await page.locator(".plot").first().locator("g:visible polyline").count(),
     await page.locator("#cases thead th").count() - 1,
   ];
   for (let index = 0; index < count; index += 1) {
