@@ -28,8 +28,8 @@ const HEADROOM: f64 = 1.1;
 const MOST_RESERVED: f64 = 0.6;
 /// Retransmission is chosen where it costs less than this part of what repair packets cost, since it depends on every delay;
 /// and instead of repair packets that are being sent, less than the second.
-const CHEAPER: f64 = 0.75;
-const MUCH_CHEAPER: f64 = 0.6;
+const CHEAPER: f64 = 0.5;
+const MUCH_CHEAPER: f64 = 0.4;
 /// A receiver takes a gap for reordering this long, and asks again after the round-trip time and a fifth of it, as
 /// [`RepairRequests`](crate::RepairRequests) does by default.
 const REORDER: TimeDelta = TimeDelta::from_millis(10);
