@@ -88,6 +88,7 @@ validate: tools
 	python3 validation/ns3/wlan.py
 	python3 validation/nada-ns3/cases.py
 	python3 validation/wimax.py
+	python3 validation/acceptance/rows.py
 	cargo build --release --locked -p seaway-mpeg --example shape_file
 	python3 validation/shaping/sizes.py $(wildcard ../shared/media/es/*)
 
