@@ -6,7 +6,6 @@
 //! | report | container | source |
 //! | --- | --- | --- |
 //! | [`SenderReport`], [`ReceiverReport`] | 200, 201 | RFC 3550 section 6.4 |
-//! | [`SourceDescription`] | 202 | RFC 3550 section 6.5 |
 //! | [`Bye`] | 203 | RFC 3550 section 6.6 |
 //! | [`App`] | 204 | RFC 3550 section 6.7 |
 //! | [`Nack`] | 205 FMT 1 | RFC 4585 section 6.2.1 |
@@ -31,7 +30,6 @@ mod pli;
 mod reception;
 mod remb;
 mod rr;
-pub mod sdes;
 mod sr;
 mod tfrc;
 pub mod twcc;
@@ -47,7 +45,6 @@ pub use pli::Pli;
 pub use reception::ReportBlock;
 pub use remb::Remb;
 pub use rr::ReceiverReport;
-pub use sdes::SourceDescription;
 pub use sr::SenderReport;
 pub use tfrc::TfrcReport;
 pub use twcc::Twcc;
@@ -61,8 +58,6 @@ pub mod packet_type {
     pub const SR: u8 = 200;
     /// Receiver report.
     pub const RR: u8 = 201;
-    /// Source description.
-    pub const SDES: u8 = 202;
     /// Goodbye.
     pub const BYE: u8 = 203;
     /// Application-defined.
@@ -188,8 +183,6 @@ pub enum Message<'a> {
     SenderReport(SenderReport<'a>),
     /// Receiver report.
     ReceiverReport(ReceiverReport<'a>),
-    /// Source description.
-    SourceDescription(SourceDescription<'a>),
     /// Goodbye.
     Bye(Bye<'a>),
     /// Application-defined, of a name not known here.
@@ -225,7 +218,6 @@ impl<'a> Message<'a> {
         Ok(match (packet.packet_type(), packet.count()) {
             (packet_type::SR, _) => Self::SenderReport(SenderReport::parse(packet)?),
             (packet_type::RR, _) => Self::ReceiverReport(ReceiverReport::parse(packet)?),
-            (packet_type::SDES, _) => Self::SourceDescription(SourceDescription::parse(packet)?),
             (packet_type::BYE, _) => Self::Bye(Bye::parse(packet)?),
             (packet_type::APP, _) => Self::application(packet)?,
             (packet_type::RTPFB, feedback::NACK) => Self::Nack(Nack::parse(packet)?),

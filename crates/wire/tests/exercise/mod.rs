@@ -9,7 +9,7 @@ use seaway_wire::extension::{
     Writer as ExtensionWriter,
 };
 use seaway_wire::rtcp::twcc::TwccWriter;
-use seaway_wire::rtcp::{self, Ccfb, Message, Packet, SourceDescription, Twcc, ccfb};
+use seaway_wire::rtcp::{self, Ccfb, Message, Packet, Twcc, ccfb};
 use seaway_wire::{Error, h264, mpv, rtp, window};
 
 /// Writes with `emit` into a buffer of exactly `len` octets, and shows that one octet less is refused.
@@ -103,7 +103,6 @@ fn rtcp_message(message: &Message<'_>) {
                 let _ = block.round_trip(seaway_wire::NtpShort::from_bits(block.jitter));
             }
         }
-        Message::SourceDescription(description) => source_description(description),
         Message::Bye(bye) => again!(bye),
         Message::App(app) => again!(app),
         Message::Nack(nack) => {
@@ -129,15 +128,6 @@ pub(crate) fn parsed(bytes: &[u8]) -> Message<'_> {
     let (packet, rest) = Packet::parse(bytes).unwrap();
     assert!(rest.is_empty());
     Message::parse(packet).unwrap()
-}
-
-fn source_description(description: &SourceDescription<'_>) {
-    for item in description.items() {
-        let len = 8 + (item.text.len() + 3).next_multiple_of(4);
-        let bytes = emitted(len, |buffer| SourceDescription::emit_cname(item.ssrc, item.text, buffer));
-        let Message::SourceDescription(again) = parsed(&bytes) else { panic!("not a description") };
-        assert!(again.items().eq([rtcp::sdes::Item { item_type: SourceDescription::CNAME, ..item }]));
-    }
 }
 
 fn congestion_feedback(report: &Ccfb<'_>) {
