@@ -1,7 +1,7 @@
 //! The sending half of a controller.
 
 use crate::allowance::{Allowance, Probe, Target};
-use crate::decision::{Decision, Gauge};
+use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::Feedback;
 use crate::packet::{Marking, SentPacket, Subflow};
 use crate::signal::LocalSignal;
@@ -34,9 +34,13 @@ pub trait RateController: fmt::Debug + Send + Sync {
     fn poll_probe(&mut self, _now: Timestamp) -> Option<Probe> {
         None
     }
+    /// Where it logs why its rate changed, if it does.
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        None
+    }
     /// The next change that was not yet read, from a bounded log: unread ones are counted and dropped.
     fn poll_decision(&mut self) -> Option<Decision> {
-        None
+        self.decision_log()?.pop()
     }
     /// How many connections the flow has now, at least one.
     fn subflows(&self) -> u8 {

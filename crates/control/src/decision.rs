@@ -68,9 +68,6 @@ pub(crate) trait LogsDecisions: RateController + Sized {
     /// The rate that decisions are about.
     fn decided_rate(&self) -> Bitrate;
 
-    /// Where decisions are logged.
-    fn log(&mut self) -> &mut DecisionLog;
-
     /// Does something for a reason, and logs what became of the rate.
     fn change(&mut self, now: Timestamp, reason: Reason, act: impl FnOnce(&mut Self)) {
         self.decide(now, |this| {
@@ -85,7 +82,8 @@ pub(crate) trait LogsDecisions: RateController + Sized {
         let Some(Reason { cause, signal, threshold }) = act(self) else { return };
         let (after, phase) = (self.decided_rate(), self.phase());
         if before != after || Self::LOGS_PHASES && phase != phase_before {
-            self.log().push(Decision { at: now, cause, signal, threshold, before, after, phase });
+            let decision = Decision { at: now, cause, signal, threshold, before, after, phase };
+            self.decision_log().into_iter().for_each(|log| log.push(decision));
         }
     }
 }
@@ -96,6 +94,8 @@ pub(crate) trait LogsDecisions: RateController + Sized {
 pub struct DecisionLog {
     ring: VecDeque<Decision>,
     dropped: u64,
+    /// The rate that the newest led to.
+    rate: Bitrate,
 }
 
 impl DecisionLog {
@@ -103,11 +103,12 @@ impl DecisionLog {
 
     /// An empty log. All the memory it will ever use is taken here.
     pub fn new() -> Self {
-        Self { ring: VecDeque::with_capacity(Self::CAPACITY), dropped: 0 }
+        Self { ring: VecDeque::with_capacity(Self::CAPACITY), dropped: 0, rate: Bitrate::ZERO }
     }
 
     /// Notes a decision, or counts it where the log is full.
     pub fn push(&mut self, decision: Decision) {
+        self.rate = decision.after;
         if self.ring.len() < Self::CAPACITY {
             self.ring.push_back(decision);
         } else {
@@ -118,6 +119,11 @@ impl DecisionLog {
     /// The oldest decision that was not read.
     pub fn pop(&mut self) -> Option<Decision> {
         self.ring.pop_front()
+    }
+
+    /// The rate after the newest, zero before the first.
+    pub(crate) const fn rate(&self) -> Bitrate {
+        self.rate
     }
 
     /// How many were dropped unread since the start.

@@ -2,7 +2,7 @@
 
 use crate::allowance::Target;
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
+use crate::decision::{DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::feedback::{Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::info::{ControllerInfo, pair};
@@ -45,10 +45,6 @@ impl LogsDecisions for Fixed {
     fn decided_rate(&self) -> Bitrate {
         self.rate
     }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        &mut self.decisions
-    }
 }
 
 impl RateController for Fixed {
@@ -61,8 +57,8 @@ impl RateController for Fixed {
         self.change(now, Reason::limits(signal, max), |fixed| fixed.rate = asked.max(min).min(max));
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn target(&self) -> Target {

@@ -12,7 +12,7 @@
 use crate::allowance::Target;
 use crate::buffer_aware::BufferReports;
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
+use crate::decision::{DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{Ewma, LossDiscriminator, Scheme, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::info::{ControllerInfo, FlowConfig, pair};
@@ -171,10 +171,6 @@ impl LogsDecisions for Vtp {
     fn decided_rate(&self) -> Bitrate {
         self.allowed()
     }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        &mut self.decisions
-    }
 }
 
 impl RateController for Vtp {
@@ -232,8 +228,8 @@ impl RateController for Vtp {
         self.no_feedback.due()
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn target(&self) -> Target {

@@ -2,7 +2,7 @@
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
+use crate::decision::{DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{RetransmissionTimer, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
@@ -138,10 +138,6 @@ impl LogsDecisions for Window {
     fn decided_rate(&self) -> Bitrate {
         self.rate()
     }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        &mut self.decisions
-    }
 }
 
 impl RateController for Window {
@@ -237,8 +233,8 @@ impl RateController for Window {
         [self.timeout_at, self.restart_at].into_iter().flatten().min()
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn allowance(&self, _subflow: Subflow) -> Allowance {

@@ -12,7 +12,7 @@ pub use state::{BufferState, GammaRule, Law};
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
+use crate::decision::{DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::plausible_rtt;
 use crate::feedback::{BufferLevel, Fate, Feedback};
 use crate::info::{ControllerInfo, ControllerPair, FlowConfig, Requirements, pair};
@@ -187,10 +187,6 @@ impl LogsDecisions for BufferAware {
     fn decided_rate(&self) -> Bitrate {
         self.reached()
     }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        &mut self.decisions
-    }
 }
 
 impl RateController for BufferAware {
@@ -254,8 +250,8 @@ impl RateController for BufferAware {
         self.no_feedback.due()
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn allowance(&self, _subflow: Subflow) -> Allowance {

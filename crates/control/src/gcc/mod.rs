@@ -20,7 +20,7 @@ pub use loss_based::LossBasedConfig;
 
 use crate::allowance::{Allowance, Probe, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
+use crate::decision::{DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::fixed::PeriodicFeedback;
@@ -212,10 +212,6 @@ impl LogsDecisions for Gcc {
     fn decided_rate(&self) -> Bitrate {
         self.rate()
     }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        &mut self.decisions
-    }
 }
 
 impl RateController for Gcc {
@@ -298,8 +294,8 @@ impl RateController for Gcc {
         }
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn allowance(&self, _subflow: Subflow) -> Allowance {

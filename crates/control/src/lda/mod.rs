@@ -17,7 +17,7 @@ pub use law::Law;
 
 use crate::allowance::{Probe, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
+use crate::decision::{DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback};
 use crate::fixed::PeriodicFeedback;
@@ -217,10 +217,6 @@ impl LogsDecisions for LossDelay {
     fn decided_rate(&self) -> Bitrate {
         self.allowed()
     }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        &mut self.decisions
-    }
 }
 
 impl RateController for LossDelay {
@@ -298,8 +294,8 @@ impl RateController for LossDelay {
         Some(Probe { id, rate: Bitrate::MAX, size, packets })
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn target(&self) -> Target {

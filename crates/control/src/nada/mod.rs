@@ -15,7 +15,7 @@ pub use receiver::NadaReceiver;
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
+use crate::decision::{DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{RecentMin, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PacketReport};
 use crate::fixed::PeriodicFeedback;
@@ -277,10 +277,6 @@ impl LogsDecisions for Nada {
     fn decided_rate(&self) -> Bitrate {
         self.reference()
     }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        &mut self.decisions
-    }
 }
 
 impl RateController for Nada {
@@ -358,8 +354,8 @@ impl RateController for Nada {
         self.no_feedback.due()
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn allowance(&self, _subflow: Subflow) -> Allowance {

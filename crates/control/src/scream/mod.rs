@@ -13,7 +13,7 @@ pub use receiver::ScreamFeedback;
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
+use crate::decision::{DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::estimators::{BaseDelay, Ewma, plausible_rtt};
 use crate::feedback::{Fate, Feedback, PacketReport};
 use crate::info::{ControllerInfo, FlowConfig, Kind, pair};
@@ -211,10 +211,6 @@ impl LogsDecisions for Scream {
     fn decided_rate(&self) -> Bitrate {
         self.rate()
     }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        &mut self.decisions
-    }
 }
 
 impl RateController for Scream {
@@ -316,8 +312,8 @@ impl RateController for Scream {
         [self.no_feedback.due(), self.rate_at].into_iter().flatten().min()
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn allowance(&self, _subflow: Subflow) -> Allowance {

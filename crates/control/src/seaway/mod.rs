@@ -84,7 +84,6 @@ pub struct Seaway {
     /// What an encoder left in the send queue, bytes.
     leftover: f64,
     frame: f64,
-    logged: Bitrate,
     decisions: DecisionLog,
 }
 
@@ -158,7 +157,6 @@ impl Seaway {
             marked: 0.0,
             leftover: 0.0,
             frame: 0.0,
-            logged: Bitrate::ZERO,
             decisions: DecisionLog::new(),
         }
     }
@@ -584,7 +582,7 @@ impl Seaway {
 
     /// The observer moves the capacity with each report: a decision stands for each twentieth of it.
     fn log_drift(&mut self, now: Timestamp) {
-        let (rate, logged) = (self.decided_rate(), self.logged);
+        let (rate, logged) = (self.decided_rate(), self.decisions.rate());
         if (rate.as_bps_f64() - logged.as_bps_f64()).abs() < 0.05 * logged.as_bps_f64() {
             return;
         }
@@ -597,7 +595,6 @@ impl Seaway {
             after: rate,
             phase: self.phase(),
         });
-        self.logged = rate;
     }
 
     fn set_limits(&mut self, now: Timestamp, min: Bitrate, start: Bitrate, max: Bitrate) {
@@ -710,8 +707,8 @@ impl RateController for Seaway {
         [outage, self.no_feedback.due()].into_iter().flatten().min()
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn allowance(&self, _subflow: Subflow) -> Allowance {
@@ -772,10 +769,5 @@ impl LogsDecisions for Seaway {
 
     fn decided_rate(&self) -> Bitrate {
         Bitrate::from_bps_f64(self.capacity)
-    }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        self.logged = self.decided_rate();
-        &mut self.decisions
     }
 }

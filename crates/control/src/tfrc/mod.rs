@@ -27,7 +27,7 @@ pub(crate) use sender::Weight;
 
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
+use crate::decision::{DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::feedback::Feedback;
 use crate::info::{ControllerInfo, Requirements, pair};
 use crate::options;
@@ -131,10 +131,6 @@ impl LogsDecisions for Tfrc {
     fn decided_rate(&self) -> Bitrate {
         self.total()
     }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        &mut self.decisions
-    }
 }
 
 impl RateController for Tfrc {
@@ -180,8 +176,8 @@ impl RateController for Tfrc {
         self.connections().iter().filter_map(Connection::nofeedback_at).min()
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn subflows(&self) -> u8 {

@@ -11,7 +11,7 @@ pub use receiver::Ns2Receiver;
 use super::config::Config;
 use crate::allowance::{Allowance, Target};
 use crate::controller::RateController;
-use crate::decision::{Decision, DecisionLog, Gauge, LogsDecisions, Reason};
+use crate::decision::{DecisionLog, Gauge, LogsDecisions, Reason};
 use crate::feedback::Feedback;
 use crate::packet::{Marking, SentPacket, Subflow};
 use crate::signal::LocalSignal;
@@ -76,10 +76,6 @@ impl LogsDecisions for Ns2Tfrc {
     fn decided_rate(&self) -> Bitrate {
         self.total()
     }
-
-    fn log(&mut self) -> &mut DecisionLog {
-        &mut self.decisions
-    }
 }
 
 impl RateController for Ns2Tfrc {
@@ -126,8 +122,8 @@ impl RateController for Ns2Tfrc {
         self.subflows.iter().filter_map(Connection::poll_timeout).min()
     }
 
-    fn poll_decision(&mut self) -> Option<Decision> {
-        self.decisions.pop()
+    fn decision_log(&mut self) -> Option<&mut DecisionLog> {
+        Some(&mut self.decisions)
     }
 
     fn subflows(&self) -> u8 {
