@@ -18,7 +18,8 @@ const LOSSES: [f64; 3] = [0.01, 0.02, 0.04];
 
 fn rate_against_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = |rate: &f64| {
-        Case::new("clean").set("link.bottleneck.loss", format!("{{ kind = 'independent', rate = {rate} }}"))
+        let loss = format!("{{ kind = 'independent', rate = {rate} }}");
+        Case::new("clean").set("flow.video.control", "tfrc").set("link.bottleneck.loss", loss)
     };
     let runs = runner.run(&LOSSES.iter().map(case).collect::<Vec<_>>())?;
     let rates = |index: usize| -> Vec<f64> {
