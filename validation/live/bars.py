@@ -14,6 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SEAWAY = ROOT / "target" / "release" / "seaway"
 SECONDS = 30
+CONTROL = "seaway"
 
 
 def share_displayed(flow):
@@ -42,7 +43,7 @@ BARS = {
 
 
 def run(network, prefix=()):
-    command = [*prefix, str(SEAWAY), "demo", "--headless", "--duration", f"{SECONDS}s", "--network", network, "--json"]
+    command = [*prefix, str(SEAWAY), "demo", "--headless", "--duration", f"{SECONDS}s", "--control", CONTROL, "--network", network, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS + 60, check=False)
     if done.returncode not in (0, 3):
         sys.exit(f"{' '.join(command)}: exit {done.returncode}: {done.stderr}")
@@ -71,7 +72,7 @@ def main():
     lines = [
         "# The main job over sockets",
         "",
-        f"`seaway demo --headless --duration {SECONDS}s --network NAME --json`, `tfrc`, the bundled clip at 1280x720,",
+        f"`seaway demo --headless --duration {SECONDS}s --control {CONTROL} --network NAME --json`, the bundled clip at 1280x720,",
         "sender, link and receiver on loopback; the last block with `taskset -c 0` before it.",
         "",
         f"Versions: {version}; {platform.system()} {platform.release().split('-')[0]}, {platform.machine()}.",

@@ -21,7 +21,7 @@ pub(super) struct Observed {
     pub(super) jitter: f64,
 }
 
-/// Tells a shared queue from our own: a foreign packet comes between our groups, and hardly ever inside a group that
+/// Distinguishes a shared queue from our own: a foreign packet comes between our groups, and hardly ever inside a group that
 /// left back to back. Arrival gaps inside groups and between them are compared (Mann–Whitney).
 #[derive(Debug, Clone)]
 pub(super) struct Interleaving {

@@ -1,5 +1,5 @@
-//! Our own controller: it keeps a short queue where it alone fills it, tells loss of the channel from loss of a full
-//! queue by a test, jitter from queueing, and other flows from a cell's swings. `docs/controllers/seaway.md` has the
+//! Our own controller: it keeps a short queue where it alone fills it, distinguishes loss of the channel from loss
+//! of a full queue by a test, jitter from queueing, and other flows from a cell's swings. `docs/controllers/seaway.md` has the
 //! equations and the reason of each loop.
 
 mod competing;
@@ -338,6 +338,7 @@ impl Seaway {
         self.updated = Some(t);
         self.delay.measure(self.jitter.get());
         self.jitter.update(t);
+        self.overflow.fade(t);
         let mature = self.fates.between(t - 6.0, t - 0.4);
         self.loss = if mature.sent >= 20.0 { mature.ratio().min(0.9) } else { 0.0 };
         if self.delay.queue > 0.001 {
