@@ -171,7 +171,7 @@ pub struct RepairLimits {
 
 impl Default for RepairLimits {
     fn default() -> Self {
-        Self { repeats: 3, age: TimeDelta::from_secs(1) }
+        Self { repeats: 10, age: TimeDelta::from_secs(1) }
     }
 }
 
@@ -283,10 +283,21 @@ pub struct RepairRequests {
     pub reorder: TimeDelta,
 }
 
+/// From the third request on each waits longer than the one before by this factor, as libwebrtc has it: a sender whose pacer
+/// holds the repair up is not asked ten times for what is about to leave.
+const BACKOFF: f64 = 1.25;
+
+impl RepairRequests {
+    /// How long the answer to a request may take that was made `before` times already.
+    pub(crate) fn round(&self, rtt: TimeDelta, before: u8) -> TimeDelta {
+        (rtt.mul_f64(1.0 + self.margin) + self.reorder).mul_f64(libm::pow(BACKOFF, f64::from(before.saturating_sub(2))))
+    }
+}
+
 impl Default for RepairRequests {
     fn default() -> Self {
         Self {
-            repeats: 3,
+            repeats: 10,
             deadline: TimeDelta::from_millis(500),
             margin: 0.2,
             reorder: TimeDelta::from_millis(10),

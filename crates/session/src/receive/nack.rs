@@ -109,13 +109,12 @@ impl NackList {
                 return missing.deadline > now;
             }
             let Some(rtt) = rtt else { return missing.deadline > now };
-            let round = rtt.mul_f64(1.0 + requests.margin);
-            let in_time = missing.deadline - now > round;
+            let in_time = missing.deadline - now > rtt.mul_f64(1.0 + requests.margin);
             if !in_time || missing.requests >= requests.repeats {
                 return missing.answer.is_some_and(|answer| answer > now);
             }
+            let answer = now + requests.round(rtt, missing.requests);
             missing.requests += 1;
-            let answer = now + round + requests.reorder;
             missing.answer = Some(answer);
             missing.next = answer;
             request(missing.source, missing.sequence);

@@ -16,7 +16,7 @@ const BOUND: f64 = 1e-3;
 const LEAST_LOSS: f64 = 0.002;
 /// Independent losses of a third of the packets come in shorter runs.
 const LONG_BURST: f64 = 1.5;
-/// A packet is asked for so often at most.
+/// More rounds than these count as these.
 const MOST_ROUNDS: u32 = 3;
 /// Copies of a packet in the last round at most.
 const MOST_COPIES: u32 = 4;
