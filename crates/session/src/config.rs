@@ -290,7 +290,8 @@ const BACKOFF: f64 = 1.25;
 impl RepairRequests {
     /// How long the answer to a request may take that was made `before` times already.
     pub(crate) fn round(&self, rtt: TimeDelta, before: u8) -> TimeDelta {
-        (rtt.mul_f64(1.0 + self.margin) + self.reorder).mul_f64(libm::pow(BACKOFF, f64::from(before.saturating_sub(2))))
+        (rtt.mul_f64(1.0 + self.margin) + self.reorder)
+            .mul_f64(libm::pow(BACKOFF, f64::from(before.saturating_sub(2))))
     }
 }
 

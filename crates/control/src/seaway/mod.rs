@@ -175,7 +175,7 @@ impl Seaway {
     }
 
     fn clip(&mut self) {
-        self.capacity = self.capacity.min(1.3 * self.most_rate()).max(self.least_rate());
+        self.capacity = self.capacity.min(2.5 * self.most_rate()).max(self.least_rate());
     }
 
     fn is_starting(&self) -> bool {
