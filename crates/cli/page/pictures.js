@@ -1,7 +1,7 @@
 // Both pictures by WebRTC: one connection, a track each, no trickle.
 
 const GATHER_WITHIN_MS = 3000;
-const CONNECT_WITHIN_MS = 12000;
+const CONNECT_WITHIN_MS = 6000;
 
 async function watch(elements, onState) {
   for (;;) {

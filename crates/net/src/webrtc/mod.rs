@@ -1,13 +1,15 @@
 //! Pictures to browsers by WebRTC: H.264 tracks, one connection a viewer.
 //!
 //! A [`Broadcast`] belongs to a tokio runtime and never blocks its publisher: a viewer that is too slow loses pictures
-//! until the next key frame.
+//! until the next key frame. A viewer takes a seat once its connection stands, so offers alone keep nobody out.
 
 mod estimator;
 mod peer;
+mod seats;
 mod track;
 mod viewer;
 
+use seats::Seats;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,21 +71,8 @@ struct Shared {
     tracks: Vec<&'static str>,
     /// The controller that estimates the path to each viewer, and its range.
     control: Option<(ControlSpec, Rates)>,
-    slots: Mutex<Slots>,
+    seats: Mutex<Seats>,
     wants_key_frame: AtomicBool,
-}
-
-#[derive(Debug)]
-struct Slots {
-    viewers: Vec<Slot>,
-    /// Pictures published so far on each track.
-    published: Vec<u64>,
-}
-
-#[derive(Debug)]
-struct Slot {
-    pictures: mpsc::Sender<Numbered>,
-    estimate: Option<Arc<Estimate>>,
 }
 
 /// A picture and its number in its track; a gap in the numbers is a lost picture.
@@ -97,6 +86,8 @@ struct Numbered {
 impl Broadcast {
     /// The largest number of viewers at once.
     pub const VIEWERS: usize = 8;
+    /// Offers that may wait for their connection at once; the oldest gives way to a new one.
+    pub const OFFERS: usize = 16;
     /// Pictures queued for one viewer, all tracks together.
     const BACKLOG: usize = 32;
 
@@ -119,21 +110,14 @@ impl Broadcast {
     }
 
     fn with(tracks: Vec<&'static str>, control: Option<(ControlSpec, Rates)>) -> Self {
-        let slots = Slots { viewers: Vec::new(), published: vec![0; tracks.len()] };
+        let seats = Mutex::new(Seats::new(tracks.len()));
         let wants_key_frame = AtomicBool::new(false);
-        Self { shared: Arc::new(Shared { tracks, control, slots: Mutex::new(slots), wants_key_frame }) }
+        Self { shared: Arc::new(Shared { tracks, control, seats, wants_key_frame }) }
     }
 
     /// Sends a picture to every viewer of a track.
     pub fn publish(&self, track: usize, unit: &AccessUnit) {
-        let mut slots = self.shared.slots();
-        let Some(published) = slots.published.get_mut(track) else { return };
-        let picture = Numbered { track, number: *published, unit: unit.clone() };
-        *published += 1;
-        // A full queue drops the picture here; the viewer sees the gap in the numbers.
-        slots.viewers.retain(|slot| {
-            !matches!(slot.pictures.try_send(picture.clone()), Err(mpsc::error::TrySendError::Closed(_)))
-        });
+        self.shared.seats().publish(track, unit);
     }
 
     /// Whether a viewer needs a key frame. Reading it clears the request.
@@ -141,39 +125,42 @@ impl Broadcast {
         self.shared.wants_key_frame.swap(false, Ordering::Relaxed)
     }
 
-    /// The number of viewers.
+    /// The number of viewers whose connection stands.
     pub fn viewers(&self) -> usize {
-        self.shared.slots().viewers.iter().filter(|slot| !slot.pictures.is_closed()).count()
+        self.shared.seats().viewers()
     }
 
     /// The estimates for the viewers, where the broadcast is [controlled](Self::controlled).
     pub fn estimates(&self) -> Vec<Arc<Estimate>> {
-        let slots = self.shared.slots();
-        let watching = slots.viewers.iter().filter(|slot| !slot.pictures.is_closed());
-        watching.filter_map(|slot| slot.estimate.clone()).collect()
+        self.shared.seats().estimates()
     }
 
-    /// Answers a browser's offer (SDP, all its candidates inside) and serves it from `local` until it leaves.
+    /// Answers a browser's offer (SDP, all its candidates inside) and serves it from `local` until it leaves. An offer that
+    /// does not lead to a connection within five seconds is forgotten.
     ///
     /// # Errors
     /// Too many viewers, an offer without our tracks, or no socket.
     pub async fn answer(&self, local: IpAddr, offer: String) -> Result<String, Error> {
-        if self.viewers() >= Self::VIEWERS {
-            return Err(Error::Full { limit: Self::VIEWERS });
-        }
         let (pictures, queue) = mpsc::channel(Self::BACKLOG);
-        let (viewer, answer, estimate) =
-            viewer::Viewer::accept(self.shared.clone(), local, offer, queue).await?;
-        self.shared.slots().viewers.push(Slot { pictures, estimate });
-        tokio::spawn(viewer.run());
-        Ok(answer)
+        let seat = self.shared.seats().reserve(pictures)?;
+        match viewer::Viewer::accept(self.shared.clone(), seat, local, offer, queue).await {
+            Ok((viewer, answer, estimate)) => {
+                self.shared.seats().set_estimate(seat, estimate);
+                tokio::spawn(viewer.run());
+                Ok(answer)
+            }
+            Err(error) => {
+                self.shared.seats().release(seat);
+                Err(error)
+            }
+        }
     }
 }
 
 impl Shared {
-    fn slots(&self) -> MutexGuard<'_, Slots> {
+    fn seats(&self) -> MutexGuard<'_, Seats> {
         // Channels and counters are consistent at any time, so a panic while it was locked does no harm.
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn request_key_frame(&self) {

@@ -1,5 +1,6 @@
 //! One viewer: a socket, a peer connection, and the pictures for it.
 
+use super::seats::SeatId;
 use super::{Error, Estimate, Estimator, Numbered, Shared, Track, peer};
 use bytes::BytesMut;
 use rtc::peer_connection::RTCPeerConnection;
@@ -17,12 +18,13 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 
 /// A browser that has not connected by then is forgotten.
-const CONNECT_WITHIN: Duration = Duration::from_secs(15);
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// The machine looks after itself this often even when it names no instant.
 const IDLE: Duration = Duration::from_secs(1);
 
 pub(super) struct Viewer {
     shared: Arc<Shared>,
+    seat: SeatId,
     socket: UdpSocket,
     local: SocketAddr,
     peer: RTCPeerConnection,
@@ -45,6 +47,7 @@ pub(super) fn clock() -> Instant {
 impl Viewer {
     pub(super) async fn accept(
         shared: Arc<Shared>,
+        seat: SeatId,
         local: IpAddr,
         offer: String,
         pictures: mpsc::Receiver<Numbered>,
@@ -56,7 +59,8 @@ impl Viewer {
         let estimator = estimator.transpose().map_err(|error| Error::Offer(error.to_string()))?;
         let estimate = estimator.as_ref().map(Estimator::estimate);
         let (peer, tracks, answer) = peer::answer(now, local, &shared.tracks, estimator, offer)?;
-        Ok((Self { shared, socket, local, peer, tracks, pictures, connected: false }, answer, estimate))
+        let connected = false;
+        Ok((Self { shared, seat, socket, local, peer, tracks, pictures, connected }, answer, estimate))
     }
 
     pub(super) async fn run(mut self) {
@@ -98,7 +102,10 @@ impl Viewer {
             if let RTCPeerConnectionEvent::OnConnectionStateChangeEvent(state) = event {
                 match state {
                     RTCPeerConnectionState::Connected => {
-                        self.connected = true;
+                        self.connected = self.shared.seats().connect(self.seat);
+                        if !self.connected {
+                            return Next::Leave;
+                        }
                         self.shared.request_key_frame();
                     }
                     RTCPeerConnectionState::Failed | RTCPeerConnectionState::Closed => return Next::Leave,

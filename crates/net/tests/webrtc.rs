@@ -1,0 +1,199 @@
+//! A broadcast's viewers: the fingerprints of both ends are pinned, and offers alone hold no seat.
+
+use bytes::{Bytes, BytesMut};
+use rtc::interceptor::Registry;
+use rtc::peer_connection::configuration::interceptor_registry::register_default_interceptors;
+use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MediaEngine};
+use rtc::peer_connection::event::RTCPeerConnectionEvent;
+use rtc::peer_connection::message::{RTCMessage, TaggedRTCMessage};
+use rtc::peer_connection::sdp::RTCSessionDescription;
+use rtc::peer_connection::state::RTCPeerConnectionState;
+use rtc::peer_connection::transport::{CandidateConfig, CandidateHostConfig, RTCIceCandidate};
+use rtc::peer_connection::{RTCPeerConnection, RTCPeerConnectionBuilder};
+use rtc::rtp_transceiver::rtp_sender::{RTCRtpCodec, RTCRtpCodecParameters, RtpCodecKind};
+use rtc::rtp_transceiver::{RTCRtpTransceiverDirection, RTCRtpTransceiverInit};
+use rtc::sansio::Protocol;
+use rtc::shared::{TaggedBytesMut, TransportContext, TransportProtocol};
+use seaway_net::webrtc::{AccessUnit, Broadcast};
+use seaway_units::TimeDelta;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+use tokio::net::UdpSocket;
+
+/// A bound for what hangs.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+#[expect(clippy::disallowed_methods, reason = "this drives a socket in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// A browser, as far as the transport goes.
+struct Client {
+    socket: UdpSocket,
+    local: SocketAddr,
+    peer: RTCPeerConnection,
+    state: RTCPeerConnectionState,
+    packets: u64,
+}
+
+impl Client {
+    async fn new() -> Self {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let local = socket.local_addr().unwrap();
+        let mut media = MediaEngine::default();
+        let rtp_codec = RTCRtpCodec {
+            mime_type: MIME_TYPE_H264.to_owned(),
+            clock_rate: 90_000,
+            channels: 0,
+            sdp_fmtp_line: "packetization-mode=1;profile-level-id=42e01f".to_owned(),
+            rtcp_feedback: vec![],
+        };
+        media
+            .register_codec(RTCRtpCodecParameters { rtp_codec, payload_type: 108 }, RtpCodecKind::Video)
+            .unwrap();
+        let interceptors = register_default_interceptors(Registry::new(), &mut media).unwrap();
+        let builder = RTCPeerConnectionBuilder::new().with_media_engine(media);
+        let mut peer = builder.with_interceptor_registry(interceptors).build(now()).unwrap();
+        let direction = RTCRtpTransceiverDirection::Recvonly;
+        let init = RTCRtpTransceiverInit { direction, streams: vec![], send_encodings: vec![] };
+        peer.add_transceiver_from_kind(RtpCodecKind::Video, Some(init)).unwrap();
+        Self { socket, local, peer, state: RTCPeerConnectionState::New, packets: 0 }
+    }
+
+    fn offer(&mut self) -> String {
+        let offer = self.peer.create_offer(None).unwrap();
+        let base_config = CandidateConfig {
+            network: "udp".to_owned(),
+            address: self.local.ip().to_string(),
+            port: self.local.port(),
+            component: 1,
+            ..Default::default()
+        };
+        let candidate = CandidateHostConfig { base_config, ..Default::default() }.new_candidate_host();
+        let candidate = RTCIceCandidate::from(&candidate.unwrap()).to_json().unwrap();
+        self.peer.set_local_description(now(), offer).unwrap();
+        self.peer.add_local_candidate(candidate).unwrap();
+        self.peer.local_description().unwrap().sdp
+    }
+
+    fn accept(&mut self, answer: String) {
+        let answer = RTCSessionDescription::answer(answer).unwrap();
+        self.peer.set_remote_description(now(), answer).unwrap();
+    }
+
+    /// Runs the connection, while `broadcast` publishes pictures, until `is_enough` or the time is up.
+    async fn watch(&mut self, broadcast: &Broadcast, time: Duration, is_enough: impl Fn(&Self) -> bool) {
+        let (begin, mut datagram) = (now(), vec![0; 2048]);
+        while now() - begin < time && !is_enough(self) {
+            self.drain().await;
+            broadcast.publish(0, &picture());
+            let wake = self.peer.poll_timeout().unwrap_or_else(now).max(now() + Duration::from_millis(1));
+            let wake = wake.min(now() + Duration::from_millis(10));
+            tokio::select! {
+                () = tokio::time::sleep_until(wake.into()) => drop(self.peer.handle_timeout(now())),
+                read = self.socket.recv_from(&mut datagram) => if let Ok((length, from)) = read {
+                    let transport = TransportContext {
+                        local_addr: self.local,
+                        peer_addr: from,
+                        ecn: None,
+                        transport_protocol: TransportProtocol::UDP,
+                    };
+                    let message = BytesMut::from(&datagram[..length]);
+                    drop(self.peer.handle_read(TaggedBytesMut { now: now(), transport, message }));
+                },
+            }
+        }
+    }
+
+    async fn drain(&mut self) {
+        while let Some(message) = self.peer.poll_write() {
+            self.socket.send_to(&message.message, message.transport.peer_addr).await.unwrap();
+        }
+        while let Some(event) = self.peer.poll_event() {
+            if let RTCPeerConnectionEvent::OnConnectionStateChangeEvent(state) = event {
+                self.state = state;
+            }
+        }
+        while let Some(TaggedRTCMessage { message, .. }) = self.peer.poll_read() {
+            self.packets += u64::from(matches!(message, RTCMessage::RtpPacket(..)));
+        }
+    }
+}
+
+fn picture() -> AccessUnit {
+    let mut data = vec![0, 0, 0, 1, 0x67, 0x42, 0xe0, 0x1f, 0, 0, 0, 1, 0x65];
+    data.extend([7; 500]);
+    AccessUnit { data: Bytes::from(data), at: TimeDelta::ZERO, is_key: true }
+}
+
+/// The description with the first octet of its fingerprint changed.
+fn with_wrong_fingerprint(description: &str) -> String {
+    let at = description.find("fingerprint:sha-256 ").unwrap() + "fingerprint:sha-256 ".len();
+    let wrong = if description[at..].starts_with("00") { "01" } else { "00" };
+    format!("{}{wrong}{}", &description[..at], &description[at + 2..])
+}
+
+async fn answer(broadcast: &Broadcast, offer: String) -> String {
+    broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap()
+}
+
+#[tokio::test]
+async fn pictures_reach_who_has_the_offered_certificate() {
+    let broadcast = Broadcast::new(vec!["sent"]);
+    let mut client = Client::new().await;
+    let offer = client.offer();
+    client.accept(answer(&broadcast, offer).await);
+    client.watch(&broadcast, TIMEOUT, |client| client.packets > 10).await;
+    assert!(client.packets > 10, "{:?}", client.state);
+    assert_eq!(broadcast.viewers(), 1);
+}
+
+/// The pictures of the test above come within a fraction of this time.
+const WATCH: Duration = Duration::from_secs(3);
+
+#[tokio::test]
+async fn a_viewer_with_another_certificate_gets_nothing() {
+    let broadcast = Broadcast::new(vec!["sent"]);
+    let mut client = Client::new().await;
+    let offer = with_wrong_fingerprint(&client.offer());
+    client.accept(answer(&broadcast, offer).await);
+    client.watch(&broadcast, WATCH, |client| client.packets > 0).await;
+    assert_eq!((client.packets, broadcast.viewers()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_viewer_refuses_a_server_with_another_certificate() {
+    let broadcast = Broadcast::new(vec!["sent"]);
+    let mut client = Client::new().await;
+    let offer = client.offer();
+    client.accept(with_wrong_fingerprint(&answer(&broadcast, offer).await));
+    client.watch(&broadcast, WATCH, |client| client.packets > 0).await;
+    assert_eq!(client.packets, 0);
+    assert_ne!(client.state, RTCPeerConnectionState::Connected);
+}
+
+#[tokio::test]
+async fn an_offer_without_a_fingerprint_is_refused() {
+    let broadcast = Broadcast::new(vec!["sent"]);
+    let offer = Client::new().await.offer();
+    let bare: String =
+        offer.split_inclusive('\n').filter(|line| !line.starts_with("a=fingerprint")).collect();
+    assert_ne!(bare, offer);
+    assert!(broadcast.answer(Ipv4Addr::LOCALHOST.into(), bare).await.is_err());
+}
+
+#[tokio::test]
+async fn offers_that_do_not_connect_keep_nobody_out() {
+    let broadcast = Broadcast::new(vec!["sent"]);
+    let offer = Client::new().await.offer();
+    for _ in 0..Broadcast::VIEWERS + 2 * Broadcast::OFFERS {
+        answer(&broadcast, offer.clone()).await;
+    }
+    assert_eq!(broadcast.viewers(), 0);
+    let mut client = Client::new().await;
+    let offer = client.offer();
+    client.accept(answer(&broadcast, offer).await);
+    client.watch(&broadcast, TIMEOUT, |client| client.packets > 0).await;
+    assert!(client.packets > 0, "{:?}", client.state);
+}
