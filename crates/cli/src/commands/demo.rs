@@ -8,7 +8,7 @@ use crate::live::reporter::{Reporter, Stats};
 use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
 use crate::scenario::Source;
-use crate::web::{ControlName, Hello, Page};
+use crate::web::{ControlName, Hello, Page, WebOptions};
 use seaway_control::ControlSpec;
 use seaway_control::Registry;
 use seaway_lab::scenario::{Flow, FlowKind, Scenario};
@@ -54,6 +54,8 @@ pub(crate) struct Arguments {
     /// Where the page is served
     #[arg(long, default_value = "127.0.0.1:8090", value_name = "ADDR", conflicts_with = "headless")]
     web: SocketAddr,
+    #[command(flatten)]
+    web_options: WebOptions,
     /// Where the link's randomness comes from; in place of the scenario's own
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -197,9 +199,10 @@ impl NetworkHandle {
 
 fn reporter(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Result<Reporter, Failure> {
     let listen = (!arguments.headless).then_some(arguments.web);
-    let reporter = Reporter::new()
-        .with_stats(arguments.stats)
-        .with_page(listen, || hello(arguments, scenario, settings))?;
+    let reporter =
+        Reporter::new()
+            .with_stats(arguments.stats)
+            .with_page(listen, &arguments.web_options, || hello(arguments, scenario, settings))?;
     if arguments.open {
         reporter.page().into_iter().for_each(open_browser);
     }
@@ -252,7 +255,7 @@ fn hello(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Hel
 fn open_browser(page: &Page) {
     // Without a browser the printed address has to do.
     let _ = std::process::Command::new("xdg-open")
-        .arg(page.url())
+        .arg(&page.served().url)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -3,7 +3,7 @@
 use super::keys::KeyOptions;
 use super::reporter::{Reporter, Stats};
 use crate::failure::Failure;
-use crate::web::Hello;
+use crate::web::{Hello, WebOptions};
 use seaway_units::TimeDelta;
 use std::net::SocketAddr;
 
@@ -19,6 +19,8 @@ pub(crate) struct LiveOptions {
     /// Serve /metrics for Prometheus
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    web_options: WebOptions,
     /// Print JSON lines while it runs
     #[arg(long, conflicts_with = "json")]
     pub(crate) stats: Option<Stats>,
@@ -35,7 +37,8 @@ pub(crate) struct LiveOptions {
 impl LiveOptions {
     /// The outputs that were asked for.
     pub(crate) fn reporter(&self, hello: impl FnOnce() -> Hello) -> Result<Reporter, Failure> {
-        Reporter::new().with_stats(self.stats).with_page(self.web, hello)?.with_metrics(self.metrics)
+        let reporter = Reporter::new().with_stats(self.stats);
+        reporter.with_page(self.web, &self.web_options, hello)?.with_metrics(self.metrics, &self.web_options)
     }
 
     /// Whether somebody sees the session while it runs.

@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::failure::{Failure, note};
-use crate::web::{Hello, Live, Metrics, Page};
+use crate::web::{Hello, Live, Metrics, Page, Served, WebOptions};
 use seaway_stream::BrowserTrack;
 use seaway_units::{TimeDelta, Timestamp};
 use std::collections::BTreeMap;
@@ -42,24 +42,29 @@ impl Reporter {
     pub(crate) fn with_page(
         mut self,
         listen: Option<SocketAddr>,
+        options: &WebOptions,
         hello: impl FnOnce() -> Hello,
     ) -> Result<Self, Failure> {
         if let Some(listen) = listen {
             let refused =
                 |error| Failure::input(&format!("no page at {listen}: {error}; --web takes another address"));
-            let page = Page::open(listen, hello()).map_err(refused)?;
-            note(&format!("the page is at {}", page.url()));
+            let page = Page::open(listen, options, hello()).map_err(refused)?;
+            tell("page is", page.served());
             self.page = Some(page);
         }
         Ok(self)
     }
 
     /// Serves `/metrics`.
-    pub(crate) fn with_metrics(mut self, listen: Option<SocketAddr>) -> Result<Self, Failure> {
+    pub(crate) fn with_metrics(
+        mut self,
+        listen: Option<SocketAddr>,
+        options: &WebOptions,
+    ) -> Result<Self, Failure> {
         if let Some(listen) = listen {
             let refused = |error| Failure::input(&format!("no metrics at {listen}: {error}"));
-            let metrics = Metrics::open(listen).map_err(refused)?;
-            note(&format!("the metrics are at {}", metrics.url()));
+            let metrics = Metrics::open(listen, options).map_err(refused)?;
+            tell("metrics are", metrics.served());
             self.metrics = Some(metrics);
         }
         Ok(self)
@@ -117,4 +122,10 @@ impl Reporter {
         line.push('\n');
         std::io::stdout().write_all(line.as_bytes()).map_err(|error| Failure::output(&error))
     }
+}
+
+/// Says where something is served, and what is to be known of it.
+fn tell(what: &str, served: &Served) {
+    note(&format!("the {what} at {}", served.url));
+    served.told.iter().for_each(|told| note(told));
 }

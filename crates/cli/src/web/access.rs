@@ -36,8 +36,8 @@ impl Token {
     }
 
     /// The address to open.
-    pub(super) fn url(&self, address: SocketAddr, path: &str) -> String {
-        format!("http://{address}/{path}?token={}", self.0)
+    pub(super) fn url(&self, scheme: &str, address: SocketAddr, path: &str) -> String {
+        format!("{scheme}://{address}/{path}?token={}", self.0)
     }
 
     fn is_shown(&self, uri: &Uri, headers: &HeaderMap) -> bool {
@@ -54,14 +54,22 @@ impl Token {
     }
 }
 
+/// What a request must show.
+#[derive(Debug, Clone)]
+pub(super) struct Access {
+    pub(super) token: Token,
+    /// Whether the page may be opened under any name.
+    pub(super) any_name: bool,
+}
+
 /// Lets a request through, or says why not. What is answered belongs to nobody else's page.
 pub(super) async fn guard(
-    State(token): State<Token>,
+    State(access): State<Access>,
     Extension(connection): Extension<Connection>,
     request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match refusal(&token, request.uri(), request.headers()) {
+    let mut response = match refusal(&access, request.uri(), request.headers()) {
         Some(why) => (StatusCode::FORBIDDEN, why).into_response(),
         None => {
             connection.admit();
@@ -79,14 +87,14 @@ pub(super) async fn guard(
     response
 }
 
-fn refusal(token: &Token, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
-    if !is_own_host(headers) {
+fn refusal(access: &Access, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
+    if !access.any_name && !is_own_host(headers) {
         return Some("open the page by its IP address or as localhost");
     }
     if is_foreign(headers) {
         return Some("from another page");
     }
-    (!token.is_shown(uri, headers))
+    (!access.token.is_shown(uri, headers))
         .then_some("the token is missing or wrong: open the address that seaway printed")
 }
 

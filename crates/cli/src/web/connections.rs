@@ -1,5 +1,6 @@
 //! The connections of the page's server: bounded in number, and in the time until they ask for something.
 
+use super::tls::Transport;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -8,12 +9,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
 /// Connections at a time. A browser has up to six.
 const MOST: usize = 128;
-/// The time for the header of a request.
+/// The time for the handshake of TLS, and again for the header of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The wait after a connection could not be accepted, for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -38,7 +40,7 @@ impl Connection {
 }
 
 /// Serves `router` for ever. Where there are too many connections, the oldest that was not let in gives way.
-pub(super) async fn serve(listener: TcpListener, router: Router) {
+pub(super) async fn serve(listener: TcpListener, transport: Transport, router: Router) {
     let mut open: Vec<(Connection, AbortHandle)> = Vec::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -54,12 +56,25 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
         }
         let local = stream.local_addr().ok().map(|address| address.ip());
         let connection = Connection { local, admitted: Arc::default() };
-        let task = tokio::spawn(serve_one(stream, router.clone().layer(Extension(connection.clone()))));
+        let router = router.clone().layer(Extension(connection.clone()));
+        let task = tokio::spawn(secure(stream, transport.clone(), router));
         open.push((connection, task.abort_handle()));
     }
 }
 
-async fn serve_one(stream: TcpStream, router: Router) {
+async fn secure(stream: TcpStream, transport: Transport, router: Router) {
+    match transport {
+        Transport::Plain => serve_one(stream, router).await,
+        Transport::Certified(acceptor) | Transport::SelfMade(acceptor) => {
+            // Who does not speak TLS, or does not like the certificate, is let go.
+            if let Ok(Ok(stream)) = tokio::time::timeout(HEADER_TIMEOUT, acceptor.accept(stream)).await {
+                serve_one(stream, router).await;
+            }
+        }
+    }
+}
+
+async fn serve_one(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     let connection = server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));

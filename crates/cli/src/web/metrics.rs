@@ -1,5 +1,6 @@
 //! `/metrics` for Prometheus.
 
+use super::{Served, WebOptions};
 use axum::Router;
 use axum::http::header;
 use axum::response::IntoResponse;
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The present values in the exposition format, at an address of their own.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    url: String,
+    served: Served,
     text: Arc<Mutex<String>>,
 }
 
@@ -22,8 +23,8 @@ impl Metrics {
     /// Serves `/metrics` at `listen`; port 0 takes a free one.
     ///
     /// # Errors
-    /// The address is in use, not ours, or the thread cannot be had.
-    pub(crate) fn open(listen: SocketAddr) -> io::Result<Self> {
+    /// The address is in use, not ours, or the thread cannot be had; the certificate cannot be used.
+    pub(crate) fn open(listen: SocketAddr, options: &WebOptions) -> io::Result<Self> {
         let text = Arc::new(Mutex::new(String::new()));
         let shared = text.clone();
         let respond = move || async move {
@@ -31,13 +32,13 @@ impl Metrics {
             ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
         };
         let router = Router::new().route("/metrics", get(respond));
-        let url = super::spawn_server("metrics", listen, "metrics", router)?;
-        Ok(Self { url, text })
+        let served = super::spawn_server("metrics", listen, options, "metrics", router)?;
+        Ok(Self { served, text })
     }
 
-    /// Where they are, with the token.
-    pub(crate) fn url(&self) -> &str {
-        &self.url
+    /// Where they are.
+    pub(crate) const fn served(&self) -> &Served {
+        &self.served
     }
 
     /// Sets the present values.

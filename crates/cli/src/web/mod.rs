@@ -9,12 +9,14 @@ mod connections;
 mod live;
 mod metrics;
 mod serve;
+mod tls;
 
 pub(crate) use live::{ControlName, Hello, Live};
 
 pub(crate) use metrics::Metrics;
+pub(crate) use tls::WebOptions;
 
-use access::{Token, guard};
+use access::{Access, Token, guard};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use live::Hub;
@@ -27,26 +29,36 @@ use std::sync::Arc;
 /// The running page. It ends with the process.
 #[derive(Debug)]
 pub(crate) struct Page {
-    url: String,
+    served: Served,
     hub: Arc<Hub>,
     broadcast: Broadcast,
+}
+
+/// What the user is told of a server.
+#[derive(Debug)]
+pub(crate) struct Served {
+    /// The address to open, with the token.
+    pub url: String,
+    /// A warning, or the fingerprint of a certificate.
+    pub told: Option<String>,
 }
 
 impl Page {
     /// Serves the page at `listen`; port 0 takes a free one.
     ///
     /// # Errors
-    /// The address is in use, not ours, or the thread cannot be had.
-    pub(crate) fn open(listen: SocketAddr, hello: Hello) -> io::Result<Self> {
+    /// The address is in use, not ours, or the thread cannot be had; the certificate cannot be used.
+    pub(crate) fn open(listen: SocketAddr, options: &WebOptions, hello: Hello) -> io::Result<Self> {
         let broadcast = Broadcast::new(hello.pictures.clone());
         let hub = Arc::new(Hub::new(hello));
-        let url = spawn_server("page", listen, "", serve::router(hub.clone(), broadcast.clone()))?;
-        Ok(Self { url, hub, broadcast })
+        let router = serve::router(hub.clone(), broadcast.clone());
+        let served = spawn_server("page", listen, options, "", router)?;
+        Ok(Self { served, hub, broadcast })
     }
 
-    /// The address to open, with the token.
-    pub(crate) fn url(&self) -> &str {
-        &self.url
+    /// Where it is.
+    pub(crate) const fn served(&self) -> &Served {
+        &self.served
     }
 
     /// Sends a message to every browser. Never blocks.
@@ -75,20 +87,28 @@ impl Page {
     }
 }
 
-/// Serves `router` at `listen` on a thread of its own, to whoever has the token; returns the address of `path` with the token.
-fn spawn_server(name: &str, listen: SocketAddr, path: &str, router: Router) -> io::Result<String> {
+/// Serves `router` at `listen` on a thread of its own, to whoever has the token.
+fn spawn_server(
+    name: &str,
+    listen: SocketAddr,
+    options: &WebOptions,
+    path: &str,
+    router: Router,
+) -> io::Result<Served> {
     let token = Token::new()?;
+    let (transport, told) = options.transport(listen)?;
     let listener = std::net::TcpListener::bind(listen)?;
     listener.set_nonblocking(true)?;
-    let url = token.url(listener.local_addr()?, path);
-    let router = router.layer(from_fn_with_state(token, guard));
+    let url = token.url(transport.scheme(), listener.local_addr()?, path);
+    let access = Access { token, any_name: transport.checks_names() };
+    let router = router.layer(from_fn_with_state(access, guard));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name(name.into()).spawn(move || {
         runtime.block_on(async move {
             if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                connections::serve(listener, router).await;
+                connections::serve(listener, transport, router).await;
             }
         });
     })?;
-    Ok(url)
+    Ok(Served { url, told })
 }

@@ -14,5 +14,6 @@ mod recordings;
 mod relay;
 mod scorecard;
 mod stream;
+mod tls;
 mod usage;
 mod web;
