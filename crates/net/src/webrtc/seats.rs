@@ -61,10 +61,9 @@ impl Seats {
     }
 
     pub(super) fn set_estimate(&mut self, id: SeatId, estimate: Option<Arc<Estimate>>) {
-        self.seats
-            .iter_mut()
-            .filter(|seat| seat.id == id)
-            .for_each(|seat| seat.estimate.clone_from(&estimate));
+        if let Some(seat) = self.seats.iter_mut().find(|seat| seat.id == id) {
+            seat.estimate = estimate;
+        }
     }
 
     pub(super) fn release(&mut self, id: SeatId) {
