@@ -60,6 +60,7 @@
 //! Input from the network is hostile: it is checked, bounded, counted in [`Refused`] and never causes a panic. Every rate
 //! and size counts IP datagrams.
 
+mod circuit_breaker;
 mod clock;
 mod config;
 mod describe;
@@ -77,6 +78,7 @@ mod statistics;
 mod unwrap;
 pub mod window;
 
+pub use circuit_breaker::{Breach, CircuitBreaker};
 pub use clock::MediaClock;
 pub use config::*;
 pub use describe::{MediaKind, SessionDescription, SessionKey, SessionUrl, StreamDescription, to_sdp};

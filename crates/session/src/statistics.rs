@@ -50,6 +50,8 @@ pub struct SenderStatistics {
     pub control: Count,
     /// Reports that came.
     pub feedback: Count,
+    /// What receiver reports say.
+    pub reported: Reported,
     /// Packets reported received, late ones included.
     pub received: u64,
     /// Packets declared lost.
@@ -74,6 +76,17 @@ pub struct SenderStatistics {
     pub min_rtt: Option<TimeDelta>,
     /// Refused input.
     pub refused: Refused,
+}
+
+/// Sums over receiver reports (RFC 3550 section 6.4.2), from the first one on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reported {
+    /// Reception blocks that came.
+    pub reports: u64,
+    /// Packets that the receiver expected: the growth of the highest sequence numbers.
+    pub expected: u64,
+    /// Of them, those it does not have.
+    pub lost: u64,
 }
 
 impl SenderStatistics {

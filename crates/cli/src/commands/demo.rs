@@ -128,6 +128,7 @@ impl Demo {
             .limits(limits)
             .repair(repair)
             .latency(arguments.repair.latency)
+            .circuit_breaker(false)
             .pictures(source, true)
             .preview(reporter.track(SENT))
             .references(send_references)

@@ -22,6 +22,7 @@ pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
         SendEvent::Connected(_) => of("peer", "receiver has the key".into()),
         SendEvent::OtherKey => of("peer", "receiver has another key".into()),
         SendEvent::Replaced => of("peer", "another sender took over".into()),
+        SendEvent::CircuitBroken(breach) => of("stopped", breach.to_string()),
         SendEvent::ControlChanged(control) => of("setting", format!("controller {control}")),
         SendEvent::ControlRejected(error) => Some(Live::Error { text: error.to_string() }),
         _ => None,

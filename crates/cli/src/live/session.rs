@@ -86,6 +86,9 @@ impl Session {
             SendEvent::OtherKey if !self.connected => {
                 return Err(Failure::running(&"the receiver has another key"));
             }
+            SendEvent::CircuitBroken(breach) => {
+                return Err(Failure::running(&format!("the transmission was stopped: {breach}")));
+            }
             SendEvent::Replaced => {
                 return Err(Failure::running(&"another sender with the same key took over"));
             }

@@ -7,17 +7,17 @@ use super::stream::{INPUT, metric, wait_for_metric};
 use serde_json::Value;
 use std::path::Path;
 
-const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
+pub(crate) const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 const OTHER: &str = "_wECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 
-fn receive(folder: &Path, port: u16, key: &str, arguments: &[&str]) -> Live {
+pub(crate) fn receive(folder: &Path, port: u16, key: &str, arguments: &[&str]) -> Live {
     let url = format!("rtp://127.0.0.1:{port}");
     let mut command = seaway(folder, &[&["recv", &url], arguments].concat());
     command.env("SEAWAY_KEY", key);
     Live::start(command)
 }
 
-fn send(folder: &Path, port: u16, key: &str, arguments: &[&str]) -> Live {
+pub(crate) fn send(folder: &Path, port: u16, key: &str, arguments: &[&str]) -> Live {
     let url = format!("rtp://127.0.0.1:{port}");
     let mut command = seaway(folder, &[&["send", INPUT, &url], arguments].concat());
     command.env("SEAWAY_KEY", key);

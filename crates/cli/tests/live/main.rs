@@ -1,5 +1,6 @@
 //! The live commands as a user meets them: real processes, real sockets.
 
+mod breaker;
 mod browser;
 mod compare;
 mod emulate;

@@ -10,8 +10,9 @@ use std::net::SocketAddr;
 /// A new handshake begins after so long without an authentic packet, or after three round trips: the receiver restarted, or
 /// missed so many packets that it lost count.
 const SILENCE: TimeDelta = TimeDelta::from_secs(1);
-/// Consent to send expires (RFC 7675 section 5.1): nothing but hellos leaves then.
-const CONSENT: TimeDelta = TimeDelta::from_secs(30);
+/// Consent to send expires: nothing but hellos leaves then. Three reporting intervals of 5 s (RFC 8083 section 4.1), which is less
+/// than the 30 s of RFC 7675 section 5.1.
+const CONSENT: TimeDelta = TimeDelta::from_secs(15);
 /// A receiver that moved must answer at its new address within this time.
 const MOVE: TimeDelta = TimeDelta::from_secs(3);
 /// A proof is first repeated after this time, or after a round trip.
@@ -93,7 +94,7 @@ impl SenderChannel {
         self.to
     }
 
-    /// Whether packets may leave: the receiver has shown that it has the key and, within the last 30 s, that it is there.
+    /// Whether packets may leave: the receiver has shown that it has the key and, within the last 15 s, that it is there.
     pub fn is_ready(&self, now: Timestamp) -> bool {
         let Some(keyed) = &self.keyed else { return true };
         !keyed.is_replaced && keyed.heard.is_some_and(|heard| now.since(heard) < CONSENT)

@@ -5,6 +5,7 @@ mod pacer;
 mod packets;
 mod pushback;
 mod queue;
+mod reception;
 mod repair;
 mod reports;
 mod retransmission;
@@ -26,6 +27,7 @@ use crate::statistics::SenderStatistics;
 use numbering::Numbering;
 use pushback::Pushback;
 use queue::Arriving;
+use reception::Reception;
 use repair::RepairPolicy;
 use reports::Reports;
 use rtcp::Peer;
@@ -61,6 +63,7 @@ pub struct Sender {
     feedback: FeedbackAdapter,
     pushback: Pushback,
     peer: Peer,
+    reception: Reception,
     reports: Reports,
     keys: Vec<KeyState>,
     /// The controller tags packets, which takes octets of the header.
@@ -181,6 +184,7 @@ impl Sender {
             feedback: FeedbackAdapter::new(config.feedback.has_arrivals(), receiving_half(&config, source)),
             pushback: Pushback::new(config.pushback.filter(|_| config.feedback.has_arrivals())),
             peer: Peer::default(),
+            reception: Reception::default(),
             reports: Reports::new(now, config.endless),
             keys: vec![KeyState::default(); streams],
             tagged,

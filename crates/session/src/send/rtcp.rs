@@ -171,6 +171,7 @@ impl Sender {
     fn on_new_peer(&mut self, now: Timestamp, ssrc: u32) {
         self.events.push(SenderEvent::PeerAppeared { ssrc });
         self.feedback.on_new_peer();
+        self.reception = super::Reception::default();
         if self.statistics.feedback.packets > 0 {
             // Not the first receiver: the stream is running.
             self.reports.describe_at(now);
@@ -289,11 +290,12 @@ impl Sender {
     fn on_receiver_report(&mut self, now: Timestamp, report: &ReceiverReport<'_>) -> bool {
         for block in report.blocks.iter() {
             let is_first = self.feedback.round_trip.smoothed().is_none();
+            if self.about(now, report.ssrc, block.ssrc).is_none() {
+                continue;
+            }
+            self.reception.on_block(&block, &mut self.statistics.reported);
             // Feedback is more exact, once there is some.
-            if self.about(now, report.ssrc, block.ssrc).is_some()
-                && is_first
-                && let Some(rtt) = block.round_trip(NtpTime::from_timestamp(now).short())
-            {
+            if is_first && let Some(rtt) = block.round_trip(NtpTime::from_timestamp(now).short()) {
                 self.feedback.round_trip.on_sample(rtt);
             }
         }

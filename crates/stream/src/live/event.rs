@@ -3,7 +3,7 @@
 use crate::Error;
 use seaway_control::{ControlSpec, SpecError};
 use seaway_protect::SrtpKeys;
-use seaway_session::{ReceiverEvent, SenderEvent};
+use seaway_session::{Breach, ReceiverEvent, SenderEvent};
 use seaway_units::TimeDelta;
 use std::net::SocketAddr;
 
@@ -19,6 +19,8 @@ pub enum SendEvent {
     OtherKey,
     /// Another sender with the same key took over. The session is at its end.
     Replaced,
+    /// The network does not carry the transmission (RFC 8083). It has ended.
+    CircuitBroken(Breach),
     /// Another controller took over.
     ControlChanged(ControlSpec),
     /// Another controller was asked for and rejected.

@@ -20,7 +20,7 @@ use seaway_net::{Lateness, Socket};
 use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
 use seaway_session::{
-    self as session, Format, Limits, OVERHEAD_IPV4, OVERHEAD_IPV6, SenderConfig, SessionKey,
+    self as session, CircuitBreaker, Format, Limits, OVERHEAD_IPV4, OVERHEAD_IPV6, SenderConfig, SessionKey,
 };
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -56,6 +56,7 @@ pub struct SenderBuilder {
     limits: Limits,
     repair: Repair,
     latency: TimeDelta,
+    circuit_breaker: bool,
     feed: Feed,
     key_interval: Option<TimeDelta>,
     preview: Option<BrowserTrack>,
@@ -81,6 +82,7 @@ impl SenderBuilder {
             limits: Limits { min, start, max },
             repair: Repair::default(),
             latency: TimeDelta::from_millis(500),
+            circuit_breaker: true,
             feed: Feed::Application,
             key_interval: None,
             preview: None,
@@ -122,6 +124,12 @@ impl SenderBuilder {
     /// it: the deadline of repair. Above zero; 500 ms by default.
     pub fn latency(self, latency: TimeDelta) -> Self {
         Self { latency, ..self }
+    }
+
+    /// Whether a transmission that the network does not carry is ended ([`CircuitBreaker`]); true by default. An emulated
+    /// network of one's own needs none.
+    pub fn circuit_breaker(self, circuit_breaker: bool) -> Self {
+        Self { circuit_breaker, ..self }
     }
 
     /// Sends the pictures of `input`, coded live; with `repeat` from the beginning again at its end.
@@ -167,8 +175,9 @@ impl SenderBuilder {
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Sender, Error> {
         let Self { to, bind, key, insecure, control, limits, repair, latency, .. } = self;
-        let Self { feed, key_interval, preview, references, .. } = self;
-        if key.is_none() && !insecure && !to.ip().to_canonical().is_loopback() {
+        let Self { feed, key_interval, preview, references, circuit_breaker, .. } = self;
+        let is_loopback = to.ip().to_canonical().is_loopback();
+        if key.is_none() && !insecure && !is_loopback {
             return Err(Error::Unprotected(to));
         }
         let control = control?;
@@ -186,7 +195,8 @@ impl SenderBuilder {
         let media_clock = session.media_clock(StreamId(0));
         let (commands, queue) = mpsc::channel();
         let (send_updates, updates) = mpsc::channel();
-        let machine = SenderMachine::new(now, session, channel, queue, send_updates.clone());
+        let breaker = circuit_breaker.then(|| CircuitBreaker::new(!is_loopback));
+        let machine = SenderMachine::new(now, session, channel, breaker, queue, send_updates.clone());
         let (clock, waker, controls) = (runtime.clock(), runtime.waker(), machine.controls());
         runtime.add(machine, vec![socket])?;
         let input = FrameInput { clock, waker, commands, controls, overhead };

@@ -7,7 +7,7 @@ use seaway_control::{ControlSpec, Gauge, StreamId, Subflow};
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
 use seaway_protect::Error;
 use seaway_protect::channel::{Received, SenderChannel};
-use seaway_session::{Frame, Limits, Message, Sender, SenderEvent, SenderStatistics};
+use seaway_session::{CircuitBreaker, Frame, Limits, Message, Sender, SenderEvent, SenderStatistics};
 use seaway_units::{Bitrate, DataSize, Ecn, Timestamp};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -95,12 +95,15 @@ impl EncoderControls {
     }
 }
 
-/// A session's sender with one stream, one socket and one destination. Until the channel is ready the session stands still.
+/// A session's sender with one stream, one socket and one destination. Until the channel is ready the session stands still, and
+/// so it does from the moment at which the circuit breaker acts.
 #[derive(Debug)]
 pub(super) struct SenderMachine {
     sender: Sender,
     channel: SenderChannel,
     is_ready: bool,
+    breaker: Option<CircuitBreaker>,
+    is_broken: bool,
     commands: mpsc::Receiver<SenderCommand>,
     updates: mpsc::Sender<SenderUpdate>,
     controls: Arc<EncoderControls>,
@@ -114,13 +117,23 @@ impl SenderMachine {
         now: Timestamp,
         sender: Sender,
         channel: SenderChannel,
+        breaker: Option<CircuitBreaker>,
         commands: mpsc::Receiver<SenderCommand>,
         updates: mpsc::Sender<SenderUpdate>,
     ) -> Self {
         let (controls, rejected) = (Arc::default(), RejectCounters::default());
-        let is_ready = false;
-        let mut machine =
-            Self { sender, channel, is_ready, commands, updates, controls, next_snapshot: now, rejected };
+        let mut machine = Self {
+            sender,
+            channel,
+            is_ready: false,
+            breaker,
+            is_broken: false,
+            commands,
+            updates,
+            controls,
+            next_snapshot: now,
+            rejected,
+        };
         machine.after_input(now);
         machine
     }
@@ -137,11 +150,23 @@ impl SenderMachine {
 
     /// The session goes on where the channel has become ready, and its receiver needs a key frame then.
     fn follow_channel(&mut self, now: Timestamp) {
-        let was_ready = std::mem::replace(&mut self.is_ready, self.channel.is_ready(now));
+        let is_ready = self.channel.is_ready(now) && !self.is_broken;
+        let was_ready = std::mem::replace(&mut self.is_ready, is_ready);
         if self.is_ready && !was_ready {
             self.controls.connected.store(true, Ordering::Relaxed);
             self.controls.request_key_frame();
             self.sender.handle_timeout(now);
+        }
+    }
+
+    /// Ends the transmission where the network does not carry it. Nothing leaves from then on.
+    fn follow_breaker(&mut self, now: Timestamp, statistics: &SenderStatistics) {
+        let Some(breaker) = &mut self.breaker else { return };
+        if !self.is_ready {
+            breaker.on_pause();
+        } else if let Some(breach) = breaker.observe(now, statistics) {
+            (self.breaker, self.is_broken) = (None, true);
+            self.update(SenderUpdate::Event(now, SendEvent::CircuitBroken(breach)));
         }
     }
 
@@ -241,7 +266,9 @@ impl Machine for SenderMachine {
         }
         if self.next_snapshot <= now {
             self.next_snapshot = next_snapshot(self.next_snapshot, now);
-            self.update(SenderUpdate::Snapshot(Box::new(self.snapshot(now))));
+            let snapshot = Box::new(self.snapshot(now));
+            self.follow_breaker(now, &snapshot.statistics);
+            self.update(SenderUpdate::Snapshot(snapshot));
         }
         self.after_input(now);
     }

@@ -1,0 +1,75 @@
+//! The circuit breaker: a transmission that the network does not carry is stopped; with a key it waits for the receiver.
+
+use super::keyed;
+use super::process::{Live, free_port, seaway};
+use super::stream::{INPUT, receive, send};
+
+/// 300 kbit/s with hardly a queue, and a round trip of 600 ms: nothing but loss tells the sender of its limit.
+const POLICER: &str = r#"
+schema = 1
+name = "policer"
+duration = "600 s"
+
+[[link]]
+name = "policer"
+from = "near"
+to = "far"
+both = true
+rate = "300 kbit/s"
+delay = "300 ms"
+queue = { kind = "drop-tail", packets = 2 }
+"#;
+
+#[test]
+fn a_congested_path_stops_a_fixed_rate() {
+    let folder = tempfile::tempdir().unwrap();
+    let (port, relay) = (free_port(), free_port());
+    let near = format!("[[attach]]\nnode = \"near\"\nudp = \"127.0.0.1:{relay}\"\n");
+    let far = format!("[[attach]]\nnode = \"far\"\nudp = \"127.0.0.1:0\"\npeer = \"127.0.0.1:{port}\"\n");
+    std::fs::write(folder.path().join("policer.toml"), format!("{POLICER}\n{near}\n{far}")).unwrap();
+    let arguments = ["emulate", "policer.toml", "--bound", "60 s"];
+    let mut emulator = Live::start(seaway(folder.path(), &arguments));
+    emulator.wait_for_note("far is at udp");
+    let receiver = receive(folder.path(), port, &["--json"]);
+    let sender = send(folder.path(), relay, &["--control", "fixed(rate=3 Mbit/s)"]);
+    let (status, _, notes) = sender.end();
+    assert_eq!(status.code(), Some(1), "{notes}");
+    assert!(notes.contains("the transmission was stopped: the path is congested"), "{notes}");
+    receiver.finish();
+    emulator.finish();
+}
+
+#[test]
+fn silence_stops_a_plain_session_and_a_keyed_one_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, with_key) = (free_port(), free_port());
+    let mut receiver = receive(folder.path(), plain, &["--stats", "json"]);
+    let mut keyed_receiver = keyed::receive(folder.path(), with_key, keyed::KEY, &["--stats", "json"]);
+    let sender = send(folder.path(), plain, &[]);
+    let keyed_sender = keyed::send(folder.path(), with_key, keyed::KEY, &[]);
+    receiver.wait_for_frames(10);
+    keyed_receiver.wait_for_frames(10);
+    keyed_receiver.kill();
+    receiver.kill();
+    let (status, _, notes) = sender.end();
+    assert_eq!(status.code(), Some(1), "{notes}");
+    assert!(
+        notes.contains("the transmission was stopped: the receiver has sent no report for 15 s"),
+        "{notes}"
+    );
+    // The other has been silent for as long.
+    let mut again = keyed::receive(folder.path(), with_key, keyed::KEY, &["--stats", "json"]);
+    again.wait_for_frames(25);
+    keyed_sender.finish();
+    again.finish();
+}
+
+/// Players without RTCP are waited for on the same host.
+#[test]
+fn a_sender_on_one_host_needs_no_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("rtp://127.0.0.1:{}", free_port());
+    let arguments = ["send", INPUT, &url, "--duration", "22 s", "--json"];
+    let (status, _, notes) = Live::start(seaway(folder.path(), &arguments)).end();
+    assert!(status.success(), "{notes}");
+}
