@@ -83,7 +83,7 @@ pub use clock::MediaClock;
 pub use config::*;
 pub use describe::{MediaKind, SessionDescription, SessionKey, SessionUrl, StreamDescription, to_sdp};
 pub use event::{KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
-pub use feedback::{FateCounts, FeedbackAdapter, HeaderFields, Match};
+pub use feedback::{DepartureClock, FateCounts, FeedbackAdapter, HeaderFields, Match};
 pub use frame::{Frame, FrameData, FrameKind, ReceivedFrame};
 pub use message::{ControlData, Message, RtpPacket, Transmit, payload_type};
 pub use payload::Payload;

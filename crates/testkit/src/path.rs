@@ -1,6 +1,6 @@
 //! A closed loop in virtual time: one controller and its receiving half over a path of fixed delay.
 //!
-//! No link model and of the session only its feedback adapter: packets are paced by the allowance, may queue before one
+//! No link model and of the session only its feedback adapter and its reading of clocks: packets are paced by the allowance, may queue before one
 //! bottleneck, are lost as a function says, and are reported by the receiving half at its own times. Unit tests of
 //! controllers close their loop with it.
 
@@ -8,10 +8,10 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use seaway_control::estimators::Ewma;
 use seaway_control::{
-    Allowance, Arrival, BufferLevel, Content, ControllerPair, FeedbackSource, Gauge, LocalSignal, PeerReport,
-    Probe, ProbeId, RateController, SentPacket, StreamId, Subflow,
+    Allowance, Arrival, BufferLevel, Content, ControllerPair, Feedback, FeedbackSource, Gauge, LocalSignal,
+    PeerReport, Probe, ProbeId, RateController, SentPacket, StreamId, Subflow,
 };
-use seaway_session::{FeedbackAdapter, HeaderFields};
+use seaway_session::{DepartureClock, FeedbackAdapter, HeaderFields};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -30,11 +30,18 @@ pub struct Path {
     pub back: TimeDelta,
     /// A server with a queue in front of the propagation delay.
     pub bottleneck: Option<Bottleneck>,
+    /// How far the clock of the other end is ahead, as each end sees it.
+    pub clock: TimeDelta,
     /// A playout buffer at the receiver.
     pub buffer: Option<PlayoutBuffer>,
+    /// Alters what the controller is told.
+    pub forge: Option<Forge>,
     /// What becomes of a packet behind the bottleneck, given how many passed it before.
     pub channel: Box<dyn FnMut(u64) -> Channel>,
 }
+
+/// Alters a feedback message.
+pub type Forge = Box<dyn FnMut(&mut Feedback<'_>)>;
 
 /// A link of one rate with a drop-tail queue.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +82,9 @@ impl Path {
             forward: rtt / 2,
             back: rtt - rtt / 2,
             bottleneck: None,
+            clock: TimeDelta::ZERO,
             buffer: None,
+            forge: None,
             channel: Box::new(|_| Channel::Deliver),
         }
     }
@@ -134,6 +143,8 @@ pub struct PathRun {
     content: BTreeMap<u64, Event>,
     next_event: u64,
     feedback: FeedbackAdapter,
+    /// At the receiver: the sender's clock.
+    clock: DepartureClock,
     next_subflow: usize,
     produced: DataSize,
     passed: u64,
@@ -166,6 +177,8 @@ enum Event {
 struct SubflowState {
     last: Option<(Timestamp, DataSize)>,
     rtt: Option<Ewma>,
+    /// At the receiver: the highest number that arrived.
+    newest: u64,
     /// At the receiver: what arrived since the last report.
     arrived: Vec<(u64, Timestamp, Ecn)>,
 }
@@ -192,6 +205,7 @@ impl PathRun {
             content: BTreeMap::new(),
             next_event: 0,
             feedback: FeedbackAdapter::new(true, None),
+            clock: DepartureClock::default(),
             next_subflow: 0,
             produced: DataSize::ZERO,
             passed: 0,
@@ -209,6 +223,11 @@ impl PathRun {
     /// The present.
     pub const fn now(&self) -> Timestamp {
         self.now
+    }
+
+    /// The number of the first subflow's next packet.
+    pub fn next_sequence(&self) -> u64 {
+        self.feedback.next_sequence(Subflow(0))
     }
 
     /// Changes the path for what is sent from now on.
@@ -246,6 +265,11 @@ impl PathRun {
     /// The controller's gauge of that name.
     pub fn gauge(&self, name: &str) -> Option<f64> {
         gauge(&*self.controller, name)
+    }
+
+    /// An instant of one end as the other end's clock has it.
+    fn remote(&self, at: Timestamp) -> RemoteTimestamp {
+        RemoteTimestamp::from_nanos((at + self.path.clock).as_nanos())
     }
 
     fn next_instant(&self) -> Option<Timestamp> {
@@ -442,7 +466,7 @@ impl PathRun {
             Channel::Lose => {
                 self.counters.lost += 1;
                 let SentPacket { subflow, sequence, size, .. } = packet;
-                let sent = RemoteTimestamp::from_nanos(self.now.as_nanos());
+                let sent = self.remote(self.now);
                 let (ecn, tag, ends_frame) = (marking.ecn, marking.tag, false);
                 self.source.on_channel_loss(&Arrival {
                     subflow,
@@ -486,13 +510,16 @@ impl PathRun {
         self.counters.received += 1;
         self.play(packet.size);
         self.subflows[usize::from(packet.subflow.0)].arrived.push((packet.sequence, self.now, ecn));
+        let state = &mut self.subflows[usize::from(packet.subflow.0)];
+        let is_newest = packet.sequence >= state.newest;
+        state.newest = state.newest.max(packet.sequence);
         let arrival = Arrival {
             subflow: packet.subflow,
             sequence: packet.sequence,
             size: packet.size,
             ecn,
             tag,
-            sent: RemoteTimestamp::from_nanos(sent.as_nanos()),
+            sent: self.clock.read(self.now, self.remote(sent), rtt, is_newest),
             rtt,
             ends_frame: false,
         };
@@ -511,12 +538,13 @@ impl PathRun {
         self.feedback.on_message(now);
         for (sequence, at, ecn) in received {
             let id = self.feedback.find(subflow, *sequence);
-            let at = RemoteTimestamp::from_nanos(at.as_nanos());
+            let at = self.remote(*at);
             self.feedback.on_received(now, id, Some(at), *ecn);
             id.into_iter().for_each(|id| self.feedback.on_newest(subflow, id, hold));
         }
         *self.feedback.peer(subflow) = peer;
         let (controller, subflows, counters) = (&mut self.controller, &mut self.subflows, &mut self.counters);
+        let forge = &mut self.path.forge;
         self.feedback.deliver(now, |feedback| {
             if let Some(rtt) = feedback.rtt {
                 let rtt = rtt.as_secs_f64();
@@ -524,7 +552,11 @@ impl PathRun {
                 counters.rtt_sum += rtt;
                 counters.reports += 1;
             }
-            controller.on_feedback(now, feedback);
+            let mut feedback = *feedback;
+            if let Some(forge) = forge {
+                forge(&mut feedback);
+            }
+            controller.on_feedback(now, &feedback);
         });
     }
 }

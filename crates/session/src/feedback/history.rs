@@ -1,6 +1,7 @@
 //! The packets that were sent and what became of each. Loss is detected here and nowhere else.
 
 use super::sequence_log::SequenceLog;
+use super::steady_clock::ArrivalClock;
 use crate::unwrap::nearest;
 use seaway_control::{Fate, PacketId, PacketReport, SentPacket, Subflow};
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
@@ -34,6 +35,7 @@ pub(crate) struct SendHistory {
     subflows: Vec<SubflowLog>,
     /// What is outstanding.
     flight: DataSize,
+    clock: ArrivalClock,
 }
 
 #[derive(Debug)]
@@ -130,6 +132,7 @@ impl SendHistory {
             records: VecDeque::new(),
             subflows: Vec::new(),
             flight: DataSize::ZERO,
+            clock: ArrivalClock::default(),
         }
     }
 
@@ -304,13 +307,14 @@ impl SendHistory {
         ecn: Ecn,
         reports: &mut Vec<PacketReport>,
     ) -> Match {
-        let Some(record) = self.get_mut(id) else { return Match::Unknown };
-        let fate = match record.state {
-            State::Received => return Match::Duplicate,
-            State::Outstanding => Fate::Received { at, ecn },
-            State::Lost => Fate::Late { at },
-        };
+        let index = id.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
+        let Some(record) = index.and_then(|index| self.records.get_mut(index)) else { return Match::Unknown };
+        if record.state == State::Received {
+            return Match::Duplicate;
+        }
+        let at = at.map(|at| self.clock.read(now, record.sent, at));
         let was_outstanding = record.state == State::Outstanding;
+        let fate = if was_outstanding { Fate::Received { at, ecn } } else { Fate::Late { at } };
         record.state = State::Received;
         reports.push(record.report(fate));
         let SentPacket { subflow, sequence, size, .. } = record.packet;

@@ -4,10 +4,12 @@
 mod history;
 mod round_trip;
 mod sequence_log;
+mod steady_clock;
 
 pub use history::{HeaderFields, Match};
 pub(crate) use round_trip::RoundTrip;
 pub(crate) use sequence_log::SequenceLog;
+pub use steady_clock::DepartureClock;
 
 use history::{LossTimes, SendHistory};
 use seaway_control::{

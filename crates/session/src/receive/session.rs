@@ -12,6 +12,7 @@ use crate::clock::earlier;
 use crate::config::{Playout, ReceiverConfig};
 use crate::describe::SessionDescription;
 use crate::event::{Events, Observer, ReceiverEvent};
+use crate::feedback::DepartureClock;
 use crate::message::{ControlData, RtpPacket, payload_type};
 use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
@@ -59,6 +60,7 @@ pub(super) struct Session {
     due: Option<Timestamp>,
     /// The sender's clock, unwrapped.
     sent: Option<u64>,
+    clock: DepartureClock,
     /// The sender's round-trip estimate.
     rtt: Option<TimeDelta>,
     /// The last sender report and when it came.
@@ -136,6 +138,7 @@ impl Session {
             next_release: None,
             due: None,
             sent: None,
+            clock: DepartureClock::default(),
             rtt: None,
             last_report: None,
             next_report: now + REPORT_INTERVAL,
@@ -350,7 +353,8 @@ impl Session {
         });
         let sequence = unwrap.next(number);
         subflow.received += 1;
-        if sequence == unwrap.highest() {
+        let is_newest = sequence == unwrap.highest();
+        if is_newest {
             subflow.echo = Some(SubflowEcho { sent: control.sent, at });
         }
         Arrival {
@@ -359,7 +363,7 @@ impl Session {
             size,
             ecn,
             tag: control.tag,
-            sent: RemoteTimestamp::from_nanos(sent),
+            sent: self.clock.read(at, RemoteTimestamp::from_nanos(sent), self.rtt, is_newest),
             rtt: control.rtt,
             ends_frame: marker,
         }
