@@ -3,7 +3,8 @@
 //! The receiver looks at the packet that ends a gap: at how long after its predecessor it came, and at its
 //! relative one-way trip time. A loss of the channel is then left out of the loss event rate.
 
-use seaway_units::{RemoteTimestamp, Timestamp};
+use super::BaseDelay;
+use seaway_units::{RemoteTimestamp, TimeDelta, Timestamp, Transit};
 use std::str::FromStr;
 
 /// Which scheme.
@@ -58,6 +59,11 @@ const TREND_GAIN: f64 = 1.0 / 30.0;
 const RISING: f64 = 0.4;
 /// Notified losses that are remembered, and more than the packets of a gap that is judged.
 const NOTICES: usize = 32;
+/// The least interval and the longest trip are those of the present and the former span of this length: a path changes, and
+/// what an older network showed must not decide for ever.
+const SPAN: TimeDelta = TimeDelta::from_secs(25);
+/// The least trip is that of eight spans: only a queue that never drains, or another route, could raise it.
+const BASE_SPANS: usize = 8;
 /// What a slot takes off the mean of slots in ZBS.
 const ZBS_KEEP: f64 = 0.875;
 
@@ -70,8 +76,12 @@ pub struct LossDiscriminator {
     /// Trip times count from the first one.
     origin: Option<i128>,
     least_interval: f64,
+    base: BaseDelay<BASE_SPANS>,
     least_trip: f64,
     most_trip: f64,
+    present: Extremes,
+    /// When the present span began.
+    present_from: Timestamp,
     in_spike: bool,
     mean: f64,
     deviation: f64,
@@ -82,6 +92,17 @@ pub struct LossDiscriminator {
     next_notice: usize,
 }
 
+/// The least interval and the longest trip of a span.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Extremes {
+    interval: f64,
+    trip: f64,
+}
+
+impl Extremes {
+    const NONE: Self = Self { interval: f64::INFINITY, trip: f64::NEG_INFINITY };
+}
+
 impl LossDiscriminator {
     /// Nothing seen.
     pub const fn new(scheme: Scheme) -> Self {
@@ -90,8 +111,11 @@ impl LossDiscriminator {
             last: None,
             origin: None,
             least_interval: f64::INFINITY,
-            least_trip: f64::INFINITY,
+            base: BaseDelay::new(SPAN),
+            least_trip: 0.0,
             most_trip: f64::NEG_INFINITY,
+            present: Extremes::NONE,
+            present_from: Timestamp::ZERO,
             in_spike: false,
             mean: 0.0,
             deviation: 0.0,
@@ -113,9 +137,12 @@ impl LossDiscriminator {
     pub fn on_arrival(&mut self, now: Timestamp, sequence: u64, sent: RemoteTimestamp) -> bool {
         let raw = i128::from(now.as_nanos()) - i128::from(sent.as_nanos());
         let trip = (raw - *self.origin.get_or_insert(raw)) as f64 / 1e9;
+        // The clocks change places here: it is their difference that counts.
+        let departure = Timestamp::from_nanos(sent.as_nanos());
+        let transit = RemoteTimestamp::from_nanos(now.as_nanos()).transit_from(departure);
         let Some((newest, at, former_trip)) = self.last else {
             self.mean = trip;
-            self.observe(now.as_secs_f64(), sequence, trip);
+            self.observe(now, sequence, trip, transit);
             return false;
         };
         if sequence <= newest {
@@ -123,14 +150,16 @@ impl LossDiscriminator {
         }
         let missing = sequence - newest - 1;
         let interval = (now.as_secs_f64() - at).max(0.0);
+        self.age(now);
         if missing == 0 && interval > 0.0 {
             self.least_interval = self.least_interval.min(interval);
+            self.present.interval = self.present.interval.min(interval);
         }
         self.mean_slot = ZBS_KEEP * self.mean_slot + (1.0 - ZBS_KEEP) * interval / (missing as f64 + 1.0);
         self.mean += ZIGZAG_GAIN * (trip - self.mean);
         self.deviation += 2.0 * ZIGZAG_GAIN * ((trip - self.mean).abs() - self.deviation);
         self.rising += TREND_GAIN * (f64::from(u8::from(trip > former_trip)) - self.rising);
-        self.observe(now.as_secs_f64(), sequence, trip);
+        self.observe(now, sequence, trip, transit);
         if self.scheme == Scheme::Oracle {
             return missing > 0 && self.all_noticed(newest + 1..sequence);
         }
@@ -141,10 +170,23 @@ impl LossDiscriminator {
         gap.end - gap.start <= NOTICES as u64 && gap.all(|lost| self.notices.contains(&lost))
     }
 
-    fn observe(&mut self, now: f64, sequence: u64, trip: f64) {
-        self.last = Some((sequence, now, trip));
-        self.least_trip = self.least_trip.min(trip);
+    /// Where the present span is over, what came before it is forgotten.
+    fn age(&mut self, now: Timestamp) {
+        let age = now.since(self.present_from);
+        if age < SPAN {
+            return;
+        }
+        // After a long silence not even the former span is of the present path.
+        let former = if age < SPAN * 2 { self.present } else { Extremes::NONE };
+        (self.least_interval, self.most_trip) = (former.interval, former.trip);
+        (self.present, self.present_from) = (Extremes::NONE, now);
+    }
+
+    fn observe(&mut self, now: Timestamp, sequence: u64, trip: f64, transit: Transit) {
+        self.last = Some((sequence, now.as_secs_f64(), trip));
+        self.least_trip = trip - self.base.update(now, transit).as_secs_f64();
         self.most_trip = self.most_trip.max(trip);
+        self.present.trip = self.present.trip.max(trip);
         let (enter, leave) =
             if let Scheme::Spike(enter, leave) = self.scheme { (enter, leave) } else { (0.5, 1.0 / 3.0) };
         let range = self.most_trip - self.least_trip;
@@ -317,6 +359,28 @@ mod tests {
         discriminator.on_notice(6);
         assert!(!arrive(&mut discriminator, (7, 1070.0, 50.0)), "5 was lost to congestion");
         assert!(!arrive(&mut discriminator, (1_000_000, 1080.0, 50.0)), "an outage is no channel loss");
+    }
+
+    /// A trip of a second is the most for two spans; then 41 ms of 20 to 60 ms are a spike again.
+    #[test]
+    fn extremes_are_forgotten() {
+        let mut discriminator = LossDiscriminator::new("spike".parse().unwrap());
+        arrive(&mut discriminator, (0, 1000.0, 1000.0));
+        let mut sequence = 0;
+        let mut on_channel = |from: f64, until: f64| {
+            let mut at = from;
+            let mut answer = false;
+            while at < until {
+                for trip in [60.0, 20.0, 41.0] {
+                    sequence += 2;
+                    at += 100.0;
+                    answer = arrive(&mut discriminator, (sequence, at, trip));
+                }
+            }
+            answer
+        };
+        assert!(on_channel(1000.0, 25_000.0));
+        assert!(!on_channel(25_000.0, 52_000.0));
     }
 
     #[test]
