@@ -34,6 +34,8 @@ pub(super) struct Current {
     heard_at: Option<Timestamp>,
     /// bit/s.
     estimate: f64,
+    /// What left before says nothing of loss: it was sent into an outage.
+    counted_from: Timestamp,
 }
 
 /// So long after the first report a report without loss leaves all to the delay-based estimate.
@@ -57,6 +59,7 @@ impl Current {
             proven: None,
             heard_at: None,
             estimate: start,
+            counted_from: Timestamp::ZERO,
         }
     }
 
@@ -66,7 +69,7 @@ impl Current {
 
     /// Begins at `rate`, with probes, on a path of which nothing is known.
     pub(super) fn start(&mut self, now: Timestamp, rate: f64, wanted: f64) {
-        *self = Self { probes: self.probes, ..Self::new(self.config, rate) };
+        *self = Self { probes: self.probes, counted_from: now, ..Self::new(self.config, rate) };
         self.aimd.set(now, rate, "start");
         if self.config.probing {
             self.probes.start(now, rate, wanted);
@@ -137,7 +140,9 @@ impl Current {
             Fate::Lost => (None, true),
             Fate::Late { .. } => return None,
         };
-        self.loss.count(report.sent, packet.size.as_bytes_f64(), lost);
+        if report.sent >= self.counted_from {
+            self.loss.count(report.sent, packet.size.as_bytes_f64(), lost);
+        }
         let at = at?;
         self.acked.update(at, packet.size);
         match self.groups.push(report.sent, at) {

@@ -39,7 +39,8 @@ pub struct Gcc {
     form: Form,
     limits: Option<RateRange>,
     /// A bound that the receiver set (REMB).
-    peer_limit: Option<Bitrate>,
+    /// With the time it came.
+    peer_limit: Option<(Bitrate, Timestamp)>,
     /// ms.
     rtt: Ewma,
     last_feedback: Option<Timestamp>,
@@ -69,6 +70,9 @@ const STREAM: TimeDelta = TimeDelta::from_secs(2);
 /// congestion window).
 const SILENCE: TimeDelta = TimeDelta::from_secs(1);
 const SILENCE_STEP: f64 = 0.8;
+/// A limit of the peer that is not repeated holds for so long (ours: receivers repeat theirs each second; libwebrtc keeps
+/// the last one for ever).
+const PEER_LIMIT: TimeDelta = TimeDelta::from_secs(10);
 /// How much of the past a paced burst may make up for (`burst_time`, draft section 3).
 const BURST: TimeDelta = TimeDelta::from_millis(5);
 
@@ -112,7 +116,8 @@ impl Gcc {
     }
 
     fn rate(&self) -> Bitrate {
-        let rate = Bitrate::from_bps_f64(self.estimate()).min(self.peer_limit.unwrap_or(Bitrate::MAX));
+        let rate = Bitrate::from_bps_f64(self.estimate())
+            .min(self.peer_limit.map_or(Bitrate::MAX, |(limit, _)| limit));
         self.limits.map_or(rate, |limits| limits.clamp(rate))
     }
 
@@ -229,7 +234,11 @@ impl RateController for Gcc {
         if let Some(limit) = feedback.peer.limit {
             let asked = Gauge::new("peer_limit", limit.as_bps_f64(), "bit/s");
             let reason = Reason::new("limit of the peer", asked, 0.0);
-            self.change(now, reason, |gcc| gcc.peer_limit = Some(limit));
+            self.change(now, reason, |gcc| gcc.peer_limit = Some((limit, now)));
+        } else if self.peer_limit.is_some_and(|(_, at)| now.since(at) > PEER_LIMIT) {
+            let age = Gauge::new("peer_limit_age", PEER_LIMIT.as_secs_f64(), "s");
+            let reason = Reason::new("limit of the peer expired", age, PEER_LIMIT.as_secs_f64());
+            self.change(now, reason, |gcc| gcc.peer_limit = None);
         }
         let answered = feedback.packets.iter().any(|report| matches!(report.fate, Fate::Received { .. }));
         if answered {
