@@ -37,6 +37,9 @@ const LONGEST_DELAY: f64 = 60_000.0;
 /// More missing at once than a 16-bit number can express (RFC 3550 section 5.1).
 const LONGEST_GAP: u64 = 65_535;
 
+/// Packets in a row that came after a higher number before the flow goes on from them (ours; RFC 3550 appendix A.1 has two).
+const MOST_BEHIND: u32 = 64;
+
 /// Gathers packets and gives the signal.
 #[derive(Debug, Clone)]
 pub(super) struct Aggregator {
@@ -46,6 +49,8 @@ pub(super) struct Aggregator {
     window: Window,
     losses: LossHistory,
     next: Option<u64>,
+    /// Packets in a row below `next`.
+    behind: u32,
     /// When the newest packet arrived.
     newest_at: Timestamp,
     /// `p_loss` and `p_mark`.
@@ -62,6 +67,7 @@ impl Aggregator {
             window: Window::new(),
             losses: LossHistory::new(),
             next: None,
+            behind: 0,
             newest_at: Timestamp::ZERO,
             loss_ratio: 0.0,
             mark_ratio: 0.0,
@@ -84,8 +90,14 @@ impl Aggregator {
 
     fn count(&mut self, at: Timestamp, raw: TimeDelta, packet: &Observed) {
         if self.next.is_some_and(|next| packet.sequence < next) {
-            return;
+            self.behind += 1;
+            if self.behind < MOST_BEHIND {
+                return;
+            }
+            // So many are not overtaken: the highest number was none of this flow's.
+            self.next = Some(packet.sequence);
         }
+        self.behind = 0;
         let missing = self.next.map_or(0, |next| packet.sequence - next).min(LONGEST_GAP);
         self.next = Some(packet.sequence.saturating_add(1));
         self.newest_at = self.newest_at.max(at);
