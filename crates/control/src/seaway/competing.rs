@@ -145,6 +145,8 @@ pub(super) struct Competing {
     /// Drain tests in a row in which the queue followed our rate.
     drained: u32,
     below_since: Option<f64>,
+    /// In the last drain test the delay did not change at all: no queue is like that.
+    still: bool,
 }
 
 /// A test: the queue falls as our rate does if the queue is ours.
@@ -160,6 +162,8 @@ enum Drain {
     Measuring {
         from: f64,
         queue: f64,
+        /// The least and the longest queue since.
+        range: (f64, f64),
         rate: f64,
         share: f64,
     },
@@ -176,6 +180,10 @@ impl Competing {
     const FIRST_SHARE: f64 = 0.35;
     /// A drain test sends at this share of the rate.
     const DRAIN: f64 = 0.55;
+    /// A queue that serves others changes by more in a drain test, s.
+    const STILL: f64 = 0.001;
+    /// The reason to leave where the delay is no queue: the base delay is another path's.
+    pub(super) const LONGER_PATH: &'static str = "the delay is the path's own";
 
     pub(super) const fn new() -> Self {
         Self {
@@ -194,6 +202,7 @@ impl Competing {
             drain_due: 0.0,
             drained: 0,
             below_since: None,
+            still: false,
         }
     }
 
@@ -224,6 +233,7 @@ impl Competing {
         (self.entered, self.epoch, self.last_cut) = (seen.t, seen.t, seen.t);
         (self.slow_start, self.plateau, self.longest_queue) = (true, self.window, seen.queue);
         (self.drain, self.drain_due, self.drained, self.below_since) = (Drain::None, seen.t + 8.0, 0, None);
+        self.still = false;
     }
 
     /// A packet is lost: a cut once a round trip, if the queue was near its longest. Other losses are the channel's.
@@ -298,15 +308,19 @@ impl Competing {
             }
             Drain::Settling { until, rate, share } => {
                 if t >= until {
-                    self.drain = Drain::Measuring { from: t, queue: seen.queue, rate, share };
+                    let range = (seen.queue, seen.queue);
+                    self.drain = Drain::Measuring { from: t, queue: seen.queue, range, rate, share };
                 }
             }
-            Drain::Measuring { from, queue, share, .. } => {
+            Drain::Measuring { from, queue, range, rate, share } => {
+                let range = (range.0.min(seen.queue), range.1.max(seen.queue));
+                self.drain = Drain::Measuring { from, queue, range, rate, share };
                 let is_empty = seen.queue < 0.004;
                 if t - from >= 0.5 || is_empty {
                     let fall = (queue - seen.queue) / (t - from).max(1e-3);
                     let follows = is_empty || fall > 0.6 * (1.0 - Self::DRAIN) * share;
                     self.drained = if follows { self.drained + 1 } else { 0 };
+                    self.still = !is_empty && range.1 - range.0 < Self::STILL + seen.jitter;
                     self.drain = Drain::None;
                     self.drain_due = t + if follows { 2.0 } else { 8.0 };
                 }
@@ -328,6 +342,8 @@ impl Competing {
             "no foreign packets between ours"
         } else if self.drained >= 2 {
             "the queue follows our rate"
+        } else if self.still {
+            Self::LONGER_PATH
         } else {
             return None;
         };

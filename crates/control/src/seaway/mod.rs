@@ -541,9 +541,18 @@ impl Seaway {
                 this.mode = Mode::Delay;
                 this.capacity = this.arrived.rate(t, 0.3);
                 this.last_empty = t;
+                if cause == Competing::LONGER_PATH {
+                    this.forget_path();
+                }
                 this.clip();
             });
         }
+    }
+
+    /// Delays are measured anew.
+    fn forget_path(&mut self) {
+        self.delay.reset();
+        self.round_trip.reset();
     }
 
     /// Only an L4S queue marks packets of ECT(1) at all.
@@ -679,10 +688,7 @@ impl RateController for Seaway {
                 self.interval = interval.as_secs_f64().clamp(0.005, 1.0);
                 self.no_feedback.set_feedback_interval(interval);
             }
-            LocalSignal::RouteChanged => {
-                self.delay.reset();
-                self.round_trip.reset();
-            }
+            LocalSignal::RouteChanged => self.forget_path(),
             LocalSignal::Paused(_) | LocalSignal::LinkHint { .. } => {}
         }
     }
