@@ -79,6 +79,7 @@ fuzz:
 # Slow comparisons with peers and with the wall clock; they keep their results under docs/results.
 validate: tools
 	cargo build --release --locked --bin seaway
+	cargo test --release --locked -p seaway-control --test forgetting -- --include-ignored
 	python3 validation/live/bars.py
 	python3 validation/ns2/tcp.py
 	python3 validation/ns2/tfrc.py

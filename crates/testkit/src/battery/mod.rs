@@ -4,6 +4,7 @@
 //!   failure shrinks to the shortest list of operations that shows it.
 //! * [`scenarios`]: closed loops through silence, idling, rare feedback, a rate of zero.
 
+pub mod forgetting;
 pub mod operations;
 pub mod scenarios;
 

@@ -1,0 +1,81 @@
+//! Every controller forgets what was odd: `seaway_testkit::battery::forgetting`.
+
+use seaway_control::Registry;
+use seaway_testkit::battery::forgetting::{Network, Remembered, TRUTH, remembered};
+use seaway_testkit::{build, variants};
+use seaway_units::{DataSize, Ecn, TimeDelta};
+
+/// What a controller remembers by its own law: its name, what happened, and why.
+const KEPT: &[(&str, &str, &str)] = &[
+    ("nada", "longer route", "the base delay is that of tens of minutes (RFC 8698 section 5.1.1)"),
+    ("nada", "capacity down", "beside RMAX of 45 times the capacity its answer to loss keeps the loss up"),
+    ("scream(version=1)", "longer route", "the base delay is that of 500 s"),
+    ("ctfrc", "longer route", "its sawtooth has two forms on this path, one with less loss and more delay"),
+    ("multfrc(form=lerd", "longer route", "as ctfrc"),
+    (
+        "vtp(discriminate=trend)",
+        "capacity down",
+        "a queue that stays full does not rise: no congestion to Trend",
+    ),
+];
+
+/// LDA and LDA+ step once in five seconds.
+fn truth(name: &str) -> TimeDelta {
+    if name.starts_with("lda") { TRUTH * 5 } else { TRUTH }
+}
+
+fn assert_forgets<'a>(names: impl IntoIterator<Item = &'a str>, network: Network) {
+    let mut wrong = Vec::new();
+    for name in names {
+        let make = || build(name, DataSize::from_bytes(1000), Ecn::Ect1);
+        let kept = |one: &Remembered| {
+            let disturbance = format!("{:?}", one.disturbance);
+            KEPT.iter().any(|(kept, what, _)| name.starts_with(kept) && disturbance.contains(what))
+        };
+        let found = remembered(network, truth(name), &make);
+        let found = found.iter().filter(|one| !kept(one));
+        wrong.extend(found.map(|one| format!("{name} {one}")));
+    }
+    assert!(wrong.is_empty(), "{} remembered:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// All names but `fixed`, which hears nothing, in two parts so that two cores share them.
+fn names(part: usize) -> impl Iterator<Item = &'static str> {
+    let registry = Registry::builtin();
+    let all: Vec<_> = registry.controllers().iter().map(|info| info.name).collect();
+    all.into_iter().filter(|name| *name != "fixed").skip(part).step_by(2)
+}
+
+#[test]
+fn controllers_forget() {
+    assert_forgets(names(0), Network::PLAIN);
+}
+
+#[test]
+fn the_other_controllers_forget() {
+    assert_forgets(names(1), Network::PLAIN);
+}
+
+/// Losses of the channel, which each scheme has to tell from those of the queue before and after.
+#[test]
+fn discriminators_forget() {
+    let schemes = ["biaz", "mbiaz", "spike", "vtp", "zigzag", "zbs", "trend", "oracle"];
+    let specs: Vec<_> = schemes.iter().map(|scheme| format!("tfrc(discriminate={scheme})")).collect();
+    assert_forgets(specs.iter().map(String::as_str), Network::PLAIN);
+}
+
+#[test]
+fn discriminators_of_vtp_forget() {
+    let schemes = ["biaz", "mbiaz", "spike", "zigzag", "zbs", "trend"];
+    let specs: Vec<_> = schemes.iter().map(|scheme| format!("vtp(discriminate={scheme})")).collect();
+    assert_forgets(specs.iter().map(String::as_str), Network::PLAIN);
+}
+
+#[test]
+#[ignore = "minutes: `make validate`"]
+fn variants_forget() {
+    assert_forgets(
+        variants::VARIANTS.iter().copied().filter(|name| !name.starts_with("fixed")),
+        Network::PLAIN,
+    );
+}
