@@ -17,6 +17,7 @@ pub(crate) fn parts(flow: &TcpFlow) -> (SenderConfig, Transfers, ReceiverConfig)
         TcpAlgorithm::Cubic => (LossRecovery::Sack, Congestion::Cubic),
         TcpAlgorithm::Dctcp => (LossRecovery::Sack, Congestion::Dctcp),
         TcpAlgorithm::Prague => (LossRecovery::Sack, Congestion::Prague),
+        TcpAlgorithm::Bbr => (LossRecovery::Sack, Congestion::Bbr),
     };
     let sender = SenderConfig {
         recovery,

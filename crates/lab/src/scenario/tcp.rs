@@ -67,6 +67,8 @@ pub enum TcpAlgorithm {
     Dctcp,
     /// RFC 9331 over SACK, with ECT(1).
     Prague,
+    /// BBR, version 1, over SACK.
+    Bbr,
 }
 
 impl fmt::Display for TcpAlgorithm {
@@ -78,6 +80,7 @@ impl fmt::Display for TcpAlgorithm {
             Self::Cubic => "cubic",
             Self::Dctcp => "dctcp",
             Self::Prague => "prague",
+            Self::Bbr => "bbr",
         })
     }
 }

@@ -1,10 +1,12 @@
 //! How far the congestion window moves. Recovery decides when.
 
+mod bbr;
 mod cubic;
 mod dctcp;
 mod prague;
 mod reno;
 
+use bbr::Bbr;
 use cubic::Cubic;
 use dctcp::Dctcp;
 use prague::Prague;
@@ -25,6 +27,8 @@ pub enum Congestion {
     Dctcp,
     /// The same with a bounded dependence on the round trip, for queues of L4S (RFC 9331).
     Prague,
+    /// BBR, version 1: by a model of bandwidth and round trip, whatever is lost.
+    Bbr,
 }
 
 impl Congestion {
@@ -33,9 +37,9 @@ impl Congestion {
         matches!(self, Self::Dctcp | Self::Prague)
     }
 
-    /// Whether data leaves at the rate of the window, not in bursts (RFC 9331 section 4.3, item 6).
+    /// Whether data leaves at the rate of the window, not in bursts (RFC 9331 section 4.3, item 6; BBR's draft section 4.2.1).
     pub(super) const fn is_paced(self) -> bool {
-        matches!(self, Self::Prague)
+        matches!(self, Self::Prague | Self::Bbr)
     }
 }
 
@@ -62,6 +66,20 @@ pub(super) struct Echo {
     pub(super) srtt: TimeDelta,
 }
 
+/// What an acknowledgement says of all that was delivered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Delivery {
+    pub(super) now: Timestamp,
+    /// Segments delivered so far, in order or not.
+    pub(super) delivered: u64,
+    /// One above the highest of them.
+    pub(super) highest: u64,
+    /// Segments on their way, as far as can be known.
+    pub(super) in_flight: u64,
+    /// The present window.
+    pub(super) cwnd: f64,
+}
+
 /// Why a window is reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
@@ -80,6 +98,19 @@ pub(super) trait WindowAdjustment {
 
     /// Called for every acknowledgement.
     fn on_echo(&mut self, _echo: Echo) {}
+
+    /// Called for every acknowledgement. The window, where it follows a model, which then moves it alone.
+    fn on_delivery(&mut self, _delivery: Delivery) -> Option<f64> {
+        None
+    }
+
+    /// A new segment leaves; `is_idle`: nothing else is on its way.
+    fn on_departure(&mut self, _now: Timestamp, _number: u64, _is_idle: bool) {}
+
+    /// The time between two departures, where it follows a model.
+    fn departure_gap(&self) -> Option<TimeDelta> {
+        None
+    }
 }
 
 /// The built-in rules, without an indirect call.
@@ -89,6 +120,7 @@ pub(super) enum Adjustment {
     Cubic(Cubic),
     Dctcp(Dctcp),
     Prague(Prague),
+    Bbr(Box<Bbr>),
 }
 
 impl Adjustment {
@@ -99,6 +131,7 @@ impl Adjustment {
             Congestion::Cubic => Self::Cubic(Cubic::default()),
             Congestion::Dctcp => Self::Dctcp(Dctcp::default()),
             Congestion::Prague => Self::Prague(Prague::default()),
+            Congestion::Bbr => Self::Bbr(Box::default()),
         }
     }
 }
@@ -110,6 +143,7 @@ macro_rules! each {
             Adjustment::Cubic($rules) => $call,
             Adjustment::Dctcp($rules) => $call,
             Adjustment::Prague($rules) => $call,
+            Adjustment::Bbr($rules) => $call,
         }
     };
 }
@@ -125,5 +159,17 @@ impl WindowAdjustment for Adjustment {
 
     fn on_echo(&mut self, echo: Echo) {
         each!(self, rules => rules.on_echo(echo));
+    }
+
+    fn on_delivery(&mut self, delivery: Delivery) -> Option<f64> {
+        each!(self, rules => rules.on_delivery(delivery))
+    }
+
+    fn on_departure(&mut self, now: Timestamp, number: u64, is_idle: bool) {
+        each!(self, rules => rules.on_departure(now, number, is_idle));
+    }
+
+    fn departure_gap(&self) -> Option<TimeDelta> {
+        each!(self, rules => rules.departure_gap())
     }
 }

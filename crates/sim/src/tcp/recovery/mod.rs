@@ -80,6 +80,15 @@ impl Recovery {
         }
     }
 
+    /// Segments that arrived above the cumulative acknowledgement, one above the highest of them, and how many are on their
+    /// way. Duplicates say neither which arrived nor how many.
+    pub(super) fn beyond(&self, send: &SendState) -> (u64, u64, u64) {
+        match self {
+            Self::Duplicates(_) => (0, send.una, send.flight()),
+            Self::Sack(recovery) => recovery.beyond(send),
+        }
+    }
+
     /// The retransmission timer has expired; the send stands at its beginning again.
     pub(super) fn on_timeout(&mut self, send: &SendState) {
         match self {

@@ -4,7 +4,7 @@ mod config;
 
 pub use config::{SenderConfig, SenderStatistics};
 
-use super::congestion::{Acked, Adjustment, Cause, Echo, WindowAdjustment};
+use super::congestion::{Acked, Adjustment, Cause, Congestion, Delivery, Echo, WindowAdjustment};
 use super::recovery::{Ack, Recovery, RecoveryEvent};
 use super::rto::{LazyTimer, RetransmissionTimeout};
 use super::segment::{HEADERS, SackBlocks, Segment, SegmentKind};
@@ -189,6 +189,7 @@ impl Sender {
         let ack = Ack { newly, sacked, is_reduced };
         let outcome = self.recovery.on_ack(ack, &mut self.send, &mut self.adjustment);
         self.after_ack(now, newly, outcome);
+        self.follow_model(now);
         let may_grow =
             outcome == RecoveryEvent::Open && newly > 0 && was_limited && !(echo && self.config.ecn);
         if may_grow {
@@ -196,6 +197,19 @@ impl Sender {
         }
         if self.send.una == self.send.end {
             self.close();
+        }
+    }
+
+    /// Gives the window to a model of the path, where the rules have one.
+    fn follow_model(&mut self, now: Timestamp) {
+        if self.config.congestion != Congestion::Bbr {
+            return;
+        }
+        let (arrived, highest, in_flight) = self.recovery.beyond(&self.send);
+        let delivered = self.send.una + arrived;
+        let delivery = Delivery { now, delivered, highest, in_flight, cwnd: self.send.cwnd };
+        if let Some(window) = self.adjustment.on_delivery(delivery) {
+            (self.send.cwnd, self.send.ssthresh) = (window, window);
         }
     }
 
@@ -326,6 +340,9 @@ impl Sender {
     fn note_sent(&mut self, now: Timestamp, number: u64, is_new: bool) {
         self.statistics.segments += 1;
         self.last_sent = Some(now);
+        if is_new {
+            self.adjustment.on_departure(now, number, self.send.flight() <= 1);
+        }
         if self.config.congestion.is_paced() {
             self.pace(now);
         }
@@ -343,13 +360,19 @@ impl Sender {
 }
 
 impl Sender {
-    /// The window spread over the round trip; twice as fast in slow start, where the window doubles in it.
+    /// At the pace of the model, or the window spread over the round trip; that twice as fast in slow start, where the window
+    /// doubles in it.
     fn pace(&mut self, now: Timestamp) {
         /// What a wake-up may send at once (RFC 9331 section 4.3, item 6).
         const BURST: TimeDelta = TimeDelta::from_micros(250);
-        let Some(srtt) = self.rto.smoothed() else { return };
-        let haste = if self.send.in_slow_start() { 2.0 } else { 1.0 };
-        let gap = srtt.mul_f64(1.0 / (haste * self.send.cwnd));
+        let gap = match (self.adjustment.departure_gap(), self.rto.smoothed()) {
+            (Some(gap), _) => gap,
+            (None, Some(srtt)) => {
+                let haste = if self.send.in_slow_start() { 2.0 } else { 1.0 };
+                srtt.mul_f64(1.0 / (haste * self.send.cwnd))
+            }
+            (None, None) => return,
+        };
         let due = self.next_departure.map_or(now, |due| due.max(now - BURST));
         self.next_departure = Some(due + gap);
     }
