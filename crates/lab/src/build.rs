@@ -1,8 +1,8 @@
 //! Builds the simulation of a scenario.
 
 use crate::agent::{
-    Agent, DecoderSink, MediaReceiver, MediaSender, MediaSenderParts, ModelSink, PORT, Sinks, TcpReceiver,
-    TcpSender, UdpSink, UdpSource, WindowSink, WindowSource,
+    Agent, DecoderSink, DriftingClock, MediaReceiver, MediaSender, MediaSenderParts, ModelSink, PORT, Sinks,
+    TcpReceiver, TcpSender, UdpSink, UdpSource, WindowSink, WindowSource,
 };
 use crate::loss_notification::LossNotification;
 use crate::options::RunOptions;
@@ -263,6 +263,7 @@ impl FlowBuilder<'_> {
         let (size, series) = (media.feedback.size, self.options.series);
         let receiver =
             MediaReceiver::new(self.reverse(), encoding, size, receiver, self.interval, sinks, notification)
+                .with_clock(DriftingClock::new(media.drift_ppm))
                 .keeping_shown(series);
         let sender = MediaSender::new(MediaSenderParts {
             tag: self.forward(),

@@ -1,5 +1,6 @@
 //! What sits at the ends of a flow, as nodes of the simulator.
 
+mod clock;
 mod decoder_sink;
 mod model_sink;
 mod receiver;
@@ -8,6 +9,7 @@ mod tcp;
 mod udp;
 mod window;
 
+pub(crate) use clock::DriftingClock;
 pub(crate) use decoder_sink::{DecoderSink, DisplayStatistics};
 pub(crate) use model_sink::ModelSink;
 pub(crate) use receiver::{MediaReceiver, Sinks};

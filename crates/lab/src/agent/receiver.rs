@@ -1,5 +1,6 @@
 //! The receiving end of a media flow.
 
+use crate::agent::clock::DriftingClock;
 use crate::agent::decoder_sink::DecoderSink;
 use crate::agent::model_sink::ModelSink;
 use crate::agent::{Endpoint, PORT};
@@ -32,6 +33,7 @@ pub(crate) struct MediaReceiver {
     receiver: Option<Receiver>,
     /// What the next message of feedback leaves in.
     scratch: Box<Content>,
+    clock: DriftingClock,
     interval: IntervalCounters<ReceiverStatistics>,
     sinks: Sinks,
     /// From capture to display.
@@ -56,6 +58,7 @@ impl MediaReceiver {
         let interval = IntervalCounters::new(interval);
         let shown = None;
         let scratch = Box::default();
+        let clock = DriftingClock::default();
         Self {
             tag,
             encoding,
@@ -63,6 +66,7 @@ impl MediaReceiver {
             config,
             receiver,
             scratch,
+            clock,
             interval,
             sinks,
             delays,
@@ -74,6 +78,12 @@ impl MediaReceiver {
     /// Keeps when the frames that are shown were captured, where that is asked.
     pub(crate) fn keeping_shown(mut self, is_asked: bool) -> Self {
         self.shown = is_asked.then(Vec::new);
+        self
+    }
+
+    /// With a clock of its own.
+    pub(crate) fn with_clock(mut self, clock: DriftingClock) -> Self {
+        self.clock = clock;
         self
     }
 
@@ -153,7 +163,7 @@ impl MediaReceiver {
         let is_measured = self.interval.contains(now);
         let watched = self.sinks.decoder.as_mut().map(|sink| sink.on_event(now, &event));
         if watched.is_some_and(|watched| watched.wants_key_frame) {
-            receiver.on_picture_lost(now);
+            receiver.on_picture_lost(self.clock.local(now));
         }
         if let ReceiverEvent::Frame(frame) = event
             && watched.is_none_or(|watched| watched.displayed)
@@ -189,29 +199,30 @@ impl Endpoint for MediaReceiver {
     fn handle_packet(&mut self, now: Timestamp, packet: Packet<Payload>) {
         self.before_input(now);
         let ecn = packet.ecn;
+        let local = self.clock.local(now);
         let (config, session, notification) = (&self.config, &mut self.receiver, &self.notification);
         packet.payload.take_message(|message| {
-            let receiver = session.get_or_insert_with(|| Receiver::new(now, config.clone()));
+            let receiver = session.get_or_insert_with(|| Receiver::new(local, config.clone()));
             if let Some(notification) = notification {
                 for lost in notification.take() {
                     receiver.on_channel_loss(&lost);
                 }
             }
-            receiver.handle_message(now, now, ecn, message);
+            receiver.handle_message(local, local, ecn, message);
         });
         self.after_input(now);
     }
 
     #[inline]
     fn next_timeout(&self) -> Option<Timestamp> {
-        self.receiver.as_ref()?.poll_timeout()
+        self.receiver.as_ref()?.poll_timeout().map(|at| self.clock.global(at))
     }
 
     #[inline]
     fn handle_timeout(&mut self, now: Timestamp) {
         self.before_input(now);
         if let Some(receiver) = &mut self.receiver {
-            receiver.handle_timeout(now);
+            receiver.handle_timeout(self.clock.local(now));
         }
         self.after_input(now);
     }
@@ -219,11 +230,12 @@ impl Endpoint for MediaReceiver {
     #[inline]
     fn transmit(&mut self, now: Timestamp, _until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
         let receiver = self.receiver.as_mut()?;
-        while let Some(transmit) = receiver.poll_transmit(now, self.scratch.message_mut()) {
+        let local = self.clock.local(now);
+        while let Some(transmit) = receiver.poll_transmit(local, self.scratch.message_mut()) {
             let size = self.feedback_size.map_or(transmit.size, |size| size.max(transmit.size));
             let packet = Packet::new(size, transmit.ecn, self.encoding.encode(&mut self.scratch));
             out.send(now, PORT, Packet { flow: self.tag.number(), ..packet });
         }
-        receiver.poll_timeout()
+        receiver.poll_timeout().map(|at| self.clock.global(at))
     }
 }

@@ -294,6 +294,7 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
     if let Some(deadline) = media.repair.and_then(|repair| repair.deadline) {
         place.above_zero("repair.deadline", deadline)?;
     }
+    place.require("drift_ppm", media.drift_ppm.abs() <= 1000.0, "expected -1000 to 1000")?;
     if let Some(receiver) = media.receiver {
         let bounded = receiver.buffer.is_some() && receiver.consume.is_some();
         let partly = receiver.socket

@@ -37,6 +37,9 @@ pub struct MediaFlow {
     pub repair: Option<Repair>,
     /// The receiver's buffer.
     pub receiver: Option<Receiver>,
+    /// By how many millionths the receiver's clock is faster than the sender's; below zero: slower.
+    #[serde(default)]
+    pub drift_ppm: f64,
     /// The largest IP datagram.
     #[serde(default = "default_packet")]
     pub packet: DataSize,
