@@ -73,6 +73,8 @@ measured! {
         residual_loss_ratio: Option<f64> = "Lost after repair", Ratio, Lower,
         /// the controller's loss event rate at the end (RFC 5348)
         loss_event_rate: Option<f64> = "Loss event rate", Ratio, Lower,
+        /// loss that the controller holds for the channel's, at the end: slowing down would not lower it
+        channel_loss: Option<f64> = "Channel loss reported", Ratio, Neutral,
         /// IP bits of feedback received by the sender
         feedback_bps: Option<f64> = "Feedback rate", BitsPerSecond, Lower,
         /// IP bits of retransmission sent

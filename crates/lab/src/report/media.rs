@@ -38,7 +38,9 @@ pub(super) fn complete(
     let repairs = media.repair.is_some_and(|repair| repair.retransmit || repair.fec);
     let has_frames = media.source != SourceConfig::Saturated;
 
-    summary.loss_event_rate = sender.session().and_then(loss_event_rate);
+    let gauge = |name| sender.session().and_then(|sender| gauge(sender, name));
+    summary.loss_event_rate = gauge("loss_event_rate");
+    summary.channel_loss = gauge("channel_loss");
     summary.decisions = Some(measured.sent(|sender| sender.decisions));
     summary.rtt_ms = sender.with_round_trips(Histogram::distribution);
     let (mean, max) = sender.subflows(end);
@@ -110,14 +112,14 @@ fn residual_loss(measured: &Measured) -> Option<f64> {
 }
 
 /// The gauge of that name, where the controller has one.
-fn loss_event_rate(sender: &Sender) -> Option<f64> {
-    let mut rate = None;
+fn gauge(sender: &Sender, name: &str) -> Option<f64> {
+    let mut found = None;
     sender.controller().inspect(&mut |gauge| {
-        if gauge.name == "loss_event_rate" {
-            rate = Some(gauge.value).filter(|value| value.is_finite());
+        if gauge.name == name {
+            found = Some(gauge.value).filter(|value| value.is_finite());
         }
     });
-    rate
+    found
 }
 
 fn buffer(measured: &Measured) -> Option<Buffer> {
