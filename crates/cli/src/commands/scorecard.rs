@@ -1,7 +1,7 @@
-//! `seaway scorecard`: every controller over the test cases of two RFCs and over curves.
+//! `seaway scorecard`: every controller over the test cases of two RFCs, over curves, and over networks with bars.
 
 use crate::controls;
-use crate::failure::Failure;
+use crate::failure::{Failure, MISSED};
 use crate::files::Output;
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
@@ -15,15 +15,15 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Controllers, such as tfrc,nada,'multfrc(max=8)'; default: all that can run
+    /// Controllers, such as tfrc,nada,'multfrc(max=8)'; default: all that can run, for suites with bars seaway
     #[arg(long, value_name = "LIST")]
     control: Vec<String>,
-    /// Suites of cases: rfc8867, rfc8869, curves
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Suite::ALL)]
+    /// Suites of cases: rfc8867, rfc8869, curves; with bars, and exit code 3 where one is missed: acceptance, real-loss, traps
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Suite::COMPARED)]
     suite: Vec<Suite>,
-    /// Number of seeds for each case
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    seeds: u16,
+    /// Number of seeds for each case; default: 5, for suites with bars 3
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: Option<u16>,
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -52,15 +52,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         save(folder, &card)?;
     }
     print(arguments, &card).map_err(|error| Failure::output(&error))?;
-    Ok(ExitCode::SUCCESS)
+    let has_missed = card.judged(Registry::DEFAULT).is_some_and(|control| card.has_missed(control));
+    Ok(if has_missed { ExitCode::from(MISSED) } else { ExitCode::SUCCESS })
 }
 
 fn setup(arguments: &Arguments) -> Result<Setup, Failure> {
-    let controls =
-        (!arguments.control.is_empty()).then(|| controls::parse(&arguments.control)).transpose()?;
+    let has_bars_alone = arguments.suite.iter().all(|suite| suite.has_bars());
+    let controls = match arguments.control.as_slice() {
+        [] if has_bars_alone => Some(controls::parse(&[Registry::DEFAULT.to_owned()])?),
+        [] => None,
+        named => Some(controls::parse(named)?),
+    };
+    let seeds = arguments.seeds.unwrap_or(if has_bars_alone { 3 } else { 5 });
     let asked = |suite: &Suite| arguments.suite.contains(suite);
     let suites: Vec<Suite> = Suite::ALL.into_iter().filter(asked).collect();
-    Setup::new(&Registry::builtin(), controls, &suites, arguments.seed, arguments.seeds)
+    Setup::new(&Registry::builtin(), controls, &suites, arguments.seed, seeds)
         .map_err(|error| Failure::input(&error))
 }
 
@@ -88,6 +94,9 @@ fn save(folder: Folder, card: &Scorecard) -> Result<(), Failure> {
     folder
         .write("scorecard.json", |file| card.write_json(&mut *file).and_then(|()| file.write_all(b"\n")))?;
     folder.write("scorecard.csv", |file| card.write_csv(file))?;
+    if card.has_bars() {
+        folder.write("bars.csv", |file| card.write_bars(file))?;
+    }
     folder.finish()
 }
 

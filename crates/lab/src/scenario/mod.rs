@@ -40,7 +40,7 @@ pub use window::WindowFlow;
 pub use crate::source::{Encoder, EncoderKind, FrameModel, ShaperMethod, Sizes, SourceConfig};
 
 use document::{Document, at};
-use seaway_control::Registry;
+use seaway_control::{ControlSpec, Registry};
 use seaway_units::TimeDelta;
 use serde::Deserialize;
 
@@ -163,6 +163,21 @@ impl Scenario {
         let tables: Vec<usize> = flows.iter().map(|&(table, _)| table).collect();
         check::check(&document, &scenario, &tables)?;
         Ok(scenario)
+    }
+
+    /// Gives every media flow this controller.
+    ///
+    /// # Errors
+    /// A flow has a weight or an interval of feedback that the controller does not take.
+    pub(crate) fn control_all(&mut self, control: &ControlSpec) -> Result<(), String> {
+        for flow in &mut self.flows {
+            if let FlowKind::Media(media) = &mut flow.kind {
+                media.control = control.clone();
+                media.apply_weight()?;
+                media.apply_feedback_interval()?;
+            }
+        }
+        Ok(())
     }
 
     /// The names of the links in the summary: a link that goes both ways is two, the reverse one `name/back`; a cell has

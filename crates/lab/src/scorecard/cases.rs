@@ -1,5 +1,6 @@
-//! The cases of a scorecard: the scenarios of two RFCs, and points on curves.
+//! The cases of a scorecard: the scenarios of two RFCs, points on curves, and networks with bars.
 
+use super::bars::{self, Bar};
 use crate::library;
 use crate::scenario::{FlowKind, Override, Scenario, SourceConfig};
 use crate::source::ClipLadder;
@@ -17,11 +18,25 @@ pub enum Suite {
     Rfc8869,
     /// One network, of which loss, jitter and capacity change.
     Curves,
+    /// What a controller is accepted by, with bars.
+    Acceptance,
+    /// Loss in episodes as it is measured, with bars.
+    RealLoss,
+    /// What broke controllers in the field, with bars.
+    Traps,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Rfc8867, Self::Rfc8869, Self::Curves];
+    pub const ALL: [Self; 6] =
+        [Self::Rfc8867, Self::Rfc8869, Self::Curves, Self::Acceptance, Self::RealLoss, Self::Traps];
+    /// Those that compare controllers without bars.
+    pub const COMPARED: [Self; 3] = [Self::Rfc8867, Self::Rfc8869, Self::Curves];
+
+    /// Whether its networks have bars, which a controller reaches or misses.
+    pub const fn has_bars(self) -> bool {
+        matches!(self, Self::Acceptance | Self::RealLoss | Self::Traps)
+    }
 
     /// Its name on the command line and in documents.
     pub const fn name(self) -> &'static str {
@@ -29,6 +44,9 @@ impl Suite {
             Self::Rfc8867 => "rfc8867",
             Self::Rfc8869 => "rfc8869",
             Self::Curves => "curves",
+            Self::Acceptance => "acceptance",
+            Self::RealLoss => "real-loss",
+            Self::Traps => "traps",
         }
     }
 }
@@ -113,6 +131,16 @@ pub(super) struct Case {
     /// Where it stands on which curve.
     pub(super) point: Option<(&'static Curve, f64)>,
     pub(super) scenario: Scenario,
+    /// The row of its suite that it belongs to, and what must be reached in it.
+    pub(super) row: Option<RowName>,
+    pub(super) bars: Vec<Bar>,
+}
+
+/// A row of a suite with bars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RowName {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
 }
 
 /// The cases of these suites. Video is the pre-encoded ladder of the bundled clip, so that quality can be modelled.
@@ -138,6 +166,16 @@ pub(super) fn cases(registry: &Registry, suites: &[Suite]) -> Result<Vec<Case>, 
                     }
                 }
             }
+            Suite::Acceptance | Suite::RealLoss | Suite::Traps => {
+                for row in bars::rows(suite) {
+                    let name = RowName { name: row.name, about: row.about };
+                    for network in row.networks {
+                        let scenario = network.scenario(registry)?;
+                        let case = case(suite, network.name, None, scenario, &ladder);
+                        cases.push(Case { row: Some(name), bars: network.bars, ..case });
+                    }
+                }
+            }
         }
     }
     Ok(cases)
@@ -160,7 +198,11 @@ fn case(
     scenario.expect.clear();
     for flow in &mut scenario.flows {
         if let FlowKind::Media(media) = &mut flow.kind
-            && matches!(media.source, SourceConfig::Frames { .. } | SourceConfig::Ladder { .. })
+            && match media.source {
+                SourceConfig::Ladder { .. } => true,
+                SourceConfig::Frames { .. } => !suite.has_bars(),
+                _ => false,
+            }
         {
             media.source = SourceConfig::Ladder { file: None, ladder: Some(Arc::clone(ladder)) };
         }
@@ -169,5 +211,5 @@ fn case(
         Some((curve, x)) => format!("{}: {x} {}", curve.label, curve.unit),
         None => scenario.about.clone().unwrap_or_default(),
     };
-    Case { suite, name, about, point, scenario }
+    Case { suite, name, about, point, scenario, row: None, bars: Vec::new() }
 }

@@ -42,7 +42,7 @@ fn mean(summary: &Summary, of: impl Fn(&FlowSummary) -> Option<f64>) -> Option<f
 
 /// The utilisation of the busiest link or cell. The queues of a cell share it; a cell with two channels counts each
 /// direction by itself.
-fn utilisation(scenario: &Scenario, summary: &Summary) -> Option<f64> {
+pub(super) fn utilisation(scenario: &Scenario, summary: &Summary) -> Option<f64> {
     let cell_of = |link: &LinkSummary| {
         let is_of = |name: &str| link.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
         scenario.cells.iter().find(|cell| is_of(&cell.name))

@@ -1,124 +1,29 @@
-//! Every controller over the test cases of RFC 8867 and RFC 8869 and over curves of loss, jitter and capacity.
+//! Every controller over the test cases of RFC 8867 and RFC 8869, over curves of loss, jitter and capacity, and over
+//! networks with bars, which it reaches or misses.
 //!
 //! A [`Setup`] has the scenario of every run, the caller runs them, and [`Setup::finish`] makes a [`Scorecard`] of the
 //! outcomes: a document, a table and a self-contained page.
 
+mod bars;
 mod cases;
 mod metrics;
 mod page;
+mod setup;
 mod table;
+mod verdict;
 
 pub use cases::{CURVES, Curve, Suite};
+pub use setup::{LeftOut, Setup};
 
-use crate::build::World;
-use crate::options::RunOptions;
 use crate::run::Outcome;
-use crate::scenario::{FlowKind, Scenario};
-use cases::Case;
-use seaway_control::{ControlSpec, Registry};
 use seaway_quality::statistics::Estimate;
 use seaway_report::{Metric, Scope};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-
-/// What is no controller.
-const NO_CONTROL: &str = "fixed";
-
-/// The runs that a scorecard needs.
-#[derive(Debug)]
-pub struct Setup {
-    controls: Vec<ControlSpec>,
-    cases: Vec<Case>,
-    seeds: u16,
-    /// One a run, in the order of [`Setup::scenarios`]: case and controller.
-    runs: Vec<(usize, usize)>,
-    scenarios: Vec<Scenario>,
-    left_out: Vec<LeftOut>,
-}
-
-/// What was not run, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
-    /// The controller.
-    pub control: String,
-    /// The case, where it is that alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub case: Option<String>,
-    /// Why.
-    pub reason: String,
-}
+use verdict::JudgedRow;
 
 impl Setup {
-    /// These controllers, or all that can run, over these suites, from `seed` on with so many seeds.
-    ///
-    /// # Errors
-    /// An unknown controller, or nothing to run; in words.
-    pub fn new(
-        registry: &Registry,
-        controls: Option<Vec<ControlSpec>>,
-        suites: &[Suite],
-        seed: u64,
-        seeds: u16,
-    ) -> Result<Self, String> {
-        let mut left_out = Vec::new();
-        let is_all = controls.is_none();
-        let named = |name: &str| ControlSpec { name: name.to_owned(), options: Vec::new() };
-        let all = || registry.controllers().iter().map(|info| named(info.name)).collect();
-        let mut controls = controls.unwrap_or_else(all);
-        for control in &controls {
-            registry.check(control).map_err(|error| error.to_string())?;
-        }
-        controls.retain(|control| {
-            let reason = misfit(registry, control, is_all);
-            left_out.extend(reason.map(|reason| LeftOut {
-                control: control.to_string(),
-                case: None,
-                reason: reason.to_owned(),
-            }));
-            reason.is_none()
-        });
-        if controls.is_empty() {
-            let why = left_out.iter().map(|left| format!("{}: {}", left.control, left.reason));
-            return Err(format!("no controller is left: {}", why.collect::<Vec<_>>().join("; ")));
-        }
-        let cases = cases::cases(registry, suites)?;
-        let mut plan = Self { controls, cases, seeds, runs: Vec::new(), scenarios: Vec::new(), left_out };
-        plan.fill(seed);
-        Ok(plan)
-    }
-
-    /// The scenario of every run.
-    pub fn scenarios(&self) -> &[Scenario] {
-        &self.scenarios
-    }
-
-    /// How many cases and how many controllers there are.
-    pub fn extent(&self) -> (usize, usize) {
-        (self.cases.len(), self.controls.len())
-    }
-
-    fn fill(&mut self, seed: u64) {
-        for (case, control) in (0..self.cases.len())
-            .flat_map(|case| (0..self.controls.len()).map(move |control| (case, control)))
-        {
-            match scenario(&self.cases[case], &self.controls[control]) {
-                Ok(scenario) => {
-                    for number in 0..self.seeds {
-                        self.runs.push((case, control));
-                        let seed = seed.wrapping_add(u64::from(number));
-                        self.scenarios.push(Scenario { seed, ..scenario.clone() });
-                    }
-                }
-                Err(reason) => self.left_out.push(LeftOut {
-                    control: self.controls[control].to_string(),
-                    case: Some(self.cases[case].id()),
-                    reason,
-                }),
-            }
-        }
-    }
-
     /// What the runs come to; `outcomes` are those of [`Setup::scenarios`], in their order.
     pub fn finish(&self, outcomes: &[Outcome]) -> Scorecard {
         let metrics = Scope::Score.metrics();
@@ -160,6 +65,7 @@ impl Setup {
             };
             ScoredSuite {
                 suite: suite.name(),
+                has_bars: suite.has_bars(),
                 cases: shared.len(),
                 scores: controls.clone().map(score).collect(),
             }
@@ -178,37 +84,10 @@ impl Setup {
                 .map(|curve| CurveAxis { name: curve.name, label: curve.label, unit: curve.unit })
                 .collect(),
             cases: cases.collect(),
+            rows: self.judge(outcomes),
             left_out: self.left_out.clone(),
         }
     }
-}
-
-impl Case {
-    fn id(&self) -> String {
-        format!("{}-{}", self.suite, self.name)
-    }
-}
-
-fn misfit(registry: &Registry, control: &ControlSpec, is_all: bool) -> Option<&'static str> {
-    if registry.requirements(control).is_ok_and(|requirements| requirements.buffer) {
-        return Some("steers by a receiver's buffer of bytes, which no receiver of these cases has");
-    }
-    (is_all && control.name == NO_CONTROL)
-        .then_some("no control; name it with a rate to have it as a baseline")
-}
-
-/// The case with this controller in all its media flows, or why that cannot be.
-fn scenario(case: &Case, control: &ControlSpec) -> Result<Scenario, String> {
-    let mut scenario = case.scenario.clone();
-    for flow in &mut scenario.flows {
-        if let FlowKind::Media(media) = &mut flow.kind {
-            media.control = control.clone();
-            media.apply_weight()?;
-            media.apply_feedback_interval()?;
-        }
-    }
-    World::new(&scenario, RunOptions::default()).map_err(|error| error.to_string())?;
-    Ok(scenario)
 }
 
 /// The scores of a run, in the order of [`Scope::Score`].
@@ -234,6 +113,8 @@ pub struct Scorecard {
     suites: Vec<ScoredSuite>,
     curves: Vec<CurveAxis>,
     cases: Vec<ScoredCase>,
+    /// The rows of the suites with bars.
+    rows: Vec<JudgedRow>,
     left_out: Vec<LeftOut>,
 }
 
@@ -241,6 +122,7 @@ pub struct Scorecard {
 #[derive(Debug, Clone, Serialize)]
 struct ScoredSuite {
     suite: &'static str,
+    has_bars: bool,
     cases: usize,
     scores: Vec<Estimates>,
 }

@@ -17,8 +17,8 @@ pub(super) fn page(card: &Scorecard, command: &str) -> String {
     Page {
         kind: "scorecard",
         title: "Rate controllers side by side",
-        about: "Every controller over the test cases of RFC 8867 and RFC 8869, and over curves of loss, jitter and \
-                capacity, in the simulator.",
+        about: "Live video over networks that lose packets, delay them or change, in the simulator. Every controller has \
+                the same networks, the same video and the same repair.",
         facts: &[
             count(card.controls.len(), "controller"),
             count(card.cases.len(), "case"),
@@ -36,7 +36,7 @@ pub(super) fn page(card: &Scorecard, command: &str) -> String {
 }
 
 /// The scores that have curves.
-const SHOWN: [&str; 3] = ["utilisation", "queue_p95", "psnr"];
+const SHOWN: [&str; 4] = ["psnr", "frozen", "utilisation", "queue_p95"];
 
 /// A plot for each curve and score.
 fn curves(card: &Scorecard) -> String {

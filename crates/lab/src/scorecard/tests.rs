@@ -1,6 +1,6 @@
 use super::*;
-use crate::sweep;
-use seaway_control::Registry;
+use crate::{RunOptions, sweep};
+use seaway_control::{ControlSpec, Registry};
 use std::ops::ControlFlow;
 
 fn controls(names: &[&str]) -> Option<Vec<ControlSpec>> {
@@ -38,8 +38,8 @@ fn a_card_has_every_case_and_says_what_is_modelled() {
         }
     }
     let page = card.page("seaway scorecard");
-    assert_eq!(page.matches("<polyline").count(), 2 * 3 * 4, "two controllers, three scores, four curves");
-    assert_eq!(page.matches(">0.5</text>").count(), 2 * 3, "two curves of loss have such a mark");
+    assert_eq!(page.matches("<polyline").count(), 2 * 4 * 4, "two controllers, four scores, four curves");
+    assert_eq!(page.matches(">0.5</text>").count(), 2 * 4, "two curves of loss have such a mark");
     let mut table = Vec::new();
     card.write_csv(&mut table).unwrap();
     assert!(String::from_utf8(table).unwrap().contains("curves,loss-20,loss,20,\"tfrc\",psnr,dB,modelled,"));

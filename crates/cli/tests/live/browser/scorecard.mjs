@@ -64,8 +64,8 @@ async function select(page) {
 
 // The pointer reads a curve.
 async function read(page) {
-  assert.equal(await page.locator(".plot").count(), 12, "four curves of three numbers");
-  const plot = page.locator(".plot svg").nth(2);
+  assert.equal(await page.locator(".plot").count(), 16, "four curves of four numbers");
+  const plot = page.locator(".plot svg").nth(0);
   await plot.scrollIntoViewIfNeeded();
   const box = await plot.boundingBox();
   await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.5);
