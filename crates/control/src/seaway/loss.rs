@@ -113,6 +113,8 @@ impl Fates {
 pub(super) struct Overflow {
     all: Waits,
     before_losses: Waits,
+    /// A packet arrived since the last loss: those of one burst tell of one wait.
+    is_fresh: bool,
     faded: f64,
     until: f64,
     lasts: f64,
@@ -150,9 +152,12 @@ impl Waits {
 
 impl Overflow {
     const FADES: f64 = 8.0;
-    /// Losses that are looked at, and by how many standard errors their waits must be longer.
-    const FEWEST: f64 = 6.0;
+    /// Less than one burst of losses says nothing.
+    const FEWEST: f64 = 0.9;
+    /// By how many standard errors the waits before losses must be longer, and by how many more for a single one: few come
+    /// from the tail of the waits by chance.
     const SIGNIFICANT: f64 = 3.0;
+    const MORE_FOR_ONE: f64 = 2.0;
     /// How long a finding holds, s: doubled each time it is made again.
     const SHORTEST: f64 = 300.0;
     const LONGEST: f64 = 600.0;
@@ -160,7 +165,7 @@ impl Overflow {
     pub(super) fn new() -> Self {
         let none = Waits::default();
         let (until, lasts) = (f64::NEG_INFINITY, Self::SHORTEST);
-        Self { all: none, before_losses: none, faded: 0.0, until, lasts }
+        Self { all: none, before_losses: none, is_fresh: false, faded: 0.0, until, lasts }
     }
 
     /// Once a report, so that a burst after a long time without loss is compared with the waits of late.
@@ -173,14 +178,19 @@ impl Overflow {
 
     pub(super) fn on_arrival(&mut self, wait: f64) {
         self.all.add(wait);
+        self.is_fresh = true;
     }
 
     /// A packet is lost after one that waited for so long. Gives whether the queue overflows.
     pub(super) fn on_loss(&mut self, t: f64, wait: f64) -> bool {
+        if !std::mem::take(&mut self.is_fresh) {
+            return false;
+        }
         self.before_losses.add(wait);
         let lost = self.before_losses.count;
         let error = (self.all.variance() / lost).sqrt();
-        let is_longer = self.before_losses.mean() - self.all.mean() > Self::SIGNIFICANT * error;
+        let is_longer = self.before_losses.mean() - self.all.mean()
+            > (Self::SIGNIFICANT + Self::MORE_FOR_ONE / lost) * error;
         if lost < Self::FEWEST || !is_longer {
             return false;
         }
