@@ -40,8 +40,9 @@ const MOST_REPAIRS: u64 = 128;
 pub(super) struct Scheduler {
     pub(super) queue: SendQueue,
     pub(super) retransmissions: RetransmissionBuffer,
-    /// Repair packets that wait, by stream.
+    /// Repair packets that wait, by stream, and of all streams.
     repairs: [u8; SourceId::STREAMS as usize],
+    repairs_waiting: u64,
     /// By subflow.
     pacers: Vec<Pacer>,
     probe: Option<ActiveProbe>,
@@ -68,6 +69,7 @@ impl Scheduler {
             queue: SendQueue::new(config.queue, config.stripe, config.streams.len()),
             retransmissions: RetransmissionBuffer::new(config.repair),
             repairs: [0; SourceId::STREAMS as usize],
+            repairs_waiting: 0,
             pacers: Vec::new(),
             probe: None,
             paused: false,
@@ -80,25 +82,24 @@ impl Scheduler {
     #[inline]
     pub(super) fn backlog(&self) -> DataSize {
         self.queue.waiting()
-            + self.packet * (self.retransmissions.waiting() as u64 + self.repairs_waiting())
+            + self.packet * (self.retransmissions.waiting() as u64 + self.repairs_waiting)
             + self.filler.unwrap_or(DataSize::ZERO)
-    }
-
-    fn repairs_waiting(&self) -> u64 {
-        self.repairs.iter().map(|waiting| u64::from(*waiting)).sum()
     }
 
     /// So many repair packets of a stream are to be sent.
     pub(super) fn add_repairs(&mut self, stream: StreamId, packets: u64) {
         let waiting = &mut self.repairs[usize::from(stream.0)];
-        *waiting = (u64::from(*waiting) + packets).min(MOST_REPAIRS) as u8;
+        let added = packets.min(MOST_REPAIRS - u64::from(*waiting));
+        *waiting += added as u8;
+        self.repairs_waiting += added;
     }
 
     /// A repair packet of a stream is to be written now. False where none waits.
     pub(super) fn take_repair(&mut self, stream: StreamId) -> bool {
         let waiting = &mut self.repairs[usize::from(stream.0)];
         let is_there = *waiting > 0;
-        *waiting = waiting.saturating_sub(1);
+        *waiting -= u8::from(is_there);
+        self.repairs_waiting -= u64::from(is_there);
         is_there
     }
 
@@ -135,7 +136,9 @@ impl Scheduler {
         if let Some(id) = self.retransmissions.next(subflow, subflows) {
             return Some((Class::Retransmission(id), self.packet));
         }
-        if let Some(stream) = self.repairs.iter().position(|waiting| *waiting > 0) {
+        if self.repairs_waiting > 0
+            && let Some(stream) = self.repairs.iter().position(|waiting| *waiting > 0)
+        {
             return Some((Class::Fec(StreamId(stream as u8)), self.packet));
         }
         if let Some(queued) = self.queue.front(subflow) {
@@ -175,8 +178,8 @@ impl Scheduler {
         if let Some(probe) = &self.probe {
             return self.next_of_probe(probe, subflows);
         }
-        let mut first = self.next_of(controller, Subflow(0), subflows);
-        for subflow in 1..subflows {
+        let mut first: Option<Transmission> = None;
+        for subflow in 0..subflows {
             if let Some(next) = self.next_of(controller, Subflow(subflow), subflows)
                 && first.as_ref().is_none_or(|first| next.due < first.due)
             {
