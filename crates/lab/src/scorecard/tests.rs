@@ -53,7 +53,7 @@ fn numbers_of_one_case() {
     let numbers = serde_json::to_value(lost.scores[0].as_ref().unwrap()).unwrap();
     let rounded = |key: &str| (numbers[key]["mean"].as_f64().unwrap() * 100.0).round() / 100.0;
     let found: Vec<_> = ["utilisation", "received", "loss", "freezes", "psnr"].map(rounded).into();
-    assert_eq!(found, [7.04, 0.19, 10.6, 8.57, 27.39]);
+    assert_eq!(found, [8.05, 0.22, 10.33, 0.0, 29.72]);
 }
 
 #[test]

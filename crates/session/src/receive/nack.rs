@@ -30,6 +30,8 @@ struct MissingPacket {
     deadline: Timestamp,
     /// When the answer to the last request should be there.
     answer: Option<Timestamp>,
+    /// When the last request is made once more, since it may be lost itself.
+    echo: Option<Timestamp>,
 }
 
 /// A missing packet that came after all.
@@ -71,7 +73,8 @@ impl NackList {
             return false;
         }
         let next = now + self.requests.reorder;
-        let missing = MissingPacket { source, sequence, next, requests: 0, deadline, answer: None };
+        let missing =
+            MissingPacket { source, sequence, next, requests: 0, deadline, answer: None, echo: None };
         let place = self.packets.partition_point(|other| (other.source, other.sequence) < (source, sequence));
         self.packets.insert(place, missing);
         true
@@ -95,7 +98,8 @@ impl NackList {
     }
 
     /// Gives the packets to request now. A packet is requested only if it can be there in time, and dropped from the list
-    /// once it cannot.
+    /// once it cannot. Each request is made twice, unless the next round comes as soon: a sender does not send a packet
+    /// again that it sent within the round-trip time.
     pub(super) fn poll(
         &mut self,
         now: Timestamp,
@@ -106,10 +110,13 @@ impl NackList {
         let before = self.packets.len();
         self.packets.retain_mut(|missing| {
             if missing.next > now {
+                if missing.echo.take_if(|echo| *echo <= now).is_some() {
+                    request(missing.source, missing.sequence);
+                }
                 return missing.deadline > now;
             }
             let Some(rtt) = rtt else { return missing.deadline > now };
-            let in_time = missing.deadline - now > rtt.mul_f64(1.0 + requests.margin);
+            let in_time = missing.deadline - now > rtt;
             if !in_time || missing.requests >= requests.repeats {
                 return missing.answer.is_some_and(|answer| answer > now);
             }
@@ -117,6 +124,7 @@ impl NackList {
             missing.requests += 1;
             missing.answer = Some(answer);
             missing.next = answer;
+            missing.echo = (rtt >= requests.reorder * 2).then_some(now + requests.reorder);
             request(missing.source, missing.sequence);
             true
         });
@@ -127,8 +135,9 @@ impl NackList {
 
     /// When [`Self::poll`] has something to do; without a round-trip time nothing is requested.
     pub(super) fn poll_timeout(&self, rtt: Option<TimeDelta>) -> Option<Timestamp> {
-        let next = |missing: &MissingPacket| {
-            if rtt.is_some() { missing.next.min(missing.deadline) } else { missing.deadline }
+        let next = |missing: &MissingPacket| match rtt {
+            Some(_) => missing.echo.unwrap_or(missing.next).min(missing.next).min(missing.deadline),
+            None => missing.deadline,
         };
         self.packets.iter().map(next).min()
     }
@@ -185,10 +194,10 @@ mod tests {
         let mut missing = missing();
         missing.on_gap(at(0), SOURCE, 1, at(100));
         assert!(requested(&mut missing, 39, None).is_empty(), "no round-trip time, no request");
-        assert_eq!(requested(&mut missing, 39, RTT), [1], "61 ms left, 60 needed");
+        assert_eq!(requested(&mut missing, 49, RTT), [1], "51 ms left, 50 needed");
         assert_eq!(missing.awaited_until(), Some(at(100)));
         missing.on_gap(at(0), SOURCE, 2, at(100));
-        assert!(requested(&mut missing, 40, RTT).is_empty(), "60 ms left");
+        assert!(requested(&mut missing, 50, RTT).is_empty(), "50 ms left");
         assert_eq!(missing.on_found(SOURCE, 2), None, "given up");
     }
 
@@ -197,6 +206,8 @@ mod tests {
         let mut missing = missing();
         missing.on_gap(at(0), SOURCE, 1, at(1000));
         assert_eq!(requested(&mut missing, 10, RTT), [1]);
+        assert_eq!(missing.poll_timeout(RTT), Some(at(20)));
+        assert_eq!(requested(&mut missing, 20, RTT), [1], "the first request may be lost");
         assert_eq!(missing.poll_timeout(RTT), Some(at(80)));
         assert!(requested(&mut missing, 79, RTT).is_empty());
         assert_eq!(requested(&mut missing, 80, RTT), [1]);

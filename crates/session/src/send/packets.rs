@@ -24,7 +24,7 @@ impl Sender {
         self.schedule.is_valid = false;
         let subflow = next.subflow;
         let (content, since) = match next.class {
-            Class::Retransmission(id) => (self.write_retransmission(subflow, id, message)?, now),
+            Class::Retransmission(id) => (self.write_retransmission(now, subflow, id, message)?, now),
             Class::Fec(stream) => (self.write_repair(now, stream, subflow, message)?, now),
             Class::Media => self.write_media(now, subflow, message)?,
             Class::Filler => (self.write_filler(subflow, message.rtp_mut()), now),
@@ -98,12 +98,9 @@ impl Sender {
         subflow: Subflow,
         message: &mut Message,
     ) -> Option<Content> {
-        let deadline = self.config.adaptive?.deadline;
         let is_wanted = self.scheduler.take_repair(stream);
         let fec = self.protected.get_mut(usize::from(stream.0))?.fec.as_mut().filter(|_| is_wanted)?;
-        fec.discard_before(Timestamp::from_nanos(
-            now.as_nanos().saturating_sub(deadline.as_nanos().unsigned_abs()),
-        ));
+        fec.discard_before(self.repair.useful_since(now));
         let payload = fec.encode()?;
         let source = SourceId { stream, subflow, repair: true };
         *message = Message::Rtp(RtpPacket {
@@ -119,11 +116,12 @@ impl Sender {
     /// The same packet behind its original number, with numbers of its own (RFC 4588 section 4).
     fn write_retransmission(
         &mut self,
+        now: Timestamp,
         subflow: Subflow,
         id: PacketId,
         message: &mut Message,
     ) -> Option<Content> {
-        let original = self.scheduler.retransmissions.take(id)?;
+        let original = self.scheduler.retransmissions.take(now, self.repair.useful_since(now), id)?;
         let stream = SourceId::of(original.ssrc, self.config.session)?.stream;
         let source = SourceId { stream, subflow, repair: true };
         *message = Message::Rtp(RtpPacket {

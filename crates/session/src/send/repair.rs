@@ -130,9 +130,11 @@ impl RepairPolicy {
     }
 
     /// What the controller and the path say.
+    #[inline]
     pub(super) fn on_path(&mut self, now: Timestamp, rtt: Option<TimeDelta>, channel_loss: Probability) {
-        (self.rtt, self.channel_loss) = (rtt, channel_loss.get());
+        self.channel_loss = channel_loss.get();
         let Some(adaptive) = self.adaptive else { return };
+        self.rtt = rtt;
         if self.computed.is_none_or(|computed| now.since(computed) >= INTERVAL) {
             self.computed = Some(now);
             if adaptive.fec {
@@ -158,8 +160,11 @@ impl RepairPolicy {
         whole as u64
     }
 
+    #[inline]
     pub(super) fn on_media_sent(&mut self, size: DataSize) {
-        self.spent.media(size);
+        if self.adaptive.is_some() {
+            self.spent.media(size);
+        }
     }
 
     pub(super) fn on_repair_sent(&mut self, size: DataSize) {
@@ -181,6 +186,12 @@ impl RepairPolicy {
         Some(Service { copies, spacing })
     }
 
+    /// A repair of a frame that was handed over before this is of no use.
+    pub(super) fn useful_since(&self, now: Timestamp) -> Timestamp {
+        let deadline = self.adaptive.map_or(u64::MAX, |adaptive| adaptive.deadline.as_nanos().unsigned_abs());
+        Timestamp::from_nanos(now.as_nanos().saturating_sub(deadline))
+    }
+
     /// True where packets are lost, and few rounds fit or a burst takes many packets at once: what waits to be sent takes
     /// the time of a round away.
     pub(super) fn is_pressed(&self) -> bool {
@@ -189,10 +200,16 @@ impl RepairPolicy {
     }
 
     /// The part of the target that repair needs.
+    #[inline]
     pub(super) fn reserved(&self) -> Probability {
-        if self.adaptive.is_none() {
-            return Probability::clamped(if self.retransmits { self.channel_loss } else { 0.0 });
+        match self.adaptive {
+            Some(_) => self.reserved_for_plan(),
+            None if self.retransmits => Probability::clamped(self.channel_loss),
+            None => Probability::ZERO,
         }
+    }
+
+    fn reserved_for_plan(&self) -> Probability {
         let loss = self.loss();
         let planned = if self.fec > 0.0 || !self.retransmits { self.fec } else { loss };
         let overhead = planned.max(self.spent.overhead()) * HEADROOM;

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 
 /// Requests that wait to be served at most.
 const REQUESTS: usize = 4096;
+/// A request is about a packet before its last repetition where that was less than this part of the round-trip time ago.
+const UNDER_WAY: f64 = 0.8;
 
 /// The retransmission buffer: a ring by [`PacketId`], parallel to the send history.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ struct Entry {
     /// Since when its frame was waiting to leave.
     since: Timestamp,
     repeats: u8,
+    /// When it was last sent again.
+    repeated: Option<Timestamp>,
 }
 
 /// A packet that is to be sent again.
@@ -56,7 +60,7 @@ impl RetransmissionBuffer {
     #[inline]
     pub(super) fn on_sent(&mut self, since: Timestamp, packet: Option<RtpPacket>) {
         if self.is_enabled() {
-            self.entries.push_back(packet.map(|packet| Entry { packet, since, repeats: 0 }));
+            self.entries.push_back(packet.map(|packet| Entry { packet, since, repeats: 0, repeated: None }));
         }
     }
 
@@ -74,14 +78,24 @@ impl RetransmissionBuffer {
         usize::try_from(id.0.checked_sub(self.first.0)?).ok()
     }
 
-    /// A packet that left so long ago is requested: how it was sent until now. `None` where it is queued already, was
-    /// repeated often enough, is too old or forgotten.
-    pub(super) fn on_request(&mut self, age: TimeDelta, id: PacketId) -> Option<Request> {
+    /// A packet that left at `sent` is requested: how it was sent until now. `None` where it is queued or under way
+    /// already, was repeated often enough, is too old or forgotten.
+    pub(super) fn on_request(
+        &mut self,
+        now: Timestamp,
+        sent: Timestamp,
+        rtt: Option<TimeDelta>,
+        id: PacketId,
+    ) -> Option<Request> {
         let limits = self.limits?;
         let entry = self.entries.get(self.index(id)?)?.as_ref()?;
-        let is_worthwhile = entry.repeats < limits.repeats && age <= limits.age;
+        let is_worthwhile = entry.repeats < limits.repeats && now.since(sent) <= limits.age;
         let is_queued = self.requests.iter().any(|waiting| waiting.id == id);
-        let is_admitted = is_worthwhile && !is_queued && self.requests.len() < REQUESTS;
+        let is_under_way = entry
+            .repeated
+            .zip(rtt)
+            .is_some_and(|(repeated, rtt)| now.since(repeated) < rtt.mul_f64(UNDER_WAY));
+        let is_admitted = is_worthwhile && !is_queued && !is_under_way && self.requests.len() < REQUESTS;
         let is_last = entry.repeats + 1 >= limits.repeats;
         is_admitted.then_some(Request { since: entry.since, sent: 1 + entry.repeats, is_last })
     }
@@ -100,7 +114,8 @@ impl RetransmissionBuffer {
         self.requests.len()
     }
 
-    /// The first request that `subflow` is to serve, of so many subflows: those of a subflow that is gone go to another.
+    /// The request that `subflow` is to serve first, the oldest packet's, of so many subflows: those of a subflow that is
+    /// gone go to another.
     #[inline]
     pub(super) fn next(&self, subflow: Subflow, subflows: u8) -> Option<PacketId> {
         if self.requests.is_empty() {
@@ -109,7 +124,7 @@ impl RetransmissionBuffer {
         let departed = PacketId(self.first.0 + self.entries.len() as u64);
         let is_due =
             |waiting: &&Waiting| waiting.after <= departed && waiting.subflow.0 % subflows == subflow.0;
-        self.requests.iter().find(is_due).map(|waiting| waiting.id)
+        self.requests.iter().filter(is_due).map(|waiting| waiting.id).min()
     }
 
     /// The first copy that `subflow` is to send where nothing else waits.
@@ -119,13 +134,20 @@ impl RetransmissionBuffer {
         own.map(|waiting| waiting.id)
     }
 
-    /// Takes a request out of the queue; gives its packet, unless that is forgotten.
-    pub(super) fn take(&mut self, id: PacketId) -> Option<RtpPacket> {
+    /// Takes a request out of the queue; gives its packet, unless that is forgotten or its frame waits since before
+    /// `useful_since`.
+    pub(super) fn take(
+        &mut self,
+        now: Timestamp,
+        useful_since: Timestamp,
+        id: PacketId,
+    ) -> Option<RtpPacket> {
         let place = self.requests.iter().position(|waiting| waiting.id == id)?;
         self.requests.remove(place);
         let index = self.index(id)?;
-        let entry = self.entries.get_mut(index)?.as_mut()?;
+        let entry = self.entries.get_mut(index)?.as_mut().filter(|entry| entry.since >= useful_since)?;
         entry.repeats = entry.repeats.saturating_add(1);
+        entry.repeated = Some(now);
         Some(entry.packet.clone())
     }
 }
@@ -146,20 +168,37 @@ mod tests {
 
     #[test]
     fn a_packet_is_repeated_as_often_as_allowed() {
-        let (mut buffer, age) = (buffer(2), TimeDelta::from_secs(1));
-        assert!(buffer.on_request(age + TimeDelta::from_millis(1), PacketId(1)).is_none(), "too old");
-        assert!(buffer.on_request(age, PacketId(0)).is_none(), "no media");
+        let (mut buffer, sent, now) = (buffer(2), Timestamp::ZERO, Timestamp::ZERO + TimeDelta::from_secs(1));
+        let late = now + TimeDelta::from_millis(1);
+        assert!(buffer.on_request(late, sent, None, PacketId(1)).is_none(), "too old");
+        assert!(buffer.on_request(now, sent, None, PacketId(0)).is_none(), "no media");
         for repeat in 0..3 {
-            let request = buffer.on_request(age, PacketId(1));
+            let request = buffer.on_request(now, sent, None, PacketId(1));
             assert_eq!(request.map(|request| request.sent), (repeat < 2).then_some(repeat + 1));
             if request.is_some() {
                 buffer.queue(Subflow(5), PacketId(1), ONCE);
-                assert!(buffer.on_request(age, PacketId(1)).is_none(), "it is queued");
+                assert!(buffer.on_request(now, sent, None, PacketId(1)).is_none(), "it is queued");
             }
             assert_eq!((buffer.next(Subflow(0), 4), buffer.waiting()), (None, usize::from(repeat < 2)));
             let next = buffer.next(Subflow(1), 4);
-            assert_eq!(next.and_then(|id| buffer.take(id)).is_some(), repeat < 2);
+            assert_eq!(next.and_then(|id| buffer.take(now, sent, id)).is_some(), repeat < 2);
         }
+    }
+
+    #[test]
+    fn a_packet_under_way_is_not_repeated() {
+        let mut buffer = buffer(3);
+        let (sent, rtt) = (Timestamp::ZERO, Some(TimeDelta::from_millis(50)));
+        let mut serve = |millis: i64| {
+            let now = Timestamp::ZERO + TimeDelta::from_millis(millis);
+            let is_served = buffer.on_request(now, sent, rtt, PacketId(1)).is_some();
+            if is_served {
+                buffer.queue(Subflow(0), PacketId(1), ONCE);
+                assert!(buffer.take(now, sent, PacketId(1)).is_some());
+            }
+            is_served
+        };
+        assert_eq!([60, 70, 99, 101].map(&mut serve), [true, false, false, true]);
     }
 
     #[test]
@@ -167,14 +206,27 @@ mod tests {
         let mut buffer = buffer(3);
         buffer.queue(Subflow(0), PacketId(1), Service { copies: 3, spacing: 2 });
         let due = |buffer: &RetransmissionBuffer| buffer.next(Subflow(0), 1);
-        assert!(buffer.take(due(&buffer).expect("the first")).is_some());
+        assert!(buffer.take(Timestamp::ZERO, Timestamp::ZERO, due(&buffer).expect("the first")).is_some());
         buffer.on_sent(Timestamp::ZERO, None);
         assert_eq!((due(&buffer), buffer.waiting()), (None, 2), "one packet left since");
         buffer.on_sent(Timestamp::ZERO, None);
-        assert!(buffer.take(due(&buffer).expect("the second")).is_some());
+        assert!(buffer.take(Timestamp::ZERO, Timestamp::ZERO, due(&buffer).expect("the second")).is_some());
         assert_eq!(due(&buffer), None);
         let third = buffer.next_copy(Subflow(0), 1).expect("nothing else waits");
-        assert!(buffer.take(third).is_some());
+        assert!(buffer.take(Timestamp::ZERO, Timestamp::ZERO, third).is_some());
         assert_eq!(buffer.waiting(), 0);
+    }
+
+    #[test]
+    fn the_oldest_leaves_first_and_what_is_useless_not_at_all() {
+        let (mut buffer, at) = (buffer(3), |millis| Timestamp::ZERO + TimeDelta::from_millis(millis));
+        buffer.on_sent(at(40), Some(RtpPacket::default()));
+        for id in [2, 1] {
+            buffer.queue(Subflow(0), PacketId(id), ONCE);
+        }
+        assert_eq!(buffer.next(Subflow(0), 1), Some(PacketId(1)));
+        assert!(buffer.take(at(320), at(20), PacketId(1)).is_none(), "its frame cannot be shown any more");
+        assert_eq!(buffer.next(Subflow(0), 1), Some(PacketId(2)));
+        assert!(buffer.take(at(320), at(20), PacketId(2)).is_some());
     }
 }

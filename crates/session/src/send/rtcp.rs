@@ -304,6 +304,7 @@ impl Sender {
 
     fn on_nack(&mut self, now: Timestamp, nack: &Nack<'_>) -> bool {
         let Some(source) = self.about(now, nack.sender_ssrc, nack.media_ssrc) else { return false };
+        let rtt = self.feedback.round_trip.smoothed();
         for sequence in nack.sequence_numbers() {
             let id = self.numbers.find(source, sequence);
             let Some((id, (sent, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) else {
@@ -313,7 +314,7 @@ impl Sender {
             self.statistics.requested += 1;
             self.feedback.on_requested(subflow, id);
             let retransmissions = &mut self.scheduler.retransmissions;
-            let request = retransmissions.on_request(now.since(sent), id);
+            let request = retransmissions.on_request(now, sent, rtt, id);
             if let Some(service) = request.and_then(|request| self.repair.serve(now, request)) {
                 retransmissions.queue(subflow, id, service);
             }
