@@ -95,13 +95,18 @@ impl<P> Outbox<P> {
     #[inline]
     pub fn send(&mut self, at: Timestamp, port: Port, packet: Packet<P>) {
         let departure = Departure { at, port, packet };
-        match self.departures.back() {
-            Some(last) if last.at > at => {
-                let place = self.departures.partition_point(|other| other.at <= at);
-                self.departures.insert(place, departure);
-            }
-            _ => self.departures.push_back(departure),
+        if self.departures.back().is_some_and(|last| last.at > at) {
+            self.insert(departure);
+        } else {
+            self.departures.push_back(departure);
         }
+    }
+
+    /// Off the hot path: departures usually come in order.
+    #[cold]
+    fn insert(&mut self, departure: Departure<P>) {
+        let place = self.departures.partition_point(|other| other.at <= departure.at);
+        self.departures.insert(place, departure);
     }
 
     /// A packet goes no further.

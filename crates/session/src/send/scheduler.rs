@@ -175,18 +175,17 @@ impl Scheduler {
     #[inline]
     pub(super) fn next(&self, controller: &dyn RateController) -> Option<Transmission> {
         let subflows = controller.subflows().clamp(1, SourceId::SUBFLOWS);
-        if let Some(probe) = &self.probe {
-            return self.next_of_probe(probe, subflows);
+        match &self.probe {
+            Some(probe) => self.next_of_probe(probe, subflows),
+            None if subflows == 1 => self.next_of(controller, Subflow(0), 1),
+            None => self.next_of_several(controller, subflows),
         }
-        let mut first: Option<Transmission> = None;
-        for subflow in 0..subflows {
-            if let Some(next) = self.next_of(controller, Subflow(subflow), subflows)
-                && first.as_ref().is_none_or(|first| next.due < first.due)
-            {
-                first = Some(next);
-            }
-        }
-        first
+    }
+
+    #[inline(never)]
+    fn next_of_several(&self, controller: &dyn RateController, subflows: u8) -> Option<Transmission> {
+        let all = (0..subflows).filter_map(|subflow| self.next_of(controller, Subflow(subflow), subflows));
+        all.min_by_key(|next| next.due)
     }
 
     fn next_of_probe(&self, probe: &ActiveProbe, subflows: u8) -> Option<Transmission> {
