@@ -3,6 +3,7 @@
 mod cache;
 mod commands;
 mod controls;
+mod decoder;
 mod failure;
 mod files;
 mod interrupt;

@@ -30,6 +30,9 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed while running, 2 wrong us
 enum Command {
     /// Runs several controllers over the same network with the same video; makes a page of it
     Compare(compare::Arguments),
+    /// The decoder of `recv`, which starts it
+    #[command(hide = true)]
+    Decode,
     /// Sends a clip live through a rough network and shows it: sender, link and receiver in one process
     Demo(demo::Arguments),
     /// Runs the network of a scenario in real time, between UDP sockets or TUN devices
@@ -57,6 +60,7 @@ enum Command {
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let outcome = match arguments.command {
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Decode => crate::decoder::serve(),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::List(arguments) => list::run(&arguments),

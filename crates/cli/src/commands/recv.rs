@@ -1,5 +1,6 @@
 //! `seaway recv`: receives live video from another host.
 
+use crate::decoder::DecoderProcess;
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
@@ -49,6 +50,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let key_log = options.keys.exporter()?;
     let receiver = Receiver::builder(bind).key(access.key).insecure(access.insecure);
     let mut receiver = receiver.latency(arguments.latency);
+    match DecoderProcess::start() {
+        Ok(decoder) => receiver = receiver.decoder(decoder),
+        Err(error) => note(&format!("the decoder has no process of its own: {error}")),
+    }
     if let Some(recorder) = recorder {
         receiver = receiver.sink(recorder);
     }

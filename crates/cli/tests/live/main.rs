@@ -3,6 +3,7 @@
 mod breaker;
 mod browser;
 mod compare;
+mod confined;
 mod emulate;
 mod endings;
 mod estimate;

@@ -147,6 +147,10 @@ impl Live {
         &self.output[self.output.floor_char_boundary(self.output.len().saturating_sub(2000))..]
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

@@ -10,6 +10,7 @@ use super::sender::overhead;
 use super::state::ReceiverState;
 use crate::Error;
 use crate::sink::{ReferencePicture, Screen, Sink};
+use seaway_media::decoder::VideoDecoder;
 use seaway_net::{Clock, Lateness, Socket, Waker};
 use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
@@ -38,9 +39,16 @@ pub struct ReceiverBuilder {
     key: Option<SessionKey>,
     insecure: bool,
     latency: TimeDelta,
-    decodes: bool,
+    decoding: Decoding,
     references: Option<mpsc::Receiver<ReferencePicture>>,
     sinks: Vec<Box<dyn Sink>>,
+}
+
+enum Decoding {
+    /// By the sinks, if at all.
+    None,
+    Here,
+    By(Box<dyn VideoDecoder>),
 }
 
 impl ReceiverBuilder {
@@ -74,7 +82,12 @@ impl ReceiverBuilder {
     /// Gives frames to the sinks as they are received, for an application's own decoder. It asks for key frames by
     /// [`Receiver::request_key_frame`].
     pub fn without_decoder(self) -> Self {
-        Self { decodes: false, ..self }
+        Self { decoding: Decoding::None, ..self }
+    }
+
+    /// Decodes by `decoder` in place of the one in this process.
+    pub fn decoder(self, decoder: impl VideoDecoder + 'static) -> Self {
+        Self { decoding: Decoding::By(Box::new(decoder)), ..self }
     }
 
     /// Scores what is displayed against the pictures of a sender in this process.
@@ -98,7 +111,7 @@ impl ReceiverBuilder {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Receiver, Error> {
-        let Self { bind, key, insecure, latency, decodes, references, sinks } = self;
+        let Self { bind, key, insecure, latency, decoding, references, sinks } = self;
         if key.is_none() && !insecure && !bind.ip().to_canonical().is_loopback() {
             return Err(Error::Unprotected(bind));
         }
@@ -122,7 +135,7 @@ impl ReceiverBuilder {
             frames,
             commands: commands.clone(),
             waker: waker.clone(),
-            screen: decodes.then(Screen::new).transpose()?,
+            screen: decoding.screen()?,
             references,
             sinks,
             updates: send_updates,
@@ -131,6 +144,16 @@ impl ReceiverBuilder {
         };
         let (playback, state) = (Some(player.start()?), ReceiverState::default());
         Ok(Receiver { clock, waker, local, commands, updates, state, playback, runtime: None })
+    }
+}
+
+impl Decoding {
+    fn screen(self) -> Result<Option<Screen>, Error> {
+        Ok(match self {
+            Self::None => None,
+            Self::Here => Some(Screen::new()?),
+            Self::By(decoder) => Some(Screen::with_decoder(decoder)),
+        })
     }
 }
 
@@ -151,7 +174,7 @@ impl Receiver {
             key: None,
             insecure: false,
             latency,
-            decodes: true,
+            decoding: Decoding::Here,
             references: None,
             sinks: Vec::new(),
         }

@@ -53,7 +53,7 @@ pub struct PictureScore {
 /// Decodes received frames and scores each captured picture against the one on the screen at its presentation time.
 #[derive(Debug)]
 pub struct Screen {
-    decoder: H264Decoder,
+    decoder: Box<dyn VideoDecoder>,
     /// Captured pictures that are not scored yet, oldest first.
     references: VecDeque<ReferencePicture>,
     displayed: Option<Picture>,
@@ -67,19 +67,24 @@ impl Screen {
     /// References kept for frames still in the network: 10 s at 50 pictures/s.
     const MAX_REFERENCES: usize = 500;
 
-    /// A screen that displays nothing yet.
+    /// A screen that displays nothing yet, with a decoder in this process.
     ///
     /// # Errors
     /// The decoder cannot be set up.
     pub fn new() -> Result<Self, Error> {
-        Ok(Self {
-            decoder: H264Decoder::new(Concealment::default())?,
+        Ok(Self::with_decoder(Box::new(H264Decoder::new(Concealment::default())?)))
+    }
+
+    /// A screen that displays nothing yet.
+    pub fn with_decoder(decoder: Box<dyn VideoDecoder>) -> Self {
+        Self {
+            decoder,
             references: VecDeque::new(),
             displayed: None,
             scaler: None,
             after_loss: false,
             frames: 0,
-        })
+        }
     }
 
     /// A picture was captured. References come in order of capture.

@@ -1,0 +1,36 @@
+//! The decoder's own process: `seaway decode`.
+
+use super::confine::confine;
+use super::protocol::{Kind, Request, read_request, write_kind, write_picture};
+use crate::failure::{Failure, note};
+use seaway_media::FrameId;
+use seaway_media::decoder::{Concealment, Decoded, H264Decoder, ReceivedFrame, VideoDecoder};
+use seaway_units::TimeDelta;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Decodes what comes by standard input until it ends.
+pub(crate) fn serve() -> Result<ExitCode, Failure> {
+    let decoder = H264Decoder::new(Concealment::default()).map_err(|error| Failure::running(&error))?;
+    // Standard output has its buffer from here on.
+    let (input, output) = (io::stdin().lock(), io::BufWriter::with_capacity(1 << 16, io::stdout().lock()));
+    if let Err(problem) = confine() {
+        note(&format!("the decoder has a process of its own, but may do what this user may: {problem}"));
+    }
+    answer(decoder, input, output).map_err(|error| Failure::output(&error))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn answer(mut decoder: H264Decoder, mut input: impl io::Read, mut output: impl Write) -> io::Result<()> {
+    let mut request = Request::default();
+    while read_request(&mut input, &mut request)? {
+        let after_loss = request.after_loss;
+        let frame = ReceivedFrame { data: &request.data, id: FrameId(0), time: TimeDelta::ZERO, after_loss };
+        match decoder.decode(&frame) {
+            Ok(Decoded::Picture(picture)) => write_picture(&mut output, &picture)?,
+            Ok(Decoded::Frozen(freeze)) => write_kind(&mut output, Kind::of_freeze(freeze))?,
+            Err(_) => write_kind(&mut output, Kind::Failed)?,
+        }
+    }
+    Ok(())
+}
