@@ -9,6 +9,7 @@ mod files;
 mod interrupt;
 mod live;
 mod output;
+mod privileges;
 mod progress;
 mod scenario;
 mod web;

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, MISSED, note};
 use crate::interrupt;
 use crate::live::session;
+use crate::privileges;
 use crate::scenario::Source;
 use seaway_lab::Emulation;
 use seaway_lab::scenario::{Attach, Override, Scenario};
@@ -49,6 +50,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let network = Network::new(&scenario)
         .map_err(|error| Failure::input(&format!("{}: {error}", arguments.scenario)))?;
     let (outlets, interfaces) = open_all(&scenario.attach)?;
+    // Before any thread is started.
+    privileges::seal();
     interrupt::install()?;
     let (commands, command_queue) = channel();
     let (closed, closed_outlets) = channel();
@@ -57,7 +60,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let emulator = Emulator::new(clock.now(), network, &outlets, command_queue).with_closed(closed);
     runtime.add(emulator, interfaces)?;
     let waker = runtime.waker();
+    // The media thread has its priority by then.
     let runtime = session::start(runtime)?;
+    privileges::give_up();
     note_addresses(&scenario);
     let mut open = outlets.len();
     session::run(clock, Some(scenario.duration), |_| {

@@ -270,6 +270,27 @@ fn the_kernels_own_programs_run_through_it() {
     assert_eq!((&report["attach"][0]["unsent"], &report["inside"]), (&0.into(), &0.into()), "{report}");
 }
 
+/// Of every thread: the ids of its user and group, its capabilities, and whether it could gain more.
+#[test]
+fn root_is_given_up_once_the_devices_are_open() {
+    let Some(lane) = Lane::new("p") else { return };
+    let id = lane.emulator.id();
+    let threads = std::fs::read_dir(format!("/proc/{id}/task")).unwrap();
+    for thread in threads {
+        let status = std::fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        for name in ["Uid:", "Gid:"] {
+            assert!(line(name).split_whitespace().all(|id| id != "0"), "{status}");
+        }
+        assert_eq!(line("CapEff:").trim().trim_matches('0'), "", "{status}");
+        assert_eq!((line("NoNewPrivs:").trim(), line("Groups:").trim()), ("1", ""), "{status}");
+    }
+    let ping =
+        if has("ping", "-V") { lane.run(0, "ping", "-c 1 -W 10 10.98.0.2") } else { "1 received".into() };
+    assert!(ping.contains("1 received"), "{ping}");
+    lane.end();
+}
+
 #[test]
 fn a_run_whose_devices_go_ends() {
     let Some(mut lane) = Lane::new("g") else { return };
