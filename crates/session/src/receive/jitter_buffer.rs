@@ -580,4 +580,53 @@ mod tests {
         assert_eq!(next(&line, Some(at(120))), at(120));
         assert_eq!(next(&line, Some(at(300))), at(140));
     }
+
+    #[test]
+    fn numbers_that_moved_begin_anew_after_many_and_not_before() {
+        let mut line = Fixture::new();
+        line.packet(0, 0, 0, 0, Key);
+        line.all();
+        // One forged packet of another place is held; what follows the old places is late by then.
+        let moved = 20_000;
+        for packet in 0..OUT_OF_RANGE as u16 - 1 {
+            assert_eq!(line.packet(1, moved + packet, moved, moved + packet, Key), Inserted::Outside);
+        }
+        // A packet of the old places shows that they are still in force, and begins the count anew.
+        assert_eq!(line.packet(1, 1, 1, 1, Reference), Inserted::Held { completed: true });
+        assert_eq!(line.all(), ["frame 1 (0 skipped)"]);
+        for packet in 0..OUT_OF_RANGE as u16 {
+            assert_eq!(line.packet(2, moved + packet, moved, moved + packet, Key), Inserted::Outside);
+        }
+        assert_eq!(line.packet(2, moved, moved, moved, Key), Inserted::Held { completed: true });
+        assert_eq!(line.all(), ["frame 2 (0 skipped)"]);
+    }
+
+    #[test]
+    fn no_timestamp_makes_a_frame_wait_for_long() {
+        let repair = || RepairState {
+            recoverable_from: None,
+            awaited_until: Some(at(3_600_000)),
+            deadline: TimeDelta::from_secs(60),
+            subflows: 1,
+            abandoned_at: None,
+        };
+        // Whole, and not whole: as retransmissions the packets do not move the clock.
+        for (first, last) in [(1, 1), (1, 2)] {
+            let mut line = Fixture::new();
+            line.packet(0, 0, 0, 0, Key);
+            line.all();
+            let marking = FrameMarking {
+                start: true,
+                end: first == last,
+                independent: false,
+                discardable: false,
+                frame: 1,
+                sequence_number: first,
+            };
+            let forged = 3600 * 90_000;
+            line.jitter_buffer.insert(at(40), forged, marking, Payload::zeros(100), &line.clock);
+            let release = line.jitter_buffer.next_release(&line.clock, repair);
+            assert_eq!(release, Some(at(40) + line.clock.longest()), "{last}");
+        }
+    }
 }

@@ -247,4 +247,25 @@ mod tests {
         let delays: Vec<_> = (2..3000).map(|index| frame(index * 40, 120)).collect();
         assert_eq!(delays.last(), Some(&TimeDelta::from_millis(10)), "the longer path is the base now");
     }
+
+    #[test]
+    fn a_forged_time_is_forgotten() {
+        let after = |forged: Option<u32>| {
+            let mut clock = clock();
+            for index in 0..2000u64 {
+                let (now, timestamp) = (at(index * 40), index as u32 * 3600);
+                clock.on_arrival(now, timestamp);
+                clock.on_complete(now, timestamp);
+                if let Some(ahead) = forged.filter(|_| index == 100) {
+                    clock.on_arrival(now, timestamp.wrapping_add(ahead));
+                }
+            }
+            (clock.delay(), clock.due(clock.media_time(1999 * 3600)))
+        };
+        for ahead in [3600 * 90_000, -3600 * 90_000, i32::MAX, i32::MIN] {
+            let (delay, due) = after(Some(ahead as u32));
+            assert_eq!(delay, after(None).0, "{ahead}");
+            assert!(due - at(1999 * 40) <= TimeDelta::from_millis(11), "{ahead}: {due}");
+        }
+    }
 }

@@ -323,6 +323,25 @@ mod tests {
         assert_eq!(log.metrics(log.range_to_report(at(0)), at(2)).len(), 1);
     }
 
+    /// A late packet and a report of the old numbers say nothing of the new ones.
+    #[test]
+    fn a_jump_leaves_nothing_of_the_old_numbers() {
+        for (first, far) in [(10, 20_000), (20_000, 10)] {
+            let (mut log, _) = log_of(&[first, first + 1, first + 4]);
+            log.on_reported();
+            log.insert(first + 3, at(1), Ecn::NotEct);
+            log.insert(far, at(1), Ecn::NotEct);
+            let Insertion::New { sequence, missing } = log.insert(far + 1, at(1), Ecn::NotEct) else {
+                panic!("{far} was confirmed")
+            };
+            assert!(missing.is_empty() && sequence as u16 == far + 1);
+            let range = log.range_to_report(at(1));
+            assert_eq!(range, sequence..sequence + 1, "{far}");
+            assert_eq!(log.metrics(range, at(1)).len(), 1);
+            assert_eq!(log.insert(first + 2, at(2), Ecn::NotEct), Insertion::Outside, "{far}");
+        }
+    }
+
     #[test]
     fn reports_overlap_with_the_one_before() {
         let (mut log, _) = log_of(&[0]);

@@ -382,3 +382,21 @@ impl TransportLog {
         self.feedback_count = self.feedback_count.wrapping_add(1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_reports_wait_and_no_more() {
+        let mut outbox = Outbox::default();
+        for number in 0..WAITING + 44 {
+            outbox.push(Bytes::from(vec![0; number]));
+        }
+        let waiting: Vec<_> = std::iter::from_fn(|| outbox.pop()).map(|datagram| datagram.len()).collect();
+        assert!(waiting.iter().copied().eq(0..WAITING), "the oldest: {waiting:?}");
+        assert!(outbox.is_empty());
+        outbox.push(Bytes::new());
+        assert!(!outbox.is_empty(), "there is room again");
+    }
+}
