@@ -1,7 +1,7 @@
 //! Every controller forgets what was odd: `seaway_testkit::battery::forgetting`.
 
 use seaway_control::Registry;
-use seaway_testkit::battery::forgetting::{Network, Remembered, TRUTH, remembered};
+use seaway_testkit::battery::forgetting::{Network, Remembered, TRUTH, hours_of_steps, remembered};
 use seaway_testkit::{build, variants};
 use seaway_units::{DataSize, Ecn, TimeDelta};
 
@@ -78,4 +78,31 @@ fn variants_forget() {
         variants::VARIANTS.iter().copied().filter(|name| !name.starts_with("fixed")),
         Network::PLAIN,
     );
+}
+
+/// The last hour is as the second.
+fn assert_same_hours(hours: usize) {
+    let mut wrong = Vec::new();
+    for name in names(0).chain(names(1)) {
+        let outcomes = hours_of_steps(hours, &|| build(name, DataSize::from_bytes(1000), Ecn::Ect1));
+        let (second, last) = (outcomes[1], outcomes[hours - 1]);
+        let ratio = last.rate.as_bps_f64() / second.rate.as_bps_f64();
+        // LDA steps once in five seconds: its hours differ more.
+        let tolerance = if name.starts_with("lda") { 0.1 } else { 0.05 };
+        if (ratio - 1.0).abs() > tolerance || last.loss > second.loss + 0.02 {
+            wrong.push(format!("{name}: {last} in the last hour, {second} in the second"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn three_hours_of_steps() {
+    assert_same_hours(3);
+}
+
+#[test]
+#[ignore = "minutes: `make validate`"]
+fn a_hundred_hours_of_steps() {
+    assert_same_hours(100);
 }

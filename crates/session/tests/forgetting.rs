@@ -133,9 +133,11 @@ fn limit(run: &mut Run) {
     run.drain();
 }
 
+type Disturb<'a> = &'a dyn Fn(&mut Run);
+
 fn assert_forgets(control: &str) {
     let undisturbed = outcome(run(control, there(ms(0))));
-    let disturbances: [(&str, &dyn Fn(&mut Run)); 5] = [
+    let disturbances: [(&str, Disturb<'_>); 5] = [
         ("frame + 1500", &far_frame),
         ("an hour ahead", &|run| far_time(run, 1)),
         ("an hour ago", &|run| far_time(run, -1)),

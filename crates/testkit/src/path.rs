@@ -15,6 +15,7 @@ use seaway_session::{DepartureClock, FeedbackAdapter, HeaderFields};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::AddAssign;
 
 /// A path and what is sent over it.
 pub struct Path {
@@ -127,6 +128,18 @@ pub struct Counters {
     pub reports: u64,
     /// Sum of the round-trip times in them, seconds.
     pub rtt_sum: f64,
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.refused += other.refused;
+        self.lost += other.lost;
+        self.overflowed += other.overflowed;
+        self.reports += other.reports;
+        self.rtt_sum += other.rtt_sum;
+    }
 }
 
 /// The closed loop.

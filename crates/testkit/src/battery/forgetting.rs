@@ -3,7 +3,7 @@
 //! A flow on a small link is disturbed in one way, then has a minute of truth. Rate, delay and loss from then on are
 //! compared with those of flows that had the path's last state from the start.
 
-use crate::path::{Bottleneck, Channel, Forge, Path, PathRun, PlayoutBuffer};
+use crate::path::{Bottleneck, Channel, Counters, Forge, Path, PathRun, PlayoutBuffer};
 use seaway_control::{Arrival, BufferLevel, Congestion, ControllerPair, LocalSignal, PeerReport, Subflow};
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, RemoteTimestamp, TimeDelta, Timestamp};
 use std::fmt;
@@ -103,6 +103,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    fn of(counters: &Counters, span: TimeDelta) -> Self {
+        let rate = (DataSize::from_bytes(1000) * counters.received).over(span).unwrap_or(Bitrate::ZERO);
+        let rtt = counters.rtt_sum / counters.reports.max(1) as f64;
+        let loss = (counters.refused + counters.lost) as f64 / counters.sent.max(1) as f64;
+        Self { rate, rtt, loss }
+    }
+
     /// It is no worse than what the others got over `network`: a twentieth less rate, a twentieth of the path's longest
     /// delay more delay, a fiftieth more loss are the same.
     pub fn is_no_worse(&self, others: &[Self], network: &Network) -> bool {
@@ -197,6 +204,31 @@ pub fn remembered(network: Network, truth: TimeDelta, make: &impl Fn() -> Contro
         }
     }
     found
+}
+
+/// Hours of steps: every ten minutes the link has another rate, so that each hour is like the others. What a flow got in
+/// each hour.
+///
+/// # Panics
+/// `hours` below 2.
+pub fn hours_of_steps(hours: usize, make: &impl Fn() -> ControllerPair) -> Vec<Outcome> {
+    const MINUTES_10: TimeDelta = TimeDelta::from_secs(600);
+    assert!(hours >= 2, "the first hour is the start");
+    let steps = [500, 200, 1000, 300, 150, 700].map(|kbps| Network {
+        rate: Bitrate::from_kbps(kbps),
+        queue: DataSize::from_bytes(12_000),
+        ..Network::PLAIN
+    });
+    let mut flow = Flow::new(steps[0], make());
+    let hour = |flow: &mut Flow| {
+        let mut sum = Counters::default();
+        for step in steps {
+            flow.lay(step);
+            sum += flow.run.measure(MINUTES_10);
+        }
+        Outcome::of(&sum, MINUTES_10 * steps.len() as i64)
+    };
+    (0..hours).map(|_| hour(&mut flow)).collect()
 }
 
 /// A saturated flow.
@@ -295,10 +327,7 @@ impl Flow {
         let rate = self.run.path().bottleneck.map_or(Bitrate::ZERO, |bottleneck| bottleneck.rate);
         let span = rate.time_to_send(DataSize::from_bytes(1000) * MEASURED).unwrap_or(truth).max(truth * 2);
         let counters = self.run.measure(span);
-        let rate = (DataSize::from_bytes(1000) * counters.received).over(span).unwrap_or(Bitrate::ZERO);
-        let rtt = counters.rtt_sum / counters.reports.max(1) as f64;
-        let loss = (counters.refused + counters.lost) as f64 / counters.sent.max(1) as f64;
-        Outcome { rate, rtt, loss }
+        Outcome::of(&counters, span)
     }
 }
 
