@@ -37,6 +37,9 @@ impl Direct {
 
     /// What drains a backlog that is more than stands at an encoder's part.
     fn drain(own: &Demand, part: Bitrate) -> Bitrate {
+        if own.backlog.is_zero() {
+            return Bitrate::ZERO;
+        }
         let excess = own.backlog.saturating_sub(part.size_in(own.standing));
         if excess.is_zero() { Bitrate::ZERO } else { excess.over(own.drain).unwrap_or(Bitrate::ZERO) }
     }
@@ -106,6 +109,9 @@ impl TargetPolicy for Direct {
         let reserved = self.reserved;
         let repair = if reserved == Probability::ZERO { Bitrate::ZERO } else { part.mul_f64(reserved.get()) };
         let drain = if self.drains { Self::drain(own, part) } else { Bitrate::ZERO };
+        if drain == Bitrate::ZERO {
+            return Share { media: part - repair, repair };
+        }
         let drain = drain.min((part - repair).mul_f64(own.most_drained));
         Share { media: (part - repair - drain).max(own.min.min(part - repair)), repair }
     }

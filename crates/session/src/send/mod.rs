@@ -427,11 +427,10 @@ impl Sender {
         if self.reports.is_due(now) {
             return Some(self.report(now, message));
         }
-        loop {
+        if !looks_ahead {
             self.update_schedule(now);
-            if timer_is_first(&self.schedule) {
-                return None;
-            }
+        }
+        loop {
             let next = self.schedule.transmission?;
             let at = next.due.max(now);
             let is_before = |other: Option<Timestamp>| other.is_none_or(|other| at < other);
@@ -442,6 +441,10 @@ impl Sender {
             // A packet to retransmit may have been forgotten.
             if let Some(transmit) = self.send(at, next, message) {
                 return Some(transmit);
+            }
+            self.update_schedule(now);
+            if timer_is_first(&self.schedule) {
+                return None;
             }
         }
     }
@@ -456,8 +459,14 @@ impl Sender {
     /// [`poll_transmit`](Self::poll_transmit).
     #[inline]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let schedule = if self.schedule.is_valid { self.schedule } else { self.compute_schedule() };
-        let transmission = schedule.transmission.map(|next| next.due);
+        let computed;
+        let schedule = if self.schedule.is_valid {
+            &self.schedule
+        } else {
+            computed = self.compute_schedule();
+            &computed
+        };
+        let transmission = schedule.transmission.as_ref().map(|next| next.due);
         earlier(earlier(schedule.timers, transmission), self.reports.due())
     }
 
