@@ -20,6 +20,7 @@ use access::{Access, Token, guard};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use live::Hub;
+use seaway_net::reachable_address;
 use seaway_net::webrtc::Broadcast;
 use std::collections::BTreeMap;
 use std::io;
@@ -99,7 +100,7 @@ fn spawn_server(
     let (transport, told) = options.transport(listen)?;
     let listener = std::net::TcpListener::bind(listen)?;
     listener.set_nonblocking(true)?;
-    let url = token.url(transport.scheme(), listener.local_addr()?, path);
+    let url = token.url(transport.scheme(), reachable_address(listener.local_addr()?), path);
     let access = Access { token, any_name: transport.checks_names() };
     let router = router.layer(from_fn_with_state(access, guard));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

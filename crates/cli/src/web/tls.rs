@@ -2,6 +2,7 @@
 
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use ring::digest::{SHA256, digest};
+use seaway_net::reachable_address;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ impl WebOptions {
             );
             return Ok((Transport::Plain, Some(warning)));
         }
-        let (acceptor, fingerprint) = self_made(listen.ip())?;
+        let (acceptor, fingerprint) = self_made(reachable_address(listen).ip())?;
         let told = format!(
             "the certificate was made for this run, so the browser warns. Its SHA-256 fingerprint is {fingerprint}"
         );
