@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""Attacks a keyed session on loopback, and measures what its protection costs. Writes docs/results/security.md.
+
+Arguments: the binary, else target/release/seaway, and how many seconds a flood lasts, else 120. Ends with 1 where a bar was missed.
+The tab that floods needs Chromium and what the page's test installs. Python's standard library only.
+"""
+import json
+import os
+import pathlib
+import platform
+import queue
+import random
+import shutil
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BROWSER = ROOT / "crates" / "cli" / "tests" / "live" / "browser"
+KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
+INPUT = "test:320x180@25"
+PAGE = os.sysconf("SC_PAGE_SIZE")
+FLOOD_RATE = 10_000
+
+
+class Live:
+    """The binary while it runs, its JSON lines in a queue."""
+
+    def __init__(self, binary, *arguments, keyed=True):
+        environment = {**os.environ, **({"SEAWAY_KEY": KEY} if keyed else {})}
+        self.began = time.monotonic()
+        self.child = subprocess.Popen([binary, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        self.lines, self.notes = queue.Queue(), []
+        threading.Thread(target=self.read, daemon=True).start()
+        threading.Thread(target=lambda: self.notes.extend(self.child.stderr), daemon=True).start()
+
+    def read(self):
+        for line in self.child.stdout:
+            if line.startswith("{"):
+                self.lines.put((time.monotonic(), json.loads(line)))
+
+    def wait_for(self, wanted, seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            at, line = self.lines.get(timeout=seconds)
+            if wanted(line):
+                return at, line
+        sys.exit(f"waited in vain: {''.join(self.notes)}")
+
+    def note(self, text, seconds=30):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = [line for line in list(self.notes) if text in line]
+            if found:
+                return found[0]
+            time.sleep(0.02)
+        sys.exit(f"nobody said {text}: {self.notes}")
+
+    def latest(self, name):
+        """The newest value of a counter, after those that wait."""
+        while not self.lines.empty():
+            self.lines.get()
+        return self.wait_for(lambda line: line.get(name) is not None)[1][name]
+
+    def shown(self):
+        return self.latest("frames_displayed")
+
+    def rss(self):
+        return int(pathlib.Path(f"/proc/{self.child.pid}/statm").read_text().split()[1]) * PAGE
+
+    def cpu(self, thread=None):
+        """Seconds of CPU so far, of all threads or of those with a name."""
+        total = 0
+        for task in pathlib.Path(f"/proc/{self.child.pid}/task").iterdir():
+            if thread in (None, (task / "comm").read_text().strip()):
+                total += int((task / "schedstat").read_text().split()[0])
+        return total / 1e9
+
+    def end(self):
+        self.child.send_signal(signal.SIGINT)
+        self.child.wait(30)
+
+
+def port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def receive(binary, at, *more, **how):
+    receiver = Live(binary, "recv", f"rtp://127.0.0.1:{at}", "--stats", "json", *more, **how)
+    receiver.wait_for(lambda line: line["type"] == "sample")
+    return receiver
+
+
+def send(binary, to, *more, **how):
+    return Live(binary, "send", INPUT, f"rtp://127.0.0.1:{to}", "--stats", "json", *more, **how)
+
+
+def flood(to, seconds, datagrams):
+    """Sends the datagrams in turn, in steps of a hundredth of a second. Returns how many left."""
+    attacker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    attacker.connect(("127.0.0.1", to))
+    begin, sent = time.monotonic(), 0
+    while (elapsed := time.monotonic() - begin) < seconds:
+        while sent < elapsed * FLOOD_RATE:
+            try:
+                attacker.send(datagrams[sent % len(datagrams)])
+            except OSError:
+                pass
+            sent += 1
+        time.sleep(0.01)
+    return sent
+
+
+def recorded(binary, folder):
+    """The datagrams to the receiver in an earlier session with the same key."""
+    at, file = port(), folder / "tap.pcap"
+    receiver, sender = receive(binary, at, "--pcap", str(file)), send(binary, at)
+    receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 50)
+    sender.end()
+    receiver.end()
+    octets, offset, datagrams = file.read_bytes(), 24, []
+    while offset + 16 <= len(octets):
+        length = struct.unpack_from(">I", octets, offset + 8)[0]
+        packet = octets[offset + 16 : offset + 16 + length]
+        if int.from_bytes(packet[22:24]) == at:
+            datagrams.append(packet[28:])
+        offset += 16 + length
+    return datagrams
+
+
+def malformed():
+    """What looks like the beginning of a handshake, RTP or RTCP, and is none."""
+    chance, made = random.Random(7), []
+    for index in range(4096):
+        octets = bytearray(chance.randbytes(chance.choice([20, 56, 72, 200, 1200])))
+        head = [b"SW\x01" + bytes([1 + index % 5]), b"\x90\x60", b"\x80\xc9", b"\x81\xce"][index % 4]
+        octets[: len(head)] = head
+        made.append(bytes(octets))
+    return made
+
+
+def floods(binary, seconds, folder):
+    chance = random.Random(1)
+    kinds = {
+        "strangers: octets at random": [chance.randbytes(chance.randrange(1, 1400)) for _ in range(4096)],
+        "malformed handshakes, RTP and RTCP": malformed(),
+        "a recorded session, again and again": recorded(binary, folder),
+    }
+    for kind, datagrams in kinds.items():
+        at = port()
+        receiver, sender = receive(binary, at), send(binary, at)
+        receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 250)
+        captured, shown, before = sender.latest("frames_captured"), receiver.shown(), receiver.rss()
+        sent = flood(at, seconds, datagrams)
+        grown = receiver.rss() - before
+        share = (receiver.shown() - shown) / (sender.latest("frames_captured") - captured)
+        sender.end()
+        receiver.end()
+        yield f"{kind}, {sent} datagrams in {seconds} s", "memory of the receiver", f"{grown / 2**20:+.1f} MiB", "at most 4 MiB", grown <= 4 * 2**20
+        yield "", "pictures displayed", f"{share:.1%}", "at least 99 %", share >= 0.99
+
+
+def cost(binary):
+    """The sender's CPU in turn without and with protection, at one rate."""
+    used = {False: [], True: []}
+    for turn in range(8):
+        keyed, at = turn % 2 == 1, port()
+        receiver = receive(binary, at, keyed=keyed)
+        sender = send(binary, at, "--control", "fixed(rate=2 Mbit/s)", keyed=keyed)
+        receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 25)
+        before, began = sender.cpu("media"), sender.latest("frames_captured")
+        time.sleep(15)
+        after, ended = sender.cpu("media"), sender.latest("frames_captured")
+        used[keyed].append((after - before) / (ended - began))
+        sender.end()
+        receiver.end()
+    plain, keyed = (statistics.mean(used[kind]) for kind in (False, True))
+    yield "CPU of the sender's media thread, no encoder in it", "plain", f"{plain * 1e6:.0f} µs a picture", "printed", True
+    yield "", "keyed", f"{keyed * 1e6:.0f} µs a picture ({keyed / plain - 1:+.0%})", "at most 5 % more", keyed / plain <= 1.05
+
+
+LANE = """
+schema = 1
+name = "lane"
+duration = "600 s"
+[[link]]
+name = "lane"
+from = "near"
+to = "far"
+both = true
+rate = "20 Mbit/s"
+delay = "100 ms"
+queue = {{ kind = "drop-tail", packets = 200 }}
+[[attach]]
+node = "near"
+udp = "127.0.0.1:{near}"
+[[attach]]
+node = "far"
+udp = "127.0.0.1:0"
+peer = "127.0.0.1:{far}"
+"""
+
+
+def handshake(binary, folder):
+    """From the sender's first datagram to its first media at the receiver, over a round trip of 200 ms."""
+    waits = {False: [], True: []}
+    for turn in range(6):
+        keyed, near, far = turn % 2 == 1, port(), port()
+        scenario = folder / "lane.toml"
+        scenario.write_text(LANE.format(near=near, far=far))
+        lane = Live(binary, "emulate", str(scenario), "--bound", "60 s")
+        lane.note("far is at udp")
+        file = folder / f"first{turn}.pcap"
+        receiver, sender = receive(binary, far, keyed=keyed), send(binary, near, "--pcap", str(file), keyed=keyed)
+        receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 10)
+        sender.end()
+        receiver.end()
+        lane.child.send_signal(signal.SIGINT)
+        lane.child.wait(30)
+        waits[keyed].append(first_media(file.read_bytes(), near))
+    plain, keyed = (statistics.mean(waits[kind]) for kind in (False, True))
+    extra = keyed - plain
+    yield "the handshake, over a round trip of 200 ms", "from the first datagram to the first media", f"{keyed * 1e3:.0f} ms, plain {plain * 1e3:.0f} ms", "one round trip more", 0.19 <= extra <= 0.25
+
+
+def first_media(octets, to):
+    """Seconds in a capture of the sender until the first RTP packet."""
+    offset, first = 24, None
+    while offset + 16 <= len(octets):
+        seconds, parts, length = struct.unpack_from(">III", octets, offset)
+        nanos = struct.unpack_from(">I", octets)[0] == 0xA1B23C4D
+        at = seconds + parts / (1e9 if nanos else 1e6)
+        packet = octets[offset + 16 : offset + 16 + length]
+        offset += 16 + length
+        if int.from_bytes(packet[22:24]) != to:
+            continue
+        first = at if first is None else first
+        if packet[28] >> 6 == 2 and not 192 <= packet[29] <= 223:
+            return at - first
+    sys.exit("no media in the capture")
+
+
+def pauses(binary):
+    """A sender that stands still while strangers try to take its place."""
+    for pause in (2, 60):
+        at = port()
+        receiver, sender = receive(binary, at), send(binary, at)
+        receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 50)
+        sender.child.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        shown, stranger = receiver.shown(), send(binary, at, keyed=False)
+        time.sleep(pause - 1)
+        stolen = receiver.shown() - shown
+        sender.child.send_signal(signal.SIGCONT)
+        back = time.monotonic()
+        at_first, _ = receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > shown)
+        time.sleep(2)
+        captured, before = sender.latest("frames_captured"), receiver.shown()
+        time.sleep(20)
+        share = (receiver.shown() - before) / (sender.latest("frames_captured") - captured)
+        stranger.child.kill()
+        sender.end()
+        receiver.end()
+        yield f"a sender that stands still for {pause} s, a stranger meanwhile", "pictures of the stranger", str(stolen), "none", stolen == 0
+        yield "", "first picture after it", f"{at_first - back:.1f} s", "at most 2 s", at_first - back <= 2
+        yield "", "pictures displayed afterwards", f"{share:.1%}", "at least 99 %", share >= 0.99
+
+
+def tab(binary):
+    """600 000 settings in five seconds from a tab of the page."""
+    if not (shutil.which("node") and (BROWSER / "node_modules").exists() and pathlib.Path("/usr/bin/chromium").exists()):
+        print("no Chromium: the flood from a tab is left out", file=sys.stderr)
+        return
+    demo = Live(binary, "demo", INPUT, "--web", "127.0.0.1:0", "--stats", "json")
+    url = demo.note("page is at").split()[-1]
+    demo.wait_for(lambda line: (line.get("frames_displayed") or 0) > 100)
+    node = subprocess.Popen(["node", "flood.mjs", url], cwd=BROWSER, stdout=subprocess.PIPE, text=True)
+    said = json.loads(node.stdout.readline())
+    first = [demo.latest(name) for name in ("frames_captured", "frames_displayed")]
+    time.sleep(20)
+    last = [demo.latest(name) for name in ("frames_captured", "frames_displayed")]
+    share = (last[1] - first[1]) / (last[0] - first[0])
+    node.kill()
+    demo.end()
+    yield f"{said['sent']} settings in {said['seconds']:.1f} s from a tab, read from then on", "pictures displayed", f"{share:.1%}", "at least 99 %", share >= 0.99
+
+
+def main():
+    binary = str(pathlib.Path(sys.argv[1]).resolve()) if len(sys.argv) > 1 else str(ROOT / "target" / "release" / "seaway")
+    seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 120
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for part in (handshake(binary, folder), cost(binary), pauses(binary), tab(binary), floods(binary, seconds, folder)):
+            for row in part:
+                rows.append(row)
+                print(" | ".join(map(str, row)), flush=True)
+    write(binary, rows)
+    sys.exit(0 if all(row[-1] for row in rows) else 1)
+
+
+def write(binary, rows):
+    version = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    build = "release" if "release" in binary else "development (optimised, with overflow checks)"
+    table = "\n".join(f"| {what} | {name} | {seen} | {bar} | {'held' if held else 'MISSED'} |" for what, name, seen, bar, held in rows)
+    (ROOT / "docs" / "results" / "security.md").write_text(
+        f"""# A keyed session under attack, and what its protection costs
+
+Sender and receiver on loopback, `{INPUT}`, `--stats json`. Floods come with {FLOOD_RATE} datagrams a second from another process.
+[docs/security.md](../security.md) says what is protected.
+
+Versions: {version}, {build} build; {platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores, load average
+{os.getloadavg()[2]:.0f} over the last quarter of an hour.
+Command: `python3 validation/security/attacks.py`.
+
+| what | measured | seen | bar | |
+| --- | --- | --- | --- | --- |
+{table}
+"""
+    )
+
+
+if __name__ == "__main__":
+    main()
