@@ -315,7 +315,7 @@ def write(binary, rows):
         f"""# A keyed session under attack, and what its protection costs
 
 Sender and receiver on loopback, `{INPUT}`, `--stats json`. Floods come with {FLOOD_RATE} datagrams a second from another process.
-[docs/security.md](../security.md) says what is protected.
+docs/security.md says what is protected.
 
 Versions: {version}, {build} build; {platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores, load average
 {os.getloadavg()[2]:.0f} over the last quarter of an hour.
