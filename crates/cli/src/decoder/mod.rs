@@ -1,6 +1,6 @@
 //! The third-party decoder in a process of its own, which may do nothing but read, decode and write.
 //!
-//! `recv` starts `seaway decode` ([`serve`]) and passes it access units by a pipe; pictures come back by another
+//! `recv` starts `seaway decode` ([`serve()`]) and passes it access units by a pipe; pictures come back by another
 //! ([`DecoderProcess`]). A decoder that crashes, hangs or is taken over by what it decodes costs one freeze: it is started again and
 //! goes on with the next key frame.
 
