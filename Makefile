@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo test tools format clippy docs wasm documents deny unit bench cost fuzz validate peers plots papers
+.PHONY: demo test tools format clippy docs wasm documents deny unit bench cost fuzz mutants validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
@@ -71,10 +71,16 @@ bench:
 cost:
 	python3 validation/cost/cost.py
 
-# A minute each; needs a nightly toolchain and cargo-fuzz.
+# A minute each (FUZZ_SECONDS), with AddressSanitizer; needs a nightly toolchain and cargo-fuzz.
+FUZZ_SECONDS := 60
 fuzz:
 	for target in $$(cargo +nightly fuzz list); do \
-		cargo +nightly fuzz run $$target -- -max_total_time=60 -rss_limit_mb=4096 || exit 1; done
+		cargo +nightly fuzz run --sanitizer address $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 || exit 1; done
+
+# A day: which changes of the code no test sees, into docs/results/mutants.md; needs cargo-mutants. A part of it:
+# `make mutants PART="wire=0/60 steady_clock"`.
+mutants:
+	python3 validation/mutants.py $(PART)
 
 # Slow comparisons with peers and with the wall clock; they keep their results under docs/results.
 validate: tools
