@@ -186,6 +186,28 @@ fn the_encoder_follows_its_target_at_good_quality() {
     assert!(mean > 36.0 && levels.len() > 270, "{mean:.2} dB, {} pictures", levels.len());
 }
 
+/// Those behind a picture wait while it leaves.
+#[test]
+fn pictures_are_held_to_their_budget() {
+    for kbps in [1000, 2000, 3700] {
+        let mut source = Looped::new(input::bundled_clip().unwrap());
+        let mut encoder = encoder(&source, Bitrate::from_kbps(kbps));
+        let budget = kbps as f64 * 1000.0 / 25.0;
+        let (mut keys, mut others) = (Vec::new(), Vec::new());
+        for index in 0..250 {
+            if index % 60 == 59 {
+                encoder.request_key_frame();
+            }
+            let (_, frame) = next_frame(&mut encoder, &mut source);
+            let kind = if frame.key { &mut keys } else { &mut others };
+            kind.push(frame.length().as_bytes_f64() * 8.0 / budget);
+        }
+        assert!(keys.len() == 5 && keys[1..].iter().all(|size| *size <= 1.5), "{kbps} kbit/s: {keys:.2?}");
+        let large = others.iter().filter(|size| **size > 1.5).count() as f64 / others.len() as f64;
+        assert!(large < 0.16, "{kbps} kbit/s: {large:.2} of the pictures are too large");
+    }
+}
+
 #[test]
 fn a_ladder_follows_the_rate() {
     let mut source = Looped::new(input::bundled_clip().unwrap());
