@@ -1,6 +1,6 @@
 //! The session configuration of a media flow.
 
-use crate::scenario::{self, MediaFlow, SourceConfig};
+use crate::scenario::{self, MediaFlow, PlayoutMode, SourceConfig};
 use seaway_control::Requirements;
 use seaway_session::{
     AdaptiveRepair, ByteBufferConfig, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig,
@@ -53,6 +53,9 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
         deadline: repair.deadline.unwrap_or(RepairRequests::default().deadline),
         fec: true,
     });
+    if let Some(AdaptiveRepair { deadline, .. }) = config.adaptive {
+        config = config.within(deadline);
+    }
     // Encoder models are used to test controller and policy as their documents describe them: no pushback.
     let has_quality = is_live || matches!(media.source, SourceConfig::Ladder { .. });
     config.pushback = config.pushback.filter(|_| has_quality);
@@ -91,21 +94,24 @@ fn adapts(media: &MediaFlow) -> bool {
     media.repair.is_some_and(|repair| repair.fec)
 }
 
-/// A buffer of bytes where the scenario has one, a constant delay where it says so, else a delay that adapts up to
-/// the deadline.
+/// A buffer of bytes where the scenario has one; frames at once where it says so, waited for up to the playout time; a
+/// constant delay; else a delay that adapts up to the deadline.
 fn playout(media: &MediaFlow, deadline: Option<TimeDelta>) -> Playout {
-    let Some(receiver) = media.receiver else {
-        return match (Playout::default(), deadline) {
-            (Playout::Adaptive { min, .. }, Some(max)) => Playout::Adaptive { min, max },
-            (default, _) => default,
-        };
+    let adaptive = match (Playout::default(), deadline) {
+        (Playout::Adaptive { min, .. }, Some(max)) => Playout::Adaptive { min, max },
+        (default, _) => default,
     };
-    match (receiver.buffer, receiver.consume, receiver.playout) {
-        (Some(capacity), Some(consume), _) => {
+    let Some(receiver) = media.receiver else { return adaptive };
+    match (receiver.buffer, receiver.consume, receiver.mode, receiver.playout) {
+        (Some(capacity), Some(consume), ..) => {
             let start_level = receiver.start_level.unwrap_or(0.0);
             Playout::Bytes(ByteBufferConfig { capacity, consume, start_level, socket: receiver.socket })
         }
-        (_, _, Some(delay)) => Playout::Adaptive { min: delay, max: delay },
-        _ => Playout::default(),
+        (_, _, Some(PlayoutMode::LowLatency), most) => {
+            let most = most.or(deadline).unwrap_or(RepairRequests::default().deadline);
+            Playout::LowLatency { max: most }
+        }
+        (_, _, _, Some(delay)) => Playout::Adaptive { min: delay, max: delay },
+        _ => adaptive,
     }
 }

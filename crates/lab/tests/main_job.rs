@@ -6,12 +6,15 @@ use seaway_report::summary::FlowSummary;
 use seaway_units::{TimeDelta, Timestamp};
 use std::ops::ControlFlow;
 
-fn scenario(network: &str, duration: &str) -> Scenario {
+/// A network whose flow is bounded by this rate, so that the link and not the source limits it where that is above the
+/// capacity.
+fn scenario(network: &str, duration: &str, most: &str) -> Scenario {
     let overrides = [
-        "flow.video.control=tfrc",
         "flow.video.source={ kind = \"clip\", encoder = { kind = \"openh264\", latency = \"5 ms\" } }",
         "warmup=0 s",
         &format!("duration={duration}"),
+        &format!("flow.video.rate.max={most}"),
+        "flow.video.receiver={ mode = \"low-latency\" }",
     ];
     let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
     library::find(network).unwrap().parse(&overrides).unwrap_or_else(|error| panic!("{error}"))
@@ -27,9 +30,9 @@ struct Watched {
 }
 
 impl Watched {
-    fn on(network: &str) -> Self {
+    fn on(network: &str, most: &str) -> Self {
         let options = RunOptions { series: true, ..RunOptions::default() };
-        let watched = Self { outcome: outcome(&scenario(network, "30 s"), options) };
+        let watched = Self { outcome: outcome(&scenario(network, "30 s", most), options) };
         let frames = watched.flow().frames.unwrap();
         assert_eq!(frames.captured, 750, "25 pictures/s");
         watched
@@ -69,20 +72,21 @@ impl Watched {
 
 #[test]
 fn a_clean_network_shows_everything_at_once() {
-    let watched = Watched::on("clean");
+    let watched = Watched::on("clean", "6 Mbit/s");
     assert!(watched.displayed() >= 0.99, "{}", watched.displayed());
     assert!(watched.psnr() > 34.0, "{} dB", watched.psnr());
     let delay = watched.flow().delay_ms.unwrap();
     assert!((25.0..=150.0).contains(&delay.p50) && delay.p95 <= 150.0, "{delay:?}");
     assert_eq!(watched.flow().freezes.unwrap().count, 0);
     let encoder = watched.flow().encoder.unwrap();
-    assert!(encoder.worst <= 0.1 && encoder.within_tenth == Some(1.0), "{encoder:?}");
+    // The link is full, so what waits is taken off the target now and then.
+    assert!(encoder.worst <= 0.2 && encoder.within_tenth >= Some(0.7), "{encoder:?}");
     assert!(encoder.left_out < 0.2, "{encoder:?}");
 }
 
 #[test]
 fn a_squeezed_network_is_survived() {
-    let watched = Watched::on("squeeze");
+    let watched = Watched::on("squeeze", "2.5 Mbit/s");
     // All freezes together, so none is longer.
     let freezes = watched.flow().freezes.unwrap();
     assert!(freezes.total_s <= 0.5, "{freezes:?}");
@@ -98,7 +102,7 @@ fn a_squeezed_network_is_survived() {
 
 #[test]
 fn a_lossy_network_is_repaired() {
-    let watched = Watched::on("lossy-wifi");
+    let watched = Watched::on("lossy-wifi", "8 Mbit/s");
     assert!(watched.displayed() >= 0.97, "{}", watched.displayed());
     let packets = watched.flow().packets;
     assert!(packets.lost_channel > 100, "there was hardly anything to repair: {packets:?}");
@@ -108,7 +112,7 @@ fn a_lossy_network_is_repaired() {
 
 #[test]
 fn runs_repeat_and_octets_change_nothing() {
-    let scenario = scenario("lossy-wifi", "4 s");
+    let scenario = scenario("lossy-wifi", "4 s", "8 Mbit/s");
     let summary = |encoding| {
         let outcome = outcome(&scenario, RunOptions { encoding, ..RunOptions::default() });
         serde_json::to_string_pretty(&outcome.summary).unwrap()

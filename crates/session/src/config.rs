@@ -42,6 +42,9 @@ pub struct SenderConfig {
     pub adaptive: Option<AdaptiveRepair>,
     /// The send queue.
     pub queue: QueueLimits,
+    /// The time in which a picture should leave at the target rate. Where that is less than the time to the next picture,
+    /// encoders get that part of their shares, but three quarters at least. `None`: they get all.
+    pub picture_time: Option<TimeDelta>,
     /// Encoder pushback: the delay of network queues, as estimated from the flight, beyond which encoders get smaller
     /// shares. What may be sent stays the controller's decision. It needs the arrivals of packets, so there is none where
     /// the feedback is [computed](FeedbackFormat::Computed). `None`: no pushback.
@@ -71,9 +74,19 @@ impl SenderConfig {
             repair: Some(RepairLimits::default()),
             adaptive: None,
             queue: QueueLimits::default(),
+            picture_time: None,
             pushback: Some(TimeDelta::from_millis(150)),
             endless: false,
         }
+    }
+
+    /// The same for frames that are shown at most so long after the least delay of the path: frames are skipped where what
+    /// waits would take all of it, and a picture leaves in a third of it (docs/models/latency.md).
+    #[must_use]
+    pub fn within(mut self, latency: TimeDelta) -> Self {
+        self.queue.delay = self.queue.delay.map(|delay| delay.min(latency * 2));
+        self.picture_time = Some(latency / 3);
+        self
     }
 }
 
@@ -244,6 +257,11 @@ pub enum Playout {
         /// Least playout delay.
         min: TimeDelta,
         /// Largest playout delay: what is not whole by then is given up.
+        max: TimeDelta,
+    },
+    /// Each frame as soon as it is whole and those before it were given out.
+    LowLatency {
+        /// What is not whole so long after its earliest instant is given up.
         max: TimeDelta,
     },
     /// A buffer of bytes drained at a constant rate (S000 section 3).

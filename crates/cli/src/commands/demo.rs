@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::live::repair::RepairOptions;
+use crate::live::repair::{PlayoutOption, RepairOptions};
 use crate::live::report::{DelayFrom, Report};
 use crate::live::reporter::{Reporter, Stats};
 use crate::live::session::{self, Session};
@@ -61,6 +61,8 @@ pub(crate) struct Arguments {
     seed: Option<u64>,
     #[command(flatten)]
     repair: RepairOptions,
+    #[command(flatten)]
+    playout: PlayoutOption,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -118,6 +120,7 @@ impl Demo {
         let receiver = Receiver::builder(loopback)
             .references(references)
             .latency(arguments.repair.latency)
+            .playout(arguments.playout.mode())
             .browser(reporter.track(RECEIVED))
             .start_on(&mut runtime)?;
         let (network, to) =

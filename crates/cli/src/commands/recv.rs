@@ -6,7 +6,7 @@ use crate::files::Output;
 use crate::interrupt;
 use crate::live::keys;
 use crate::live::options::LiveOptions;
-use crate::live::repair::check_latency;
+use crate::live::repair::{PlayoutOption, check_latency};
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
 use crate::web::{Hello, Page};
@@ -30,9 +30,12 @@ pub(crate) struct Arguments {
     /// Begin another file this often, under the next number, such as '10 min'
     #[arg(long, value_name = "TIME", requires = "output")]
     segment: Option<TimeDelta>,
-    /// The largest playout delay, which is also the deadline of repair; tell the sender the same
+    /// The latency: how long after capture and the least delay of the path a frame may be shown, which is also the deadline
+    /// of repair; tell the sender the same
     #[arg(long, default_value = "500 ms", value_name = "TIME")]
     latency: TimeDelta,
+    #[command(flatten)]
+    playout: PlayoutOption,
     #[command(flatten)]
     options: LiveOptions,
 }
@@ -49,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let is_keyed = access.key.is_some();
     let key_log = options.keys.exporter()?;
     let receiver = Receiver::builder(bind).key(access.key).insecure(access.insecure);
-    let mut receiver = receiver.latency(arguments.latency);
+    let mut receiver = receiver.latency(arguments.latency).playout(arguments.playout.mode());
     match DecoderProcess::start() {
         Ok(decoder) => receiver = receiver.decoder(decoder),
         Err(error) => note(&format!("the decoder has no process of its own: {error}")),

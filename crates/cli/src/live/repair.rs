@@ -1,7 +1,7 @@
-//! Options of what a sender does about lost packets.
+//! Options of latency, and of what a sender does about lost packets.
 
 use crate::failure::Failure;
-use seaway_stream::Repair;
+use seaway_stream::{PlayoutMode, Repair};
 use seaway_units::TimeDelta;
 
 /// The options of `send` and `demo`.
@@ -10,7 +10,8 @@ pub(crate) struct RepairOptions {
     /// How lost packets are repaired
     #[arg(long, value_enum, default_value_t)]
     repair: RepairName,
-    /// How late the receiver shows a frame at most, which is also the deadline of repair; the same as of `recv`
+    /// The latency: how long after capture and the least delay of the path a frame may be shown. Repair, send queue and
+    /// playout follow from it; the same as of `recv`
     #[arg(long, default_value = "500 ms", value_name = "TIME")]
     pub(crate) latency: TimeDelta,
 }
@@ -26,6 +27,33 @@ enum RepairName {
     /// By either, as the loss, the path and the latency demand
     #[default]
     Adaptive,
+}
+
+/// The option of `recv` and `demo`.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct PlayoutOption {
+    /// When whole frames are shown
+    #[arg(long, value_enum, default_value_t)]
+    playout: PlayoutName,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum PlayoutName {
+    /// At once
+    #[default]
+    LowLatency,
+    /// At a steady distance from their capture
+    Smooth,
+}
+
+impl PlayoutOption {
+    /// What was chosen.
+    pub(crate) const fn mode(self) -> PlayoutMode {
+        match self.playout {
+            PlayoutName::LowLatency => PlayoutMode::LowLatency,
+            PlayoutName::Smooth => PlayoutMode::Smooth,
+        }
+    }
 }
 
 impl RepairOptions {

@@ -301,8 +301,9 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
             || receiver.buffer.is_some()
             || receiver.consume.is_some()
             || receiver.start_level.is_some();
-        let valid = if receiver.playout.is_some() { !partly } else { bounded };
-        place.require("receiver", valid, "expected `buffer` and `consume`, or `playout` alone")?;
+        let is_timed = receiver.playout.is_some() || receiver.mode.is_some();
+        let valid = if is_timed { !partly } else { bounded };
+        place.require("receiver", valid, "expected `buffer` and `consume`, or `playout` and `mode` alone")?;
         let level = receiver.start_level.unwrap_or(0.0);
         place.require("receiver.start_level", (0.0..=1.0).contains(&level), "expected 0 to 1")?;
         if let Some(playout) = receiver.playout {

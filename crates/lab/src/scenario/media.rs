@@ -197,6 +197,18 @@ pub struct Receiver {
     /// The buffer is the socket's: what it refuses, it refuses whole, and the session misses it as a loss.
     #[serde(default)]
     pub socket: bool,
-    /// From capture to display.
+    /// From capture to display; with `low-latency` the most that a frame is waited for.
     pub playout: Option<TimeDelta>,
+    /// When whole frames are shown.
+    pub mode: Option<PlayoutMode>,
+}
+
+/// When whole frames are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlayoutMode {
+    /// At once.
+    LowLatency,
+    /// At a steady distance from their capture.
+    Smooth,
 }

@@ -29,7 +29,7 @@ pub(crate) use expect::resolve;
 pub use expect::{Bound, Expect};
 pub use flow::{Flow, FlowKind, Start};
 pub use link::{Direction, Link};
-pub use media::{EcnName, Feedback, FeedbackFormat, MediaFlow, Rates, Receiver, Repair, Stripe};
+pub use media::{EcnName, Feedback, FeedbackFormat, MediaFlow, PlayoutMode, Rates, Receiver, Repair, Stripe};
 pub use overrides::Override;
 pub(crate) use routing::{RoutingGraph, pairs};
 pub(crate) use schedule::OnOffSchedule;

@@ -342,7 +342,7 @@ impl JitterBuffer {
         // A frame never waits longer than the longest delay, whatever its timestamp.
         let bound = front.last_arrival + clock.longest();
         if self.is_next(front) {
-            return Some(clock.due(self.first_presented).min(bound));
+            return Some(clock.release(front.last_arrival, self.first_presented).min(bound));
         }
         // A frame whose packets keep coming is not given up, which would cost the frames that depend on it.
         if self.is_arriving(front) {
@@ -425,7 +425,7 @@ impl JitterBuffer {
             data: data.unwrap_or(FrameData::Synthetic(entry.size)),
             first_arrival: entry.first_arrival,
             completed: entry.last_arrival,
-            due: clock.due(entry.media_time),
+            due: clock.release(entry.last_arrival, entry.media_time),
             skipped,
         };
         self.recycle(entry.fragments);
@@ -454,6 +454,7 @@ impl JitterBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::receive::playout::PlayoutRule;
 
     fn at(millis: u64) -> Timestamp {
         Timestamp::from_nanos(millis * 1_000_000)
@@ -466,7 +467,8 @@ mod tests {
 
     impl Fixture {
         fn new() -> Self {
-            let clock = PlayoutClock::new(90_000, TimeDelta::ZERO, TimeDelta::from_millis(100));
+            let rule = PlayoutRule { min: TimeDelta::ZERO, max: TimeDelta::from_millis(100), waits: true };
+            let clock = PlayoutClock::new(90_000, rule);
             Self { jitter_buffer: JitterBuffer::new(Format::Opaque), clock }
         }
 

@@ -19,6 +19,7 @@ use crate::event::{Events, Observer, ReceiverEvent};
 use crate::message::{Message, Transmit};
 use crate::statistics::ReceiverStatistics;
 use bytes::Bytes;
+use playout::PlayoutRule;
 use reports::Outbox;
 use seaway_control::Subflow;
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
@@ -254,11 +255,13 @@ impl Receiver {
     }
 }
 
-/// The bounds of the playout delay; with a buffer of bytes frames are delivered as they become whole.
-fn playout_bounds(playout: Playout) -> (TimeDelta, TimeDelta) {
+/// The rule of a stream's playout; with a buffer of bytes frames are delivered as they become whole.
+fn playout_rule(playout: Playout) -> PlayoutRule {
+    let rule = |min, max, waits| PlayoutRule { min, max, waits };
     match playout {
-        Playout::Adaptive { min, max } => (min, max.max(min)),
-        Playout::Bytes(_) => (TimeDelta::ZERO, TimeDelta::ZERO),
+        Playout::Adaptive { min, max } => rule(min, max.max(min), true),
+        Playout::LowLatency { max } => rule(TimeDelta::ZERO, max, false),
+        Playout::Bytes(_) => rule(TimeDelta::ZERO, TimeDelta::ZERO, true),
     }
 }
 

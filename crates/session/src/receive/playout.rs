@@ -96,13 +96,23 @@ impl Lateness {
     }
 }
 
+/// When the frames of a stream are given out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlayoutRule {
+    /// The playout delay is at least this, ...
+    pub(super) min: TimeDelta,
+    /// ... and at most this.
+    pub(super) max: TimeDelta,
+    /// A whole frame waits for its instant. Otherwise the playout delay says only how long others are waited for.
+    pub(super) waits: bool,
+}
+
 /// The playout clock of a stream.
 #[derive(Debug)]
 pub(super) struct PlayoutClock {
     /// Ticks of the media clock a second.
     rate: u32,
-    min: TimeDelta,
-    max: TimeDelta,
+    rule: PlayoutRule,
     /// The longest wait for a packet or for its time.
     longest: TimeDelta,
     /// Highest media timestamp, unwrapped; the first counts from one turn above zero.
@@ -115,16 +125,21 @@ pub(super) struct PlayoutClock {
 }
 
 impl PlayoutClock {
-    /// The clock of a stream with so many ticks a second; its playout delay stays between `min` and `max`.
-    pub(super) fn new(rate: u32, min: TimeDelta, max: TimeDelta) -> Self {
+    /// The clock of a stream with so many ticks a second.
+    pub(super) fn new(rate: u32, rule: PlayoutRule) -> Self {
         let (transit, lateness) = (Extreme::new(BASE_WINDOW), Lateness::new());
-        let longest = max.max(LEAST_WAIT);
-        Self { rate, min, max, longest, highest: None, transit, lateness, base: 0, delay: min }
+        let longest = rule.max.max(LEAST_WAIT);
+        Self { rate, rule, longest, highest: None, transit, lateness, base: 0, delay: rule.min }
     }
 
-    /// The present playout delay.
+    /// The present playout delay of whole frames.
     pub(super) fn delay(&self) -> TimeDelta {
-        self.delay
+        if self.rule.waits { self.delay } else { TimeDelta::ZERO }
+    }
+
+    /// When a whole frame is given out that came at `whole` and is presented at this media time.
+    pub(super) fn release(&self, whole: Timestamp, media: TimeDelta) -> Timestamp {
+        if self.rule.waits { self.due(media) } else { whole }
     }
 
     /// The longest that anything waits, for a packet or for its time: the largest playout delay, save where that
@@ -151,7 +166,7 @@ impl PlayoutClock {
     /// A frame is whole.
     pub(super) fn on_complete(&mut self, at: Timestamp, timestamp: u32) {
         self.lateness.add(at - self.earliest(self.media_time(timestamp)));
-        self.delay = self.lateness.quantile().max(self.min).min(self.max);
+        self.delay = self.lateness.quantile().max(self.rule.min).min(self.rule.max);
     }
 
     /// When the frame of this media time could be displayed on a path without jitter.
@@ -168,7 +183,7 @@ impl PlayoutClock {
     /// When a frame that is not whole is given up at the latest; a repair has to be there within `repair` of the earliest
     /// instant too.
     pub(super) fn deadline(&self, timestamp: u32, repair: TimeDelta) -> Timestamp {
-        self.earliest(self.media_time(timestamp)) + self.max.min(repair).max(self.delay)
+        self.earliest(self.media_time(timestamp)) + self.rule.max.min(repair).max(self.delay)
     }
 }
 
@@ -182,7 +197,8 @@ mod tests {
     }
 
     fn clock() -> PlayoutClock {
-        PlayoutClock::new(90_000, TimeDelta::from_millis(10), TimeDelta::from_millis(200))
+        let [min, max] = [10, 200].map(TimeDelta::from_millis);
+        PlayoutClock::new(90_000, PlayoutRule { min, max, waits: true })
     }
 
     #[test]
@@ -202,6 +218,20 @@ mod tests {
         assert_eq!(clock.delay(), TimeDelta::from_millis(200));
         let deadline = clock.deadline(next, TimeDelta::from_millis(50));
         assert!((deadline - at(1600)).abs() < TimeDelta::from_micros(20), "not before it is due");
+    }
+
+    #[test]
+    fn a_whole_frame_need_not_wait() {
+        let waits = clock();
+        let rule = PlayoutRule { waits: false, ..waits.rule };
+        let at_once = PlayoutClock::new(90_000, rule);
+        let media = waits.media_time(0);
+        assert_eq!((at_once.release(at(5), media), at_once.delay()), (at(5), TimeDelta::ZERO));
+        assert_eq!(
+            (waits.release(at(5), media), waits.delay()),
+            (waits.due(media), TimeDelta::from_millis(10))
+        );
+        assert_eq!(at_once.due(media), waits.due(media), "when others are given up");
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use super::byte_buffer::ByteBuffer;
 use super::jitter_buffer::RepairState;
 use super::nack::{Found, NackList};
-use super::playout_bounds;
+use super::playout_rule;
 use super::reception::{ArrivalLog, Insertion};
 use super::recovery::Recovery;
 use super::reports::{SubflowEcho, TransportLog};
@@ -114,11 +114,11 @@ impl Session {
         description: SessionDescription,
         config: &ReceiverConfig,
     ) -> Result<Self, SpecError> {
-        let bounds = playout_bounds(config.playout);
+        let rule = playout_rule(config.playout);
         let streams = description.streams.iter().zip(0..);
         let buffer = match config.playout {
             Playout::Bytes(buffer) => Some(ByteBuffer::new(buffer)),
-            Playout::Adaptive { .. } => None,
+            Playout::Adaptive { .. } | Playout::LowLatency { .. } => None,
         };
         Ok(Self {
             source: receiving_half(&description, &config.registry)?,
@@ -128,7 +128,7 @@ impl Session {
             logs: Vec::new(),
             subflows: Vec::new(),
             transport: TransportLog::default(),
-            streams: streams.map(|(stream, id)| ReceiveStream::new(StreamId(id), *stream, bounds)).collect(),
+            streams: streams.map(|(stream, id)| ReceiveStream::new(StreamId(id), *stream, rule)).collect(),
             recovery: Recovery::new(&description),
             nack_list: config.repair.map_or_else(NackList::without_requests, NackList::new),
             requests: Vec::new(),

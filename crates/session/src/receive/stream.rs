@@ -2,7 +2,7 @@
 
 use super::freezes::FreezeWatch;
 use super::jitter_buffer::{Assembled, Inserted, JitterBuffer, Released, RepairState};
-use super::playout::PlayoutClock;
+use super::playout::{PlayoutClock, PlayoutRule};
 use crate::clock::{ClockMapping, earlier};
 use crate::describe::StreamDescription;
 use crate::event::{Events, ReceiverEvent};
@@ -40,17 +40,13 @@ struct KeyRequests {
 }
 
 impl ReceiveStream {
-    /// Nothing came yet; the playout delay stays between `min` and `max`.
-    pub(super) fn new(
-        id: StreamId,
-        description: StreamDescription,
-        (min, max): (TimeDelta, TimeDelta),
-    ) -> Self {
+    /// Nothing came yet.
+    pub(super) fn new(id: StreamId, description: StreamDescription, rule: PlayoutRule) -> Self {
         Self {
             id,
             description,
             jitter_buffer: JitterBuffer::new(description.format),
-            playout: PlayoutClock::new(description.clock_rate, min, max),
+            playout: PlayoutClock::new(description.clock_rate, rule),
             mapping: None,
             freezes: FreezeWatch::default(),
             keys: KeyRequests::default(),

@@ -569,7 +569,11 @@ impl Sender {
         let target = self.controller.target().rate;
         for (index, known) in self.shares.iter_mut().enumerate() {
             let stream = StreamId(index as u8);
-            let share = self.pushback.apply(self.policy.share(stream), target);
+            let mut share = self.pushback.apply(self.policy.share(stream), target);
+            if let Some(time) = self.config.picture_time {
+                let interval = self.protected[index].interval.max(TimeDelta::from_millis(1));
+                share.media = share.media.mul_f64(time.ratio(interval).clamp(LEAST_PART, 1.0));
+            }
             if share != *known {
                 *known = share;
                 self.events.push(SenderEvent::Share { stream, share });
@@ -663,6 +667,10 @@ fn steered_queue(config: &SenderConfig, time: TimeDelta) -> QueueLimits {
     let bytes = (bits / 8.0).min(MOST_STEERED) as u64;
     QueueLimits { delay: None, size: DataSize::from_bytes(bytes) }
 }
+
+/// A source that uses less than two thirds of the target is as if it had no more to send: controllers bound their rates by
+/// it.
+const LEAST_PART: f64 = 0.75;
 
 /// A steered queue holds at most so many octets.
 const MOST_STEERED: f64 = 256e6;

@@ -4,6 +4,7 @@ use super::browser::BrowserTrack;
 use super::event::ReceiveEvent;
 use super::identity::Identity;
 use super::playback::{PlaybackUpdate, Player, RelativeDelay};
+use super::playout::PlayoutMode;
 use super::receiver_machine::{Access, ReceiverCommand, ReceiverMachine};
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender::overhead;
@@ -14,7 +15,7 @@ use seaway_media::decoder::VideoDecoder;
 use seaway_net::{Clock, Lateness, Socket, Waker};
 use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
-use seaway_session::{self as session, Playout, ReceiverConfig, SessionKey};
+use seaway_session::{self as session, ReceiverConfig, SessionKey};
 use seaway_units::{TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, channel};
@@ -39,6 +40,7 @@ pub struct ReceiverBuilder {
     key: Option<SessionKey>,
     insecure: bool,
     latency: TimeDelta,
+    playout: PlayoutMode,
     decoding: Decoding,
     references: Option<mpsc::Receiver<ReferencePicture>>,
     sinks: Vec<Box<dyn Sink>>,
@@ -62,9 +64,15 @@ impl ReceiverBuilder {
         Self { insecure, ..self }
     }
 
-    /// The largest playout delay, and the deadline of retransmissions; 500 ms by default.
+    /// How long after the least delay of the path a frame may be shown, which is also the deadline of repair; 500 ms by
+    /// default.
     pub fn latency(self, latency: TimeDelta) -> Self {
         Self { latency, ..self }
+    }
+
+    /// When whole frames are shown; at once by default.
+    pub fn playout(self, playout: PlayoutMode) -> Self {
+        Self { playout, ..self }
     }
 
     /// Adds a sink.
@@ -111,14 +119,15 @@ impl ReceiverBuilder {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Receiver, Error> {
-        let Self { bind, key, insecure, latency, decoding, references, sinks } = self;
+        let Self { bind, key, insecure, latency, playout, decoding, references, sinks } = self;
         if key.is_none() && !insecure && !bind.ip().to_canonical().is_loopback() {
             return Err(Error::Unprotected(bind));
         }
         let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
         let local = socket.local_address()?;
         let identity = Identity::random()?;
-        let config = config(bind, identity, key.is_some(), latency);
+        let mut config = config(bind, identity, key.is_some(), latency);
+        config.playout = playout.within(latency);
         let (clock, waker) = (runtime.clock(), runtime.waker());
         let (now, lock) = (clock.now(), config.lock);
         let (commands, queue) = channel();
@@ -160,7 +169,6 @@ impl Decoding {
 fn config(bind: SocketAddr, identity: Identity, is_keyed: bool, latency: TimeDelta) -> ReceiverConfig {
     let mut config = ReceiverConfig::new(identity.session);
     config.overhead = overhead(bind, is_keyed);
-    config.playout = Playout::Adaptive { min: TimeDelta::ZERO, max: latency };
     config.repair.iter_mut().for_each(|repair| repair.deadline = latency);
     config
 }
@@ -174,6 +182,7 @@ impl Receiver {
             key: None,
             insecure: false,
             latency,
+            playout: PlayoutMode::default(),
             decoding: Decoding::Here,
             references: None,
             sinks: Vec::new(),

@@ -18,7 +18,7 @@ pub enum Repair {
 }
 
 impl Repair {
-    /// Configures a sender whose receiver shows a frame at most `latency` late.
+    /// Configures repair of a sender whose receiver shows a frame at most `latency` late.
     pub(super) fn apply(self, latency: TimeDelta, config: &mut SenderConfig) {
         let fec = matches!(self, Self::Fec | Self::Adaptive);
         config.repair = config.repair.filter(|_| matches!(self, Self::Nack | Self::Adaptive));

@@ -182,7 +182,7 @@ impl SenderBuilder {
         }
         let control = control?;
         let identity = Identity::random()?;
-        let mut config = config(to, identity, key.is_some(), control.clone(), limits);
+        let mut config = config(to, identity, key.is_some(), control.clone(), limits).within(latency);
         repair.apply(latency, &mut config);
         let overhead = PacketOverhead::new(config.packet, config.overhead);
         let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
