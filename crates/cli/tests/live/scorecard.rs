@@ -40,6 +40,26 @@ fn controllers_are_scored() {
     }
 }
 
+/// The exit code tells of `seaway` where it is on the card, else of the first controller.
+#[test]
+fn bars_are_held_or_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let few = ["--suite", "real-loss", "--seeds", "1", "--control", "fixed(rate=1 Mbit/s)"];
+    let (code, table, notes) = scorecard(at, &[few.as_slice(), &["-o", "out"]].concat());
+    assert_eq!(code, Some(3), "{notes}");
+    assert!(table.contains("Wi-Fi") && table.contains("rows whole of 3"), "{table}");
+    let bars = std::fs::read_to_string(at.join("out/bars.csv")).unwrap();
+    assert!(
+        bars.contains("real-loss,use,\"Wi-Fi\",\"utilisation\",%,97,,\"fixed(rate=1 Mbit/s)\",9."),
+        "{bars}"
+    );
+    let (_, document, _) = scorecard(at, &[few.as_slice(), &["--json"]].concat());
+    let card: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let rows = card["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["whole"] == serde_json::json!([false])), "{document}");
+}
+
 #[test]
 fn wrong_usage_is_refused() {
     let folder = tempfile::tempdir().unwrap();
