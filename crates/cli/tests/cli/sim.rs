@@ -338,7 +338,7 @@ fn numbers_that_cannot_be_are_refused() {
         ("link.middle.loss.rate=1e300", "0 to 1"),
         ("flow.cross.count=100001", "1 to 100000"),
         ("flow.cross.to=nowhere", "there are: a, b"),
-        ("flow.files.algorithm=vegas", "there are: reno, newreno, sack, cubic, dctcp, prague\n"),
+        ("flow.files.algorithm=vegas", "there are: reno, newreno, sack, cubic, dctcp, prague, bbr\n"),
         ("flow.video.rate=1", "expected a table"),
         ("flow.video.policy=direct(drain=slowly)", "on or off"),
         ("flow.cross.packet=1 B", "40 B to 65535 B"),

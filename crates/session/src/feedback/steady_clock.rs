@@ -25,7 +25,7 @@ impl ArrivalClock {
     pub(super) fn read(&mut self, now: Timestamp, sent: Timestamp, at: RemoteTimestamp) -> RemoteTimestamp {
         let age = now - sent;
         let before = std::mem::replace(&mut self.age, age);
-        self.clock.read(sent, at, before + REPORT_SLACK, age + REPORT_SLACK)
+        self.clock.read(sent, at, || (before + REPORT_SLACK, age + REPORT_SLACK))
     }
 }
 
@@ -54,9 +54,11 @@ impl DepartureClock {
         }
         let since = at.since(self.newest_at).max(TimeDelta::ZERO);
         self.newest_at = self.newest_at.max(at);
-        let (round_trips, more) = LONGEST_WAIT;
-        let wait = rtt.map_or(TimeDelta::MAX, |rtt| rtt.max(TimeDelta::ZERO) * round_trips + more);
-        self.clock.read(at, sent, since + RACE_SLACK, wait)
+        self.clock.read(at, sent, || {
+            let (round_trips, more) = LONGEST_WAIT;
+            let wait = rtt.map_or(TimeDelta::MAX, |rtt| rtt.max(TimeDelta::ZERO) * round_trips + more);
+            (since + RACE_SLACK, wait)
+        })
     }
 }
 
@@ -73,21 +75,24 @@ struct SteadyClock {
 
 impl SteadyClock {
     /// The same packet had these instants here and there. Since the packet before, the remote instant less the local
-    /// one cannot have fallen or risen by more than `fall` and `rise`.
+    /// one cannot have fallen or risen by more than `bounds` give, each of which is at least [`REPORT_SLACK`].
     #[inline]
     fn read(
         &mut self,
         local: Timestamp,
         remote: RemoteTimestamp,
-        fall: TimeDelta,
-        rise: TimeDelta,
+        bounds: impl FnOnce() -> (TimeDelta, TimeDelta),
     ) -> RemoteTimestamp {
         let mut difference = self.difference(local, remote);
         if let Some(last) = self.last {
             let change = difference.saturating_sub(last);
-            if change < -fall.as_nanos() || change > rise.as_nanos() {
-                self.behind = self.behind.saturating_sub(change);
-                difference = last;
+            // The bounds cost more than all the rest, and most packets are far from them.
+            if change.unsigned_abs() > REPORT_SLACK.as_nanos().unsigned_abs() {
+                let (fall, rise) = bounds();
+                if change < -fall.as_nanos() || change > rise.as_nanos() {
+                    self.behind = self.behind.saturating_sub(change);
+                    difference = last;
+                }
             }
         }
         self.last = Some(difference);
@@ -100,9 +105,9 @@ impl SteadyClock {
     }
 
     fn difference(&self, local: Timestamp, remote: RemoteTimestamp) -> i64 {
-        let difference = i128::from(remote.as_nanos()) - i128::from(local.as_nanos());
-        let difference = difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        difference.saturating_add(self.behind)
+        // Neither is negative, so that their difference is in range.
+        let signed = |nanos: u64| i64::try_from(nanos).unwrap_or(i64::MAX);
+        (signed(remote.as_nanos()) - signed(local.as_nanos())).saturating_add(self.behind)
     }
 
     fn remote(local: Timestamp, difference: i64) -> RemoteTimestamp {
@@ -125,7 +130,7 @@ mod tests {
         for (number, (step, transit)) in (1000..).step_by(10).zip(steps.into_iter().zip(transits)) {
             let local = Timestamp::ZERO + ms(3_600_000 + number);
             let remote = (local + ms(transit + step)).as_nanos();
-            let at = clock.read(local, RemoteTimestamp::from_nanos(remote), ms(100), ms(100));
+            let at = clock.read(local, RemoteTimestamp::from_nanos(remote), || (ms(100), ms(100)));
             read.push((at.as_nanos() - local.as_nanos()) / 1_000_000);
         }
         assert_eq!(read, [30, 35, 35, 40, 40, 40, 40, 120, 120, 50]);
@@ -136,7 +141,7 @@ mod tests {
         let mut clock = SteadyClock::default();
         let mut read = |local, remote| {
             let (local, remote) = (Timestamp::from_nanos(local), RemoteTimestamp::from_nanos(remote));
-            clock.read(local, remote, TimeDelta::ZERO, TimeDelta::ZERO).as_nanos()
+            clock.read(local, remote, || (TimeDelta::ZERO, TimeDelta::ZERO)).as_nanos()
         };
         assert_eq!(read(0, u64::MAX), i64::MAX as u64);
         assert_eq!(read(5, 0), i64::MAX as u64 + 5);
