@@ -45,6 +45,10 @@ pub struct SenderConfig {
     /// The time in which a picture should leave at the target rate. Where that is less than the time to the next picture,
     /// encoders get that part of their shares, but three quarters at least. `None`: they get all.
     pub picture_time: Option<TimeDelta>,
+    /// The send burst interval, as libwebrtc has it: packets leave together that are due so long before an instant or so long
+    /// behind it. A driver that is late by so much again loses nothing. Over any span the burst is one interval and the
+    /// controller's credit, or two intervals where that is less. Zero: each packet leaves when it is due.
+    pub send_burst_interval: TimeDelta,
     /// Encoder pushback: the delay of network queues, as estimated from the flight, beyond which encoders get smaller
     /// shares. What may be sent stays the controller's decision. It needs the arrivals of packets, so there is none where
     /// the feedback is [computed](FeedbackFormat::Computed). `None`: no pushback.
@@ -75,6 +79,7 @@ impl SenderConfig {
             adaptive: None,
             queue: QueueLimits::default(),
             picture_time: None,
+            send_burst_interval: TimeDelta::ZERO,
             pushback: Some(TimeDelta::from_millis(150)),
             endless: false,
         }

@@ -399,8 +399,8 @@ impl Sender {
         self.reports.close(now);
     }
 
-    /// The next packet, its content written over `message`: one that leaves at `now`, or one that the pacer releases
-    /// before `until` and before any timer of the sender. Time has then advanced to its [`Transmit::at`].
+    /// The next packet, its content written over `message`: one that leaves at `now`, being due or due within the
+    /// [send burst interval](SenderConfig::send_burst_interval), or one that the pacer releases before `until` and before any timer of the sender. Time has then advanced to its [`Transmit::at`].
     ///
     /// A driver in real time gives `now` for `until`. One that looks ahead gives a later instant; it then gets `None`
     /// where [`handle_timeout`](Self::handle_timeout) is due first.
@@ -432,7 +432,7 @@ impl Sender {
         }
         loop {
             let next = self.schedule.transmission?;
-            let at = next.due.max(now);
+            let at = self.scheduler.release(now, &next);
             let is_before = |other: Option<Timestamp>| other.is_none_or(|other| at < other);
             let is_first = || at < until && is_before(self.schedule.timers) && is_before(self.reports.due());
             if at > now && !is_first() {
@@ -466,7 +466,7 @@ impl Sender {
             computed = self.compute_schedule();
             &computed
         };
-        let transmission = schedule.transmission.as_ref().map(|next| next.due);
+        let transmission = schedule.transmission.as_ref().map(|next| next.wake);
         earlier(earlier(schedule.timers, transmission), self.reports.due())
     }
 
@@ -477,7 +477,7 @@ impl Sender {
             (WakeReason::Policy, self.policy.poll_timeout()),
             (WakeReason::LossDetection, self.feedback.next_loss()),
             (WakeReason::StaleFrame, self.scheduler.queue.stale_at()),
-            (WakeReason::Pacing, self.scheduler.next(self.controller.as_ref()).map(|next| next.due)),
+            (WakeReason::Pacing, self.scheduler.next(self.controller.as_ref()).map(|next| next.wake)),
             (WakeReason::Report, self.reports.due()),
         ];
         let wakes = wakes.into_iter().filter_map(|(why, at)| Some(Wake { at: at?, why }));

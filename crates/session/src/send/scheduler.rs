@@ -26,6 +26,8 @@ pub(super) enum Class {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transmission {
     pub(super) due: Timestamp,
+    /// When the driver is to be there: later where others can leave with it.
+    pub(super) wake: Timestamp,
     pub(super) subflow: Subflow,
     pub(super) class: Class,
     /// The credit of the allowance by which it is due.
@@ -52,6 +54,8 @@ pub(super) struct Scheduler {
     filler: Option<DataSize>,
     /// The largest packet.
     packet: DataSize,
+    /// How long before it is due a packet may leave, and how late a driver may be.
+    burst: TimeDelta,
 }
 
 #[derive(Debug)]
@@ -75,7 +79,14 @@ impl Scheduler {
             paused: false,
             filler: config.endless.then_some(config.packet),
             packet: config.packet,
+            burst: config.send_burst_interval,
         }
+    }
+
+    /// When a packet leaves whose driver is there at `now`: at once where it is due within the send burst interval.
+    #[inline]
+    pub(super) fn release(&self, now: Timestamp, next: &Transmission) -> Timestamp {
+        if next.due <= now + self.burst { now } else { next.due }
     }
 
     /// Octets of IP datagrams that wait.
@@ -168,7 +179,20 @@ impl Scheduler {
             return None;
         }
         let due = self.pacer(subflow).due(allowance)?;
-        Some(Transmission { due, subflow, class, credit: allowance.credit })
+        let wake = self.wake(due, size, allowance);
+        Some(Transmission { due, wake, subflow, class, credit: allowance.credit.max(self.burst * 2) })
+    }
+
+    /// Where the packet behind one that is due is due within two send burst intervals, the driver comes in the middle of
+    /// them.
+    #[inline]
+    fn wake(&self, due: Timestamp, size: DataSize, allowance: Allowance) -> Timestamp {
+        let is_last = self.filler.is_none() && self.backlog() <= size;
+        if self.burst == TimeDelta::ZERO || is_last {
+            return due;
+        }
+        let pause = allowance.rate.time_to_send(size).map(|pause| pause + allowance.gap);
+        if pause.is_some_and(|pause| pause <= self.burst * 2) { due + self.burst } else { due }
     }
 
     /// The next packet of all subflows: a probe's before all others.
@@ -194,7 +218,7 @@ impl Scheduler {
             .map(Subflow)
             .find_map(|subflow| Some((subflow, self.waiting(subflow, subflows)?.0)));
         let (subflow, class) = busy.unwrap_or((Subflow(0), Class::Padding));
-        Some(Transmission { due, subflow, class, credit: probe.allowance.credit })
+        Some(Transmission { due, wake: due, subflow, class, credit: probe.allowance.credit })
     }
 
     /// The packet left.
