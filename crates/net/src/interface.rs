@@ -27,11 +27,20 @@ impl Interface {
         }
     }
 
-    /// Sends now. An IP packet carries its destination and codepoint itself.
-    pub(crate) fn send(&mut self, to: SocketAddr, ecn: Ecn, data: &[u8]) {
+    /// How many datagrams one call can send.
+    pub(crate) fn longest_train(&self) -> usize {
         match self {
-            Self::Udp(socket) => socket.send(to, ecn, data),
-            Self::Tun(tun) => tun.send(data),
+            Self::Udp(socket) => socket.longest_train(),
+            Self::Tun(_) => 1,
+        }
+    }
+
+    /// Sends now; an IP packet carries its destination and codepoint itself. `data` is cut into datagrams of `segment` octets,
+    /// at least 1.
+    pub(crate) fn send(&mut self, to: SocketAddr, ecn: Ecn, data: &[u8], segment: usize) {
+        match self {
+            Self::Udp(socket) => socket.send_train(to, ecn, data, segment),
+            Self::Tun(tun) => data.chunks(segment).for_each(|packet| tun.send(packet)),
         }
     }
 

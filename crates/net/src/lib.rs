@@ -13,6 +13,7 @@ mod lateness;
 mod priority;
 mod reactor;
 mod socket;
+mod train;
 mod tun;
 mod wait;
 pub mod webrtc;

@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::interface::Interface;
 use crate::lateness::Lateness;
 use crate::socket::Incoming;
+use crate::train::Train;
 use crate::wait::wait;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
@@ -90,13 +91,24 @@ impl Waker {
     }
 }
 
+/// Datagrams that a machine sends before others have their turn.
+const MOST_WRITTEN: usize = 256;
+
 /// Drives machines on the calling thread until it is stopped.
 pub struct Reactor {
     clock: Clock,
     waker: Waker,
     machines: Vec<Driven>,
-    buffer: Vec<u8>,
+    scratch: Scratch,
     tap: Option<mpsc::SyncSender<Observed>>,
+}
+
+/// Memory that is used again.
+#[derive(Default)]
+struct Scratch {
+    /// One datagram.
+    datagram: Vec<u8>,
+    train: Train,
 }
 
 struct Driven {
@@ -115,7 +127,7 @@ impl Reactor {
     pub fn new(clock: Clock) -> io::Result<Self> {
         let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
         let waker = Waker { event: Arc::new(event), stop: Arc::new(AtomicBool::new(false)) };
-        Ok(Self { clock, waker, machines: Vec::new(), buffer: Vec::with_capacity(2048), tap: None })
+        Ok(Self { clock, waker, machines: Vec::new(), scratch: Scratch::default(), tap: None })
     }
 
     /// Wakes it from another thread.
@@ -144,32 +156,34 @@ impl Reactor {
     /// # Errors
     /// Polling the sockets failed.
     pub fn run(mut self, end: Option<Timestamp>) -> io::Result<Vec<Finished>> {
+        // What can be read: the open sockets of all machines, then the waker.
+        let mut ready = Vec::new();
         loop {
             let now = self.clock.now();
             if self.waker.stop.load(Ordering::Acquire) || end.is_some_and(|end| end <= now) {
                 break;
             }
             for driven in &mut self.machines {
-                driven.run_timers(&self.clock, &mut self.buffer, self.tap.as_ref());
+                driven.run_timers(&self.clock, &mut self.scratch, self.tap.as_ref());
             }
-            self.sleep(end)?;
-            let is_woken = self.waker.event.read().is_ok();
+            self.sleep(end, &mut ready)?;
+            let is_woken = ready.pop() == Some(true) && self.waker.event.read().is_ok();
+            let mut ready = ready.iter().copied();
             for driven in &mut self.machines {
-                driven.read(&self.clock, is_woken, &mut self.buffer, self.tap.as_ref());
+                driven.read(&self.clock, &mut ready, is_woken, &mut self.scratch, self.tap.as_ref());
             }
         }
         Ok(self.machines.into_iter().map(Driven::finish).collect())
     }
 
-    fn sleep(&self, end: Option<Timestamp>) -> io::Result<()> {
+    fn sleep(&self, end: Option<Timestamp>, ready: &mut Vec<bool>) -> io::Result<()> {
         let timeouts = self.machines.iter().filter_map(|driven| driven.machine.poll_timeout());
         let next = timeouts.chain(end).min();
         let span: Option<TimeDelta> = next.map(|next| next.since(self.clock.now()));
         let sockets = self.machines.iter().flat_map(|driven| &driven.sockets);
         // A closed device stays readable and would wake the thread for ever.
         let there = sockets.filter(|socket| !socket.is_closed()).map(AsFd::as_fd);
-        let files: Vec<_> = there.chain([self.waker.event.as_fd()]).collect();
-        wait(&files, span).map(|_| ())
+        wait(there.chain([self.waker.event.as_fd()]), span, ready)
     }
 }
 
@@ -185,19 +199,31 @@ impl Driven {
     }
 
     /// Runs the timer that is due.
-    fn run_timers(&mut self, clock: &Clock, buffer: &mut Vec<u8>, tap: Tap<'_>) {
+    fn run_timers(&mut self, clock: &Clock, scratch: &mut Scratch, tap: Tap<'_>) {
         let now = clock.now();
         if let Some(due) = self.machine.poll_timeout().filter(|&due| due <= now) {
             self.lateness.note(due, now);
             self.machine.handle_timeout(now);
-            self.write(clock, buffer, tap);
+            self.write(clock, scratch, tap);
         }
     }
 
-    /// Reads what has arrived.
-    fn read(&mut self, clock: &Clock, is_woken: bool, buffer: &mut Vec<u8>, tap: Tap<'_>) {
+    /// Reads what has arrived, at the open sockets that the next of `ready` say.
+    fn read(
+        &mut self,
+        clock: &Clock,
+        ready: &mut impl Iterator<Item = bool>,
+        is_woken: bool,
+        scratch: &mut Scratch,
+        tap: Tap<'_>,
+    ) {
+        let mut has_input = is_woken;
         let there = self.sockets.iter_mut().enumerate().filter(|(_, socket)| !socket.is_closed());
-        for (index, socket) in there {
+        for ((index, socket), is_ready) in there.zip(ready) {
+            if !is_ready {
+                continue;
+            }
+            has_input = true;
             let (machine, local) = (&mut self.machine, self.local[index]);
             socket.receive(clock, |datagram| {
                 if let Some(tap) = tap {
@@ -214,22 +240,38 @@ impl Driven {
         if is_woken {
             self.machine.handle_wake(clock.now());
         }
-        self.write(clock, buffer, tap);
+        if has_input {
+            self.write(clock, scratch, tap);
+        }
     }
 
-    /// Sends what leaves now.
-    fn write(&mut self, clock: &Clock, buffer: &mut Vec<u8>, tap: Tap<'_>) {
-        loop {
-            buffer.clear();
-            let now = clock.now();
-            let Some(outgoing) = self.machine.poll_datagram(now, buffer) else { break };
-            let Outgoing { to, ecn, .. } = outgoing;
+    /// Sends what leaves now: in trains, and so much at most before other machines and arrivals have their turn.
+    fn write(&mut self, clock: &Clock, scratch: &mut Scratch, tap: Tap<'_>) {
+        let mut now = clock.now();
+        for _ in 0..MOST_WRITTEN {
+            scratch.datagram.clear();
+            let Some(outgoing) = self.machine.poll_datagram(now, &mut scratch.datagram) else { break };
+            let Some(socket) = self.sockets.get(outgoing.socket) else { continue };
             if let (Some(tap), Some(&from)) = (tap, self.local.get(outgoing.socket)) {
-                let _ = tap.try_send(Observed { at: now, from, to, ecn, data: buffer.clone() });
+                let (Outgoing { to, ecn, .. }, data) = (outgoing, scratch.datagram.clone());
+                let _ = tap.try_send(Observed { at: now, from, to, ecn, data });
             }
-            if let Some(socket) = self.sockets.get_mut(outgoing.socket) {
-                socket.send(to, ecn, buffer);
+            let longest = socket.longest_train();
+            if !scratch.train.push(outgoing, &scratch.datagram, longest) {
+                self.dispatch(&mut scratch.train);
+                now = clock.now();
+                scratch.train.push(outgoing, &scratch.datagram, longest);
             }
         }
+        self.dispatch(&mut scratch.train);
+    }
+
+    fn dispatch(&mut self, train: &mut Train) {
+        if let Some(Outgoing { socket, to, ecn }) = train.way()
+            && let Some(socket) = self.sockets.get_mut(socket)
+        {
+            socket.send(to, ecn, train.octets(), train.segment());
+        }
+        train.clear();
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::lateness::Lateness;
+use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use seaway_units::{Ecn, Timestamp};
 use std::io::{self, IoSliceMut};
@@ -46,8 +47,7 @@ impl Socket {
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(address)?;
         let state = UdpSocketState::new((&socket).into())?;
-        // Coalesced reads lose the ECN mark: the control buffer behind them is too short for it.
-        nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::UdpGroSegment, &false).ok();
+        forget_destination(&socket);
         // A smaller buffer than asked for is acceptable.
         let _ = state.set_recv_buffer_size((&socket).into(), BUFFER);
         let _ = state.set_send_buffer_size((&socket).into(), BUFFER);
@@ -70,11 +70,30 @@ impl Socket {
 
     /// Sends one datagram now. A datagram that the kernel refuses is lost, as on any network, and counted.
     pub fn send(&mut self, to: SocketAddr, ecn: Ecn, data: &[u8]) {
-        let ecn = EcnCodepoint::from_bits(ecn.bits());
-        let transmit = Transmit { destination: to, ecn, contents: data, segment_size: None, src_ip: None };
-        if self.state.try_send((&self.socket).into(), &transmit).is_err() {
-            self.unsent += 1;
+        self.unsent += u64::from(!self.try_send(to, ecn, data, None));
+    }
+
+    /// How many datagrams one call of [`send_train`](Self::send_train) gives to the kernel at once.
+    pub(crate) fn longest_train(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// Sends `data` now, cut into datagrams of `segment` octets, which is at least 1; the last may be shorter. There are
+    /// no more of them than [`longest_train`](Self::longest_train).
+    pub(crate) fn send_train(&mut self, to: SocketAddr, ecn: Ecn, data: &[u8], segment: usize) {
+        if data.len() <= segment {
+            return self.send(to, ecn, data);
         }
+        if !self.try_send(to, ecn, data, Some(segment)) {
+            // A device or a route without segmentation: each for itself.
+            data.chunks(segment).for_each(|datagram| self.send(to, ecn, datagram));
+        }
+    }
+
+    fn try_send(&self, to: SocketAddr, ecn: Ecn, contents: &[u8], segment_size: Option<usize>) -> bool {
+        let ecn = EcnCodepoint::from_bits(ecn.bits());
+        let transmit = Transmit { destination: to, ecn, contents, segment_size, src_ip: None };
+        self.state.try_send((&self.socket).into(), &transmit).is_ok()
     }
 
     /// Datagrams the kernel refused to send.
@@ -96,18 +115,27 @@ impl Socket {
         let now = clock.now();
         for (meta, buffer) in meta.iter().zip(&self.buffers).take(count) {
             let at = meta.timestamp.map_or(now, |stamp| clock.at_epoch(now, stamp));
-            self.reading.note(at, now);
+            let stride = meta.stride.max(1);
+            self.reading.note_all(meta.len.div_ceil(stride).max(1) as u64, at, now);
             let ecn = Ecn::from_bits(meta.ecn.map_or(0, |ecn| ecn as u8));
             let all = &buffer[..meta.len.min(LONGEST)];
             if all.is_empty() {
                 take(Incoming { from: meta.addr, at, ecn, data: all });
             }
-            for data in all.chunks(meta.stride.max(1)) {
+            for data in all.chunks(stride) {
                 take(Incoming { from: meta.addr, at, ecn, data });
             }
         }
         count > 0
     }
+}
+
+/// A read does not say to which of our addresses a datagram came. Nobody asks for that, and behind it the control buffer of
+/// a read that holds several datagrams has no room for the ECN codepoint.
+fn forget_destination(socket: &UdpSocket) {
+    // Each is an option of one address family.
+    let _ = setsockopt(socket, sockopt::Ipv4PacketInfo, &false);
+    let _ = setsockopt(socket, sockopt::Ipv6RecvPacketInfo, &false);
 }
 
 impl AsFd for Socket {
@@ -122,27 +150,70 @@ mod tests {
     use crate::wait::wait;
     use seaway_units::TimeDelta;
 
+    const CODEPOINTS: [(Ecn, u8); 4] = [(Ecn::NotEct, 1), (Ecn::Ect1, 2), (Ecn::Ect0, 3), (Ecn::Ce, 4)];
+
+    /// A socket and one that receives, by each address family that is there; the last pair is of both.
+    fn pairs() -> impl Iterator<Item = (Socket, Socket, SocketAddr)> {
+        let families = [("127.0.0.1:0", "127.0.0.1:0"), ("[::1]:0", "[::1]:0"), ("127.0.0.1:0", "[::]:0")];
+        families.into_iter().filter_map(|(from, to)| {
+            let from = from.parse::<SocketAddr>().unwrap();
+            let (a, b) = (Socket::bind(from).ok()?, Socket::bind(to.parse().unwrap()).ok()?);
+            let port = b.local_address().unwrap().port();
+            Some((a, b, SocketAddr::new(from.ip(), port)))
+        })
+    }
+
+    /// What `socket` receives until it has `count` datagrams.
+    fn receive(socket: &mut Socket, clock: &Clock, count: usize) -> Vec<(Ecn, Timestamp, Vec<u8>)> {
+        let (mut seen, mut ready) = (Vec::new(), Vec::new());
+        while seen.len() < count {
+            wait([socket.as_fd()].into_iter(), Some(TimeDelta::from_secs(5)), &mut ready).unwrap();
+            assert_eq!(ready, [true], "{} of {count} came", seen.len());
+            socket.receive(clock, |datagram| seen.push((datagram.ecn, datagram.at, datagram.data.to_vec())));
+        }
+        seen
+    }
+
     #[test]
     fn ecn_and_arrival_time_come_along() {
         let clock = Clock::start();
-        for address in ["127.0.0.1:0", "[::1]:0"] {
-            let Ok(mut a) = Socket::bind(address.parse().unwrap()) else { continue };
-            let mut b = Socket::bind(address.parse().unwrap()).unwrap();
-            let to = b.local_address().unwrap();
+        for (mut a, mut b, to) in pairs() {
             let before = clock.now();
-            for (ecn, byte) in [(Ecn::NotEct, 1), (Ecn::Ect1, 2), (Ecn::Ect0, 3), (Ecn::Ce, 4)] {
+            for (ecn, byte) in CODEPOINTS {
                 a.send(to, ecn, &[byte]);
             }
-            let mut seen = Vec::new();
-            while seen.len() < 4 {
-                assert!(wait(&[b.as_fd()], Some(TimeDelta::from_secs(5))).unwrap(), "nothing came");
-                b.receive(&clock, |datagram| {
-                    assert!(datagram.at + TimeDelta::from_millis(1) >= before && datagram.at <= clock.now());
-                    seen.push((datagram.ecn, datagram.data.to_vec()));
-                });
+            for ((ecn, at, data), expected) in receive(&mut b, &clock, 4).into_iter().zip(CODEPOINTS) {
+                assert!(at + TimeDelta::from_millis(1) >= before && at <= clock.now());
+                assert_eq!((ecn, data), (expected.0, vec![expected.1]));
             }
-            let expected = [(Ecn::NotEct, 1), (Ecn::Ect1, 2), (Ecn::Ect0, 3), (Ecn::Ce, 4)];
-            assert_eq!(seen, expected.map(|(ecn, byte)| (ecn, vec![byte])));
         }
+    }
+
+    /// A read that holds a whole train still has the codepoint, the arrival time and each datagram.
+    #[test]
+    fn trains_come_whole_with_their_ecn() {
+        let clock = Clock::start();
+        for (mut a, mut b, to) in pairs() {
+            let before = clock.now();
+            let datagrams: Vec<Vec<u8>> =
+                (0..20).map(|byte| vec![byte; if byte == 19 { 7 } else { 1_172 }]).collect();
+            for (ecn, _) in CODEPOINTS {
+                a.send_train(to, ecn, &datagrams.concat(), 1_172);
+                let seen = receive(&mut b, &clock, datagrams.len());
+                assert!(seen.iter().all(|(mark, at, _)| *mark == ecn && *at <= clock.now()));
+                assert!(seen.iter().all(|(_, at, _)| *at + TimeDelta::from_millis(1) >= before));
+                assert!(seen.into_iter().map(|(_, _, data)| data).eq(datagrams.clone()));
+            }
+            assert_eq!((a.unsent(), b.reading().count()), (0, 80));
+        }
+    }
+
+    /// A train of datagrams that no device takes is refused as they are, one by one.
+    #[test]
+    fn refused_datagrams_of_a_train_are_counted() {
+        let mut socket = Socket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let to = SocketAddr::from(([255, 255, 255, 255], 9));
+        socket.send_train(to, Ecn::NotEct, &[0; 300], 100);
+        assert_eq!(socket.unsent(), 3);
     }
 }

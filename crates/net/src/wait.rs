@@ -7,16 +7,23 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Waits until one of `files` is readable or `longest` has passed; `None` waits without limit. True if one is readable.
+/// Waits until one of `files` is readable or `longest` has passed; `None` waits without limit. Writes to `ready` which are
+/// readable.
 ///
 /// # Errors
 /// Polling failed; a signal is no error.
-pub(crate) fn wait(files: &[BorrowedFd<'_>], longest: Option<TimeDelta>) -> io::Result<bool> {
-    let mut files: Vec<PollFd<'_>> = files.iter().map(|file| PollFd::new(*file, PollFlags::POLLIN)).collect();
+pub(crate) fn wait<'a>(
+    files: impl Iterator<Item = BorrowedFd<'a>>,
+    longest: Option<TimeDelta>,
+    ready: &mut Vec<bool>,
+) -> io::Result<()> {
+    let mut files: Vec<PollFd<'_>> = files.map(|file| PollFd::new(file, PollFlags::POLLIN)).collect();
+    ready.clear();
     let span = longest.map(|span| Duration::from_nanos(span.as_nanos().max(0) as u64));
     match ppoll(&mut files, span.map(TimeSpec::from), None) {
-        Ok(ready) => Ok(ready > 0),
-        Err(nix::errno::Errno::EINTR) => Ok(false),
-        Err(error) => Err(error.into()),
+        Ok(_) => ready.extend(files.iter().map(|file| file.any().unwrap_or(true))),
+        Err(nix::errno::Errno::EINTR) => ready.resize(files.len(), false),
+        Err(error) => return Err(error.into()),
     }
+    Ok(())
 }
