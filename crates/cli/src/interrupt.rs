@@ -2,12 +2,16 @@
 
 use crate::failure::{Failure, note};
 use seaway_net::Clock;
-use seaway_units::TimeDelta;
-use std::sync::OnceLock;
+use seaway_units::{TimeDelta, Timestamp};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 static INSTALLED: OnceLock<()> = OnceLock::new();
+/// Held while [`ASKED`] is set and looked at, so that who waits for it does not miss it.
+static GATE: Mutex<()> = Mutex::new(());
+static CHANGED: Condvar = Condvar::new();
 
 /// The time that a live command has to end: it may wait for an input that stays silent.
 const LIVE_END: TimeDelta = TimeDelta::from_secs(2);
@@ -36,12 +40,24 @@ fn set_handler(first: impl Fn() + Send + 'static) -> Result<(), Failure> {
         return Ok(());
     }
     ctrlc::set_handler(move || {
+        let gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
         if ASKED.swap(true, Ordering::Relaxed) {
             std::process::exit(INTERRUPTED);
         }
+        drop(gate);
+        CHANGED.notify_all();
         first();
     })
     .map_err(|error| Failure::running(&format!("signal handler: {error}")))
+}
+
+/// Waits until `due`, or until a signal arrives.
+pub(crate) fn sleep_until(clock: Clock, due: Timestamp) {
+    let left = due.since(clock.now()).as_nanos().max(0);
+    let gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let left = Duration::from_nanos(left as u64);
+    // Whoever holds the gate only sets a flag.
+    drop(CHANGED.wait_timeout_while(gate, left, |()| !asked()));
 }
 
 /// Whether a signal arrived.

@@ -9,6 +9,7 @@ use crate::live::options::LiveOptions;
 use crate::live::repair::{PlayoutOption, check_latency};
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
+use crate::live::{STEP, UNWATCHED_STEP};
 use crate::web::{Hello, Page};
 use seaway_media::output::RecordingFormat;
 use seaway_session::SessionUrl;
@@ -65,7 +66,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), None, Some(receiver)).with_key_log(key_log);
     let mut is_incomplete = false;
-    let outcome = session::run(clock, options.duration, |now| {
+    let interval = if options.is_watched() { STEP } else { UNWATCHED_STEP };
+    let outcome = session::run_every(interval, clock, options.duration, |now| {
         let flow = session.drain()?;
         if let Some(failure) = session.recording_failed.take() {
             if !arguments.goes_on_without_recording() {

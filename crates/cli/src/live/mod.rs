@@ -12,4 +12,6 @@ pub(crate) mod settings;
 use seaway_units::TimeDelta;
 
 /// Events are taken and values reported this often.
-const STEP: TimeDelta = TimeDelta::from_millis(20);
+pub(crate) const STEP: TimeDelta = TimeDelta::from_millis(20);
+/// The same where nobody sees them before the end.
+pub(crate) const UNWATCHED_STEP: TimeDelta = TimeDelta::from_millis(500);

@@ -222,6 +222,16 @@ pub(crate) fn start(runtime: Runtime) -> Result<RunningRuntime, Failure> {
 pub(crate) fn run(
     clock: Clock,
     duration: Option<TimeDelta>,
+    step: impl FnMut(Timestamp) -> Result<ControlFlow<()>, Failure>,
+) -> Result<(), Failure> {
+    run_every(STEP, clock, duration, step)
+}
+
+/// As [`run`], every `interval`.
+pub(crate) fn run_every(
+    interval: TimeDelta,
+    clock: Clock,
+    duration: Option<TimeDelta>,
     mut step: impl FnMut(Timestamp) -> Result<ControlFlow<()>, Failure>,
 ) -> Result<(), Failure> {
     let end = duration.map(|duration| clock.now() + duration);
@@ -230,7 +240,7 @@ pub(crate) fn run(
         if interrupt::asked() || end.is_some_and(|end| end <= now) || step(now)?.is_break() {
             return Ok(());
         }
-        let next = now + STEP;
-        clock.sleep_until(end.map_or(next, |end| end.min(next)));
+        let next = now + interval;
+        interrupt::sleep_until(clock, end.map_or(next, |end| end.min(next)));
     }
 }

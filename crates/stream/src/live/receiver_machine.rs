@@ -3,7 +3,7 @@
 use super::event::ReceiveEvent;
 use super::machine::RejectCounters;
 use bytes::Bytes;
-use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
+use seaway_net::{Incoming, Machine, Outgoing, SNAPSHOT_INTERVAL, next_snapshot};
 use seaway_protect::Error;
 use seaway_protect::channel::{AmplificationLimit, Received, ReceiverChannel};
 use seaway_session::{Message, Receiver, ReceiverEvent, ReceiverStatistics};
@@ -70,6 +70,8 @@ pub(super) struct ReceiverMachine {
     /// `None` once the session is closed, which ends the playback thread.
     updates: Option<mpsc::Sender<ReceiverUpdate>>,
     next_snapshot: Timestamp,
+    /// When a datagram came last.
+    last_datagram: Timestamp,
     /// When a session that is being closed ends.
     end: Option<Timestamp>,
     rejected: RejectCounters,
@@ -80,6 +82,8 @@ pub(super) struct ReceiverMachine {
 impl ReceiverMachine {
     /// A session that is being closed still sends its RTCP BYE and plays frames that are due.
     const CLOSING: TimeDelta = TimeDelta::from_millis(100);
+    /// Between snapshots where nothing came for so long, so that a machine in which nobody sends can sleep.
+    const IDLE: TimeDelta = TimeDelta::from_secs(1);
 
     /// Drives `receiver`.
     pub(super) fn new(
@@ -96,10 +100,24 @@ impl ReceiverMachine {
             commands,
             updates: Some(updates),
             next_snapshot: now,
+            last_datagram: now,
             end: None,
             rejected: RejectCounters::default(),
             has_told: false,
         }
+    }
+
+    /// A datagram came: snapshots follow each other as they do in a session.
+    fn leave_idleness(&mut self, now: Timestamp) {
+        self.last_datagram = now;
+        self.next_snapshot = self.next_snapshot.min(now + SNAPSHOT_INTERVAL);
+    }
+
+    /// A snapshot was taken; names the next.
+    fn schedule_snapshot(&mut self, now: Timestamp) {
+        let is_idle = now.since(self.last_datagram) >= Self::IDLE;
+        let next = next_snapshot(self.next_snapshot, now);
+        self.next_snapshot = if is_idle { now + Self::IDLE } else { next };
     }
 
     /// The message in `packet` goes to the session.
@@ -162,6 +180,7 @@ impl ReceiverMachine {
 
 impl Machine for ReceiverMachine {
     fn handle_datagram(&mut self, now: Timestamp, _socket: usize, datagram: &Incoming<'_>) {
+        self.leave_idleness(now);
         let before = self.access.peer();
         match self.access {
             Access::Open { .. } => self.handle_open(now, datagram),
@@ -193,7 +212,7 @@ impl Machine for ReceiverMachine {
     fn handle_timeout(&mut self, now: Timestamp) {
         self.receiver.handle_timeout(now);
         if self.next_snapshot <= now {
-            self.next_snapshot = next_snapshot(self.next_snapshot, now);
+            self.schedule_snapshot(now);
             let snapshot =
                 ReceiverSnapshot { at: now, statistics: self.receiver.statistics(), rejected: self.rejected };
             self.update(ReceiverUpdate::Snapshot(Box::new(snapshot)));
@@ -267,6 +286,31 @@ mod tests {
         let from = SocketAddr::from(([192, 0, 2, 7], 4000));
         machine.handle_datagram(now, 0, &Incoming { at: now, from, ecn: Ecn::NotEct, data: &data });
         data.len() as u64
+    }
+
+    /// Wake-ups of a machine in the second from `from` on.
+    fn wakes(machine: &mut ReceiverMachine, from: Timestamp) -> usize {
+        let end = from + TimeDelta::from_secs(1);
+        let due = std::iter::from_fn(|| {
+            let due = machine.poll_timeout().filter(|due| *due < end)?;
+            machine.handle_timeout(due);
+            while machine.poll_datagram(due, &mut Vec::new()).is_some() {}
+            Some(due)
+        });
+        due.count()
+    }
+
+    #[test]
+    fn a_machine_to_which_nobody_sends_sleeps() {
+        let (mut machine, packet, _) = locked();
+        let later = Timestamp::ZERO + TimeDelta::from_secs(60);
+        assert!(wakes(&mut machine, Timestamp::ZERO) >= 10);
+        wakes(&mut machine, later - TimeDelta::from_secs(1));
+        assert!(wakes(&mut machine, later) <= 2);
+        // It is awake again with the next packet.
+        let now = later + TimeDelta::from_millis(1100);
+        arrive(&mut machine, now, &Message::Rtp(packet));
+        assert!(wakes(&mut machine, now) >= 9);
     }
 
     /// Small packets far apart call for reports of thousands of missing ones.
