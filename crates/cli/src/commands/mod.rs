@@ -13,15 +13,22 @@ mod shape;
 mod sim;
 
 use clap::{Parser, Subcommand};
+use seaway_media::h264::acceleration;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 /// Live video over networks that lose packets, and the lab in which rate controllers are compared.
 #[derive(Debug, Parser)]
-#[command(name = "seaway", version, propagate_version = true, after_help = EXIT_CODES)]
+#[command(name = "seaway", version, long_version = LONG_VERSION.as_str(), propagate_version = true, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
+
+/// The version, and which code of the codec runs.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    format!("{}\nH.264 by OpenH264, its {} code", env!("CARGO_PKG_VERSION"), acceleration())
+});
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed while running, 2 wrong usage or bad input, \
                           3 ran but a threshold was missed.";

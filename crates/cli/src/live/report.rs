@@ -2,6 +2,7 @@
 
 use super::session::Session;
 use crate::failure::Failure;
+use seaway_media::h264::acceleration;
 use seaway_net::Lateness;
 use seaway_quality::statistics::Distribution;
 use seaway_report::Summary;
@@ -18,6 +19,8 @@ use std::process::ExitCode;
 pub(crate) struct Report {
     pub(crate) schema: u32,
     pub(crate) seaway: &'static str,
+    /// Which code of the codec ran, as [`acceleration`] has it.
+    pub(crate) h264_code: &'static str,
     pub(crate) scenario: String,
     pub(crate) seed: u64,
     /// True if the machine was too busy: the numbers say nothing about the network.
@@ -43,6 +46,7 @@ impl Report {
         Self {
             schema: Summary::SCHEMA,
             seaway: env!("CARGO_PKG_VERSION"),
+            h264_code: acceleration(),
             scenario: scenario.to_owned(),
             seed,
             void: lateness.is_void(),

@@ -1,9 +1,11 @@
 //! H.264 byte streams: NAL units, parameter sets, and the check of access units before they reach the C++ decoder (ITU-T
 //! H.264 section 7 and Annex B).
 
+mod acceleration;
 mod access_units;
 mod inspect;
 
+pub use acceleration::acceleration;
 pub use access_units::AccessUnitSplitter;
 pub use inspect::{Inspection, Inspector, Refusal};
 
