@@ -4,7 +4,10 @@ use super::config::Config;
 use super::error::Error;
 use super::format::{Container, ContainerReport};
 use super::track::VideoTrack;
+use crate::header::{PictureKind, SequenceState};
+use crate::picture::Picture;
 use crate::startcode::{self, Found};
+use crate::unit::Splitter;
 
 #[derive(Debug)]
 pub(super) struct ElementaryStream {
@@ -67,14 +70,37 @@ pub(super) fn begins(head: &[u8]) -> bool {
     startcode::codes(head).next().is_some_and(|first| first.leads && is_sequence_header(&first))
 }
 
-/// True where a stream has a sequence header somewhere and is not a program stream; or, with `complete`, at least
-/// two slices.
+/// True where a stream is a part of an elementary one that begins inside a picture: it has a sequence header somewhere,
+/// or, with `complete`, at least two slices, and nothing but video around them.
 pub(super) fn probe(head: &[u8], complete: bool) -> bool {
     let has_header = || startcode::codes(head).any(|found| is_sequence_header(&found));
     let is_slice = |found: &Found<'_>| (0x01..=0xaf).contains(&found.code) && !found.leads;
-    (complete || head.len() > LONGEST_PACKET + 16) && has_header()
-        || complete && startcode::codes(head).filter(is_slice).count() >= 2
+    let enough = (complete || head.len() > LONGEST_PACKET + 16) && has_header()
+        || complete && startcode::codes(head).filter(is_slice).count() >= 2;
+    enough && is_nothing_but_video(head)
 }
+
+/// True where each picture behind the first sequence header is sound, but for the last, which may be cut. The headers of
+/// a container that is not known are inside pictures or behind them.
+fn is_nothing_but_video(head: &[u8]) -> bool {
+    let mut splitter = Splitter::default();
+    splitter.push(head);
+    let mut state = SequenceState::default();
+    let mut picture = Picture::default();
+    while let Some(unit) = splitter.pull() {
+        let Some(context) = unit.read_headers(&mut state) else { continue };
+        if context.kind() != PictureKind::D {
+            unit.read_slices(&context, &mut picture);
+            if picture.slices.iter().any(|slice| slice.damage.is_some()) {
+                return false;
+            }
+        }
+    }
+    startcode::codes(head).all(|found| found.code < PACK_CODES)
+}
+
+/// Start codes from here on are of the system layer.
+const PACK_CODES: u8 = 0xb9;
 
 /// True for a sequence header with a size and a frame rate.
 fn is_sequence_header(found: &Found<'_>) -> bool {

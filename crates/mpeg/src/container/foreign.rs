@@ -18,6 +18,13 @@ pub(super) fn nal_unit(code: u8, next: u8) -> Option<&'static str> {
     }
 }
 
+/// Signatures that are not at the start: their offset, their bytes, and what they are of.
+const DEEP: [(usize, &[u8], &str); 3] = [
+    (257, b"ustar", "a tar archive"),
+    (32_769, b"CD001", "a disc image (ISO 9660); extract its files first"),
+    (0, b"\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0", "a raw disc image; extract its MPEG stream first"),
+];
+
 /// A file with a signature of its own.
 pub(super) fn by_signature(head: &[u8]) -> Option<&'static str> {
     let at = |offset: usize, magic: &[u8]| head.get(offset..).is_some_and(|rest| rest.starts_with(magic));
@@ -34,8 +41,22 @@ pub(super) fn by_signature(head: &[u8]) -> Option<&'static str> {
             "a RIFF file"
         });
     }
-    let table: [(&[u8], &'static str); 22] = [
+    for (offset, magic, what) in DEEP {
+        if at(offset, magic) {
+            return Some(what);
+        }
+    }
+    let table: [(&[u8], &'static str); 31] = [
         (b"\x1a\x45\xdf\xa3", "a Matroska or WebM file"),
+        (b"\xb7\xd8\x00\x20\x37\x49\xda\x11", "a Windows TV recording (WTV)"),
+        (b"nut/multimedia container", "a NUT file"),
+        (b"AV\x01", "a PVA file"),
+        (b"AV\x02", "a PVA file"),
+        (b".RMF", "a RealMedia file"),
+        (b"\xf5\x46\x7a\xbd", "a TiVo recording"),
+        (b"NuppelVideo", "a NuppelVideo file"),
+        (b"MythTVVideo", "a NuppelVideo file"),
+        (b"LEITCH\0\0", "an LXF file"),
         (b"FLV\x01", "a Flash video file"),
         (b"OggS", "an Ogg file"),
         (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "an ASF (WMV) file"),

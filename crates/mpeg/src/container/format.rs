@@ -101,7 +101,7 @@ impl ContainerReport {
     /// Counts of errors in the stream, each with a description.
     pub fn warnings(&self) -> Vec<(u64, &'static str)> {
         match self {
-            ContainerReport::Program(_) => Vec::new(),
+            ContainerReport::Program(report) => report.warnings(),
             ContainerReport::Transport(report) => report.warnings(),
         }
     }
@@ -187,6 +187,26 @@ mod tests {
         assert_eq!(sniff(&[0, 0, 1], false).unwrap(), None);
     }
 
+    /// A container that nobody knows: blocks with a header each around the video, or around a program stream.
+    #[test]
+    fn an_unknown_container_is_refused() {
+        let video = include_bytes!("../../tests/fixtures/elementary.m2v");
+        let wrap = |stream: &[u8], block: usize| -> Vec<u8> {
+            stream.chunks(block).flat_map(|block| [&b"\x42LOCK\x99\x17\x0a"[..], block].concat()).collect()
+        };
+        for block in [900, 2000, 6000] {
+            let error = sniff(&wrap(video, block), true).unwrap_err();
+            assert_eq!(error, Error::NotMpeg { what: "of an unknown format" }, "{block}");
+        }
+        let system = include_bytes!("../../tests/fixtures/program.vob");
+        assert!(sniff(&wrap(system, 500), true).is_err());
+        // A capture that begins anywhere is not one.
+        for start in [1, 700, 3001] {
+            assert_eq!(sniff(&video[start..], true).unwrap(), Some(Format::Elementary));
+            assert_eq!(sniff(&system[start..], true).unwrap(), Some(Format::Program));
+        }
+    }
+
     #[test]
     fn foreign_formats_are_named() {
         let name = |head: &[u8]| match sniff(head, true) {
@@ -200,6 +220,12 @@ mod tests {
         assert!(name(&[0, 0, 0, 1, 0x09, 0xf0, 0, 0, 0, 1, 0x67, 0x64]).contains("H.264"));
         assert!(name(&[0, 0, 0, 1, 0x06, 0x05, 0xff, 0xff]).contains("H.264"));
         assert!(name(&[0, 0, 0, 1, 0x40, 0x01, 0x0c]).contains("H.265"));
+        assert!(name(b"\xb7\xd8\x00\x20\x37\x49\xda\x11\xa6\x4e").contains("WTV"));
+        assert!(name(b"nut/multimedia container\0").contains("NUT"));
+        assert!(name(b"AV\x01\x00\x55").contains("PVA"));
+        let mut archive = vec![b'a'; 257];
+        archive.extend(b"ustar\0");
+        assert!(name(&archive).contains("tar"));
         assert_eq!(name("# Größe\n".as_bytes()), "text");
         assert_eq!(name(b""), "empty");
     }

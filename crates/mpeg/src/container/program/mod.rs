@@ -2,7 +2,8 @@
 //!
 //! Pack headers, system headers and packets of other streams stay unchanged, and with them the SCR and the multiplex
 //! rate. A video packet keeps its header. The bytes that its payload loses become padding in the same pack, or are
-//! removed; then the rest of the pack arrives slightly earlier, never later.
+//! removed; then the rest of the pack arrives slightly earlier, never later. Packs of 2048 bytes are sectors of a disc: they
+//! keep their length, or are dropped whole.
 
 mod reader;
 mod writer;
@@ -37,9 +38,24 @@ pub struct ProgramReport {
     pub padding_bytes: u64,
     /// Video packets copied unchanged because they are scrambled or malformed.
     pub opaque_packets: u64,
+    /// Packets of `private_stream_2`, which point at sectors of the input.
+    pub navigation_packets: u64,
     /// Bytes outside packs and packets, copied.
     pub junk_bytes: u64,
 }
+
+impl ProgramReport {
+    /// Counts that a user must know of, each with a description.
+    pub(super) fn warnings(&self) -> Vec<(u64, &'static str)> {
+        let stale = if self.removed_packs > 0 { self.navigation_packets } else { 0 };
+        vec![(stale, "navigation packets point at sectors of the input; author the disc anew")]
+    }
+}
+
+/// Bytes of a sector of a disc. A stream whose first pack has that length is of a disc or for one.
+const SECTOR: usize = 2048;
+/// The start of a packet with the pointers of a DVD, of `private_stream_2`.
+const NAVIGATION: [u8; 4] = [0, 0, 1, 0xbf];
 
 /// Input that waits for replacements.
 #[derive(Debug)]
@@ -67,6 +83,8 @@ pub(super) struct ProgramStream {
     pending: VecDeque<Entry>,
     pending_bytes: usize,
     memory: usize,
+    /// Bytes since the begin of the last pack.
+    since_pack: usize,
     writer: Writer,
     report: ProgramReport,
 }
@@ -79,6 +97,7 @@ impl ProgramStream {
             pending: VecDeque::new(),
             pending_bytes: 0,
             memory: config.memory,
+            since_pack: 0,
             writer: Writer::new(config.multiplex == Multiplex::Keep),
             report: ProgramReport::default(),
         }
@@ -121,7 +140,7 @@ impl Container for ProgramStream {
             self.pending_bytes -= entry.len();
             match entry {
                 Entry::Pack(bytes) => self.writer.pack(bytes, &mut self.report),
-                Entry::Other(bytes) => self.writer.other(&bytes),
+                Entry::Other(bytes) => self.writer.other(&bytes, &mut self.report),
                 Entry::Video { bytes, header, video } => {
                     track.release(video.start, |_| ());
                     self.writer.video(&bytes, header, &video, track, &mut self.report);
@@ -129,7 +148,7 @@ impl Container for ProgramStream {
             }
         }
         if self.reader.is_finished() {
-            self.writer.finish();
+            self.writer.finish(&mut self.report);
         }
         Ok(())
     }
@@ -145,9 +164,17 @@ impl Container for ProgramStream {
 
 impl ProgramStream {
     fn entry(&mut self, element: Element, track: &mut VideoTrack) -> Entry {
+        if let Element::Packet(bytes) | Element::Junk(bytes) = &element {
+            self.since_pack += bytes.len();
+            self.report.navigation_packets += u64::from(bytes.starts_with(&NAVIGATION));
+        }
         match element {
             Element::Pack(bytes) => {
                 self.report.packs += 1;
+                if self.report.packs == 2 && self.since_pack == SECTOR {
+                    self.writer.keep_sectors();
+                }
+                self.since_pack = bytes.len();
                 Entry::Pack(bytes)
             }
             Element::Junk(bytes) => {
@@ -184,14 +211,33 @@ impl ProgramStream {
     }
 }
 
-/// A program or system stream, by its first pack header, or by the first packet of a stream without packs.
+/// A program or system stream, by its first pack header, or by the first packet of a stream without packs. A stream that
+/// begins elsewhere must be one of packs and packets from its first pack on.
 pub(super) fn probe(head: &[u8]) -> Option<Format> {
-    startcode::codes(head).find_map(|found| match (found.code, found.tail) {
-        (0xba, [next, ..]) if next >> 6 == 0b01 => Some(Format::Program),
-        (0xba, [next, ..]) if next >> 4 == 0b0010 => Some(Format::System),
+    let format = startcode::codes(head).find_map(|found| match (found.code, found.tail) {
+        (0xba, [next, ..]) if next >> 6 == 0b01 => Some((Format::Program, found)),
+        (0xba, [next, ..]) if next >> 4 == 0b0010 => Some((Format::System, found)),
         (0xc0..=0xef | 0xbd, [_, _, flags, ..]) if found.leads => {
-            Some(if flags >> 6 == 0b10 { Format::Program } else { Format::System })
+            Some((if flags >> 6 == 0b10 { Format::Program } else { Format::System }, found))
         }
         _ => None,
-    })
+    });
+    let (format, found) = format?;
+    let stream = &head[head.len() - found.tail.len() - PREFIX..];
+    (found.leads || mostly_packets(stream)).then_some(format)
+}
+
+/// Bytes of a start code.
+const PREFIX: usize = 4;
+
+/// True where at most one in four packs and packets, and one more, is followed by something else, zero bytes aside.
+fn mostly_packets(stream: &[u8]) -> bool {
+    let mut reader = Reader::default();
+    reader.push(stream);
+    let (mut elements, mut junk) = (0, 0);
+    while let Some(element) = reader.poll() {
+        elements += 1;
+        junk += usize::from(matches!(element, Element::Junk(bytes) if bytes.iter().any(|&byte| byte != 0)));
+    }
+    junk <= 1 + elements / 4
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::ProgramReport;
-use crate::container::pes::{self, Header};
+use crate::container::pes::{self, Header, Syntax};
 use crate::container::track::VideoTrack;
 
 /// The output, and the pack that is being written.
@@ -14,8 +14,11 @@ pub(super) struct Writer {
     keep: bool,
     /// Header of the present pack, as long as nothing was written in it.
     pending_pack: Option<Vec<u8>>,
-    /// A video packet was removed from that pack.
-    emptied: bool,
+    /// Bytes of packets that were removed from that pack.
+    removed: usize,
+    /// Packs keep their length, because they are sectors of a disc; emptied ones are dropped whole.
+    sectors: bool,
+    syntax: Option<Syntax>,
     /// System clock reference of the last pack written, 90 kHz.
     last_reference: Option<u64>,
     scratch: Vec<u8>,
@@ -29,6 +32,11 @@ impl Writer {
         Writer { keep, ..Writer::default() }
     }
 
+    /// Packs keep their length from now on.
+    pub(super) fn keep_sectors(&mut self) {
+        self.sectors = true;
+    }
+
     pub(super) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
@@ -36,32 +44,43 @@ impl Writer {
     pub(super) fn pack(&mut self, header: Vec<u8>, report: &mut ProgramReport) {
         if let Some(pending_pack) = &self.pending_pack {
             let due = |last| clock_reference(pending_pack).wrapping_sub(last) >= PACK_INTERVAL;
-            if self.emptied && !self.last_reference.is_none_or(due) {
+            if self.removed > 0 && !self.last_reference.is_none_or(due) {
                 report.removed_packs += 1;
                 self.pending_pack = None;
             }
         }
-        self.open_pack();
+        self.open_pack(report);
         self.pending_pack = Some(header);
-        self.emptied = false;
+        self.removed = 0;
     }
 
     /// Writes the header of the present pack if it was not written yet.
-    fn open_pack(&mut self) {
-        if let Some(header) = self.pending_pack.take() {
-            self.last_reference = Some(clock_reference(&header));
-            self.output.extend_from_slice(&header);
+    fn open_pack(&mut self, report: &mut ProgramReport) {
+        let Some(header) = self.pending_pack.take() else { return };
+        self.last_reference = Some(clock_reference(&header));
+        self.output.extend_from_slice(&header);
+        if self.sectors && self.removed > 0 {
+            pes::push_padding(&mut self.output, self.syntax.unwrap_or(Syntax::Mpeg2), self.removed);
+            report.padding_bytes += self.removed as u64;
         }
     }
 
-    pub(super) fn other(&mut self, bytes: &[u8]) {
-        self.open_pack();
+    pub(super) fn other(&mut self, bytes: &[u8], report: &mut ProgramReport) {
+        let pads_emptied =
+            self.sectors && self.removed > 0 && bytes.starts_with(&[0, 0, 1, pes::PADDING_STREAM]);
+        if pads_emptied && self.pending_pack.is_some() {
+            self.removed += bytes.len();
+            return;
+        }
+        self.open_pack(report);
         self.output.extend_from_slice(bytes);
     }
 
-    pub(super) fn finish(&mut self) {
-        if !self.emptied {
-            self.open_pack();
+    pub(super) fn finish(&mut self, report: &mut ProgramReport) {
+        if self.removed == 0 {
+            self.open_pack(report);
+        } else if self.pending_pack.take().is_some() {
+            report.removed_packs += 1;
         }
     }
 
@@ -75,6 +94,7 @@ impl Writer {
         report: &mut ProgramReport,
     ) {
         let (head, payload) = bytes.split_at(header.len);
+        self.syntax = Some(header.syntax);
         self.scratch.clear();
         track.write(video, payload, &mut self.scratch);
         let freed = payload.len() - self.scratch.len();
@@ -83,13 +103,14 @@ impl Writer {
             self.remove_packet(bytes.len(), header, report);
             return;
         }
-        self.open_pack();
+        self.open_pack(report);
         let mut head = head.to_vec();
         if freed > 0 && header.aligned && track.shrunk_before(video.start) {
             pes::clear_alignment(&mut head);
         }
-        let padded = self.keep && freed >= pes::least_padding(header.syntax);
-        let stuffed = self.keep && !padded && pes::stuff(&mut head, header.syntax, freed);
+        let pads = self.keep || self.sectors;
+        let padded = pads && freed >= pes::least_padding(header.syntax);
+        let stuffed = pads && !padded && pes::stuff(&mut head, header.syntax, freed);
         let length = header.packet_length - if stuffed { 0 } else { freed };
         pes::set_packet_length(&mut head, length as u16);
         self.output.extend_from_slice(&head);
@@ -104,12 +125,12 @@ impl Writer {
 
     /// Removes a whole packet of `len` bytes, or replaces it by padding.
     fn remove_packet(&mut self, len: usize, header: Header, report: &mut ProgramReport) {
-        if self.keep {
-            self.open_pack();
+        if self.keep || (self.sectors && self.pending_pack.is_none()) {
+            self.open_pack(report);
             pes::push_padding(&mut self.output, header.syntax, len);
             report.padding_bytes += len as u64;
         } else {
-            self.emptied = true;
+            self.removed += len;
         }
     }
 }
