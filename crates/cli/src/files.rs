@@ -86,6 +86,24 @@ impl Input {
     }
 }
 
+/// True where both names are of one file, also by a link.
+pub(crate) fn are_one_file(input: &str, output: &str) -> bool {
+    let place = |name: &str| std::fs::canonicalize(name).ok().filter(|path| path.is_file());
+    place(input).is_some_and(|input| place(output).is_some_and(|output| is_same(&input, &output)))
+}
+
+#[cfg(unix)]
+fn is_same(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    place(a).is_some_and(|a| place(b) == Some(a))
+}
+
+#[cfg(not(unix))]
+fn is_same(a: &Path, b: &Path) -> bool {
+    a == b
+}
+
 /// An output. A file is written under a temporary name and renamed at the end, so that it is never incomplete.
 #[derive(Debug)]
 pub(crate) struct Output {

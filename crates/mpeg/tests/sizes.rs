@@ -102,7 +102,7 @@ fn a_picture_behind_the_last_window_need_not_make_up_for_it() {
 fn shape_twice(data: &[u8], method: Method, rate: Bitrate) -> (Report, f64) {
     let config =
         Config { shaper: shape::Config::new(method, Target::Rate(rate)), container: Default::default() };
-    let mut survey = FirstPass::new(config.container, Schedule::constant(Target::Rate(rate)));
+    let mut survey = FirstPass::new(&config, Schedule::constant(Target::Rate(rate)));
     data.chunks(50_000).for_each(|piece| survey.push(piece).unwrap());
     let mut pipeline = Pipeline::new(config);
     pipeline.set_plan(survey.finish().unwrap());

@@ -100,6 +100,104 @@ fn a_schedule_from_a_file() {
     assert!(run.stderr.contains("rates: line 2"), "{}", run.stderr);
 }
 
+/// Bits and kinds of the pictures of a report, from `first` on.
+fn bits(report: &serde_json::Value, first: usize) -> Vec<f64> {
+    let pictures = report["pictures"].as_array().unwrap();
+    pictures[first..].iter().map(|picture| picture["bits_out"].as_f64().unwrap()).collect()
+}
+
+/// The highest level of a leaky bucket, in seconds of a rate in kbit/s; 25 pictures a second.
+fn level(sizes: &[f64], kbps: f64) -> f64 {
+    let (mut level, mut highest) = (0.0f64, 0.0f64);
+    for bits in sizes {
+        level += bits / (1e3 * kbps);
+        highest = highest.max(level);
+        level = (level - 0.04).max(0.0);
+    }
+    highest
+}
+
+#[test]
+fn a_bucket_holds_for_files_and_pipes_by_every_method() {
+    let bench = Bench::new();
+    let input = fixture("elementary.m2v");
+    for method in ["auto", "window", "memoryless", "causal", "rate-based", "requantize"] {
+        for pipe in [false, true] {
+            let name = if pipe { "-" } else { &input };
+            let options = ["--rate", "160 kbit/s", "--bucket", "170 ms", "--method", method, "--json"];
+            let mut child = bench
+                .command(&["shape", name, "out"])
+                .args(options)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut stdin = child.stdin.take().unwrap();
+            if pipe {
+                stdin.write_all(&std::fs::read(&input).unwrap()).unwrap();
+            }
+            drop(stdin);
+            let run = Run::from(child.wait_with_output().unwrap());
+            let report = run.json();
+            let highest = level(&bits(&report, 0), 160.0);
+            assert!(highest < 0.170_001, "{method} {pipe}: {highest}");
+            assert_eq!((run.code, &report["ceiling_held"]), (Some(0), &true.into()), "{method} {pipe}");
+            let told = report["ceiling"]["highest_level"].as_f64().unwrap();
+            assert!((told - highest / 0.17).abs() < 0.001, "{told}");
+        }
+    }
+    let run = bench.run(&["shape", &input, "out", "--rate", "160 kbit/s", "--bucket", "20 ms"]);
+    assert_eq!(run.code, Some(3));
+    assert!(run.stdout.contains("pictures overflow the bucket"), "{}", run.stdout);
+    let run = bench.run(&["shape", &input, "out", "--ratio", "0.8", "--bucket", "1 s"]);
+    assert_eq!(run.code, Some(2));
+}
+
+#[test]
+fn a_control_channel_sets_the_rate_at_its_time() {
+    let bench = Bench::new();
+    let input = fixture("elementary.m2v");
+    bench.write("rates", "# later\nfast\n0.6 s, 120 kbit/s\n");
+    for method in ["auto", "memoryless"] {
+        let run = bench.run(&[
+            "shape",
+            &input,
+            "out",
+            "--rate",
+            "1 Mbit/s",
+            "--control",
+            "rates",
+            "--method",
+            method,
+            "--json",
+        ]);
+        assert!(run.stderr.contains("rates: line 2"), "{}", run.stderr);
+        let report = run.json();
+        let after = bits(&report, 15);
+        let rate = after.iter().sum::<f64>() / (0.04 * after.len() as f64);
+        assert!((rate / 120e3 - 1.0).abs() < 0.05, "{method}: {rate}");
+        let before = &report["pictures"].as_array().unwrap()[..15];
+        assert!(before.iter().all(|picture| picture["bits_in"] == picture["bits_out"]));
+    }
+    let run = bench.run(&["shape", &input, "out", "--rate", "1 Mbit/s", "--control", "missing"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+}
+
+#[test]
+fn an_output_that_is_the_input_is_refused() {
+    let bench = Bench::new();
+    let stream = std::fs::read(fixture("elementary.m2v")).unwrap();
+    std::fs::write(bench.path().join("in.m2v"), &stream).unwrap();
+    std::fs::hard_link(bench.path().join("in.m2v"), bench.path().join("other.m2v")).unwrap();
+    for output in ["in.m2v", "./in.m2v", "other.m2v"] {
+        let run = bench.run(&["shape", "in.m2v", output, "--ratio", "0.8"]);
+        assert_eq!(run.code, Some(2));
+        assert!(run.stderr.contains("the output is the input"), "{}", run.stderr);
+    }
+    assert!(std::fs::read(bench.path().join("in.m2v")).unwrap() == stream);
+}
+
 #[test]
 fn a_target_out_of_reach_is_missed_with_both_numbers() {
     let bench = Bench::new();
@@ -114,6 +212,7 @@ fn bad_input_is_named_and_leaves_nothing() {
     let bench = Bench::new();
     bench.write("words.txt", "no video in here\n");
     bench.write("file.mp4", "\0\0\0\u{18}ftypmp42\0\0\0\0");
+    bench.write("file.nut", "nut/multimedia container\0");
     let fails = |arguments: &[&str], told: &str| {
         let Run { code, stdout, stderr } = bench.run(arguments);
         assert_eq!((code, stdout.as_str()), (Some(2), ""));
@@ -124,6 +223,7 @@ fn bad_input_is_named_and_leaves_nothing() {
         "words.txt: expected MPEG-1 or MPEG-2 video, the input is text",
     );
     fails(&["shape", "file.mp4", "out", "--ratio", "0.5"], "MP4");
+    fails(&["shape", "file.nut", "out", "--ratio", "0.5"], "NUT");
     fails(&["shape", "missing", "out", "--ratio", "0.5"], "missing:");
     fails(&["shape", ".", "out", "--ratio", "0.5"], "a folder");
     let input = fixture("elementary.m2v");
@@ -136,7 +236,7 @@ fn bad_input_is_named_and_leaves_nothing() {
     fails(&["shape", &transport, "out", "--ratio", "0.5", "--program", "9"], "programme 9");
     fails(&["shape", &transport, "out", "--ratio", "0.9", "--multiplex", "2000 Mbit/s"], "multiplex rate");
     fails(&["shape", &transport, "none/out", "--ratio", "0.9"], "none/out: no folder none");
-    assert_eq!(bench.names("."), ["file.mp4", "words.txt"]);
+    assert_eq!(bench.names("."), ["file.mp4", "file.nut", "words.txt"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Shapes a stream in its container: demultiplexes it, shapes the video, and multiplexes it again.
 
+mod ceiling;
 mod report;
 mod schedule;
 mod two_pass;
@@ -7,13 +8,15 @@ mod vbv;
 
 use std::collections::VecDeque;
 
+pub use ceiling::CeilingReport;
 pub use report::{LeftAloneCounts, PictureRecord, Report, Totals};
-pub use schedule::{Schedule, ScheduleError};
+pub use schedule::{Schedule, ScheduleError, parse_change};
 pub use two_pass::{FirstPass, RatePlan};
 pub use vbv::{Fullness, VbvMode, VbvReport};
 
 use crate::container::{self, CodedPicture, Error, Remuxer, Replacement};
 use crate::shape::{self, Shaper, Target};
+use seaway_units::TimeDelta;
 
 /// How a [`Pipeline`] works.
 #[derive(Clone, Debug)]
@@ -48,6 +51,7 @@ pub struct Pipeline {
     records: VecDeque<PictureRecord>,
     totals: Totals,
     vbv: vbv::VbvModel,
+    ceiling: Option<ceiling::CeilingMeter>,
     /// Bytes of the whole stream, where that is known.
     length: Option<u64>,
     /// Ratios found by a first pass.
@@ -60,6 +64,7 @@ impl Pipeline {
         Pipeline {
             remuxer: Remuxer::new(config.container),
             schedule: Schedule::constant(config.shaper.target),
+            ceiling: config.shaper.ceiling.map(ceiling::CeilingMeter::new),
             shaper: Shaper::new(config.shaper),
             pending: VecDeque::new(),
             records: VecDeque::new(),
@@ -75,7 +80,7 @@ impl Pipeline {
         self.length = Some(bytes);
     }
 
-    /// Sets the ratios that a [`FirstPass`] over the same stream has found. They replace the schedule.
+    /// Sets the ratios that a [`FirstPass`] over the same stream has found. They share out the rates of the schedule.
     pub fn set_plan(&mut self, plan: RatePlan) {
         self.shaper.announce_length(plan.bytes);
         self.plan = Some(plan);
@@ -89,6 +94,13 @@ impl Pipeline {
     /// Sets the schedule of targets from the next picture on.
     pub fn set_schedule(&mut self, schedule: Schedule) {
         self.schedule = schedule;
+    }
+
+    /// Sets the target from an instant of the video on, or from the next picture on. What the schedule has later is
+    /// dropped.
+    pub fn change_target(&mut self, at: Option<TimeDelta>, target: Target) {
+        let now = self.shaper.elapsed();
+        self.schedule.change(at.unwrap_or(now).max(now), target);
     }
 
     /// The format of the stream; `None` while it is not known.
@@ -130,7 +142,12 @@ impl Pipeline {
 
     /// The report on everything so far.
     pub fn report(&self) -> Report {
-        Report { totals: self.totals.clone(), vbv: self.vbv.report(), container: self.remuxer.report() }
+        Report {
+            totals: self.totals.clone(),
+            ceiling: self.ceiling.as_ref().map(ceiling::CeilingMeter::report),
+            vbv: self.vbv.report(),
+            container: self.remuxer.report(),
+        }
     }
 
     /// Announces the length of the video, estimated by its share of the bytes so far.
@@ -159,8 +176,8 @@ impl Pipeline {
             let vbv = self.vbv.read_picture(&unit);
             let begin = self.shaper.elapsed();
             let target = self.schedule.at(begin);
-            let planned = self.plan.as_ref().map(|plan| Target::Ratio(plan.ratio(index)));
-            self.shaper.set_target(planned.unwrap_or(target));
+            self.shaper.set_plan(self.plan.as_ref().map(|plan| plan.ratio(index)));
+            self.shaper.set_target(target);
             self.shaper.push_unit(unit);
             let seconds = (self.shaper.elapsed() - begin).as_secs_f64();
             self.pending.push_back(Pending { index, pts, seconds, target, vbv });
@@ -190,6 +207,9 @@ impl Pipeline {
                 Target::Rate(rate) => rate.as_bps_f64() * pending.seconds,
             };
             self.totals.add(&shaping, pending.seconds, allowed);
+            if let Some(ceiling) = &mut self.ceiling {
+                ceiling.add(pending.target, shaping.bits_out, pending.seconds);
+            }
             self.records.push_back(PictureRecord { index: pending.index, pts: pending.pts, shaping });
         }
         Ok(())

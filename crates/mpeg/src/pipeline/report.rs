@@ -2,12 +2,15 @@
 
 use serde::Serialize;
 
+use super::ceiling::{CeilingReport, SECOND_EXCESS};
 use super::vbv::VbvReport;
 use crate::container;
 use crate::shape::{LeftAlone, PictureReport};
 
-/// A stream that exceeds its target by this factor misses it.
-const TOLERANCE: f64 = 1.001;
+/// A stream that exceeds its target by more than this share misses it, ...
+const TOLERANCE: f64 = 0.002;
+/// ... if it is also more than this share of a picture.
+const OF_PICTURE: f64 = 0.1;
 
 /// One picture of the stream, in coding order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -94,9 +97,22 @@ impl Totals {
         }
     }
 
-    /// True where the target is below what shaping can reach: pictures at their floor, and more bits than allowed.
+    /// True where the output has more bits than the target allows.
     pub fn missed_target(&self) -> bool {
-        self.at_floor > 0 && self.bits_out as f64 > self.bits_allowed * TOLERANCE
+        self.exceeds(TOLERANCE)
+    }
+
+    /// True where the output exceeds the target by more than this share of it and a part of a picture.
+    fn exceeds(&self, share: f64) -> bool {
+        let excess = self.bits_out as f64 - self.bits_allowed;
+        let picture = self.bits_out as f64 / self.pictures.max(1) as f64;
+        excess > share * self.bits_allowed && excess > OF_PICTURE * picture
+    }
+
+    /// True where no picture can be made smaller.
+    pub fn is_least(&self) -> bool {
+        self.at_floor > 0
+            && self.at_floor + self.left_alone.not_readable + self.left_alone.dc_only == self.pictures
     }
 }
 
@@ -105,9 +121,21 @@ impl Totals {
 pub struct Report {
     /// Of the video.
     pub totals: Totals,
+    /// Of the ceiling of a target in bit/s; `None` where none was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<CeilingReport>,
     /// Of the VBV; `None` where the stream declares none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vbv: Option<VbvReport>,
     /// Of the container.
     pub container: container::Report,
+}
+
+impl Report {
+    /// True where the output has more bits than the target allows. Where each second has its own bound, that is the bound of
+    /// them all.
+    pub fn missed_target(&self) -> bool {
+        let even_seconds = self.ceiling.as_ref().is_some_and(|ceiling| ceiling.even_seconds);
+        self.totals.exceeds(if even_seconds { SECOND_EXCESS } else { TOLERANCE })
+    }
 }

@@ -32,11 +32,34 @@ impl Schedule {
         Schedule { first: target, later: Vec::new() }
     }
 
+    /// Sets the target from `time` on. What was to change later is dropped.
+    pub fn change(&mut self, time: TimeDelta, target: Target) {
+        self.later.retain(|(from, _)| *from < time);
+        if time <= TimeDelta::ZERO {
+            self.first = target;
+        } else {
+            self.later.push((time, target));
+        }
+    }
+
     /// The target of a picture that is decoded at `time`.
     pub fn at(&self, time: TimeDelta) -> Target {
         let passed = self.later.partition_point(|(from, _)| *from <= time);
         passed.checked_sub(1).map_or(self.first, |last| self.later[last].1)
     }
+}
+
+/// Reads a line `time, rate`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_change(line: &str) -> Result<(TimeDelta, Bitrate), String> {
+    let Some((time, rate)) = line.split_once(',') else {
+        return Err(format!("{line:?}: expected a time, a comma and a rate"));
+    };
+    let time = time.parse().map_err(|error| format!("{error}"))?;
+    let rate = rate.parse().map_err(|error| format!("{error}"))?;
+    Ok((time, rate))
 }
 
 /// An error in the text of a [`Schedule`].
@@ -70,11 +93,7 @@ impl FromStr for Schedule {
                 continue;
             }
             let wrong = |problem: String| ScheduleError { line: number + 1, problem };
-            let Some((time, rate)) = content.split_once(',') else {
-                return Err(wrong(format!("{content:?}: expected a time, a comma and a rate")));
-            };
-            let time: TimeDelta = time.parse().map_err(|error| wrong(format!("{error}")))?;
-            let rate: Bitrate = rate.parse().map_err(|error| wrong(format!("{error}")))?;
+            let (time, rate) = parse_change(content).map_err(wrong)?;
             match entries.last() {
                 None if time != TimeDelta::ZERO => {
                     return Err(wrong(format!("starts at {time}: expected 0 s")));
@@ -108,6 +127,17 @@ mod tests {
         let mbps = |mbps| Target::Rate(Bitrate::from_mbps(mbps));
         assert_eq!([rate(0), rate(39), rate(40), rate(1999)], [mbps(4), mbps(4), mbps(1), mbps(1)]);
         assert_eq!([rate(2000), rate(1_000_000)], [mbps(3), mbps(3)]);
+    }
+
+    #[test]
+    fn a_change_replaces_what_was_to_come() {
+        let mut schedule: Schedule = "0 s, 4 Mbit/s\n2 s, 3 Mbit/s".parse().unwrap();
+        let mbps = |mbps| Target::Rate(Bitrate::from_mbps(mbps));
+        schedule.change(TimeDelta::from_secs(1), mbps(2));
+        assert_eq!(schedule.at(TimeDelta::from_millis(999)), mbps(4));
+        assert_eq!(schedule.at(TimeDelta::from_secs(3)), mbps(2));
+        schedule.change(TimeDelta::from_secs(1), mbps(1));
+        assert_eq!(schedule.at(TimeDelta::from_secs(1)), mbps(1));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Two-pass rate control of a stream that can be read twice. The first pass measures the bits and the display time of
 //! each GOP and turns a rate into a ratio for each, so that the whole stream meets the rate.
 
+use super::Config;
 use super::schedule::Schedule;
 use crate::container::{self, Error, Multiplex, Remuxer, Replacement};
 use crate::header::{PictureContext, PictureKind, SequenceState};
@@ -18,6 +19,8 @@ struct Group {
     /// Index behind the last of its pictures.
     end: u64,
     bits: f64,
+    /// The most bits that it may keep.
+    most: f64,
     /// Bits that the schedule allows for their display time.
     allowed: f64,
     seconds: f64,
@@ -37,6 +40,9 @@ pub struct FirstPass {
     group: Group,
     pictures: u64,
     bytes: u64,
+    /// Depth of the leaky bucket, and bits and seconds of each picture; empty without a bucket.
+    bucket: Option<TimeDelta>,
+    sizes: Vec<(f32, f32)>,
 }
 
 /// A ratio for each picture of a stream, so that the whole stream meets a schedule of rates.
@@ -49,10 +55,13 @@ pub struct RatePlan {
 }
 
 impl FirstPass {
-    /// A first pass that has read nothing. `config` is that of the second pass, except for its multiplex.
-    pub fn new(config: container::Config, schedule: Schedule) -> FirstPass {
+    /// A first pass that has read nothing. `config` is that of the second pass; its multiplex does not matter.
+    pub fn new(config: &Config, schedule: Schedule) -> FirstPass {
+        let container = container::Config { multiplex: Multiplex::Keep, ..config.container };
         FirstPass {
-            remuxer: Remuxer::new(container::Config { multiplex: Multiplex::Keep, ..config }),
+            remuxer: Remuxer::new(container),
+            bucket: config.shaper.ceiling.map(|ceiling| ceiling.bucket),
+            sizes: Vec::new(),
             scratch: Vec::new(),
             schedule,
             state: SequenceState::default(),
@@ -82,11 +91,23 @@ impl FirstPass {
         self.count()?;
         self.close();
         let mut ratios = Vec::with_capacity(self.groups.len());
+        let mut begin = 0;
         // Bits are shared among groups of the same target only.
-        for groups in self.groups.chunk_by(|a, b| a.target == b.target) {
-            let most = water_fill(groups);
-            let ratio = |group: &Group| (most * group.allowed / group.bits.max(1.0)).min(1.0);
-            ratios.extend(groups.iter().map(|group| (group.end, ratio(group))));
+        for groups in self.groups.chunk_by_mut(|a, b| a.target == b.target) {
+            let end = groups.last().map_or(begin, |group| group.end as usize);
+            let mut share = water_fill(groups);
+            if let (Some(bucket), Some(Target::Rate(rate))) = (self.bucket, groups[0].target) {
+                let depth = FILLED * bucket.as_secs_f64();
+                let sizes = &self.sizes[begin..end];
+                for _ in 0..CAPS {
+                    if !cap(groups, begin, sizes, share, rate.as_bps_f64(), depth) {
+                        break;
+                    }
+                    share = water_fill(groups);
+                }
+            }
+            ratios.extend(groups.iter().map(|group| (group.end, group.ratio(share))));
+            begin = end;
         }
         Ok(RatePlan { ratios, bytes: self.bytes })
     }
@@ -111,11 +132,15 @@ impl FirstPass {
         }
         let seconds = context.map_or(0.0, |context| self.state.display_seconds(context));
         let bits = 8.0 * bytes as f64;
+        if self.bucket.is_some() {
+            self.sizes.push((bits as f32, seconds as f32));
+        }
         self.pictures += 1;
         self.bytes += bytes;
         self.elapsed += seconds;
         self.group.end = self.pictures;
         self.group.bits += bits;
+        self.group.most += bits;
         self.group.seconds += seconds;
         self.group.target = Some(target);
         self.group.allowed += match target {
@@ -132,6 +157,7 @@ impl FirstPass {
             Some(before) => {
                 before.end = group.end;
                 before.bits += group.bits;
+                before.most += group.most;
                 before.allowed += group.allowed;
                 before.seconds += group.seconds;
             }
@@ -143,7 +169,7 @@ impl FirstPass {
 /// Water filling: the factor on the allowed bits of each group with which all groups together spend the sum of the allowed
 /// bits. A group that has fewer bits leaves the rest to the others.
 fn water_fill(groups: &[Group]) -> f64 {
-    let spent = |share: f64| groups.iter().map(|group| group.bits.min(share * group.allowed)).sum::<f64>();
+    let spent = |share: f64| groups.iter().map(|group| group.kept(share)).sum::<f64>();
     let allowed: f64 = groups.iter().map(|group| group.allowed).sum();
     let (mut low, mut high) = (1.0, 1.0);
     // Above the highest share every group keeps all its bits.
@@ -157,6 +183,64 @@ fn water_fill(groups: &[Group]) -> f64 {
     high
 }
 
+impl Group {
+    /// The bits that it keeps of `share` times its allowed bits.
+    fn kept(&self, share: f64) -> f64 {
+        self.most.min(share * self.allowed)
+    }
+
+    /// The same as a share of its bits.
+    fn ratio(&self, share: f64) -> f64 {
+        (self.kept(share) / self.bits.max(1.0)).min(1.0)
+    }
+}
+
+/// Caps the groups that overflow a leaky bucket of `depth` seconds of `rate`; true where there are any. `sizes` are bits
+/// and seconds of their pictures, of which the first has the index `begin`.
+fn cap(groups: &mut [Group], begin: usize, sizes: &[(f32, f32)], share: f64, rate: f64, depth: f64) -> bool {
+    let mut capped = false;
+    // In seconds of the rate: the level, the seconds that have arrived since the bucket was empty, and the groups of
+    // that run up to the picture with which the level was highest.
+    let (mut level, mut arrived) = (0.0, 0.0);
+    let (mut first, mut highest): (usize, Option<(f64, f64, usize)>) = (0, None);
+    let mut group = 0;
+    let mut factors = vec![1.0f64; groups.len()];
+    for (index, &(bits, seconds)) in sizes.iter().enumerate() {
+        while group + 1 < groups.len() && groups[group].end <= (begin + index) as u64 {
+            group += 1;
+        }
+        let taken = f64::from(bits) * groups[group].ratio(share) / rate.max(1.0);
+        if level == 0.0 {
+            first = group;
+        }
+        level += taken;
+        arrived += taken;
+        let excess = level - depth;
+        if excess > highest.map_or(SLIGHT * depth, |(most, ..)| most) {
+            highest = Some((excess, arrived, group));
+        }
+        level = (level - f64::from(seconds)).max(0.0);
+        if level == 0.0 || index + 1 == sizes.len() {
+            if let Some((excess, arrived, last)) = highest.take() {
+                capped = true;
+                let factor = 1.0 - excess / arrived;
+                factors[first..=last].iter_mut().for_each(|least| *least = least.min(factor));
+            }
+            arrived = 0.0;
+        }
+    }
+    for (group, factor) in groups.iter_mut().zip(factors).filter(|(_, factor)| *factor < 1.0) {
+        group.most = group.kept(share) * factor;
+    }
+    capped
+}
+
+/// How far a plan fills the bucket; the rest is for pictures that are cut less than their group.
+const FILLED: f64 = 0.9;
+/// An excess of this share of the bucket is left to the second pass.
+const SLIGHT: f64 = 0.01;
+/// How often groups are capped, at most.
+const CAPS: usize = 30;
 /// The largest factor.
 const HIGHEST_SHARE: f64 = 1e6;
 /// Rounds of the bisection.
@@ -175,7 +259,7 @@ mod tests {
     use super::*;
 
     fn group(bits: f64, allowed: f64) -> Group {
-        Group { bits, allowed, ..Group::default() }
+        Group { bits, most: bits, allowed, ..Group::default() }
     }
 
     #[test]
@@ -187,6 +271,24 @@ mod tests {
         assert!((share(&uneven) - 1.25).abs() < 1e-9);
         // All bits are kept.
         assert!(share(&[group(50.0, 100.0); 2]) >= 1.0);
+    }
+
+    #[test]
+    fn groups_that_overflow_the_bucket_leave_bits_to_others() {
+        // 1 Mbit/s: five seconds with 600 kbit each, then five with 2 Mbit each, in four pictures a second.
+        let mut groups: Vec<Group> = (1..=10)
+            .map(|second| Group { end: 4 * second, ..group(if second > 5 { 2e6 } else { 600e3 }, 1e6) })
+            .collect();
+        let sizes: Vec<(f32, f32)> =
+            groups.iter().flat_map(|group| [(group.bits as f32 / 4.0, 0.25); 4]).collect();
+        let mut share = water_fill(&groups);
+        assert!((share - 1.4).abs() < 1e-6);
+        while cap(&mut groups, 0, &sizes, share, 1e6, 1.0) {
+            share = water_fill(&groups);
+        }
+        let kept: f64 = groups.iter().map(|group| group.kept(share)).sum();
+        // The bucket takes one second more than the five pass, of which 0.25 leave behind the last picture.
+        assert!((kept / 1e6 - 3.0 - 5.75).abs() < 0.02, "{kept}");
     }
 
     #[test]

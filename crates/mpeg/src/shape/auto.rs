@@ -5,7 +5,7 @@ use super::config::Config;
 use super::parallel;
 use super::picture::PictureShaper;
 use super::rate_control::RateControl;
-use super::window;
+use super::window::{self, Fit};
 
 /// How close a window comes to its budget, as a share of it; the rest is carried over.
 const TOLERANCE: f64 = 0.05;
@@ -13,6 +13,8 @@ const TOLERANCE: f64 = 0.05;
 const SAMPLE_TOLERANCE: f64 = 0.03;
 /// Both tolerances are at most this share of the bits to be saved.
 const OF_SAVING: f64 = 0.4;
+/// How close it comes to a rate, so that the mean holds at the end of any window.
+const RATE_TOLERANCE: f64 = 0.005;
 /// How close it comes where the rest of the stream is too short to carry over to.
 const LAST_TOLERANCE: f64 = 0.0002;
 /// A window that exceeds its budget by this share has reached its floor.
@@ -42,7 +44,7 @@ const FIRST_FALL: f64 = 0.25;
 const FALLS: (f64, f64) = (1e-3, 2.0);
 
 /// The state that `auto` keeps from window to window.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Auto {
     lambda: f64,
     /// The share of the aim by which bits last fell where lambda grew by a factor of e.
@@ -62,17 +64,26 @@ impl Auto {
         pictures: &mut [PictureShaper],
         future: f32,
     ) {
-        window::shape(rate_control, pictures, future, |pictures, budget| {
-            self.fit(config, pictures, budget.max(1.0));
+        window::shape(rate_control, pictures, future, |pictures, budget, fit| match fit {
+            Fit::Window => self.fit(config, pictures, budget.max(1.0)),
+            // The next window begins where this one as a whole has ended.
+            Fit::Run => self.clone().refit(config, pictures, budget),
         });
     }
 
-    /// Writes the last pictures of a stream, whose scales are chosen already, in `budget` bits; returns the bits they
-    /// take.
+    /// Writes pictures whose scales are chosen already in `budget` bits; returns the bits they take.
     pub(super) fn fit_last(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) -> f64 {
         self.search(pictures, budget, LAST_TOLERANCE, &mut |pictures: &mut [PictureShaper], lambda| {
             write(config, pictures, lambda)
         })
+    }
+
+    /// Writes pictures that were too large for the bucket in `budget` bits.
+    pub(super) fn refit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) {
+        let bits = self.fit_last(config, pictures, budget);
+        if bits > budget * (1.0 + LAST_TOLERANCE) {
+            pictures.iter_mut().for_each(|picture| picture.report.at_floor = true);
+        }
     }
 
     /// Writes the pictures in `budget` bits.
@@ -88,8 +99,13 @@ impl Auto {
         let saving = OF_SAVING * (whole / budget - 1.0);
         self.choose_factors(config, pictures, budget, &mut sample);
         self.search(pictures, budget, SAMPLE_TOLERANCE.min(saving), &mut sample);
-        let tolerance =
-            if window::is_near_the_end(pictures) { LAST_TOLERANCE } else { TOLERANCE.min(saving) };
+        let tolerance = if window::is_near_the_end(pictures) {
+            LAST_TOLERANCE
+        } else if window::must_be_exact(pictures) {
+            RATE_TOLERANCE.min(saving)
+        } else {
+            TOLERANCE.min(saving)
+        };
         let mut written = |pictures: &mut [PictureShaper], lambda| write(config, pictures, lambda);
         let bits = self.search(pictures, budget, tolerance, &mut written);
         let at_floor = bits > budget * (1.0 + FLOOR_EXCESS);

@@ -1,6 +1,6 @@
 //! The configuration of a shaper.
 
-use seaway_units::Bitrate;
+use seaway_units::{Bitrate, TimeDelta};
 use std::num::{NonZeroU16, NonZeroUsize};
 
 /// How the codes to drop are chosen.
@@ -65,6 +65,23 @@ impl Default for Target {
     }
 }
 
+/// What a target in bit/s promises beside its mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ceiling {
+    /// Depth of a leaky bucket, as the time in which the rate passes as many bits. No run of pictures carries more bits
+    /// than the rate passes in its display time and the bucket holds. Where the rate changes within the run, the larger
+    /// of the buckets counts.
+    pub bucket: TimeDelta,
+    /// Each second of video, counted from the last change of the target, carries the bits of a second and at most 3 %
+    /// more. Bits that a second leaves are lost.
+    pub even_seconds: bool,
+}
+
+impl Ceiling {
+    /// The bucket where none is named: one second.
+    pub const BUCKET: TimeDelta = TimeDelta::from_secs(1);
+}
+
 /// The treatment of `vbv_delay`, and in MPEG-1 of `bit_rate`, which describe the old rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vbv {
@@ -84,6 +101,8 @@ pub struct Config {
     pub cluster: Cluster,
     /// The target at the start.
     pub target: Target,
+    /// The ceiling of a target in bit/s; `None` holds the mean alone.
+    pub ceiling: Option<Ceiling>,
     /// The most pictures of a window of `window` and `auto`; a window also ends before a GOP that would not fit.
     pub window: NonZeroUsize,
     /// Threads that parse, shape and write. With more than one every method shapes pictures in batches, and holds three
@@ -104,6 +123,7 @@ impl Config {
                 _ => Cluster::Macroblocks(NonZeroU16::MIN),
             },
             target,
+            ceiling: None,
             window: const { NonZeroUsize::new(36).unwrap() },
             threads: NonZeroUsize::MIN,
             vbv: Vbv::Variable,

@@ -14,6 +14,7 @@
 mod auto;
 mod batch;
 mod causal;
+mod ceiling;
 mod config;
 mod curve;
 mod energy;
@@ -29,12 +30,13 @@ mod recode;
 mod report;
 mod requantize;
 mod scale_map;
+mod seconds;
 mod shaper;
 mod slope;
 mod trellis;
 mod truncation;
 mod window;
 
-pub use config::{Cluster, Config, Method, Target, Vbv};
+pub use config::{Ceiling, Cluster, Config, Method, Target, Vbv};
 pub use report::{LeftAlone, PictureReport, Shaped};
 pub use shaper::Shaper;

@@ -1,5 +1,6 @@
 //! One picture: parsed, changed by truncation or requantisation, and written.
 
+use super::ceiling::Bucket;
 use super::config::{Cluster, Target};
 use super::curve::{Curves, for_each_block};
 use super::lagrangian::SlopeThreshold;
@@ -7,6 +8,7 @@ use super::rate_control::BudgetRequest;
 use super::recode::{Recoded, Recoder};
 use super::report::{LeftAlone, PictureReport, Shaped};
 use super::scale_map::ScaleMap;
+use super::seconds::SecondOfVideo;
 use crate::bits::BitWriter;
 use crate::header::{PictureContext, PictureKind};
 use crate::picture::{Macroblock, Picture, bits_of_first};
@@ -20,6 +22,11 @@ use crate::write::unit::{Declare, unit_bytes, write_unit};
 pub(crate) struct PictureShaper {
     pub(crate) unit: AccessUnit,
     pub(crate) target: Target,
+    /// The share of its bits that a plan gives it.
+    pub(crate) planned: Option<f64>,
+    /// The leaky bucket of its target, and its second where that is a rate.
+    pub(crate) bucket: Option<Bucket>,
+    pub(crate) second: Option<SecondOfVideo>,
     /// `None` where the unit has no readable picture.
     pub(crate) context: Option<PictureContext>,
     pub(crate) parsed: Picture,
@@ -84,17 +91,49 @@ impl PictureShaper {
         self.unit.data.len() as u64 * 8
     }
 
+    /// Bits of the unit as it was written last.
+    pub(crate) fn written_bits(&self) -> f64 {
+        self.writer.bit_length() as f64
+    }
+
+    /// Lets a picture that was within its budget be shaped after all.
+    pub(crate) fn reopen(&mut self) {
+        if self.report.left_alone == Some(LeftAlone::NothingToDo) {
+            self.report.left_alone = None;
+        }
+        self.importance.resize(self.parsed.macroblocks.len(), 1.0);
+    }
+
     /// What its budget depends on.
     pub(crate) fn budget_request(&self) -> BudgetRequest {
         BudgetRequest {
             target: self.target,
+            planned: self.planned,
+            second: self.second,
             kind: self.report.kind,
+            weighted: true,
             bits: self.bits_in(),
             seconds: self.seconds,
             last: self.last,
             bits_left: self.bits_left,
             declared_rate: self.declared_rate,
         }
+    }
+
+    /// The number of its second, where the seconds are to be even.
+    pub(crate) fn even_second(&self) -> Option<u64> {
+        self.second.filter(|second| second.even).map(|second| second.index)
+    }
+
+    /// The rate in bit/s that each second is to take, if so.
+    pub(crate) fn even_rate(&self) -> Option<f64> {
+        let request = self.budget_request();
+        request.second_of_rate().filter(|(second, _)| second.even).map(|(_, rate)| rate)
+    }
+
+    /// True where its budget is a rate, of which no plan knows the whole stream.
+    pub(crate) fn has_rate(&self) -> bool {
+        matches!(self.target, Target::Rate(_)) && self.planned.is_none()
     }
 
     pub(crate) fn is_intra(&self) -> bool {

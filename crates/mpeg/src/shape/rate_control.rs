@@ -1,6 +1,8 @@
 //! Rate control: the bit budget of each picture (S002, 2.2 and 2.3), for a target that may change at any picture.
 
+use super::ceiling::LeakyBucket;
 use super::config::Target;
+use super::seconds::{SecondBudget, SecondOfVideo};
 use crate::header::PictureKind;
 use std::collections::VecDeque;
 
@@ -10,7 +12,7 @@ const HORIZON: usize = 30;
 /// How much each kind of picture is cut, relative to the mean. Errors in B pictures are seen once; errors in I and P
 /// pictures propagate to every picture predicted from them (`docs/models/rate-shaping.md`, section "Order of the
 /// algorithms").
-fn cut_weight(kind: Option<PictureKind>) -> f64 {
+pub(super) fn cut_weight(kind: Option<PictureKind>) -> f64 {
     match kind {
         Some(PictureKind::I) => 0.3,
         Some(PictureKind::P) => 0.7,
@@ -27,6 +29,8 @@ const DEFERRABLE: f64 = 0.003;
 const ABSORBING: usize = 4;
 /// Smoothing factor of [`RateControl::floor`].
 const FLOOR_GAIN: f64 = 0.2;
+/// The most that a second leaves to the next where seconds are even, in seconds.
+const EVEN: f64 = 0.01;
 /// How much of the cuts possible in the rest of the stream, beyond those the target needs, is relied upon.
 const RELIABLE: f64 = 0.5;
 
@@ -48,10 +52,12 @@ pub(crate) struct RateControl {
     repayment: f64,
     /// Pictures in this GOP so far.
     gop_position: usize,
-    /// For a target in bit/s: bits of the target beyond the budgets given, the level of the bucket.
-    reserve: f64,
     /// The smallest share that P and B pictures can be cut to, smoothed.
     floor: f64,
+    /// For a target in bit/s.
+    second: SecondBudget,
+    /// For a target in bit/s with a ceiling.
+    pub(super) bucket: LeakyBucket,
 }
 
 impl RateControl {
@@ -62,7 +68,10 @@ impl RateControl {
     fn set_target(&mut self, target: Target) {
         if self.target != target {
             self.target = target;
-            self.reserve = 0.0;
+            if matches!(target, Target::Rate(_)) {
+                self.carry_over = self.carry_over.min(0.0);
+                self.second.drop_surplus();
+            }
         }
     }
 
@@ -71,8 +80,20 @@ impl RateControl {
     pub(crate) fn budget(&mut self, request: &BudgetRequest) -> f64 {
         self.observe(request.bits, request.seconds);
         let bits = request.bits as f64;
+        if let Some((second, rate)) = request.second_of_rate() {
+            self.set_target(request.target);
+            let (mean, weight) = self.second.mean(request, second, rate);
+            let deepest = DEEPEST.min(1.0 - self.floor);
+            let cut =
+                if request.weighted { weigh(request, bits - mean, weight, deepest) } else { bits - mean };
+            let cut = cut.clamp(0.0, bits);
+            let ends = request.last || second.left < 0.5 * request.seconds;
+            let budget = (if ends { mean } else { bits - cut }).min(self.second.most(second, rate));
+            self.second.take(budget);
+            return budget;
+        }
         let due = bits - self.allowance(request);
-        let wanted = self.cut_for(request.kind, bits, due) + self.repay(request.kind);
+        let wanted = self.cut_for(request, due) + self.repay(request.kind.filter(|_| request.weighted));
         // Bits that are cut too early are lost, so only the shortfall of the last pictures is cut in advance.
         let most = due + self.deferred + self.shortfall_ahead(due / bits.max(1.0), request);
         let least = (most - self.deferrable(due / bits.max(1.0), request)).clamp(0.0, most.max(0.0));
@@ -87,8 +108,11 @@ impl RateControl {
     pub(crate) fn estimate(&mut self, request: &BudgetRequest) -> f64 {
         self.observe(request.bits, request.seconds);
         let bits = request.bits as f64;
+        if request.second_of_rate().is_some() {
+            return self.budget(request);
+        }
         let due = bits - self.allowance(request);
-        bits - self.cut_for(request.kind, bits, due).clamp(0.0, bits)
+        bits - self.cut_for(request, due).clamp(0.0, bits)
     }
 
     /// Near the end: the bits by which the rest of the stream misses a cut of `share`, because of its floor.
@@ -98,18 +122,15 @@ impl RateControl {
     }
 
     /// The cut of a picture by its kind, where `due` is the mean one.
-    fn cut_for(&mut self, kind: Option<PictureKind>, bits: f64, due: f64) -> f64 {
+    fn cut_for(&mut self, request: &BudgetRequest, due: f64) -> f64 {
+        let (kind, bits) = (request.kind.filter(|_| request.weighted), request.bits as f64);
         self.weights.push_back(cut_weight(kind) * bits);
         if self.weights.len() > HORIZON {
             self.weights.pop_front();
         }
         let total_bits: f64 = self.recent.iter().map(|&(bits, _)| bits).sum();
         let mean = self.weights.iter().sum::<f64>() / total_bits.max(1.0);
-        // The deeper the mean cut, the less kinds may differ.
-        let deepest = cut_weight(Some(PictureKind::B)) / mean.max(1e-9);
-        let share = due / bits.max(1.0);
-        let spread = ((DEEPEST / share.max(1e-9) - 1.0) / (deepest - 1.0).max(1e-9)).clamp(0.0, 1.0);
-        due * (1.0 + (cut_weight(kind) / mean.max(1e-9) - 1.0) * spread)
+        weigh(&BudgetRequest { kind, ..*request }, due, mean, DEEPEST)
     }
 
     /// The cut that repays deferred bits. Within a GOP the larger cuts of P and B pictures make up for the smaller one of
@@ -151,45 +172,25 @@ impl RateControl {
         }
     }
 
+    /// The budget of an observed picture as one of a window, without the carry-over.
+    pub(crate) fn share_of_window(&mut self, request: &BudgetRequest) -> f64 {
+        match (request.planned, request.target) {
+            (None, Target::Rate(rate)) => {
+                self.set_target(request.target);
+                rate.as_bps_f64() * request.seconds
+            }
+            _ => self.allowance(request),
+        }
+    }
+
     /// The budget of an observed picture at the mean cut, without the carry-over.
     pub(crate) fn allowance(&mut self, request: &BudgetRequest) -> f64 {
         self.set_target(request.target);
         let bits = request.bits as f64;
-        match self.target {
-            Target::Ratio(ratio) => bits * ratio.clamp(0.0, 1.0),
-            Target::Rate(rate) => {
-                let rate = rate.as_bps_f64();
-                let (all_bits, all_seconds) =
-                    self.recent.iter().fold((0.0, 0.0), |(b, s), &(bits, seconds)| (b + bits, s + seconds));
-                // The last pictures get all of the reserve.
-                let mean = all_bits / self.recent.len().max(1) as f64;
-                let left = request.bits_left.map_or(HORIZON as f64, |left| 1.0 + left / mean.max(1.0));
-                let left = if request.last { 1.0 } else { left.min(HORIZON as f64) };
-                let even = bits * rate * f64::max(all_seconds / all_bits.max(1.0), self.as_declared(request));
-                let due = if request.last { rate * request.seconds } else { even };
-                let budget = (due + self.reserve / left).clamp(0.0, bits);
-                let limit = rate * all_seconds;
-                self.reserve = (self.reserve + rate * request.seconds - budget).clamp(-limit, limit);
-                budget
-            }
+        match (request.planned, self.target) {
+            (Some(ratio), _) | (None, Target::Ratio(ratio)) => bits * ratio.clamp(0.0, 1.0),
+            (None, Target::Rate(rate)) => (rate.as_bps_f64() * request.seconds).min(bits),
         }
-    }
-
-    /// Seconds a bit, with the unknown rest of the horizon at the declared rate: at the start of a stream only an I
-    /// picture is known, which says little about the rate.
-    fn as_declared(&self, request: &BudgetRequest) -> f64 {
-        let (bits, seconds) =
-            self.recent.iter().fold((0.0, 0.0), |(b, s), &(bits, seconds)| (b + bits, s + seconds));
-        let Some(declared) = request.declared_rate.filter(|_| self.recent.len() < HORIZON) else {
-            return 0.0;
-        };
-        let unknown = (HORIZON - self.recent.len()) as f64 * request.seconds;
-        (seconds + unknown) / f64::max(bits + declared * unknown, 1.0)
-    }
-
-    /// The reserve, for the window that ends the stream.
-    pub(crate) fn take_reserve(&mut self) -> f64 {
-        std::mem::take(&mut self.reserve)
     }
 
     /// Bits that earlier pictures left; negative where they overspent.
@@ -205,18 +206,38 @@ impl RateControl {
     }
 
     /// Charges pictures of a budget of `allowed` bits with the bits `spent`. The carry-over is limited to the bits of the
-    /// last pictures.
-    pub(crate) fn charge(&mut self, allowed: f64, spent: u64) {
+    /// last pictures. With even seconds of a rate, what a window leaves over is lost but for rounding. Where single pictures
+    /// share the bits of a second, the rest of them does.
+    pub(crate) fn charge(&mut self, allowed: f64, spent: u64, even_rate: Option<f64>) {
+        if self.second.is_used() {
+            return self.second.take(spent as f64 - allowed);
+        }
         let limit = self.recent_bits();
-        self.carry_over = (self.carry_over + allowed - spent as f64).clamp(-limit, limit);
+        let most = even_rate.map_or(limit, |rate| EVEN * rate);
+        self.carry_over = (self.carry_over + allowed - spent as f64).min(most).max(-limit);
     }
+}
+
+/// The cut of a picture by its kind, where `due` is the mean one and `mean` the mean weight. `most` is the share that may be
+/// cut: the deeper the mean cut, the less kinds may differ.
+fn weigh(request: &BudgetRequest, due: f64, mean: f64, most: f64) -> f64 {
+    let deepest = cut_weight(Some(PictureKind::B)) / mean.max(1e-9);
+    let share = due / (request.bits as f64).max(1.0);
+    let spread = ((most / share.max(1e-9) - 1.0) / (deepest - 1.0).max(1e-9)).clamp(0.0, 1.0);
+    due * (1.0 + (cut_weight(request.kind) / mean.max(1e-9) - 1.0) * spread)
 }
 
 /// The input of the rate control for one picture.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BudgetRequest {
     pub(crate) target: Target,
+    /// The share of its bits that a plan gives it.
+    pub(crate) planned: Option<f64>,
+    /// Its second, where its target is a rate without a plan.
+    pub(crate) second: Option<SecondOfVideo>,
     pub(crate) kind: Option<PictureKind>,
+    /// Cuts differ by kind.
+    pub(crate) weighted: bool,
     pub(crate) bits: u64,
     pub(crate) seconds: f64,
     pub(crate) last: bool,
@@ -226,13 +247,34 @@ pub(crate) struct BudgetRequest {
     pub(crate) declared_rate: Option<f64>,
 }
 
+impl BudgetRequest {
+    /// The second of the picture and its rate in bit/s, where that is its target.
+    pub(crate) fn second_of_rate(&self) -> Option<(SecondOfVideo, f64)> {
+        match (self.second, self.target) {
+            (Some(second), Target::Rate(rate)) => Some((second, rate.as_bps_f64())),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use seaway_units::Bitrate;
 
     fn request(target: Target, kind: Option<PictureKind>, bits: u64, last: bool) -> BudgetRequest {
-        BudgetRequest { target, kind, bits, seconds: 0.04, last, bits_left: None, declared_rate: None }
+        BudgetRequest {
+            target,
+            planned: None,
+            second: None,
+            kind,
+            weighted: true,
+            bits,
+            seconds: 0.04,
+            last,
+            bits_left: None,
+            declared_rate: None,
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ const ROUNDING_ONLY: f32 = 1e-2;
 const ATTEMPTS: usize = 4;
 /// How close a batch comes to its budget, as a share of it; the rest is carried over.
 const CLOSE: f64 = 0.02;
+/// The same for a rate, whose mean holds at the end of any batch.
+const CLOSE_TO_RATE: f64 = 0.005;
 /// The same as a share of all bits so far.
 const CLOSE_OVERALL: f64 = 0.003;
 /// Share by which the last pictures exceed their budget at first.
@@ -34,8 +36,8 @@ pub(super) fn shape(config: &Config, rate_control: &mut RateControl, pictures: &
     let ends = pictures.last().is_some_and(|picture| picture.last);
     let mut allowed = 0.0;
     for picture in &mut *pictures {
-        // Without a kind: every picture is cut by the same share.
-        let share = rate_control.budget(&BudgetRequest { kind: None, ..picture.budget_request() });
+        // Every picture is cut by the same share.
+        let share = rate_control.budget(&BudgetRequest { weighted: false, ..picture.budget_request() });
         picture.report.budget = share as i64;
         allowed += share;
     }
@@ -44,7 +46,8 @@ pub(super) fn shape(config: &Config, rate_control: &mut RateControl, pictures: &
     if ends {
         part *= 1.0 + END_MARGIN;
     }
-    let close = CLOSE.min(CLOSE_OVERALL * rate_control.total_bits() / budget);
+    let close = if pictures.last().is_some_and(PictureShaper::has_rate) { CLOSE_TO_RATE } else { CLOSE };
+    let close = close.min(CLOSE_OVERALL * rate_control.total_bits() / budget);
     // At the end of the stream a picture is copied only where the whole batch may be.
     let whole: u64 = pictures.iter().map(PictureShaper::bits_in).sum();
     let may_copy = !ends || budget >= whole as f64;
@@ -68,9 +71,13 @@ pub(super) fn shape(config: &Config, rate_control: &mut RateControl, pictures: &
         part *= if ends { 1.0 + END_MARGIN } else { 1.0 } / (1.0 + excess);
     }
     if ends && written > budget {
-        written = Auto::new().fit_last(config, pictures, budget);
+        Auto::new().refit(config, pictures, budget);
     }
-    rate_control.charge(allowed, written as u64);
+    let mut bucket = rate_control.bucket;
+    bucket.hold(pictures, |run, bits| Auto::new().refit(config, run, bits));
+    rate_control.bucket = bucket;
+    let written: f64 = pictures.iter().map(PictureShaper::written_bits).sum();
+    rate_control.charge(allowed, written as u64, pictures.last().and_then(PictureShaper::even_rate));
 }
 
 /// Multiplies the scales until the picture fits, and writes it.

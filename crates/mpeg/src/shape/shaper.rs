@@ -1,11 +1,13 @@
 //! The shaper: bytes in, shaped pictures out.
 
 use super::batch::Batch;
+use super::ceiling::Bucket;
 use super::config::{Config, Target, Vbv};
 use super::executor::{Executor, STAGES};
 use super::importance::GopTracker;
 use super::picture::PictureShaper;
 use super::report::Shaped;
+use super::seconds::{SecondCounter, SecondOfVideo};
 use crate::header::SequenceState;
 use crate::unit::{AccessUnit, Splitter};
 use seaway_units::TimeDelta;
@@ -26,6 +28,9 @@ pub struct Shaper {
     executor: Executor,
     /// The target of the next picture; pictures in the queue keep theirs.
     target: Target,
+    /// The share that a plan gives the next picture.
+    planned: Option<f64>,
+    seconds: SecondCounter,
     queue: Vec<PictureShaper>,
     gops: GopTracker,
     /// Unused pictures, kept for their memory.
@@ -53,6 +58,8 @@ impl Shaper {
             splitter: Splitter::default(),
             state: SequenceState::default(),
             target,
+            planned: None,
+            seconds: SecondCounter::default(),
             queue: Vec::new(),
             gops: GopTracker::default(),
             free: Vec::new(),
@@ -76,10 +83,19 @@ impl Shaper {
         TimeDelta::from_secs_f64(self.elapsed)
     }
 
-    /// Sets the target of all pictures that are not yet complete.
+    /// Sets the target of all pictures that are not yet complete. A change ends the window.
     pub fn set_target(&mut self, target: Target) {
+        if target != self.target {
+            self.shape_queue();
+            self.seconds.restart();
+        }
         self.target = target;
         self.declares |= self.config.vbv == Vbv::Variable && target != Target::Ratio(1.0);
+    }
+
+    /// Sets the share of the bits of each following picture, in place of the rate of its target.
+    pub(crate) fn set_plan(&mut self, share: Option<f64>) {
+        self.planned = share;
     }
 
     /// True once headers declare a variable rate: with [`Vbv::Variable`], from the first target on that asks for less.
@@ -103,6 +119,9 @@ impl Shaper {
         picture.target = self.target;
         picture.context = picture.unit.read_headers(&mut self.state);
         picture.seconds = picture.context.as_ref().map_or(0.0, |context| self.state.display_seconds(context));
+        picture.planned = self.planned;
+        picture.bucket = Bucket::new(self.config.ceiling, picture.target, picture.seconds);
+        picture.second = self.second_of(&picture);
         picture.declared_rate = self.state.bit_rate().map(|rate| rate as f64);
         self.elapsed += picture.seconds;
         picture.closed_group = self.state.group().is_some_and(|group| group.closed);
@@ -110,6 +129,9 @@ impl Shaper {
         picture.last = self.ends;
         self.taken += picture.unit.data.len() as u64;
         picture.bits_left = self.length.map(|length| 8.0 * length.saturating_sub(self.taken) as f64);
+        if self.queue.last().is_some_and(|last| last.even_second() != picture.even_second()) {
+            self.shape_queue();
+        }
         if self.begins_gop(&picture) {
             if self.lacks_room() {
                 self.shape();
@@ -167,6 +189,20 @@ impl Shaper {
     /// with the pictures predicted from it.
     fn lacks_room(&self) -> bool {
         self.config.method.looks_ahead() && self.queue.len() + self.gops.position() > self.config.batch()
+    }
+
+    /// The second of the next picture, where its target is a rate without a plan.
+    fn second_of(&mut self, picture: &PictureShaper) -> Option<SecondOfVideo> {
+        let even = self.config.ceiling.is_some_and(|ceiling| ceiling.even_seconds);
+        let second = self.seconds.next(picture.seconds, even);
+        picture.has_rate().then_some(second)
+    }
+
+    /// Ends the window or batch that is being collected.
+    fn shape_queue(&mut self) {
+        if !self.queue.is_empty() {
+            self.shape();
+        }
     }
 
     /// Hands the queue to the executor, and takes what that has shaped.

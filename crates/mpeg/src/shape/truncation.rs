@@ -113,13 +113,15 @@ fn shape_one(
 ) {
     let request = picture.budget_request();
     let allowed = rate_control.budget(&request);
-    let budget = allowed + rate_control.carry_over();
+    let budget = (allowed + rate_control.carry_over()).min(rate_control.bucket.room(picture));
     picture.report.budget = budget as i64;
     if picture.leave_alone(budget) {
-        return rate_control.charge(allowed, picture.bits_in());
+        rate_control.bucket.add(picture, picture.bits_in() as f64);
+        return rate_control.charge(allowed, picture.bits_in(), picture.even_rate());
     }
     let (spent, floor) = truncate_to(config, picture, budget, build);
-    rate_control.charge(allowed, spent);
+    rate_control.bucket.add(picture, spent as f64);
+    rate_control.charge(allowed, spent, picture.even_rate());
     rate_control.record_floor(request.kind, request.bits, floor);
 }
 
@@ -163,7 +165,7 @@ pub(super) fn window(
     pictures: &mut [PictureShaper],
     future: f32,
 ) {
-    window::shape(rate_control, pictures, future, |pictures, budget| {
+    window::shape(rate_control, pictures, future, |pictures, budget, _| {
         truncate_window(config, pictures, budget);
         parallel::for_each(config.threads, pictures, PictureShaper::write_truncated);
     });
@@ -172,7 +174,7 @@ pub(super) fn window(
 /// Truncates a window. Blocks may lose all codes from the start: with one slope for all, these are the blocks whose
 /// codes gain the least for their bits.
 fn truncate_window(config: &Config, pictures: &mut [PictureShaper], budget: f64) {
-    let is_near_the_end = window::is_near_the_end(pictures);
+    let is_exact = window::must_be_exact(pictures);
     let (shaped, copied): (Vec<_>, Vec<_>) = pictures.iter_mut().partition(|picture| picture.is_shapeable());
     let copied: u64 = copied.iter().map(|picture| picture.bits_in()).sum();
     let mut parts: Vec<_> = shaped.into_iter().map(Part::new).collect();
@@ -184,7 +186,7 @@ fn truncate_window(config: &Config, pictures: &mut [PictureShaper], budget: f64)
     let mut histogram = SlopeHistogram::new();
     parts.iter().for_each(|part| histogram.merge(&part.histogram));
     // The error of the estimated size is carried over to a later window.
-    let tolerance = if is_near_the_end { TOLERANCE } else { f64::INFINITY };
+    let tolerance = if is_exact { TOLERANCE } else { f64::INFINITY };
     converge(budget, tolerance, |aim| {
         let mut threshold = histogram.threshold((aim - floor as f64).max(0.0) as u64);
         parts.iter_mut().for_each(|part| part.threshold = threshold.split(&part.histogram));
@@ -192,7 +194,7 @@ fn truncate_window(config: &Config, pictures: &mut [PictureShaper], budget: f64)
             picture.report.lambda = slope_of(threshold.bin);
             picture.report.at_floor = floor as f64 > budget;
             *bits = picture.truncate(config.cluster, KEEP_NONE, threshold);
-            *bits = if is_near_the_end { picture.exact_bits(*bits) } else { *bits };
+            *bits = if is_exact { picture.exact_bits(*bits) } else { *bits };
         });
         copied + parts.iter().map(|part| part.bits).sum::<u64>()
     });

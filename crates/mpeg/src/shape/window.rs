@@ -5,27 +5,41 @@ use super::picture::PictureShaper;
 use super::rate_control::RateControl;
 
 /// Shapes a window by `fit`, which is given the budget in bits; copies it where it is within its budget. `future` is
-/// the importance that the newest reference picture gathers from pictures behind the window.
+/// the importance that the newest reference picture gathers from pictures behind the window. Runs of pictures that
+/// overflow the bucket of a rate are fitted again.
 pub(super) fn shape(
     rate_control: &mut RateControl,
     pictures: &mut [PictureShaper],
     future: f32,
-    fit: impl FnOnce(&mut [PictureShaper], f64),
+    mut fit: impl FnMut(&mut [PictureShaper], f64, Fit),
 ) {
     let allowed = allowance(rate_control, pictures);
     let budget = allowed + rate_control.carry_over();
     let whole: u64 = pictures.iter().map(PictureShaper::bits_in).sum();
-    if budget >= whole as f64 {
+    let overflows = rate_control.bucket.overflows(pictures, |picture| picture.bits_in() as f64);
+    if budget >= whole as f64 && !overflows {
         for picture in &mut *pictures {
             picture.leave_alone(f64::INFINITY);
             picture.copy();
         }
     } else {
         importance::weigh(pictures, future);
-        fit(pictures, budget);
+        fit(pictures, budget.min(whole as f64), Fit::Window);
     }
+    let mut bucket = rate_control.bucket;
+    bucket.hold(pictures, |run, bits| fit(run, bits, Fit::Run));
+    rate_control.bucket = bucket;
     let spent = pictures.iter().map(|picture| picture.writer.bit_length() as u64).sum();
-    rate_control.charge(allowed, spent);
+    rate_control.charge(allowed, spent, pictures.last().and_then(PictureShaper::even_rate));
+}
+
+/// The pictures that are fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// A window.
+    Window,
+    /// A run of its pictures that overflowed the bucket.
+    Run,
 }
 
 /// The budget of a window without the carry-over. The budget of each picture enters its report.
@@ -33,12 +47,17 @@ fn allowance(rate_control: &mut RateControl, pictures: &mut [PictureShaper]) -> 
     pictures.iter().for_each(|picture| rate_control.observe(picture.bits_in(), picture.seconds));
     let mut allowed = 0.0;
     for picture in &mut *pictures {
-        let share = rate_control.allowance(&picture.budget_request());
+        let share = rate_control.share_of_window(&picture.budget_request());
         picture.report.budget = share as i64;
         allowed += share;
     }
-    let ends = pictures.last().is_some_and(|picture| picture.last);
-    if ends { allowed + rate_control.take_reserve() } else { allowed }
+    allowed
+}
+
+/// True where the rest of the stream may not absorb how far the window misses its budget: fewer bits follow than it has,
+/// as far as that is known, or its target is a rate that holds at the end of any window.
+pub(super) fn must_be_exact(pictures: &[PictureShaper]) -> bool {
+    pictures.last().is_some_and(PictureShaper::has_rate) || is_near_the_end(pictures)
 }
 
 /// True where fewer bits of the stream follow than the window has, as far as that is known: the rest of the stream may

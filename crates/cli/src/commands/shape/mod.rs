@@ -1,17 +1,19 @@
 //! `seaway shape`: lowers the rate of coded MPEG-1 and MPEG-2 video.
 
+mod control;
 mod options;
 mod report;
 
 use crate::failure::{Failure, MISSED};
-use crate::files::{Chunk, Input, Output};
+use crate::files::{Chunk, Input, Output, are_one_file};
 use crate::interrupt;
 use crate::progress::Progress;
+use control::Control;
 pub(crate) use options::Arguments;
 use options::ShapeOptions;
 use report::Journal;
 use seaway_mpeg::container::{ContainerReport, Error, Format, SNIFF_LIMIT, sniff};
-use seaway_mpeg::pipeline::{self, FirstPass, Pipeline};
+use seaway_mpeg::pipeline::{self, CeilingReport, FirstPass, Pipeline};
 use std::process::ExitCode;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -19,6 +21,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.json && arguments.output == "-" {
         let text = "--json prints on standard output, and so does the stream; name a file for one of them";
         return Err(Failure::input(&text));
+    }
+    if are_one_file(&arguments.input, &arguments.output) {
+        return Err(Failure::input(&format!(
+            "{}: the output is the input; name another file",
+            arguments.output
+        )));
     }
     interrupt::install()?;
     let source = Input::open(&arguments.input)?;
@@ -31,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if outcome.interrupted {
         return Err(Failure::running(&format!("interrupted after {} B", outcome.report.container.bytes_in)));
     }
-    let held = outcome.holds_target() && outcome.holds_multiplex();
+    let held = outcome.holds_target() && outcome.holds_ceiling() && outcome.holds_multiplex();
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
 }
 
@@ -46,7 +54,12 @@ pub(crate) struct ShapeResult {
 
 impl ShapeResult {
     fn holds_target(&self) -> bool {
-        !self.report.totals.missed_target()
+        !self.report.missed_target()
+    }
+
+    /// True where no stretch of the output is above the rate and its bucket.
+    fn holds_ceiling(&self) -> bool {
+        self.report.ceiling.as_ref().is_none_or(CeilingReport::is_kept)
     }
 
     /// True where no picture is late for its decoding time at a constant multiplex rate.
@@ -70,7 +83,7 @@ fn shape(
     let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
     let (head, format) = read_head(source, name)?;
     let config = plan.config(format).map_err(|problem| Failure::input(&format!("{name}: {problem}")))?;
-    let container = config.container;
+    let first_pass_of = config.clone();
     let mut pipeline = Pipeline::new(config);
     pipeline.set_schedule(plan.schedule.clone());
     if let Some(length) = source.len() {
@@ -78,19 +91,27 @@ fn shape(
     }
     let mut two_passes = false;
     if source.len().is_some()
-        && plan.asks_for_a_rate()
-        && let Some(found) = first_pass(arguments, FirstPass::new(container, plan.schedule.clone()))?
+        && plan.plans_ahead()
+        && let Some(found) = first_pass(arguments, FirstPass::new(&first_pass_of, plan.schedule.clone()))?
     {
         pipeline.set_plan(found);
         two_passes = true;
     }
+    let mut control = arguments.control.as_deref().map(Control::open).transpose()?;
+    // A command of the control channel waits for no more than so many bytes of video.
+    let piece = if control.is_some() { 4 << 10 } else { usize::MAX };
     let progress = Progress::of_bytes(source.len());
     let mut output = Vec::new();
     let mut chunk = Chunk::Bytes(head);
     while !interrupt::asked() {
         match chunk {
             Chunk::Bytes(bytes) => {
-                pipeline.push(&bytes).map_err(refused)?;
+                for bytes in bytes.chunks(piece) {
+                    if let Some(control) = &mut control {
+                        control.apply(&mut pipeline);
+                    }
+                    pipeline.push(bytes).map_err(refused)?;
+                }
                 progress.read(bytes.len());
             }
             Chunk::Nothing => {}

@@ -4,14 +4,14 @@ use crate::failure::Failure;
 use clap::ArgGroup;
 use seaway_mpeg::container::{self, Format, Multiplex};
 use seaway_mpeg::pipeline::{Config, Schedule};
-use seaway_mpeg::shape::{self, Cluster, Method, Target, Vbv};
-use seaway_units::Bitrate;
+use seaway_mpeg::shape::{self, Ceiling, Cluster, Method, Target, Vbv};
+use seaway_units::{Bitrate, TimeDelta};
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
 const AFTER: &str = "The input may be an elementary, program, system or transport stream; it is recognised by \
-                     its content. The output has the same format. A target below what shaping can reach \
-                     gives the lowest possible rate and exit code 3.";
+                     its content. The output has the same format. A target that is \
+                     not reached gives exit code 3.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER, group = ArgGroup::new("target").required(true))]
@@ -25,10 +25,17 @@ pub(crate) struct Arguments {
     /// Rate of the video, such as '3.2 Mbit/s'; a file is read twice for it
     #[arg(long, group = "target")]
     pub(super) rate: Option<Bitrate>,
+    /// Depth of the leaky bucket of a rate, such as '500 ms': no stretch of the video carries more than the rate passes in
+    /// its time and in this time. One second by default
+    #[arg(long, value_name = "TIME", conflicts_with = "ratio", value_parser = bucket)]
+    pub(super) bucket: Option<TimeDelta>,
+    /// Read further rates while running, a line 'RATE' or 'TIME, RATE' each, from a pipe, a file, or /dev/fd/N
+    #[arg(long, value_name = "FILE", conflicts_with = "ratio")]
+    pub(super) control: Option<String>,
     /// Rate of the video as a share of its input rate, above 0 and up to 1
     #[arg(long, group = "target", value_parser = ratio)]
     pub(super) ratio: Option<f64>,
-    /// A file with a line 'time, rate' for each change, the first at 0 s
+    /// A file with a line 'time, rate' for each change, the first at 0 s. Each second of video then keeps its rate
     #[arg(long, group = "target", value_name = "FILE")]
     pub(super) rate_schedule: Option<PathBuf>,
     /// How the codes to drop are chosen
@@ -79,7 +86,15 @@ impl Arguments {
         shaper.window = self.window.unwrap_or(shaper.window);
         shaper.threads = self.threads;
         shaper.vbv = self.vbv;
+        shaper.ceiling = self.ceiling();
         Ok(ShapeOptions { schedule, shaper, multiplex: self.multiplex, program: self.program })
+    }
+
+    /// The ceiling of a target in bit/s. A rate that changes holds in every second.
+    fn ceiling(&self) -> Option<Ceiling> {
+        let even_seconds = self.rate_schedule.is_some() || self.control.is_some();
+        let bucket = self.bucket.unwrap_or(Ceiling::BUCKET);
+        self.ratio.is_none().then_some(Ceiling { bucket, even_seconds })
     }
 
     /// Refuses options that the method does not use.
@@ -115,7 +130,12 @@ impl Arguments {
 impl ShapeOptions {
     /// True where the target is in bit/s, so that the ratio depends on the display time.
     pub(super) fn asks_for_a_rate(&self) -> bool {
-        matches!(self.shaper.target, Target::Rate(_))
+        self.shaper.ceiling.is_some()
+    }
+
+    /// True where a first pass over a file shares out the bits of the whole stream: one rate, and no second is bound to it.
+    pub(super) fn plans_ahead(&self) -> bool {
+        self.shaper.ceiling.is_some_and(|ceiling| !ceiling.even_seconds)
     }
 
     /// The whole configuration for a stream of this format.
@@ -142,6 +162,11 @@ impl ShapeOptions {
 fn ratio(text: &str) -> Result<f64, String> {
     let ratio: f64 = text.parse().map_err(|_| "expected a number".to_owned())?;
     if ratio > 0.0 && ratio <= 1.0 { Ok(ratio) } else { Err("expected more than 0 and at most 1".to_owned()) }
+}
+
+fn bucket(text: &str) -> Result<TimeDelta, String> {
+    let bucket: TimeDelta = text.parse().map_err(|error| format!("{error}"))?;
+    if bucket > TimeDelta::ZERO { Ok(bucket) } else { Err("expected more than 0 s".to_owned()) }
 }
 
 fn method(text: &str) -> Result<Method, String> {
@@ -190,6 +215,8 @@ mod tests {
         assert!(ratio("0").is_err() && ratio("1.01").is_err() && ratio("nan").is_err());
         assert_eq!(cluster("44"), Ok(Cluster::Macroblocks(NonZeroU16::new(44).unwrap())));
         assert!(cluster("0").is_err());
+        assert_eq!(bucket("250 ms"), Ok(TimeDelta::from_millis(250)));
+        assert!(bucket("0 s").is_err() && bucket("1").is_err());
         assert_eq!(multiplex("3 Mbit/s"), Ok(Multiplex::Constant(Bitrate::from_mbps(3))));
         assert!(multiplex("3").unwrap_err().contains("unit"));
         assert_eq!(method(DEFAULT_METHOD), Ok(Method::Auto));

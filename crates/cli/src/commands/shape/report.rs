@@ -4,7 +4,7 @@ use super::ShapeResult;
 use super::options::{Arguments, ShapeOptions};
 use crate::failure::Failure;
 use seaway_mpeg::container::ContainerReport;
-use seaway_mpeg::pipeline::{PictureRecord, Report};
+use seaway_mpeg::pipeline::{CeilingReport, PictureRecord, Report};
 use seaway_mpeg::shape::Cluster;
 use seaway_units::Bitrate;
 use serde_json::json;
@@ -79,10 +79,12 @@ fn document(
             "rate_schedule": arguments.rate_schedule,
         },
         "target_held": outcome.holds_target(),
+        "ceiling_held": outcome.holds_ceiling(),
         "multiplex_held": outcome.holds_multiplex(),
         "passes": if outcome.two_passes { 2 } else { 1 },
         "interrupted": outcome.interrupted,
         "totals": outcome.report.totals,
+        "ceiling": outcome.report.ceiling,
         "vbv": outcome.report.vbv,
         "container": outcome.report.container,
     });
@@ -95,9 +97,23 @@ fn document(
     writeln!(out, "\n  ]\n}}")
 }
 
+/// What a ceiling did not keep.
+fn missed_ceiling(ceiling: &CeilingReport) -> Vec<String> {
+    let mut missed = Vec::new();
+    if ceiling.overflows > 0 {
+        let (pictures, level) = (ceiling.overflows, 100.0 * ceiling.highest_level);
+        missed.push(format!("{pictures} pictures overflow the bucket, to {level:.1} %"));
+    }
+    if ceiling.exceeded_seconds > 0 {
+        let (seconds, most) = (ceiling.exceeded_seconds, 100.0 * ceiling.fullest_second);
+        missed.push(format!("{seconds} seconds are above 103 % of their rate, at {most:.1} % at most"));
+    }
+    missed
+}
+
 /// The report as text.
 fn summary(arguments: &Arguments, plan: &ShapeOptions, outcome: &ShapeResult) -> String {
-    let Report { totals, vbv, container } = &outcome.report;
+    let Report { totals, ceiling, vbv, container } = &outcome.report;
     let rate = |bps| format!("{:.3}", Bitrate::from_bps_f64(bps));
     let mut lines = vec![
         format!(
@@ -114,9 +130,15 @@ fn summary(arguments: &Arguments, plan: &ShapeOptions, outcome: &ShapeResult) ->
         ),
     ];
     if plan.asks_for_a_rate() && !outcome.two_passes {
-        let declared =
-            vbv.as_ref().map(|vbv| format!(", at first by the declared {}", rate(vbv.rate_bps as f64)));
-        lines.push(format!("one pass: the rate is met over 30 pictures{}", declared.unwrap_or_default()));
+        lines.push("one pass: the rate is met as the video comes".to_owned());
+    }
+    if let Some(ceiling) = ceiling {
+        lines.push(format!(
+            "a bucket of {:.3} s was filled to {:.1} %, the fullest second had {:.1} % of its rate",
+            ceiling.bucket_seconds,
+            100.0 * ceiling.highest_level,
+            100.0 * ceiling.fullest_second,
+        ));
     }
     let mut note = |count: u64, what: &str| {
         if count > 0 {
@@ -134,12 +156,17 @@ fn summary(arguments: &Arguments, plan: &ShapeOptions, outcome: &ShapeResult) ->
         lines.push(format!("{after} pictures too large for the declared buffer and rate, {before} before"));
     }
     if !outcome.holds_target() {
-        let allowed = totals.bits_allowed / totals.seconds.max(f64::MIN_POSITIVE);
-        lines.push(format!(
-            "MISSED: {} asked, {} is the lowest possible",
-            rate(allowed),
-            rate(totals.rate_out_bps)
-        ));
+        let asked = rate(totals.bits_allowed / totals.seconds.max(f64::MIN_POSITIVE));
+        let reached = rate(totals.rate_out_bps);
+        lines.push(if totals.is_least() {
+            format!("MISSED: {asked} asked, {reached} is the least that {} reaches", arguments.method_name())
+        } else {
+            let (at_floor, pictures) = (totals.at_floor, totals.pictures);
+            format!("MISSED: {asked} asked, {reached} reached; {at_floor} of {pictures} pictures are at their least")
+        });
+    }
+    for missed in ceiling.iter().flat_map(missed_ceiling) {
+        lines.push(format!("MISSED: {missed}"));
     }
     if !outcome.holds_multiplex() {
         let late = outcome.late_pictures();

@@ -1,0 +1,187 @@
+//! The budgets of single pictures at a rate whose future is unknown: each second of video takes the bits of one second.
+
+use super::rate_control::{BudgetRequest, cut_weight};
+use crate::header::PictureKind;
+use std::collections::VecDeque;
+
+/// The place of a picture within its second. Seconds count from the last change of the target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct SecondOfVideo {
+    /// Another number for each second of a stream.
+    pub(crate) index: u64,
+    /// Seconds from the end of the picture to the end of its second; negative where the picture ends later.
+    pub(crate) left: f64,
+    /// Bits that it leaves are lost.
+    pub(crate) even: bool,
+}
+
+/// Finds the second of each picture.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SecondCounter {
+    index: u64,
+    elapsed: f64,
+}
+
+/// A picture that ends by less than this ahead of a second ends it: frame times are not exact in binary.
+const ROUNDING: f64 = 1e-6;
+
+impl SecondCounter {
+    /// The target has changed.
+    pub(crate) fn restart(&mut self) {
+        self.index += 1;
+        self.elapsed = 0.0;
+    }
+
+    /// The second of the next picture, which is shown for `seconds`.
+    pub(crate) fn next(&mut self, seconds: f64, even: bool) -> SecondOfVideo {
+        if self.elapsed >= 1.0 - ROUNDING {
+            self.index += 1;
+            // Whole seconds, so that the rest of a frame time carries over.
+            self.elapsed -= self.elapsed.max(1.0).trunc();
+        }
+        self.elapsed += seconds;
+        SecondOfVideo { index: self.index, left: 1.0 - self.elapsed, even }
+    }
+}
+
+/// Shares out the bits of the present second.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SecondBudget {
+    index: Option<u64>,
+    /// Bits of this second that no picture has yet; negative after too many.
+    left: f64,
+    /// Bits that the rate has passed so far and no picture has; negative after too many.
+    owed: f64,
+    /// Kinds and bits of the newest pictures, by which the rest of the second is foreseen.
+    history: VecDeque<(Option<PictureKind>, f64)>,
+}
+
+/// Pictures in [`SecondBudget::history`].
+const HISTORY: usize = 128;
+/// The share of a second's bits by which it may exceed them.
+const EXCESS: f64 = 0.02;
+
+impl SecondBudget {
+    /// Forgets the bits that are left over, where the rate changes.
+    pub(crate) fn drop_surplus(&mut self) {
+        self.index = None;
+        self.left = self.left.min(0.0);
+        self.owed = self.owed.min(0.0);
+    }
+
+    /// Bits foreseen behind a picture in its second, and the same times the weights of their cuts: as one group of pictures
+    /// before. In the first group as the pictures so far, or as the stream declares.
+    fn ahead(&self, request: &BudgetRequest, second: SecondOfVideo) -> [f64; 2] {
+        let pictures = (second.left / request.seconds.max(1e-3) + 0.5).max(0.0) as usize;
+        let is_intra = |entry: &&(Option<PictureKind>, f64)| entry.0 == Some(PictureKind::I);
+        let mut intra = self.history.iter().rev().enumerate().filter(|(_, entry)| is_intra(entry));
+        if let (Some((newest, _)), Some((before, _))) = (intra.next(), intra.next()) {
+            let group = before - newest;
+            let at = |ahead: usize| self.history.len().checked_sub(group - ahead % group);
+            let foreseen = (0..pictures).filter_map(|ahead| self.history.get(at(ahead)?));
+            return foreseen.fold([0.0, 0.0], |[all, weighted], &(kind, bits)| {
+                [all + bits, weighted + cut_weight(kind) * bits]
+            });
+        }
+        let others = || self.history.iter().filter(|entry| !is_intra(entry)).map(|(_, bits)| bits);
+        let mean = match (others().count(), request.declared_rate) {
+            (0, Some(declared)) => declared * request.seconds,
+            (0, None) => FIRST_SHARE * request.bits as f64,
+            (count, _) => others().sum::<f64>() / count as f64,
+        };
+        let all = pictures as f64 * mean;
+        [all, all]
+    }
+
+    /// The mean budget of a picture at `rate` bit/s, the same share as for the rest of its second, and the mean weight of the
+    /// cuts in that rest. The last picture of a stream gets what is left.
+    pub(crate) fn mean(&mut self, request: &BudgetRequest, second: SecondOfVideo, rate: f64) -> (f64, f64) {
+        if self.index != Some(second.index) {
+            let most = if second.even { 0.0 } else { rate };
+            self.owed = self.owed.min(most);
+            self.left = rate + self.left.min(most);
+            self.index = Some(second.index);
+        }
+        self.owed += rate * request.seconds;
+        let bits = request.bits as f64;
+        self.history.push_back((request.kind, bits));
+        if self.history.len() > HISTORY {
+            self.history.pop_front();
+        }
+        if request.last {
+            return (self.owed.clamp(0.0, bits), 1.0);
+        }
+        let [all, weighted] = self.ahead(request, second);
+        let (all, weighted) = (bits + all, cut_weight(request.kind) * bits + weighted);
+        (bits * (self.left.max(0.0) / all.max(1.0)).min(1.0), weighted / all.max(1.0))
+    }
+
+    /// The most bits that the picture may take.
+    pub(crate) fn most(&self, second: SecondOfVideo, rate: f64) -> f64 {
+        if second.even { (self.left + EXCESS * rate).max(0.0) } else { f64::INFINITY }
+    }
+
+    /// Deducts the budget of a picture, or what it took beyond that.
+    pub(crate) fn take(&mut self, bits: f64) {
+        self.left -= bits;
+        self.owed -= bits;
+    }
+
+    /// True where pictures have had budgets from here since the rate began.
+    pub(crate) fn is_used(&self) -> bool {
+        self.index.is_some()
+    }
+}
+
+/// P and B pictures beside the first I picture, where nothing else is known.
+const FIRST_SHARE: f64 = 0.25;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::Target;
+    use seaway_units::Bitrate;
+
+    #[test]
+    fn seconds_of_29_97_pictures_carry_the_rest() {
+        let mut counter = SecondCounter::default();
+        let mut sizes = [0; 11];
+        for _ in 0..300 {
+            sizes[counter.next(1001.0 / 30000.0, true).index as usize] += 1;
+        }
+        assert_eq!(sizes[..10], [30, 30, 30, 30, 30, 30, 30, 30, 30, 30]);
+        let mut counter = SecondCounter::default();
+        let indices: Vec<u64> = (0..50).map(|_| counter.next(0.04, true).index).collect();
+        assert_eq!((indices[24], indices[25], indices[49]), (0, 1, 1));
+    }
+
+    #[test]
+    fn a_second_takes_its_bits_whatever_its_pictures() {
+        let (mut budget, mut counter) = (SecondBudget::default(), SecondCounter::default());
+        let rate = 1_000_000.0;
+        let mut sums = [0.0; 4];
+        for picture in 0..100u64 {
+            let (kind, bits) =
+                if picture % 12 == 0 { (PictureKind::I, 300_000) } else { (PictureKind::P, 50_000) };
+            let request = BudgetRequest {
+                target: Target::Rate(Bitrate::from_mbps(1)),
+                planned: None,
+                second: None,
+                kind: Some(kind),
+                weighted: true,
+                bits,
+                seconds: 0.04,
+                last: false,
+                bits_left: None,
+                declared_rate: None,
+            };
+            let second = counter.next(0.04, true);
+            let (share, _) = budget.mean(&request, second, rate);
+            budget.take(share);
+            sums[second.index as usize] += share;
+        }
+        for sum in sums {
+            assert!((sum / rate - 1.0).abs() < 0.001, "{sums:?}");
+        }
+    }
+}
