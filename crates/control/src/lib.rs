@@ -67,9 +67,11 @@ pub use feedback::{BufferLevel, Congestion, Fate, Feedback, PacketReport, PeerRe
 pub use feedback_source::{Arrival, FeedbackSource};
 pub use fixed::{Fixed, PeriodicFeedback};
 pub use info::{ControllerInfo, ControllerPair, FlowConfig, Kind, Requirements, WeightOption, pair};
-pub use options::{OptionError, OptionGroup, OptionInfo, OptionTable, Options, Setter, Value, nearest};
+pub use options::{
+    FEEDBACK_INTERVAL, OptionError, OptionGroup, OptionInfo, OptionTable, Options, Setter, Value, nearest,
+};
 pub use packet::{Content, Marking, PacketId, ProbeId, SentPacket, StreamId, Subflow};
 pub use policy::{Demand, Share, TargetPolicy};
-pub use registry::Registry;
+pub use registry::{Factory, Registry};
 pub use signal::LocalSignal;
 pub use spec::{ControlSpec, SpecError};

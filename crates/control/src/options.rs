@@ -213,7 +213,7 @@ fn does_not_apply(name: &str, other: &str) -> SpecError {
 }
 
 /// The feedback interval of controllers whose documents leave it open.
-pub(crate) const FEEDBACK_INTERVAL: OptionTable<TimeDelta> = options! { |interval: &mut TimeDelta, value|
+pub const FEEDBACK_INTERVAL: OptionTable<TimeDelta> = options! { |interval: &mut TimeDelta, value|
     "feedback" = "100 ms, 50 ms for gcc", "5 ms to 1 s", "from one message of the receiver to the next":
         *interval = value.within(TimeDelta::from_millis(5)..=TimeDelta::from_secs(1))?;
 }

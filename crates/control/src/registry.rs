@@ -23,6 +23,7 @@ use crate::window::Window;
 use seaway_units::{DataSize, Ecn, TimeDelta};
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 const BUILTIN: &[ControllerInfo] = &[
     Fixed::INFO,
@@ -43,10 +44,15 @@ const BUILTIN: &[ControllerInfo] = &[
     Seaway::INFO,
 ];
 
+/// Makes both halves of a controller, with what it captured.
+pub type Factory = Arc<dyn Fn(&Options<'_>, FlowConfig) -> Result<ControllerPair, SpecError> + Send + Sync>;
+
 /// The controllers that can be named. Both ends of a flow need the same one. A clone of the built-in registry is free.
 #[derive(Clone)]
 pub struct Registry {
     controllers: Cow<'static, [ControllerInfo]>,
+    /// What makes the controllers that no plain function makes, by name.
+    factories: Vec<(&'static str, Factory)>,
 }
 
 impl Registry {
@@ -55,7 +61,7 @@ impl Registry {
 
     /// The built-in controllers.
     pub const fn builtin() -> Self {
-        Self { controllers: Cow::Borrowed(BUILTIN) }
+        Self { controllers: Cow::Borrowed(BUILTIN), factories: Vec::new() }
     }
 
     /// These controllers and one more.
@@ -74,6 +80,17 @@ impl Registry {
         Ok(self)
     }
 
+    /// These controllers and one more, which `factory` makes in place of `info.build`: a closure may capture what a
+    /// plain function cannot, such as a law that is written in another language.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub fn with_factory(self, info: ControllerInfo, factory: Factory) -> Result<Self, SpecError> {
+        let mut registry = self.with(info)?;
+        registry.factories.push((info.name, factory));
+        Ok(registry)
+    }
+
     /// Every controller, in the order they were added.
     pub fn controllers(&self) -> &[ControllerInfo] {
         &self.controllers
@@ -90,7 +107,10 @@ impl Registry {
     /// An unknown name or option, or a value out of its range: says what was found and what would be valid.
     pub fn build(&self, spec: &ControlSpec, flow: FlowConfig) -> Result<ControllerPair, SpecError> {
         let (info, options) = self.find(spec)?;
-        (info.build)(&options, flow)
+        match self.factories.iter().find(|(name, _)| *name == info.name) {
+            Some((_, factory)) => factory(&options, flow),
+            None => (info.build)(&options, flow),
+        }
     }
 
     /// Whether `spec` names a controller with options that it has.

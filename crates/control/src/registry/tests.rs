@@ -152,3 +152,17 @@ fn documented_defaults_hold() {
         }
     }
 }
+
+#[test]
+fn a_factory_makes_a_controller_with_what_it_captured() {
+    let rate = Bitrate::from_kbps(700);
+    let factory: Factory =
+        Arc::new(move |_, _| Ok(pair(crate::Fixed::new(Some(rate)), PeriodicFeedback::default())));
+    let info = ControllerInfo::new("captured", "a test", |_, _| unreachable!("the factory makes it"));
+    let registry = Registry::builtin().with_factory(info, factory.clone()).unwrap();
+    let (mut sender, _) = registry.build(&"captured".parse().unwrap(), FLOW).unwrap();
+    let (min, max) = (Bitrate::from_kbps(100), Bitrate::from_mbps(1));
+    sender.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start: min, max });
+    assert_eq!(sender.target().rate, rate);
+    assert!(registry.with_factory(info, factory).unwrap_err().to_string().contains("already"));
+}
