@@ -156,7 +156,7 @@ fn simulate(
 fn save(folder: Folder, source: &Source, comparison: &Comparison) -> Result<(), Failure> {
     let provenance = Provenance::of_this_process();
     folder.write_json("run.json", &provenance)?;
-    folder.write("scenario.toml", |file| file.write_all(source.text.as_bytes()))?;
+    folder.write("scenario.toml", |file| file.write_all(source.text().as_bytes()))?;
     folder.write("index.html", |file| file.write_all(comparison.page(&provenance.command).as_bytes()))?;
     folder.write("compare.json", |file| {
         comparison.write_json(&mut *file).and_then(|()| file.write_all(b"\n"))

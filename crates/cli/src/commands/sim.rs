@@ -197,7 +197,7 @@ impl Report {
 fn save(folder: Folder, source: &Source, outcomes: &[Outcome], report: &Report) -> Result<(), Failure> {
     folder.write_json("run.json", &Provenance::of_this_process())?;
     folder.write_json("summary.json", report)?;
-    folder.write("scenario.toml", |file| file.write_all(source.text.as_bytes()))?;
+    folder.write("scenario.toml", |file| file.write_all(source.text().as_bytes()))?;
     for outcome in outcomes {
         let Summary { scenario, seed, .. } = &outcome.summary;
         let place = |name: &str| match report {

@@ -169,7 +169,7 @@ impl Scenario {
     ///
     /// # Errors
     /// A flow has a weight or an interval of feedback that the controller does not take.
-    pub(crate) fn control_all(&mut self, control: &ControlSpec) -> Result<(), String> {
+    pub fn control_all(&mut self, control: &ControlSpec) -> Result<(), String> {
         for flow in &mut self.flows {
             if let FlowKind::Media(media) = &mut flow.kind {
                 media.control = control.clone();
