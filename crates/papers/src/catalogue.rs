@@ -2,6 +2,7 @@
 
 use crate::experiment::{Experiment, Paper};
 use crate::{s000, s001, s002, s003, s004};
+use seaway_control::nearest;
 
 const PAPERS: [Paper; 5] = [s000::PAPER, s001::PAPER, s002::PAPER, s003::PAPER, s004::PAPER];
 
@@ -23,6 +24,26 @@ pub fn find(id: &str) -> Option<&'static Experiment> {
 /// The paper called `id`, whatever its case.
 pub fn of_paper(id: &str) -> Option<&'static Paper> {
     PAPERS.iter().find(|paper| paper.id.eq_ignore_ascii_case(id))
+}
+
+/// The rows called `ids` and those of `of`, or `all`: in the order of the papers, each once.
+///
+/// # Errors
+/// A name that there is not, with the nearest ones.
+pub fn select(ids: &[String], of: &[String], all: bool) -> Result<Vec<&'static Experiment>, String> {
+    if let Some(id) = ids.iter().find(|id| find(id).is_none()) {
+        let advice = nearest(&id.to_uppercase(), catalogue().map(|experiment| experiment.id));
+        return Err(format!("{id}: no table or figure of that name; {advice}"));
+    }
+    if let Some(id) = of.iter().find(|id| of_paper(id).is_none()) {
+        let advice = nearest(&id.to_uppercase(), papers().iter().map(|paper| paper.id));
+        return Err(format!("{id}: no paper of that name; {advice}"));
+    }
+    let is_asked = |experiment: &&Experiment| {
+        all || ids.iter().any(|id| id.eq_ignore_ascii_case(experiment.id))
+            || of.iter().any(|paper| paper.eq_ignore_ascii_case(experiment.paper()))
+    };
+    Ok(catalogue().filter(is_asked).collect())
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ mod s004;
 mod tolerance;
 mod trace;
 
-pub use catalogue::{catalogue, find, of_paper, papers};
+pub use catalogue::{catalogue, find, of_paper, papers, select};
 pub use experiment::{Experiment, Kind, Method, Paper};
 pub use figure::Figure;
 pub use interpretation::Interpretation;

@@ -4,9 +4,8 @@ use crate::failure::{Failure, MISSED};
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
-use seaway_control::nearest;
 use seaway_papers::report::{Entry, Report, Verdict, html};
-use seaway_papers::{Experiment, Runner, catalogue, find, of_paper, papers};
+use seaway_papers::{Runner, select};
 use seaway_units::TimeDelta;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -39,7 +38,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let experiments = asked(arguments)?;
+    let experiments = select(&arguments.ids, &arguments.seed_papers, arguments.all)
+        .map_err(|problem| Failure::input(&problem))?;
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
     let progress = Progress::of_steps(experiments.len() as u64);
@@ -54,25 +54,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     print(&report, arguments.json).map_err(|error| Failure::output(&error))?;
     Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
-}
-
-/// The rows that were asked for, in the order of the papers, each once.
-fn asked(arguments: &Arguments) -> Result<Vec<&'static Experiment>, Failure> {
-    let unknown = |what: &str, advice: String| Failure::input(&format!("{what}; {advice}"));
-    if let Some(id) = arguments.ids.iter().find(|id| find(id).is_none()) {
-        let advice = nearest(&id.to_uppercase(), catalogue().map(|experiment| experiment.id));
-        return Err(unknown(&format!("{id}: no table or figure of that name"), advice));
-    }
-    if let Some(id) = arguments.seed_papers.iter().find(|id| of_paper(id).is_none()) {
-        let advice = nearest(&id.to_uppercase(), papers().iter().map(|paper| paper.id));
-        return Err(unknown(&format!("{id}: no paper of that name"), advice));
-    }
-    let is_asked = |experiment: &&Experiment| {
-        arguments.all
-            || arguments.ids.iter().any(|id| id.eq_ignore_ascii_case(experiment.id))
-            || arguments.seed_papers.iter().any(|paper| paper.eq_ignore_ascii_case(experiment.paper()))
-    };
-    Ok(catalogue().filter(is_asked).collect())
 }
 
 fn save(folder: Folder, report: &Report) -> Result<(), Failure> {
