@@ -11,6 +11,7 @@ mod scorecard;
 mod send;
 mod shape;
 mod sim;
+mod sweep;
 
 use clap::{Parser, Subcommand};
 use seaway_media::h264::acceleration;
@@ -60,6 +61,8 @@ enum Command {
     Shape(shape::Arguments),
     /// Runs a scenario in the simulator, faster than real time
     Sim(sim::Arguments),
+    /// Runs every combination of scenarios, controllers, parameters and seeds; may be spread over machines
+    Sweep(sweep::Arguments),
 }
 
 /// Carries out what was asked. 0: done; 1: failed while running; 2: wrong usage or bad input; 3: ran, but a
@@ -78,6 +81,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Command::Send(arguments) => send::run(&arguments),
         Command::Shape(arguments) => shape::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
+        Command::Sweep(arguments) => sweep::run(&arguments),
     };
     match outcome {
         Ok(code) => code,

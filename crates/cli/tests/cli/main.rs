@@ -5,5 +5,6 @@ mod reproduce;
 mod score;
 mod shape;
 mod sim;
+mod sweep;
 mod tutorial;
 mod util;
