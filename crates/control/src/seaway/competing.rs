@@ -112,14 +112,13 @@ fn shorter(inside: f64, other: f64) -> f64 {
 }
 
 fn lower_quartile(gaps: impl Iterator<Item = f64>) -> f64 {
-    let mut sorted = [f64::INFINITY; Interleaving::GAPS];
+    let mut values = [f64::INFINITY; Interleaving::GAPS];
     let mut count = 0;
-    for (slot, gap) in sorted.iter_mut().zip(gaps) {
+    for (slot, gap) in values.iter_mut().zip(gaps) {
         *slot = gap;
         count += 1;
     }
-    sorted[..count].sort_by(f64::total_cmp);
-    sorted[count / 4]
+    *values[..count].select_nth_unstable_by(count / 4, f64::total_cmp).1
 }
 
 /// Watches for a queue that stands although we yield, and keeps a window while others are there.

@@ -1,6 +1,8 @@
 //! How long packets waited: one-way delay above its base, and how it differs from what was predicted.
 
 use super::config::{BACK_TO_BACK, DELAY_SPAN, LOOP_SLACK, RATE_SPAN};
+use super::minimum::{LeastOfLate, Sample};
+use super::rate::whole;
 use crate::estimators::BaseDelay;
 use seaway_units::{TimeDelta, Timestamp, Transit};
 use std::collections::VecDeque;
@@ -35,6 +37,12 @@ impl Recent {
     fn wait(&self) -> f64 {
         f64::from(self.wait)
     }
+
+    /// What was measured less what was predicted.
+    fn error(&self) -> Sample<(u64, f64)> {
+        let value = self.wait() - f64::from(self.predicted);
+        Sample { at: self.at, value, of: (self.id, self.wait()) }
+    }
 }
 
 /// Two packets that left one after the other and arrived in that order.
@@ -63,6 +71,10 @@ pub(super) struct DelayMeter {
     base: BaseDelay<20>,
     /// In order of arrival.
     recent: VecDeque<Recent>,
+    /// The least waits of these, and what these waited less what was predicted.
+    waits: LeastOfLate<()>,
+    /// Each with its packet's number and wait.
+    errors: LeastOfLate<(u64, f64)>,
     newest: Option<Arrival>,
     /// Successive packets that each waited longer than the one before, and by how much in all.
     rising: (u32, f64),
@@ -77,8 +89,6 @@ pub(super) struct DelayMeter {
     pub(super) error: f64,
     /// The packet of the least error and its wait: the queue model continues from it.
     pub(super) anchor: Option<(u64, f64)>,
-    /// The longest wait of the last half second.
-    pub(super) longest: f64,
 }
 
 impl DelayMeter {
@@ -88,6 +98,8 @@ impl DelayMeter {
         Self {
             base: BaseDelay::new(TimeDelta::from_secs(1)),
             recent: VecDeque::with_capacity(Self::RECENT + 1),
+            waits: LeastOfLate::new(),
+            errors: LeastOfLate::new(),
             newest: None,
             rising: (0, 0.0),
             last: [0.0; 3],
@@ -96,7 +108,6 @@ impl DelayMeter {
             queue: 0.0,
             error: 0.0,
             anchor: None,
-            longest: 0.0,
         }
     }
 
@@ -122,6 +133,8 @@ impl DelayMeter {
     pub(super) fn reset(&mut self) {
         self.base.reset();
         self.recent.clear();
+        self.waits.clear();
+        self.errors.clear();
         self.newest = None;
         self.anchor = None;
     }
@@ -159,31 +172,37 @@ impl DelayMeter {
             self.recent.iter().rposition(|other| other.at <= arrival.at).map_or(0, |before| before + 1);
         let Arrival { id, at, .. } = arrival;
         let (size, wait, predicted) = (arrival.size as f32, arrival.wait as f32, arrival.predicted as f32);
-        self.recent.insert(place, Recent { id, at, size, wait, predicted });
+        let recent = Recent { id, at, size, wait, predicted };
+        self.recent.insert(place, recent);
+        self.waits.insert(Sample { at, value: recent.wait(), of: () });
+        self.errors.insert(recent.error());
         let newest = self.recent.back().map_or(0.0, |last| last.at);
         while self.recent.len() > Self::RECENT
             || self.recent.len() > 8 && self.recent.front().is_some_and(|oldest| newest - oldest.at > 0.5)
         {
             self.recent.pop_front();
         }
+        let oldest = self.recent.front().map_or(newest, |oldest| oldest.at);
+        self.waits.forget_before(oldest);
+        self.errors.forget_before(oldest);
     }
 
     /// Takes the least wait and the least error of the last 40 ms of arrivals, more where delay jitters.
     pub(super) fn measure(&mut self, jitter: f64) {
-        let Some(last) = self.recent.back().map(|last| last.at) else { return };
+        let Some(newest) = self.recent.back().map(|last| last.at) else { return };
         let span = DELAY_SPAN + 2.0 * jitter.min(0.060);
-        let mut queue = f64::INFINITY;
-        let mut error = f64::INFINITY;
-        for arrival in self.recent.iter().rev().take_while(|arrival| last - arrival.at <= span) {
-            queue = queue.min(arrival.wait());
-            let above = arrival.wait() - f64::from(arrival.predicted);
-            if above < error {
-                error = above;
-                self.anchor = Some((arrival.id, arrival.wait()));
-            }
+        if let Some(least) = self.waits.least(newest, span) {
+            self.queue = least.value;
         }
-        (self.queue, self.error) = (queue, error);
-        self.longest = self.recent.iter().map(Recent::wait).fold(0.0, f64::max);
+        if let Some(least) = self.errors.least(newest, span) {
+            self.error = least.value;
+            self.anchor = Some(least.of);
+        }
+    }
+
+    /// The longest wait of the last half second.
+    pub(super) fn longest(&self) -> f64 {
+        self.recent.iter().map(Recent::wait).fold(0.0, f64::max)
     }
 
     /// The rate of arrival over the last 30 ms, more where delay jitters, and over four packets at least.
@@ -224,6 +243,10 @@ impl DelayMeter {
         for arrival in &mut self.recent {
             arrival.predicted = arrival.predicted.max(arrival.wait);
         }
+        self.errors.clear();
+        for arrival in &self.recent {
+            self.errors.insert(arrival.error());
+        }
     }
 }
 
@@ -234,36 +257,32 @@ pub(super) struct RoundTrip {
     pub(super) least: f64,
     /// By seconds.
     minima: VecDeque<(i64, f64)>,
-    /// The longest of each report of the last 0.8 s.
-    recent: VecDeque<(f64, f64)>,
+    /// Of the last 0.8 s, less than zero: the least is the longest.
+    recent: LeastOfLate<()>,
 }
 
 impl RoundTrip {
     const UNKNOWN: f64 = 0.1;
+    const RECENT: f64 = 0.8;
 
     pub(super) const fn new() -> Self {
         Self {
             smoothed: Self::UNKNOWN,
             least: Self::UNKNOWN,
             minima: VecDeque::new(),
-            recent: VecDeque::new(),
+            recent: LeastOfLate::new(),
         }
     }
 
     /// The time from a packet's departure to its report at `t`.
     pub(super) fn on_packet(&mut self, t: f64, sample: f64) {
-        match self.recent.back_mut() {
-            Some((at, longest)) if *at == t => *longest = longest.max(sample),
-            _ => self.recent.push_back((t, sample)),
-        }
-        while self.recent.len() > 256 || self.recent.front().is_some_and(|(at, _)| t - at > 0.8) {
-            self.recent.pop_front();
-        }
+        self.recent.insert(Sample { at: t, value: -sample, of: () });
+        self.recent.forget_before(t - Self::RECENT);
     }
 
     pub(super) fn on_sample(&mut self, t: f64, sample: f64) {
         self.smoothed = if self.minima.is_empty() { sample } else { 0.875 * self.smoothed + 0.125 * sample };
-        let second = t.floor() as i64;
+        let second = whole(t, 1.0);
         match self.minima.back_mut() {
             Some((newest, least)) if *newest == second => *least = least.min(sample),
             _ => self.minima.push_back((second, sample)),
@@ -281,7 +300,7 @@ impl RoundTrip {
 
     /// The longest of the last 0.8 s.
     pub(super) fn longest(&self) -> f64 {
-        self.recent.iter().map(|(_, sample)| *sample).fold(self.least, f64::max)
+        self.recent.least(0.0, f64::INFINITY).map_or(self.least, |longest| self.least.max(-longest.value))
     }
 
     /// From a departure until its effect is seen, with feedback each `interval`.

@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
     pub(super) at: f64,
+    /// Octets that left before it since the session began, modulo 2^32: those of a full history are fewer than 2^31.
+    before: u32,
     size: f32,
     wait: f32,
     /// It left back to back behind another of its group.
@@ -51,7 +53,8 @@ impl SendHistory {
             self.first = id;
         }
         let wait = self.last.map_or(0.0, |last| last.wait_behind(at, capacity));
-        let packet = Sent { at, size: size as f32, wait: wait as f32, grouped, reported: false };
+        let before = self.last.map_or(0, |last| last.before.wrapping_add(last.size as u32));
+        let packet = Sent { at, before, size: size as f32, wait: wait as f32, grouped, reported: false };
         self.packets.push_back(packet);
         self.in_flight += size;
         self.last = Some(packet);
@@ -105,18 +108,59 @@ impl SendHistory {
         let Some(start) = id.checked_sub(self.first).and_then(|start| usize::try_from(start).ok()) else {
             return;
         };
-        let mut before: Option<Sent> = None;
-        for packet in self.packets.iter_mut().skip(start) {
-            let wait = before.map_or(wait, |before| before.wait_behind(packet.at, capacity)) as f32;
-            if rewrite {
-                packet.wait = wait;
-            }
-            before = Some(Sent { wait, ..*packet });
+        if start >= self.packets.len() {
+            return;
         }
-        if before.is_some() {
-            self.last = before;
+        if rewrite {
+            self.rewrite(start, wait, capacity);
+        }
+        self.last = self
+            .packets
+            .back()
+            .map(|last| Sent { wait: self.wait_of_last(last, start, wait, capacity) as f32, ..*last });
+    }
+
+    /// Replaces the waits from the packet at `start` on.
+    fn rewrite(&mut self, start: usize, mut wait: f64, capacity: f64) {
+        let mut before: Option<Sent> = None;
+        for packet in self.packets.range_mut(start..) {
+            wait = before.map_or(wait, |before| before.wait_behind(packet.at, capacity));
+            packet.wait = wait as f32;
+            before = Some(*packet);
         }
     }
+
+    /// The wait of the newest packet, `last`, where the one at `start` waits for `wait`. It is the longest that any packet
+    /// since makes it wait, each with an empty queue before it (Lindley). None of these needs the others, so that several
+    /// are computed at once: hundreds of packets are in flight.
+    fn wait_of_last(&self, last: &Sent, start: usize, wait: f64, capacity: f64) -> f64 {
+        let seconds = 8.0 / capacity;
+        let since = |packet: &Sent| {
+            let octets = last.before.wrapping_sub(packet.before).cast_signed();
+            f64::from(octets) * seconds - (last.at - packet.at)
+        };
+        let (front, back) = self.packets.as_slices();
+        let later = start + 1;
+        let longest = [&front[later.min(front.len())..], &back[later.saturating_sub(front.len())..]]
+            .into_iter()
+            .map(|packets| most(packets, since))
+            .fold(0.0, f64::max);
+        longest.max(wait + since(&self.packets[start]))
+    }
+}
+
+/// The greatest of `value` over `packets`; 0 at least.
+fn most(packets: &[Sent], value: impl Fn(&Sent) -> f64) -> f64 {
+    const LANES: usize = 8;
+    let (chunks, rest) = packets.as_chunks::<LANES>();
+    let mut most = [0.0_f64; LANES];
+    for chunk in chunks {
+        for (most, packet) in most.iter_mut().zip(chunk) {
+            let value = value(packet);
+            *most = if value > *most { value } else { *most };
+        }
+    }
+    rest.iter().map(value).chain(most).fold(0.0, f64::max)
 }
 
 impl Sent {
@@ -157,6 +201,20 @@ mod tests {
         let waits: Vec<_> = (0..3).map(|id| (history.get(id).unwrap().wait() * 1e3).round()).collect();
         assert_eq!(waits, [10.0, 26.0, 46.0]);
         assert_eq!((history.expected_wait(0.034, 0.5e6).unwrap() * 1e3).round(), 36.0);
+    }
+
+    #[test]
+    fn the_newest_waits_as_by_running_the_queue_again() {
+        for (capacity, wait) in [(0.2e6, 0.0), (0.8e6, 0.030), (1.1e6, 0.005), (40e6, 0.2)] {
+            let mut history = SendHistory::new();
+            for id in 0..200_u32 {
+                let at = f64::from(id) * 0.010 + f64::from(id * 7 % 5) * 0.002;
+                history.on_sent(id.into(), at, f64::from(200 + id * 37 % 1000), false, 1e6);
+            }
+            history.rebase(20, wait, capacity, true);
+            let newest = history.get(199).unwrap().wait();
+            assert!((newest - history.last.unwrap().wait()).abs() < 1e-5, "{capacity}");
+        }
     }
 
     #[test]

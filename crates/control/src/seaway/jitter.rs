@@ -1,14 +1,17 @@
 //! Changes of delay that no queue of ours makes: jitter, and the swings of a cell.
 
 use super::delay::Pair;
+use super::rate::whole;
 use std::collections::VecDeque;
 
 /// Jitter of the path: a third of the 99.7th percentile of the change of delay between packets that left within 6 ms
 /// of each other. Rises at once and decays over 10 s.
 #[derive(Debug, Clone)]
 pub(super) struct JitterMeter {
-    /// A histogram a second, over logarithmic bins.
+    /// A histogram a second, over logarithmic bins; their sum, and all that it counts.
     histograms: [[u16; Self::BINS]; Self::SECONDS],
+    sum: [u32; Self::BINS],
+    total: u32,
     second: i64,
     value: f64,
     updated: f64,
@@ -21,6 +24,8 @@ impl JitterMeter {
     const SECONDS: usize = 8;
     /// The first bin, s; the last is 8000 times it.
     const LEAST: f64 = 1e-4;
+    /// ln 8000.
+    const LOG_RANGE: f64 = 8.987_196_820_661_973;
     const QUANTILE: f64 = 0.997;
     const DECAY: f64 = 20.0;
     /// Steps of this size are no jitter: packets are served one at a time.
@@ -29,6 +34,8 @@ impl JitterMeter {
     pub(super) const fn new() -> Self {
         Self {
             histograms: [[0; Self::BINS]; Self::SECONDS],
+            sum: [0; Self::BINS],
+            total: 0,
             second: 0,
             value: 0.0,
             updated: 0.0,
@@ -63,46 +70,53 @@ impl JitterMeter {
     }
 
     fn bin(step: f64) -> usize {
-        let octaves = libm::log(step.max(Self::LEAST) / Self::LEAST) / libm::log(8000.0);
+        let octaves = libm::log(step.max(Self::LEAST) / Self::LEAST) / Self::LOG_RANGE;
         (octaves * (Self::BINS - 1) as f64).clamp(0.0, (Self::BINS - 1) as f64) as usize
     }
 
     /// The middle of a bin.
     fn value_of(bin: usize) -> f64 {
-        Self::LEAST * libm::exp((bin as f64 + 0.5) / (Self::BINS - 1) as f64 * libm::log(8000.0))
+        Self::LEAST * libm::exp((bin as f64 + 0.5) / (Self::BINS - 1) as f64 * Self::LOG_RANGE)
     }
 
     fn add(&mut self, t: f64, step: f64) {
-        let second = t.floor() as i64;
+        let second = whole(t, 1.0);
         let oldest = self.second.max(second - Self::SECONDS as i64);
         for passed in oldest + 1..=second {
-            self.histograms[passed.rem_euclid(Self::SECONDS as i64) as usize] = [0; Self::BINS];
+            self.forget(passed.rem_euclid(Self::SECONDS as i64) as usize);
         }
         self.second = self.second.max(second);
-        let count = &mut self.histograms[second.rem_euclid(Self::SECONDS as i64) as usize][Self::bin(step)];
-        *count = count.saturating_add(1);
+        let bin = Self::bin(step);
+        let count = &mut self.histograms[second.rem_euclid(Self::SECONDS as i64) as usize][bin];
+        let added = u16::from(*count < u16::MAX);
+        *count += added;
+        self.sum[bin] += u32::from(added);
+        self.total += u32::from(added);
+    }
+
+    fn forget(&mut self, second: usize) {
+        for (sum, count) in self.sum.iter_mut().zip(&mut self.histograms[second]) {
+            let count = u32::from(std::mem::take(count));
+            *sum -= count;
+            self.total -= count;
+        }
     }
 
     /// The percentile; the largest step while there are few.
     fn percentile(&self) -> f64 {
-        let counts =
-            |bin: usize| -> u32 { self.histograms.iter().map(|second| u32::from(second[bin])).sum() };
-        let total: u32 = (0..Self::BINS).map(counts).sum();
-        let quantile = if total < 20 { 1.0 } else { Self::QUANTILE };
-        let wanted = (f64::from(total) * quantile) as u32;
-        let mut passed = 0;
-        let mut largest = 0.0;
-        for bin in 0..Self::BINS {
-            let count = counts(bin);
+        let quantile = if self.total < 20 { 1.0 } else { Self::QUANTILE };
+        let wanted = (f64::from(self.total) * quantile) as u32;
+        let (mut passed, mut largest) = (0, None);
+        for (bin, count) in self.sum.iter().enumerate() {
             passed += count;
-            if count > 0 {
-                largest = Self::value_of(bin);
+            if *count > 0 {
+                largest = Some(bin);
             }
             if passed > wanted {
                 break;
             }
         }
-        largest
+        largest.map_or(0.0, Self::value_of)
     }
 
     pub(super) fn update(&mut self, t: f64) {
@@ -121,6 +135,7 @@ pub(super) struct Volatility {
     /// Swings in all and their number, by seconds.
     swings: [(f64, f64); Self::SECONDS],
     second: i64,
+    degree: f64,
 }
 
 impl Volatility {
@@ -130,14 +145,12 @@ impl Volatility {
     const FEWEST: f64 = 50.0;
 
     pub(super) const fn new() -> Self {
-        Self { queue: VecDeque::new(), swings: [(0.0, 0.0); Self::SECONDS], second: 0 }
+        Self { queue: VecDeque::new(), swings: [(0.0, 0.0); Self::SECONDS], second: 0, degree: 0.0 }
     }
 
     /// 0 on a path of fixed capacity, 1 on a cell.
-    pub(super) fn degree(&self) -> f64 {
-        let (sum, count) =
-            self.swings.iter().fold((0.0, 0.0), |all, second| (all.0 + second.0, all.1 + second.1));
-        if count < Self::FEWEST { 0.0 } else { ((sum / count - 0.055) / 0.02).clamp(0.0, 1.0) }
+    pub(super) const fn degree(&self) -> f64 {
+        self.degree
     }
 
     /// `is_ours`: the queue is kept by our own loops, and its swings are the path's.
@@ -150,7 +163,7 @@ impl Volatility {
         if !is_ours || t - at < Self::LAG - 0.01 {
             return;
         }
-        let second = t.floor() as i64;
+        let second = whole(t, 1.0);
         for passed in self.second.max(second - Self::SECONDS as i64) + 1..=second {
             self.swings[passed.rem_euclid(Self::SECONDS as i64) as usize] = (0.0, 0.0);
         }
@@ -158,5 +171,8 @@ impl Volatility {
         let (sum, count) = &mut self.swings[second.rem_euclid(Self::SECONDS as i64) as usize];
         *sum += (queue - before).abs() / Self::LAG;
         *count += 1.0;
+        let (sum, count) =
+            self.swings.iter().fold((0.0, 0.0), |all, second| (all.0 + second.0, all.1 + second.1));
+        self.degree = if count < Self::FEWEST { 0.0 } else { ((sum / count - 0.055) / 0.02).clamp(0.0, 1.0) };
     }
 }

@@ -1,5 +1,7 @@
 //! Does loss follow the rate? A test by sending less for a while.
 
+use super::rate::whole;
+
 /// Departures and losses by time of departure, over the last 8 s.
 #[derive(Debug, Clone)]
 pub(super) struct Fates {
@@ -40,7 +42,7 @@ impl Fates {
     }
 
     fn bin(&mut self, t: f64) -> Option<&mut Fate> {
-        let number = (t / Self::WIDTH).floor() as i64;
+        let number = whole(t, Self::WIDTH);
         let head = self.head.unwrap_or(number);
         for passed in (head + 1).max(number - Self::BINS as i64 + 1)..=number {
             self.bins[Self::slot(passed)] = Fate::default();
@@ -73,12 +75,18 @@ impl Fates {
     /// The bins that lie wholly between two instants, oldest first.
     fn bins(&self, from: f64, until: f64) -> impl Iterator<Item = &Fate> {
         let head = self.head.unwrap_or(0);
-        (head - Self::BINS as i64 + 1..=head)
-            .filter(move |number| {
-                let begin = *number as f64 * Self::WIDTH;
-                begin >= from - 1e-9 && begin + Self::WIDTH <= until + 1e-9
-            })
-            .map(|number| &self.bins[Self::slot(number)])
+        let begin = |number: i64| number as f64 * Self::WIDTH;
+        // One less and one more than it may be; rounding must not decide.
+        let mut first = whole(from, Self::WIDTH).max(head - Self::BINS as i64 + 1);
+        let mut end = (whole(until, Self::WIDTH) + 2).min(head + 1);
+        while first < end && begin(first) < from - 1e-9 {
+            first += 1;
+        }
+        while first < end && begin(end - 1) + Self::WIDTH > until + 1e-9 {
+            end -= 1;
+        }
+        let (past, newest) = self.bins.split_at(Self::slot(first));
+        newest.iter().chain(past).take(usize::try_from(end - first).unwrap_or(0))
     }
 
     pub(super) fn between(&self, from: f64, until: f64) -> Losses {

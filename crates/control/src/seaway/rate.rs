@@ -1,5 +1,12 @@
 //! Octets by bins of time.
 
+/// The whole spans of `width` before `t`: the floor, without a call where the processor has no instruction for it.
+pub(super) fn whole(t: f64, width: f64) -> i64 {
+    let spans = t / width;
+    let truncated = spans as i64;
+    truncated - i64::from(truncated as f64 > spans)
+}
+
 /// Counts octets in bins of 20 ms over the last 1.28 s.
 #[derive(Debug, Clone)]
 pub(super) struct RateBins {
@@ -17,7 +24,7 @@ impl RateBins {
     }
 
     fn number(t: f64) -> i64 {
-        (t / Self::WIDTH).floor() as i64
+        whole(t, Self::WIDTH)
     }
 
     fn slot(number: i64) -> usize {

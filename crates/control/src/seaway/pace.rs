@@ -1,0 +1,95 @@
+//! What may leave: pace, window and pattern.
+
+use super::config::{
+    FALL, LEAST_TARGET, MOST_TOLERANCE, QUEUE_TIME, RISE, TARGET_AT_1_MBPS, TEST_RATE, TOLERANCE_GAIN,
+    TOLERANCE_OF_OVERFLOWS, UNTOLERATED_JITTER,
+};
+use super::groups::Pattern;
+use super::{Mode, Outage, Seaway, config};
+
+impl Seaway {
+    /// Jitter that the target queue leaves room for. A cell's swings are no jitter, and what reordering shows is not
+    /// worth a queue where many packets leave within the delay filter's span.
+    pub(super) fn tolerance(&self) -> f64 {
+        let is_queue = self.overflow.is_on(self.updated.unwrap_or(0.0));
+        let most = if is_queue { TOLERANCE_OF_OVERFLOWS } else { MOST_TOLERANCE };
+        let jitter = (TOLERANCE_GAIN * (self.jitter.raw() - UNTOLERATED_JITTER).max(0.0)).min(most);
+        jitter * (1.0 - self.volatility.degree()) * (1.0 - 0.7 * self.reordering())
+    }
+
+    /// 1 where many packets overtake others and enough arrive in the delay filter's span that some come undelayed.
+    pub(super) fn reordering(&self) -> f64 {
+        let in_span = self.capacity * config::DELAY_SPAN / (self.config.packet * 8.0);
+        (4.0 * self.delay.reordered()).min(1.0) * ((in_span - 4.0) / 16.0).clamp(0.0, 1.0)
+    }
+
+    /// It falls with the rate: that alone makes flows of this kind fair to each other.
+    pub(super) fn target_queue(&self) -> f64 {
+        let relative = libm::cbrt(1e6 * self.config.weight / self.capacity);
+        let base = (TARGET_AT_1_MBPS * relative).max(LEAST_TARGET) + self.tolerance();
+        base.min(self.queue_bound)
+    }
+
+    pub(super) fn expected_wait(&self, t: f64) -> f64 {
+        self.history.expected_wait(t, self.capacity).unwrap_or(self.delay.queue)
+    }
+
+    /// The pace at `t`, bit/s.
+    pub(super) fn pace(&self, t: f64) -> f64 {
+        let cell = self.volatility.degree();
+        let mut pace = match &self.mode {
+            Mode::Competing => self.competing_rate(),
+            Mode::Scalable(_) => {
+                self.capacity * (1.0 + ((0.001 - self.expected_wait(t)) / QUEUE_TIME).clamp(-FALL, 0.0))
+            }
+            Mode::Start(_) | Mode::Delay => {
+                let rise = if self.is_starting() { 0.0 } else { RISE };
+                let time = QUEUE_TIME * (1.0 - 0.5 * cell);
+                let missing = self.target_queue() - self.expected_wait(t);
+                self.capacity * (1.0 + (missing / time).clamp(-FALL, rise))
+            }
+        };
+        if t < self.dip_until || self.loss_test.is_running() {
+            pace = pace.min(TEST_RATE * self.capacity);
+        }
+        if self.outage.is_on {
+            pace = pace.min(Outage::RATE * (1.0 - 0.7 * cell) * self.capacity);
+        }
+        pace
+    }
+
+    pub(super) fn competing_rate(&self) -> f64 {
+        self.competing.rate(self.config.packet, self.round_trip.longest()).max(self.least_rate())
+    }
+
+    /// What may be in flight, bytes.
+    pub(super) fn window(&self) -> f64 {
+        let rate = self.capacity / 8.0;
+        let (least, cell) = (self.round_trip.least, self.volatility.degree());
+        let window = match &self.mode {
+            Mode::Competing => self.competing.window(self.config.packet),
+            Mode::Scalable(_) => rate * (least + 0.7 * self.interval + 0.0015),
+            Mode::Start(_) | Mode::Delay => {
+                let jitter = 2.0 * (1.0 - cell) * self.jitter.raw();
+                let queue = (2.0 - cell) * self.target_queue();
+                let reports = (2.5 - 1.5 * cell) * self.interval;
+                let window = rate * (least + reports + 0.030 * (1.0 - cell) + queue + jitter);
+                if self.is_starting() { 2.0 * window } else { window }
+            }
+        };
+        window.max(10.0 * self.config.packet.min(3000.0))
+    }
+
+    pub(super) fn pattern(&self, t: f64) -> Pattern {
+        let packet_time = |rate: f64| self.config.packet * 8.0 / rate;
+        if self.is_competing() || self.competing.is_suspicious(t) {
+            Pattern::Random(if packet_time(self.pace(t)) > 0.012 { 2 } else { 3 })
+        } else if self.is_starting() {
+            Pattern::Train
+        } else if packet_time(self.capacity) > 0.005 {
+            Pattern::SparsePairs
+        } else {
+            Pattern::Single
+        }
+    }
+}
