@@ -17,6 +17,20 @@ pub(super) struct LossTimes {
     pub(super) silence: TimeDelta,
 }
 
+impl LossTimes {
+    /// With feedback each `interval`.
+    pub(super) fn new(interval: TimeDelta, rtt: Option<TimeDelta>) -> Self {
+        let (reorder, silence) = match rtt {
+            Some(rtt) => (rtt.max(interval * 2), rtt * 4 + interval * 2),
+            None => (TimeDelta::from_millis(200), TimeDelta::from_secs(3)),
+        };
+        let bounded = |span: TimeDelta, low, high| {
+            span.max(TimeDelta::from_millis(low)).min(TimeDelta::from_millis(high))
+        };
+        Self { reorder: bounded(reorder, 20, 500), silence: bounded(silence, 1000, 4000) }
+    }
+}
+
 /// Later packets of a subflow that must have arrived before one is declared lost at once (RFC 5348 section 5.1).
 const LATER: usize = 3;
 /// Packets that are remembered at most.
@@ -114,7 +128,7 @@ impl SubflowLog {
     fn on_received(&mut self, now: Timestamp, sequence: u64) {
         let rank = self.received.iter().position(|other| other.is_none_or(|other| other < sequence));
         if let Some(rank) = rank {
-            self.received[rank..].rotate_right(1);
+            self.received.copy_within(rank..LATER - 1, rank + 1);
             self.received[rank] = Some(sequence);
         }
         if rank == Some(0) {

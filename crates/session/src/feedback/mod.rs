@@ -33,6 +33,8 @@ pub struct FeedbackAdapter {
     /// The controller knows of the packets from here on.
     first: PacketId,
     interval: Interval,
+    /// By the interval and the round-trip time; read with each packet.
+    loss_times: LossTimes,
     /// When the message in hand arrived.
     arrived: Timestamp,
     reports: Vec<PacketReport>,
@@ -95,6 +97,7 @@ impl FeedbackAdapter {
             receiving_half,
             first: PacketId(0),
             interval: Interval::default(),
+            loss_times: LossTimes::new(TimeDelta::ZERO, None),
             arrived: Timestamp::ZERO,
             reports: Vec::new(),
             requested: Vec::new(),
@@ -163,7 +166,9 @@ impl FeedbackAdapter {
 
     /// The message is feedback; gives the mean time between such messages where that has changed.
     pub(crate) fn on_feedback(&mut self, now: Timestamp) -> Option<TimeDelta> {
-        self.interval.on_message(now)
+        let changed = self.interval.on_message(now);
+        self.update_loss_times();
+        changed
     }
 
     /// A packet arrived at the peer.
@@ -229,7 +234,7 @@ impl FeedbackAdapter {
     /// When a packet will be declared lost if no feedback comes.
     #[inline]
     pub(crate) fn next_loss(&self) -> Option<Timestamp> {
-        self.history.next_loss(self.loss_times())
+        self.history.next_loss(self.loss_times)
     }
 
     /// True where a packet is to be declared lost by now.
@@ -237,21 +242,13 @@ impl FeedbackAdapter {
         self.next_loss().is_some_and(|due| due <= now)
     }
 
-    fn loss_times(&self) -> LossTimes {
-        let interval = self.interval.mean;
-        let (reorder, silence) = match self.round_trip.smoothed() {
-            Some(rtt) => (rtt.max(interval * 2), rtt * 4 + interval * 2),
-            None => (TimeDelta::from_millis(200), TimeDelta::from_secs(3)),
-        };
-        let bounded = |span: TimeDelta, low, high| {
-            span.max(TimeDelta::from_millis(low)).min(TimeDelta::from_millis(high))
-        };
-        LossTimes { reorder: bounded(reorder, 20, 500), silence: bounded(silence, 1000, 4000) }
+    fn update_loss_times(&mut self) {
+        self.loss_times = LossTimes::new(self.interval.mean, self.round_trip.smoothed());
     }
 
     /// Ends a message, or declares lost what is overdue without one: gives out the feedback subflow by subflow.
     pub fn deliver(&mut self, now: Timestamp, mut take: impl FnMut(&Feedback<'_>)) {
-        self.history.detect_losses(now, self.loss_times(), &mut self.reports);
+        self.history.detect_losses(now, self.loss_times, &mut self.reports);
         let mut reports = std::mem::take(&mut self.reports);
         let mut requested = std::mem::take(&mut self.requested);
         self.counts.add(&reports);
@@ -278,6 +275,7 @@ impl FeedbackAdapter {
             let rtt = sample.and_then(|sample| self.round_trip.on_sample(sample));
             take(&Feedback { subflow, rtt, packets, requested: &requested, peer });
         }
+        self.update_loss_times();
         reports.clear();
         requested.clear();
         self.subflows = subflows;

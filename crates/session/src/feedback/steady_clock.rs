@@ -85,12 +85,12 @@ impl SteadyClock {
     ) -> RemoteTimestamp {
         let mut difference = self.difference(local, remote);
         if let Some(last) = self.last {
-            let change = difference.saturating_sub(last);
+            let change = difference.wrapping_sub(last);
             // The bounds cost more than all the rest, and most packets are far from them.
             if change.unsigned_abs() > REPORT_SLACK.as_nanos().unsigned_abs() {
                 let (fall, rise) = bounds();
                 if change < -fall.as_nanos() || change > rise.as_nanos() {
-                    self.behind = self.behind.saturating_sub(change);
+                    self.behind = self.behind.wrapping_sub(change);
                     difference = last;
                 }
             }
@@ -105,13 +105,11 @@ impl SteadyClock {
     }
 
     fn difference(&self, local: Timestamp, remote: RemoteTimestamp) -> i64 {
-        // Neither is negative, so that their difference is in range.
-        let signed = |nanos: u64| i64::try_from(nanos).unwrap_or(i64::MAX);
-        (signed(remote.as_nanos()) - signed(local.as_nanos())).saturating_add(self.behind)
+        remote.as_nanos().wrapping_sub(local.as_nanos()).cast_signed().wrapping_add(self.behind)
     }
 
     fn remote(local: Timestamp, difference: i64) -> RemoteTimestamp {
-        RemoteTimestamp::from_nanos(local.as_nanos().saturating_add_signed(difference))
+        RemoteTimestamp::from_nanos(local.as_nanos().wrapping_add_signed(difference))
     }
 }
 
@@ -143,9 +141,9 @@ mod tests {
             let (local, remote) = (Timestamp::from_nanos(local), RemoteTimestamp::from_nanos(remote));
             clock.read(local, remote, || (TimeDelta::ZERO, TimeDelta::ZERO)).as_nanos()
         };
-        assert_eq!(read(0, u64::MAX), i64::MAX as u64);
-        assert_eq!(read(5, 0), i64::MAX as u64 + 5);
-        assert_eq!(read(u64::MAX, 7), u64::MAX);
-        assert_eq!(read(9, u64::MAX), i64::MAX as u64 + 9);
+        assert_eq!(read(0, u64::MAX), u64::MAX);
+        assert_eq!(read(5, 0), 0);
+        assert_eq!(read(u64::MAX, 7), 7);
+        assert_eq!(read(9, u64::MAX), u64::MAX);
     }
 }
