@@ -70,14 +70,14 @@ impl Histogram {
     fn percentiles<const N: usize>(&self, percents: [u64; N]) -> [f64; N] {
         let mut sorted = self.exact.clone();
         sorted.sort_unstable();
-        let exact = sorted.into_iter().map(|micros| (f64::from(micros), 1));
+        let exact = sorted.into_iter().map(|micros| (Sampled::Exact(micros), 1));
         let pages = self.pages.iter().enumerate().filter_map(|(index, page)| Some((index, page.as_ref()?)));
         let tallied = pages.flat_map(|(index, page)| {
-            let value = move |offset| middle_of(index * PAGE + offset).min(f64::from(self.max));
-            page.iter().enumerate().map(move |(offset, count)| (value(offset), u64::from(*count)))
+            let counted = page.iter().enumerate().filter(|(_, count)| **count > 0);
+            counted.map(move |(offset, count)| (Sampled::Bucket(index * PAGE + offset), u64::from(*count)))
         });
         let mut values = exact.chain(tallied);
-        let (mut passed, mut value) = (0, 0.0);
+        let (mut passed, mut value) = (0, Sampled::Exact(0));
         percents.map(|percent| {
             let rank = (percent * self.count).div_ceil(100).max(1);
             while passed < rank
@@ -86,9 +86,25 @@ impl Histogram {
                 passed += count;
                 value = next;
             }
-            value / 1e3
+            self.micros(value) / 1e3
         })
     }
+
+    fn micros(&self, value: Sampled) -> f64 {
+        match value {
+            Sampled::Exact(micros) => micros.into(),
+            Sampled::Bucket(bucket) => middle_of(bucket).min(self.max.into()),
+        }
+    }
+}
+
+/// A value as it was kept.
+#[derive(Clone, Copy)]
+enum Sampled {
+    /// In microseconds.
+    Exact(u32),
+    /// The bucket that it fell into.
+    Bucket(usize),
 }
 
 /// The bucket of a value: a floating-point number with [`BITS`] bits of mantissa.
