@@ -5,7 +5,7 @@ use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, getgroups, setgroups, setresgid, setresuid};
 
 /// Who has no rights, where root was not called by somebody else.
-const NOBODY: u32 = 65_534;
+const NOBODY_ID: u32 = 65_534;
 
 /// Neither this thread nor those that it starts can gain privileges.
 pub(crate) fn seal() {
@@ -30,7 +30,7 @@ pub(crate) fn give_up() {
 /// What sudo says of its caller.
 fn caller(variable: &str) -> u32 {
     let id = std::env::var(variable).ok().and_then(|id| id.parse().ok());
-    id.filter(|id| *id != 0).unwrap_or(NOBODY)
+    id.filter(|id| *id != 0).unwrap_or(NOBODY_ID)
 }
 
 /// In this order, since each step needs the rights that the next one gives up.

@@ -308,7 +308,7 @@ impl FlowBuilder<'_> {
             let (references, received) = mpsc::channel();
             let mut sink = DecoderSink::new(received, self.interval).map_err(failed)?;
             if let Some(recording) = self.options.record.filter(|recording| recording.flow == self.index) {
-                sink = sink.recorded(ScreenRecorder::new(recording.tape).map_err(failed)?);
+                sink = sink.recorded(ScreenRecorder::new(recording.recorder).map_err(failed)?);
             }
             let live = LiveSource::new(source, overhead, references, self.interval.0);
             let sinks = Sinks { decoder: Some(Box::new(sink)), ..Sinks::default() };

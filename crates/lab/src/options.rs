@@ -20,5 +20,5 @@ pub struct RecordingOptions {
     /// Index of the flow in the scenario.
     pub flow: usize,
     /// Size and quality.
-    pub tape: ScreenRecorderConfig,
+    pub recorder: ScreenRecorderConfig,
 }

@@ -89,11 +89,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
-    let mut is_told = !is_keyed;
+    let mut is_warned = !is_keyed;
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
-        if !is_told && session.time(now) >= PATIENCE {
-            is_told = true;
+        if !is_warned && session.time(now) >= PATIENCE {
+            is_warned = true;
             if !session.is_connected() {
                 note(&format!("{} does not answer yet", arguments.destination));
             }

@@ -49,7 +49,7 @@ impl Reporter {
             let refused =
                 |error| Failure::input(&format!("no page at {listen}: {error}; --web takes another address"));
             let page = Page::open(listen, options, hello()).map_err(refused)?;
-            tell("page is", page.served());
+            announce("page is", page.served());
             self.page = Some(page);
         }
         Ok(self)
@@ -64,7 +64,7 @@ impl Reporter {
         if let Some(listen) = listen {
             let refused = |error| Failure::input(&format!("no metrics at {listen}: {error}"));
             let metrics = Metrics::open(listen, options).map_err(refused)?;
-            tell("metrics are", metrics.served());
+            announce("metrics are", metrics.served());
             self.metrics = Some(metrics);
         }
         Ok(self)
@@ -125,7 +125,7 @@ impl Reporter {
 }
 
 /// Says where something is served, and what is to be known of it.
-fn tell(what: &str, served: &Served) {
+fn announce(what: &str, served: &Served) {
     note(&format!("the {what} at {}", served.url));
-    served.told.iter().for_each(|told| note(told));
+    served.notice.iter().for_each(|notice| note(notice));
 }

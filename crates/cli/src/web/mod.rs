@@ -35,13 +35,13 @@ pub(crate) struct Page {
     broadcast: Broadcast,
 }
 
-/// What the user is told of a server.
+/// What the user is notice of a server.
 #[derive(Debug)]
 pub(crate) struct Served {
     /// The address to open, with the token.
     pub url: String,
     /// A warning, or the fingerprint of a certificate.
-    pub told: Option<String>,
+    pub notice: Option<String>,
 }
 
 impl Page {
@@ -97,7 +97,7 @@ fn spawn_server(
     router: Router,
 ) -> io::Result<Served> {
     let token = Token::new()?;
-    let (transport, told) = options.transport(listen)?;
+    let (transport, notice) = options.transport(listen)?;
     let listener = std::net::TcpListener::bind(listen)?;
     listener.set_nonblocking(true)?;
     let url = token.url(transport.scheme(), reachable_address(listener.local_addr()?), path);
@@ -111,5 +111,5 @@ fn spawn_server(
             }
         });
     })?;
-    Ok(Served { url, told })
+    Ok(Served { url, notice })
 }

@@ -45,7 +45,7 @@ pub(super) enum Transport {
 }
 
 impl WebOptions {
-    /// For a server at `listen`, and what the user must be told of it. Other hosts get TLS unless they are to be served in plain.
+    /// For a server at `listen`, and what the user must be notice of it. Other hosts get TLS unless they are to be served in plain.
     ///
     /// # Errors
     /// The certificate or its key cannot be read or do not belong together; the system gives no random numbers.
@@ -63,10 +63,10 @@ impl WebOptions {
             return Ok((Transport::Plain, Some(warning)));
         }
         let (acceptor, fingerprint) = self_made(reachable_address(listen).ip())?;
-        let told = format!(
+        let notice = format!(
             "the certificate was made for this run, so the browser warns. Its SHA-256 fingerprint is {fingerprint}"
         );
-        Ok((Transport::SelfMade(acceptor), Some(told)))
+        Ok((Transport::SelfMade(acceptor), Some(notice)))
     }
 }
 
@@ -142,8 +142,8 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn transport(options: &WebOptions, listen: [u8; 4]) -> (&'static str, Option<String>) {
-        let (transport, told) = options.transport((Ipv4Addr::from(listen), 8090).into()).unwrap();
-        (transport.scheme(), told)
+        let (transport, notice) = options.transport((Ipv4Addr::from(listen), 8090).into()).unwrap();
+        (transport.scheme(), notice)
     }
 
     #[test]
@@ -151,12 +151,12 @@ mod tests {
         let none = WebOptions::default();
         assert_eq!(transport(&none, [127, 0, 0, 1]), ("http", None));
         for address in [[0, 0, 0, 0], [192, 0, 2, 7]] {
-            let (scheme, told) = transport(&none, address);
-            assert_eq!((scheme, told.unwrap().matches(':').count()), ("https", 31));
+            let (scheme, notice) = transport(&none, address);
+            assert_eq!((scheme, notice.unwrap().matches(':').count()), ("https", 31));
         }
         let insecure = WebOptions { web_insecure: true, ..none };
-        let (scheme, told) = transport(&insecure, [0, 0, 0, 0]);
-        assert!(scheme == "http" && told.unwrap().starts_with("INSECURE"));
+        let (scheme, notice) = transport(&insecure, [0, 0, 0, 0]);
+        assert!(scheme == "http" && notice.unwrap().starts_with("INSECURE"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct Setup {
     video: Video,
     /// Only the recorded flow has the controller; otherwise all media flows do.
     is_alone: bool,
-    tape: ScreenRecorderConfig,
+    recorder: ScreenRecorderConfig,
 }
 
 /// The video that is sent.
@@ -76,9 +76,9 @@ impl Setup {
             recorded_size(format.size, format.frame_rate, scenario.duration, recordings).map_err(failed)?;
         let name = file.unwrap_or_else(|| seaway_media::clip::ATTRIBUTION.to_owned());
         let video = Video { name, size: format.size, frame_rate: format.frame_rate, recorded };
-        let tape =
+        let recorder =
             ScreenRecorderConfig { size: recorded, frame_rate: format.frame_rate, quantiser: QUANTISER };
-        Ok(Self { scenario, flow: index, controls, seeds, video, is_alone: flow.is_some(), tape })
+        Ok(Self { scenario, flow: index, controls, seeds, video, is_alone: flow.is_some(), recorder })
     }
 
     /// The scenario's name.
@@ -120,7 +120,7 @@ impl Setup {
 
     /// What the first run of a controller records.
     pub fn recording(&self) -> RecordingOptions {
-        RecordingOptions { flow: self.flow, tape: self.tape }
+        RecordingOptions { flow: self.flow, recorder: self.recorder }
     }
 
     /// The name of the recorded flow.
@@ -152,7 +152,7 @@ impl Setup {
             return Err(Error::Unsupported("no media flow".into()));
         };
         let mut clip = DecodedClip::open(clip_file(media))?;
-        let mut tape = ScreenRecorder::new(self.tape)?;
+        let mut recorder = ScreenRecorder::new(self.recorder)?;
         let schedule = crate::scenario::OnOffSchedule::new(flow, self.scenario.seed, self.scenario.duration);
         let (from, to) = schedule.extent();
         let mut index = 0;
@@ -167,11 +167,11 @@ impl Setup {
                 picture = clip.next_picture()?;
             }
             if let Some(picture) = picture.filter(|_| schedule.is_on(at)) {
-                tape.show(at, &picture)?;
+                recorder.show(at, &picture)?;
             }
             index += 1;
         }
-        tape.finish(Timestamp::ZERO + self.scenario.duration)
+        recorder.finish(Timestamp::ZERO + self.scenario.duration)
     }
 }
 

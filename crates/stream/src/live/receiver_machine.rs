@@ -76,7 +76,7 @@ pub(super) struct ReceiverMachine {
     end: Option<Timestamp>,
     rejected: RejectCounters,
     /// An end with another key was reported.
-    has_told: bool,
+    has_warned: bool,
 }
 
 impl ReceiverMachine {
@@ -103,7 +103,7 @@ impl ReceiverMachine {
             last_datagram: now,
             end: None,
             rejected: RejectCounters::default(),
-            has_told: false,
+            has_warned: false,
         }
     }
 
@@ -159,7 +159,7 @@ impl ReceiverMachine {
             Ok(Received::Handshake) => {}
             Err(error) => {
                 self.rejected.count(error);
-                if error == Error::OtherKey && !std::mem::replace(&mut self.has_told, true) {
+                if error == Error::OtherKey && !std::mem::replace(&mut self.has_warned, true) {
                     self.update(ReceiverUpdate::Keys(now, ReceiveEvent::OtherKey(datagram.from)));
                 }
             }

@@ -9,7 +9,7 @@ use crate::tcp::send_state::SendState;
 #[derive(Debug, Clone, Default)]
 pub(in crate::tcp) struct Sack {
     /// What has arrived beyond the cumulative acknowledgement.
-    board: Ranges,
+    scoreboard: Ranges,
     state: State,
     duplicates: u64,
     limited: u64,
@@ -28,7 +28,7 @@ enum State {
     Open,
     /// Until everything below the point is acknowledged (`RecoveryPoint`).
     Recovery { point: u64 },
-    /// After a timeout everything is sent again in order, but for what the board holds; no recovery before the
+    /// After a timeout everything is sent again in order, but for what the scoreboard holds; no recovery before the
     /// point is acknowledged.
     Loss { point: u64 },
 }
@@ -59,7 +59,7 @@ impl Sack {
                 if send.una >= point {
                     self.open(send);
                 } else {
-                    self.pipe = self.board.missing(send.una..send.next);
+                    self.pipe = self.scoreboard.missing(send.una..send.next);
                 }
                 RecoveryEvent::Open
             }
@@ -68,10 +68,10 @@ impl Sack {
 
     /// Records the blocks; true where they report a segment not known to have arrived.
     fn update(&mut self, ack: Ack<'_>, send: &SendState) -> bool {
-        self.board.remove_below(send.una);
+        self.scoreboard.remove_below(send.una);
         let mut has_news = false;
         for block in ack.sacked.iter(send.una) {
-            has_news |= self.board.insert(block.start..block.end.min(send.high));
+            has_news |= self.scoreboard.insert(block.start..block.end.min(send.high));
         }
         has_news
     }
@@ -111,32 +111,32 @@ impl Sack {
     }
 
     pub(super) fn beyond(&self, send: &SendState) -> (u64, u64, u64) {
-        let highest = self.board.end().unwrap_or(send.una).max(send.una);
-        let arrived = highest - send.una - self.board.missing(send.una..highest);
+        let highest = self.scoreboard.end().unwrap_or(send.una).max(send.una);
+        let arrived = highest - send.una - self.scoreboard.missing(send.una..highest);
         (arrived, highest, self.pipe)
     }
 
     pub(super) fn on_timeout(&mut self, send: &SendState) {
         // The receiver might have dropped what it held (RFC 2018 section 8); it will report again.
-        let mut board = std::mem::take(&mut self.board);
-        board.clear();
-        *self = Self { board, state: State::Loss { point: send.high }, ..Self::default() };
+        let mut scoreboard = std::mem::take(&mut self.scoreboard);
+        scoreboard.clear();
+        *self = Self { scoreboard, state: State::Loss { point: send.high }, ..Self::default() };
     }
 
     /// Every missing segment below this is lost: three that arrived lie above it (`IsLost`, whole segments).
     fn lost_to(&self) -> Option<u64> {
-        self.board.nth_highest(DUPLICATE_THRESHOLD)
+        self.scoreboard.nth_highest(DUPLICATE_THRESHOLD)
     }
 
     /// Missing segments that are not lost, and missing segments that have been sent again (`SetPipe`).
     fn set_pipe(&mut self, send: &SendState) {
-        if self.board.is_empty() && !self.is_active() {
+        if self.scoreboard.is_empty() && !self.is_active() {
             self.pipe = send.flight();
             return;
         }
         let lost_to = self.lost_to().unwrap_or(send.una).max(send.una);
-        self.pipe = self.board.missing(lost_to..send.high)
-            + self.board.missing(send.una..self.resent_to.max(send.una));
+        self.pipe = self.scoreboard.missing(lost_to..send.high)
+            + self.scoreboard.missing(send.una..self.resent_to.max(send.una));
     }
 
     pub(super) fn next_segment(&mut self, send: &mut SendState) -> Option<u64> {
@@ -154,7 +154,7 @@ impl Sack {
                 segment
             }
             State::Loss { .. } => {
-                send.next = self.board.first_gap(send.next);
+                send.next = self.scoreboard.first_gap(send.next);
                 send.take_next()
             }
             State::Recovery { point } => self.next_in_recovery(point, send),
@@ -165,7 +165,7 @@ impl Sack {
 
     /// The four rules of `NextSeg`.
     fn next_in_recovery(&mut self, point: u64, send: &mut SendState) -> Option<u64> {
-        let hole = self.board.first_gap(self.resent_to.max(send.una));
+        let hole = self.scoreboard.first_gap(self.resent_to.max(send.una));
         if self.lost_to().is_some_and(|to| hole < to) {
             self.resent_to = hole + 1;
             return Some(hole);
@@ -173,13 +173,13 @@ impl Sack {
         if let Some(new) = send.take_next() {
             return Some(new);
         }
-        if self.board.end().is_some_and(|end| hole < end) {
+        if self.scoreboard.end().is_some_and(|end| hole < end) {
             self.resent_to = hole + 1;
             return Some(hole);
         }
         if send.una > self.rescue_beyond {
             self.rescue_beyond = point;
-            return self.board.last_gap_below(send.high).filter(|&last| last >= send.una);
+            return self.scoreboard.last_gap_below(send.high).filter(|&last| last >= send.una);
         }
         None
     }
