@@ -28,6 +28,8 @@ pub enum Merge {
 
 /// The plan, by which a folder is recognised.
 const PLAN: &str = "plan.json";
+/// How the name of a file begins that is being written.
+const DRAFT: &str = ".seaway-";
 /// The table of all runs.
 const RUNS: &str = "runs.parquet";
 
@@ -40,24 +42,18 @@ impl SweepFolder {
         let failed = |error: io::Error| format!("{}: {error}", root.display());
         let folder = Self { root: root.to_owned() };
         let fingerprint = plan.fingerprint();
-        match fs::read(root.join(PLAN)) {
-            Ok(text) => {
-                if serde_json::from_slice::<Value>(&text).ok().as_ref() != Some(&fingerprint) {
-                    let what = root.display();
-                    return Err(format!("{what}: was made for another plan or by another version"));
-                }
+        if !root.join(PLAN).exists() {
+            fs::create_dir_all(root.join("runs")).map_err(failed)?;
+            if !fs::read_dir(root).map_err(failed)?.all(|entry| entry.is_ok_and(|entry| is_own(&entry))) {
+                return Err(format!("{}: exists and is no folder of a sweep", root.display()));
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(root.join("runs")).map_err(failed)?;
-                let is_new =
-                    |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == "runs");
-                if !fs::read_dir(root).map_err(failed)?.all(is_new) {
-                    return Err(format!("{}: exists and is no folder of a sweep", root.display()));
-                }
-                let text = serde_json::to_vec_pretty(&fingerprint).unwrap_or_default();
-                folder.write(PLAN, |out| out.write_all(&text)).map_err(failed)?;
-            }
-            Err(error) => return Err(failed(error)),
+            let text = serde_json::to_vec_pretty(&fingerprint).unwrap_or_default();
+            folder.write(PLAN, |out| out.write_all(&text)).map_err(failed)?;
+        }
+        // Another process may have been first.
+        let text = fs::read(root.join(PLAN)).map_err(failed)?;
+        if serde_json::from_slice::<Value>(&text).ok().as_ref() != Some(&fingerprint) {
+            return Err(format!("{}: was made for another plan or by another version", root.display()));
         }
         Ok(folder)
     }
@@ -112,7 +108,7 @@ impl SweepFolder {
         let path = self.root.join(name);
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder)?;
-        let mut draft = tempfile::Builder::new().prefix(".seaway-").tempfile_in(folder)?;
+        let mut draft = tempfile::Builder::new().prefix(DRAFT).tempfile_in(folder)?;
         let mut out = BufWriter::new(draft.as_file_mut());
         write(&mut out)?;
         out.flush()?;
@@ -120,6 +116,13 @@ impl SweepFolder {
         make_readable(draft.as_file())?;
         draft.persist(path).map(drop).map_err(|error| error.error)
     }
+}
+
+/// Whether this stands in the folder of a sweep, perhaps as another process is writing it.
+fn is_own(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    ["runs", "series", PLAN, RUNS].contains(&&*name) || name.starts_with(DRAFT)
 }
 
 /// The file of a run: a thousand a folder.

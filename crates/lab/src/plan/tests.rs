@@ -79,6 +79,21 @@ fn a_folder_has_the_same_octets_whoever_ran_what() {
 }
 
 #[test]
+fn processes_may_open_a_new_folder_at_once() {
+    let plan = plan(PLAN).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    for round in 0..40 {
+        let root = place.path().join(format!("{round}"));
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..4).map(|_| scope.spawn(|| SweepFolder::open(&root, &plan))).collect();
+            for opened in opened {
+                opened.join().unwrap().unwrap();
+            }
+        });
+    }
+}
+
+#[test]
 fn a_folder_of_something_else_is_left_alone() {
     let (plan, other) = (plan(PLAN).unwrap(), plan(&PLAN.replace("[3, 5]", "[4]")).unwrap());
     let place = tempfile::tempdir().unwrap();
