@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo assembler test tools format clippy docs wasm documents deny unit bench cost fuzz mutants validate peers plots papers
+.PHONY: demo assembler test tools format clippy docs wasm documents deny unit python notebooks bench cost fuzz mutants validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
@@ -19,7 +19,7 @@ assembler:
 	@command -v nasm >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
 		&& apt-get update -qq && apt-get install -y -qq --no-install-recommends nasm >/dev/null; } || true
 
-test: tools format clippy docs wasm documents deny unit
+test: tools format clippy docs wasm documents deny unit python
 
 # On Debian and as root, installs what the tests run beside the binary. Elsewhere their tests skip.
 tools:
@@ -67,6 +67,24 @@ deny:
 unit:
 	$(call stage,tests)
 	cargo test --locked --workspace
+
+# The Python package beside the binary, in an environment of its own under target.
+PYTHON_TOOLS := pytest numpy pyarrow gymnasium matplotlib
+VENV := target/venv
+python:
+	$(call stage,Python package)
+	@if python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		&& { test -x $(VENV)/bin/python || python3 -m venv $(VENV); } \
+		&& $(VENV)/bin/python -m pip install --quiet $(PYTHON_TOOLS); then \
+		cargo build --locked --workspace && cp target/debug/libseaway_native.so python/seaway/_native.abi3.so \
+		&& cd python && PYTHONPATH=. ../$(VENV)/bin/python -m pytest -q; \
+	else echo "python: SKIPPED, no Python 3.11 with venv, or $(PYTHON_TOOLS) could not be installed"; fi
+
+# Runs the notebooks in an environment with nothing but the installed package; their results are in target/notebooks.
+notebooks:
+	python3 -m venv --clear target/notebooks-venv
+	target/notebooks-venv/bin/python -m pip install --quiet './python[notebooks]'
+	target/notebooks-venv/bin/python python/notebooks/run.py target/notebooks
 
 # Ratios and times; nothing here passes or fails.
 bench:
