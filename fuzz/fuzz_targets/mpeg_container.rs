@@ -19,7 +19,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     let (chunk, delay) = (1 + usize::from(chunk) * 8, usize::from(delay % 16));
     let kept = run(stream, config, chunk, delay, |_| Replacement::Kept);
-    if let (Some(output), Multiplex::Keep) = (kept, config.multiplex) {
+    // A Matroska file gets other sizes, and loses an element that is cut.
+    let is_matroska = stream.starts_with(&[0x1a, 0x45, 0xdf, 0xa3]);
+    if let (Some(output), Multiplex::Keep, false) = (kept, config.multiplex, is_matroska) {
         assert!(output == stream);
     }
     run(stream, config, chunk, delay, |picture| {

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -156,6 +156,15 @@ impl Output {
             Target::Draft(draft, _) => draft.write_all(bytes),
         };
         written.map_err(|error| Failure::running(&format!("{}: {error}", self.name)))
+    }
+
+    /// Writes `bytes` over those at an offset; false where the output is none that can be gone back in.
+    pub(crate) fn patch(&mut self, at: u64, bytes: &[u8]) -> Result<bool, Failure> {
+        let Target::Draft(draft, _) = &mut self.target else { return Ok(false) };
+        let file = draft.as_file_mut();
+        let written = file.seek(SeekFrom::Start(at)).and_then(|_| file.write_all(bytes));
+        let back = written.and_then(|()| file.seek(SeekFrom::End(0)));
+        back.map(|_| true).map_err(|error| Failure::running(&format!("{}: {error}", self.name)))
     }
 
     /// The stream is complete: puts the file in its place.

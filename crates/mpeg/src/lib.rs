@@ -1,4 +1,5 @@
-//! MPEG-1 and MPEG-2 video: parser, writer, decoder, and a rate shaper for elementary, program and transport streams.
+//! MPEG-1 and MPEG-2 video: parser, writer, decoder, and a rate shaper for elementary, program and transport streams and
+//! Matroska.
 //!
 //! Shapes a stream to 80 % of its video rate:
 //!

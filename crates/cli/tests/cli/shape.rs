@@ -5,7 +5,8 @@ use std::io::Write;
 use std::process::Stdio;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpeg/tests/fixtures/");
-const ALL: [&str; 5] = ["two_programmes.ts", "program.vob", "system.mpg", "packs.mpg", "elementary.m2v"];
+const ALL: [&str; 6] =
+    ["two_programmes.ts", "program.vob", "system.mpg", "packs.mpg", "elementary.m2v", "program.mkv"];
 
 fn fixture(name: &str) -> String {
     format!("{FIXTURES}{name}")
@@ -182,6 +183,28 @@ fn a_control_channel_sets_the_rate_at_its_time() {
     }
     let run = bench.run(&["shape", &input, "out", "--rate", "1 Mbit/s", "--control", "missing"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
+}
+
+/// From a pipe to a pipe a Matroska file has no size and no index, and its video is the same.
+#[test]
+fn matroska_through_a_pipe() {
+    let bench = Bench::new();
+    let input = fixture("program.mkv");
+    let file = bench.run(&["shape", &input, "out.mkv", "--ratio", "0.8"]);
+    assert_eq!(file.code, Some(0), "{}", file.stderr);
+    assert!(!file.stdout.contains("a pipe"), "{}", file.stdout);
+    let run = bench.command(&["shape", &input, "-", "--ratio", "0.8"]).output().unwrap();
+    assert!(String::from_utf8(run.stderr).unwrap().contains("a pipe"));
+    let out = std::fs::read(bench.path().join("out.mkv")).unwrap();
+    assert_eq!(run.stdout.len(), out.len());
+    std::fs::write(bench.path().join("piped.mkv"), run.stdout).unwrap();
+    for name in ["out.mkv", "piped.mkv"] {
+        let again = bench.run(&["shape", name, "again", "--ratio", "1", "--json"]).json();
+        assert_eq!(
+            (&again["container"]["format"], &again["totals"]["left_alone"]["not_readable"]),
+            (&"Matroska file".into(), &0.into())
+        );
+    }
 }
 
 #[test]

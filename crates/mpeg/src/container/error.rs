@@ -11,6 +11,12 @@ pub enum Error {
         /// Its name, with an article.
         what: &'static str,
     },
+    /// The container is known, but not in this form.
+    #[error("{what} cannot be shaped")]
+    Unsupported {
+        /// Its name and what stands against it.
+        what: &'static str,
+    },
     /// The container has no MPEG-1 or MPEG-2 video.
     #[error("expected MPEG-1 or MPEG-2 video, found {found}")]
     NoVideo {

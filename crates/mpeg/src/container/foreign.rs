@@ -46,8 +46,7 @@ pub(super) fn by_signature(head: &[u8]) -> Option<&'static str> {
             return Some(what);
         }
     }
-    let table: [(&[u8], &'static str); 31] = [
-        (b"\x1a\x45\xdf\xa3", "a Matroska or WebM file"),
+    let table: [(&[u8], &'static str); 30] = [
         (b"\xb7\xd8\x00\x20\x37\x49\xda\x11", "a Windows TV recording (WTV)"),
         (b"nut/multimedia container", "a NUT file"),
         (b"AV\x01", "a PVA file"),

@@ -9,6 +9,7 @@ use super::config::{Config, Multiplex};
 use super::elementary::{self, ElementaryStream};
 use super::error::Error;
 use super::foreign;
+use super::matroska::{self, MatroskaReport, MatroskaStream};
 use super::program::{self, ProgramReport, ProgramStream};
 use super::track::VideoTrack;
 use super::transport::{Framing, TransportReport, TransportStream};
@@ -27,6 +28,8 @@ pub enum Format {
     Program,
     /// ISO/IEC 13818-1 transport stream.
     Transport(Framing),
+    /// Matroska (RFC 9559).
+    Matroska,
 }
 
 impl Format {
@@ -37,6 +40,7 @@ impl Format {
             Format::System => "MPEG-1 system stream",
             Format::Program => "program stream",
             Format::Transport(_) => "transport stream",
+            Format::Matroska => "Matroska file",
         }
     }
 
@@ -53,7 +57,7 @@ impl Format {
     /// True where `multiplex` applies to the format: whether it has padding, or a multiplex rate.
     pub fn supports(self, multiplex: Multiplex) -> bool {
         match self {
-            Format::Elementary => false,
+            Format::Elementary | Format::Matroska => false,
             Format::System | Format::Program => !matches!(multiplex, Multiplex::Constant(_)),
             Format::Transport(_) => true,
         }
@@ -65,6 +69,7 @@ impl Format {
             Format::Elementary => Box::new(ElementaryStream::new(config)),
             Format::System | Format::Program => Box::new(ProgramStream::new(config)),
             Format::Transport(framing) => Box::new(TransportStream::new(framing, config)),
+            Format::Matroska => Box::new(MatroskaStream::new(config)),
         }
     }
 }
@@ -79,12 +84,28 @@ pub(super) trait Container: fmt::Debug + Send + Sync {
     fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error>;
     /// Output that is not yet taken.
     fn output(&mut self) -> &mut Vec<u8>;
+    /// So many bytes of the output were taken.
+    fn count_taken(&mut self, _bytes: u64) {}
+    /// What is to be written over the output once the stream has ended, where that is possible.
+    fn patches(&self) -> Vec<Patch> {
+        Vec::new()
+    }
     /// Counts of this format.
     fn report(&self) -> Option<ContainerReport>;
     /// True where video packets were scrambled.
     fn is_scrambled(&self) -> bool {
         false
     }
+}
+
+/// Bytes to be written over an output that is complete: what could not be known before. The output is valid without them,
+/// and with them a player finds its way faster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// Where in the output.
+    pub at: u64,
+    /// Bytes that replace as many.
+    pub bytes: Vec<u8>,
 }
 
 /// Counts of one container format.
@@ -95,6 +116,8 @@ pub enum ContainerReport {
     Program(ProgramReport),
     /// Of a transport stream.
     Transport(TransportReport),
+    /// Of a Matroska file.
+    Matroska(MatroskaReport),
 }
 
 impl ContainerReport {
@@ -103,6 +126,9 @@ impl ContainerReport {
         match self {
             ContainerReport::Program(report) => report.warnings(),
             ContainerReport::Transport(report) => report.warnings(),
+            ContainerReport::Matroska(report) => {
+                vec![(report.cut_bytes, "bytes of an element that is cut at the end were dropped")]
+            }
         }
     }
 
@@ -110,7 +136,7 @@ impl ContainerReport {
     pub fn late_pictures(&self) -> u64 {
         match self {
             ContainerReport::Transport(TransportReport { pacing: Some(pacing), .. }) => pacing.underflows,
-            ContainerReport::Program(_) | ContainerReport::Transport(_) => 0,
+            _ => 0,
         }
     }
 }
@@ -125,6 +151,9 @@ pub fn sniff(head: &[u8], complete: bool) -> Result<Option<Format>, Error> {
     let complete = complete || head.len() >= SNIFF_LIMIT;
     if let Some(what) = foreign::by_signature(head) {
         return foreign(what);
+    }
+    if matroska::probe(head) {
+        return Ok(Some(Format::Matroska));
     }
     if let Some(framing) = Framing::probe(head, complete) {
         return Ok(Some(Format::Transport(framing)));
@@ -214,7 +243,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert!(name(b"\x00\x00\x00\x20ftypisom").contains("MP4"));
-        assert!(name(b"\x1a\x45\xdf\xa3 rest").contains("Matroska"));
+        assert_eq!(sniff(b"\x1a\x45\xdf\xa3 rest", true), Ok(Some(Format::Matroska)));
         assert!(name(b"RIFF....AVI LIST").contains("AVI"));
         assert!(name(&[0, 0, 0, 1, 0x67, 0x64, 0, 0x1f]).contains("H.264"));
         assert!(name(&[0, 0, 0, 1, 0x09, 0xf0, 0, 0, 0, 1, 0x67, 0x64]).contains("H.264"));

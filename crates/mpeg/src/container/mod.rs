@@ -1,4 +1,4 @@
-//! Containers: elementary, program, system and transport streams in, the same out with a smaller video.
+//! Containers: elementary, program, system and transport streams and Matroska in, the same out with a smaller video.
 //!
 //! [`Remuxer`] takes a stream in pieces, hands out the coded pictures of its video, takes what shall stand in
 //! their place, and gives the stream back with everything else untouched. It does no I/O and knows no clock.
@@ -33,6 +33,7 @@ mod elementary;
 mod error;
 mod foreign;
 mod format;
+mod matroska;
 mod pes;
 mod program;
 mod remuxer;
@@ -42,7 +43,8 @@ mod transport;
 
 pub use config::{Config, Multiplex};
 pub use error::Error;
-pub use format::{ContainerReport, Format, SNIFF_LIMIT, sniff};
+pub use format::{ContainerReport, Format, Patch, SNIFF_LIMIT, sniff};
+pub use matroska::MatroskaReport;
 pub use program::ProgramReport;
 pub use remuxer::Remuxer;
 pub use report::Report;

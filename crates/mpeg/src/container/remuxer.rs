@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::error::Error;
 use super::foreign;
-use super::format::{Container, Format, sniff};
+use super::format::{Container, Format, Patch, sniff};
 use super::report::Report;
 use super::track::{CodedPicture, Replacement, VideoTrack};
 use crate::startcode;
@@ -107,9 +107,16 @@ impl Remuxer {
     pub fn drain_output(&mut self, into: &mut Vec<u8>) {
         if let Some((_, container)) = &mut self.container {
             let output = container.output();
-            self.bytes_out += output.len() as u64;
+            let taken = output.len() as u64;
             into.append(output);
+            container.count_taken(taken);
+            self.bytes_out += taken;
         }
+    }
+
+    /// What is to be written over the output once the stream has ended and all output is taken.
+    pub fn patches(&self) -> Vec<Patch> {
+        self.container.as_ref().map_or_else(Vec::new, |(_, container)| container.patches())
     }
 
     /// Counts so far.

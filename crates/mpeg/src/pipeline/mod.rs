@@ -135,6 +135,11 @@ impl Pipeline {
         self.remuxer.drain_output(into);
     }
 
+    /// What is to be written over the output once the stream has ended and all output is taken.
+    pub fn patches(&self) -> Vec<container::Patch> {
+        self.remuxer.patches()
+    }
+
     /// The record of the next picture, in coding order.
     pub fn poll_record(&mut self) -> Option<PictureRecord> {
         self.records.pop_front()

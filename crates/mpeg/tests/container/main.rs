@@ -3,6 +3,7 @@
 mod constant;
 mod damage;
 mod harness;
+mod matroska;
 mod program;
 mod readers;
 mod timing;

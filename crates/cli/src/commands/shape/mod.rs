@@ -49,6 +49,8 @@ pub(crate) struct ShapeResult {
     interrupted: bool,
     /// The rates were planned by a first pass.
     two_passes: bool,
+    /// The output has what is known at its end only.
+    patched: bool,
     report: seaway_mpeg::pipeline::Report,
 }
 
@@ -122,8 +124,12 @@ fn shape(
     }
     pipeline.finish().map_err(refused)?;
     drain(&mut pipeline, &mut output, sink, journal)?;
+    let mut patched = true;
+    for patch in pipeline.patches() {
+        patched &= sink.patch(patch.at, &patch.bytes)?;
+    }
     progress.clear();
-    Ok(ShapeResult { interrupted: interrupt::asked(), two_passes, report: pipeline.report() })
+    Ok(ShapeResult { interrupted: interrupt::asked(), two_passes, patched, report: pipeline.report() })
 }
 
 /// Runs the first pass over a file; `None` where it was interrupted.

@@ -9,7 +9,7 @@ use seaway_units::{Bitrate, TimeDelta};
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
-const AFTER: &str = "The input may be an elementary, program, system or transport stream; it is recognised by \
+const AFTER: &str = "The input may be an elementary, program, system or transport stream or Matroska; it is recognised by \
                      its content. The output has the same format. A target that is \
                      not reached gives exit code 3.";
 

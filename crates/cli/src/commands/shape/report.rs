@@ -140,6 +140,9 @@ fn summary(arguments: &Arguments, plan: &ShapeOptions, outcome: &ShapeResult) ->
             100.0 * ceiling.fullest_second,
         ));
     }
+    if !outcome.patched {
+        lines.push("a pipe: the output is a segment of unknown size, and its index is left out".to_owned());
+    }
     let mut note = |count: u64, what: &str| {
         if count > 0 {
             lines.push(format!("{count} {what}"));
