@@ -44,6 +44,18 @@ measured! {
         capacity_bps: Option<u64> = "Capacity", BitsPerSecond, Neutral,
         /// waiting time in the queue of the emulated link
         queue_delay_ms: Option<f64> = "Queueing", Milliseconds, Lower,
+        /// from the capture of a frame to its end as a coded one
+        encoding_ms: Option<f64> = "Encoder", Milliseconds, Lower,
+        /// from the end of coding to the first packet of a frame
+        queueing_ms: Option<f64> = "Send queue's time", Milliseconds, Lower,
+        /// from the first packet of a frame to its last at the sender
+        pacing_ms: Option<f64> = "Pacing", Milliseconds, Lower,
+        /// from the first packet of a frame to its last at the receiver, repair included
+        assembly_ms: Option<f64> = "Assembly and repair", Milliseconds, Lower,
+        /// from the last packet of a frame to its decoder
+        playout_ms: Option<f64> = "Playout", Milliseconds, Lower,
+        /// from there to the screen
+        decoding_ms: Option<f64> = "Decoder", Milliseconds, Lower,
         /// from capture to display
         delay_ms: Option<f64> = "Delay", Milliseconds, Lower,
         /// luma PSNR of the picture on screen against the captured one

@@ -110,6 +110,14 @@ pub struct SentFrames {
     pub queued: u64,
     /// Frames that never left: skipped by the encoder, refused by the queue, or dropped from it.
     pub skipped: u64,
+    /// Frames of which the first packet left.
+    pub begun: u64,
+    /// How long they waited for it, in all.
+    pub waited: TimeDelta,
+    /// Frames of which the last packet left.
+    pub sent: u64,
+    /// From their arrival in the queue to their last packet, in all.
+    pub took: TimeDelta,
 }
 
 /// Counters of a [`Receiver`](crate::Receiver).

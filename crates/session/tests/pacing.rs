@@ -121,4 +121,6 @@ fn the_end_of_a_frame_leaves_when_it_is_due() {
     let took = last - began;
     let at_rate = rate.time_to_send(size).unwrap();
     assert!(took <= at_rate, "{took} for {at_rate}");
+    let frames = sender.statistics().frames;
+    assert_eq!((frames.begun, frames.waited, frames.sent, frames.took), (1, TimeDelta::ZERO, 1, took));
 }

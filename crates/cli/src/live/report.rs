@@ -29,6 +29,8 @@ pub(crate) struct Report {
     pub(crate) lateness_ms: Late,
     /// What `delay_ms` is measured from.
     pub(crate) delay_from: DelayFrom,
+    /// Where the delay comes from.
+    pub(crate) delay_parts_ms: DelayParts,
     pub(crate) flows: Vec<FlowSummary>,
     pub(crate) refused: RefusedReport,
 }
@@ -52,6 +54,7 @@ impl Report {
             void: lateness.is_void(),
             lateness_ms: Late::of(lateness),
             delay_from,
+            delay_parts_ms: DelayParts::of(session),
             flows: vec![flow(session, now)],
             refused: refused(session),
         }
@@ -84,7 +87,7 @@ impl Report {
         for flow in &self.flows {
             write_flow(out, flow)?;
         }
-        Ok(())
+        self.delay_parts_ms.write(out)
     }
 }
 
@@ -124,6 +127,48 @@ pub(crate) enum DelayFrom {
     Capture,
     /// The least delay seen, plus half the round-trip time: the hosts have no common clock.
     LeastPlusHalfRoundTrip,
+}
+
+/// Means over the session in milliseconds, as the [samples](seaway_report::live::Sample) have them; what the delay has
+/// beyond them is the way of the first packet.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct DelayParts {
+    encoding: Option<f64>,
+    queueing: Option<f64>,
+    pacing: Option<f64>,
+    assembly: Option<f64>,
+    playout: Option<f64>,
+    decoding: Option<f64>,
+}
+
+impl DelayParts {
+    fn of(session: &Session) -> Self {
+        let sender = session.sender.as_ref().map(Sender::state);
+        let receiver = session.receiver.as_ref().map(Receiver::state);
+        Self {
+            encoding: sender.and_then(|state| state.encoding.mean()),
+            queueing: sender.and_then(|state| state.queueing.mean()),
+            pacing: sender.and_then(|state| state.pacing.mean()),
+            assembly: receiver.and_then(|state| state.assembly.mean()),
+            playout: receiver.and_then(|state| state.playout.mean()),
+            decoding: receiver.and_then(|state| state.decoding.mean()),
+        }
+    }
+
+    fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let Self { encoding, queueing, pacing, assembly, playout, decoding } = *self;
+        let all = [
+            ("encoder", encoding),
+            ("send queue", queueing),
+            ("pacing", pacing),
+            ("assembly and repair", assembly),
+            ("playout", playout),
+            ("decoder", decoding),
+        ];
+        let known = all.iter().filter_map(|(name, mean)| Some(format!("{name} {:.1} ms", (*mean)?)));
+        let known: Vec<String> = known.collect();
+        if known.is_empty() { Ok(()) } else { writeln!(out, "of it in the mean: {}", known.join(", ")) }
+    }
 }
 
 /// Lateness of timers, in milliseconds.

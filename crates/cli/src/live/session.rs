@@ -162,7 +162,10 @@ impl Session {
     /// The present values; unknown ones are absent.
     pub(crate) fn sample(&mut self) -> Sample {
         let mut sample = Sample::default();
-        if let Some(state) = self.sender.as_ref().map(Sender::state) {
+        if let Some(state) = self.sender.as_mut().map(Sender::state_mut) {
+            sample.encoding_ms = state.encoding.take_recent_mean();
+            sample.queueing_ms = state.queueing.take_recent_mean();
+            sample.pacing_ms = state.pacing.take_recent_mean();
             sample.control = state.control.to_string();
             sample.target_bps = state.source.target.map(Bitrate::as_bps);
             sample.resolution = state.source.size.map(|size| size.to_string());
@@ -186,6 +189,9 @@ impl Session {
                 sample.frames_displayed = Some(state.displayed);
                 sample.freezes = Some(state.freezes);
             }
+            sample.assembly_ms = state.assembly.take_recent_mean();
+            sample.playout_ms = state.playout.take_recent_mean();
+            sample.decoding_ms = state.decoding.take_recent_mean();
             sample.delay_ms = state.delays.take_recent_mean();
             sample.psnr_db = state.psnr.take_recent_mean();
         }

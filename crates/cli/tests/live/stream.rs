@@ -78,8 +78,15 @@ fn json_lines_speak_one_vocabulary() {
         sender.wait_for("a round trip", |line| line["rtt_ms"].is_number() && line["target_bps"].is_number());
     check(&sent, &["time", "allowance_bps", "target_bps", "sent_bps", "backlog_bytes", "frames_captured"]);
     assert_eq!(sent["control"], "seaway");
+    let parts = ["encoding_ms", "queueing_ms", "pacing_ms"];
+    let sent = sender.wait_for("where time goes", |line| parts.iter().all(|part| line[part].is_number()));
+    check(&sent, &parts);
     let received = receiver.wait_for("a sample", |line| line["type"] == "sample");
     check(&received, &["time", "received_bps", "playout_buffer_ms", "frames_displayed", "freezes"]);
+    let parts = ["delay_ms", "assembly_ms", "playout_ms", "decoding_ms"];
+    let received =
+        receiver.wait_for("where time goes", |line| parts.iter().all(|part| line[part].is_number()));
+    check(&received, &parts);
     sender.finish();
     let lines = receiver.finish();
     for line in lines.lines() {

@@ -48,7 +48,14 @@ impl Sender {
     ) -> Option<(Content, Timestamp)> {
         let queued = self.scheduler.queue.pop(subflow)?;
         let (stream, since, number, ends) = (queued.stream, queued.since, queued.sequence, queued.end);
+        let frames = &mut self.statistics.frames;
+        if queued.start {
+            frames.begun += 1;
+            frames.waited += now.since(since);
+        }
         if ends {
+            frames.sent += 1;
+            frames.took += now.since(since);
             self.signal_demand(now, stream);
         }
         let source = SourceId { stream, subflow, repair: false };

@@ -6,7 +6,7 @@ use super::input::FrameInput;
 use super::sender_machine::SenderUpdate;
 use crate::Error;
 use crate::sink::ReferencePicture;
-use crate::source::{Captured, Source};
+use crate::source::{Captured, Source, SourceStatus};
 use seaway_net::SNAPSHOT_INTERVAL;
 use seaway_session::MediaClock;
 use seaway_units::{TimeDelta, Timestamp};
@@ -31,6 +31,8 @@ pub(super) struct Capture {
     pub(super) media_clock: MediaClock,
     pub(super) updates: Sender<SenderUpdate>,
     pub(super) stop: Arc<AtomicBool>,
+    /// What the coding of frames took in all since the last status, and their number.
+    pub(super) encoding: (TimeDelta, i64),
 }
 
 impl Capture {
@@ -69,7 +71,9 @@ impl Capture {
             }
             if now.since(last_status) >= SNAPSHOT_INTERVAL {
                 last_status = now;
-                self.update(SenderUpdate::Source(self.source.status()));
+                let (total, frames) = std::mem::take(&mut self.encoding);
+                let encoding = (frames > 0).then(|| total / frames);
+                self.update(SenderUpdate::Source(SourceStatus { encoding, ..self.source.status() }));
             }
         }
         Ok(())
@@ -91,6 +95,7 @@ impl Capture {
         match frame {
             None => self.input.skip(),
             Some(frame) => {
+                self.encoding = (self.encoding.0 + self.input.now().since(now), self.encoding.1 + 1);
                 self.preview.iter().for_each(|preview| preview.preview(now, &frame));
                 self.input.send(now, frame);
             }

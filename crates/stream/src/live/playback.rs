@@ -2,6 +2,7 @@
 
 use super::event::ReceiveEvent;
 use super::receiver_machine::{ReceiverCommand, ReceiverSnapshot, ReceiverUpdate};
+use super::state::DelayParts;
 use crate::Error;
 use crate::sink::{Displayed, PictureScore, Playback, ReferencePicture, Screen, Sink};
 use seaway_media::Picture;
@@ -17,7 +18,7 @@ use std::thread::{Builder, JoinHandle};
 #[derive(Debug)]
 pub(super) enum PlaybackUpdate {
     /// A frame is on the screen, so long after its capture.
-    Displayed(Option<TimeDelta>),
+    Displayed(Option<TimeDelta>, DelayParts),
     Scored(PictureScore),
     Event(Timestamp, ReceiveEvent),
     Snapshot(Box<ReceiverSnapshot>),
@@ -37,6 +38,8 @@ pub(super) struct Player {
     pub(super) updates: Sender<PlaybackUpdate>,
     pub(super) freezes: FreezeDetector,
     pub(super) delay: RelativeDelay,
+    /// When the media thread gave the present frame.
+    pub(super) given: Timestamp,
 }
 
 /// Capture-to-display delay of frames where the clocks of both ends are not synchronised.
@@ -61,7 +64,10 @@ impl Player {
 
     fn on_update(&mut self, update: ReceiverUpdate) -> Result<(), Error> {
         match update {
-            ReceiverUpdate::Event(_, ReceiverEvent::Frame(frame)) => self.show(&frame)?,
+            ReceiverUpdate::Event(at, ReceiverEvent::Frame(frame)) => {
+                self.given = at;
+                self.show(&frame)?;
+            }
             ReceiverUpdate::Event(at, event) => {
                 if matches!(event, ReceiverEvent::FramesLost { .. } | ReceiverEvent::Frozen { .. }) {
                     self.screen.iter_mut().for_each(Screen::on_loss);
@@ -105,6 +111,15 @@ impl Player {
         Ok(())
     }
 
+    fn parts(&self, frame: &ReceivedFrame, at: Timestamp) -> DelayParts {
+        let whole = frame.completed.max(frame.first_arrival);
+        DelayParts {
+            assembly: whole.since(frame.first_arrival),
+            playout: self.given.since(whole),
+            decoding: at.since(self.given),
+        }
+    }
+
     fn display(
         &mut self,
         frame: &ReceivedFrame,
@@ -122,7 +137,7 @@ impl Player {
             self.request_key_frame();
         }
         let delay = captured.map(|captured| at.since(captured)).or_else(|| self.delay.of(frame, at));
-        self.update(PlaybackUpdate::Displayed(delay));
+        self.update(PlaybackUpdate::Displayed(delay, self.parts(frame, at)));
         if let Some(duration) = self.freezes.on_picture(at) {
             self.update(PlaybackUpdate::Event(at, ReceiveEvent::Freeze(duration)));
         }

@@ -150,6 +150,7 @@ impl ReceiverBuilder {
             updates: send_updates,
             freezes: FreezeDetector::default(),
             delay: RelativeDelay::default(),
+            given: now,
         };
         let (playback, state) = (Some(player.start()?), ReceiverState::default());
         Ok(Receiver { clock, waker, local, commands, updates, state, playback, runtime: None })
@@ -220,7 +221,7 @@ impl Receiver {
         loop {
             let left = Duration::from_nanos(end.since(self.now()).as_nanos().max(0) as u64);
             match self.updates.recv_timeout(left) {
-                Ok(PlaybackUpdate::Displayed(delay)) => self.state.on_displayed(delay),
+                Ok(PlaybackUpdate::Displayed(delay, parts)) => self.state.on_displayed(delay, parts),
                 Ok(PlaybackUpdate::Scored(score)) => self.state.on_score(score),
                 Ok(PlaybackUpdate::Snapshot(snapshot)) => self.state.on_snapshot(snapshot),
                 Ok(PlaybackUpdate::Event(at, event)) => {

@@ -206,7 +206,9 @@ impl SenderBuilder {
         let input = FrameInput { clock, waker, commands, controls, overhead };
         let capture = feed.open(overhead, limits.start)?.map(|source| {
             let (input, updates, stop) = (input.clone(), send_updates, stop.clone());
-            Capture { source, input, key_interval, preview, references, media_clock, updates, stop }.start()
+            let encoding = Default::default();
+            Capture { source, input, key_interval, preview, references, media_clock, updates, stop, encoding }
+                .start()
         });
         let (capture, state) = (capture.transpose()?, SenderState::new(control));
         Ok(Sender { input, updates, state, capture, stop, runtime: None })
@@ -261,6 +263,11 @@ impl Sender {
         self.input.now()
     }
 
+    /// The state, to take recent means from.
+    pub const fn state_mut(&mut self) -> &mut SenderState {
+        &mut self.state
+    }
+
     /// Takes frames of an application's own encoder.
     pub fn input(&self) -> FrameInput {
         self.input.clone()
@@ -283,7 +290,7 @@ impl Sender {
             let left = Duration::from_nanos(end.since(self.now()).as_nanos().max(0) as u64);
             match self.updates.recv_timeout(left) {
                 Ok(SenderUpdate::Snapshot(snapshot)) => self.state.on_snapshot(snapshot),
-                Ok(SenderUpdate::Source(status)) => self.state.source = status,
+                Ok(SenderUpdate::Source(status)) => self.state.on_source(status),
                 Ok(SenderUpdate::Event(at, event)) => {
                     if let SendEvent::ControlChanged(control) = &event {
                         self.state.control = control.clone();

@@ -20,6 +20,12 @@ pub struct SenderState {
     pub session: Option<Box<SenderSnapshot>>,
     /// The source, ten times a second.
     pub source: SourceStatus,
+    /// From the capture of a frame to its end as a coded one, in milliseconds.
+    pub encoding: Samples,
+    /// From the end of coding to the first packet of a frame, in milliseconds.
+    pub queueing: Samples,
+    /// From the first packet of a frame to its last, in milliseconds.
+    pub pacing: Samples,
     sent: Counter,
     lost: Counter,
     reported: Counter,
@@ -28,7 +34,23 @@ pub struct SenderState {
 impl SenderState {
     pub(super) fn new(control: ControlSpec) -> Self {
         let [sent, lost, reported] = Default::default();
-        Self { control, session: None, source: SourceStatus::default(), sent, lost, reported }
+        let [encoding, queueing, pacing] = Default::default();
+        Self {
+            control,
+            session: None,
+            source: SourceStatus::default(),
+            encoding,
+            queueing,
+            pacing,
+            sent,
+            lost,
+            reported,
+        }
+    }
+
+    pub(super) fn on_source(&mut self, status: SourceStatus) {
+        status.encoding.into_iter().for_each(|encoding| self.encoding.add(encoding.as_millis_f64()));
+        self.source = status;
     }
 
     pub(super) fn on_snapshot(&mut self, snapshot: Box<SenderSnapshot>) {
@@ -36,6 +58,15 @@ impl SenderState {
         self.sent.set(at, statistics.sent.size.as_bytes());
         self.lost.set(at, statistics.lost);
         self.reported.set(at, statistics.lost + statistics.received);
+        let before = self.session.as_ref().map(|session| session.statistics.frames).unwrap_or_default();
+        let frames = statistics.frames;
+        let mean = |total: TimeDelta, count: u64| (count > 0).then(|| total.as_millis_f64() / count as f64);
+        let waited = mean(frames.waited - before.waited, frames.begun - before.begun);
+        let took = mean(frames.took - before.took, frames.sent - before.sent);
+        waited.into_iter().for_each(|waited| self.queueing.add(waited));
+        if let (Some(waited), Some(took)) = (waited, took) {
+            self.pacing.add((took - waited).max(0.0));
+        }
         self.session = Some(snapshot);
     }
 
@@ -48,6 +79,14 @@ impl SenderState {
     pub fn loss_ratio(&self) -> Option<f64> {
         self.lost.ratio_to(&self.reported)
     }
+}
+
+/// Where the time goes from the first packet of a displayed frame on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DelayParts {
+    pub(super) assembly: TimeDelta,
+    pub(super) playout: TimeDelta,
+    pub(super) decoding: TimeDelta,
 }
 
 /// What is known of a receiver.
@@ -64,6 +103,12 @@ pub struct ReceiverState {
     /// Delay of the displayed frames in milliseconds: from capture where the sender is in this process, else above the
     /// least delay plus half the round-trip time.
     pub delays: Samples,
+    /// From the arrival of a frame's first packet to that of its last, repair included, in milliseconds.
+    pub assembly: Samples,
+    /// From then until it is given to the decoder, in milliseconds.
+    pub playout: Samples,
+    /// From then until it is displayed, in milliseconds.
+    pub decoding: Samples,
     /// PSNR of the captured pictures in decibels, where the sender is in this process.
     pub psnr: Samples,
     received: Counter,
@@ -81,8 +126,11 @@ impl ReceiverState {
         self.session = Some(snapshot);
     }
 
-    pub(super) fn on_displayed(&mut self, delay: Option<TimeDelta>) {
+    pub(super) fn on_displayed(&mut self, delay: Option<TimeDelta>, parts: DelayParts) {
         self.displayed += 1;
+        self.assembly.add(parts.assembly.as_millis_f64());
+        self.playout.add(parts.playout.as_millis_f64());
+        self.decoding.add(parts.decoding.as_millis_f64());
         delay.into_iter().for_each(|delay| self.delays.add(delay.as_millis_f64()));
     }
 

@@ -122,6 +122,7 @@ impl Source for EncodedSource {
             target: Some(self.encoder.target()),
             size: Some(self.size),
             adherence: Some(self.adherence.report()),
+            ..SourceStatus::default()
         }
     }
 }

@@ -97,6 +97,8 @@ pub struct SourceStatus {
     pub target: Option<Bitrate>,
     /// The size of the coded pictures.
     pub size: Option<PictureSize>,
+    /// From the capture of a frame to its end as a coded one, in the mean since the last status.
+    pub encoding: Option<TimeDelta>,
     /// How closely the encoder followed its target.
     pub adherence: Option<AdherenceReport>,
 }
