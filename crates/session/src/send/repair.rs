@@ -276,7 +276,7 @@ impl RepairPolicy {
     /// What repair packets cost for each media packet, over the pictures of which packets may still be of use.
     fn fec_alone(&self, deadline: TimeDelta) -> f64 {
         let pictures = (deadline - self.interval).ratio(self.interval.max(TimeDelta::from_millis(1)));
-        self.fec_over((self.picture * pictures).clamp(self.picture, crate::fec::WINDOW as f64))
+        self.fec_over((self.picture * pictures.max(1.0)).min(crate::fec::WINDOW as f64))
     }
 
     /// Repair packets for each of the `window` media packets that they cover: as many as leave a residual by Chernoff's
@@ -426,6 +426,16 @@ mod tests {
     fn no_loss_costs_nothing() {
         let mut policy = policy(200, 300, 0.0, |_| false);
         assert_eq!((policy.on_picture(PICTURE), policy.reserved()), (0, Probability::ZERO));
+    }
+
+    #[test]
+    fn pictures_are_larger_than_what_repair_packets_cover() {
+        let mut policy = policy(200, 300, 0.0, |id| id.is_multiple_of(10));
+        for millis in 0..100 {
+            policy.on_picture(SentPicture { packets: 3000, ..PICTURE });
+            policy.on_path(at(2000 + millis), Some(ms(300)), Probability::clamped(0.1));
+        }
+        assert!((0.1..0.6).contains(&policy.reserved().get()), "{}", policy.reserved());
     }
 
     /// Deadline 300 ms, round-trip time 50 ms: three rounds of 70 ms fit behind the 40 ms after which the last gap shows.
