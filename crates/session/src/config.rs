@@ -1,8 +1,9 @@
 //! Configuration of the endpoints.
 
-use crate::describe::StreamDescription;
+use crate::describe::{PlainRtp, StreamDescription};
 use seaway_control::{ControlSpec, Registry};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
+use std::time::Duration;
 
 /// Octets of the IPv4 and UDP headers.
 pub const OVERHEAD_IPV4: DataSize = DataSize::from_bytes(28);
@@ -53,6 +54,8 @@ pub struct SenderConfig {
     /// shares. What may be sent stays the controller's decision. It needs the arrivals of packets, so there is none where
     /// the feedback is [computed](FeedbackFormat::Computed). `None`: no pushback.
     pub pushback: Option<TimeDelta>,
+    /// The receiver is none of this project: FFmpeg, GStreamer, VLC. `None`: it is one.
+    pub plain: Option<PlainReceiver>,
     /// A saturated source: where no frame waits, a filler packet leaves. There are no frames and no media clock, so no
     /// sender reports leave, and the receiver must have the description beforehand.
     pub endless: bool,
@@ -81,6 +84,7 @@ impl SenderConfig {
             picture_time: None,
             send_burst_interval: TimeDelta::ZERO,
             pushback: Some(TimeDelta::from_millis(150)),
+            plain: None,
             endless: false,
         }
     }
@@ -93,6 +97,17 @@ impl SenderConfig {
         self.picture_time = Some(latency / 3);
         self
     }
+}
+
+/// What a sender of plain RTP says of itself. Its packets carry the transport-wide sequence number and no other header extension,
+/// its reports are compound packets (RFC 3550 section 6.1), and it takes receiver reports for feedback until something more
+/// exact comes: docs/models/feedback-formats.md, section "Receiver reports alone".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlainReceiver {
+    /// Our canonical name (RFC 3550 section 6.5.1), at most 255 octets.
+    pub cname: String,
+    /// The time of day at the origin of our clock, since 1900 (RFC 3550 section 4), by which receivers synchronise streams.
+    pub wall_clock: Duration,
 }
 
 /// The range of the rate, in wire octets.
@@ -236,6 +251,11 @@ pub struct ReceiverConfig {
     pub registry: Registry,
     /// Another sender is accepted once the present one was silent for this long.
     pub lock: TimeDelta,
+    /// RTP of senders that do not describe themselves is received too; `None`: it is refused.
+    pub plain: Option<PlainRtp>,
+    /// Our canonical name in reports to such a sender (RFC 3550 section 6.5.1), at most 255 octets. Random where it matters
+    /// (RFC 7022).
+    pub cname: String,
 }
 
 impl ReceiverConfig {
@@ -249,6 +269,8 @@ impl ReceiverConfig {
             description: None,
             registry: Registry::builtin(),
             lock: TimeDelta::from_secs(1),
+            plain: None,
+            cname: "seaway".into(),
         }
     }
 }

@@ -31,6 +31,11 @@ pub enum SenderEvent {
     },
     /// The controller changed its rate or its phase.
     Decision(Decision),
+    /// The first report of this kind came from a receiver that is none of this project.
+    FeedbackFound {
+        /// What the controller runs on from now.
+        kind: FeedbackKind,
+    },
     /// A new receiver reports.
     PeerAppeared {
         /// Its synchronisation source.
@@ -41,6 +46,17 @@ pub enum SenderEvent {
         /// Its synchronisation source.
         ssrc: u32,
     },
+}
+
+/// What a receiver of plain RTP reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FeedbackKind {
+    /// Receiver reports (RFC 3550 section 6.4.2).
+    ReceiverReports,
+    /// Transport-wide congestion control.
+    Twcc,
+    /// RFC 8888.
+    Ccfb,
 }
 
 /// Why a key frame is wanted.
@@ -77,6 +93,11 @@ pub enum ReceiverEvent {
     SessionChanged(SessionDescription),
     /// The sender said goodbye or another took over.
     SessionEnded,
+    /// Plain RTP comes whose payload is not understood; once for a payload type.
+    NotUnderstood {
+        /// Its payload type.
+        payload_type: u8,
+    },
 }
 
 /// Sees what an endpoint does, for time series and captures. It does not change the endpoint.

@@ -81,8 +81,10 @@ pub mod window;
 pub use circuit_breaker::{Breach, CircuitBreaker};
 pub use clock::MediaClock;
 pub use config::*;
-pub use describe::{MediaKind, SessionDescription, SessionKey, SessionUrl, StreamDescription, to_sdp};
-pub use event::{KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
+pub use describe::{
+    MediaKind, PlainRtp, PlainVideo, SessionDescription, SessionKey, SessionUrl, StreamDescription, to_sdp,
+};
+pub use event::{FeedbackKind, KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
 pub use feedback::{DepartureClock, FateCounts, FeedbackAdapter, HeaderFields, Match};
 pub use frame::{Frame, FrameData, FrameKind, ReceivedFrame};
 pub use message::{ControlData, Message, RtpPacket, Transmit, payload_type};

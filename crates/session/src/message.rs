@@ -80,6 +80,20 @@ impl Message {
         }
         RtpPacket::decode(datagram).map(Self::Rtp)
     }
+
+    /// Reads a UDP payload of a sender that may be no endpoint of this project: contributing sources, padding and header
+    /// extensions of others are passed over. `transport_id` is the local identifier of its transport-wide sequence numbers.
+    ///
+    /// # Errors
+    /// Malformed RTP or RTCP.
+    pub fn decode_plain(datagram: &Bytes, transport_id: Option<u8>) -> Result<Self, Error> {
+        match Self::decode(datagram) {
+            Ok(Self::Rtp(packet)) if packet.control.is_none() => {}
+            Err(_) if !rtcp::is_rtcp(datagram) => {}
+            decided => return decided,
+        }
+        RtpPacket::decode_plain(datagram, transport_id).map(Self::Rtp)
+    }
 }
 
 /// An RTP packet (RFC 3550 section 5.1) with the header extensions of this project.
@@ -160,10 +174,13 @@ pub struct ControlData {
     pub tag: Option<u16>,
 }
 
+/// Local identifier of transport-wide sequence numbers.
+pub(crate) const TRANSPORT_SEQUENCE_ID: u8 = 4;
+
 /// Local identifiers of the header extension elements.
 mod element {
     pub(super) use seaway_wire::extension::{CtfrcData, FrameMarking, TfrcData};
-    pub(super) const TRANSPORT_SEQUENCE: u8 = 4;
+    pub(super) const TRANSPORT_SEQUENCE: u8 = super::TRANSPORT_SEQUENCE_ID;
 }
 
 /// Octets of an element's identifier and length.
@@ -195,7 +212,10 @@ impl RtpPacket {
     }
 
     fn header<'a>(&self, scratch: &'a mut [u8; LONGEST]) -> Header<'a> {
-        let mut writer = Writer::new(Form::TwoByte, scratch);
+        // Others read the one-byte form; elements of our own do not fit it.
+        let form =
+            if self.control.is_none() && self.marking.is_none() { Form::OneByte } else { Form::TwoByte };
+        let mut writer = Writer::new(form, scratch);
         let mut push =
             |id, data: &[u8]| writer.push(id, data).unwrap_or_else(|error| unreachable!("{error}"));
         if let Some(control) = self.control {
@@ -247,7 +267,19 @@ impl RtpPacket {
         if packet.padding != 0 {
             return Err(unexpected("RTP padding", packet.padding.into(), "none"));
         }
-        let mut decoded = Self {
+        let mut decoded = Self::without_extension(datagram, &packet);
+        // Elements with identifiers of our own are in the two-byte form.
+        if let Some(extension) = header.extension
+            && Form::of_profile(extension.profile) == Some(Form::TwoByte)
+        {
+            decoded.read_elements(&extension)?;
+        }
+        Ok(decoded)
+    }
+
+    fn without_extension(datagram: &Bytes, packet: &rtp::Packet<'_>) -> Self {
+        let header = packet.header;
+        Self {
             marker: header.marker,
             payload_type: header.payload_type,
             sequence_number: header.sequence_number,
@@ -257,10 +289,17 @@ impl RtpPacket {
             marking: None,
             transport_sequence: None,
             payload: Payload::from(datagram.slice_ref(packet.payload)),
-        };
-        if let Some(extension) = header.extension {
-            decoded.read_elements(&extension)?;
         }
+    }
+
+    /// RTP of any sender. Of its header extension the transport-wide sequence number counts, whose identifier the session
+    /// description gives.
+    fn decode_plain(datagram: &Bytes, transport_id: Option<u8>) -> Result<Self, Error> {
+        let packet = rtp::Packet::parse(datagram)?;
+        let mut decoded = Self::without_extension(datagram, &packet);
+        let number = packet.header.extension.zip(transport_id).and_then(|(extension, id)| extension.find(id));
+        decoded.transport_sequence =
+            number.and_then(|data| TransportSequence::parse(data).ok()).map(|number| number.0);
         Ok(decoded)
     }
 

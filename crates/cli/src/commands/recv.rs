@@ -12,7 +12,7 @@ use crate::live::session::{self, Session};
 use crate::live::{STEP, UNWATCHED_STEP};
 use crate::web::{Hello, Page};
 use seaway_media::output::RecordingFormat;
-use seaway_session::SessionUrl;
+use seaway_session::{PlainRtp, SessionUrl};
 use seaway_stream::Receiver;
 use seaway_stream::sink::Recorder;
 use seaway_units::TimeDelta;
@@ -35,6 +35,10 @@ pub(crate) struct Arguments {
     /// of repair; tell the sender the same
     #[arg(long, default_value = "500 ms", value_name = "TIME")]
     latency: TimeDelta,
+    /// The session description of a sender of plain RTP, such as FFmpeg's -sdp_file writes. Without it an H.264 stream is
+    /// found by its packets. The address is that of SOURCE
+    #[arg(long, value_name = "FILE")]
+    sdp: Option<String>,
     #[command(flatten)]
     playout: PlayoutOption,
     #[command(flatten)]
@@ -51,9 +55,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let bind = keys::resolve(&arguments.source)?;
     let access = options.keys.of_receiver(&arguments.source, bind)?;
     let is_keyed = access.key.is_some();
+    let plain = arguments.plain(is_keyed)?;
     let key_log = options.keys.exporter()?;
     let receiver = Receiver::builder(bind).key(access.key).insecure(access.insecure);
-    let mut receiver = receiver.latency(arguments.latency).playout(arguments.playout.mode());
+    let mut receiver = receiver.plain(plain).latency(arguments.latency).playout(arguments.playout.mode());
     match DecoderProcess::start() {
         Ok(decoder) => receiver = receiver.decoder(decoder),
         Err(error) => note(&format!("the decoder has no process of its own: {error}")),
@@ -109,6 +114,19 @@ impl Arguments {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What is known of senders of plain RTP.
+    fn plain(&self, is_keyed: bool) -> Result<Option<PlainRtp>, Failure> {
+        let Some(file) = &self.sdp else { return Ok((!is_keyed).then(PlainRtp::default)) };
+        if is_keyed {
+            return Err(Failure::input(
+                &"--sdp describes plain RTP, which --insecure allows from other hosts",
+            ));
+        }
+        let failure = |why: &dyn std::fmt::Display| Failure::input(&format!("{file}: {why}"));
+        let text = std::fs::read_to_string(file).map_err(|error| failure(&error))?;
+        text.parse().map(Some).map_err(|error: String| failure(&error))
     }
 
     /// Somebody watches, and standard output was not what the session was for.

@@ -39,15 +39,21 @@ pub(crate) struct Arguments {
     /// Send a key frame this often without request, for players that cannot ask for one
     #[arg(long, value_name = "TIME")]
     key_every: Option<TimeDelta>,
-    /// Write a session description by which FFmpeg and VLC play the stream
+    /// Send to a player that is no `recv`, and write the session description (SDP) by which FFmpeg, GStreamer or VLC plays the
+    /// stream. Key frames leave every 2 s then, if --key-every says nothing else
     #[arg(long, value_name = "FILE")]
     sdp: Option<String>,
+    /// The local address, such as 0.0.0.0:5100, for players that must be told where reports go: RTCP has the port above
+    #[arg(long, value_name = "ADDR")]
+    bind: Option<SocketAddr>,
     #[command(flatten)]
     repair: RepairOptions,
     #[command(flatten)]
     options: LiveOptions,
 }
 
+/// For players that cannot ask for a key frame.
+const PLAYER_KEY_INTERVAL: TimeDelta = TimeDelta::from_secs(2);
 /// After so many seconds without an answer the user is told.
 const PATIENCE: f64 = 2.0;
 
@@ -75,27 +81,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut reporter = options.reporter(|| hello(arguments, &settings))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
     let key_log = options.keys.exporter()?;
-    let sender = Sender::builder(to)
+    let mut builder = Sender::builder(to);
+    if let Some(local) = arguments.bind {
+        builder = builder.bind(local);
+    }
+    let sender = builder
         .key(access.key)
         .insecure(access.insecure)
+        .plain(arguments.sdp.is_some())
         .control(arguments.control.clone())
         .limits(limits)
         .repair(repair)
         .latency(arguments.repair.latency)
         .pictures(source, arguments.repeat)
-        .key_interval(arguments.key_every)
+        .key_interval(arguments.key_every.or(arguments.sdp.as_ref().map(|_| PLAYER_KEY_INTERVAL)))
         .preview(reporter.track(0))
         .start_on(&mut runtime)?;
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
-    let mut is_warned = !is_keyed;
+    let mut is_warned = false;
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
         if !is_warned && session.time(now) >= PATIENCE {
             is_warned = true;
-            if !session.is_connected() {
+            if is_keyed && !session.is_connected() {
                 note(&format!("{} does not answer yet", arguments.destination));
+            } else if !is_keyed && !session.has_feedback() {
+                note(&unanswered(arguments));
             }
         }
         reporter.serve_requests(|wanted| session.apply(now, &mut settings, wanted, |_| Ok(())));
@@ -114,6 +127,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     session.outcome(is_keyed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is wrong where nothing comes back, and what helps.
+fn unanswered(arguments: &Arguments) -> String {
+    let what = format!("nothing comes back from {}, so the rate stays low", arguments.destination);
+    match arguments.sdp {
+        Some(_) => format!(
+            "{what}: let the player send reports to this host (--bind sets the port, RTCP has the one above), or choose a \
+             rate by --control 'fixed(rate=…)'; FFmpeg sends none"
+        ),
+        None => format!("{what}: is a recv there? Another player needs --sdp"),
+    }
 }
 
 fn hello(arguments: &Arguments, settings: &Settings) -> Hello {

@@ -2,7 +2,7 @@
 
 use crate::web::Live;
 use seaway_control::Decision;
-use seaway_session::{ReceiverEvent, SenderEvent};
+use seaway_session::{FeedbackKind, ReceiverEvent, SenderEvent};
 use seaway_stream::{ReceiveEvent, SendEvent};
 use serde_json::{Map, Value, json};
 
@@ -17,6 +17,9 @@ pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
         SendEvent::Session(SenderEvent::FramesDropped { frames }) => {
             of("queue", format!("{frames} frames dropped from the send queue"))
         }
+        SendEvent::Session(SenderEvent::FeedbackFound { kind }) => {
+            of("peer", format!("the controller runs on {}", feedback_name(*kind)))
+        }
         SendEvent::Session(SenderEvent::PeerAppeared { .. }) => of("peer", "receiver appeared".into()),
         SendEvent::Session(SenderEvent::PeerLeft { .. }) => of("peer", "receiver left".into()),
         SendEvent::Connected(_) => of("peer", "receiver has the key".into()),
@@ -26,6 +29,15 @@ pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
         SendEvent::ControlChanged(control) => of("setting", format!("controller {control}")),
         SendEvent::ControlRejected(error) => Some(Live::Error { text: error.to_string() }),
         _ => None,
+    }
+}
+
+/// What a receiver of plain RTP reports, in words.
+pub(super) const fn feedback_name(kind: FeedbackKind) -> &'static str {
+    match kind {
+        FeedbackKind::ReceiverReports => "receiver reports alone",
+        FeedbackKind::Twcc => "transport-wide feedback",
+        FeedbackKind::Ccfb => "RFC 8888 feedback",
     }
 }
 
@@ -48,6 +60,9 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
         }
         ReceiveEvent::Session(ReceiverEvent::SessionChanged(session)) => {
             of("receiver", format!("sender now under {}", session.control))
+        }
+        ReceiveEvent::Session(ReceiverEvent::NotUnderstood { payload_type }) => {
+            of("receiver", format!("payload type {payload_type} is not understood"))
         }
         ReceiveEvent::Session(ReceiverEvent::SessionEnded) => of("receiver", "sender gone".into()),
         _ => None,

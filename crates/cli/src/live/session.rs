@@ -11,6 +11,7 @@ use crate::web::Live;
 use seaway_lab::PathState;
 use seaway_net::{Clock, Socket};
 use seaway_report::live::Sample;
+use seaway_session::{ReceiverEvent, SenderEvent};
 use seaway_stream::{ReceiveEvent, Receiver, RunningRuntime, Runtime, SendEvent, Sender};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
@@ -30,6 +31,12 @@ pub(crate) struct Session {
     /// An end that has another.
     other_key: Option<SocketAddr>,
     key_log: Option<KeyLog>,
+    /// A receiver reported.
+    has_feedback: bool,
+    /// A sender was found.
+    has_begun: bool,
+    /// What came instead of a stream that is understood.
+    not_understood: Option<u8>,
     /// Why the recording has ended early.
     pub(crate) recording_failed: Option<Failure>,
     events: Vec<Live>,
@@ -46,6 +53,9 @@ impl Session {
             connected: false,
             other_key: None,
             key_log: None,
+            has_feedback: false,
+            has_begun: false,
+            not_understood: None,
             recording_failed: None,
             events: Vec::new(),
         }
@@ -89,6 +99,10 @@ impl Session {
             SendEvent::CircuitBroken(breach) => {
                 return Err(Failure::running(&format!("the transmission was stopped: {breach}")));
             }
+            SendEvent::Session(SenderEvent::PeerAppeared { .. }) => self.has_feedback = true,
+            SendEvent::Session(SenderEvent::FeedbackFound { kind }) => {
+                note(&format!("the controller runs on {}", messages::feedback_name(kind)));
+            }
             SendEvent::Replaced => {
                 return Err(Failure::running(&"another sender with the same key took over"));
             }
@@ -107,6 +121,11 @@ impl Session {
                 note(&format!("{from} wants to send with another key and is refused"));
                 self.other_key = Some(from);
             }
+            ReceiveEvent::Session(ReceiverEvent::SessionStarted(_)) => self.has_begun = true,
+            ReceiveEvent::Session(ReceiverEvent::NotUnderstood { payload_type }) => {
+                note(&not_understood(payload_type));
+                self.not_understood = Some(payload_type);
+            }
             ReceiveEvent::SinkFailed(error) => self.recording_failed = Some(error.into()),
             _ => {}
         }
@@ -118,8 +137,16 @@ impl Session {
         self.connected
     }
 
-    /// Whether a keyed session took place; else why not.
+    /// Whether a receiver has reported.
+    pub(crate) const fn has_feedback(&self) -> bool {
+        self.has_feedback
+    }
+
+    /// Whether a session took place; else why not, where that is known.
     pub(crate) fn outcome(&self, is_keyed: bool) -> Result<(), Failure> {
+        if let Some(payload_type) = self.not_understood.filter(|_| !self.has_begun) {
+            return Err(Failure::running(&format!("nothing was received: {}", not_understood(payload_type))));
+        }
         match self.other_key {
             _ if self.connected || !is_keyed => Ok(()),
             Some(from) => Err(Failure::running(&format!("nothing was received: {from} has another key"))),
@@ -201,6 +228,14 @@ impl Session {
         }
         sample
     }
+}
+
+/// Why plain RTP is not received.
+fn not_understood(payload_type: u8) -> String {
+    format!(
+        "RTP comes with payload type {payload_type} and is not understood; expected H.264, or --sdp with the session \
+         description of its sender"
+    )
 }
 
 /// A runtime that writes every datagram to the capture file `pcap`.

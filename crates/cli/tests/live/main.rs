@@ -10,6 +10,7 @@ mod estimate;
 mod hostile;
 mod keyed;
 mod namespaces;
+mod plain_rtp;
 mod player;
 mod process;
 mod recordings;

@@ -164,6 +164,8 @@ impl DecoderSink {
                 }
                 Watched { displayed: true, wants_key_frame: false }
             }
+            // The encoder here makes no B pictures.
+            Playback::Delayed => Watched { displayed: false, wants_key_frame: false },
             Playback::Held { needs_key_frame: wants_key_frame } => {
                 seen.held += u64::from(measured);
                 Watched { displayed: false, wants_key_frame }

@@ -16,7 +16,8 @@ pub enum Concealment {
     Conceal,
 }
 
-/// Decodes progressive H.264 with 8 bits, 4:2:0 and without B pictures, so that each access unit is output at once.
+/// Decodes progressive H.264 with 8 bits and 4:2:0. Without B pictures each access unit is output at once, otherwise pictures
+/// come in the order in which they are shown.
 pub struct H264Decoder {
     codec: codec::Decoder,
     inspector: Inspector,
@@ -60,7 +61,7 @@ impl VideoDecoder for H264Decoder {
         if self.frozen {
             return Ok(Decoded::Frozen(Freeze::ReferencesMissing));
         }
-        let output = raw::decode(&mut self.codec, inspection.stream);
+        let output = raw::decode(&mut self.codec, inspection.stream, !inspection.reorders);
         let trusted = output.sound || self.concealment == Concealment::Conceal;
         self.frozen = !trusted;
         Ok(match output.picture.filter(|_| trusted) {

@@ -31,8 +31,9 @@ pub(super) struct Output<'a> {
     pub(super) picture: Option<[PlaneView<'a>; 3]>,
 }
 
-/// Decodes one access unit and outputs its picture at once, even if the stream allows reordering.
-pub(super) fn decode<'a>(decoder: &'a mut Decoder, unit: &[u8]) -> Output<'a> {
+/// Decodes one access unit. Outputs its picture `at_once`, even if the stream allows reordering; else the one that is next to be
+/// shown, if there is one.
+pub(super) fn decode<'a>(decoder: &'a mut Decoder, unit: &[u8], at_once: bool) -> Output<'a> {
     let Ok(length) = c_int::try_from(unit.len()) else { return Output { sound: false, picture: None } };
     let mut planes = Planes::EMPTY;
     let mut info = sys::SBufferInfo::default();
@@ -42,7 +43,7 @@ pub(super) fn decode<'a>(decoder: &'a mut Decoder, unit: &[u8]) -> Output<'a> {
         let planes = (&raw mut planes.0).cast();
         decoder.raw_api().decode_frame_no_delay(unit.as_ptr(), length, planes, &raw mut info)
     };
-    if info.iBufferStatus != 1 && held_back(decoder) {
+    if info.iBufferStatus != 1 && at_once && held_back(decoder) {
         // SAFETY: as above.
         state |= unsafe { decoder.raw_api().flush_frame((&raw mut planes.0).cast(), &raw mut info) };
     }

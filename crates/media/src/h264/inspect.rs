@@ -3,7 +3,7 @@
 use super::{NalType, append_nal, nal_units};
 use crate::PictureSize;
 use h264_reader::nal::pps::PicParameterSet;
-use h264_reader::nal::slice::SliceHeader;
+use h264_reader::nal::slice::{SliceFamily, SliceHeader};
 use h264_reader::nal::sps::{FrameMbsFlags, SeqParameterSet};
 use h264_reader::nal::{Nal, RefNal};
 
@@ -16,6 +16,8 @@ pub struct Inspector {
     context: h264_reader::Context,
     /// `frame_num` of the last reference picture (`PrevRefFrameNum`).
     previous: Option<u16>,
+    /// A B slice came since the last key frame.
+    has_bidirectional: bool,
     /// Parameter sets that are not yet decoded, because they came alone or with a damaged picture.
     parameters: Vec<u8>,
     slices: Vec<u8>,
@@ -32,6 +34,8 @@ pub struct Inspection<'a> {
     pub key: bool,
     /// Its `frame_num` does not follow the one before, so reference pictures are missing.
     pub follows_gap: bool,
+    /// Pictures of the stream are shown in another order than they are decoded.
+    pub reorders: bool,
 }
 
 /// Why an access unit is not decoded.
@@ -86,10 +90,13 @@ impl Inspector {
         }
         let slice = first_slice.ok_or(Refusal::NoPicture)?;
         let follows_gap = self.advance(&slice);
+        self.has_bidirectional = slice.is_bidirectional || self.has_bidirectional && !slice.key;
+        let reorders = slice.reorders || self.has_bidirectional;
         // Parameter sets first, with those of refused access units.
         self.parameters.append(&mut self.slices);
         std::mem::swap(&mut self.parameters, &mut self.slices);
-        Ok(Inspection { stream: &self.slices, size: slice.size, key: slice.key, follows_gap })
+        let (size, key) = (slice.size, slice.key);
+        Ok(Inspection { stream: &self.slices, size, key, follows_gap, reorders })
     }
 
     /// Keeps a valid sequence parameter set with a supported picture size.
@@ -129,6 +136,9 @@ struct Slice {
     reference: bool,
     frame_num: u16,
     max_frame_num: u32,
+    is_bidirectional: bool,
+    /// The parameter set announces reordering (ITU-T H.264 section E.2.1, `max_num_reorder_frames`).
+    reorders: bool,
 }
 
 impl Slice {
@@ -137,7 +147,11 @@ impl Slice {
         let header = nal.header().ok()?;
         let mut bits = nal.rbsp_bits();
         let (slice, sequence, _) = SliceHeader::from_bits(context, &mut bits, header, None).ok()?;
+        let restrictions =
+            sequence.vui_parameters.as_ref().and_then(|vui| vui.bitstream_restrictions.as_ref());
         Some(Self {
+            is_bidirectional: slice.slice_type.family == SliceFamily::B,
+            reorders: restrictions.is_some_and(|restrictions| restrictions.max_num_reorder_frames > 0),
             size: picture_size(sequence)?,
             key: NalType::of(unit) == Some(NalType::IdrSlice),
             reference: header.nal_ref_idc() != 0,

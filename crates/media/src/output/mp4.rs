@@ -7,6 +7,8 @@ use std::io::Write;
 
 /// Units of time a second, the RTP clock rate of video.
 const TIMESCALE: i64 = 90_000;
+/// The shortest time between two samples.
+const UNIT: TimeDelta = TimeDelta::from_nanos(1_000_000_000 / TIMESCALE + 1);
 /// A fragment is written once it holds this much, in time or in octets.
 const FRAGMENT: TimeDelta = TimeDelta::from_secs(1);
 const FRAGMENT_OCTETS: usize = 8 << 20;
@@ -21,11 +23,16 @@ pub struct Mp4Writer<W> {
     fragments: u32,
     pending: Vec<Sample>,
     data: Vec<u8>,
+    /// When the last sample is decoded.
+    decoded: Option<TimeDelta>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Sample {
+    /// When it is decoded.
     time: TimeDelta,
+    /// When it is shown, after that.
+    shown_after: TimeDelta,
     size: u32,
     key: bool,
 }
@@ -33,10 +40,10 @@ struct Sample {
 impl<W: Write> Mp4Writer<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
-        Self { out, started: false, fragments: 0, pending: Vec::new(), data: Vec::new() }
+        Self { out, started: false, fragments: 0, pending: Vec::new(), data: Vec::new(), decoded: None }
     }
 
-    /// Appends an access unit (Annex B) of presentation time `time`, which never decreases. Access units before the first
+    /// Appends an access unit (Annex B) of presentation time `shown`, in decoding order. Access units before the first
     /// key frame with parameter sets cannot be decoded and are dropped.
     ///
     /// # Errors
@@ -44,7 +51,7 @@ impl<W: Write> Mp4Writer<W> {
     pub fn write(
         &mut self,
         access_unit: &[u8],
-        time: TimeDelta,
+        shown: TimeDelta,
         key: bool,
         size: PictureSize,
     ) -> Result<(), Error> {
@@ -53,13 +60,17 @@ impl<W: Write> Mp4Writer<W> {
             self.write_header(sets, size)?;
             self.started = true;
         }
+        // With B pictures, times of decoding go on where those of presentation go back.
+        let time = self.decoded.map_or(shown, |decoded| shown.max(decoded + UNIT));
+        self.decoded = Some(time);
         let is_long = self.pending.first().is_some_and(|first| time - first.time >= FRAGMENT);
         if is_long || self.data.len() >= FRAGMENT_OCTETS {
             self.write_fragment(time)?;
         }
         let before = self.data.len();
         append_with_lengths(access_unit, &mut self.data);
-        self.pending.push(Sample { time, size: (self.data.len() - before) as u32, key });
+        let size = (self.data.len() - before) as u32;
+        self.pending.push(Sample { time, shown_after: shown - time, size, key });
         Ok(())
     }
 
@@ -138,7 +149,8 @@ impl ProgressiveMp4 {
         if u32::try_from(self.data.len() + (1 << 20)).is_err() {
             return Err(Error::Unsupported("an MP4 file of more than 4 GB".into()));
         }
-        self.samples.push(Sample { time, size: (self.data.len() - before) as u32, key });
+        let size = (self.data.len() - before) as u32;
+        self.samples.push(Sample { time, shown_after: TimeDelta::ZERO, size, key });
         Ok(())
     }
 
@@ -344,14 +356,19 @@ fn fragment(samples: &[Sample], next: TimeDelta, number: u32, offset: u32) -> Ve
             // Offsets count from this box.
             full(out, b"tfhd", 0, 0x2_0000, |out| words(out, &[1]));
             full(out, b"tfdt", 1, 0, |out| out.extend(start.to_be_bytes()));
-            // Each sample with duration, size and flags.
-            full(out, b"trun", 0, 0x701, |out| {
+            // Each sample with duration, size and flags; with a signed composition offset where one is needed.
+            let has_offsets = samples.iter().any(|sample| sample.shown_after != TimeDelta::ZERO);
+            let (version, flags) = if has_offsets { (1, 0xF01) } else { (0, 0x701) };
+            full(out, b"trun", version, flags, |out| {
                 words(out, &[samples.len() as u32, offset]);
                 for (sample, end) in samples.iter().zip(ends) {
                     let duration = (units(end) - units(sample.time)).clamp(1, i64::from(u32::MAX)) as u32;
                     // Sync sample, or not.
                     let flags = if sample.key { 0x0200_0000 } else { 0x0101_0000 };
                     words(out, &[duration, sample.size, flags]);
+                    if has_offsets {
+                        words(out, &[units(sample.shown_after) as i32 as u32]);
+                    }
                 }
             });
         });

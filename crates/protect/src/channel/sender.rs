@@ -28,6 +28,8 @@ pub struct SenderChannel {
     to: SocketAddr,
     protection: Protection,
     keyed: Option<Keyed>,
+    /// Any port of the receiver's host may report.
+    takes_any_port: bool,
 }
 
 #[derive(Debug)]
@@ -67,7 +69,13 @@ struct Proof {
 impl SenderChannel {
     /// Plain RTP to `to`, and from nobody else.
     pub const fn plain(to: SocketAddr) -> Self {
-        Self { to, protection: Protection::None, keyed: None }
+        Self { to, protection: Protection::None, keyed: None, takes_any_port: false }
+    }
+
+    /// Plain RTP to `to`, where reports may come from other ports of the same host: RTCP has a port of its own (RFC 3550 section
+    /// 11).
+    pub const fn plain_host(to: SocketAddr) -> Self {
+        Self { to, protection: Protection::None, keyed: None, takes_any_port: true }
     }
 
     /// A keyed session with the receiver at `to`, whose first synchronisation source is `session`. `seed` is random.
@@ -86,7 +94,7 @@ impl SenderChannel {
             is_replaced: false,
             is_used_up: false,
         };
-        Self { to, protection: Protection::None, keyed: Some(keyed) }
+        Self { to, protection: Protection::None, keyed: Some(keyed), takes_any_port: false }
     }
 
     /// Where packets go.
@@ -121,7 +129,8 @@ impl SenderChannel {
         datagram: &[u8],
     ) -> Result<Received, Error> {
         let Some(keyed) = &mut self.keyed else {
-            return if from == self.to {
+            let is_same_host = self.takes_any_port && from.ip() == self.to.ip();
+            return if from == self.to || is_same_host {
                 self.protection.open(datagram).map(Received::Packet)
             } else {
                 Err(Error::UnknownSource)

@@ -2,10 +2,12 @@
 
 mod in_band;
 mod key;
+mod plain;
 mod sdp;
 mod url;
 
 pub use key::SessionKey;
+pub use plain::{PlainRtp, PlainVideo};
 pub use sdp::to_sdp;
 pub use url::SessionUrl;
 

@@ -1,15 +1,27 @@
-//! Streams as SDP (RFC 8866), by which FFmpeg, GStreamer and VLC receive them.
+//! Streams as SDP (RFC 8866): by which FFmpeg, GStreamer and VLC receive ours, and by which we receive theirs.
 
-use super::{MediaKind, StreamDescription};
-use crate::config::Format;
-use crate::message::payload_type;
+use super::{MediaKind, PlainRtp, PlainVideo, StreamDescription};
+use crate::config::{FeedbackFormat, Format};
+use crate::message::{TRANSPORT_SEQUENCE_ID, payload_type};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use core::net::SocketAddr;
 use seaway_control::StreamId;
+use seaway_wire::h264::annex_b;
+use std::str::FromStr;
 
-/// A session description of these streams as a player at `to` receives them; parameter sets come with each key frame.
-/// Streams whose format no player knows are left out. With each stream stands the payload type of its retransmissions
-/// (RFC 4588 section 8.6), for players that ask for them.
+/// Octets of a session description at most.
+const LONGEST: usize = 1 << 16;
+/// The header extension of transport-wide sequence numbers.
+const TRANSPORT_WIDE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+
+/// A session description of these streams as a player at `to` receives them. Streams whose format no player knows are left out.
+/// Each stream stands with the payload type of its retransmissions (RFC 4588 section 8.6) and with the feedback that the sender
+/// takes (RFC 4585 section 4.2). Parameter sets come with each key frame and not here, because the picture size changes with the
+/// rate. RTCP goes to the port above that of RTP.
 pub fn to_sdp(streams: &[StreamDescription], to: SocketAddr) -> String {
+    let control = to.port().saturating_add(1);
     let (family, host, port) = (if to.is_ipv4() { "IP4" } else { "IP6" }, to.ip(), to.port());
     let head = format!("v=0\r\no=- 0 0 IN {family} {host}\r\ns=Seaway\r\nc=IN {family} {host}\r\nt=0 0\r\n");
     streams.iter().zip(0..).fold(head, |text, (stream, id)| {
@@ -22,10 +34,126 @@ pub fn to_sdp(streams: &[StreamDescription], to: SocketAddr) -> String {
             Format::Mpv => ("MPV", String::new()),
         };
         format!(
-            "{text}m={kind} {port} RTP/AVP {payload_type} {rtx}\r\na=rtpmap:{payload_type} {name}/{clock_rate}\r\n\
-             {parameters}a=rtpmap:{rtx} rtx/{clock_rate}\r\na=fmtp:{rtx} apt={payload_type}\r\na=rtcp-mux\r\n"
+            "{text}m={kind} {port} RTP/AVPF {payload_type} {rtx}\r\na=rtpmap:{payload_type} {name}/{clock_rate}\r\n\
+             {parameters}a=rtpmap:{rtx} rtx/{clock_rate}\r\na=fmtp:{rtx} apt={payload_type}\r\n\
+             a=rtcp:{control}\r\na=rtcp-fb:{payload_type} nack\r\na=rtcp-fb:{payload_type} nack pli\r\n\
+             a=rtcp-fb:{payload_type} transport-cc\r\na=extmap:{TRANSPORT_SEQUENCE_ID} {TRANSPORT_WIDE}\r\na=sendonly\r\n"
         )
     })
+}
+
+impl FromStr for PlainRtp {
+    type Err = String;
+
+    /// Reads the first video stream of a session description that can be received. The rest of the description, its addresses
+    /// too, is passed over.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.len() > LONGEST {
+            return Err(format!(
+                "{} octets; expected a session description of at most {LONGEST}",
+                text.len()
+            ));
+        }
+        if !text.starts_with("v=0") {
+            return Err("expected a session description (RFC 8866), which begins with v=0".into());
+        }
+        let mut seen = Vec::new();
+        for media in media_sections(text) {
+            let Some(transport) = media.first().and_then(|line| line.strip_prefix("m=video ")) else {
+                continue;
+            };
+            let mut words = transport.split_ascii_whitespace().skip(1);
+            let profile = words.next().unwrap_or_default();
+            if !profile.starts_with("RTP/") || profile.contains("SAVP") {
+                return Err(format!("video by {profile}; expected RTP/AVP or RTP/AVPF"));
+            }
+            for payload_type in words.filter_map(|word| word.parse().ok()) {
+                match video(&media, payload_type) {
+                    Ok(video) => return Ok(Self { video: Some(video) }),
+                    Err(name) => seen.push(name),
+                }
+            }
+        }
+        Err(match seen.first() {
+            Some(name) => format!("video as {name}; expected H264"),
+            None => "no video; expected a line m=video".into(),
+        })
+    }
+}
+
+/// The lines of each media description.
+fn media_sections(text: &str) -> Vec<Vec<&str>> {
+    let mut sections: Vec<Vec<&str>> = Vec::new();
+    for line in text.lines().map(str::trim_end) {
+        if line.starts_with("m=") {
+            sections.push(Vec::new());
+        }
+        sections.last_mut().into_iter().for_each(|section| section.push(line));
+    }
+    sections
+}
+
+/// The stream with this payload type; the name of its format where it cannot be received.
+fn video(media: &[&str], payload_type: u8) -> Result<PlainVideo, String> {
+    let attribute = |name: &str| {
+        let prefix = format!("a={name}:");
+        media
+            .iter()
+            .filter_map(move |line| line.strip_prefix(prefix.as_str()).map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    let of_type = |value: &str| {
+        let (head, rest) = value.split_once(' ')?;
+        (head == "*" || head.parse() == Ok(payload_type)).then(|| rest.trim().to_owned())
+    };
+    let maps = attribute("rtpmap");
+    let map = maps.iter().find_map(|value| of_type(value));
+    let map = map.ok_or_else(|| format!("payload type {payload_type} without a name"))?;
+    let (name, rate) = map.split_once('/').unwrap_or((&map, ""));
+    if !name.eq_ignore_ascii_case("H264") {
+        return Err(name.to_owned());
+    }
+    let rate = rate.split('/').next().and_then(|rate| rate.parse().ok());
+    let clock_rate = rate.filter(|rate| (1..1 << 24).contains(rate)).unwrap_or(90_000);
+    let formats = attribute("fmtp");
+    let parameters = formats.iter().find_map(|value| of_type(value)).unwrap_or_default();
+    let feedback: Vec<String> = attribute("rtcp-fb").iter().filter_map(|value| of_type(value)).collect();
+    let takes = |what: &str| feedback.iter().any(|value| value == what);
+    let transport_id = attribute("extmap").iter().find_map(|value| transport_id(value));
+    let feedback_format = match transport_id {
+        Some(_) if takes("transport-cc") => Some(FeedbackFormat::Twcc),
+        _ => takes("ack ccfb").then_some(FeedbackFormat::Ccfb),
+    };
+    let apt = format!("apt={payload_type}");
+    let is_retransmission =
+        |value: &&String| value.split([' ', ';']).any(|parameter| parameter.trim() == apt);
+    let retransmission =
+        formats.iter().find(is_retransmission).and_then(|value| value.split(' ').next()?.parse().ok());
+    Ok(PlainVideo {
+        clock_rate,
+        retransmission,
+        nack: takes("nack"),
+        pli: takes("nack pli") || feedback.is_empty(),
+        feedback: feedback_format,
+        transport_id,
+        parameter_sets: parameter_sets(&parameters),
+        ..PlainVideo::h264(payload_type)
+    })
+}
+
+/// The identifier that an `extmap` gives transport-wide sequence numbers (RFC 8285 section 8).
+fn transport_id(extmap: &str) -> Option<u8> {
+    let (id, uri) = extmap.split_once(' ')?;
+    let id = id.split('/').next()?.parse().ok()?;
+    (uri.trim() == TRANSPORT_WIDE && id != 0).then_some(id)
+}
+
+/// `sprop-parameter-sets` as a byte stream; what is no base64 is left out.
+fn parameter_sets(parameters: &str) -> Bytes {
+    let sets = parameters.split(';').find_map(|value| value.trim().strip_prefix("sprop-parameter-sets="));
+    let units = sets.unwrap_or_default().split(',').filter_map(|set| STANDARD.decode(set).ok());
+    let units = units.filter(|unit| !unit.is_empty());
+    units.flat_map(|unit| annex_b::START_CODE.into_iter().chain(unit)).collect()
 }
 
 #[cfg(test)]
@@ -35,13 +163,71 @@ mod tests {
     #[test]
     fn a_player_finds_each_stream_it_knows() {
         let streams = [Format::H264, Format::Opaque, Format::Mpv].map(StreamDescription::video);
+        let feedback = |payload_type: u8| {
+            format!(
+                "a=rtcp:5005\r\na=rtcp-fb:{payload_type} nack\r\na=rtcp-fb:{payload_type} nack pli\r\n\
+                 a=rtcp-fb:{payload_type} transport-cc\r\na=extmap:4 {TRANSPORT_WIDE}\r\na=sendonly\r\n"
+            )
+        };
         assert_eq!(
             to_sdp(&streams, "192.0.2.7:5004".parse().unwrap()),
-            "v=0\r\no=- 0 0 IN IP4 192.0.2.7\r\ns=Seaway\r\nc=IN IP4 192.0.2.7\r\nt=0 0\r\n\
-             m=video 5004 RTP/AVP 96 112\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r\n\
-             a=rtpmap:112 rtx/90000\r\na=fmtp:112 apt=96\r\na=rtcp-mux\r\n\
-             m=video 5004 RTP/AVP 32 114\r\na=rtpmap:32 MPV/90000\r\n\
-             a=rtpmap:114 rtx/90000\r\na=fmtp:114 apt=32\r\na=rtcp-mux\r\n"
+            format!(
+                "v=0\r\no=- 0 0 IN IP4 192.0.2.7\r\ns=Seaway\r\nc=IN IP4 192.0.2.7\r\nt=0 0\r\n\
+                 m=video 5004 RTP/AVPF 96 112\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r\n\
+                 a=rtpmap:112 rtx/90000\r\na=fmtp:112 apt=96\r\n{}\
+                 m=video 5004 RTP/AVPF 32 114\r\na=rtpmap:32 MPV/90000\r\n\
+                 a=rtpmap:114 rtx/90000\r\na=fmtp:114 apt=32\r\n{}",
+                feedback(96),
+                feedback(32)
+            )
         );
+    }
+
+    /// As GStreamer's manual and FFmpeg's `-sdp_file` write them.
+    #[test]
+    fn descriptions_of_others() {
+        let ffmpeg = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=No Name\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n\
+            a=tool:libavformat 59.27.100\r\nm=audio 5006 RTP/AVP 97\r\na=rtpmap:97 opus/48000/2\r\n\
+            m=video 5004 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n\
+            a=fmtp:96 packetization-mode=1; sprop-parameter-sets=Z0IAHg==,aM4=; profile-level-id=42001E\r\n";
+        let video = ffmpeg.parse::<PlainRtp>().unwrap().video.unwrap();
+        assert_eq!((video.payload_type, video.clock_rate, video.nack, video.pli), (96, 90_000, false, true));
+        assert_eq!(&video.parameter_sets[..], [0, 0, 0, 1, 0x67, 0x42, 0, 0x1E, 0, 0, 0, 1, 0x68, 0xCE]);
+        let avpf = format!(
+            "v=0\nm=video 5004 RTP/AVPF 100 101\na=rtpmap:100 h264/90000\na=rtpmap:101 rtx/90000\n\
+             a=fmtp:101 apt=100;rtx-time=200\na=rtcp-fb:* nack\na=rtcp-fb:100 transport-cc\n\
+             a=extmap:5/sendonly {TRANSPORT_WIDE}\n"
+        );
+        let video = avpf.parse::<PlainRtp>().unwrap().video.unwrap();
+        assert_eq!((video.retransmission, video.nack, video.pli), (Some(101), true, false));
+        assert_eq!((video.feedback, video.transport_id), (Some(FeedbackFormat::Twcc), Some(5)));
+    }
+
+    #[test]
+    fn what_cannot_be_received_is_said() {
+        let refused = |text: &str| text.parse::<PlainRtp>().unwrap_err();
+        assert!(refused("hello").contains("begins with v=0"));
+        assert!(refused("v=0\nm=audio 5004 RTP/AVP 0\n").contains("no video"));
+        assert!(refused("v=0\nm=video 5004 RTP/SAVPF 96\n").contains("RTP/SAVPF"));
+        let vp8 = "v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 VP8/90000\n";
+        assert_eq!(refused(vp8), "video as VP8; expected H264");
+        assert!(refused(&format!("v=0\n{}", "x".repeat(LONGEST))).contains("at most"));
+    }
+
+    /// Ours can be read back.
+    #[test]
+    fn our_own_description() {
+        let text = to_sdp(&[StreamDescription::video(Format::H264)], "192.0.2.7:5004".parse().unwrap());
+        let video = text.parse::<PlainRtp>().unwrap().video.unwrap();
+        assert_eq!((video.payload_type, video.retransmission), (96, Some(112)));
+        assert_eq!((video.feedback, video.transport_id), (Some(FeedbackFormat::Twcc), Some(4)));
+        assert!(video.nack && video.pli);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn damage_never_panics(lines in proptest::collection::vec("(m=video 1 RTP/AVP 96|a=(rtpmap|fmtp|extmap|rtcp-fb):.{0,30})", 0..8)) {
+            let _ = format!("v=0\n{}", lines.join("\n")).parse::<PlainRtp>();
+        }
     }
 }

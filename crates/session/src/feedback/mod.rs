@@ -18,6 +18,9 @@ use seaway_control::{
 use seaway_units::{Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::MicrosClock;
 
+/// Two intervals of receiver reports, and their randomisation.
+const SLOW_SILENCE: TimeDelta = TimeDelta::from_secs(12);
+
 /// Matches feedback with the packets it is about, and gives a controller one [`Feedback`] for each subflow.
 ///
 /// Packets are entered with [`on_sent`](Self::on_sent). A feedback message begins with
@@ -30,6 +33,8 @@ pub struct FeedbackAdapter {
     pub(crate) round_trip: RoundTrip,
     /// The receiving half, where the peer reports nothing but arrivals.
     receiving_half: Option<Box<dyn FeedbackSource>>,
+    /// Nothing but receiver reports may come, which are seconds apart.
+    has_slow_reports: bool,
     /// The controller knows of the packets from here on.
     first: PacketId,
     interval: Interval,
@@ -95,6 +100,7 @@ impl FeedbackAdapter {
             history: SendHistory::new(detects_loss),
             round_trip: RoundTrip::default(),
             receiving_half,
+            has_slow_reports: false,
             first: PacketId(0),
             interval: Interval::default(),
             loss_times: LossTimes::new(TimeDelta::ZERO, None),
@@ -212,6 +218,17 @@ impl FeedbackAdapter {
         Some(id)
     }
 
+    /// Whether packets are to be waited for over two intervals of receiver reports (RFC 3550 section 6.2: 5 s each).
+    pub(crate) fn expect_slow_reports(&mut self, slow: bool) {
+        self.has_slow_reports = slow;
+        self.update_loss_times();
+    }
+
+    /// A report gives this round-trip time, no packet of ours with it.
+    pub(crate) fn on_round_trip(&mut self, subflow: Subflow, rtt: TimeDelta) {
+        self.subflow(subflow).echoed_rtt = Some(rtt);
+    }
+
     /// The receiver requests a retransmission.
     pub(crate) fn on_requested(&mut self, subflow: Subflow, id: PacketId) {
         self.requested.push((subflow, id));
@@ -244,6 +261,9 @@ impl FeedbackAdapter {
 
     fn update_loss_times(&mut self) {
         self.loss_times = LossTimes::new(self.interval.mean, self.round_trip.smoothed());
+        if self.has_slow_reports {
+            self.loss_times.silence = SLOW_SILENCE;
+        }
     }
 
     /// Ends a message, or declares lost what is overdue without one: gives out the feedback subflow by subflow.

@@ -4,12 +4,14 @@ mod byte_buffer;
 mod freezes;
 mod jitter_buffer;
 mod nack;
+mod plain;
 mod playout;
 mod reception;
 mod recovery;
 mod reports;
 mod session;
 mod stream;
+mod unmarked;
 
 pub use byte_buffer::BufferStatistics;
 
@@ -19,8 +21,9 @@ use crate::event::{Events, Observer, ReceiverEvent};
 use crate::message::{Message, Transmit};
 use crate::statistics::ReceiverStatistics;
 use bytes::Bytes;
+use plain::{Arrived, Intake, PlainSource, Verdict};
 use playout::PlayoutRule;
-use reports::Outbox;
+use reports::{Outbox, compound_head};
 use seaway_control::Subflow;
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::rtcp::{self, App, Bye, SenderReport};
@@ -40,6 +43,8 @@ use session::Session;
 pub struct Receiver {
     config: ReceiverConfig,
     session: Option<Session>,
+    /// `None` where plain RTP is refused.
+    intake: Option<Intake>,
     outbox: Outbox,
     events: Events<ReceiverEvent>,
     observer: Option<Box<dyn Observer>>,
@@ -50,16 +55,18 @@ impl Receiver {
     /// A receiver; its session begins at once where the configuration has the description.
     pub fn new(now: Timestamp, config: ReceiverConfig) -> Self {
         let description = config.description.clone();
+        let intake = config.plain.clone().map(Intake::new);
         let mut receiver = Self {
             config,
             session: None,
+            intake,
             outbox: Outbox::default(),
             events: Events::default(),
             observer: None,
             statistics: ReceiverStatistics::default(),
         };
         if let Some(description) = description {
-            receiver.lock(now, description);
+            receiver.lock(now, description, None);
         }
         receiver
     }
@@ -93,6 +100,9 @@ impl Receiver {
         let size = self.config.overhead + DataSize::from_bytes(message.wire_len() as u64);
         match message {
             Message::Rtcp(octets) => self.handle_reports(at, octets),
+            Message::Rtp(packet) if packet.control.is_none() && self.intake.is_some() => {
+                self.handle_plain(Arrived { at, ecn, size, packet: std::mem::take(packet) });
+            }
             Message::Rtp(packet) => {
                 let Some(session) = &mut self.session else {
                     self.statistics.refused.unknown_ssrc += 1;
@@ -103,6 +113,47 @@ impl Receiver {
             }
         }
         self.advance(now);
+    }
+
+    /// RTP of a sender that does not describe itself.
+    fn handle_plain(&mut self, mut arrived: Arrived) {
+        let at = arrived.at;
+        if let Some(session) = &mut self.session {
+            if session.adapt(at, &mut arrived.packet) {
+                return self.handle_adapted(arrived);
+            }
+            if !session.is_over(at, self.config.lock) {
+                self.statistics.refused.unknown_ssrc += 1;
+                return;
+            }
+        }
+        let payload_type = arrived.packet.payload_type;
+        match self.intake.as_mut().map(|intake| intake.on_packet(arrived)) {
+            Some(Verdict::Found(source, packets)) => {
+                match source.description() {
+                    Ok(description) => self.lock(at, description, Some(source)),
+                    Err(_) => self.statistics.refused.malformed += 1,
+                }
+                for mut arrived in packets {
+                    if self.session.as_mut().is_some_and(|session| session.adapt(at, &mut arrived.packet)) {
+                        self.handle_adapted(arrived);
+                    }
+                }
+            }
+            Some(Verdict::NotUnderstood) => {
+                self.statistics.refused.unknown_ssrc += 1;
+                self.events.push(ReceiverEvent::NotUnderstood { payload_type });
+            }
+            Some(Verdict::Learning) | None => self.statistics.refused.unknown_ssrc += 1,
+        }
+    }
+
+    fn handle_adapted(&mut self, arrived: Arrived) {
+        let Arrived { at, ecn, size, mut packet } = arrived;
+        let observer = self.observer.as_deref_mut();
+        if let Some(session) = &mut self.session {
+            session.handle_packet(at, ecn, size, &mut packet, &mut self.statistics, observer);
+        }
     }
 
     /// Explicit loss notification: a link reports that the channel lost this message, before a later one is handled. Only a
@@ -136,8 +187,11 @@ impl Receiver {
     pub fn on_close(&mut self, _now: Timestamp) {
         let ssrcs = [self.config.ssrc];
         let bye = Bye { ssrcs: List::from(&ssrcs[..]), reason: &[] };
-        let mut octets = vec![0; bye.buffer_len()];
-        if self.session.take().is_some() && bye.emit(&mut octets).is_ok() {
+        let Some(session) = self.session.take() else { return };
+        let mut octets = if session.is_plain() { compound_head(&self.config, &[]) } else { Vec::new() };
+        let start = octets.len();
+        octets.resize(start + bye.buffer_len(), 0);
+        if bye.emit(&mut octets[start..]).is_ok() {
             self.outbox.push(Bytes::from(octets));
         }
     }
@@ -199,10 +253,10 @@ impl Receiver {
             self.statistics.refused.malformed += 1;
             return;
         };
-        let Some(session) = &mut self.session else { return self.lock(at, description) };
+        let Some(session) = &mut self.session else { return self.lock(at, description, None) };
         if session.description.session != description.session {
             if session.is_over(at, self.config.lock) {
-                self.lock(at, description);
+                self.lock(at, description, None);
             } else {
                 self.statistics.refused.unknown_ssrc += 1;
             }
@@ -217,8 +271,8 @@ impl Receiver {
     }
 
     /// Begins the session of this description.
-    fn lock(&mut self, now: Timestamp, description: SessionDescription) {
-        match Session::new(now, description.clone(), &self.config) {
+    fn lock(&mut self, now: Timestamp, description: SessionDescription, plain: Option<Box<PlainSource>>) {
+        match Session::new(now, description.clone(), &self.config, plain) {
             Ok(session) => {
                 if let Some(old) = self.session.replace(session) {
                     old.complete(&mut self.statistics);

@@ -13,7 +13,7 @@ use seaway_wire::rtcp::ccfb;
 use seaway_wire::rtcp::twcc::TwccWriter;
 use seaway_wire::rtcp::{
     BufferAwareReport, BufferLevelReport, Nack, NackEntry, NadaReport, Pli, ReceiverReport, ReportBlock,
-    TfrcReport,
+    SourceName, TfrcReport,
 };
 use seaway_wire::{Error, List, MicrosClock, NtpShort};
 use std::collections::VecDeque;
@@ -34,6 +34,10 @@ pub(super) struct Outbox {
     waiting: VecDeque<Bytes>,
     /// The datagram being written.
     octets: Vec<u8>,
+    /// What a datagram begins with where it must be a compound packet.
+    head: Vec<u8>,
+    /// The head says something new, so it leaves alone if need be.
+    is_head_due: bool,
     /// Subflows whose report is due.
     due: Vec<(Subflow, PeerReport)>,
     /// The numbers to report, by source.
@@ -64,11 +68,13 @@ impl Outbox {
 
     /// Queues the datagram being written.
     fn flush(&mut self) {
-        if !self.octets.is_empty() {
+        if self.octets.len() > self.head.len() || std::mem::take(&mut self.is_head_due) {
             let datagram = Bytes::copy_from_slice(&self.octets);
             self.octets.clear();
+            self.is_head_due = false;
             self.push(datagram);
         }
+        self.octets.clear();
     }
 
     /// Makes room for a report whose length is not known beforehand.
@@ -76,6 +82,7 @@ impl Outbox {
         if self.octets.len() > LONGEST / 2 {
             self.flush();
         }
+        self.begin_compound();
     }
 
     /// Appends a report of `len` octets; begins another datagram where it does not fit this one.
@@ -83,11 +90,30 @@ impl Outbox {
         if self.octets.len() + len > LONGEST {
             self.flush();
         }
+        self.begin_compound();
         let start = self.octets.len();
         self.octets.resize(start + len, 0);
         let written = emit(&mut self.octets[start..]).unwrap_or(0);
         self.octets.truncate(start + written);
     }
+}
+
+impl Outbox {
+    fn begin_compound(&mut self) {
+        if self.octets.is_empty() {
+            self.octets.extend_from_slice(&self.head);
+        }
+    }
+}
+
+/// What every compound packet begins with: a receiver report and our canonical name (RFC 3550 section 6.1).
+pub(super) fn compound_head(config: &ReceiverConfig, blocks: &[ReportBlock]) -> Vec<u8> {
+    let report = ReceiverReport { ssrc: config.ssrc, blocks: List::from(blocks) };
+    let name = SourceName { ssrc: config.ssrc, cname: config.cname.as_bytes() };
+    let mut octets = vec![0; report.buffer_len() + name.buffer_len()];
+    let written = report.emit(&mut octets).and_then(|len| Ok(len + name.emit(&mut octets[len..])?));
+    octets.truncate(written.unwrap_or(0));
+    octets
 }
 
 impl Session {
@@ -106,8 +132,10 @@ impl Session {
         if outbox.due.is_empty() && !self.has_requests(now) {
             return;
         }
+        // Ends of this project agree on reduced-size RTCP (RFC 5506) by their in-band description.
+        outbox.head = if self.is_plain() { compound_head(config, &[]) } else { Vec::new() };
         if self.take_report_turn(now) {
-            self.append_receiver_report(now, config.ssrc, outbox);
+            self.append_receiver_report(now, config, outbox);
         }
         if !outbox.due.is_empty() {
             match self.description.feedback {
@@ -124,20 +152,24 @@ impl Session {
         outbox.flush();
     }
 
-    fn append_receiver_report(&mut self, now: Timestamp, ssrc: u32, outbox: &mut Outbox) {
-        let session = self.description.session;
+    fn append_receiver_report(&mut self, now: Timestamp, config: &ReceiverConfig, outbox: &mut Outbox) {
+        let ssrcs: Vec<u32> = (0..self.logs.len()).map(|index| self.ssrc(index)).collect();
         let mut blocks = [ReportBlock::default(); BLOCKS];
         let mut count = 0;
         let logs = self.logs.iter_mut().enumerate().filter_map(|(index, log)| Some((index, log.as_mut()?)));
         for ((index, log), block) in logs.zip(&mut blocks) {
-            *block = log.report_block(session.wrapping_add(index as u32));
+            *block = log.report_block(ssrcs[index]);
             if let Some((report, at)) = self.last_report {
                 block.last_sender_report = Some(report);
                 block.delay_since_last = NtpShort::from_span(now.since(at));
             }
             count += 1;
         }
-        let report = ReceiverReport { ssrc, blocks: List::from(&blocks[..count]) };
+        if self.is_plain() {
+            (outbox.head, outbox.is_head_due) = (compound_head(config, &blocks[..count]), true);
+            return outbox.begin_compound();
+        }
+        let report = ReceiverReport { ssrc: config.ssrc, blocks: List::from(&blocks[..count]) };
         outbox.append(report.buffer_len(), |buffer| report.emit(buffer));
     }
 
@@ -185,7 +217,7 @@ impl Session {
                 break;
             }
             let end = range.end.min(range.start + fit);
-            let media = self.description.session.wrapping_add(*index as u32);
+            let media = self.ssrc(*index);
             if let Some(log) = &self.logs[*index] {
                 writer.stream(media, range.start as u16, log.metrics(range.start..end, now))?;
             }

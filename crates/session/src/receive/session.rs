@@ -3,6 +3,7 @@
 use super::byte_buffer::ByteBuffer;
 use super::jitter_buffer::RepairState;
 use super::nack::{Found, NackList};
+use super::plain::PlainSource;
 use super::playout_rule;
 use super::reception::{ArrivalLog, Insertion};
 use super::recovery::Recovery;
@@ -10,7 +11,7 @@ use super::reports::{SubflowEcho, TransportLog};
 use super::stream::ReceiveStream;
 use crate::clock::earlier;
 use crate::config::{Playout, ReceiverConfig};
-use crate::describe::SessionDescription;
+use crate::describe::{SessionDescription, StreamDescription};
 use crate::event::{Events, Observer, ReceiverEvent};
 use crate::feedback::DepartureClock;
 use crate::message::{ControlData, RtpPacket, payload_type};
@@ -66,6 +67,8 @@ pub(super) struct Session {
     /// The last sender report and when it came.
     pub(super) last_report: Option<(NtpShort, Timestamp)>,
     pub(super) next_report: Timestamp,
+    /// Where the sender is none of this project.
+    plain: Option<Box<PlainSource>>,
 }
 
 /// What a packet carries, as its payload type says.
@@ -113,9 +116,18 @@ impl Session {
         now: Timestamp,
         description: SessionDescription,
         config: &ReceiverConfig,
+        plain: Option<Box<PlainSource>>,
     ) -> Result<Self, SpecError> {
         let rule = playout_rule(config.playout);
         let streams = description.streams.iter().zip(0..);
+        let stream = |(stream, id): (&StreamDescription, u8)| {
+            let stream = ReceiveStream::new(StreamId(id), *stream, rule);
+            match &plain {
+                Some(source) => stream.unmarked(source.video.parameter_sets.clone()),
+                None => stream,
+            }
+        };
+        let repair = config.repair.filter(|_| plain.as_ref().is_none_or(|source| source.video.nack));
         let buffer = match config.playout {
             Playout::Bytes(buffer) => Some(ByteBuffer::new(buffer)),
             Playout::Adaptive { .. } | Playout::LowLatency { .. } => None,
@@ -128,9 +140,9 @@ impl Session {
             logs: Vec::new(),
             subflows: Vec::new(),
             transport: TransportLog::default(),
-            streams: streams.map(|(stream, id)| ReceiveStream::new(StreamId(id), *stream, rule)).collect(),
+            streams: streams.map(stream).collect(),
             recovery: Recovery::new(&description),
-            nack_list: config.repair.map_or_else(NackList::without_requests, NackList::new),
+            nack_list: repair.map_or_else(NackList::without_requests, NackList::new),
             requests: Vec::new(),
             buffer,
             has_media: false,
@@ -142,8 +154,25 @@ impl Session {
             rtt: None,
             last_report: None,
             next_report: now + REPORT_INTERVAL,
+            plain,
             description,
         })
+    }
+
+    /// The session is of plain RTP.
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain.is_some()
+    }
+
+    /// Gives a packet of plain RTP the fields that the session needs. False where it is of another source.
+    pub(super) fn adapt(&mut self, at: Timestamp, packet: &mut RtpPacket) -> bool {
+        self.plain.as_mut().is_some_and(|plain| plain.adapt(at, packet))
+    }
+
+    /// The synchronisation source of this index on the wire.
+    pub(super) fn ssrc(&self, index: usize) -> u32 {
+        let repair = self.plain.as_ref().and_then(|plain| plain.repair_ssrc()).filter(|_| index == 1);
+        repair.unwrap_or_else(|| self.description.session.wrapping_add(index as u32))
     }
 
     /// What the buffer of bytes holds, where there is one.
@@ -469,10 +498,6 @@ impl Session {
         packet: &mut RtpPacket,
         statistics: &mut ReceiverStatistics,
     ) -> bool {
-        let Some(marking) = packet.marking else {
-            statistics.refused.malformed += 1;
-            return false;
-        };
         let held: DataSize = self.streams.iter().map(ReceiveStream::held).sum();
         if held + DataSize::from_bytes(packet.payload.len() as u64) > HELD {
             statistics.refused.overflow += 1;
@@ -481,7 +506,7 @@ impl Session {
         if let Some(buffer) = &mut self.buffer {
             buffer.insert(self.present, DataSize::from_bytes(packet.payload.len() as u64));
         }
-        self.streams[usize::from(stream.0)].insert(at, packet, marking, statistics)
+        self.streams[usize::from(stream.0)].insert(at, packet, statistics)
     }
 
     /// Releases the frames that are due, and gives up those that cannot become whole.
@@ -505,9 +530,10 @@ impl Session {
         if self.is_idle {
             return;
         }
+        let rtt = self.request_rtt();
         if !self.nack_list.is_empty() {
             let requests = &mut self.requests;
-            self.nack_list.poll(now, self.rtt, |source, sequence| requests.push((source, sequence)));
+            self.nack_list.poll(now, rtt, |source, sequence| requests.push((source, sequence)));
         }
         let (nack_list, subflows, recovery) = (&self.nack_list, self.subflows.len(), &self.recovery);
         let repair = |stream| RepairState {
@@ -524,11 +550,16 @@ impl Session {
         self.note_due();
     }
 
+    /// The round-trip time by which packets are requested.
+    fn request_rtt(&self) -> Option<TimeDelta> {
+        self.rtt.or_else(|| self.plain.as_ref().and_then(|plain| plain.assumed_rtt()))
+    }
+
     #[inline]
     fn note_due(&mut self) {
         let mut due = self.next_release;
         if !self.nack_list.is_empty() {
-            due = earlier(due, self.nack_list.poll_timeout(self.rtt));
+            due = earlier(due, self.nack_list.poll_timeout(self.request_rtt()));
         }
         for stream in &self.streams {
             due = stream.earlier_of_key_request(due);
@@ -538,9 +569,12 @@ impl Session {
 
     /// Gives the streams that request a key frame now.
     pub(super) fn poll_key_requests(&mut self, now: Timestamp, mut request: impl FnMut(StreamId)) {
+        let is_taken = self.plain.as_ref().is_none_or(|plain| plain.video.pli);
         for (stream, id) in self.streams.iter_mut().zip(0..) {
             if stream.wants_key(now) {
-                request(StreamId(id));
+                if is_taken {
+                    request(StreamId(id));
+                }
                 stream.on_key_request(now, self.rtt);
             }
         }
@@ -552,9 +586,9 @@ impl Session {
         earlier(earlier(self.source.poll_timeout(), report), self.due)
     }
 
-    /// Receiver reports answer sender reports.
+    /// Receiver reports answer sender reports; a sender of plain RTP may send none.
     fn answers_reports(&self) -> bool {
-        self.last_report.is_some() && self.logs.iter().any(Option::is_some)
+        (self.last_report.is_some() || self.is_plain()) && self.logs.iter().any(Option::is_some)
     }
 
     /// True where a report or a request may be due.

@@ -3,15 +3,17 @@
 use super::freezes::FreezeWatch;
 use super::jitter_buffer::{Assembled, Inserted, JitterBuffer, Released, RepairState};
 use super::playout::{PlayoutClock, PlayoutRule};
+use super::unmarked::{FrameMarks, Marked, Taken};
 use crate::clock::{ClockMapping, earlier};
 use crate::describe::StreamDescription;
 use crate::event::{Events, ReceiverEvent};
-use crate::frame::ReceivedFrame;
+use crate::frame::{FrameData, FrameKind, ReceivedFrame};
 use crate::message::RtpPacket;
 use crate::statistics::ReceiverStatistics;
+use bytes::Bytes;
 use seaway_control::StreamId;
 use seaway_units::{DataSize, TimeDelta, Timestamp};
-use seaway_wire::extension::FrameMarking;
+use seaway_wire::h264::annex_b;
 use seaway_wire::rtcp::SenderReport;
 
 /// Least time between requests for a key frame; it doubles while none comes.
@@ -23,6 +25,10 @@ pub(super) struct ReceiveStream {
     id: StreamId,
     description: StreamDescription,
     jitter_buffer: JitterBuffer,
+    /// Where the sender does not mark its frames.
+    marks: Option<FrameMarks>,
+    /// For key frames without them; empty where there are none.
+    parameter_sets: Bytes,
     playout: PlayoutClock,
     /// The stream's media clock on the sender's clock.
     mapping: Option<ClockMapping>,
@@ -46,11 +52,20 @@ impl ReceiveStream {
             id,
             description,
             jitter_buffer: JitterBuffer::new(description.format),
+            marks: None,
+            parameter_sets: Bytes::new(),
             playout: PlayoutClock::new(description.clock_rate, rule),
             mapping: None,
             freezes: FreezeWatch::default(),
             keys: KeyRequests::default(),
         }
+    }
+
+    /// Its sender does not mark frames; `parameter_sets` stand before key frames that have none.
+    pub(super) fn unmarked(mut self, parameter_sets: Bytes) -> Self {
+        self.marks = Some(FrameMarks::new(self.description.format));
+        self.parameter_sets = parameter_sets;
+        self
     }
 
     pub(super) fn description(&self) -> &StreamDescription {
@@ -63,7 +78,7 @@ impl ReceiveStream {
 
     /// Coded octets that are held.
     pub(super) fn held(&self) -> DataSize {
-        self.jitter_buffer.held()
+        self.jitter_buffer.held() + self.marks.as_ref().map_or(DataSize::ZERO, FrameMarks::held)
     }
 
     /// No frame waits, and no key frame is wanted.
@@ -71,7 +86,7 @@ impl ReceiveStream {
     pub(super) fn is_idle(&self, has_media: bool) -> bool {
         let wants_key =
             || self.keys.due.is_some() || self.keys.forced || has_media && self.jitter_buffer.needs_key();
-        self.jitter_buffer.is_empty() && !wants_key()
+        self.jitter_buffer.is_empty() && self.gap_since().is_none() && !wants_key()
     }
 
     /// A sender report maps the media clock to the sender's clock.
@@ -90,14 +105,41 @@ impl ReceiveStream {
         &mut self,
         at: Timestamp,
         packet: &mut RtpPacket,
-        marking: FrameMarking,
         statistics: &mut ReceiverStatistics,
     ) -> bool {
         let payload = std::mem::take(&mut packet.payload);
-        match self.jitter_buffer.insert(at, packet.timestamp, marking, payload, &self.playout) {
+        let timestamp = packet.timestamp;
+        match (&mut self.marks, packet.marking) {
+            (None, Some(marking)) => {
+                self.insert_marked(Marked { at, timestamp, marking, payload }, statistics)
+            }
+            (Some(marks), _) => {
+                let taken = marks.push(at, packet.sequence_number, timestamp, packet.marker, payload);
+                statistics.refused.duplicates += u64::from(taken == Taken::Duplicate);
+                statistics.refused.unmatched += u64::from(taken == Taken::Outside);
+                self.insert_ready(statistics);
+                taken == Taken::Held
+            }
+            (None, None) => {
+                statistics.refused.malformed += 1;
+                false
+            }
+        }
+    }
+
+    /// What has its marks by now goes into the jitter buffer.
+    fn insert_ready(&mut self, statistics: &mut ReceiverStatistics) {
+        while let Some(packet) = self.marks.as_mut().and_then(FrameMarks::poll) {
+            self.insert_marked(packet, statistics);
+        }
+    }
+
+    fn insert_marked(&mut self, packet: Marked, statistics: &mut ReceiverStatistics) -> bool {
+        let Marked { at, timestamp, marking, payload } = packet;
+        match self.jitter_buffer.insert(at, timestamp, marking, payload, &self.playout) {
             Inserted::Held { completed } => {
                 if completed {
-                    self.playout.on_complete(at, packet.timestamp);
+                    self.playout.on_complete(at, timestamp);
                 }
                 return true;
             }
@@ -121,9 +163,15 @@ impl ReceiveStream {
     ) -> Option<Timestamp> {
         let stream = self.id;
         loop {
+            let gap = self.gap_due(now, || repair(stream));
+            if gap.is_some_and(|due| due <= now) {
+                self.marks.iter_mut().for_each(FrameMarks::give_up_gap);
+                self.insert_ready(statistics);
+                continue;
+            }
             let due = self.jitter_buffer.next_release(&self.playout, || repair(stream));
             if due.is_none_or(|due| due > now) {
-                return due;
+                return earlier(due, gap);
             }
             match self.jitter_buffer.release(&self.playout)? {
                 Released::Frame(frame) => {
@@ -144,6 +192,16 @@ impl ReceiveStream {
         }
     }
 
+    fn gap_since(&self) -> Option<Timestamp> {
+        self.marks.as_ref().and_then(FrameMarks::gap_since)
+    }
+
+    /// When packets that are missing before unmarked ones are given up: once no repair is awaited.
+    fn gap_due(&self, now: Timestamp, repair: impl FnOnce() -> RepairState) -> Option<Timestamp> {
+        let since = self.gap_since()?;
+        Some(repair().awaited_until.unwrap_or(now).min(since + self.playout.longest()))
+    }
+
     fn deliver(
         &mut self,
         now: Timestamp,
@@ -160,7 +218,7 @@ impl ReceiveStream {
             timestamp: frame.timestamp,
             captured: self.mapping.map(|mapping| mapping.instant_of(frame.timestamp)),
             kind: frame.kind,
-            data: frame.data,
+            data: with_parameter_sets(&self.parameter_sets, frame.kind, frame.data),
             first_arrival: frame.first_arrival,
             completed: frame.completed,
             due: frame.due,
@@ -206,4 +264,15 @@ impl ReceiveStream {
         keys.interval = (keys.interval * 2).max(first).min(LONGEST_KEY_INTERVAL.max(first));
         keys.due = Some(now + keys.interval);
     }
+}
+
+/// A key frame behind the parameter sets of the session description, where it has none of its own.
+fn with_parameter_sets(parameter_sets: &Bytes, kind: FrameKind, data: FrameData) -> FrameData {
+    const SPS: u8 = 7;
+    let FrameData::Coded(frame) = &data else { return data };
+    let is_sps = |nal: &[u8]| nal.first().is_some_and(|first| first & 0x1F == SPS);
+    if kind != FrameKind::Key || parameter_sets.is_empty() || annex_b::nal_units(frame).any(is_sps) {
+        return data;
+    }
+    FrameData::Coded([parameter_sets.as_ref(), frame.as_ref()].concat().into())
 }

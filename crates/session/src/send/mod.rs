@@ -5,6 +5,7 @@ mod pacer;
 mod packets;
 mod pushback;
 mod queue;
+mod receiver_reports;
 mod reception;
 mod repair;
 mod reports;
@@ -27,6 +28,7 @@ use crate::statistics::SenderStatistics;
 use numbering::Numbering;
 use pushback::Pushback;
 use queue::Arriving;
+use receiver_reports::ReceiverReports;
 use reception::Reception;
 use repair::RepairPolicy;
 use reports::Reports;
@@ -64,6 +66,7 @@ pub struct Sender {
     pushback: Pushback,
     peer: Peer,
     reception: Reception,
+    receiver_reports: ReceiverReports,
     reports: Reports,
     keys: Vec<KeyState>,
     /// The controller tags packets, which takes octets of the header.
@@ -182,6 +185,7 @@ impl Sender {
             schedule: Schedule::default(),
             numbers: Numbering::new(config.initial_sequence),
             feedback: FeedbackAdapter::new(config.feedback.has_arrivals(), receiving_half(&config, source)),
+            receiver_reports: ReceiverReports::default(),
             pushback: Pushback::new(config.pushback.filter(|_| config.feedback.has_arrivals())),
             peer: Peer::default(),
             reception: Reception::default(),
@@ -194,6 +198,7 @@ impl Sender {
             statistics: SenderStatistics::default(),
             config,
         };
+        sender.feedback.expect_slow_reports(sender.config.plain.is_some());
         sender.on_limits(now, sender.config.limits);
         sender
     }
@@ -287,6 +292,7 @@ impl Sender {
         if frame.data.size() <= self.config.queue.size {
             packetise::cut(format, &frame.data, self.payload_limit(), &mut self.payloads)?;
         }
+        self.follow_receiver_reports(now);
         self.statistics.frames.captured += 1;
         let timestamp = self.media_clock(stream).timestamp(frame.captured);
         let arriving = Arriving { stream, kind: frame.kind, timestamp };
@@ -347,7 +353,9 @@ impl Sender {
     }
 
     /// The source has a frame and does not encode it.
-    pub fn on_frame_skipped(&mut self, _now: Timestamp) {
+    pub fn on_frame_skipped(&mut self, now: Timestamp) {
+        self.schedule.is_valid = false;
+        self.follow_receiver_reports(now);
         self.statistics.frames.captured += 1;
         self.statistics.frames.skipped += 1;
     }

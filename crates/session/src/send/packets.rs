@@ -183,6 +183,9 @@ impl Sender {
             rtt: self.feedback.round_trip.on_wire(),
             tag: None,
         });
+        if self.config.plain.is_some() {
+            (packet.control, packet.marking) = (None, None);
+        }
         let mut sent = SentPacket {
             id,
             subflow,

@@ -6,7 +6,7 @@ use crate::source_id::SourceId;
 use bytes::Bytes;
 use seaway_control::{StreamId, Subflow};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
-use seaway_wire::rtcp::{Bye, SenderReport};
+use seaway_wire::rtcp::{Bye, SenderReport, SourceName};
 use seaway_wire::{List, NtpTime};
 
 /// Between reports; RFC 3550's randomisation is for groups, here are two parties.
@@ -56,7 +56,13 @@ impl Sender {
         for stream in 0..self.config.streams.len() {
             self.emit_sender_report(now, StreamId(stream as u8), &mut octets);
         }
-        self.description().emit(&mut octets);
+        match &self.config.plain {
+            None => self.description().emit(&mut octets),
+            Some(plain) => {
+                let name = SourceName { ssrc: self.config.session, cname: plain.cname.as_bytes() };
+                append(&mut octets, name.buffer_len(), |buffer| name.emit(buffer));
+            }
+        }
         if self.reports.closing {
             let ssrcs = [self.config.session];
             let bye = Bye { ssrcs: List::from(&ssrcs[..]), reason: &[] };
@@ -68,12 +74,22 @@ impl Sender {
         Transmit { at: now, size, ecn: Ecn::NotEct, subflow: Subflow(0) }
     }
 
+    /// The clock of sender reports: the time of day where the receiver synchronises by it, else ours.
+    pub(super) fn report_clock(&self, now: Timestamp) -> NtpTime {
+        let origin = self.config.plain.as_ref().map_or(0, |plain| {
+            // 32 bits of seconds, which wrap in 2036 as NTP's do, and 32 bits of fraction.
+            let fraction = (u64::from(plain.wall_clock.subsec_nanos()) << 32) / 1_000_000_000;
+            (plain.wall_clock.as_secs() << 32) | fraction
+        });
+        NtpTime::from_bits(origin.wrapping_add(NtpTime::from_timestamp(now).bits()))
+    }
+
     /// Maps the stream's media clock to ours; the counts are those of the whole session.
     fn emit_sender_report(&self, now: Timestamp, stream: StreamId, octets: &mut Vec<u8>) {
         let first = SourceId { stream, subflow: Subflow(0), repair: false };
         let report = SenderReport {
             ssrc: first.ssrc(self.config.session),
-            ntp_time: NtpTime::from_timestamp(now),
+            ntp_time: self.report_clock(now),
             rtp_timestamp: self.media_clock(stream).timestamp(now),
             packet_count: self.statistics.sent.packets as u32,
             octet_count: self.statistics.sent.size.as_bytes() as u32,

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use super::pushback::PathState;
-use crate::event::{KeyFrameCause, SenderEvent};
+use crate::event::{FeedbackKind, KeyFrameCause, SenderEvent};
 use crate::feedback::Match;
 use crate::message::Message;
 use crate::source_id::SourceId;
@@ -196,6 +196,7 @@ impl Sender {
         for stream in report.streams() {
             let Some(source) = self.about(now, report.sender_ssrc, stream.ssrc) else { continue };
             self.peer.report_clock = self.peer.report_clock.max(Some(clock));
+            self.on_feedback_kind(FeedbackKind::Ccfb);
             self.feedback.peer(source.subflow);
             is_feedback = true;
             if let Some((id, held)) = self.on_metrics(now, made, source, &stream) {
@@ -251,6 +252,7 @@ impl Sender {
         if self.about(now, report.sender_ssrc, report.media_ssrc).is_none() {
             return false;
         }
+        self.on_feedback_kind(FeedbackKind::Twcc);
         for (sequence, at) in report.packets() {
             let Some(at) = at else { continue };
             let at = self.peer.arrival_time(at);
@@ -288,18 +290,21 @@ impl Sender {
     }
 
     fn on_receiver_report(&mut self, now: Timestamp, report: &ReceiverReport<'_>) -> bool {
+        let mut is_feedback = false;
         for block in report.blocks.iter() {
             let is_first = self.feedback.round_trip.smoothed().is_none();
-            if self.about(now, report.ssrc, block.ssrc).is_none() {
-                continue;
-            }
+            let Some(source) = self.about(now, report.ssrc, block.ssrc) else { continue };
             self.reception.on_block(&block, &mut self.statistics.reported);
-            // Feedback is more exact, once there is some.
-            if is_first && let Some(rtt) = block.round_trip(NtpTime::from_timestamp(now).short()) {
+            let rtt = block.round_trip(self.report_clock(now).short());
+            if self.config.plain.is_some() && self.on_feedback_kind(FeedbackKind::ReceiverReports) {
+                is_feedback = true;
+                self.on_reported_block(now, source, &block, rtt);
+            } else if let Some(rtt) = rtt.filter(|_| is_first) {
+                // Feedback is more exact, once there is some.
                 self.feedback.round_trip.on_sample(rtt);
             }
         }
-        false
+        is_feedback
     }
 
     fn on_nack(&mut self, now: Timestamp, nack: &Nack<'_>) -> bool {

@@ -14,6 +14,8 @@ pub(super) struct Identity {
     pub(super) timestamp: u32,
     /// Seed of the handshakes.
     pub(super) seed: [u8; 32],
+    /// The canonical name of this end in RTCP: 96 random bits (RFC 7022 section 4.2).
+    pub(super) name: u128,
 }
 
 impl Identity {
@@ -24,7 +26,13 @@ impl Identity {
     pub(super) fn random() -> io::Result<Self> {
         let session = u32::from_be_bytes(random()?) / SourceId::COUNT * SourceId::COUNT;
         let sequence = u16::from_be_bytes(random()?) >> 1;
-        Ok(Self { session, sequence, timestamp: u32::from_be_bytes(random()?), seed: random()? })
+        let name = u128::from_be_bytes(random()?) >> 32;
+        Ok(Self { session, sequence, timestamp: u32::from_be_bytes(random()?), seed: random()?, name })
+    }
+
+    /// The canonical name as text.
+    pub(super) fn cname(&self) -> String {
+        format!("{:024x}", self.name)
     }
 }
 

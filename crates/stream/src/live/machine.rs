@@ -27,6 +27,13 @@ impl RejectCounters {
         message
     }
 
+    /// As [`decode`](Self::decode), of any sender of RTP.
+    pub(super) fn decode_plain(&mut self, packet: &Bytes, transport_id: Option<u8>) -> Option<Message> {
+        let message = Message::decode_plain(packet, transport_id).ok();
+        self.malformed += u64::from(message.is_none());
+        message
+    }
+
     /// Counts a datagram that was refused.
     pub(super) fn count(&mut self, error: Error) {
         let counter = match error {

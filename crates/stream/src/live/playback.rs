@@ -106,6 +106,7 @@ impl Player {
                 self.request_key_frame();
             }
             Playback::Held { needs_key_frame: false } => {}
+            Playback::Delayed => self.give(frame, None),
         }
         scores.into_iter().for_each(|score| self.update(PlaybackUpdate::Scored(score)));
         Ok(())
@@ -126,6 +127,18 @@ impl Player {
         picture: Option<&Picture>,
         captured: Option<Timestamp>,
     ) -> Result<(), Error> {
+        self.give(frame, picture);
+        let at = self.clock.now();
+        let delay = captured.map(|captured| at.since(captured)).or_else(|| self.delay.of(frame, at));
+        self.update(PlaybackUpdate::Displayed(delay, self.parts(frame, at)));
+        if let Some(duration) = self.freezes.on_picture(at) {
+            self.update(PlaybackUpdate::Event(at, ReceiveEvent::Freeze(duration)));
+        }
+        Ok(())
+    }
+
+    /// Gives a frame to the sinks; without picture where that comes later, or where nothing is decoded.
+    fn give(&mut self, frame: &ReceivedFrame, picture: Option<&Picture>) {
         let at = self.clock.now();
         let displayed = Displayed { at, frame, picture };
         let mut failures = Vec::new();
@@ -136,12 +149,6 @@ impl Player {
         if self.sinks.iter_mut().fold(false, |wanted, sink| sink.take_key_frame_request() | wanted) {
             self.request_key_frame();
         }
-        let delay = captured.map(|captured| at.since(captured)).or_else(|| self.delay.of(frame, at));
-        self.update(PlaybackUpdate::Displayed(delay, self.parts(frame, at)));
-        if let Some(duration) = self.freezes.on_picture(at) {
-            self.update(PlaybackUpdate::Event(at, ReceiveEvent::Freeze(duration)));
-        }
-        Ok(())
     }
 }
 

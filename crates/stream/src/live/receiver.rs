@@ -5,7 +5,7 @@ use super::event::ReceiveEvent;
 use super::identity::Identity;
 use super::playback::{PlaybackUpdate, Player, RelativeDelay};
 use super::playout::PlayoutMode;
-use super::receiver_machine::{Access, ReceiverCommand, ReceiverMachine};
+use super::receiver_machine::{Access, PlainReception, ReceiverCommand, ReceiverMachine};
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender::overhead;
 use super::state::ReceiverState;
@@ -15,7 +15,7 @@ use seaway_media::decoder::VideoDecoder;
 use seaway_net::{Clock, Lateness, Socket, Waker};
 use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
-use seaway_session::{self as session, ReceiverConfig, SessionKey};
+use seaway_session::{self as session, PlainRtp, ReceiverConfig, SessionKey};
 use seaway_units::{TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, channel};
@@ -41,6 +41,7 @@ pub struct ReceiverBuilder {
     insecure: bool,
     latency: TimeDelta,
     playout: PlayoutMode,
+    plain: Option<PlainRtp>,
     decoding: Decoding,
     references: Option<mpsc::Receiver<ReferencePicture>>,
     sinks: Vec<Box<dyn Sink>>,
@@ -73,6 +74,12 @@ impl ReceiverBuilder {
     /// When whole frames are shown; at once by default.
     pub fn playout(self, playout: PlayoutMode) -> Self {
         Self { playout, ..self }
+    }
+
+    /// Receives plain RTP too, such as FFmpeg and GStreamer send it, where there is no key. RTCP may come to the next port; where
+    /// that is taken, it is received on the port of RTP alone.
+    pub fn plain(self, plain: impl Into<Option<PlainRtp>>) -> Self {
+        Self { plain: plain.into(), ..self }
     }
 
     /// Adds a sink.
@@ -119,7 +126,8 @@ impl ReceiverBuilder {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Receiver, Error> {
-        let Self { bind, key, insecure, latency, playout, decoding, references, sinks } = self;
+        let Self { bind, key, insecure, latency, playout, plain, decoding, references, sinks } = self;
+        let plain = plain.filter(|_| key.is_none());
         if key.is_none() && !insecure && !bind.ip().to_canonical().is_loopback() {
             return Err(Error::Unprotected(bind));
         }
@@ -128,6 +136,8 @@ impl ReceiverBuilder {
         let identity = Identity::random()?;
         let mut config = config(bind, identity, key.is_some(), latency);
         config.playout = playout.within(latency);
+        config.plain = plain.clone();
+        config.cname = identity.cname();
         let (clock, waker) = (runtime.clock(), runtime.waker());
         let (now, lock) = (clock.now(), config.lock);
         let (commands, queue) = channel();
@@ -138,7 +148,13 @@ impl ReceiverBuilder {
             Some(key) => Access::Keyed(Box::new(ReceiverChannel::new(now, key, config.ssrc, identity.seed))),
         };
         let session = session::Receiver::new(now, config);
-        runtime.add(ReceiverMachine::new(now, session, access, queue, received), vec![socket])?;
+        let control = plain.as_ref().and_then(|_| control_socket(local));
+        let plain = plain.map(|plain| PlainReception {
+            transport_id: plain.video.and_then(|video| video.transport_id),
+            ..PlainReception::default()
+        });
+        let machine = ReceiverMachine::new(now, session, access, plain, queue, received);
+        runtime.add(machine, std::iter::once(socket).chain(control).collect())?;
         let player = Player {
             clock,
             frames,
@@ -174,6 +190,12 @@ fn config(bind: SocketAddr, identity: Identity, is_keyed: bool, latency: TimeDel
     config
 }
 
+/// The port after that of RTP, where it is free (RFC 3550 section 11).
+fn control_socket(rtp: SocketAddr) -> Option<Socket> {
+    let port = rtp.port().checked_add(1)?;
+    Socket::bind(SocketAddr::new(rtp.ip(), port)).ok()
+}
+
 impl Receiver {
     /// Configures a receiver at the local address `bind`; port 0 takes a free one.
     pub fn builder(bind: SocketAddr) -> ReceiverBuilder {
@@ -184,6 +206,7 @@ impl Receiver {
             insecure: false,
             latency,
             playout: PlayoutMode::default(),
+            plain: None,
             decoding: Decoding::Here,
             references: None,
             sinks: Vec::new(),

@@ -60,11 +60,25 @@ impl Access {
     }
 }
 
-/// A session's receiver with one socket. It answers only the sender that it is locked to.
+/// The socket of RTCP that does not share the port of RTP.
+const CONTROL: usize = 1;
+
+/// How plain RTP is received.
+#[derive(Debug, Default)]
+pub(super) struct PlainReception {
+    /// Local identifier of transport-wide sequence numbers in header extensions.
+    pub(super) transport_id: Option<u8>,
+    /// Where RTCP came from on the port of its own, so where reports go. Otherwise they go to the source of the RTP.
+    pub(super) control_peer: Option<SocketAddr>,
+}
+
+/// A session's receiver with one socket, and a second one where plain RTP has its RTCP on the next port. It answers only the
+/// sender that it is locked to.
 #[derive(Debug)]
 pub(super) struct ReceiverMachine {
     receiver: Receiver,
     access: Access,
+    plain: Option<PlainReception>,
     limit: AmplificationLimit,
     commands: mpsc::Receiver<ReceiverCommand>,
     /// `None` once the session is closed, which ends the playback thread.
@@ -90,12 +104,14 @@ impl ReceiverMachine {
         now: Timestamp,
         receiver: Receiver,
         access: Access,
+        plain: Option<PlainReception>,
         commands: mpsc::Receiver<ReceiverCommand>,
         updates: mpsc::Sender<ReceiverUpdate>,
     ) -> Self {
         Self {
             receiver,
             access,
+            plain,
             limit: AmplificationLimit::default(),
             commands,
             updates: Some(updates),
@@ -122,7 +138,11 @@ impl ReceiverMachine {
 
     /// The message in `packet` goes to the session.
     fn handle_packet(&mut self, now: Timestamp, datagram: &Incoming<'_>, packet: &Bytes) {
-        let Some(mut message) = self.rejected.decode(packet) else { return };
+        let decoded = match &self.plain {
+            Some(plain) => self.rejected.decode_plain(packet, plain.transport_id),
+            None => self.rejected.decode(packet),
+        };
+        let Some(mut message) = decoded else { return };
         self.receiver.handle_message(now, datagram.at.min(now), datagram.ecn, &mut message);
     }
 
@@ -142,6 +162,20 @@ impl ReceiverMachine {
         if self.rejected.malformed == malformed && self.receiver.description().is_some() && is_accepted {
             self.access = Access::Open { peer: Some((datagram.from, now)), lock };
         }
+    }
+
+    /// RTCP on the port of its own, from the sender's host alone.
+    fn handle_control(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
+        let is_peer = self.access.peer().is_some_and(|peer| peer.ip() == datagram.from.ip());
+        let message = self.rejected.decode(&Bytes::copy_from_slice(datagram.data));
+        let Some(mut message @ Message::Rtcp(_)) = message.filter(|_| is_peer) else {
+            self.rejected.unknown_source += 1;
+            return;
+        };
+        if let Some(plain) = &mut self.plain {
+            plain.control_peer = Some(datagram.from);
+        }
+        self.receiver.handle_message(now, datagram.at.min(now), datagram.ecn, &mut message);
     }
 
     fn handle_keyed(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
@@ -179,16 +213,18 @@ impl ReceiverMachine {
 }
 
 impl Machine for ReceiverMachine {
-    fn handle_datagram(&mut self, now: Timestamp, _socket: usize, datagram: &Incoming<'_>) {
+    fn handle_datagram(&mut self, now: Timestamp, socket: usize, datagram: &Incoming<'_>) {
         self.leave_idleness(now);
         let before = self.access.peer();
         match self.access {
+            Access::Open { .. } if socket == CONTROL => self.handle_control(now, datagram),
             Access::Open { .. } => self.handle_open(now, datagram),
             Access::Keyed(_) => self.handle_keyed(now, datagram),
         }
         let peer = self.access.peer();
         if peer != before {
             self.limit = AmplificationLimit::default();
+            self.plain.iter_mut().for_each(|plain| plain.control_peer = None);
         }
         if peer == Some(datagram.from) {
             self.limit.on_received(datagram.data.len());
@@ -242,7 +278,9 @@ impl Machine for ReceiverMachine {
                 Access::Keyed(channel) => channel.seal(buffer).is_ok(),
             };
             if is_sealed && self.limit.allows(buffer.len()) {
-                return Some(Outgoing { socket: 0, to: peer, ecn: transmit.ecn });
+                let control_peer = self.plain.as_ref().and_then(|plain| plain.control_peer);
+                let (socket, to) = control_peer.map_or((0, peer), |control_peer| (CONTROL, control_peer));
+                return Some(Outgoing { socket, to, ecn: transmit.ecn });
             }
             self.rejected.withheld += 1;
             buffer.clear();
@@ -272,7 +310,7 @@ mod tests {
         let access = Access::Open { peer: None, lock: TimeDelta::from_secs(1) };
         let (_, commands) = mpsc::channel();
         let (updates, _) = mpsc::channel();
-        let mut machine = ReceiverMachine::new(now, receiver, access, commands, updates);
+        let mut machine = ReceiverMachine::new(now, receiver, access, None, commands, updates);
         let mut message = Message::default();
         sender.poll_transmit(now, now, &mut message).expect("media without end");
         let Message::Rtp(packet) = message.clone() else { panic!("{message:?}") };

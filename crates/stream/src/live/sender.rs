@@ -20,15 +20,17 @@ use seaway_net::{Lateness, Socket};
 use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
 use seaway_session::{
-    self as session, CircuitBreaker, Format, Limits, OVERHEAD_IPV4, OVERHEAD_IPV6, SenderConfig, SessionKey,
+    self as session, CircuitBreaker, FeedbackFormat, Format, Limits, OVERHEAD_IPV4, OVERHEAD_IPV6,
+    PlainReceiver, SenderConfig, SessionKey,
 };
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Time to send the RTCP BYE at the end.
 const GOODBYE: TimeDelta = TimeDelta::from_millis(100);
@@ -56,6 +58,7 @@ pub struct SenderBuilder {
     bind: SocketAddr,
     key: Option<SessionKey>,
     insecure: bool,
+    plain: bool,
     control: Result<ControlSpec, seaway_control::SpecError>,
     limits: Limits,
     repair: Repair,
@@ -82,6 +85,7 @@ impl SenderBuilder {
             bind: SocketAddr::new(any, 0),
             key: None,
             insecure: false,
+            plain: false,
             control: Registry::DEFAULT.parse(),
             limits: Limits { min, start, max },
             repair: Repair::default(),
@@ -107,6 +111,12 @@ impl SenderBuilder {
     /// Allows plain RTP to another host. Whoever is on the path then sees the video and can replace it.
     pub fn insecure(self, insecure: bool) -> Self {
         Self { insecure, ..self }
+    }
+
+    /// Sends plain RTP to a receiver that is none of this project, such as FFmpeg, GStreamer or VLC: no header extensions of our
+    /// own, RTCP to the next port, and the controller runs on the reports that come. Not with a key.
+    pub fn plain(self, plain: bool) -> Self {
+        Self { plain, ..self }
     }
 
     /// The rate controller, `tfrc` by default.
@@ -179,7 +189,8 @@ impl SenderBuilder {
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Sender, Error> {
         let Self { to, bind, key, insecure, control, limits, repair, latency, .. } = self;
-        let Self { feed, key_interval, preview, references, circuit_breaker, .. } = self;
+        let Self { feed, key_interval, preview, references, circuit_breaker, plain, .. } = self;
+        let plain = plain && key.is_none();
         let is_loopback = to.ip().to_canonical().is_loopback();
         if key.is_none() && !insecure && !is_loopback {
             return Err(Error::Unprotected(to));
@@ -190,8 +201,12 @@ impl SenderBuilder {
         repair.apply(latency, &mut config);
         let overhead = PacketOverhead::new(config.packet, config.overhead);
         let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
+        let mut sockets = vec![socket];
+        let control_address =
+            if plain { Some(plain_rtp(&mut config, &mut sockets, runtime, identity, to)?) } else { None };
         let (now, stop) = (runtime.clock().now(), Arc::new(AtomicBool::new(false)));
         let channel = match key {
+            None if plain => SenderChannel::plain_host(to),
             None => SenderChannel::plain(to),
             Some(key) => SenderChannel::keyed(to, key, identity.session, identity.seed),
         };
@@ -200,9 +215,10 @@ impl SenderBuilder {
         let (commands, queue) = mpsc::channel();
         let (send_updates, updates) = mpsc::channel();
         let breaker = circuit_breaker.then(|| CircuitBreaker::new(!is_loopback));
-        let machine = SenderMachine::new(now, session, channel, breaker, queue, send_updates.clone());
+        let machine =
+            SenderMachine::new(now, session, channel, control_address, breaker, queue, send_updates.clone());
         let (clock, waker, controls) = (runtime.clock(), runtime.waker(), machine.controls());
-        runtime.add(machine, vec![socket])?;
+        runtime.add(machine, sockets)?;
         let input = FrameInput { clock, waker, commands, controls, overhead };
         let capture = feed.open(overhead, limits.start)?.map(|source| {
             let (input, updates, stop) = (input.clone(), send_updates, stop.clone());
@@ -228,6 +244,46 @@ impl Feed {
             }
         })
     }
+}
+
+/// Configures plain RTP. Its RTCP has a socket of its own, one port above that of RTP where that is free, and goes to the port
+/// above `to` (RFC 3550 section 11); gives that address.
+fn plain_rtp(
+    config: &mut SenderConfig,
+    sockets: &mut Vec<Socket>,
+    runtime: &Runtime,
+    identity: Identity,
+    to: SocketAddr,
+) -> Result<SocketAddr, Error> {
+    let next = |address: SocketAddr| {
+        let port = address.port().checked_add(1);
+        let failure = || io::Error::other(format!("{address} leaves no port for RTCP"));
+        port.map(|port| SocketAddr::new(address.ip(), port)).ok_or_else(failure)
+    };
+    config.feedback = FeedbackFormat::Twcc;
+    // Its estimate of the flight needs reports several times in a round trip, and players report once a frame or a second.
+    config.pushback = None;
+    config.adaptive.iter_mut().for_each(|adaptive| adaptive.fec = false);
+    let wall_clock = wall_clock(runtime.clock().now());
+    config.plain = Some(PlainReceiver { cname: identity.cname(), wall_clock });
+    let local = sockets[0].local_address()?;
+    let any = SocketAddr::new(local.ip(), 0);
+    let bound = next(local).ok().and_then(|address| Socket::bind(address).ok());
+    let control = match bound {
+        Some(socket) => socket,
+        None => Socket::bind(any).map_err(|error| Error::Bind { address: any, error })?,
+    };
+    sockets.push(control);
+    Ok(next(to)?)
+}
+
+/// The time of day at the origin of the session's clock, since 1900.
+#[expect(clippy::disallowed_methods, reason = "here the time of day enters")]
+fn wall_clock(now: Timestamp) -> Duration {
+    /// From 1900 to 1970.
+    const EPOCH: Duration = Duration::from_secs(2_208_988_800);
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    (since_1970 + EPOCH).saturating_sub(Duration::from_nanos(now.as_nanos()))
 }
 
 fn config(

@@ -9,6 +9,7 @@ use seaway_protect::Error;
 use seaway_protect::channel::{Received, SenderChannel};
 use seaway_session::{CircuitBreaker, Frame, Limits, Message, Sender, SenderEvent, SenderStatistics};
 use seaway_units::{Bitrate, DataSize, Ecn, Timestamp};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
@@ -95,12 +96,18 @@ impl EncoderControls {
     }
 }
 
-/// A session's sender with one stream, one socket and one destination. Until the channel is ready the session stands still, and
+/// The socket of RTCP where that does not share the port of RTP.
+const CONTROL: usize = 1;
+
+/// A session's sender with one stream, one socket and one destination; plain RTP has a second socket for RTCP, which goes to
+/// the next port. Until the channel is ready the session stands still, and
 /// so it does from the moment at which the circuit breaker acts.
 #[derive(Debug)]
 pub(super) struct SenderMachine {
     sender: Sender,
     channel: SenderChannel,
+    /// Where RTCP goes by its own socket.
+    control: Option<SocketAddr>,
     is_ready: bool,
     breaker: Option<CircuitBreaker>,
     is_broken: bool,
@@ -117,6 +124,7 @@ impl SenderMachine {
         now: Timestamp,
         sender: Sender,
         channel: SenderChannel,
+        control: Option<SocketAddr>,
         breaker: Option<CircuitBreaker>,
         commands: mpsc::Receiver<SenderCommand>,
         updates: mpsc::Sender<SenderUpdate>,
@@ -125,6 +133,7 @@ impl SenderMachine {
         let mut machine = Self {
             sender,
             channel,
+            control,
             is_ready: false,
             breaker,
             is_broken: false,
@@ -289,7 +298,11 @@ impl Machine for SenderMachine {
         {
             message.encode(buffer);
             match self.channel.seal(buffer) {
-                Ok(to) => return Some(Outgoing { socket: 0, to, ecn: transmit.ecn }),
+                Ok(to) => {
+                    let control = self.control.filter(|_| matches!(message, Message::Rtcp(_)));
+                    let (socket, to) = control.map_or((0, to), |control| (CONTROL, control));
+                    return Some(Outgoing { socket, to, ecn: transmit.ecn });
+                }
                 // The packet counts as sent and is lost.
                 Err(_) => buffer.clear(),
             }

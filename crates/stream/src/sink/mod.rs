@@ -45,7 +45,8 @@ pub struct Displayed<'a> {
     pub at: Timestamp,
     /// The coded frame.
     pub frame: &'a ReceivedFrame,
-    /// The decoded picture; `None` if the receiver does not decode.
+    /// The decoded picture; `None` if the receiver does not decode, or the picture comes with a later frame. With B pictures it
+    /// is that of an earlier frame.
     pub picture: Option<&'a Picture>,
 }
 

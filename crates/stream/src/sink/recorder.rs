@@ -3,12 +3,16 @@
 use super::timeline::Timeline;
 use super::{Displayed, RecordingFile, Sink};
 use crate::Error;
-use seaway_media::FrameRate;
+use bytes::Bytes;
 use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
+use seaway_media::{FrameRate, Picture, PictureSize};
 use seaway_session::{FrameData, FrameKind};
 use seaway_units::TimeDelta;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+/// Frames that are kept until the first picture is decoded: more than a decoder holds back.
+const EARLY: usize = 32;
 
 /// A file or a pipe to write to. A recording flushes it after each piece that can be played.
 pub trait Output: Write + Send {
@@ -36,6 +40,9 @@ pub struct Recorder {
     /// When the present file began.
     begun: Option<TimeDelta>,
     segments: Option<Segments>,
+    /// Frames of a stream with B pictures, before its first picture is decoded.
+    early: Vec<(Bytes, TimeDelta, bool)>,
+    size: Option<PictureSize>,
 }
 
 /// A new file each `length`.
@@ -81,7 +88,15 @@ impl Recorder {
     /// Records to `output`.
     pub fn new(format: RecordingFormat, output: Box<dyn Output>) -> Self {
         let writer = Some(Writer::new(format, output));
-        Self { format, writer, timeline: Timeline::default(), begun: None, segments: None }
+        Self {
+            format,
+            writer,
+            timeline: Timeline::default(),
+            begun: None,
+            segments: None,
+            early: Vec::new(),
+            size: None,
+        }
     }
 
     /// Records to a new file in the format of its name, see [`RecordingFile::create`]. With `segment` another file begins
@@ -120,6 +135,20 @@ impl Recorder {
     }
 }
 
+impl Recorder {
+    /// A coded frame in decoding order.
+    fn record(&mut self, data: &[u8], time: TimeDelta, key: bool, size: PictureSize) -> Result<(), Error> {
+        self.cut(time, key)?;
+        let begun = *self.begun.get_or_insert(time);
+        match &mut self.writer {
+            Some(Writer::AnnexB(writer)) => writer.write(data, key),
+            Some(Writer::Mp4(writer)) => writer.write(data, time - begun, key, size),
+            Some(Writer::Y4m(_)) | None => Ok(()),
+        }
+        .map_err(output)
+    }
+}
+
 impl Writer {
     fn new(format: RecordingFormat, out: Box<dyn Output>) -> Self {
         let out = Counted { out, octets: 0 };
@@ -146,19 +175,27 @@ impl Writer {
 
 impl Sink for Recorder {
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {
-        let (frame, Some(picture)) = (displayed.frame, displayed.picture) else { return Ok(()) };
+        let (frame, picture) = (displayed.frame, displayed.picture);
         let FrameData::Coded(data) = &frame.data else { return Ok(()) };
+        if picture.is_none() {
+            self.timeline.reorder();
+        }
         let key = frame.kind == FrameKind::Key;
         let time = self.timeline.time(displayed.at, frame.timestamp);
-        self.cut(time, key)?;
-        let begun = *self.begun.get_or_insert(time);
-        match &mut self.writer {
-            Some(Writer::Y4m(writer)) => writer.write(picture),
-            Some(Writer::AnnexB(writer)) => writer.write(data, key),
-            Some(Writer::Mp4(writer)) => writer.write(data, time - begun, key, picture.size()),
-            None => Ok(()),
+        self.size = picture.map(Picture::size).or(self.size);
+        if let (Some(Writer::Y4m(writer)), Some(picture)) = (&mut self.writer, picture) {
+            writer.write(picture).map_err(output)?;
         }
-        .map_err(output)
+        let Some(size) = self.size else {
+            if self.early.len() < EARLY {
+                self.early.push((data.clone(), time, key));
+            }
+            return Ok(());
+        };
+        for (data, time, key) in std::mem::take(&mut self.early) {
+            self.record(&data, time, key, size)?;
+        }
+        self.record(data, time, key, size)
     }
 
     fn take_key_frame_request(&mut self) -> bool {

@@ -2,6 +2,7 @@
 
 use seaway_media::Error;
 use seaway_media::decoder::{Concealment, Decoded, Freeze, H264Decoder, ReceivedFrame, VideoDecoder};
+use seaway_media::h264::{NalType, nal_units};
 use seaway_media::{FrameId, Picture, Scaler};
 use seaway_quality::Plane;
 use seaway_quality::psnr::{mean_squared_error, of_error};
@@ -30,6 +31,8 @@ pub enum Playback {
         /// When it was captured, where its reference is known.
         captured: Option<Timestamp>,
     },
+    /// It is decoded, and its picture is displayed after later frames came.
+    Delayed,
     /// It cannot be decoded; the previous picture stays.
     Held {
         /// True if only a key frame helps.
@@ -127,6 +130,7 @@ impl Screen {
                 }
                 Ok(Playback::Displayed { picture, captured: reference.map(|reference| reference.at) })
             }
+            Decoded::Frozen(Freeze::Delayed) if has_slice(data) => Ok(Playback::Delayed),
             Decoded::Frozen(freeze) => Ok(Playback::Held { needs_key_frame: freeze != Freeze::Delayed }),
         }
     }
@@ -172,6 +176,12 @@ impl Screen {
             displayed,
         });
     }
+}
+
+/// False for parameter sets alone.
+fn has_slice(access_unit: &[u8]) -> bool {
+    let is_slice = |nal| matches!(NalType::of(nal), Some(NalType::Slice | NalType::IdrSlice));
+    nal_units(access_unit).any(is_slice)
 }
 
 fn plane(picture: &Picture) -> Plane<'_> {

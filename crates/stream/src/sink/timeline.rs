@@ -7,7 +7,7 @@ const CLOCK_RATE: i64 = 90_000;
 /// The shortest step over a jump, ticks: a picture at 50 a second.
 const LEAST_STEP: i64 = CLOCK_RATE / 50;
 
-/// Gives each frame a time since the first one, which never decreases.
+/// Gives each frame a time since the first one, which never decreases where frames come in the order of their times.
 ///
 /// RTP timestamps wrap after 13.26 hours at 90 kHz, and a sender that restarts begins at another one (RFC 3550 section
 /// 5.1). The step from frame to frame is that of the timestamps as long as it agrees with the time that passed here, else
@@ -15,6 +15,7 @@ const LEAST_STEP: i64 = CLOCK_RATE / 50;
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     last: Option<Last>,
+    reorders: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -29,12 +30,18 @@ impl Timeline {
     /// The playout delay changes by no more than this between two frames.
     const TOLERANCE: i64 = 10 * CLOCK_RATE;
 
+    /// Frames come in decoding order, which is not that of their times: times may go back by up to a second.
+    pub(super) fn reorder(&mut self) {
+        self.reorders = true;
+    }
+
     /// The time of the frame `timestamp` that is displayed at `at`.
     pub(super) fn time(&mut self, at: Timestamp, timestamp: u32) -> TimeDelta {
         let time = self.last.map_or(0, |last| {
             let media = i64::from(timestamp.wrapping_sub(last.timestamp).cast_signed());
             let passed = ticks(at.since(last.at));
-            let agrees = media >= 0 && (media - passed).abs() <= Self::TOLERANCE;
+            let back = if self.reorders { CLOCK_RATE } else { 0 };
+            let agrees = media >= -back && (media - passed).abs() <= Self::TOLERANCE;
             last.time.saturating_add(if agrees { media } else { passed.max(LEAST_STEP) })
         });
         self.last = Some(Last { at, timestamp, time });

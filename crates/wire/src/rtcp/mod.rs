@@ -6,6 +6,7 @@
 //! | report | container | source |
 //! | --- | --- | --- |
 //! | [`SenderReport`], [`ReceiverReport`] | 200, 201 | RFC 3550 section 6.4 |
+//! | [`SourceName`] | 202 | RFC 3550 section 6.5 |
 //! | [`Bye`] | 203 | RFC 3550 section 6.6 |
 //! | [`App`] | 204 | RFC 3550 section 6.7 |
 //! | [`Nack`] | 205 FMT 1 | RFC 4585 section 6.2.1 |
@@ -30,6 +31,7 @@ mod pli;
 mod reception;
 mod remb;
 mod rr;
+mod sdes;
 mod sr;
 mod tfrc;
 pub mod twcc;
@@ -45,6 +47,7 @@ pub use pli::Pli;
 pub use reception::ReportBlock;
 pub use remb::Remb;
 pub use rr::ReceiverReport;
+pub use sdes::SourceName;
 pub use sr::SenderReport;
 pub use tfrc::TfrcReport;
 pub use twcc::Twcc;
@@ -58,6 +61,8 @@ pub mod packet_type {
     pub const SR: u8 = 200;
     /// Receiver report.
     pub const RR: u8 = 201;
+    /// Source description.
+    pub const SDES: u8 = 202;
     /// Goodbye.
     pub const BYE: u8 = 203;
     /// Application-defined.
@@ -183,6 +188,8 @@ pub enum Message<'a> {
     SenderReport(SenderReport<'a>),
     /// Receiver report.
     ReceiverReport(ReceiverReport<'a>),
+    /// The canonical name of a source.
+    SourceName(SourceName<'a>),
     /// Goodbye.
     Bye(Bye<'a>),
     /// Application-defined, of a name not known here.
@@ -218,6 +225,7 @@ impl<'a> Message<'a> {
         Ok(match (packet.packet_type(), packet.count()) {
             (packet_type::SR, _) => Self::SenderReport(SenderReport::parse(packet)?),
             (packet_type::RR, _) => Self::ReceiverReport(ReceiverReport::parse(packet)?),
+            (packet_type::SDES, 1..) => Self::SourceName(SourceName::parse(packet)?),
             (packet_type::BYE, _) => Self::Bye(Bye::parse(packet)?),
             (packet_type::APP, _) => Self::application(packet)?,
             (packet_type::RTPFB, feedback::NACK) => Self::Nack(Nack::parse(packet)?),

@@ -1,0 +1,52 @@
+//! RTP of senders that do not describe themselves in-band: FFmpeg, GStreamer, cameras.
+
+use crate::config::{FeedbackFormat, Format};
+use bytes::Bytes;
+
+/// What a receiver knows beforehand of plain RTP, from a session description. By default it knows nothing: source and
+/// payload type are learned from the packets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PlainRtp {
+    /// The video that the sender offers; `None`: learned.
+    pub video: Option<PlainVideo>,
+}
+
+/// The video stream of a session description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlainVideo {
+    /// How its frames are written into packets.
+    pub format: Format,
+    /// Its RTP payload type.
+    pub payload_type: u8,
+    /// Ticks of its media clock a second.
+    pub clock_rate: u32,
+    /// The payload type of its retransmissions (RFC 4588).
+    pub retransmission: Option<u8>,
+    /// The sender takes negative acknowledgements (RFC 4585 section 6.2.1).
+    pub nack: bool,
+    /// The sender takes picture loss indications (RFC 4585 section 6.3.1).
+    pub pli: bool,
+    /// How arrivals are reported packet by packet, where the sender takes that.
+    pub feedback: Option<FeedbackFormat>,
+    /// Local identifier of the header extension with transport-wide sequence numbers.
+    pub transport_id: Option<u8>,
+    /// Parameter sets that stand in the description (RFC 6184 section 8.1), in Annex B form; empty where there are none.
+    pub parameter_sets: Bytes,
+}
+
+impl PlainVideo {
+    /// H.264 with this payload type, of a sender that takes requests for key frames and nothing else.
+    pub(crate) const fn h264(payload_type: u8) -> Self {
+        Self {
+            format: Format::H264,
+            payload_type,
+            clock_rate: 90_000,
+            retransmission: None,
+            nack: false,
+            pli: true,
+            feedback: None,
+            transport_id: None,
+            parameter_sets: Bytes::new(),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The intake of plain RTP: which source is taken, and how its packets become those of a session.
+
+use crate::config::{FeedbackFormat, Stripe};
+use crate::describe::{PlainRtp, PlainVideo, SessionDescription, StreamDescription};
+use crate::message::{ControlData, RtpPacket, payload_type};
+use crate::payload::Payload;
+use seaway_control::{SpecError, StreamId};
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use seaway_wire::MicrosClock;
+use seaway_wire::h264::{self, NalHeader};
+
+/// Packets in sequence before a source is believed (RFC 3550 appendix A.1, MIN_SEQUENTIAL).
+const PROBATION: usize = 2;
+/// Packets that are kept while a source is learned. The parameter sets come with a key frame, of which there may be one in
+/// ten seconds.
+const PENDING: usize = 4096;
+/// The largest packet of another sender, as an IP datagram: what an Ethernet frame holds.
+const PACKET: DataSize = DataSize::from_bytes(1500);
+/// Plain RTP tells the receiver no round-trip time. Requests for packets assume this one.
+const ASSUMED_RTT: TimeDelta = TimeDelta::from_millis(100);
+
+/// A packet and how it came.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub(super) at: Timestamp,
+    pub(super) ecn: Ecn,
+    pub(super) size: DataSize,
+    pub(super) packet: RtpPacket,
+}
+
+/// Finds the source to receive.
+#[derive(Debug)]
+pub(super) struct Intake {
+    expected: PlainRtp,
+    candidate: Option<Candidate>,
+    /// The payload type that was last found not to be understood.
+    puzzling: Option<u8>,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    ssrc: u32,
+    payload_type: u8,
+    next: u16,
+    in_sequence: usize,
+    has_parameter_sets: bool,
+    pending: Vec<Arrived>,
+}
+
+/// What a packet of an unknown source leads to.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// More packets are needed.
+    Learning,
+    /// Its source is to be received, beginning with these packets.
+    Found(Box<PlainSource>, Vec<Arrived>),
+    /// It carries something that is not understood; reported once for a payload type.
+    NotUnderstood,
+}
+
+/// The source of a plain session.
+#[derive(Debug)]
+pub(super) struct PlainSource {
+    pub(super) video: PlainVideo,
+    ssrc: u32,
+    /// The source of its retransmissions, once one came.
+    repair_ssrc: Option<u32>,
+    packets: u32,
+}
+
+impl Intake {
+    pub(super) fn new(expected: PlainRtp) -> Self {
+        Self { expected, candidate: None, puzzling: None }
+    }
+
+    /// A packet of a source that is not received yet.
+    pub(super) fn on_packet(&mut self, arrived: Arrived) -> Verdict {
+        let packet = &arrived.packet;
+        let (ssrc, payload_type, number) = (packet.ssrc, packet.payload_type, packet.sequence_number);
+        let is_retransmission =
+            self.expected.video.as_ref().is_some_and(|video| video.retransmission == Some(payload_type));
+        if is_retransmission {
+            return Verdict::Learning;
+        }
+        let is_candidate =
+            |candidate: &Candidate| candidate.ssrc == ssrc && candidate.payload_type == payload_type;
+        if !self.candidate.as_ref().is_some_and(is_candidate) {
+            self.candidate = Some(Candidate::new(ssrc, payload_type, number));
+        }
+        if !self.is_plausible(packet) {
+            self.candidate = None;
+            let is_new = self.puzzling.replace(payload_type) != Some(payload_type);
+            return if is_new { Verdict::NotUnderstood } else { Verdict::Learning };
+        }
+        let Some(candidate) = &mut self.candidate else { return Verdict::Learning };
+        candidate.push(arrived);
+        let is_known = self.expected.video.is_some() || candidate.has_parameter_sets;
+        if candidate.in_sequence < PROBATION || !is_known {
+            return Verdict::Learning;
+        }
+        let video = self.expected.video.clone().unwrap_or_else(|| PlainVideo::h264(payload_type));
+        let source = PlainSource { video, ssrc, repair_ssrc: None, packets: 0 };
+        let pending = self.candidate.take().map(|candidate| candidate.pending);
+        self.puzzling = None;
+        Verdict::Found(Box::new(source), pending.unwrap_or_default())
+    }
+
+    /// Whether the packet may be of a stream that can be received.
+    fn is_plausible(&self, packet: &RtpPacket) -> bool {
+        match &self.expected.video {
+            Some(video) => packet.payload_type == video.payload_type,
+            // Dynamic payload types alone (RFC 3551 section 6); the static ones are of other formats.
+            None => packet.payload_type >= 96 && is_h264(&packet.payload),
+        }
+    }
+}
+
+impl Candidate {
+    fn new(ssrc: u32, payload_type: u8, number: u16) -> Self {
+        Self {
+            ssrc,
+            payload_type,
+            next: number,
+            in_sequence: 0,
+            has_parameter_sets: false,
+            pending: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, arrived: Arrived) {
+        let packet = &arrived.packet;
+        let is_next = packet.sequence_number == self.next;
+        self.in_sequence = if is_next { self.in_sequence + 1 } else { 1 };
+        self.next = packet.sequence_number.wrapping_add(1);
+        if has_parameter_set(&packet.payload) && !self.has_parameter_sets {
+            self.has_parameter_sets = true;
+            // What came before cannot be decoded.
+            self.pending.clear();
+        }
+        if self.pending.len() == PENDING {
+            self.pending.clear();
+        }
+        self.pending.push(arrived);
+    }
+}
+
+impl PlainSource {
+    /// What the session of this source is.
+    ///
+    /// # Errors
+    /// The controller by whose receiving half reports are timed does not exist.
+    pub(super) fn description(&self) -> Result<SessionDescription, SpecError> {
+        let PlainVideo { format, clock_rate, feedback, .. } = self.video;
+        Ok(SessionDescription {
+            session: self.ssrc,
+            // Its receiving half says when arrivals are due to be reported, and computes nothing.
+            control: "gcc".parse()?,
+            ecn: Ecn::NotEct,
+            packet: PACKET,
+            feedback: feedback.unwrap_or(FeedbackFormat::Computed),
+            stripe: Stripe::Packet,
+            fec: false,
+            streams: vec![StreamDescription { clock_rate, ..StreamDescription::video(format) }],
+        })
+    }
+
+    /// The round-trip time to assume, where packets can be requested.
+    pub(super) fn assumed_rtt(&self) -> Option<TimeDelta> {
+        self.video.nack.then_some(ASSUMED_RTT)
+    }
+
+    /// The synchronisation source of retransmissions on the wire.
+    pub(super) fn repair_ssrc(&self) -> Option<u32> {
+        self.repair_ssrc
+    }
+
+    /// Gives a packet the fields that a session needs. False where it is not of this source.
+    pub(super) fn adapt(&mut self, at: Timestamp, packet: &mut RtpPacket) -> bool {
+        if Some(packet.payload_type) == self.video.retransmission && packet.ssrc != self.ssrc {
+            if *self.repair_ssrc.get_or_insert(packet.ssrc) != packet.ssrc {
+                return false;
+            }
+            packet.ssrc = self.ssrc.wrapping_add(1);
+            packet.payload_type = payload_type::retransmission(StreamId(0));
+        } else if packet.ssrc == self.ssrc && packet.payload_type == self.video.payload_type {
+            packet.payload_type = payload_type::of(self.video.format);
+        } else {
+            return false;
+        }
+        self.packets = self.packets.wrapping_add(1);
+        let (sequence_number, sent) = (self.packets, MicrosClock::from_timestamp(at));
+        packet.control = Some(ControlData { sequence_number, sent, rtt: None, tag: None });
+        packet.marking = None;
+        true
+    }
+}
+
+/// Whether a payload can be H.264 as RFC 6184 has it in packetization modes 0 and 1: none of the reserved types, which H.265 and
+/// AV1 soon show in their place.
+fn is_h264(payload: &Payload) -> bool {
+    let Some([first]) = payload.peek() else { return false };
+    let nal = NalHeader(first);
+    first & 0x80 == 0
+        && matches!(nal.nal_type(), 1 | 5..=12 | 19 | h264::nal_type::STAP_A | h264::nal_type::FU_A)
+}
+
+/// Whether a sequence parameter set is in this payload.
+fn has_parameter_set(payload: &Payload) -> bool {
+    const SPS: u8 = 7;
+    let mut octets = Vec::new();
+    payload.write(&mut octets);
+    match h264::Payload::parse(&octets) {
+        Ok(h264::Payload::Single(nal)) => {
+            nal.first().is_some_and(|first| NalHeader(*first).nal_type() == SPS)
+        }
+        Ok(h264::Payload::Aggregate(units)) => {
+            units.units().any(|nal| nal.first().is_some_and(|first| NalHeader(*first).nal_type() == SPS))
+        }
+        _ => false,
+    }
+}
