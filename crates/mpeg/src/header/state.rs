@@ -7,6 +7,7 @@ use super::{
 use crate::startcode::{Span, StartCode};
 use crate::tables::quantiser::{DEFAULT_INTRA, LINEAR, NON_LINEAR};
 use crate::tables::scan::{ALTERNATE, ZIG_ZAG};
+use crate::unit::AccessUnit;
 use std::sync::Arc;
 
 /// `chroma_format`
@@ -157,10 +158,24 @@ impl SequenceState {
         Some((n * factor_n, d * factor_d))
     }
 
+    /// How long a unit is shown, in seconds: none without a picture, a frame where its headers are not readable.
+    pub fn unit_seconds(&self, unit: &AccessUnit, context: Option<&PictureContext>) -> f64 {
+        match context {
+            Some(context) => self.display_seconds(context),
+            None if unit.has_picture() => self.frame_seconds(),
+            None => 0.0,
+        }
+    }
+
+    /// The time of a frame in seconds: 40 ms where no sequence header says it.
+    pub fn frame_seconds(&self) -> f64 {
+        self.frame_rate().map_or(0.04, |(n, d)| f64::from(d) / f64::from(n))
+    }
+
     /// Display time of a picture in seconds (13818-2, 6.3.10, `repeat_first_field`); at 25 Hz where the frame rate is not
     /// known.
     pub fn display_seconds(&self, picture: &PictureContext) -> f64 {
-        let frame = self.frame_rate().map_or(0.04, |(n, d)| f64::from(d) / f64::from(n));
+        let frame = self.frame_seconds();
         let coding = &picture.coding;
         let fields = match (picture.is_field(), coding.repeat_first_field, picture.progressive_sequence) {
             (true, ..) => 1.0,

@@ -116,21 +116,21 @@ impl FirstPass {
         while let Some(picture) = self.remuxer.poll_picture() {
             self.remuxer.replace(Replacement::Kept)?;
             let context = picture.unit.read_headers(&mut self.state);
-            self.add(context.as_ref(), picture.unit.data.len() as u64);
+            let seconds = self.state.unit_seconds(&picture.unit, context.as_ref());
+            self.add(context.as_ref(), picture.unit.data.len() as u64, seconds);
         }
         self.remuxer.drain_output(&mut self.scratch);
         self.scratch.clear();
         Ok(())
     }
 
-    fn add(&mut self, context: Option<&PictureContext>, bytes: u64) {
+    fn add(&mut self, context: Option<&PictureContext>, bytes: u64, seconds: f64) {
         let target = self.schedule.at(TimeDelta::from_secs_f64(self.elapsed));
         let begins = context.is_some_and(|context| context.kind() == PictureKind::I);
         let changes = self.group.target.is_some_and(|before| before != target);
         if changes || (begins && self.group.seconds >= SHORTEST) || self.group.seconds >= LONGEST {
             self.close();
         }
-        let seconds = context.map_or(0.0, |context| self.state.display_seconds(context));
         let bits = 8.0 * bytes as f64;
         if self.bucket.is_some() {
             self.sizes.push((bits as f32, seconds as f32));

@@ -118,7 +118,7 @@ impl Shaper {
         picture.unit = unit;
         picture.target = self.target;
         picture.context = picture.unit.read_headers(&mut self.state);
-        picture.seconds = picture.context.as_ref().map_or(0.0, |context| self.state.display_seconds(context));
+        picture.seconds = self.state.unit_seconds(&picture.unit, picture.context.as_ref());
         picture.planned = self.planned;
         picture.bucket = Bucket::new(self.config.ceiling, picture.target, picture.seconds);
         picture.second = self.second_of(&picture);
