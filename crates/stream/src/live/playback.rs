@@ -106,7 +106,7 @@ impl Player {
                 self.request_key_frame();
             }
             Playback::Held { needs_key_frame: false } => {}
-            Playback::Delayed => self.give(frame, None),
+            Playback::Delayed => self.give(frame, None, self.clock.now()),
         }
         scores.into_iter().for_each(|score| self.update(PlaybackUpdate::Scored(score)));
         Ok(())
@@ -127,8 +127,8 @@ impl Player {
         picture: Option<&Picture>,
         captured: Option<Timestamp>,
     ) -> Result<(), Error> {
-        self.give(frame, picture);
         let at = self.clock.now();
+        self.give(frame, picture, at);
         let delay = captured.map(|captured| at.since(captured)).or_else(|| self.delay.of(frame, at));
         self.update(PlaybackUpdate::Displayed(delay, self.parts(frame, at)));
         if let Some(duration) = self.freezes.on_picture(at) {
@@ -138,8 +138,7 @@ impl Player {
     }
 
     /// Gives a frame to the sinks; without picture where that comes later, or where nothing is decoded.
-    fn give(&mut self, frame: &ReceivedFrame, picture: Option<&Picture>) {
-        let at = self.clock.now();
+    fn give(&mut self, frame: &ReceivedFrame, picture: Option<&Picture>, at: Timestamp) {
         let displayed = Displayed { at, frame, picture };
         let mut failures = Vec::new();
         self.sinks.retain_mut(|sink| sink.on_frame(&displayed).map_err(|error| failures.push(error)).is_ok());
