@@ -98,6 +98,12 @@ fn shape_stream(
     pipeline.finish()?;
     pipeline.drain_output(&mut output);
     records.extend(std::iter::from_fn(|| pipeline.poll_record()));
+    for patch in pipeline.patches() {
+        let place = usize::try_from(patch.at).ok().and_then(|at| output.get_mut(at..at + patch.bytes.len()));
+        if let Some(place) = place {
+            place.copy_from_slice(&patch.bytes);
+        }
+    }
     Ok((output, records, pipeline.report()))
 }
 
