@@ -30,7 +30,7 @@ const SLOW_SILENCE: TimeDelta = TimeDelta::from_secs(12);
 #[derive(Debug)]
 pub struct FeedbackAdapter {
     pub(crate) history: SendHistory,
-    pub(crate) round_trip: RoundTrip,
+    round_trip: RoundTrip,
     /// The receiving half, where the peer reports nothing but arrivals.
     receiving_half: Option<Box<dyn FeedbackSource>>,
     /// Nothing but receiver reports may come, which are seconds apart.
@@ -221,6 +221,23 @@ impl FeedbackAdapter {
     /// Whether packets are to be waited for over two intervals of receiver reports (RFC 3550 section 6.2: 5 s each).
     pub(crate) fn expect_slow_reports(&mut self, slow: bool) {
         self.has_slow_reports = slow;
+        self.update_loss_times();
+    }
+
+    /// The round-trip time as it is known.
+    pub(crate) const fn round_trip(&self) -> &RoundTrip {
+        &self.round_trip
+    }
+
+    /// A receiver report shows this round-trip time.
+    pub(crate) fn on_rtt(&mut self, sample: TimeDelta) {
+        self.round_trip.on_sample(sample);
+        self.update_loss_times();
+    }
+
+    /// The path changed: its round-trip time is not known.
+    pub(crate) fn forget_round_trip(&mut self) {
+        self.round_trip = RoundTrip::default();
         self.update_loss_times();
     }
 

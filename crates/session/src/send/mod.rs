@@ -18,7 +18,7 @@ use crate::config::{FeedbackFormat, Limits, QueueLimits, SenderConfig, StreamCon
 use crate::describe::{SessionDescription, StreamDescription};
 use crate::event::{Events, KeyFrameCause, Observer, SenderEvent};
 use crate::fec::{self, FecEncoder};
-use crate::feedback::{FeedbackAdapter, RoundTrip};
+use crate::feedback::FeedbackAdapter;
 use crate::frame::{Frame, FrameKind};
 use crate::message::{Message, RtpPacket, Transmit};
 use crate::packetise;
@@ -206,7 +206,7 @@ impl Sender {
     /// Counters since the start.
     pub fn statistics(&self) -> SenderStatistics {
         let mut statistics = self.statistics;
-        let (counts, round_trip) = (self.feedback.counts(), self.feedback.round_trip);
+        let (counts, round_trip) = (self.feedback.counts(), self.feedback.round_trip());
         (statistics.received, statistics.lost, statistics.late) = (counts.received, counts.lost, counts.late);
         statistics.rtt = round_trip.smoothed();
         statistics.last_rtt = round_trip.last();
@@ -232,7 +232,7 @@ impl Sender {
 
     /// The smoothed round-trip time, `None` before the first sample.
     pub fn rtt(&self) -> Option<TimeDelta> {
-        self.feedback.round_trip.smoothed()
+        self.feedback.round_trip().smoothed()
     }
 
     /// A stream's map from our clock to media timestamps, by which a frame's capture is known on the wire; that of video
@@ -247,7 +247,7 @@ impl Sender {
     /// tolerates, or the flight takes far more than network queues may hold. A skipped frame is counted by
     /// [`on_frame_skipped`](Self::on_frame_skipped).
     pub fn should_skip(&self) -> bool {
-        let (flight, min_rtt) = (self.feedback.history.flight(), self.feedback.round_trip.minimum());
+        let (flight, min_rtt) = (self.feedback.history.flight(), self.feedback.round_trip().minimum());
         if self.scheduler.paused || self.pushback.should_skip(flight, min_rtt) {
             return true;
         }
@@ -381,7 +381,7 @@ impl Sender {
 
     /// The path changed: its known delays are void.
     pub fn on_route_changed(&mut self, now: Timestamp) {
-        self.feedback.round_trip = RoundTrip::default();
+        self.feedback.forget_round_trip();
         self.signal(now, LocalSignal::RouteChanged);
     }
 
@@ -564,7 +564,7 @@ impl Sender {
             self.events.push(SenderEvent::Decision(decision));
         }
         let target = self.controller.target();
-        self.repair.on_path(now, self.feedback.round_trip.smoothed(), target.channel_loss);
+        self.repair.on_path(now, self.feedback.round_trip().smoothed(), target.channel_loss);
         let target = (target.rate, self.repair.reserved());
         if self.target != Some(target) {
             self.target = Some(target);

@@ -180,7 +180,7 @@ impl Sender {
         packet.control = Some(ControlData {
             sequence_number: sequence as u32,
             sent: MicrosClock::from_timestamp(now),
-            rtt: self.feedback.round_trip.on_wire(),
+            rtt: self.feedback.round_trip().on_wire(),
             tag: None,
         });
         if self.config.plain.is_some() {

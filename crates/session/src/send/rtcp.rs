@@ -292,7 +292,7 @@ impl Sender {
     fn on_receiver_report(&mut self, now: Timestamp, report: &ReceiverReport<'_>) -> bool {
         let mut is_feedback = false;
         for block in report.blocks.iter() {
-            let is_first = self.feedback.round_trip.smoothed().is_none();
+            let is_first = self.feedback.round_trip().smoothed().is_none();
             let Some(source) = self.about(now, report.ssrc, block.ssrc) else { continue };
             self.reception.on_block(&block, &mut self.statistics.reported);
             let rtt = block.round_trip(self.report_clock(now).short());
@@ -301,7 +301,7 @@ impl Sender {
                 self.on_reported_block(now, source, &block, rtt);
             } else if let Some(rtt) = rtt.filter(|_| is_first) {
                 // Feedback is more exact, once there is some.
-                self.feedback.round_trip.on_sample(rtt);
+                self.feedback.on_rtt(rtt);
             }
         }
         is_feedback
@@ -309,7 +309,7 @@ impl Sender {
 
     fn on_nack(&mut self, now: Timestamp, nack: &Nack<'_>) -> bool {
         let Some(source) = self.about(now, nack.sender_ssrc, nack.media_ssrc) else { return false };
-        let rtt = self.feedback.round_trip.smoothed();
+        let rtt = self.feedback.round_trip().smoothed();
         for sequence in nack.sequence_numbers() {
             let id = self.numbers.find(source, sequence);
             let Some((id, (sent, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) else {
@@ -347,7 +347,7 @@ impl Sender {
 
     /// Holds encoders back where the network's queue grows beyond what is tolerated.
     fn push_back(&mut self, now: Timestamp, delivered: DataSize) {
-        let round_trip = self.feedback.round_trip;
+        let round_trip = *self.feedback.round_trip();
         let (Some(base), Some(last)) = (round_trip.minimum(), round_trip.last()) else { return };
         let target = self.controller.target().rate;
         let range = RateRange { min: self.config.limits.min.min(target), max: target };
