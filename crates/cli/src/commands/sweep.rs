@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let merged = folder.merge(&plan).map_err(|problem| Failure::running(&problem))?;
     let what = arguments.output.display();
     let mut out = std::io::stdout().lock();
-    let told = match merged {
+    let printed = match merged {
         Merge::Written(rows) => {
             writeln!(
                 out,
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             writeln!(out, "{made} runs made; {what}/runs.parquet waits for {runs} of other shards")
         }
     };
-    told.map_err(|error| Failure::output(&error))?;
+    printed.map_err(|error| Failure::output(&error))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -144,8 +144,8 @@ fn a_bucket_holds_for_files_and_pipes_by_every_method() {
             let highest = level(&bits(&report, 0), 160.0);
             assert!(highest < 0.170_001, "{method} {pipe}: {highest}");
             assert_eq!((run.code, &report["ceiling_held"]), (Some(0), &true.into()), "{method} {pipe}");
-            let told = report["ceiling"]["highest_level"].as_f64().unwrap();
-            assert!((told - highest / 0.17).abs() < 0.001, "{told}");
+            let highest_level = report["ceiling"]["highest_level"].as_f64().unwrap();
+            assert!((highest_level - highest / 0.17).abs() < 0.001, "{highest_level}");
         }
     }
     let run = bench.run(&["shape", &input, "out", "--rate", "160 kbit/s", "--bucket", "20 ms"]);

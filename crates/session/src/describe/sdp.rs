@@ -13,6 +13,8 @@ use std::str::FromStr;
 
 /// Octets of a session description at most.
 const LONGEST: usize = 1 << 16;
+/// Payload types are numbers of seven bits: a longer list names some twice.
+const PAYLOAD_TYPES: usize = 128;
 /// The header extension of transport-wide sequence numbers.
 const TRANSPORT_WIDE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
@@ -67,7 +69,7 @@ impl FromStr for PlainRtp {
             if !profile.starts_with("RTP/") || profile.contains("SAVP") {
                 return Err(format!("video by {profile}; expected RTP/AVP or RTP/AVPF"));
             }
-            for payload_type in words.filter_map(|word| word.parse().ok()) {
+            for payload_type in words.filter_map(|word| word.parse().ok()).take(PAYLOAD_TYPES) {
                 match video(&media, payload_type) {
                     Ok(video) => return Ok(Self { video: Some(video) }),
                     Err(name) => seen.push(name),

@@ -14,6 +14,8 @@ const PROBATION: usize = 2;
 /// Packets that are kept while a source is learned. The parameter sets come with a key frame, of which there may be one in
 /// ten seconds.
 const PENDING: usize = 4096;
+/// And their octets.
+const PENDING_OCTETS: DataSize = DataSize::from_bytes(8 << 20);
 /// The largest packet of another sender, as an IP datagram: what an Ethernet frame holds.
 const PACKET: DataSize = DataSize::from_bytes(1500);
 /// Plain RTP tells the receiver no round-trip time. Requests for packets assume this one.
@@ -45,6 +47,8 @@ struct Candidate {
     in_sequence: usize,
     has_parameter_sets: bool,
     pending: Vec<Arrived>,
+    /// The octets of these.
+    held: DataSize,
 }
 
 /// What a packet of an unknown source leads to.
@@ -124,6 +128,7 @@ impl Candidate {
             in_sequence: 0,
             has_parameter_sets: false,
             pending: Vec::new(),
+            held: DataSize::ZERO,
         }
     }
 
@@ -135,12 +140,18 @@ impl Candidate {
         if has_parameter_set(&packet.payload) && !self.has_parameter_sets {
             self.has_parameter_sets = true;
             // What came before cannot be decoded.
-            self.pending.clear();
+            self.forget();
         }
-        if self.pending.len() == PENDING {
-            self.pending.clear();
+        if self.pending.len() == PENDING || self.held + arrived.size > PENDING_OCTETS {
+            self.forget();
         }
+        self.held += arrived.size;
         self.pending.push(arrived);
+    }
+
+    fn forget(&mut self) {
+        self.pending.clear();
+        self.held = DataSize::ZERO;
     }
 }
 
@@ -217,5 +228,28 @@ fn has_parameter_set(payload: &Payload) -> bool {
             units.units().any(|nal| nal.first().is_some_and(|first| NalHeader(*first).nal_type() == SPS))
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    /// Slices without parameter sets, in the largest datagrams.
+    #[test]
+    fn what_waits_for_parameter_sets_is_bounded() {
+        let mut intake = Intake::new(PlainRtp::default());
+        for number in 0..5000 {
+            let payload = Payload::from(Bytes::from(vec![0x41; 60_000]));
+            let packet =
+                RtpPacket { payload_type: 96, sequence_number: number, payload, ..RtpPacket::default() };
+            let size = DataSize::from_bytes(60_040);
+            let arrived = Arrived { at: Timestamp::ZERO, ecn: Ecn::NotEct, size, packet };
+            assert!(matches!(intake.on_packet(arrived), Verdict::Learning));
+            let candidate = intake.candidate.as_ref().unwrap();
+            let held: DataSize = candidate.pending.iter().map(|arrived| arrived.size).sum();
+            assert!(held == candidate.held && held <= PENDING_OCTETS);
+        }
     }
 }

@@ -70,7 +70,6 @@ impl Outbox {
     fn flush(&mut self) {
         if self.octets.len() > self.head.len() || std::mem::take(&mut self.is_head_due) {
             let datagram = Bytes::copy_from_slice(&self.octets);
-            self.octets.clear();
             self.is_head_due = false;
             self.push(datagram);
         }
@@ -96,9 +95,7 @@ impl Outbox {
         let written = emit(&mut self.octets[start..]).unwrap_or(0);
         self.octets.truncate(start + written);
     }
-}
 
-impl Outbox {
     fn begin_compound(&mut self) {
         if self.octets.is_empty() {
             self.octets.extend_from_slice(&self.head);
