@@ -8,9 +8,10 @@ use crate::feedback::{Fate, Feedback, PeerReport};
 use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::info::{ControllerInfo, FlowConfig, Kind, pair};
 use crate::options;
-use crate::options::OptionTable;
+use crate::options::{OptionTable, Options, find_named};
 use crate::packet::{Marking, PacketId, SentPacket, Subflow};
 use crate::signal::LocalSignal;
+use crate::spec::{ControlSpec, SpecError};
 use seaway_units::{Bitrate, DataSize, Ecn, RateRange, TimeDelta, Timestamp};
 
 /// What can be set of [`Window`].
@@ -67,6 +68,16 @@ impl Window {
         )
     };
 
+    /// The configuration that `spec` asks for, of packets of `flow`.
+    ///
+    /// # Errors
+    /// Another controller, an unknown option, or a value out of its range.
+    pub fn configure(spec: &ControlSpec, flow: FlowConfig) -> Result<WindowConfig, SpecError> {
+        let info = &Self::INFO;
+        find_named(std::slice::from_ref(info), |info| info.name, "controller of this transport", &spec.name)?;
+        Options::new(spec, info.name, info.options)?.read(&WindowConfig::OPTIONS, WindowConfig::new(flow))
+    }
+
     /// An empty window of one segment.
     pub fn new(config: WindowConfig) -> Self {
         Self {
@@ -84,6 +95,11 @@ impl Window {
             recover: None,
             decisions: DecisionLog::new(),
         }
+    }
+
+    /// What left and is neither acknowledged nor taken for lost.
+    pub fn flight(&self) -> DataSize {
+        DataSize::from_bytes(self.flight as u64)
     }
 
     /// `RTO`, or two of the peer's feedback intervals.

@@ -47,8 +47,14 @@ pub struct PdConfig {
 impl PdConfig {
     pub(super) const OPTIONS: OptionTable<Self> = options! { |config: &mut PdConfig, value|
         "buffer" = "8 s", "a time from 100 ms to 60 s",
-            "the whole send queue in time at full rate (b_max); a quarter of it is the level to keep":
+            "the whole send queue in time at full rate (b_max)":
             config.buffer = value.within(TimeDelta::from_millis(100)..=TimeDelta::from_secs(60))?;
+        "level" = "0.25", "0 to 1", "the level to keep (b_d) as a part of the queue":
+            config.level = value.within(0.0..=1.0)?;
+        "proportional" = "0.005", "0 to 1", "proportional gain (alpha0) an interval":
+            config.proportional = value.within(0.0..=1.0)?;
+        "derivative" = "0.1", "0 to 1", "derivative gain (alpha1) an interval":
+            config.derivative = value.within(0.0..=1.0)?;
         "interval" = "1 s", "a time from 1 s to 19 s", "sampling period; the loop is stable up to 19.5 s":
             config.interval = value.within(TimeDelta::from_secs(1)..=TimeDelta::from_secs(19))?;
         "floor" = "0.3", "0 to 1", "least rate as a part of the full one":
