@@ -82,7 +82,8 @@ pub use circuit_breaker::{Breach, CircuitBreaker};
 pub use clock::MediaClock;
 pub use config::*;
 pub use describe::{
-    MediaKind, PlainRtp, PlainVideo, SessionDescription, SessionKey, SessionUrl, StreamDescription, to_sdp,
+    MediaKind, PlainRtp, PlainVideo, SessionDescription, SessionKey, SessionUrl, StreamDescription,
+    Transport, to_sdp,
 };
 pub use event::{FeedbackKind, KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
 pub use feedback::{DepartureClock, FateCounts, FeedbackAdapter, HeaderFields, Match};

@@ -195,6 +195,11 @@ proptest! {
     fn programmes_of_attacks(octets in prop::collection::vec(any::<u8>(), 0..600)) {
         exercise::endpoints(&octets);
     }
+
+    #[test]
+    fn attacks_on_the_window_transport(octets in prop::collection::vec(any::<u8>(), 0..2000)) {
+        exercise::window(&octets);
+    }
 }
 
 #[test]

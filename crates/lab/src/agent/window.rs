@@ -106,7 +106,11 @@ impl WindowSource {
     fn capture(&mut self, due: Timestamp) {
         let octets = (self.rate().as_bytes_per_second() / self.fps) as usize;
         self.captured += 1;
-        self.sender.on_frame(due - Timestamp::ZERO, &self.frame.slice(..octets.clamp(1, self.frame.len())));
+        self.sender.on_frame(
+            due,
+            due - Timestamp::ZERO,
+            &self.frame.slice(..octets.clamp(1, self.frame.len())),
+        );
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.

@@ -1,4 +1,5 @@
-//! Where a session is, as a URL: `rtp://host:port`, with `?key=…` for a keyed session.
+//! Where a session is, as a URL: `rtp://host:port`, with `?key=…` for a keyed session; `seaway+window://host:port` for the
+//! window transport.
 
 use super::SessionKey;
 use std::fmt;
@@ -7,14 +8,40 @@ use std::str::FromStr;
 /// The address of a receiver, and the session's key where the URL has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionUrl {
+    transport: Transport,
     authority: String,
     key: Option<SessionKey>,
 }
 
+/// How the packets of a session are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// RTP, SRTP where the session has a key.
+    Rtp,
+    /// S002's window transport ([`window`](crate::window)), which has no keys.
+    Window,
+}
+
+impl Transport {
+    const ALL: [Self; 2] = [Self::Rtp, Self::Window];
+
+    const fn scheme(self) -> &'static str {
+        match self {
+            Self::Rtp => "rtp://",
+            Self::Window => "seaway+window://",
+        }
+    }
+}
+
 impl SessionUrl {
-    /// The URL of `authority`, which is `host:port`.
+    /// The URL of a session over RTP at `authority`, which is `host:port`.
     pub const fn new(authority: String, key: Option<SessionKey>) -> Self {
-        Self { authority, key }
+        Self { transport: Transport::Rtp, authority, key }
+    }
+
+    /// How its packets are made.
+    pub const fn transport(&self) -> Transport {
+        self.transport
     }
 
     /// `host:port`.
@@ -39,7 +66,8 @@ impl FromStr for SessionUrl {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected rtp://host:port, such as rtp://192.0.2.7:5004 or rtp://[::1]:5004";
-        let rest = text.strip_prefix("rtp://").ok_or(EXPECTED)?;
+        let of = |transport: Transport| Some((transport, text.strip_prefix(transport.scheme())?));
+        let (transport, rest) = Transport::ALL.into_iter().find_map(of).ok_or(EXPECTED)?;
         let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
         let authority = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = authority.rsplit_once(':').ok_or(EXPECTED)?;
@@ -49,14 +77,17 @@ impl FromStr for SessionUrl {
         }
         let key =
             query.map(|query| query.strip_prefix("key=").ok_or("expected ?key= and nothing else")?.parse());
-        Ok(Self::new(authority.to_owned(), key.transpose()?))
+        if transport == Transport::Window && key.is_some() {
+            return Err("the window transport has no keys".into());
+        }
+        Ok(Self { transport, authority: authority.to_owned(), key: key.transpose()? })
     }
 }
 
 impl fmt::Display for SessionUrl {
     /// The URL without the key, for titles and messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rtp://{}", self.authority)
+        write!(f, "{}{}", self.transport.scheme(), self.authority)
     }
 }
 
@@ -69,6 +100,9 @@ mod tests {
         let authority = |text: &str| text.parse::<SessionUrl>().unwrap().authority().to_owned();
         assert_eq!(authority("rtp://127.0.0.1:5004"), "127.0.0.1:5004");
         assert_eq!(authority("rtp://[::1]:5004/"), "[::1]:5004");
+        let window: SessionUrl = "seaway+window://[::1]:5004".parse().unwrap();
+        assert_eq!((window.transport(), window.authority()), (Transport::Window, "[::1]:5004"));
+        assert_eq!(window.to_string(), "seaway+window://[::1]:5004");
         for wrong in [
             "",
             "127.0.0.1:5004",
@@ -80,6 +114,7 @@ mod tests {
             "rtp://a:1?key=",
             "rtp://a:1?key=abc",
             "rtp://a:1?name=abc",
+            "seaway+window://a:1?key=0000000000000000000000000000000000000000000000000000000000000000",
         ] {
             assert!(wrong.parse::<SessionUrl>().is_err(), "{wrong}");
         }

@@ -360,6 +360,11 @@ impl Sender {
         self.statistics.frames.skipped += 1;
     }
 
+    /// The range of the rate.
+    pub const fn limits(&self) -> Limits {
+        self.config.limits
+    }
+
     /// The range of the rate changed.
     pub fn on_limits(&mut self, now: Timestamp, limits: Limits) {
         self.schedule.is_valid = false;

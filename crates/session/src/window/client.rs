@@ -3,7 +3,7 @@
 use super::Numbers;
 use crate::unwrap::nearest;
 use bytes::Bytes;
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
 use seaway_wire::List;
 use seaway_wire::window::{Acknowledgement, DataHeader, Message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -14,6 +14,8 @@ const LATER: u8 = 3;
 const NAMED: u64 = 32;
 /// Numbers that are remembered at most; a longer hole is given up whole.
 const CAPACITY: u64 = 4096;
+/// Payloads that wait to be shown at most: 64 MiB, or ten seconds at 50 Mbit/s.
+const MOST_HELD: usize = 1 << 17;
 /// Answers and frames that wait to be read at most.
 const WAITING: usize = 4096;
 
@@ -42,6 +44,10 @@ pub struct ClientFrame {
     pub presentation_ms: u32,
     /// The frame's octets.
     pub data: Bytes,
+    /// When the first of its packets came, and the last.
+    pub arrived: (Timestamp, Timestamp),
+    /// When it was to be shown.
+    pub due: Timestamp,
 }
 
 /// Counters of a [`WindowClient`] since the start.
@@ -51,12 +57,16 @@ pub struct ClientStatistics {
     pub received: u64,
     /// Packets that came again.
     pub duplicates: u64,
+    /// Packets that were missing when others had come behind them.
+    pub missing: u64,
     /// Packets that were requested.
     pub requested: u64,
     /// Of those, packets that came.
     pub repaired: u64,
     /// Packets that came too late to be shown.
     pub late: u64,
+    /// Packets that there was no room for.
+    pub overflow: u64,
     /// Packets that were given up.
     pub given_up: u64,
     /// Frames delivered whole.
@@ -79,9 +89,14 @@ pub struct WindowClient {
     given_up: u16,
     /// Payloads not delivered yet.
     held: BTreeMap<u64, Held>,
+    held_size: DataSize,
+    /// How many of them have each time of presentation.
+    times: BTreeMap<u64, u32>,
     /// Numbers above `cumulative` that arrived, whether their payload is still held or not.
     arrived: BTreeSet<u64>,
     holes: BTreeMap<u64, Hole>,
+    /// Requested numbers that acknowledgements have passed and that may still come in time, with their deadlines.
+    awaited: BTreeMap<u64, Timestamp>,
     /// All up to here was delivered or dropped.
     consumed: Option<u64>,
     /// The first packet: its arrival and its time of presentation, unwrapped.
@@ -90,11 +105,14 @@ pub struct WindowClient {
     rtt: Option<TimeDelta>,
     outgoing: VecDeque<Bytes>,
     frames: VecDeque<ClientFrame>,
+    /// What the sender said it had was shown.
+    has_ended: bool,
     statistics: ClientStatistics,
 }
 
 #[derive(Debug)]
 struct Held {
+    at: Timestamp,
     presentation: u64,
     payload: Bytes,
 }
@@ -124,14 +142,18 @@ impl WindowClient {
             cumulative: 0,
             given_up: 0,
             held: BTreeMap::new(),
+            held_size: DataSize::ZERO,
+            times: BTreeMap::new(),
             arrived: BTreeSet::new(),
             holes: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             consumed: None,
             origin: None,
             newest_ms: 0,
             rtt: None,
             outgoing: VecDeque::new(),
             frames: VecDeque::new(),
+            has_ended: false,
             statistics: ClientStatistics::default(),
         }
     }
@@ -139,6 +161,26 @@ impl WindowClient {
     /// Counters since the start.
     pub const fn statistics(&self) -> ClientStatistics {
         self.statistics
+    }
+
+    /// True once the sender's last frame was shown, or dropped where it was not whole.
+    pub const fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// The round-trip time as the sender last said.
+    pub const fn rtt(&self) -> Option<TimeDelta> {
+        self.rtt
+    }
+
+    /// Octets that wait to be shown.
+    pub const fn held(&self) -> DataSize {
+        self.held_size
+    }
+
+    /// Whether a datagram can come from a sender.
+    pub fn is_data(datagram: &[u8]) -> bool {
+        DataHeader::parse(datagram).is_ok()
     }
 
     /// A datagram came from the sender.
@@ -156,7 +198,7 @@ impl WindowClient {
         self.newest_ms = self.newest_ms.max(presentation);
         self.origin.get_or_insert((now, presentation));
         let number = self.arrive(now, header.sequence_number, presentation);
-        self.store(now, number, Held { presentation, payload });
+        self.store(now, number, Held { at: now, presentation, payload });
         self.check_holes(now);
         self.advance();
         self.acknowledge(header.sequence_number);
@@ -176,7 +218,7 @@ impl WindowClient {
             HoleState::Requested => Some(hole.deadline),
             HoleState::GivenUp => None,
         });
-        let due = self.held.values().map(|held| self.display(held.presentation));
+        let due = self.times.first_key_value().map(|(presentation, _)| self.display(*presentation));
         hole.chain(due).min()
     }
 
@@ -224,25 +266,50 @@ impl WindowClient {
     fn give_up_all(&mut self, up_to: u64) {
         let lost = up_to - self.cumulative - self.arrived.len() as u64;
         self.statistics.given_up += lost;
+        self.statistics.missing += lost;
         self.given_up = self.given_up.wrapping_add(lost as u16);
         self.cumulative = up_to;
         self.arrived.clear();
         self.holes.clear();
+        self.awaited.clear();
     }
 
     fn store(&mut self, now: Timestamp, number: u64, held: Held) {
         let hole = self.holes.remove(&number);
-        if number <= self.cumulative || self.arrived.contains(&number) {
+        let is_awaited = self.awaited.remove(&number).is_some();
+        if !is_awaited && (number <= self.cumulative || self.arrived.contains(&number)) {
             self.statistics.duplicates += 1;
             return;
         }
         self.statistics.received += 1;
-        self.statistics.repaired += u64::from(hole.is_some_and(|hole| hole.state == HoleState::Requested));
-        self.arrived.insert(number);
+        let is_repair = is_awaited || hole.is_some_and(|hole| hole.state == HoleState::Requested);
+        self.statistics.repaired += u64::from(is_repair);
+        if number > self.cumulative {
+            self.arrived.insert(number);
+        }
         if self.display(held.presentation) < now || self.consumed.is_some_and(|consumed| number <= consumed) {
             self.statistics.late += 1;
+        } else if self.held.len() == MOST_HELD {
+            self.statistics.overflow += 1;
         } else {
-            self.held.insert(number, held);
+            self.hold(number, held);
+        }
+    }
+
+    fn hold(&mut self, number: u64, held: Held) {
+        *self.times.entry(held.presentation).or_default() += 1;
+        self.held_size += DataSize::of(&held.payload);
+        self.held.insert(number, held);
+    }
+
+    fn release(&mut self, number: u64) {
+        let Some(held) = self.held.remove(&number) else { return };
+        self.held_size = self.held_size.saturating_sub(DataSize::of(&held.payload));
+        if let Some(count) = self.times.get_mut(&held.presentation) {
+            *count -= 1;
+            if *count == 0 {
+                self.times.remove(&held.presentation);
+            }
         }
     }
 
@@ -256,14 +323,21 @@ impl WindowClient {
             if hole.state == HoleState::New && is_real {
                 let in_time = needed.is_some_and(|needed| hole.deadline - now > needed);
                 hole.state = if in_time { HoleState::Requested } else { HoleState::GivenUp };
+                self.statistics.missing += 1;
                 if in_time {
                     requests.push(*number as u16);
                 }
             }
-            if hole.deadline <= now || highest > number + NAMED {
+            // Acknowledgements name no more numbers behind a hole; what was requested may come all the same.
+            let is_passed = highest > number + NAMED;
+            if is_passed && hole.state == HoleState::Requested {
+                self.awaited.insert(*number, hole.deadline);
+            }
+            if hole.deadline <= now || is_passed {
                 hole.state = HoleState::GivenUp;
             }
         }
+        self.awaited.retain(|_, deadline| *deadline > now);
         self.statistics.requested += requests.len() as u64;
         for numbers in requests.chunks(255) {
             self.send(&Message::RetransmissionRequest(List::from(numbers)));
@@ -304,6 +378,9 @@ impl WindowClient {
     /// Delivers the frames that are due in order of sending: a frame with a later display time that was sent before one that is
     /// due goes with it.
     fn show(&mut self, now: Timestamp) {
+        if self.times.first_key_value().is_none_or(|(first, _)| self.display(*first) > now) {
+            return;
+        }
         let due = |held: &Held| self.display(held.presentation) <= now;
         let Some(last) = self.held.iter().rev().find(|(_, held)| due(held)).map(|(number, _)| *number) else {
             return;
@@ -320,12 +397,14 @@ impl WindowClient {
         let presentation = held.presentation;
         let mut data = Vec::new();
         let mut next = first;
+        let mut arrived = (held.at, held.at);
         while let Some(held) = self.held.get(&next).filter(|held| held.presentation == presentation) {
             data.extend_from_slice(&held.payload);
-            self.held.remove(&next);
+            arrived = (arrived.0.min(held.at), arrived.1.max(held.at));
             next += 1;
         }
         let begins = self.consumed.is_none_or(|consumed| consumed + 1 == first);
+        (first..next).for_each(|number| self.release(number));
         let ends = self.held.contains_key(&next);
         // The rest of a frame behind a hole is dropped.
         let rest: Vec<u64> = self
@@ -335,13 +414,20 @@ impl WindowClient {
             .map(|(number, _)| *number)
             .collect();
         for number in &rest {
-            self.held.remove(number);
+            self.release(*number);
         }
         self.consumed = Some(rest.last().map_or(next - 1, |last| *last));
+        if data.is_empty() && rest.is_empty() {
+            // The end of what the sender has.
+            self.has_ended = true;
+            return;
+        }
+        self.has_ended = false;
         if begins && ends && rest.is_empty() && self.frames.len() < WAITING {
             self.statistics.shown += 1;
             self.statistics.octets += data.len() as u64;
-            self.frames.push_back(ClientFrame { presentation_ms: presentation as u32, data: data.into() });
+            let (presentation_ms, due) = (presentation as u32, self.display(presentation));
+            self.frames.push_back(ClientFrame { presentation_ms, data: data.into(), arrived, due });
         } else {
             self.statistics.concealed += 1;
         }

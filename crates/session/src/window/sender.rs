@@ -4,10 +4,10 @@ use super::{MOST_OUT, Numbers};
 use bytes::Bytes;
 use seaway_control::window::{Window, WindowConfig};
 use seaway_control::{
-    Content, Fate, Feedback, PacketId, PacketReport, PeerReport, RateController, SentPacket, StreamId,
-    Subflow,
+    Content, Decision, Fate, Feedback, FlowConfig, PacketId, PacketReport, PeerReport, RateController,
+    SentPacket, StreamId, Subflow,
 };
-use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::window::{Acknowledgement, DataHeader, Message};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -31,9 +31,19 @@ impl WindowSenderConfig {
     /// S002's segments of 512 octets over IPv4.
     pub fn new(queue: DataSize) -> Self {
         let overhead = crate::OVERHEAD_IPV4;
-        let segment = overhead + DataSize::from_bytes((DataHeader::LEN + DataHeader::MAX_PAYLOAD) as u64);
-        let flow = seaway_control::FlowConfig { packet: segment, ecn: Ecn::NotEct };
-        Self { window: WindowConfig::new(flow), overhead, queue, first: 0 }
+        Self { window: WindowConfig::new(Self::flow(overhead)), overhead, queue, first: 0 }
+    }
+
+    /// The flow of a window whose segments have IP and UDP headers of `overhead` octets.
+    pub fn flow(overhead: DataSize) -> FlowConfig {
+        let datagram = DataSize::from_bytes((DataHeader::LEN + DataHeader::MAX_PAYLOAD) as u64);
+        FlowConfig { packet: overhead + datagram, ecn: Ecn::NotEct }
+    }
+
+    /// Of a rate on the wire, what full payloads take.
+    pub fn payload_rate(&self, rate: Bitrate) -> Bitrate {
+        let (payload, packet) = (DataHeader::MAX_PAYLOAD as f64, Self::flow(self.overhead).packet);
+        Bitrate::from_bps_f64(rate.as_bps_f64() * payload / packet.as_bytes_f64())
     }
 }
 
@@ -42,10 +52,22 @@ impl WindowSenderConfig {
 pub struct WindowSenderStatistics {
     /// Datagrams that left, repairs among them.
     pub sent: u64,
+    /// Their octets on the wire.
+    pub size: DataSize,
     /// Of them, retransmissions.
     pub repaired: u64,
+    /// Their octets on the wire.
+    pub repair_size: DataSize,
+    /// Datagrams that the client acknowledged.
+    pub acknowledged: u64,
+    /// Frames that came into the FIFO.
+    pub queued_frames: u64,
     /// Frames that the FIFO had no room for.
     pub refused_frames: u64,
+    /// Frames of which the first packet left.
+    pub begun_frames: u64,
+    /// How long they waited for it, in all.
+    pub waited: TimeDelta,
     /// Packets that were declared lost.
     pub lost: u64,
     /// Malformed answers.
@@ -70,12 +92,17 @@ pub struct WindowSender {
     /// Smoothed, for the header.
     rtt: Option<TimeDelta>,
     reports: Vec<PacketReport>,
+    /// Time of presentation of the newest frame.
+    newest: TimeDelta,
     statistics: WindowSenderStatistics,
 }
 
+/// What one datagram carries.
 #[derive(Debug, Clone)]
 struct Piece {
     presentation_ms: u32,
+    /// When its frame came into the FIFO; of its first piece alone.
+    since: Option<Timestamp>,
     payload: Bytes,
 }
 
@@ -89,6 +116,13 @@ struct Outstanding {
     state: State,
     /// Packets that left later and were acknowledged.
     later: u8,
+}
+
+impl Outstanding {
+    /// A retransmission whose fate is not known.
+    fn is_repair_out(&self) -> bool {
+        self.repeated && self.state == State::Out
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +148,7 @@ impl WindowSender {
             given_up: 0,
             rtt: None,
             reports: Vec::new(),
+            newest: TimeDelta::ZERO,
             statistics: WindowSenderStatistics::default(),
             config,
         }
@@ -129,13 +164,54 @@ impl WindowSender {
         self.queued
     }
 
+    /// The configuration.
+    pub const fn config(&self) -> &WindowSenderConfig {
+        &self.config
+    }
+
     /// The window, for inspection.
     pub const fn controller(&self) -> &Window {
         &self.window
     }
 
+    /// The smoothed round-trip time, as the header has it.
+    pub const fn rtt(&self) -> Option<TimeDelta> {
+        self.rtt
+    }
+
+    /// What the window did since the last call, oldest first.
+    pub fn poll_decision(&mut self) -> Option<Decision> {
+        self.window.poll_decision()
+    }
+
+    /// Changes what the FIFO holds at most; what is in it stays.
+    pub fn set_queue(&mut self, queue: DataSize) {
+        self.config.queue = queue;
+    }
+
+    /// True where nothing waits, and all that left was acknowledged or is taken for lost.
+    pub fn is_drained(&self) -> bool {
+        self.queue.is_empty() && self.repairs.is_empty() && self.window.flight().is_zero()
+    }
+
+    /// No frame follows: an empty payload tells the client that the last one is whole.
+    pub fn finish(&mut self) {
+        // One tick later, so that it is no part of that frame.
+        let presentation_ms = (self.newest.as_millis() + 1) as u32;
+        self.queue.push_back(Piece { presentation_ms, since: None, payload: Bytes::new() });
+    }
+
+    /// Drops the frames of which nothing left yet, and finishes.
+    pub fn abandon(&mut self) {
+        if let Some(next) = self.queue.iter().position(|piece| piece.since.is_some()) {
+            self.queue.truncate(next);
+        }
+        self.queued = self.queue.iter().map(|piece| DataSize::of(&piece.payload)).sum();
+        self.finish();
+    }
+
     /// A frame to be displayed at `presentation`. False where the FIFO has no room for it.
-    pub fn on_frame(&mut self, presentation: TimeDelta, data: &Bytes) -> bool {
+    pub fn on_frame(&mut self, now: Timestamp, presentation: TimeDelta, data: &Bytes) -> bool {
         let size = DataSize::from_bytes(data.len() as u64);
         if self.queued + size > self.config.queue {
             self.statistics.refused_frames += 1;
@@ -143,9 +219,12 @@ impl WindowSender {
         }
         // Modulo 2^32, as the header counts.
         let presentation_ms = presentation.as_millis() as u32;
+        self.newest = presentation;
+        self.statistics.queued_frames += 1;
         for start in (0..data.len()).step_by(DataHeader::MAX_PAYLOAD) {
             let end = data.len().min(start + DataHeader::MAX_PAYLOAD);
-            self.queue.push_back(Piece { presentation_ms, payload: data.slice(start..end) });
+            let since = (start == 0).then_some(now);
+            self.queue.push_back(Piece { presentation_ms, since, payload: data.slice(start..end) });
         }
         self.queued += size;
         true
@@ -189,11 +268,16 @@ impl WindowSender {
             Some(number) => {
                 self.repairs.pop_front();
                 self.statistics.repaired += 1;
+                self.statistics.repair_size += size;
                 number
             }
             None => {
                 self.queue.pop_front();
                 self.queued = self.queued.saturating_sub(DataSize::from_bytes(piece.payload.len() as u64));
+                if let Some(since) = piece.since {
+                    self.statistics.begun_frames += 1;
+                    self.statistics.waited += now.since(since);
+                }
                 let number = self.next;
                 self.next += 1;
                 self.numbers.next(number as u16 as u32);
@@ -226,6 +310,7 @@ impl WindowSender {
         };
         self.departures += 1;
         self.statistics.sent += 1;
+        self.statistics.size += size;
         self.window.on_sent(now, &packet);
         let record = Outstanding { piece, packet, sent: now, repeated, state: State::Out, later: 0 };
         self.out.insert(number, record);
@@ -257,8 +342,14 @@ impl WindowSender {
         self.pass(cumulative, acknowledgement.given_up);
         self.count_later();
         self.report(now, rtt, &[]);
-        while self.out.first_key_value().is_some_and(|(number, _)| *number <= cumulative) {
-            self.out.pop_first();
+        let repairs = &self.repairs;
+        let passed = self.out.range(..=cumulative).filter(|(number, record)| {
+            // The client asked for it and waits, whatever its acknowledgements say.
+            !record.is_repair_out() && !repairs.contains(number)
+        });
+        let passed: Vec<u64> = passed.map(|(number, _)| *number).collect();
+        for number in passed {
+            self.out.remove(&number);
         }
     }
 
@@ -273,6 +364,7 @@ impl WindowSender {
             _ => Fate::Received { at: None, ecn: Ecn::NotEct },
         };
         record.state = State::Acknowledged;
+        self.statistics.acknowledged += 1;
         self.reports.push(PacketReport { packet: record.packet, sent: record.sent, fate });
     }
 
@@ -286,10 +378,9 @@ impl WindowSender {
         }
         let passed: Vec<u64> = self.out.range(..=cumulative).map(|(number, _)| *number).collect();
         for number in passed {
-            let Some(record) = self.out.get_mut(&number).filter(|record| record.state != State::Acknowledged)
-            else {
-                continue;
-            };
+            let is_open =
+                |record: &&mut Outstanding| record.state != State::Acknowledged && !record.is_repair_out();
+            let Some(record) = self.out.get_mut(&number).filter(is_open) else { continue };
             if gone == 0 {
                 self.acknowledge(number);
             } else {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use seaway_control::policy::Direct;
+use seaway_session::window::{ClientConfig, WindowClient, WindowSender, WindowSenderConfig};
 use seaway_session::*;
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -65,6 +66,47 @@ pub(crate) fn repair_packets(octets: &[u8]) {
     }
     pair.drain_timers();
     assert!(pair.receiver.statistics().recovered <= 200);
+}
+
+/// The two ends of the window transport, while the octets are taken for a programme: datagrams of any content to either end,
+/// and steps of time. Memory stays bounded, and no timer stays due.
+pub(crate) fn window(octets: &[u8]) {
+    let queue = DataSize::from_bytes(20_000);
+    let mut sender = WindowSender::new(WindowSenderConfig::new(queue));
+    let mut client = WindowClient::new(ClientConfig::new(TimeDelta::from_millis(200)));
+    let mut now = Timestamp::ZERO;
+    for attack in octets.chunks(24) {
+        let [operation, wait, datagram @ ..] = attack else { break };
+        now += TimeDelta::from_millis(i64::from(*wait) * 8);
+        sender.on_frame(now, now - Timestamp::ZERO, &Bytes::from_static(&[7; 900]));
+        let mut datagram = datagram.to_vec();
+        let mut sent = Vec::new();
+        while sender.poll_datagram(now, &mut sent).is_some() {
+            if *operation & 4 == 0 {
+                client.handle_datagram(now, &Bytes::from(std::mem::take(&mut sent)));
+            }
+            sent.clear();
+        }
+        if *operation & 1 == 0 {
+            client.handle_datagram(now, &Bytes::from(datagram));
+        } else {
+            if let Some(kind) = datagram.first_mut() {
+                *kind = 1 + *kind % 2;
+            }
+            sender.handle_answer(now, &datagram);
+        }
+        if *operation & 0xf8 == 0xf8 {
+            sender.abandon();
+        }
+        client.handle_timeout(now);
+        sender.handle_timeout(now);
+        while let Some(answer) = client.poll_answer() {
+            sender.handle_answer(now, &answer);
+        }
+        while client.poll_frame().is_some() {}
+        assert!(client.poll_timeout().is_none_or(|due| due > now), "a timer stays due");
+        assert!(sender.occupancy() <= queue);
+    }
 }
 
 fn rtp(message: &Message) -> Option<RtpPacket> {
