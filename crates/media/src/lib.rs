@@ -35,7 +35,7 @@
 //! | [`decoder`] | H.264 to pictures, frozen where references are missing |
 //! | [`output`] | recordings |
 //! | [`h264`] | byte streams, access units, and the check of access units before decoding |
-//! | [`shaped`] | a coded MPEG-1/2 stream, shaped to a rate that may change |
+//! | [`shaped`] | coded MPEG-1/2 streams, shaped to a rate that may change |
 //! | [`clip`] | the bundled clip |
 
 pub mod clip;

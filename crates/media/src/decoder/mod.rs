@@ -1,8 +1,10 @@
 //! Decoders: access units in, pictures out. Damaged pictures are not output.
 
+mod mpeg;
 mod openh264;
 mod raw;
 
+pub use self::mpeg::MpegDecoder;
 pub use self::openh264::{Concealment, H264Decoder};
 
 use crate::{Error, FrameId, Picture};
@@ -12,7 +14,7 @@ use std::fmt;
 /// One access unit of the receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceivedFrame<'a> {
-    /// The access unit as an Annex B byte stream.
+    /// The access unit as an Annex B byte stream; for [`MpegDecoder`] the next octets of its stream.
     pub data: &'a [u8],
     /// Number of the picture in the source, or a count of the receiver.
     pub id: FrameId,

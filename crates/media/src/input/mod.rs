@@ -6,7 +6,7 @@ mod ffmpeg;
 mod looped;
 mod matroska;
 mod mp4;
-mod mpeg;
+pub(crate) mod mpeg;
 mod open;
 mod synthetic;
 mod y4m;

@@ -110,9 +110,11 @@ impl Streams {
     }
 }
 
+/// A decoded frame as a picture.
+///
 /// # Errors
 /// Where chroma is not 4:2:0, or the size out of bounds.
-fn copy(pool: &mut PicturePool, frame: &Frame) -> Result<Picture, Error> {
+pub(crate) fn copy(pool: &mut PicturePool, frame: &Frame) -> Result<Picture, Error> {
     if frame.chroma != Chroma::Yuv420 {
         return Err(Error::Unsupported("MPEG video that is not 4:2:0".into()));
     }

@@ -1,16 +1,13 @@
-//! A coded MPEG-1/2 stream as a source of frames at a rate that may change at any picture: the source of S002.
+//! The video of a coded clip in memory, shaped round after round.
 
 use crate::error::Error;
 use seaway_mpeg::container::{Config, Remuxer, Replacement};
-use seaway_mpeg::header::{PictureStructure, SequenceState};
-use seaway_mpeg::shape::{self, Shaper, Target};
+use seaway_mpeg::header::{PictureKind, PictureStructure, SequenceState};
+use seaway_mpeg::shape::{self, Method, Shaper, Target};
 use seaway_mpeg::unit::AccessUnit;
 use seaway_units::{Bitrate, TimeDelta};
 use std::path::Path;
 use std::sync::Arc;
-
-pub use seaway_mpeg::header::PictureKind;
-pub use seaway_mpeg::shape::Method;
 
 /// A frame of the output, in coding order.
 #[derive(Debug, Clone, PartialEq, Eq)]
