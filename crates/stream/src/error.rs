@@ -29,6 +29,9 @@ pub enum Error {
     /// Off this host, RTP goes unprotected only where that was asked for.
     #[error("{0} is not on this host: a session with it needs a key")]
     Unprotected(std::net::SocketAddr),
+    /// The window transport has no keys.
+    #[error("the window transport has no keys: a session with another host goes unprotected, or not at all")]
+    NoKeys,
     /// A socket, a thread or random numbers cannot be had.
     #[error(transparent)]
     System(#[from] io::Error),

@@ -33,7 +33,7 @@ impl BrowserTrack {
         self.publish(captured - Timestamp::ZERO, &frame.data, frame.is_key);
     }
 
-    fn publish(&self, at: TimeDelta, data: &Bytes, is_key: bool) {
+    pub(super) fn publish(&self, at: TimeDelta, data: &Bytes, is_key: bool) {
         self.broadcast.publish(self.track, &AccessUnit { data: data.clone(), at, is_key });
     }
 }

@@ -3,13 +3,13 @@
 use super::browser::BrowserTrack;
 use super::event::SendEvent;
 use super::input::FrameInput;
-use super::sender_machine::SenderUpdate;
+use super::sender_machine::{SenderCommand, SenderUpdate};
 use crate::Error;
 use crate::sink::ReferencePicture;
 use crate::source::{Captured, Source, SourceStatus};
 use seaway_net::SNAPSHOT_INTERVAL;
 use seaway_session::MediaClock;
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,9 +26,10 @@ pub(super) struct Capture {
     /// Sends a key frame this often, without request.
     pub(super) key_interval: Option<TimeDelta>,
     pub(super) preview: Option<BrowserTrack>,
-    /// To a receiver in this process, which scores against them.
-    pub(super) references: Option<Sender<ReferencePicture>>,
-    pub(super) media_clock: MediaClock,
+    /// To a receiver in this process, which scores against them, with the clock of their timestamps.
+    pub(super) references: Option<(Sender<ReferencePicture>, MediaClock)>,
+    /// What the session was told of the source.
+    pub(super) full_rate: Option<Bitrate>,
     pub(super) updates: Sender<SenderUpdate>,
     pub(super) stop: Arc<AtomicBool>,
     /// What the coding of frames took in all since the last status, and their number.
@@ -43,6 +44,7 @@ impl Capture {
                 Ok(()) => SendEvent::SourceEnded,
                 Err(error) => SendEvent::SourceFailed(error),
             };
+            self.input.command(SenderCommand::Finish);
             self.update(SenderUpdate::Event(self.input.now(), event));
         })
     }
@@ -52,6 +54,7 @@ impl Capture {
         while !self.input.is_connected() && !self.stop.load(Ordering::Relaxed) {
             self.input.clock.sleep_until(self.input.now() + CONNECTING);
         }
+        self.tell_full_rate();
         let mut began = self.input.now();
         let (mut last_status, mut last_key) = (began, began);
         while !self.stop.load(Ordering::Relaxed) {
@@ -87,8 +90,9 @@ impl Capture {
         let Some(Captured { picture, frame }) = self.source.capture(now, &controls)? else {
             return Ok(false);
         };
-        if let (Some(references), Some(picture)) = (&self.references, picture) {
-            let timestamp = self.media_clock.timestamp(now);
+        self.tell_full_rate();
+        if let (Some((references, media_clock)), Some(picture)) = (&self.references, picture) {
+            let timestamp = media_clock.timestamp(now);
             // The receiver may have ended.
             let _ = references.send(ReferencePicture { timestamp, at: now, picture });
         }
@@ -101,6 +105,16 @@ impl Capture {
             }
         }
         Ok(true)
+    }
+
+    /// Tells the session what the source could use, where that changes by a percent.
+    fn tell_full_rate(&mut self) {
+        let Some(rate) = self.source.full_rate() else { return };
+        let told = self.full_rate.map_or(0.0, Bitrate::as_bps_f64);
+        if (rate.as_bps_f64() - told).abs() > 0.01 * told {
+            self.full_rate = Some(rate);
+            self.input.command(SenderCommand::SourceRate(rate));
+        }
     }
 
     fn update(&self, update: SenderUpdate) {

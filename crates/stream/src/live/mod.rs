@@ -19,6 +19,8 @@ mod runtime;
 mod sender;
 mod sender_machine;
 mod state;
+mod transcoded;
+mod window;
 
 pub use browser::BrowserTrack;
 pub use event::{ReceiveEvent, SendEvent};
@@ -34,3 +36,4 @@ pub use seaway_protect::{MasterKey, SrtpKeys};
 pub use sender::{Sender, SenderBuilder};
 pub use sender_machine::SenderSnapshot;
 pub use state::{ReceiverState, Samples, SenderState};
+pub use window::WindowSettings;

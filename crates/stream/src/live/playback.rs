@@ -35,6 +35,8 @@ pub(super) struct Player {
     /// From a sender in this process.
     pub(super) references: Option<Receiver<ReferencePicture>>,
     pub(super) sinks: Vec<Box<dyn Sink>>,
+    /// The sinks get frames that cannot be decoded too: they are parts of a stream that is recorded whole.
+    pub(super) gives_all: bool,
     pub(super) updates: Sender<PlaybackUpdate>,
     pub(super) freezes: FreezeDetector,
     pub(super) delay: RelativeDelay,
@@ -102,6 +104,7 @@ impl Player {
         let mut scores = Vec::new();
         match screen.show(frame.timestamp, &frame.data, |score| scores.push(score))? {
             Playback::Displayed { picture, captured } => self.display(frame, Some(&picture), captured)?,
+            Playback::Held { .. } if self.gives_all => self.give(frame, None, self.clock.now()),
             Playback::Held { needs_key_frame: true } => {
                 self.request_key_frame();
             }

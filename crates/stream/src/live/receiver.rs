@@ -5,13 +5,15 @@ use super::event::ReceiveEvent;
 use super::identity::Identity;
 use super::playback::{PlaybackUpdate, Player, RelativeDelay};
 use super::playout::PlayoutMode;
-use super::receiver_machine::{Access, PlainReception, ReceiverCommand, ReceiverMachine};
+use super::receiver_machine::{Access, PlainReception, ReceiverCommand, ReceiverMachine, ReceiverUpdate};
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender::overhead;
 use super::state::ReceiverState;
+use super::transcoded::TranscodedTrack;
+use super::window::WindowReceiverMachine;
 use crate::Error;
 use crate::sink::{ReferencePicture, Screen, Sink};
-use seaway_media::decoder::VideoDecoder;
+use seaway_media::decoder::{MpegDecoder, VideoDecoder};
 use seaway_net::{Clock, Lateness, Socket, Waker};
 use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
@@ -42,9 +44,11 @@ pub struct ReceiverBuilder {
     latency: TimeDelta,
     playout: PlayoutMode,
     plain: Option<PlainRtp>,
+    window: bool,
     decoding: Decoding,
     references: Option<mpsc::Receiver<ReferencePicture>>,
     sinks: Vec<Box<dyn Sink>>,
+    browser: Option<BrowserTrack>,
 }
 
 enum Decoding {
@@ -82,16 +86,27 @@ impl ReceiverBuilder {
         Self { plain: plain.into(), ..self }
     }
 
+    /// Receives by S002's window transport in place of RTP, from a sender of
+    /// [`SenderBuilder::window`](super::SenderBuilder::window): each frame is shown at the latency after the first packet, and a
+    /// lost packet is asked for where it can come by then. The frames are those of a coded MPEG stream.
+    pub fn window(self, window: bool) -> Self {
+        Self { window, ..self }
+    }
+
     /// Adds a sink.
-    pub fn sink(mut self, sink: impl Sink + 'static) -> Self {
-        self.sinks.push(Box::new(sink));
+    pub fn sink(self, sink: impl Sink + 'static) -> Self {
+        self.boxed_sink(Box::new(sink))
+    }
+
+    /// Adds a sink of a type that is known while it runs.
+    pub fn boxed_sink(mut self, sink: Box<dyn Sink>) -> Self {
+        self.sinks.push(sink);
         self
     }
 
     /// Shows what is received in browsers.
-    pub fn browser(mut self, track: impl Into<Option<BrowserTrack>>) -> Self {
-        self.sinks.extend(track.into().map(|track| Box::new(track) as Box<dyn Sink>));
-        self
+    pub fn browser(self, track: impl Into<Option<BrowserTrack>>) -> Self {
+        Self { browser: track.into(), ..self }
     }
 
     /// Gives frames to the sinks as they are received, for an application's own decoder. It asks for key frames by
@@ -126,26 +141,68 @@ impl ReceiverBuilder {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Receiver, Error> {
-        let Self { bind, key, insecure, latency, playout, plain, decoding, references, sinks } = self;
-        let plain = plain.filter(|_| key.is_none());
-        if key.is_none() && !insecure && !bind.ip().to_canonical().is_loopback() {
+        let Self { bind, insecure, .. } = self;
+        if self.key.is_none() && !insecure && !bind.ip().to_canonical().is_loopback() {
             return Err(Error::Unprotected(bind));
+        }
+        if self.window && self.key.is_some() {
+            return Err(Error::NoKeys);
         }
         let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
         let local = socket.local_address()?;
-        let identity = Identity::random()?;
-        let mut config = config(bind, identity, key.is_some(), latency);
-        config.playout = playout.within(latency);
-        config.plain = plain.clone();
-        config.cname = identity.cname();
         let (clock, waker) = (runtime.clock(), runtime.waker());
-        let (now, lock) = (clock.now(), config.lock);
         let (commands, queue) = channel();
         let (received, frames) = channel();
         let (send_updates, updates) = channel();
-        let access = match key {
+        if self.window {
+            let headers = overhead(bind, false);
+            let machine = WindowReceiverMachine::new(clock.now(), self.latency, headers, queue, received);
+            runtime.add(machine, vec![socket])?;
+        } else {
+            self.add_rtp(runtime, socket, queue, received)?;
+        }
+        let Self { window, decoding, references, mut sinks, browser, .. } = self;
+        if let Some(track) = browser {
+            sinks.push(if window { Box::new(TranscodedTrack::new(track)?) } else { Box::new(track) });
+        }
+        let player = Player {
+            clock,
+            frames,
+            commands: commands.clone(),
+            waker: waker.clone(),
+            screen: decoding.screen(window)?,
+            references,
+            sinks,
+            gives_all: window,
+            updates: send_updates,
+            freezes: FreezeDetector::default(),
+            delay: RelativeDelay::default(),
+            given: clock.now(),
+        };
+        let (playback, state) = (Some(player.start()?), ReceiverState::default());
+        Ok(Receiver { clock, waker, local, commands, updates, state, playback, runtime: None })
+    }
+
+    /// Adds the machine of an RTP session.
+    fn add_rtp(
+        &self,
+        runtime: &mut Runtime,
+        socket: Socket,
+        commands: mpsc::Receiver<ReceiverCommand>,
+        updates: mpsc::Sender<ReceiverUpdate>,
+    ) -> Result<(), Error> {
+        let Self { bind, key, latency, playout, .. } = self;
+        let plain = self.plain.clone().filter(|_| key.is_none());
+        let (now, local) = (runtime.clock().now(), socket.local_address()?);
+        let identity = Identity::random()?;
+        let mut config = config(*bind, identity, key.is_some(), *latency);
+        config.playout = playout.within(*latency);
+        config.plain = plain.clone();
+        config.cname = identity.cname();
+        let (ssrc, lock) = (config.ssrc, config.lock);
+        let access = match key.clone() {
             None => Access::Open { peer: None, lock },
-            Some(key) => Access::Keyed(Box::new(ReceiverChannel::new(now, key, config.ssrc, identity.seed))),
+            Some(key) => Access::Keyed(Box::new(ReceiverChannel::new(now, key, ssrc, identity.seed))),
         };
         let session = session::Receiver::new(now, config);
         let control = plain.as_ref().and_then(|_| control_socket(local));
@@ -153,30 +210,16 @@ impl ReceiverBuilder {
             transport_id: plain.video.and_then(|video| video.transport_id),
             ..PlainReception::default()
         });
-        let machine = ReceiverMachine::new(now, session, access, plain, queue, received);
-        runtime.add(machine, std::iter::once(socket).chain(control).collect())?;
-        let player = Player {
-            clock,
-            frames,
-            commands: commands.clone(),
-            waker: waker.clone(),
-            screen: decoding.screen()?,
-            references,
-            sinks,
-            updates: send_updates,
-            freezes: FreezeDetector::default(),
-            delay: RelativeDelay::default(),
-            given: now,
-        };
-        let (playback, state) = (Some(player.start()?), ReceiverState::default());
-        Ok(Receiver { clock, waker, local, commands, updates, state, playback, runtime: None })
+        let machine = ReceiverMachine::new(now, session, access, plain, commands, updates);
+        runtime.add(machine, std::iter::once(socket).chain(control).collect())
     }
 }
 
 impl Decoding {
-    fn screen(self) -> Result<Option<Screen>, Error> {
+    fn screen(self, is_mpeg: bool) -> Result<Option<Screen>, Error> {
         Ok(match self {
             Self::None => None,
+            _ if is_mpeg => Some(Screen::with_decoder(Box::new(MpegDecoder::new()))),
             Self::Here => Some(Screen::new()?),
             Self::By(decoder) => Some(Screen::with_decoder(decoder)),
         })
@@ -207,9 +250,11 @@ impl Receiver {
             latency,
             playout: PlayoutMode::default(),
             plain: None,
+            window: false,
             decoding: Decoding::Here,
             references: None,
             sinks: Vec::new(),
+            browser: None,
         }
     }
 

@@ -7,8 +7,9 @@ use super::identity::Identity;
 use super::input::FrameInput;
 use super::repair::Repair;
 use super::runtime::{RunningRuntime, Runtime};
-use super::sender_machine::{SenderCommand, SenderMachine, SenderUpdate};
+use super::sender_machine::{EncoderControls, SenderCommand, SenderMachine, SenderUpdate};
 use super::state::SenderState;
+use super::window::{SessionQueues, WindowSenderMachine, WindowSettings};
 use crate::Error;
 use crate::sink::ReferencePicture;
 use crate::source::{EncodedSource, EncoderSettings, PacketOverhead, Source};
@@ -20,8 +21,8 @@ use seaway_net::{Lateness, Socket};
 use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
 use seaway_session::{
-    self as session, CircuitBreaker, FeedbackFormat, Format, Limits, OVERHEAD_IPV4, OVERHEAD_IPV6,
-    PlainReceiver, SenderConfig, SessionKey,
+    self as session, CircuitBreaker, FeedbackFormat, Format, Limits, MediaClock, OVERHEAD_IPV4,
+    OVERHEAD_IPV6, PlainReceiver, SenderConfig, SessionKey,
 };
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::io;
@@ -68,6 +69,7 @@ pub struct SenderBuilder {
     key_interval: Option<TimeDelta>,
     preview: Option<BrowserTrack>,
     references: Option<mpsc::Sender<ReferencePicture>>,
+    window: Option<WindowSettings>,
 }
 
 enum Feed {
@@ -95,6 +97,7 @@ impl SenderBuilder {
             key_interval: None,
             preview: None,
             references: None,
+            window: None,
         }
     }
 
@@ -127,6 +130,13 @@ impl SenderBuilder {
     /// The range of the rate on the wire; 150 kbit/s to 4 Mbit/s by default, from 300 kbit/s.
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Sends by S002's window transport in place of RTP, to a receiver of
+    /// [`ReceiverBuilder::window`](super::ReceiverBuilder::window): the controller is `window`, frames wait in a queue that the
+    /// policy steers, and what the receiver asks for is sent again. It has no keys.
+    pub fn window(self, settings: impl Into<Option<WindowSettings>>) -> Self {
+        Self { window: settings.into(), ..self }
     }
 
     /// How lost packets are repaired; adaptive by default.
@@ -188,47 +198,104 @@ impl SenderBuilder {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Sender, Error> {
-        let Self { to, bind, key, insecure, control, limits, repair, latency, .. } = self;
-        let Self { feed, key_interval, preview, references, circuit_breaker, plain, .. } = self;
-        let plain = plain && key.is_none();
-        let is_loopback = to.ip().to_canonical().is_loopback();
-        if key.is_none() && !insecure && !is_loopback {
-            return Err(Error::Unprotected(to));
+        let is_loopback = self.to.ip().to_canonical().is_loopback();
+        if self.key.is_none() && !self.insecure && !is_loopback {
+            return Err(Error::Unprotected(self.to));
         }
-        let control = control?;
-        let identity = Identity::random()?;
-        let mut config = config(to, identity, key.is_some(), control.clone(), limits).within(latency);
-        repair.apply(latency, &mut config);
-        let overhead = PacketOverhead::new(config.packet, config.overhead);
+        if self.window.is_some() && self.key.is_some() {
+            return Err(Error::NoKeys);
+        }
+        let bind = self.bind;
         let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
-        let mut sockets = vec![socket];
-        let control_address =
-            if plain { Some(plain_rtp(&mut config, &mut sockets, runtime, identity, to)?) } else { None };
-        let (now, stop) = (runtime.clock().now(), Arc::new(AtomicBool::new(false)));
-        let channel = match key {
-            None if plain => SenderChannel::plain_host(to),
-            None => SenderChannel::plain(to),
-            Some(key) => SenderChannel::keyed(to, key, identity.session, identity.seed),
-        };
-        let session = session::Sender::new(now, config, Box::new(Direct::new()))?;
-        let media_clock = session.media_clock(StreamId(0));
+        let breaker = self.circuit_breaker.then(|| CircuitBreaker::new(!is_loopback));
         let (commands, queue) = mpsc::channel();
         let (send_updates, updates) = mpsc::channel();
-        let breaker = circuit_breaker.then(|| CircuitBreaker::new(!is_loopback));
-        let machine =
-            SenderMachine::new(now, session, channel, control_address, breaker, queue, send_updates.clone());
-        let (clock, waker, controls) = (runtime.clock(), runtime.waker(), machine.controls());
-        runtime.add(machine, sockets)?;
+        let queues = SessionQueues { commands: queue, updates: send_updates.clone() };
+        let control = self.control.clone()?;
+        let ends = match &self.window {
+            Some(settings) => self.add_window(runtime, settings, socket, breaker, queues)?,
+            None => self.add_rtp(runtime, socket, breaker, queues)?,
+        };
+        let Ends { controls, overhead, media_clock } = ends;
+        let Self { feed, limits, key_interval, preview, references, .. } = self;
+        let (clock, waker, stop) = (runtime.clock(), runtime.waker(), Arc::new(AtomicBool::new(false)));
         let input = FrameInput { clock, waker, commands, controls, overhead };
+        let references = references.zip(media_clock);
         let capture = feed.open(overhead, limits.start)?.map(|source| {
             let (input, updates, stop) = (input.clone(), send_updates, stop.clone());
-            let encoding = Default::default();
-            Capture { source, input, key_interval, preview, references, media_clock, updates, stop, encoding }
+            let (encoding, full_rate) = Default::default();
+            Capture { source, input, key_interval, preview, references, full_rate, updates, stop, encoding }
                 .start()
         });
         let (capture, state) = (capture.transpose()?, SenderState::new(control));
         Ok(Sender { input, updates, state, capture, stop, runtime: None })
     }
+
+    /// Adds the machine of an RTP session.
+    fn add_rtp(
+        &self,
+        runtime: &mut Runtime,
+        socket: Socket,
+        breaker: Option<CircuitBreaker>,
+        queues: SessionQueues,
+    ) -> Result<Ends, Error> {
+        let Self { to, key, limits, latency, .. } = self;
+        let plain = self.plain && key.is_none();
+        let identity = Identity::random()?;
+        let mut config =
+            config(*to, identity, key.is_some(), self.control.clone()?, *limits).within(*latency);
+        self.repair.apply(*latency, &mut config);
+        let overhead = PacketOverhead::new(config.packet, config.overhead);
+        let mut sockets = vec![socket];
+        let control_address =
+            if plain { Some(plain_rtp(&mut config, &mut sockets, runtime, identity, *to)?) } else { None };
+        let now = runtime.clock().now();
+        let channel = match key.clone() {
+            None if plain => SenderChannel::plain_host(*to),
+            None => SenderChannel::plain(*to),
+            Some(key) => SenderChannel::keyed(*to, key, identity.session, identity.seed),
+        };
+        let session = session::Sender::new(now, config, Box::new(Direct::new()))?;
+        let media_clock = Some(session.media_clock(StreamId(0)));
+        let SessionQueues { commands, updates } = queues;
+        let machine = SenderMachine::new(now, session, channel, control_address, breaker, commands, updates);
+        let controls = machine.controls();
+        runtime.add(machine, sockets)?;
+        Ok(Ends { controls, overhead, media_clock })
+    }
+
+    /// Adds the machine of the window transport.
+    fn add_window(
+        &self,
+        runtime: &mut Runtime,
+        settings: &WindowSettings,
+        socket: Socket,
+        breaker: Option<CircuitBreaker>,
+        queues: SessionQueues,
+    ) -> Result<Ends, Error> {
+        let (now, control, headers) =
+            (runtime.clock().now(), self.control.clone()?, overhead(self.to, false));
+        let numbers = (headers, Identity::random()?.sequence);
+        let machine = WindowSenderMachine::new(
+            now,
+            self.to,
+            (&control, settings),
+            self.limits,
+            numbers,
+            breaker,
+            queues,
+        )?;
+        let controls = machine.controls();
+        runtime.add(machine, vec![socket])?;
+        Ok(Ends { controls, overhead: PacketOverhead::NONE, media_clock: None })
+    }
+}
+
+/// What the capture thread needs of a machine.
+struct Ends {
+    controls: Arc<EncoderControls>,
+    overhead: PacketOverhead,
+    media_clock: Option<MediaClock>,
 }
 
 impl Feed {

@@ -22,12 +22,16 @@ pub(super) enum SenderCommand {
     FrameSkipped,
     /// Change the range of the rate.
     Limits(Limits),
+    /// The source uses this rate at most.
+    SourceRate(Bitrate),
     /// Change the controller.
     Control(ControlSpec),
     /// The source pauses or resumes.
     Paused(bool),
     /// The network path changed.
     RouteChanged,
+    /// No frame follows.
+    Finish,
     /// End the session.
     Close,
 }
@@ -57,6 +61,8 @@ pub struct SenderSnapshot {
     pub gauges: Vec<Gauge>,
     /// Octets in the send queue.
     pub backlog: DataSize,
+    /// Nothing waits in it, and nothing that left may still have to be sent again.
+    pub is_drained: bool,
     /// Datagrams rejected at the socket.
     pub rejected: RejectCounters,
 }
@@ -81,7 +87,7 @@ impl EncoderControls {
         }
     }
 
-    fn set(&self, share: Bitrate, skip: bool) {
+    pub(super) fn set(&self, share: Bitrate, skip: bool) {
         self.share.store(share.as_bps(), Ordering::Relaxed);
         self.skip.store(skip, Ordering::Relaxed);
     }
@@ -89,6 +95,11 @@ impl EncoderControls {
     /// Whether frames can leave, or could once.
     pub(super) fn is_connected(&self) -> bool {
         self.connected.load(Ordering::Relaxed)
+    }
+
+    /// Frames can leave.
+    pub(super) fn connect(&self) {
+        self.connected.store(true, Ordering::Relaxed);
     }
 
     fn request_key_frame(&self) {
@@ -111,6 +122,9 @@ pub(super) struct SenderMachine {
     is_ready: bool,
     breaker: Option<CircuitBreaker>,
     is_broken: bool,
+    /// As the application wants them, and what the source uses at most.
+    limits: Limits,
+    source_rate: Option<Bitrate>,
     commands: mpsc::Receiver<SenderCommand>,
     updates: mpsc::Sender<SenderUpdate>,
     controls: Arc<EncoderControls>,
@@ -131,12 +145,14 @@ impl SenderMachine {
     ) -> Self {
         let (controls, rejected) = (Arc::default(), RejectCounters::default());
         let mut machine = Self {
+            limits: sender.limits(),
             sender,
             channel,
             control,
             is_ready: false,
             breaker,
             is_broken: false,
+            source_rate: None,
             commands,
             updates,
             controls,
@@ -162,7 +178,7 @@ impl SenderMachine {
         let is_ready = self.channel.is_ready(now) && !self.is_broken;
         let was_ready = std::mem::replace(&mut self.is_ready, is_ready);
         if self.is_ready && !was_ready {
-            self.controls.connected.store(true, Ordering::Relaxed);
+            self.controls.connect();
             self.controls.request_key_frame();
             self.sender.handle_timeout(now);
         }
@@ -217,8 +233,18 @@ impl SenderMachine {
             phase: controller.phase(),
             gauges,
             backlog: self.sender.backlog(),
+            is_drained: self.sender.backlog().is_zero(),
             rejected: self.rejected,
         }
+    }
+
+    /// A source that is coded already has no use for more than its own rate and the headers of its packets.
+    fn apply_limits(&mut self, now: Timestamp) {
+        const HEADERS: f64 = 1.1;
+        let Limits { min, start, max } = self.limits;
+        let most = self.source_rate.map_or(max, |rate| Bitrate::from_bps_f64(rate.as_bps_f64() * HEADERS));
+        let max = max.min(most).max(min);
+        self.sender.on_limits(now, Limits { min, start: start.min(max), max });
     }
 
     fn execute(&mut self, now: Timestamp, command: SenderCommand) {
@@ -227,7 +253,14 @@ impl SenderMachine {
             // The sender counts a frame that it cannot send.
             SenderCommand::Frame(frame) => drop(self.sender.handle_frame(now, &frame)),
             SenderCommand::FrameSkipped => self.sender.on_frame_skipped(now),
-            SenderCommand::Limits(limits) => self.sender.on_limits(now, limits),
+            SenderCommand::Limits(limits) => {
+                self.limits = limits;
+                self.apply_limits(now);
+            }
+            SenderCommand::SourceRate(rate) => {
+                self.source_rate = Some(rate);
+                self.apply_limits(now);
+            }
             SenderCommand::Control(control) => {
                 let event = match self.sender.on_control(now, control.clone()) {
                     Ok(()) => SendEvent::ControlChanged(control),
@@ -237,6 +270,7 @@ impl SenderMachine {
             }
             SenderCommand::Paused(paused) => self.sender.on_paused(now, paused),
             SenderCommand::RouteChanged => self.sender.on_route_changed(now),
+            SenderCommand::Finish => {}
             SenderCommand::Close => self.sender.on_close(now),
         }
     }

@@ -4,12 +4,14 @@ mod recorder;
 mod recording_file;
 mod screen;
 mod screen_recorder;
+mod stream_recorder;
 mod timeline;
 
 pub use recorder::{Output, Recorder};
 pub use recording_file::RecordingFile;
 pub use screen::{PictureScore, Playback, ReferencePicture, Screen};
 pub use screen_recorder::{ScreenRecorder, ScreenRecorderConfig};
+pub use stream_recorder::StreamRecorder;
 
 use crate::Error;
 use seaway_media::Picture;

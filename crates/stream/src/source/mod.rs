@@ -3,10 +3,12 @@
 mod clip;
 mod encoded;
 mod overhead;
+mod shaped;
 
 pub use clip::DecodedClip;
 pub use encoded::{EncodedSource, EncoderSettings};
 pub use overhead::PacketOverhead;
+pub use shaped::ShapedSource;
 
 use crate::Error;
 use bytes::Bytes;
@@ -27,6 +29,11 @@ pub trait Source: fmt::Debug + Send {
     /// # Errors
     /// The input or the encoder failed; the source has ended.
     fn capture(&mut self, at: Timestamp, controls: &FrameControls) -> Result<Option<Captured>, Error>;
+
+    /// The rate that its frames take where nothing holds them back, if there is one: of a stream that is coded already.
+    fn full_rate(&self) -> Option<Bitrate> {
+        None
+    }
 
     /// What the source does at present.
     fn status(&self) -> SourceStatus {
@@ -66,7 +73,7 @@ pub struct Captured {
 /// A coded frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodedFrame {
-    /// An H.264 access unit in Annex B form.
+    /// An H.264 access unit in Annex B form, or a picture of a coded MPEG stream.
     pub data: Bytes,
     /// Decoding can begin with this frame.
     pub is_key: bool,

@@ -21,6 +21,9 @@ impl PacketOverhead {
         Self { packet, headers: overhead + Self::RTP }
     }
 
+    /// Where the share is that of the coded octets alone.
+    pub const NONE: Self = Self { packet: DataSize::MAX, headers: DataSize::ZERO };
+
     /// The rate of coded octets whose packets use `share` of the wire. A frame pays the headers of every packet that it
     /// fills, the last one partly.
     pub fn payload_rate(&self, share: Bitrate, frame_rate: FrameRate) -> Bitrate {
