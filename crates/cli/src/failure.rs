@@ -50,6 +50,7 @@ impl From<seaway_stream::Error> for Failure {
         match error {
             seaway_stream::Error::Bind { .. }
             | seaway_stream::Error::Control(_)
+            | seaway_stream::Error::NoKeys
             | seaway_stream::Error::Unprotected(_) => Self::input(&error),
             seaway_stream::Error::Output(error) if error.kind() == ErrorKind::BrokenPipe => {
                 Self::output(&error)

@@ -4,7 +4,7 @@ use crate::decoder::DecoderProcess;
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
-use crate::live::keys;
+use crate::live::keys::{self, Access};
 use crate::live::options::LiveOptions;
 use crate::live::repair::{PlayoutOption, check_latency};
 use crate::live::report::{DelayFrom, Report};
@@ -12,29 +12,31 @@ use crate::live::session::{self, Session};
 use crate::live::{STEP, UNWATCHED_STEP};
 use crate::web::{Hello, Page};
 use seaway_media::output::RecordingFormat;
-use seaway_session::{PlainRtp, SessionUrl};
+use seaway_session::{PlainRtp, SessionUrl, Transport};
 use seaway_stream::Receiver;
-use seaway_stream::sink::Recorder;
+use seaway_stream::sink::{Recorder, Sink, StreamRecorder};
 use seaway_units::TimeDelta;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Where to listen: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host
+    /// Where to listen: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host, or seaway+window://host:port
+    /// for S002's window transport
     source: SessionUrl,
-    /// Write what is received: a file that ends in .mp4, .h264 or .y4m, or `-` for an H.264 stream on stdout. A file that
-    /// exists stays, and the new one gets a number
+    /// Write what is received: a file that ends in .mp4, .h264 or .y4m, or `-` for an H.264 stream on stdout. Over the window
+    /// transport the MPEG stream as it comes: .ts, .mpg, .vob or .m2v. A file that exists stays, and the new one gets a number
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
     /// Begin another file this often, under the next number, such as '10 min'
     #[arg(long, value_name = "TIME", requires = "output")]
     segment: Option<TimeDelta>,
     /// The latency: how long after capture and the least delay of the path a frame may be shown, which is also the deadline
-    /// of repair; tell the sender the same
-    #[arg(long, default_value = "500 ms", value_name = "TIME")]
-    latency: TimeDelta,
+    /// of repair; tell the sender the same. 500 ms, and over the window transport 8 s, counted from the first packet
+    #[arg(long, value_name = "TIME")]
+    latency: Option<TimeDelta>,
     /// The session description of a sender of plain RTP, such as FFmpeg's -sdp_file writes. Without it an H.264 stream is
     /// found by its packets. The address is that of SOURCE
     #[arg(long, value_name = "FILE")]
@@ -49,22 +51,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     interrupt::install_live()?;
     let options = &arguments.options;
     arguments.check()?;
-    let recorder = arguments.output.as_deref().map(|name| recorder(name, arguments.segment)).transpose()?;
+    let recorder = arguments.output.as_deref().map(|name| arguments.recorder(name)).transpose()?;
     let mut reporter = options.reporter(|| hello(arguments))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
     let bind = keys::resolve(&arguments.source)?;
-    let access = options.keys.of_receiver(&arguments.source, bind)?;
+    let access = arguments.access(bind)?;
     let is_keyed = access.key.is_some();
     let plain = arguments.plain(is_keyed)?;
     let key_log = options.keys.exporter()?;
     let receiver = Receiver::builder(bind).key(access.key).insecure(access.insecure);
-    let mut receiver = receiver.plain(plain).latency(arguments.latency).playout(arguments.playout.mode());
-    match DecoderProcess::start() {
-        Ok(decoder) => receiver = receiver.decoder(decoder),
-        Err(error) => note(&format!("the decoder has no process of its own: {error}")),
+    let mut receiver = receiver.plain(plain).latency(arguments.latency()).playout(arguments.playout.mode());
+    if arguments.is_window() {
+        // Its decoder is our own, in Rust.
+        receiver = receiver.window(true);
+    } else {
+        match DecoderProcess::start() {
+            Ok(decoder) => receiver = receiver.decoder(decoder),
+            Err(error) => note(&format!("the decoder has no process of its own: {error}")),
+        }
     }
     if let Some(recorder) = recorder {
-        receiver = receiver.sink(recorder);
+        receiver = receiver.boxed_sink(recorder);
     }
     let receiver = receiver.browser(reporter.track(0)).start_on(&mut runtime)?;
     let clock = runtime.clock();
@@ -82,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             is_incomplete = true;
         }
         reporter.report(now, &mut session)?;
-        if reporter.page().is_some_and(Page::take_key_frame_request) {
+        if !arguments.is_window() && reporter.page().is_some_and(Page::take_key_frame_request) {
             session.receiver.iter().for_each(Receiver::request_key_frame);
         }
         Ok(flow)
@@ -101,13 +108,55 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 impl Arguments {
+    fn is_window(&self) -> bool {
+        self.source.transport() == Transport::Window
+    }
+
+    fn latency(&self) -> TimeDelta {
+        // Of the window transport the send queue's eight seconds (S002 section 3.4).
+        let usual = if self.is_window() { TimeDelta::from_secs(8) } else { TimeDelta::from_millis(500) };
+        self.latency.unwrap_or(usual)
+    }
+
+    fn access(&self, bind: SocketAddr) -> Result<Access, Failure> {
+        let keys = &self.options.keys;
+        if self.is_window() {
+            keys.of_window(&self.source, bind)
+        } else {
+            keys.of_receiver(&self.source, bind)
+        }
+    }
+
+    /// A recording in the format of the name's ending; `-` is a byte stream on standard output.
+    fn recorder(&self, name: &str) -> Result<Box<dyn Sink>, Failure> {
+        let refused = |error| Failure::input(&error);
+        let path = Path::new(name);
+        let (recorder, path): (Box<dyn Sink>, _) = match (self.is_window(), name) {
+            (true, "-") => return Ok(Box::new(StreamRecorder::new(Box::new(Output::create(name)?)))),
+            (false, "-") => {
+                let out = Box::new(Output::create(name)?);
+                return Ok(Box::new(Recorder::new(RecordingFormat::AnnexB, out)));
+            }
+            (true, _) => StreamRecorder::create(path).map(|(it, path)| (Box::new(it) as _, path)),
+            (false, _) => Recorder::create(path, self.segment).map(|(it, path)| (Box::new(it) as _, path)),
+        }
+        .map_err(refused)?;
+        if path != Path::new(name) {
+            note(&format!("{name} exists: recording to {}", path.display()));
+        }
+        Ok(recorder)
+    }
+
     fn check(&self) -> Result<(), Failure> {
         let is_stdout = self.output.as_deref() == Some("-");
         if is_stdout && self.options.uses_stdout() {
             return Err(Failure::input(&"-o - takes standard output, which --json and --stats need"));
         }
-        check_latency(self.latency)?;
+        check_latency(self.latency())?;
         match self.segment {
+            Some(_) if self.is_window() => {
+                Err(Failure::input(&"--segment does not apply to seaway+window://"))
+            }
             Some(_) if is_stdout => Err(Failure::input(&"--segment: standard output is one stream")),
             Some(length) if length < TimeDelta::from_secs(1) => {
                 Err(Failure::input(&format!("--segment {length}: expected at least 1 s")))
@@ -118,6 +167,9 @@ impl Arguments {
 
     /// What is known of senders of plain RTP.
     fn plain(&self, is_keyed: bool) -> Result<Option<PlainRtp>, Failure> {
+        if self.is_window() && self.sdp.is_some() {
+            return Err(Failure::input(&"--sdp describes RTP, and this is seaway+window://"));
+        }
         let Some(file) = &self.sdp else { return Ok((!is_keyed).then(PlainRtp::default)) };
         if is_keyed {
             return Err(Failure::input(
@@ -133,19 +185,6 @@ impl Arguments {
     fn goes_on_without_recording(&self) -> bool {
         self.options.is_watched() && self.output.as_deref() != Some("-")
     }
-}
-
-/// A recording in the format of the name's ending; `-` is an H.264 byte stream on standard output.
-fn recorder(name: &str, segment: Option<TimeDelta>) -> Result<Recorder, Failure> {
-    if name == "-" {
-        return Ok(Recorder::new(RecordingFormat::AnnexB, Box::new(Output::create(name)?)));
-    }
-    let created = Recorder::create(Path::new(name), segment).map_err(|error| Failure::input(&error));
-    let (recorder, path) = created?;
-    if path != Path::new(name) {
-        note(&format!("{name} exists: recording to {}", path.display()));
-    }
-    Ok(recorder)
 }
 
 fn hello(arguments: &Arguments) -> Hello {

@@ -1,35 +1,44 @@
-//! `seaway send`: sends a clip or a camera live to another host.
+//! `seaway send`: sends a clip, a camera or a coded stream live to another host.
 
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
-use crate::live::keys;
+use crate::live::keys::{self, Access};
 use crate::live::options::LiveOptions;
 use crate::live::repair::RepairOptions;
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
 use crate::web::{ControlName, Hello};
-use seaway_control::{ControlSpec, Registry};
-use seaway_media::input::open;
-use seaway_session::{Format, Limits, SessionUrl, StreamDescription, to_sdp};
-use seaway_stream::Sender;
+use seaway_control::window::Window;
+use seaway_control::{ControlSpec, Registry, SpecError, policy};
+use seaway_media::input::{PictureSource, open};
+use seaway_media::shaped::{Carriage, Method, ShapedStream};
+use seaway_session::window::WindowSenderConfig;
+use seaway_session::{Format, Limits, OVERHEAD_IPV4, SessionUrl, StreamDescription, Transport, to_sdp};
+use seaway_stream::source::ShapedSource;
+use seaway_stream::{Repair, Sender, WindowSettings};
 use seaway_units::{Bitrate, RateRange, TimeDelta};
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// What to send: a file, `-`, `test:1280x720@25`, anything FFmpeg reads where it is installed
+    /// What to send: a file, `-`, `test:1280x720@25`, anything FFmpeg reads where it is installed. Over the window transport a
+    /// coded MPEG stream: .m2v, .mpg, .vob, .ts, or one on `-`
     input: String,
-    /// Where to: rtp://host:port, with ?key=… as `recv` prints it
+    /// Where to: rtp://host:port, with ?key=… as `recv` prints it, or seaway+window://host:port for S002's window transport
     destination: SessionUrl,
-    /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'
-    #[arg(long, default_value = Registry::DEFAULT)]
-    control: ControlSpec,
-    /// The range of the rate
-    #[arg(long, default_value = "0.15..4Mbit/s", value_name = "MIN..MAX")]
-    rate: RateRange,
+    /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'; by default 'seaway', and over the window transport 'window'
+    #[arg(long)]
+    control: Option<ControlSpec>,
+    /// The range of the rate: 0.15..4Mbit/s, or what the coded stream has
+    #[arg(long, value_name = "MIN..MAX")]
+    rate: Option<RateRange>,
+    /// What steers the rate by the send queue of the window transport: 'pd' with its options, or 'direct'
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<ControlSpec>,
     /// The first rate, for controllers without a slow start
     #[arg(long, value_name = "RATE")]
     start: Option<Bitrate>,
@@ -59,44 +68,42 @@ const PATIENCE: f64 = 2.0;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served or a file is written.
-    Registry::builtin().check(&arguments.control).map_err(|error| Failure::input(&error))?;
-    let repair = arguments.repair.repair()?;
+    let plan = Plan::new(arguments)?;
     interrupt::install_live()?;
     let to = keys::resolve(&arguments.destination)?;
-    let access = arguments.options.keys.of_sender(&arguments.destination, to)?;
+    let access = plan.access(arguments, to)?;
     let is_keyed = access.key.is_some();
     if is_keyed && arguments.sdp.is_some() {
         return Err(Failure::input(&"--sdp describes plain RTP, and this session is keyed"));
     }
-    let RateRange { min, max } = arguments.rate;
-    let start = arguments.start.unwrap_or(Bitrate::from_kbps(300)).max(min).min(max);
-    let limits = Limits { min, start, max };
-    let source = open(&arguments.input).map_err(|error| Failure::input(&error))?;
-    source.left_out().iter().for_each(|track| note(&format!("left out: {track}")));
+    let input = plan.open(arguments)?;
     if let Some(file) = &arguments.sdp {
         write_description(file, to)?;
     }
     let options = &arguments.options;
-    let mut settings = Settings::new(&arguments.control, limits, None);
-    let mut reporter = options.reporter(|| hello(arguments, &settings))?;
+    let mut settings = Settings::new(&plan.control, plan.limits, None);
+    let mut reporter = options.reporter(|| hello(arguments, &settings, &input))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
     let key_log = options.keys.exporter()?;
     let mut builder = Sender::builder(to);
     if let Some(local) = arguments.bind {
         builder = builder.bind(local);
     }
-    let sender = builder
+    let builder = builder
         .key(access.key)
         .insecure(access.insecure)
         .plain(arguments.sdp.is_some())
-        .control(arguments.control.clone())
-        .limits(limits)
-        .repair(repair)
+        .control(plan.control.clone())
+        .limits(plan.limits)
+        .repair(plan.repair)
         .latency(arguments.repair.latency)
-        .pictures(source, arguments.repeat)
         .key_interval(arguments.key_every.or(arguments.sdp.as_ref().map(|_| PLAYER_KEY_INTERVAL)))
-        .preview(reporter.track(0))
-        .start_on(&mut runtime)?;
+        .window(plan.window.clone());
+    let sender = match input {
+        Input::Pictures(source) => builder.pictures(source, arguments.repeat).preview(reporter.track(0)),
+        Input::Shaped(stream) => builder.source(ShapedSource::new(*stream)),
+    }
+    .start_on(&mut runtime)?;
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
@@ -108,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             if is_keyed && !session.is_connected() {
                 note(&format!("{} does not answer yet", arguments.destination));
             } else if !is_keyed && !session.has_feedback() {
-                note(&unanswered(arguments));
+                note(&plan.unanswered(arguments));
             }
         }
         reporter.serve_requests(|wanted| session.apply(now, &mut settings, wanted, |_| Ok(())));
@@ -116,8 +123,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Ok(flow)
     });
     if session.source_ended {
-        // The send queue may drain first.
-        clock.sleep_until(clock.now() + TimeDelta::from_millis(500));
+        session::run(clock, Some(plan.patience()), |now| {
+            // Breaks as the source has ended.
+            let _ = session.drain()?;
+            reporter.report(now, &mut session)?;
+            Ok(if session.is_drained(now) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
     }
     let closed = session.close();
     let lateness = runtime.close()?;
@@ -129,19 +140,112 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is wrong where nothing comes back, and what helps.
-fn unanswered(arguments: &Arguments) -> String {
-    let what = format!("nothing comes back from {}, so the rate stays low", arguments.destination);
-    match arguments.sdp {
-        Some(_) => format!(
-            "{what}: let the player send reports to this host (--bind sets the port, RTCP has the one above), or choose a \
-             rate by --control 'fixed(rate=…)'; FFmpeg sends none"
-        ),
-        None => format!("{what}: is a recv there? Another player needs --sdp"),
+/// What is sent.
+enum Input {
+    /// Pictures, coded live.
+    Pictures(Box<dyn PictureSource>),
+    /// A coded stream, shaped live.
+    Shaped(Box<ShapedStream>),
+}
+
+/// How it is sent.
+struct Plan {
+    control: ControlSpec,
+    limits: Limits,
+    repair: Repair,
+    /// Of the window transport.
+    window: Option<WindowSettings>,
+}
+
+impl Plan {
+    /// Checks the options, of which some belong to one transport.
+    fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let refused = |error: SpecError| Failure::input(&error);
+        let is_window = arguments.destination.transport() == Transport::Window;
+        let named = |name: &str| ControlSpec { name: name.into(), options: Vec::new() };
+        let default = if is_window { "window" } else { Registry::DEFAULT };
+        let control = arguments.control.clone().unwrap_or_else(|| named(default));
+        Registry::builtin().check(&control).map_err(refused)?;
+        let window = match (is_window, &arguments.policy) {
+            (false, None) => None,
+            (false, Some(_)) => {
+                return Err(Failure::input(
+                    &"--policy steers the queue of seaway+window://, and this is RTP",
+                ));
+            }
+            (true, policy) => {
+                let policy = policy.clone().unwrap_or_else(|| named("pd"));
+                policy::build(&policy).map_err(refused)?;
+                Window::configure(&control, WindowSenderConfig::flow(OVERHEAD_IPV4)).map_err(refused)?;
+                arguments.check_window()?;
+                Some(WindowSettings { policy })
+            }
+        };
+        let usual = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_mbps(4) };
+        let RateRange { min, max } = arguments.rate.unwrap_or(if is_window { RateRange::ALL } else { usual });
+        let start = arguments.start.unwrap_or(Bitrate::from_kbps(300)).max(min).min(max);
+        let repair = arguments.repair.repair()?;
+        Ok(Self { control, limits: Limits { min, start, max }, repair, window })
+    }
+
+    fn access(&self, arguments: &Arguments, to: SocketAddr) -> Result<Access, Failure> {
+        let keys = &arguments.options.keys;
+        match self.window {
+            Some(_) => keys.of_window(&arguments.destination, to),
+            None => keys.of_sender(&arguments.destination, to),
+        }
+    }
+
+    fn open(&self, arguments: &Arguments) -> Result<Input, Failure> {
+        let name = &arguments.input;
+        if self.window.is_some() {
+            let stream = ShapedStream::open(name, Carriage::Container, Method::Memoryless, arguments.repeat);
+            return stream
+                .map(|stream| Input::Shaped(Box::new(stream)))
+                .map_err(|error| Failure::input(&error));
+        }
+        let source = open(name).map_err(|error| Failure::input(&error))?;
+        source.left_out().iter().for_each(|track| note(&format!("left out: {track}")));
+        Ok(Input::Pictures(source))
+    }
+
+    /// How long the send queue may take to drain at the end.
+    const fn patience(&self) -> TimeDelta {
+        if self.window.is_some() { TimeDelta::from_secs(20) } else { TimeDelta::from_millis(500) }
+    }
+
+    /// What is wrong where nothing comes back, and what helps.
+    fn unanswered(&self, arguments: &Arguments) -> String {
+        let what = format!("nothing comes back from {}", arguments.destination);
+        match (&self.window, &arguments.sdp) {
+            (Some(_), _) => format!("{what}: is a recv with the same URL there?"),
+            (None, Some(_)) => format!(
+                "{what}, so the rate stays low: let the player send reports to this host (--bind sets the port, RTCP has the one \
+                 above), or choose a rate by --control 'fixed(rate=…)'; FFmpeg sends none"
+            ),
+            (None, None) => {
+                format!("{what}, so the rate stays low: is a recv there? Another player needs --sdp")
+            }
+        }
     }
 }
 
-fn hello(arguments: &Arguments, settings: &Settings) -> Hello {
+impl Arguments {
+    /// Options that the window transport has no use for.
+    fn check_window(&self) -> Result<(), Failure> {
+        let given = [
+            (self.sdp.is_some(), "--sdp"),
+            (self.key_every.is_some(), "--key-every"),
+            (self.start.is_some(), "--start"),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to seaway+window://"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn hello(arguments: &Arguments, settings: &Settings, input: &Input) -> Hello {
     let registry = Registry::builtin();
     let names =
         registry.controllers().iter().map(|info| ControlName { name: info.name, source: info.source });
@@ -149,7 +253,7 @@ fn hello(arguments: &Arguments, settings: &Settings) -> Hello {
         seaway: env!("CARGO_PKG_VERSION"),
         title: arguments.input.clone(),
         seed: 0,
-        pictures: vec!["sent"],
+        pictures: if matches!(input, Input::Pictures(_)) { vec!["sent"] } else { Vec::new() },
         controls: names.collect(),
         networks: Vec::new(),
         settings: settings.values().clone(),

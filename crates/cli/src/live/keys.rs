@@ -49,6 +49,20 @@ impl KeyOptions {
         }
     }
 
+    /// For either end of the window transport, which has no keys.
+    pub(crate) fn of_window(&self, url: &SessionUrl, address: SocketAddr) -> Result<Access, Failure> {
+        let told = [(self.key_file.is_some(), "--key-file"), (self.export_keys.is_some(), "--export-keys")];
+        if let Some((_, option)) = told.into_iter().find(|(is_given, _)| *is_given) {
+            return Err(Failure::input(&format!("{option}: the window transport has no keys")));
+        }
+        if !self.insecure && !is_loopback(address) {
+            return Err(Failure::input(&format!(
+                "{url} concerns other hosts, and the window transport has no keys: --insecure allows it all the same"
+            )));
+        }
+        Ok(self.warned(Access { key: None, insecure: self.insecure }, address))
+    }
+
     /// For a receiver at `bind`. Where other hosts can reach it and there is no key, it gets a fresh one.
     pub(crate) fn of_receiver(&self, url: &SessionUrl, bind: SocketAddr) -> Result<Access, Failure> {
         let mut given = self.given(url)?;

@@ -26,6 +26,8 @@ pub(crate) struct Session {
     pub(crate) network: Option<PathState>,
     /// The source has no more frames.
     pub(crate) source_ended: bool,
+    /// Since when.
+    ended_at: Option<Timestamp>,
     /// Where a session is keyed: whether the other end has shown that it has the key.
     connected: bool,
     /// An end that has another.
@@ -50,6 +52,7 @@ impl Session {
             receiver,
             network: None,
             source_ended: false,
+            ended_at: None,
             connected: false,
             other_key: None,
             key_log: None,
@@ -75,6 +78,9 @@ impl Session {
     pub(crate) fn drain(&mut self) -> Result<ControlFlow<()>, Failure> {
         while let Some((at, event)) = self.sender.as_mut().and_then(Sender::poll_event) {
             self.events.extend(messages::of_sender(self.time(at), &event));
+            if matches!(event, SendEvent::SourceEnded) {
+                self.ended_at = Some(at);
+            }
             self.on_send_event(event)?;
         }
         while let Some((at, event)) = self.receiver.as_mut().and_then(Receiver::poll_event) {
@@ -140,6 +146,14 @@ impl Session {
     /// Whether a receiver has reported.
     pub(crate) const fn has_feedback(&self) -> bool {
         self.has_feedback
+    }
+
+    /// Whether all that the source had has left, as far as the state of half a second ago tells.
+    pub(crate) fn is_drained(&self, now: Timestamp) -> bool {
+        const SETTLED: TimeDelta = TimeDelta::from_millis(500);
+        let settled = self.ended_at.is_some_and(|at| now.since(at) >= SETTLED);
+        let state = self.sender.as_ref().and_then(|sender| sender.state().session.as_ref());
+        settled && state.is_none_or(|session| session.is_drained)
     }
 
     /// Whether a session took place; else why not, where that is known.

@@ -25,7 +25,12 @@ queue = { kind = "drop-tail", packets = 100 }
 "#;
 
 fn lane(near: &str, far: &str) -> String {
-    format!("{LANE}\n[[attach]]\nnode = \"near\"\n{near}\n\n[[attach]]\nnode = \"far\"\n{far}\n")
+    attached(LANE, near, far)
+}
+
+/// The network of `links`, attached at both ends.
+fn attached(links: &str, near: &str, far: &str) -> String {
+    format!("{links}\n[[attach]]\nnode = \"near\"\n{near}\n\n[[attach]]\nnode = \"far\"\n{far}\n")
 }
 
 /// An emulator of this scenario; it does not mind how late it is.
@@ -166,23 +171,28 @@ fn attachments_that_cannot_be_are_refused() {
 }
 
 /// Two namespaces, each with one end of an emulated lane.
-struct Lane {
-    folder: tempfile::TempDir,
-    hosts: [String; 2],
+pub(crate) struct Lane {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) hosts: [String; 2],
     emulator: Live,
 }
 
 impl Lane {
     /// Makes them, or says why the test is skipped. `mark` tells tests apart.
     fn new(mark: &str) -> Option<Self> {
+        Self::over(LANE, mark)
+    }
+
+    /// As [`Lane::new`], over the network of `links` between `near` and `far`.
+    pub(crate) fn over(links: &str, mark: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let hosts = ["n", "f"].map(|end| format!("sw{}{mark}{end}", std::process::id()));
         let [near, far] = &hosts;
         let made =
             has("ip", "-V").then(|| hosts.iter().try_for_each(|host| ip(&format!("netns add {host}"))))?;
         let is_there = made.is_some() && Path::new("/dev/net/tun").exists();
-        let mut emulator =
-            emulate(folder.path(), &lane(&format!("tun = \"{near}\""), &format!("tun = \"{far}\"")), &[]);
+        let scenario = attached(links, &format!("tun = \"{near}\""), &format!("tun = \"{far}\""));
+        let mut emulator = emulate(folder.path(), &scenario, &[]);
         if !is_there || !emulator.is_told("far is at tun") {
             skip("TUN devices and network namespaces need root and a kernel that has them");
             remove(&hosts);
@@ -209,7 +219,7 @@ impl Lane {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn end(self) -> Value {
+    pub(crate) fn end(self) -> Value {
         let Self { hosts, emulator, .. } = self;
         let report = report(&emulator.finish());
         remove(&hosts);

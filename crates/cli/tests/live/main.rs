@@ -20,3 +20,4 @@ mod stream;
 mod tls;
 mod usage;
 mod web;
+mod window;
