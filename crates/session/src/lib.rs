@@ -86,7 +86,10 @@ pub use describe::{
     Transport, to_sdp,
 };
 pub use event::{FeedbackKind, KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
-pub use feedback::{DepartureClock, FateCounts, FeedbackAdapter, HeaderFields, Match};
+pub use feedback::{
+    BandwidthEstimator, Departure, DepartureClock, FateCounts, FeedbackAdapter, HeaderFields, Match,
+    PacketArrival, PacketResult,
+};
 pub use frame::{Frame, FrameData, FrameKind, ReceivedFrame};
 pub use message::{ControlData, Message, RtpPacket, Transmit, payload_type};
 pub use payload::Payload;

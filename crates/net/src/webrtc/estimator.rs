@@ -1,12 +1,9 @@
 //! Our controllers as crate `rtc`'s `BandwidthEstimator`: a browser's transport-wide feedback in, a rate out.
 
-use rtc::interceptor::{BandwidthEstimator, EstimatorStats, PacketReport as Report};
+use rtc::interceptor::{BandwidthEstimator as Estimates, EstimatorStats, PacketReport as Report};
 use rtc::rtcp::transport_feedbacks::cc_feedback_report::Ecn as ReportedEcn;
-use seaway_control::{
-    Content, ControlSpec, FlowConfig, Kind, LocalSignal, RateController, Registry, SentPacket, SpecError,
-    StreamId, Subflow,
-};
-use seaway_session::{FeedbackAdapter, HeaderFields};
+use seaway_control::{ControlSpec, FlowConfig, Kind, Registry, SpecError};
+use seaway_session::{BandwidthEstimator, Departure, Limits, PacketArrival, PacketResult};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::fmt;
 use std::sync::Arc;
@@ -23,10 +20,8 @@ const LEAST_SLEEP: Duration = Duration::from_millis(1);
 /// RTP packets, as `rtc`'s pacer does.
 #[derive(Debug)]
 pub struct Estimator {
-    controller: Box<dyn RateController>,
-    feedback: FeedbackAdapter,
+    estimator: BandwidthEstimator,
     began: Instant,
-    now: Timestamp,
     estimate: Arc<Estimate>,
 }
 
@@ -93,19 +88,13 @@ impl Estimator {
     pub fn new(now: Instant, spec: &ControlSpec, rates: Rates) -> Result<Self, EstimatorError> {
         let flow = FlowConfig { packet: PACKET, ecn: Ecn::NotEct };
         let registry = Registry::builtin();
-        let (mut controller, source) = registry.build(spec, flow).map_err(EstimatorError::Spec)?;
+        let pair = registry.build(spec, flow).map_err(EstimatorError::Spec)?;
         if let Some(why) = misfit(&registry, spec) {
             return Err(EstimatorError::Refused { name: spec.to_string(), why });
         }
         let Rates { min, start, max } = rates;
-        controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start, max });
-        let estimator = Self {
-            controller,
-            feedback: FeedbackAdapter::new(true, Some(source)),
-            began: now,
-            now: Timestamp::ZERO,
-            estimate: Arc::default(),
-        };
+        let estimator = BandwidthEstimator::new(pair, Limits { min, start, max });
+        let estimator = Self { estimator, began: now, estimate: Arc::default() };
         estimator.publish();
         Ok(estimator)
     }
@@ -115,8 +104,12 @@ impl Estimator {
         self.estimate.clone()
     }
 
+    fn rate(&self) -> Bitrate {
+        self.estimator.controller().target().rate
+    }
+
     fn publish(&self) {
-        self.estimate.rate.store(self.controller.target().rate.as_bps(), Ordering::Relaxed);
+        self.estimate.rate.store(self.rate().as_bps(), Ordering::Relaxed);
     }
 
     fn at(&self, instant: Instant) -> Timestamp {
@@ -124,79 +117,56 @@ impl Estimator {
         Timestamp::ZERO + TimeDelta::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
     }
 
-    /// Advances the present, which never runs back.
-    fn advance(&mut self, instant: Instant) -> Timestamp {
-        self.now = self.at(instant).max(self.now);
-        self.now
-    }
-
     fn settle(&mut self) {
         // Neither probes nor decisions have a place here.
-        while self.controller.poll_probe(self.now).is_some() {}
-        while self.controller.poll_decision().is_some() {}
+        let (now, controller) = (self.estimator.now(), self.estimator.controller_mut());
+        while controller.poll_probe(now).is_some() {}
+        while controller.poll_decision().is_some() {}
         self.publish();
     }
 
     /// A packet left, and this became of it.
-    fn on_report(&mut self, report: &Report) {
-        let subflow = Subflow(0);
-        let packet = SentPacket {
-            id: self.feedback.next_id(),
-            subflow,
-            sequence: self.feedback.next_sequence(subflow),
-            size: DataSize::from_bytes(report.size as u64),
-            content: Content::Media(StreamId(0)),
-            probe: None,
-            backlog: DataSize::ZERO,
-        };
-        let sent = self.at(report.departure);
+    fn on_departure(&mut self, report: &Report) -> PacketResult {
+        let departure = Departure::new(DataSize::from_bytes(report.size as u64));
         // A packet may have left before the last report came.
-        self.now = self.now.max(sent);
-        let tag = self.controller.marking(self.now, &packet).tag;
-        self.controller.on_sent(self.now, &packet);
-        self.feedback.on_sent(sent, &packet, HeaderFields { tag, ends_frame: false });
-        if report.arrived {
-            let at = report.arrival.map(peer_time);
-            self.feedback.on_received(self.now, Some(packet.id), at, ecn(report.ecn));
-            self.feedback.on_newest(subflow, packet.id, TimeDelta::ZERO);
-            self.estimate.arrived.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.feedback.on_lost(packet.id);
-        }
+        let sent = self.at(report.departure);
+        let marking = self.estimator.marking(sent, &departure);
+        let id = self.estimator.on_sent(sent, &departure, marking);
+        self.estimate.arrived.fetch_add(u64::from(report.arrived), Ordering::Relaxed);
+        let arrival = PacketArrival { at: report.arrival.map(peer_time), ecn: ecn(report.ecn) };
+        PacketResult { id, arrival: report.arrived.then_some(arrival) }
     }
 }
 
-impl BandwidthEstimator for Estimator {
+impl Estimates for Estimator {
     fn on_reports(&mut self, now: Instant, reports: &[Report]) {
-        reports.iter().for_each(|report| self.on_report(report));
-        let now = self.advance(now);
-        self.feedback.on_message(now);
-        self.feedback.deliver(now, |feedback| self.controller.on_feedback(now, feedback));
+        let results: Vec<_> = reports.iter().map(|report| self.on_departure(report)).collect();
+        self.estimator.on_report(self.at(now), &results, TimeDelta::ZERO);
         self.settle();
     }
 
     fn target_bitrate(&self) -> f64 {
-        self.controller.target().rate.as_bps_f64()
+        self.rate().as_bps_f64()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        let now = self.advance(now);
-        if self.controller.poll_timeout().is_some_and(|due| due <= now) {
-            self.controller.handle_timeout(now);
+        let now = self.at(now).max(self.estimator.now());
+        if self.estimator.poll_timeout().is_some_and(|due| due <= now) {
+            self.estimator.handle_timeout(now);
             self.settle();
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let due = Duration::from_nanos(self.controller.poll_timeout()?.as_nanos());
-        let soonest = Duration::from_nanos(self.now.as_nanos()) + LEAST_SLEEP;
+        let due = Duration::from_nanos(self.estimator.poll_timeout()?.as_nanos());
+        let soonest = Duration::from_nanos(self.estimator.now().as_nanos()) + LEAST_SLEEP;
         self.began.checked_add(due.max(soonest))
     }
 
     fn stats(&self) -> EstimatorStats {
         let mut stats = EstimatorStats::default();
         stats.round_trip_time =
-            self.feedback.last_rtt().map(|rtt| Duration::from_nanos(rtt.as_nanos().max(0) as u64));
+            self.estimator.last_rtt().map(|rtt| Duration::from_nanos(rtt.as_nanos().max(0) as u64));
         stats
     }
 }

@@ -1,11 +1,13 @@
 //! What was sent, matched with what the peer reports of it: every feedback format becomes one language before a
 //! controller sees it.
 
+mod estimator;
 mod history;
 mod round_trip;
 mod sequence_log;
 mod steady_clock;
 
+pub use estimator::{BandwidthEstimator, Departure, PacketArrival, PacketResult};
 pub use history::{HeaderFields, Match};
 pub(crate) use round_trip::RoundTrip;
 pub(crate) use sequence_log::SequenceLog;
