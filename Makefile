@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo assembler test tools format clippy docs wasm documents deny unit python notebooks bench cost fuzz mutants validate peers plots papers
+.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python notebooks capi bench cost fuzz mutants validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
@@ -20,7 +20,7 @@ assembler:
 	@command -v nasm >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
 		&& apt-get update -qq && apt-get install -y -qq --no-install-recommends nasm >/dev/null; } || true
 
-test: tools format clippy docs wasm documents deny unit python
+test: tools format clippy docs wasm cross documents deny unit python
 
 # On Debian and as root, installs what the tests run beside the binary. Elsewhere their tests skip.
 tools:
@@ -55,6 +55,20 @@ wasm:
 		cargo check --locked --target wasm32-unknown-unknown $(PORTABLE:%=-p seaway-%); \
 	else echo "wasm: SKIPPED, the target is not installed"; fi
 
+# The binary for other systems, as far as a check goes: nothing is linked. Some dependencies compile C, for which zig, a wheel, has
+# the headers of every system.
+CROSS := aarch64-unknown-linux-gnu x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-gnu
+CROSS_VENV := target/cross-venv
+cross:
+	$(call stage,other systems)
+	@if command -v rustup >/dev/null && rustup target add $(CROSS) >/dev/null 2>&1 \
+		&& { test -x $(CROSS_VENV)/bin/python || python3 -m venv $(CROSS_VENV); } \
+		&& $(CROSS_VENV)/bin/python -m pip install --quiet ziglang cargo-zigbuild 2>/dev/null; then \
+		for target in $(CROSS); do echo "cross: $$target"; \
+			RUSTFLAGS="-D warnings" PATH="$$PWD/$(CROSS_VENV)/bin:$$PATH" \
+				cargo-zigbuild check --locked -p seaway-cli --target $$target || exit 1; done; \
+	else echo "cross: SKIPPED, rustup's targets, venv or the wheels ziglang and cargo-zigbuild are missing"; fi
+
 documents:
 	$(call stage,cited documents)
 	cargo test --locked --workspace --test documents
@@ -86,6 +100,15 @@ notebooks:
 	python3 -m venv --clear target/notebooks-venv
 	target/notebooks-venv/bin/python -m pip install --quiet './python[notebooks]'
 	target/notebooks-venv/bin/python python/notebooks/run.py target/notebooks
+
+# The C library with its header, for pkg-config: `make capi PREFIX=/usr/local`.
+PREFIX := target/capi
+capi:
+	cargo build --release --locked -p seaway-capi
+	install -D -m 644 crates/capi/include/seaway.h $(PREFIX)/include/seaway.h
+	install -D -m 644 crates/capi/seaway.pc $(PREFIX)/lib/pkgconfig/seaway.pc
+	install -D -m 755 target/release/libseaway.so $(PREFIX)/lib/libseaway.so
+	install -D -m 644 target/release/libseaway.a $(PREFIX)/lib/libseaway.a
 
 # Ratios and times; nothing here passes or fails.
 bench:

@@ -9,6 +9,10 @@ mod files;
 mod interrupt;
 mod live;
 mod output;
+#[cfg(target_os = "linux")]
+mod privileges;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_privileges.rs"]
 mod privileges;
 mod progress;
 mod scenario;

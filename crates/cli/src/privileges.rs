@@ -9,7 +9,6 @@ const NOBODY_ID: u32 = 65_534;
 
 /// Neither this thread nor those that it starts can gain privileges.
 pub(crate) fn seal() {
-    #[cfg(target_os = "linux")]
     if let Err(error) = nix::sys::prctl::set_no_new_privs() {
         note(&format!("the process may gain privileges: {error}"));
     }

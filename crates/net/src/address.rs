@@ -1,6 +1,6 @@
 //! The address of this host.
 
-use nix::ifaddrs::getifaddrs;
+#[cfg(unix)]
 use nix::sys::socket::SockaddrStorage;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -26,8 +26,9 @@ fn with_default_route(is_ipv4: bool) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
+#[cfg(unix)]
 fn of_interface(is_ipv4: bool) -> Option<IpAddr> {
-    let mut addresses = getifaddrs().ok()?.filter_map(|interface| ip_of(&interface.address?));
+    let mut addresses = nix::ifaddrs::getifaddrs().ok()?.filter_map(|interface| ip_of(&interface.address?));
     let is_usable = |ip: &IpAddr| match ip {
         IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_link_local(),
         IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unicast_link_local(),
@@ -35,6 +36,12 @@ fn of_interface(is_ipv4: bool) -> Option<IpAddr> {
     addresses.find(|ip| ip.is_ipv4() == is_ipv4 && is_usable(ip))
 }
 
+#[cfg(not(unix))]
+const fn of_interface(_is_ipv4: bool) -> Option<IpAddr> {
+    None
+}
+
+#[cfg(unix)]
 fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
     let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
     v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))

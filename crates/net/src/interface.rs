@@ -7,6 +7,7 @@ use crate::tun::Tun;
 use seaway_units::Ecn;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A network interface of a machine.
@@ -19,6 +20,15 @@ pub enum Interface {
 }
 
 impl Interface {
+    /// What is waited for.
+    #[cfg(any(not(target_os = "linux"), test))]
+    pub(crate) fn source(&self) -> &std::net::UdpSocket {
+        match self {
+            Self::Udp(socket) => socket.source(),
+            Self::Tun(_) => unreachable!("devices are for Linux, which waits in another way"),
+        }
+    }
+
     /// The local address; a device has none.
     pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
         match self {
@@ -89,6 +99,7 @@ impl From<Tun> for Interface {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl AsFd for Interface {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {

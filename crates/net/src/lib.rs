@@ -14,6 +14,10 @@ mod priority;
 mod reactor;
 mod socket;
 mod train;
+#[cfg(target_os = "linux")]
+mod tun;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_tun.rs"]
 mod tun;
 mod wait;
 pub mod webrtc;

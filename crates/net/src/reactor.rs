@@ -5,13 +5,11 @@ use crate::interface::Interface;
 use crate::lateness::Lateness;
 use crate::socket::Incoming;
 use crate::train::Train;
-use crate::wait::wait;
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use crate::wait::{Alarm, Waiter};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
 use std::any::Any;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -73,15 +71,14 @@ pub struct Finished {
 /// Wakes a [`Reactor`] from another thread.
 #[derive(Debug, Clone)]
 pub struct Waker {
-    event: Arc<EventFd>,
+    alarm: Alarm,
     stop: Arc<AtomicBool>,
 }
 
 impl Waker {
     /// Calls [`Machine::handle_wake`] of every machine.
     pub fn wake(&self) {
-        // It fails only if the counter of the event file overflows: 2^64 unread wake-ups.
-        let _ = self.event.write(1);
+        self.alarm.ring();
     }
 
     /// Ends the reactor's run.
@@ -97,6 +94,7 @@ const MOST_WRITTEN: usize = 256;
 /// Drives machines on the calling thread until it is stopped.
 pub struct Reactor {
     clock: Clock,
+    waiter: Waiter,
     waker: Waker,
     machines: Vec<Driven>,
     scratch: Scratch,
@@ -123,11 +121,11 @@ impl Reactor {
     /// A reactor without machines.
     ///
     /// # Errors
-    /// The kernel grants no event file.
+    /// The system grants no means to wake it.
     pub fn new(clock: Clock) -> io::Result<Self> {
-        let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
-        let waker = Waker { event: Arc::new(event), stop: Arc::new(AtomicBool::new(false)) };
-        Ok(Self { clock, waker, machines: Vec::new(), scratch: Scratch::default(), tap: None })
+        let waiter = Waiter::new()?;
+        let waker = Waker { alarm: waiter.alarm(), stop: Arc::new(AtomicBool::new(false)) };
+        Ok(Self { clock, waiter, waker, machines: Vec::new(), scratch: Scratch::default(), tap: None })
     }
 
     /// Wakes it from another thread.
@@ -156,7 +154,7 @@ impl Reactor {
     /// # Errors
     /// Polling the sockets failed.
     pub fn run(mut self, end: Option<Timestamp>) -> io::Result<Vec<Finished>> {
-        // What can be read: the open sockets of all machines, then the waker.
+        // Which of the open sockets of all machines can be read.
         let mut ready = Vec::new();
         loop {
             let now = self.clock.now();
@@ -166,8 +164,7 @@ impl Reactor {
             for driven in &mut self.machines {
                 driven.run_timers(&self.clock, &mut self.scratch, self.tap.as_ref());
             }
-            self.sleep(end, &mut ready)?;
-            let is_woken = ready.pop() == Some(true) && self.waker.event.read().is_ok();
+            let is_woken = self.sleep(end, &mut ready)?;
             let mut ready = ready.iter().copied();
             for driven in &mut self.machines {
                 driven.read(&self.clock, &mut ready, is_woken, &mut self.scratch, self.tap.as_ref());
@@ -176,14 +173,14 @@ impl Reactor {
         Ok(self.machines.into_iter().map(Driven::finish).collect())
     }
 
-    fn sleep(&self, end: Option<Timestamp>, ready: &mut Vec<bool>) -> io::Result<()> {
+    /// Sleeps until there is something to do; true if the waker was used.
+    fn sleep(&mut self, end: Option<Timestamp>, ready: &mut Vec<bool>) -> io::Result<bool> {
         let timeouts = self.machines.iter().filter_map(|driven| driven.machine.poll_timeout());
         let next = timeouts.chain(end).min();
         let span: Option<TimeDelta> = next.map(|next| next.since(self.clock.now()));
         let sockets = self.machines.iter().flat_map(|driven| &driven.sockets);
         // A closed device stays readable and would wake the thread for ever.
-        let there = sockets.filter(|socket| !socket.is_closed()).map(AsFd::as_fd);
-        wait(there.chain([self.waker.event.as_fd()]), span, ready)
+        self.waiter.wait(sockets.filter(|socket| !socket.is_closed()), span, ready)
     }
 }
 

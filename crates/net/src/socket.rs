@@ -2,11 +2,13 @@
 
 use crate::clock::Clock;
 use crate::lateness::Lateness;
+#[cfg(target_os = "linux")]
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use seaway_units::{Ecn, Timestamp};
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
+#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// The longest datagram: an emulated network forwards any.
@@ -47,6 +49,7 @@ impl Socket {
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(address)?;
         let state = UdpSocketState::new((&socket).into())?;
+        #[cfg(target_os = "linux")]
         forget_destination(&socket);
         // A smaller buffer than asked for is acceptable.
         let _ = state.set_recv_buffer_size((&socket).into(), BUFFER);
@@ -66,6 +69,12 @@ impl Socket {
     /// The kernel reports none.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
+    }
+
+    /// What is waited for.
+    #[cfg(any(not(target_os = "linux"), test))]
+    pub(crate) const fn source(&self) -> &UdpSocket {
+        &self.socket
     }
 
     /// Sends one datagram now. A datagram that the kernel refuses is lost, as on any network, and counted.
@@ -132,12 +141,14 @@ impl Socket {
 
 /// A read does not say to which of our addresses a datagram came. Nobody asks for that, and behind it the control buffer of
 /// a read that holds several datagrams has no room for the ECN codepoint.
+#[cfg(target_os = "linux")]
 fn forget_destination(socket: &UdpSocket) {
     // Each is an option of one address family.
     let _ = setsockopt(socket, sockopt::Ipv4PacketInfo, &false);
     let _ = setsockopt(socket, sockopt::Ipv6RecvPacketInfo, &false);
 }
 
+#[cfg(target_os = "linux")]
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -147,29 +158,32 @@ impl AsFd for Socket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wait::wait;
+    use crate::interface::Interface;
+    use crate::wait::Waiter;
     use seaway_units::TimeDelta;
 
     const CODEPOINTS: [(Ecn, u8); 4] = [(Ecn::NotEct, 1), (Ecn::Ect1, 2), (Ecn::Ect0, 3), (Ecn::Ce, 4)];
 
     /// A socket and one that receives, by each address family that is there; the last pair is of both.
-    fn pairs() -> impl Iterator<Item = (Socket, Socket, SocketAddr)> {
+    fn pairs() -> impl Iterator<Item = (Socket, Interface, SocketAddr)> {
         let families = [("127.0.0.1:0", "127.0.0.1:0"), ("[::1]:0", "[::1]:0"), ("127.0.0.1:0", "[::]:0")];
         families.into_iter().filter_map(|(from, to)| {
             let from = from.parse::<SocketAddr>().unwrap();
             let (a, b) = (Socket::bind(from).ok()?, Socket::bind(to.parse().unwrap()).ok()?);
             let port = b.local_address().unwrap().port();
-            Some((a, b, SocketAddr::new(from.ip(), port)))
+            Some((a, b.into(), SocketAddr::new(from.ip(), port)))
         })
     }
 
-    /// What `socket` receives until it has `count` datagrams.
-    fn receive(socket: &mut Socket, clock: &Clock, count: usize) -> Vec<(Ecn, Timestamp, Vec<u8>)> {
-        let (mut seen, mut ready) = (Vec::new(), Vec::new());
+    /// What `interface` receives until it has `count` datagrams.
+    fn receive(interface: &mut Interface, clock: &Clock, count: usize) -> Vec<(Ecn, Timestamp, Vec<u8>)> {
+        let (mut waiter, mut seen, mut ready) = (Waiter::new().unwrap(), Vec::new(), Vec::new());
         while seen.len() < count {
-            wait([socket.as_fd()].into_iter(), Some(TimeDelta::from_secs(5)), &mut ready).unwrap();
+            let longest = Some(TimeDelta::from_secs(5));
+            waiter.wait([&*interface].into_iter(), longest, &mut ready).unwrap();
             assert_eq!(ready, [true], "{} of {count} came", seen.len());
-            socket.receive(clock, |datagram| seen.push((datagram.ecn, datagram.at, datagram.data.to_vec())));
+            interface
+                .receive(clock, |datagram| seen.push((datagram.ecn, datagram.at, datagram.data.to_vec())));
         }
         seen
     }

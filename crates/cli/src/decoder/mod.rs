@@ -5,7 +5,12 @@
 //! goes on with the next key frame.
 
 mod confine;
+#[cfg(unix)]
 mod process;
+#[cfg(not(unix))]
+#[path = "no_process.rs"]
+mod process;
+#[cfg_attr(not(unix), expect(dead_code, reason = "nothing starts the process"))]
 mod protocol;
 mod serve;
 
