@@ -1,0 +1,3 @@
+module seaway/example
+
+go 1.21
