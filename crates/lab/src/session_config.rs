@@ -105,7 +105,8 @@ fn playout(media: &MediaFlow, deadline: Option<TimeDelta>) -> Playout {
     match (receiver.buffer, receiver.consume, receiver.mode, receiver.playout) {
         (Some(capacity), Some(consume), ..) => {
             let start_level = receiver.start_level.unwrap_or(0.0);
-            Playout::Bytes(ByteBufferConfig { capacity, consume, start_level, socket: receiver.socket })
+            let then = receiver.consume_then.map(|step| (step.after, step.rate));
+            Playout::Bytes(ByteBufferConfig { capacity, consume, then, start_level, socket: receiver.socket })
         }
         (_, _, Some(PlayoutMode::LowLatency), most) => {
             let most = most.or(deadline).unwrap_or(RepairRequests::default().deadline);

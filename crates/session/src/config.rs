@@ -308,6 +308,8 @@ pub struct ByteBufferConfig {
     pub capacity: DataSize,
     /// How fast it is drained.
     pub consume: Bitrate,
+    /// The rate that it is drained at from this time after playback began.
+    pub then: Option<(TimeDelta, Bitrate)>,
     /// Playback begins when it first holds this part of the capacity, 0 to 1.
     pub start_level: f64,
     /// It is the socket's: a packet that does not fit is refused whole, below the session, which misses it as one

@@ -10,6 +10,7 @@ use seaway_units::{Bitrate, DataSize, Probability, Timestamp};
 
 fn byte_receiver(capacity: u64, consume: Bitrate) -> Receiver {
     bounded(ByteBufferConfig {
+        then: None,
         capacity: DataSize::from_bytes(capacity),
         consume,
         start_level: 0.2,
@@ -45,7 +46,7 @@ fn what_comes_faster_than_it_is_consumed_is_refused() {
 fn tfrc_slows_down_for_a_full_socket_alone() {
     let received = |socket| {
         let (capacity, consume) = (DataSize::from_bytes(16_384), Bitrate::from_kbps(100));
-        let receiver = bounded(ByteBufferConfig { capacity, consume, start_level: 0.2, socket });
+        let receiver = bounded(ByteBufferConfig { capacity, consume, then: None, start_level: 0.2, socket });
         let mut run =
             Run::new(sender(Timestamp::ZERO, config("tfrc")), receiver, ideal(ms(20)), ideal(ms(20)));
         run.until(at(20_000));

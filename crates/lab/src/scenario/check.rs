@@ -300,6 +300,7 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
         let partly = receiver.socket
             || receiver.buffer.is_some()
             || receiver.consume.is_some()
+            || receiver.consume_then.is_some()
             || receiver.start_level.is_some();
         let is_timed = receiver.playout.is_some() || receiver.mode.is_some();
         let valid = if is_timed { !partly } else { bounded };

@@ -192,6 +192,8 @@ pub struct Receiver {
     pub buffer: Option<DataSize>,
     /// The rate at which the player takes from it.
     pub consume: Option<Bitrate>,
+    /// From when on it takes at another rate.
+    pub consume_then: Option<ConsumptionStep>,
     /// The part of the buffer that is filled before the player begins.
     pub start_level: Option<f64>,
     /// The buffer is the socket's: what it refuses, it refuses whole, and the session misses it as a loss.
@@ -201,6 +203,16 @@ pub struct Receiver {
     pub playout: Option<TimeDelta>,
     /// When whole frames are shown.
     pub mode: Option<PlayoutMode>,
+}
+
+/// A change of the player's consumption.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConsumptionStep {
+    /// After playback began.
+    pub after: TimeDelta,
+    /// The rate from then on.
+    pub rate: Bitrate,
 }
 
 /// When whole frames are shown.

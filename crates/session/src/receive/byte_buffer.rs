@@ -38,6 +38,8 @@ pub(super) struct ByteBuffer {
     held: f64,
     drained_to: Option<Timestamp>,
     playing: bool,
+    /// When the second rate of consumption begins.
+    step_at: Option<Timestamp>,
     dry: bool,
     statistics: BufferStatistics,
 }
@@ -45,7 +47,7 @@ pub(super) struct ByteBuffer {
 impl ByteBuffer {
     pub(super) fn new(config: ByteBufferConfig) -> Self {
         let statistics = BufferStatistics::default();
-        Self { config, held: 0.0, drained_to: None, playing: false, dry: false, statistics }
+        Self { config, held: 0.0, drained_to: None, playing: false, step_at: None, dry: false, statistics }
     }
 
     fn capacity(&self) -> f64 {
@@ -64,6 +66,14 @@ impl ByteBuffer {
 
     /// Drains up to `now`, and counts the time in each state.
     pub(super) fn advance(&mut self, now: Timestamp) {
+        if let Some((step_at, (_, rate))) = self.step_at.zip(self.config.then).filter(|step| step.0 <= now) {
+            self.drain(step_at);
+            (self.step_at, self.config.consume) = (None, rate);
+        }
+        self.drain(now);
+    }
+
+    fn drain(&mut self, now: Timestamp) {
         let Some(since) = self.drained_to.replace(now) else { return };
         let mut left = now.since(since).as_secs_f64();
         let rate = if self.playing { self.config.consume.as_bytes_per_second() } else { 0.0 };
@@ -129,7 +139,10 @@ impl ByteBuffer {
             self.statistics.refused += refused;
         }
         self.dry = false;
-        self.playing |= self.held >= self.config.start_level * self.capacity();
+        if !self.playing && self.held >= self.config.start_level * self.capacity() {
+            self.playing = true;
+            self.step_at = self.config.then.map(|(after, _)| now + after);
+        }
     }
 }
 
@@ -146,6 +159,7 @@ mod tests {
         ByteBufferConfig {
             capacity: DataSize::from_bytes(10_000),
             consume: Bitrate::from_kbps(8),
+            then: None,
             start_level: 0.2,
             socket: false,
         }
@@ -163,6 +177,15 @@ mod tests {
         assert!(socket.refuses(at(0), size) && !buffer().refuses(at(0), size));
         assert_eq!((socket.statistics().refused_events, socket.statistics().refused), (1, size));
         assert!(!socket.refuses(at(300), size), "300 ms drain what was missing");
+    }
+
+    #[test]
+    fn consumption_changes_in_the_middle_of_a_span() {
+        let then = Some((TimeDelta::from_secs(2), Bitrate::from_kbps(16)));
+        let mut buffer = ByteBuffer::new(ByteBufferConfig { then, ..config() });
+        buffer.insert(at(500), DataSize::from_bytes(9_000));
+        buffer.advance(at(3500));
+        assert_eq!(buffer.level().held.as_bytes(), 5000, "2 s of 1000 B/s, 1 s of 2000 B/s");
     }
 
     #[test]
