@@ -1,7 +1,8 @@
 //! An experiment of one's own: its claim, its runs, and a report like that of a paper.
 use seaway_papers::report::Report;
 use seaway_papers::{
-    Case, Check, Experiment, Failure, Figure, Kind, Method, Results, Runner, Tolerance, figure,
+    Case, Check, Experiment, Failure, Figure, Kind, Method, Opposite, Results, Runner, Tolerance, Varied,
+    figure,
 };
 use std::ops::ControlFlow;
 
@@ -12,6 +13,16 @@ static EXPERIMENT: Experiment = Experiment {
     reported: "an equation falls with the square root of the loss",
     claim: "at 4 % less than two thirds of the rate at 1 %",
     method: Method::Run(rate_against_loss),
+    varies: &[
+        Varied { path: "flow.video.control", values: &["tfrc"], printed: "the equation" },
+        Varied { path: "link.bottleneck.loss", values: &[], printed: "the loss" },
+    ],
+    opposite: Opposite::Runs {
+        what: "a rate that nothing changes",
+        replace: &[("tfrc", "fixed(rate=500 kbit/s)")],
+        set: &[],
+    },
+    ..Experiment::SHOWN
 };
 
 const LOSSES: [f64; 3] = [0.01, 0.02, 0.04];

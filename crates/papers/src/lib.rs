@@ -20,9 +20,9 @@ mod tolerance;
 mod trace;
 
 pub use catalogue::{catalogue, find, of_paper, papers, select};
-pub use experiment::{Experiment, Kind, Method, Paper};
+pub use experiment::{Experiment, Kind, Make, Method, Opposite, Paper};
 pub use figure::Figure;
-pub use interpretation::Interpretation;
+pub use interpretation::{Interpretation, Key, Varied};
 pub use results::{Check, Results};
-pub use runner::{Case, Failure, Progress, Runner};
+pub use runner::{Case, Failure, Progress, Runner, Stress};
 pub use tolerance::Tolerance;

@@ -95,7 +95,10 @@ impl Results {
 
 /// A number for a reader: four significant digits without trailing zeros.
 pub(crate) fn shortened(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
+    if value.is_nan() {
+        return "no data".to_owned();
+    }
+    if value == 0.0 || value.is_infinite() {
         return value.to_string();
     }
     let digits = (3.0 - libm::log10(value.abs()).floor()).clamp(0.0, 9.0) as usize;
@@ -128,6 +131,7 @@ mod tests {
             (12345.6, "12346"),
             (2.0, "2"),
             (-0.55, "-0.55"),
+            (f64::NAN, "no data"),
         ] {
             assert_eq!(shortened(value), text);
         }

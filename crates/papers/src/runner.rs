@@ -1,17 +1,22 @@
 //! Runs experiments.
 
+use crate::experiment::{Experiment, Opposite};
+use crate::figure::Figure;
+use crate::interpretation::Varied;
+use crate::results::Check;
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::{Outcome, RunOptions, library, sweep};
 use seaway_units::TimeDelta;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A scenario of the library with changes, run once a seed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Case {
     scenario: &'static str,
-    overrides: Vec<String>,
+    changes: Vec<(String, String)>,
     series: bool,
     /// At least so many, whatever the runner's number.
     seeds: Option<u16>,
@@ -20,12 +25,12 @@ pub struct Case {
 impl Case {
     /// The scenario of this name as it stands.
     pub const fn new(scenario: &'static str) -> Self {
-        Self { scenario, overrides: Vec::new(), series: false, seeds: None }
+        Self { scenario, changes: Vec::new(), series: false, seeds: None }
     }
 
     /// With this key changed, as `--set` does.
     pub fn set(mut self, path: &str, value: impl std::fmt::Display) -> Self {
-        self.overrides.push(format!("{path}={value}"));
+        self.changes.push((path.to_owned(), value.to_string()));
         self
     }
 
@@ -43,13 +48,13 @@ impl Case {
 
     /// The command that runs it by itself.
     pub fn command(&self) -> String {
-        let overrides = self.overrides.iter().map(|text| format!(" --set '{text}'"));
-        format!("seaway sim {}{}", self.scenario, overrides.collect::<String>())
+        let changes = self.changes.iter().map(|(path, value)| format!(" --set '{path}={value}'"));
+        format!("seaway sim {}{}", self.scenario, changes.collect::<String>())
     }
 
     fn parse(&self) -> Result<Scenario, Failure> {
         let overrides: Result<Vec<Override>, String> =
-            self.overrides.iter().map(|text| text.parse()).collect();
+            self.changes.iter().map(|(path, value)| format!("{path}={value}").parse()).collect();
         let overrides = overrides.map_err(Failure::Scenario)?;
         let entry = library::find(self.scenario).map_err(Failure::Scenario)?;
         entry.parse(&overrides).map_err(|error| Failure::Scenario(error.to_string()))
@@ -68,10 +73,22 @@ pub enum Failure {
     /// Broken off.
     #[error("interrupted")]
     Interrupted,
+    /// Its runs are still to be made, together with those of other rows.
+    #[error("not run yet")]
+    Pending,
 }
 
 /// Called with the virtual time that has passed; may break off.
 pub type Progress<'p> = &'p (dyn Fn(TimeDelta) -> ControlFlow<()> + Sync);
+
+/// Changes of every run by which a conclusion is tried.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Stress {
+    /// What is changed.
+    pub what: &'static str,
+    /// Scenarios, paths and values; `*` is every scenario.
+    pub set: &'static [(&'static str, &'static str, &'static str)],
+}
 
 /// Runs cases with several seeds on all cores and keeps the outcomes: figures of one experiment share runs.
 pub struct Runner<'p> {
@@ -79,18 +96,112 @@ pub struct Runner<'p> {
     seeds: Vec<u64>,
     outcomes: BTreeMap<Case, Rc<[Outcome]>>,
     progress: Progress<'p>,
+    row: Row,
+    stress: Stress,
+    mobile: Option<Arc<[u8]>>,
+    /// What is still to be run, where rows are planned together.
+    planned: Option<BTreeSet<Case>>,
 }
+
+/// The experiment that is made.
+#[derive(Debug, Default)]
+struct Row {
+    varies: &'static [Varied],
+    opposite: Option<Opposite>,
+    is_beside: bool,
+    own_readings: BTreeSet<String>,
+}
+
+/// Numbers and plots that stand beside a row's own.
+pub(crate) type Beside = (Vec<Check>, Vec<Figure>);
 
 impl<'p> Runner<'p> {
     /// With so many seeds from `first` on.
     pub fn new(first: u64, seeds: u16, progress: Progress<'p>) -> Self {
         let seeds = (0..u64::from(seeds)).map(|offset| first.wrapping_add(offset)).collect();
-        Self { first, seeds, outcomes: BTreeMap::new(), progress }
+        Self {
+            first,
+            seeds,
+            outcomes: BTreeMap::new(),
+            progress,
+            row: Row::default(),
+            stress: Stress::default(),
+            mobile: None,
+            planned: None,
+        }
+    }
+
+    /// As many seeds, those that follow.
+    pub(crate) fn with_other_seeds(&self) -> Self {
+        let count = self.seeds.len() as u64;
+        let first = self.first.wrapping_add(count);
+        let mut other = Self::new(first, 0, self.progress);
+        other.seeds = (0..count).map(|offset| first.wrapping_add(offset)).collect();
+        other.mobile.clone_from(&self.mobile);
+        other
+    }
+
+    /// With S002's clip, Mobile, as an MPEG-2 elementary stream; it is not ours to give away.
+    pub fn with_mobile(mut self, stream: Vec<u8>) -> Self {
+        self.mobile = Some(stream.into());
+        self
+    }
+
+    /// S002's clip, where it was given.
+    pub(crate) fn mobile(&self) -> Option<Arc<[u8]>> {
+        self.mobile.clone()
     }
 
     /// Drops the outcomes that it keeps.
     pub fn clear(&mut self) {
         self.outcomes.clear();
+    }
+
+    /// What follows belongs to that row.
+    pub(crate) fn begin(&mut self, experiment: &Experiment) {
+        self.row = Row { varies: experiment.varies, ..Row::default() };
+    }
+
+    /// The same row with its wrong model.
+    pub(crate) fn begin_opposite(&mut self, experiment: &Experiment) {
+        self.row = Row { varies: experiment.varies, opposite: Some(experiment.opposite), ..Row::default() };
+    }
+
+    /// Every run from now on has these changes besides.
+    pub fn stress(&mut self, stress: Stress) {
+        self.stress = stress;
+    }
+
+    /// The changes of the present row that the paper does not make.
+    pub(crate) fn own_readings(&self) -> Vec<String> {
+        self.row.own_readings.iter().cloned().collect()
+    }
+
+    /// Makes numbers that are only told: under another Reading, or by another control. None of them counts.
+    pub(crate) fn beside(
+        &mut self,
+        make: impl FnOnce(&mut Self) -> Result<Beside, Failure>,
+    ) -> Result<Beside, Failure> {
+        self.row.is_beside = true;
+        let made = make(self);
+        self.row.is_beside = false;
+        let (checks, figures) = made?;
+        Ok((checks.into_iter().map(Check::reported).collect(), figures))
+    }
+
+    /// From now on [`Self::run`] collects what is not run yet.
+    pub(crate) fn plan(&mut self) {
+        self.planned = Some(BTreeSet::new());
+    }
+
+    /// Runs what was collected, the longest first.
+    pub(crate) fn run_planned(&mut self) -> Result<(), Failure> {
+        let planned = self.planned.take().unwrap_or_default();
+        for series in [false, true] {
+            let cases: Vec<&Case> = planned.iter().filter(|case| case.series == series).collect();
+            self.sweep(&cases, series)?;
+        }
+        Ok(())
     }
 
     fn seeds_of(&self, case: &Case) -> impl Iterator<Item = u64> + use<> {
@@ -107,33 +218,99 @@ impl<'p> Runner<'p> {
     /// The outcomes of each case, one a seed.
     ///
     /// # Errors
-    /// Where the lab refuses a case, or it was broken off.
+    /// Where the lab refuses a case, it was broken off, or its runs are only planned.
     pub fn run(&mut self, cases: &[Case]) -> Result<Vec<Rc<[Outcome]>>, Failure> {
-        for series in [false, true] {
-            let missing = |case: &&Case| case.series == series && !self.outcomes.contains_key(*case);
-            let new: Vec<&Case> = cases.iter().filter(missing).collect();
-            self.sweep(&new, series)?;
+        self.row.note(cases);
+        let cases: Vec<Case> =
+            cases.iter().map(|case| self.stress.apply(self.row.changed(case.clone()))).collect();
+        let missing = cases.iter().filter(|case| !self.outcomes.contains_key(*case));
+        if let Some(planned) = &mut self.planned {
+            let missing: Vec<&Case> = missing.collect();
+            if !missing.is_empty() {
+                planned.extend(missing.into_iter().cloned());
+                return Err(Failure::Pending);
+            }
+        } else {
+            let missing: Vec<&Case> = missing.collect();
+            for series in [false, true] {
+                let new: Vec<&Case> = missing.iter().copied().filter(|case| case.series == series).collect();
+                self.sweep(&new, series)?;
+            }
         }
         Ok(cases.iter().map(|case| Rc::clone(&self.outcomes[case])).collect())
     }
 
     fn sweep(&mut self, cases: &[&Case], series: bool) -> Result<(), Failure> {
-        let mut scenarios = Vec::new();
-        for case in cases {
+        let mut runs = Vec::new();
+        for (place, case) in cases.iter().enumerate() {
             let scenario = case.parse()?;
-            scenarios.extend(self.seeds_of(case).map(|seed| Scenario { seed, ..scenario.clone() }));
+            let seeds = self.seeds_of(case);
+            runs.extend(seeds.map(|seed| (place, Scenario { seed, ..scenario.clone() })));
         }
+        // The longest first, so that the cores end together.
+        runs.sort_by_key(|(_, scenario)| std::cmp::Reverse(cost(scenario)));
+        let (places, scenarios): (Vec<usize>, Vec<Scenario>) = runs.into_iter().unzip();
         let options = RunOptions { series, ..RunOptions::default() };
         let outcomes = sweep(&scenarios, options, self.progress)
             .map_err(|error| Failure::Scenario(error.to_string()))?;
         if outcomes.len() < scenarios.len() || outcomes.iter().any(|outcome| outcome.interrupted) {
             return Err(Failure::Interrupted);
         }
-        let mut outcomes = outcomes.into_iter();
-        for case in cases {
-            let count = self.seeds_of(case).count();
-            self.outcomes.insert((*case).clone(), outcomes.by_ref().take(count).collect());
+        let mut sorted: Vec<Vec<Outcome>> = cases.iter().map(|_| Vec::new()).collect();
+        for (place, outcome) in places.into_iter().zip(outcomes) {
+            sorted[place].push(outcome);
+        }
+        for (case, mut outcomes) in cases.iter().zip(sorted) {
+            outcomes.sort_by_key(|outcome| outcome.summary.seed);
+            self.outcomes.insert((*case).clone(), outcomes.into());
         }
         Ok(())
     }
+}
+
+/// Which of two runs takes longer: roughly its time by its flows.
+fn cost(scenario: &Scenario) -> u64 {
+    let seconds = scenario.duration.as_secs_f64().max(0.0) as u64;
+    seconds.saturating_mul(scenario.flows.len() as u64)
+}
+
+impl Row {
+    /// Notes changes that the paper does not make.
+    fn note(&mut self, cases: &[Case]) {
+        if self.is_beside || self.opposite.is_some() {
+            return;
+        }
+        for (path, value) in cases.iter().flat_map(|case| &case.changes) {
+            if !self.varies.iter().any(|varied| varied.allows(path, value)) {
+                self.own_readings.insert(format!("{path}={value}"));
+            }
+        }
+    }
+
+    /// The case with the row's wrong model, where that is asked for.
+    fn changed(&self, mut case: Case) -> Case {
+        let Some(Opposite::Runs { replace, set, .. }) = self.opposite else { return case };
+        for (from, to) in replace {
+            for (_, value) in &mut case.changes {
+                *value = value.replace(from, to);
+            }
+        }
+        with(case, set)
+    }
+}
+
+impl Stress {
+    fn apply(self, case: Case) -> Case {
+        with(case, self.set)
+    }
+}
+
+/// The case with those of these changes that are of its scenario.
+fn with(mut case: Case, set: &[(&str, &str, &str)]) -> Case {
+    for (scenario, path, value) in set {
+        if *scenario == "*" || *scenario == case.scenario {
+            case = case.set(path, value);
+        }
+    }
+    case
 }

@@ -1,7 +1,6 @@
 //! A page of `docs/papers` for each paper.
 
-use super::{Entry, PaperReadings, Report, Verdict};
-use crate::experiment::Kind;
+use super::{Counts, Entry, PaperReadings, Report, Verdict};
 use crate::results::{Check, shortened};
 use std::fmt::Write;
 
@@ -22,36 +21,31 @@ pub fn figure_name(entry: &Entry, number: usize) -> String {
 fn page(report: &Report, paper: &PaperReadings) -> String {
     let entries: Vec<&Entry> =
         report.experiments.iter().filter(|entry| entry.id.starts_with(paper.paper)).collect();
-    let measured = |verdict| {
-        let counts = entries.iter().filter(|entry| entry.kind == Kind::Measured && entry.verdict == verdict);
-        counts.count()
-    };
+    let counts = Counts::of(entries.iter().copied());
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "# {}: {}\n\n\
+        "# {}: {}\n\n{}\n\n## The rows\n\n\
          `make papers` wrote this page from what `seaway reproduce --seed-paper {}` finds: seeds {} to {}, ± is a 95 % \
-         interval over them. \
-         Of the measured rows {} pass, {} fail, {} are not made yet.\n\n\
+         interval over them. {}.\n\n\
          | id | what | paper | ours | verdict |\n| --- | --- | --- | --- | --- |",
         paper.paper,
         paper.title,
+        paper.account.trim_end(),
         paper.paper,
         report.seeds.first().copied().unwrap_or_default(),
         report.seeds.last().copied().unwrap_or_default(),
-        measured(Verdict::Held),
-        measured(Verdict::Missed),
-        measured(Verdict::NotYet),
+        super::told(&counts),
     );
     for entry in &entries {
-        let verdict = entry.verdict.as_str();
+        let verdict = entry.verdict_text();
         let row = [
             format!("[{0}](#{1})", entry.id, entry.id.to_lowercase()),
             cell(entry.title),
             cell(entry.reported),
             ours(entry),
-            if entry.verdict == Verdict::Missed { format!("**{verdict}**") } else { verdict.to_owned() },
+            if entry.verdict == Verdict::Missed { format!("**{verdict}**") } else { verdict },
         ];
         let _ = writeln!(text, "| {} |", row.join(" | "));
     }
@@ -75,7 +69,7 @@ fn ours(entry: &Entry) -> String {
     let shown: Vec<String> = order.iter().take(SHOWN).map(line).collect();
     let held = checked.iter().filter(|check| check.held).count();
     if checked.len() > SHOWN {
-        return format!("{}; … {held} of {} pass", shown.join("; "), checked.len());
+        return format!("{}; … {held} of {} held", shown.join("; "), checked.len());
     }
     shown.join("; ")
 }
@@ -87,8 +81,14 @@ fn value(check: &Check) -> String {
 }
 
 fn section(text: &mut String, entry: &Entry) {
-    let _ = writeln!(text, "\n## {}\n\n{}: {}.", entry.id, entry.title, entry.verdict.as_str());
+    let _ = writeln!(text, "\n## {}\n\n{}: {}.", entry.id, entry.title, entry.verdict_text());
     let _ = writeln!(text, "Claim: {}.", entry.claim);
+    if !entry.own_readings.is_empty() {
+        let _ = writeln!(text, "Its own Reading: `{}`.", entry.own_readings.join("`, `"));
+    }
+    if let Some(what) = entry.opposite {
+        let _ = writeln!(text, "Misses it: {what}.");
+    }
     if let Some(place) = entry.where_or_why {
         let what = if entry.verdict == Verdict::NotYet { "Waits for" } else { "Shown by" };
         let _ = writeln!(text, "{what}: {place}.");
@@ -105,8 +105,8 @@ fn section(text: &mut String, entry: &Entry) {
     for check in &entry.checks {
         let verdict = match (check.counts, check.held) {
             (false, _) => "reported",
-            (true, true) => "pass",
-            (true, false) => "**fail**",
+            (true, true) => "held",
+            (true, false) => "**missed**",
         };
         let paper = check.paper.map(shortened).unwrap_or_default();
         let _ = writeln!(
@@ -131,8 +131,10 @@ fn readings(text: &mut String, paper: &PaperReadings) {
     }
     let _ = writeln!(
         text,
-        "\n## How the paper is read\n\nWhere it is silent or contradicts itself.\n\n\
-         | subject | taken | literal | reason |\n| --- | --- | --- | --- |"
+        "\n## How the paper is read\n\nWhere it is silent or contradicts itself. One set for all rows.\n\n\
+         Left out at the beginning: {}.\n\n\
+         | subject | taken | literal | reason |\n| --- | --- | --- | --- |",
+        paper.settled
     );
     for reading in paper.readings {
         let cells = [reading.subject, reading.taken, reading.literal, reading.reason].map(cell);

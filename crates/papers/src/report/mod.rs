@@ -2,16 +2,18 @@
 
 mod markdown;
 mod page;
+mod robust;
 
-use crate::experiment::{Experiment, Kind, Method};
+use crate::experiment::{Experiment, Kind, Method, Opposite};
 use crate::figure::Figure;
 use crate::interpretation::Interpretation;
-use crate::results::Check;
+use crate::results::{Check, Results};
 use crate::runner::{Failure, Runner};
 use serde::Serialize;
 
 pub use markdown::{figure_name, markdown};
 pub use page::html;
+pub use robust::{Changed, RobustRow, Robustness};
 
 /// Experiments and their results.
 #[derive(Debug, Clone, Serialize)]
@@ -35,11 +37,15 @@ pub struct Report {
 pub struct Counts {
     /// Measured rows whose numbers all lie in their tolerances.
     pub held: usize,
+    /// Measured rows that need a Reading which the paper's other rows do not have.
+    pub held_under_own_reading: usize,
     /// Measured rows with a number outside its tolerance.
     pub missed: usize,
+    /// Such rows of which an identity row proves that they cannot hold.
+    pub excluded: usize,
     /// Measured rows that are not made yet.
     pub not_yet: usize,
-    /// Configuration, schematic and identity rows that pass or are shown.
+    /// Configuration, schematic and identity rows that hold or are shown.
     pub apart: usize,
     /// Such rows that fail or are not made yet.
     pub apart_open: usize,
@@ -52,6 +58,11 @@ pub struct PaperReadings {
     pub paper: &'static str,
     /// What it is about.
     pub title: &'static str,
+    /// The rule by which the beginning of a run is left out.
+    pub settled: &'static str,
+    /// What it says, what cannot hold, and what we would tell its authors.
+    #[serde(skip)]
+    pub account: &'static str,
     /// Its Readings.
     pub readings: &'static [Interpretation],
 }
@@ -59,12 +70,18 @@ pub struct PaperReadings {
 /// The verdict on an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// Every number lies in its tolerance.
+    /// Every number lies in its tolerance, under the paper's one set of Readings.
     #[serde(rename = "held")]
     Held,
-    /// One does not.
+    /// The same, but with a change that neither the paper nor its Readings make.
+    #[serde(rename = "held under its own Reading")]
+    HeldUnderOwnReading,
+    /// A number lies outside.
     #[serde(rename = "missed")]
     Missed,
+    /// The same, and an identity row proves that it must.
+    #[serde(rename = "excluded")]
+    Excluded,
     /// It is shown elsewhere.
     #[serde(rename = "shown")]
     Shown,
@@ -74,11 +91,13 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Its name in texts; documents say `held` and `missed`.
+    /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Held => "pass",
-            Self::Missed => "fail",
+            Self::Held => "held",
+            Self::HeldUnderOwnReading => "held under its own Reading",
+            Self::Missed => "missed",
+            Self::Excluded => "excluded",
             Self::Shown => "shown",
             Self::NotYet => "not yet",
         }
@@ -103,6 +122,15 @@ pub struct Entry {
     /// Where a diagram is shown, or what an unfinished row waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub where_or_why: Option<&'static str>,
+    /// The identity row that proves where it cannot hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limited_by: Option<&'static str>,
+    /// Changes of its runs that neither the paper nor its Readings make.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub own_readings: Vec<String>,
+    /// The wrong model that misses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opposite: Option<&'static str>,
     /// Its numbers.
     pub checks: Vec<Check>,
     /// What it ran with.
@@ -134,31 +162,29 @@ mod pairs {
 
 impl Report {
     /// The version of the form.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
-    /// Runs these experiments. `begun` is called before each.
+    /// Runs these experiments, all rows of a paper together. `done` is called after each.
     ///
     /// # Errors
     /// Where one could not be run.
     pub fn of(
         experiments: &[&'static Experiment],
         runner: &mut Runner<'_>,
-        begun: &mut dyn FnMut(&Experiment),
+        done: &mut dyn FnMut(&Experiment),
     ) -> Result<Self, Failure> {
         let mut entries = Vec::with_capacity(experiments.len());
-        let mut paper = "";
-        for experiment in experiments {
-            if paper != experiment.paper() {
-                paper = experiment.paper();
-                runner.clear();
-            }
-            begun(experiment);
-            entries.push(Entry::of(experiment, runner)?);
+        for rows in experiments.chunk_by(|a, b| a.paper() == b.paper()) {
+            runner.clear();
+            entries.extend(made_together(rows, runner, done)?);
         }
         let is_asked = |paper: &&crate::Paper| entries.iter().any(|entry| entry.id.starts_with(paper.id));
-        let readings = crate::papers().iter().filter(is_asked).map(|paper| PaperReadings {
+        let papers: Vec<&'static crate::Paper> = crate::papers().iter().filter(is_asked).collect();
+        let readings = papers.into_iter().map(|paper| PaperReadings {
             paper: paper.id,
             title: paper.title,
+            settled: paper.settled,
+            account: paper.account,
             readings: paper.readings,
         });
         Ok(Self {
@@ -177,13 +203,57 @@ impl Report {
     }
 }
 
+/// The measured rows by verdict, in words.
+pub fn told(counts: &Counts) -> String {
+    let Counts { held, held_under_own_reading: own, missed, excluded, not_yet, .. } = counts;
+    let all = held + own + missed + excluded + not_yet;
+    let mut text = format!("{held} of {all} measured rows held");
+    for (count, verdict) in [
+        (own, Verdict::HeldUnderOwnReading),
+        (excluded, Verdict::Excluded),
+        (missed, Verdict::Missed),
+        (not_yet, Verdict::NotYet),
+    ] {
+        if *count > 0 {
+            text += &format!(", {count} {}", verdict.as_str());
+        }
+    }
+    text
+}
+
+/// Rows of a paper. What they need is collected first and run together, until no row needs more.
+fn made_together(
+    rows: &[&'static Experiment],
+    runner: &mut Runner<'_>,
+    done: &mut dyn FnMut(&Experiment),
+) -> Result<Vec<Entry>, Failure> {
+    let mut entries: Vec<Option<Entry>> = rows.iter().map(|_| None).collect();
+    while entries.iter().any(Option::is_none) {
+        runner.plan();
+        for (row, entry) in rows.iter().zip(&mut entries).filter(|(_, entry)| entry.is_none()) {
+            match Entry::of(row, runner) {
+                Ok(made) => {
+                    *entry = Some(made);
+                    done(row);
+                }
+                Err(Failure::Pending) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        runner.run_planned()?;
+    }
+    Ok(entries.into_iter().flatten().collect())
+}
+
 impl Counts {
-    fn of(entries: &[Entry]) -> Self {
+    fn of<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> Self {
         let mut counts = Self::default();
         for entry in entries {
             *match (entry.kind, entry.verdict) {
                 (Kind::Measured, Verdict::Held | Verdict::Shown) => &mut counts.held,
+                (Kind::Measured, Verdict::HeldUnderOwnReading) => &mut counts.held_under_own_reading,
                 (Kind::Measured, Verdict::Missed) => &mut counts.missed,
+                (Kind::Measured, Verdict::Excluded) => &mut counts.excluded,
                 (Kind::Measured, Verdict::NotYet) => &mut counts.not_yet,
                 (_, Verdict::Held | Verdict::Shown) => &mut counts.apart,
                 _ => &mut counts.apart_open,
@@ -194,16 +264,28 @@ impl Counts {
 }
 
 impl Entry {
+    /// The verdict, with the proof of one that is excluded.
+    pub fn verdict_text(&self) -> String {
+        match (self.verdict, self.limited_by) {
+            (Verdict::Excluded, Some(id)) => format!("excluded by {id}"),
+            (verdict, _) => verdict.as_str().to_owned(),
+        }
+    }
+
     fn of(experiment: &'static Experiment, runner: &mut Runner<'_>) -> Result<Self, Failure> {
-        let Experiment { id, title, kind, reported, claim, method } = *experiment;
+        let Experiment { id, title, kind, reported, claim, method, limited_by, .. } = *experiment;
+        runner.begin(experiment);
         let (verdict, where_or_why, result) = match method {
             Method::Run(make) => {
                 let result = make(runner)?;
-                let verdict = if result.holds() { Verdict::Held } else { Verdict::Missed };
-                (verdict, None, result)
+                (Self::verdict(&result, experiment, runner)?, None, result)
             }
-            Method::ShownBy(place) => (Verdict::Shown, Some(place), crate::Results::default()),
-            Method::NotYet(why) => (Verdict::NotYet, Some(why), crate::Results::default()),
+            Method::ShownBy(place) => (Verdict::Shown, Some(place), Results::default()),
+            Method::NotYet(why) => (Verdict::NotYet, Some(why), Results::default()),
+        };
+        let opposite = match experiment.opposite {
+            Opposite::None => None,
+            Opposite::Runs { what, .. } | Opposite::Made(what, _) => Some(what),
         };
         Ok(Self {
             id,
@@ -213,6 +295,9 @@ impl Entry {
             reported,
             claim,
             where_or_why,
+            limited_by,
+            own_readings: runner.own_readings(),
+            opposite,
             checks: result.checks,
             parameters: pairs::Pairs(result.parameters),
             substitute: result.substitute,
@@ -220,4 +305,35 @@ impl Entry {
             figures: result.figures,
         })
     }
+
+    /// A missed row is excluded only where its proof holds.
+    fn verdict(
+        result: &Results,
+        experiment: &Experiment,
+        runner: &mut Runner<'_>,
+    ) -> Result<Verdict, Failure> {
+        let is_own = !runner.own_readings().is_empty();
+        if result.holds() {
+            return Ok(if is_own { Verdict::HeldUnderOwnReading } else { Verdict::Held });
+        }
+        let proof = experiment.limited_by.and_then(crate::find).map(|row| row.method);
+        let Some(Method::Run(prove)) = proof else { return Ok(Verdict::Missed) };
+        Ok(if prove(runner)?.holds() { Verdict::Excluded } else { Verdict::Missed })
+    }
+}
+
+/// True where the row's wrong model misses its claim; `None` where it has none.
+///
+/// # Errors
+/// Where it could not be run.
+pub fn opposite_misses(
+    experiment: &'static Experiment,
+    runner: &mut Runner<'_>,
+) -> Result<Option<bool>, Failure> {
+    runner.begin_opposite(experiment);
+    let results = match (experiment.opposite, experiment.method) {
+        (Opposite::Made(_, make), _) | (Opposite::Runs { .. }, Method::Run(make)) => make(runner)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(!results.holds()))
 }

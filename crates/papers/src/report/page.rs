@@ -22,8 +22,7 @@ pub fn html(report: &Report, command: &str) -> String {
         title: "The papers, made again",
         about: "Every table and figure of the papers: what they report, and what comes out here.",
         facts: &[
-            format!("{} of {} measured rows pass", counts.held, counts.held + counts.missed),
-            format!("{} not made yet", counts.not_yet),
+            super::told(counts),
             format!(
                 "{} of {} rows of configuration, schematics and identities shown",
                 counts.apart,
@@ -49,7 +48,7 @@ fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Held => "good",
         Verdict::Missed => "bad",
-        Verdict::Shown | Verdict::NotYet => "apart",
+        Verdict::HeldUnderOwnReading | Verdict::Excluded | Verdict::Shown | Verdict::NotYet => "apart",
     }
 }
 
@@ -83,7 +82,7 @@ fn article(entry: &Entry) -> Markup {
         article id=(entry.id) {
             h3 {
                 (entry.id) " " span class="name" { (entry.title) } " "
-                span class={ "verdict " (class(entry.verdict)) } { (entry.verdict.as_str()) }
+                span class={ "verdict " (class(entry.verdict)) } { (entry.verdict_text()) }
                 @if entry.kind != Kind::Measured { " " span class="verdict apart" { "apart" } }
             }
             p { b { "Paper: " } (entry.reported) }
@@ -91,6 +90,10 @@ fn article(entry: &Entry) -> Markup {
             @if let Some(text) = entry.where_or_why {
                 p { b { @if entry.verdict == Verdict::NotYet { "Waits for: " } @else { "Shown by: " } } (text) }
             }
+            @if !entry.own_readings.is_empty() {
+                p { b { "Its own Reading: " } (entry.own_readings.join("; ")) }
+            }
+            @if let Some(text) = entry.opposite { p { b { "Misses it: " } (text) "." } }
             @if let Some(text) = entry.substitute { p { b { "Substitute: " } (text) "." } }
             @if !entry.checks.is_empty() { (checks(&entry.checks)) }
             @if !figures.is_empty() {
@@ -119,8 +122,8 @@ fn checks(checks: &[Check]) -> Markup {
                     td { (check.tolerance) }
                     td {
                         @if !check.counts { "reported" }
-                        @else if check.held { span class="good" { "pass" } }
-                        @else { span class="bad" { "fail" } }
+                        @else if check.held { span class="good" { "held" } }
+                        @else { span class="bad" { "missed" } }
                     }
                 }
             }

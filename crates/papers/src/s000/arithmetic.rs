@@ -13,13 +13,22 @@ const PACKET_TIME: f64 = 5.0;
 const FULL_PACKET: f64 = 1500.0;
 
 pub(super) fn growth(_: &mut Runner<'_>) -> Result<Results, Failure> {
+    growth_of(RATE_IN, RATE_OUT)
+}
+
+/// A player that is twice as fast.
+pub(super) fn growth_of_a_faster_player(_: &mut Runner<'_>) -> Result<Results, Failure> {
+    growth_of(RATE_IN, 2.0 * RATE_OUT)
+}
+
+fn growth_of(rate_in: f64, rate_out: f64) -> Result<Results, Failure> {
     let checks = vec![
-        Check::value("growth, packets a second", "S/s", RATE_IN - RATE_OUT, Tolerance::about(9.14, 0.01))
+        Check::value("growth, packets a second", "S/s", rate_in - rate_out, Tolerance::about(9.14, 0.01))
             .printed(9.14),
-        Check::value("out over in", "", RATE_OUT / RATE_IN, Tolerance::about(0.15, 0.005)).printed(0.15),
+        Check::value("out over in", "", rate_out / rate_in, Tolerance::about(0.15, 0.005)).printed(0.15),
     ];
     let capacity = 16_384.0;
-    let held = |t: f64| (t, ((RATE_IN - RATE_OUT) * FULL_PACKET * t).min(capacity));
+    let held = |t: f64| (t, ((rate_in - rate_out) * FULL_PACKET * t).min(capacity));
     let curves = vec![figure::line("16 384 B buffer", (0..=20).map(|tenths| held(f64::from(tenths) / 10.0)))];
     let figures =
         vec![Figure { title: "A fast sender fills a slow receiver".into(), x: "s", y: "B", curves }];
@@ -32,8 +41,17 @@ fn rate(packet_time: f64, pause: f64) -> f64 {
 }
 
 pub(super) fn pause_ratio(_: &mut Runner<'_>) -> Result<Results, Failure> {
+    pause_ratio_of(PACKET_TIME)
+}
+
+/// On a first link that is ten times as fast.
+pub(super) fn pause_ratio_of_a_faster_link(_: &mut Runner<'_>) -> Result<Results, Failure> {
+    pause_ratio_of(PACKET_TIME / 10.0)
+}
+
+fn pause_ratio_of(packet_time: f64) -> Result<Results, Failure> {
     let sizes = [160.0, 500.0, 1000.0, FULL_PACKET];
-    let time = |size: f64| PACKET_TIME * size / FULL_PACKET;
+    let time = |size: f64| packet_time * size / FULL_PACKET;
     let ratio = |size: f64| rate(time(size), 20.0) / rate(time(size), 1.0);
     let ordered = sizes.windows(2).filter(|pair| ratio(pair[0]) < ratio(pair[1])).count();
     let checks = vec![

@@ -1,13 +1,14 @@
 //! A client beside many TCP flows.
 
+use super::buffer::TYPE_1;
 use crate::figure::{self, Figure};
 use crate::results::{Check, Results};
 use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{binned, flow, mean, pairs_that, scaled, trace};
 use seaway_lab::Outcome;
+use std::rc::Rc;
 
-const TYPE_1: &str = "buffer-type1";
 const TFRC: &str = "tfrc";
 /// IP bits of a packet.
 const PACKET_BITS: f64 = 224.0 * 8.0;
@@ -25,29 +26,41 @@ fn arrivals(outcome: &Outcome) -> Result<f64, Failure> {
     Ok(offered as f64 / PAYLOAD / flow.measured_s)
 }
 
-/// Packets that arrive each second, from the second after the first.
+/// What the player takes, packets a second.
+const CONSUMPTION: f64 = 8_000.0 / 8.0 / PAYLOAD;
+/// The part that is left out, s: type I fills the buffer at the start.
+const SETTLED: f64 = 40.0;
+
+/// Packets that arrive each second in the steady state.
 fn by_second(outcome: &Outcome) -> Vec<(f64, f64)> {
     let rate = scaled(trace(outcome, "video", "received_rate"), 1.0 / PACKET_BITS);
-    binned(&rate, 1.0).into_iter().filter(|(time, _)| *time > 11.0).collect()
+    binned(&rate, 1.0).into_iter().filter(|(time, _)| *time > SETTLED).collect()
+}
+
+/// Runs, and the packets that arrive a second in each.
+type Arrivals = (Rc<[Outcome]>, Vec<f64>);
+
+/// Arrivals under each control.
+fn arrivals_under(runner: &mut Runner<'_>, controls: &[&'static str]) -> Result<Vec<Arrivals>, Failure> {
+    let cases: Vec<Case> = controls.iter().map(|control| case(control).with_series()).collect();
+    let of = |outcomes: Rc<[Outcome]>| {
+        let rates = outcomes.iter().map(arrivals).collect::<Result<Vec<f64>, Failure>>()?;
+        Ok((outcomes, rates))
+    };
+    runner.run(&cases)?.into_iter().map(of).collect()
 }
 
 pub(super) fn arrival_rate(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let controls = [TYPE_1, TFRC, "buffer-type1(gamma=adverse)", "tfrc(profile=ns2)"];
-    let cases = controls.map(|control| case(control).seeds(10).with_series());
-    let outcomes = runner.run(&cases)?;
-    let mut rates = Vec::new();
-    for outcomes in &outcomes {
-        rates.push(outcomes.iter().map(arrivals).collect::<Result<Vec<f64>, Failure>>()?);
-    }
-    let ratio = |one: usize, other: usize| mean(&rates[one]) / mean(&rates[other]);
-    let empty: usize = outcomes[0]
+    let runs = arrivals_under(runner, &[TYPE_1, TFRC])?;
+    let [(one, ours), (other, tfrc)] = &runs[..] else { return Err(Failure::Absent("run")) };
+    let empty: usize = one
         .iter()
         // An announcement is less than a packet.
         .map(|outcome| by_second(outcome).iter().filter(|(_, packets)| *packets < 1.0).count())
         .sum();
     let any = Tolerance::at_least(0.0);
     let mut checks = vec![
-        Check::value("type I over TFRC", "", ratio(0, 1), Tolerance::at_least(2.0)).printed(2.4),
+        Check::value("type I over TFRC", "", mean(ours) / mean(tfrc), Tolerance::at_least(2.0)).printed(2.4),
         Check::value(
             "seconds in which nothing comes under type I, all seeds",
             "",
@@ -55,22 +68,21 @@ pub(super) fn arrival_rate(runner: &mut Runner<'_>) -> Result<Results, Failure> 
             Tolerance::at_most(0.0),
         )
         .printed(0.0),
+        Check::seeds("arrivals under type I", "packets/s", ours, Tolerance::at_most(8.0)).printed(8.0),
+        Check::seeds("arrivals under TFRC", "packets/s", tfrc, any).reported(),
     ];
-    for (control, rates) in controls.iter().zip(&rates) {
-        checks.push(Check::seeds(format!("arrivals under {control}"), "packets/s", rates, any).reported());
-    }
-    checks.push(
-        Check::value("type I with gamma=adverse over TFRC", "", ratio(2, 1), Tolerance::at_least(2.0))
-            .reported(),
-    );
-    checks
-        .push(Check::value("type I over ns-2's TFRC", "", ratio(0, 3), Tolerance::at_least(2.0)).reported());
-    let curves = ["type I", "TFRC"].iter().zip(&outcomes);
-    let curves = curves.map(|(name, outcomes)| figure::line(*name, by_second(&outcomes[0]))).collect();
+    let (beside, _) = runner.beside(|runner| {
+        let runs = arrivals_under(runner, &["tfrc(profile=ns2)"])?;
+        let ratio = mean(ours) / mean(&runs[0].1);
+        Ok((vec![Check::value("type I over ns-2's TFRC", "", ratio, any)], Vec::new()))
+    })?;
+    checks.extend(beside);
+    let curves = [("type I", one), ("TFRC", other)];
+    let curves = curves.map(|(name, outcomes)| figure::line(name, by_second(&outcomes[0]))).to_vec();
     Ok(Results {
         checks,
         figures: vec![Figure { title: "Packets that arrive each second".into(), x: "s", y: "packets/s", curves }],
-        parameters: vec![("command", cases[0].command())],
+        parameters: vec![("command", case(TYPE_1).command())],
         remarks: vec![
             "Type I answers its receiver and not the network: it takes what it asks for from the TCP flows, which the \
              ratio measures."
@@ -80,13 +92,16 @@ pub(super) fn arrival_rate(runner: &mut Runner<'_>) -> Result<Results, Failure> 
     })
 }
 
+/// Numbers of TCP flows: of figure 14, and of figure 15, of which only the first can have full buffers (S000-I1).
 const FLOWS: [u32; 6] = [8, 16, 24, 32, 40, 48];
+const FEW: [u32; 6] = [2, 4, 8, 16, 32, 48];
 
 /// Losses of the network and of the full buffer, and packets that were sent.
 struct Losses {
     network: f64,
     buffer: f64,
     sent: f64,
+    arrivals: f64,
 }
 
 impl Losses {
@@ -94,7 +109,7 @@ impl Losses {
         let flow = flow(outcome, "video")?;
         let network = (flow.packets.lost_queue + flow.packets.lost_channel) as f64;
         let buffer = flow.buffer.ok_or(Failure::Absent("buffer"))?.refused_bytes as f64 / PAYLOAD;
-        Ok(Self { network, buffer, sent: flow.packets.sent as f64 })
+        Ok(Self { network, buffer, sent: flow.packets.sent as f64, arrivals: arrivals(outcome)? })
     }
 
     fn overall(&self) -> f64 {
@@ -103,7 +118,11 @@ impl Losses {
 
     fn of_the_buffer(&self) -> f64 {
         let all = self.network + self.buffer;
-        if all > 0.0 { self.buffer / all } else { 0.0 }
+        if all > 0.0 { self.buffer / all } else { f64::NAN }
+    }
+
+    fn arrivals(&self) -> f64 {
+        self.arrivals
     }
 
     fn of_the_network(&self) -> f64 {
@@ -111,59 +130,79 @@ impl Losses {
     }
 }
 
-/// A quantity at each number of flows, one a seed, for type I, TFRC, and TFRC that misses what its client's socket refuses.
-struct Sweep([Vec<Vec<Losses>>; 3]);
+/// Losses at each number of flows, one a seed, for type I and TFRC.
+struct Sweep {
+    flows: [u32; 6],
+    losses: [Vec<Vec<Losses>>; 2],
+}
 
 impl Sweep {
-    fn run(runner: &mut Runner<'_>) -> Result<Self, Failure> {
-        let mut one = |control, socket| -> Result<Vec<Vec<Losses>>, Failure> {
-            let case = case(control).set("flow.video.receiver.socket", socket);
-            let outcomes = runner.run(&FLOWS.map(|flows| case.clone().set("flow.tcp.count", flows)))?;
-            outcomes.iter().map(|outcomes| outcomes.iter().map(Losses::of).collect()).collect()
+    fn run(runner: &mut Runner<'_>, flows: [u32; 6]) -> Result<Self, Failure> {
+        let cases =
+            [TYPE_1, TFRC].map(|control| flows.map(|flows| case(control).set("flow.tcp.count", flows)));
+        let mut outcomes = runner.run(&cases.concat())?.into_iter();
+        let mut one = || -> Result<Vec<Vec<Losses>>, Failure> {
+            let of = |outcomes: Rc<[Outcome]>| outcomes.iter().map(Losses::of).collect();
+            outcomes.by_ref().take(flows.len()).map(of).collect()
         };
-        Ok(Self([one(TYPE_1, false)?, one(TFRC, false)?, one(TFRC, true)?]))
+        Ok(Self { flows, losses: [one()?, one()?] })
     }
 
     fn values(&self, control: usize, of: fn(&Losses) -> f64) -> Vec<(f64, Vec<f64>)> {
         let at = |losses: &Vec<Losses>| losses.iter().map(of).collect();
-        FLOWS.iter().zip(&self.0[control]).map(|(flows, losses)| (f64::from(*flows), at(losses))).collect()
+        self.flows
+            .iter()
+            .zip(&self.losses[control])
+            .map(|(flows, losses)| (f64::from(*flows), at(losses)))
+            .collect()
     }
 
     fn means(&self, control: usize, of: fn(&Losses) -> f64) -> Vec<f64> {
         self.values(control, of).iter().map(|(_, values)| mean(values)).collect()
     }
 
-    fn figure(&self, title: &str, of: fn(&Losses) -> f64) -> Vec<Figure> {
-        let curves = ["type I", "TFRC", "TFRC, the buffer a socket's"]
+    /// So many of the first points have more arrivals under TFRC than the player takes.
+    fn that_can_fill(&self) -> usize {
+        self.means(1, Losses::arrivals).iter().take_while(|rate| **rate > CONSUMPTION).count()
+    }
+
+    fn figure(&self, title: &str, y: &'static str, of: fn(&Losses) -> f64) -> Vec<Figure> {
+        let curves = ["type I", "TFRC"]
             .iter()
             .enumerate()
             .map(|(index, name)| figure::of_seeds(*name, self.values(index, of)))
             .collect();
-        vec![Figure { title: title.to_owned(), x: "TCP flows", y: "", curves }]
+        vec![Figure { title: title.to_owned(), x: "TCP flows", y, curves }]
     }
 }
 
+/// What each pair of neighbours may fall by without being taken for a fall.
+fn rising(values: &[f64]) -> usize {
+    pairs_that(values, |a, b| b > a)
+}
+
 pub(super) fn overall_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let sweep = Sweep::run(runner)?;
-    let rising = |control, of| pairs_that(&sweep.means(control, of), |a, b| b > a);
-    let checks = vec![
-        Check::count("type I: rises from point to point", rising(0, Losses::overall), 5, 5),
-        Check::count("TFRC: rises from point to point", rising(1, Losses::overall), 5, 5),
-        Check::count("type I: the network's losses alone", rising(0, Losses::of_the_network), 5, 5)
-            .reported(),
-        Check::count("TFRC: the network's losses alone", rising(1, Losses::of_the_network), 5, 5).reported(),
-        Check::count("TFRC, the buffer a socket's: rises", rising(2, Losses::overall), 5, 5).reported(),
+    let sweep = Sweep::run(runner, FLOWS)?;
+    let rises = |control, of| rising(&sweep.means(control, of));
+    let mut checks = vec![
+        Check::count("type I: rises from point to point", rises(0, Losses::overall), 5, 5),
+        Check::count("TFRC: rises from point to point", rises(1, Losses::overall), 5, 5),
+        Check::count("type I: the network's losses alone", rises(0, Losses::of_the_network), 5, 5).reported(),
+        Check::count("TFRC: the network's losses alone", rises(1, Losses::of_the_network), 5, 5).reported(),
     ];
+    for (name, index) in [("type I", 0), ("TFRC", 1)] {
+        for (flows, values) in sweep.values(index, Losses::overall) {
+            let what = format!("loss under {name} beside {flows} flows");
+            checks.push(Check::seeds(what, "", &values, Tolerance::at_least(0.0)).reported());
+        }
+    }
     Ok(Results {
         checks,
-        figures: sweep.figure("Overall loss against the number of TCP flows", Losses::overall),
+        figures: sweep.figure("Overall loss against the number of TCP flows", "loss ratio", Losses::overall),
         parameters: vec![("command", case(TYPE_1).set("flow.tcp.count", FLOWS[0]).command())],
         remarks: vec![
-            "TFRC knows nothing of the client's buffer: beside few TCP flows it sends up to 64 kbit/s to a player of 8, \
-             and most of that is refused. Beside many it has less than the player takes, and nothing is. Its overall loss \
-             therefore falls with their number, as the paper's own figure 15 implies; the network's part rises. Where the \
-             buffer is the socket's, TFRC misses what it refuses and slows down to what the player takes, at any number of \
-             flows; by the equation that takes more losses than any number of flows here makes."
+            "The client's buffer is its socket: TFRC misses what is refused there, and slows down to what the player \
+             takes."
                 .to_owned(),
         ],
         substitute: None,
@@ -171,28 +210,72 @@ pub(super) fn overall_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> 
 }
 
 pub(super) fn buffer_part(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let sweep = Sweep::run(runner)?;
-    let [one, other, socket] = [0, 1, 2].map(|control| sweep.means(control, Losses::of_the_buffer));
-    let falling = |means: &[f64]| pairs_that(means, |a, b| b < a);
+    let sweep = Sweep::run(runner, FEW)?;
+    let judged = sweep.that_can_fill();
+    let [one, other] = [0, 1].map(|control| sweep.means(control, Losses::of_the_buffer)[..judged].to_vec());
+    let steps = judged.saturating_sub(1);
+    let falls = |values: &[f64]| pairs_that(values, |a, b| b < a);
     let above = other.iter().zip(&one).filter(|(tfrc, one)| tfrc > one).count();
-    let checks = vec![
-        Check::count("type I: falls from point to point", falling(&one), 5, 5),
-        Check::count("TFRC: falls from point to point", falling(&other), 5, 5),
-        Check::count("points where TFRC's part is above type I's", above, 6, 6),
-        Check::count("TFRC, the buffer a socket's: falls", falling(&socket), 5, 5).reported(),
+    let mut checks = vec![
+        Check::value("points at which TFRC can fill the buffer", "", judged as f64, Tolerance::at_least(2.0)),
+        Check::count("TFRC: falls from point to point", falls(&other), steps, steps),
+        Check::count("type I: falls from point to point", falls(&one), steps, steps),
+        Check::count("points where TFRC's part is above type I's", above, judged, judged),
     ];
+    for (name, index) in [("type I", 0), ("TFRC", 1)] {
+        for (flows, values) in sweep.values(index, Losses::of_the_buffer) {
+            let what = format!("the buffer's part under {name} beside {flows} flows");
+            checks.push(Check::seeds(what, "", &values, Tolerance::at_least(0.0)).reported());
+        }
+    }
+    for (flows, values) in sweep.values(1, Losses::arrivals) {
+        let what = format!("arrivals under TFRC beside {flows} flows");
+        checks.push(Check::seeds(what, "packets/s", &values, Tolerance::at_least(0.0)).reported());
+    }
+    let title = "Part of the losses that a full buffer caused";
     Ok(Results {
         checks,
-        figures: sweep.figure("Part of the losses that a full buffer caused", Losses::of_the_buffer),
-        parameters: vec![("command", case(TYPE_1).set("flow.tcp.count", FLOWS[0]).command())],
+        figures: sweep.figure(title, "part of the losses", Losses::of_the_buffer),
+        parameters: vec![("command", case(TYPE_1).set("flow.tcp.count", FEW[0]).command())],
         remarks: vec![
-            "Where TFRC has less than the player takes its buffer is empty and nothing is refused, so its part goes to 0; \
-             type I keeps the buffer full, and with a queue of a second on the way its reaction comes too late. Figure 13 and \
-             this one exclude each other at 48 flows: what arrives at 2.4 times less than 8 packets a second cannot fill a \
-             buffer that 6.25 leave."
+            "Judged at the numbers of TCP flows at which more arrives under TFRC than the player takes (S000-I1)."
                 .to_owned(),
         ],
         substitute: None,
+    })
+}
+
+/// What figures 13 and 15 leave for each other: at 2.4 times less than 8 packets a second nothing fills a buffer that
+/// 6.25 leave.
+pub(super) fn limit_of_the_buffer(_: &mut Runner<'_>) -> Result<Results, Failure> {
+    limit_with(CONSUMPTION)
+}
+
+/// A player that takes half as much leaves room for both figures.
+pub(super) fn no_limit_of_the_buffer(_: &mut Runner<'_>) -> Result<Results, Failure> {
+    limit_with(CONSUMPTION / 2.0)
+}
+
+fn limit_with(taken: f64) -> Result<Results, Failure> {
+    let arrivals = 8.0 / 2.4;
+    Ok(Results {
+        checks: vec![
+            Check::value("arrivals under TFRC by figure 13", "packets/s", arrivals, Tolerance::at_most(taken)),
+            Check::value("what the player takes", "packets/s", taken, Tolerance::about(6.25, 0.001)),
+            Check::value(
+                "largest level in 600 s of a buffer that is full at first, of 16 384 B",
+                "",
+                (16_384.0 - 600.0 * (taken - arrivals) * PAYLOAD).max(0.0) / 16_384.0,
+                Tolerance::at_most(0.0),
+            ),
+        ],
+        remarks: vec![
+            "With 48 TCP flows figure 13 gives TFRC at most 8/2.4 = 3.3 packets a second. The player takes 6.25. The buffer \
+             therefore empties, is full never again, and no loss is its own: figure 15's `consistently results in buffer \
+             overflows` can hold only with fewer flows."
+                .to_owned(),
+        ],
+        ..Results::default()
     })
 }
 
@@ -202,7 +285,7 @@ mod tests {
 
     #[test]
     fn losses_by_cause() {
-        let losses = Losses { network: 30.0, buffer: 10.0, sent: 400.0 };
+        let losses = Losses { network: 30.0, buffer: 10.0, sent: 400.0, arrivals: 1.0 };
         assert_eq!((losses.overall(), losses.of_the_buffer(), losses.of_the_network()), (0.1, 0.25, 0.075));
     }
 }

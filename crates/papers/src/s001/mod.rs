@@ -4,12 +4,17 @@ mod loss_sweep;
 mod readings;
 
 use crate::experiment::Method::{Run, ShownBy};
-use crate::experiment::{Experiment, Kind, Paper};
+use crate::experiment::{Experiment, Kind, Opposite, Paper};
+use crate::interpretation::Varied;
+use loss_sweep::{CTFRC, MULTFRC, OVERFILLS};
 
 pub(crate) const PAPER: Paper = Paper {
     id: "S001",
     title: "CTFRC against MULTFRC over a lossy last hop",
     readings: readings::READINGS,
+    settled: "200 of 900 s, in every run",
+    account: include_str!("account.md"),
+    stresses: readings::STRESSES,
     rows: ROWS,
 };
 
@@ -21,6 +26,20 @@ const ROWS: &[Experiment] = &[
         reported: "the best goodput is B_w (1 - p_w)",
         claim: "a flow that overfills the hop gets that much, within 2 %",
         method: Run(loss_sweep::goodput_limit),
+        varies: &[
+            Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
+            Varied {
+                path: "flow.video.control",
+                values: &[OVERFILLS],
+                printed: "figures 4 and 5: MULTFRC and CTFRC",
+            },
+        ],
+        opposite: Opposite::Runs {
+            what: "a hop without losses",
+            replace: &[],
+            set: &[("s001", "link.wireless.loss.rate", "0")],
+        },
+        ..Experiment::SHOWN
     },
     Experiment {
         id: "S001-F2",
@@ -29,6 +48,7 @@ const ROWS: &[Experiment] = &[
         reported: "loss detection and loss handler beside TFRC's parts",
         claim: "structure",
         method: ShownBy("docs/controllers/ctfrc.md; crates/control/src/ctfrc"),
+        ..Experiment::SHOWN
     },
     Experiment {
         id: "S001-F3",
@@ -37,6 +57,7 @@ const ROWS: &[Experiment] = &[
         reported: "sender, router, receiver, 1 Mbit/s, the last hop wireless",
         claim: "configuration",
         method: ShownBy("scenarios/papers/s001.toml"),
+        ..Experiment::SHOWN
     },
     Experiment {
         id: "S001-F4a",
@@ -45,6 +66,20 @@ const ROWS: &[Experiment] = &[
         reported: "grows with the error rate, about 4 at 0.04",
         claim: "within 1 of floor(n_opt), and 4 or 5 at 0.04",
         method: Run(loss_sweep::connections),
+        varies: &[
+            Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
+            Varied {
+                path: "flow.video.control",
+                values: &[MULTFRC],
+                printed: "figures 4 and 5: MULTFRC and CTFRC",
+            },
+        ],
+        opposite: Opposite::Runs {
+            what: "a single connection",
+            replace: &[("multfrc(", "multfrc(max=1, ")],
+            set: &[],
+        },
+        ..Experiment::SHOWN
     },
     Experiment {
         id: "S001-F4b",
@@ -53,6 +88,20 @@ const ROWS: &[Experiment] = &[
         reported: "grows with the error rate",
         claim: "at least the hop's own, at most 0.02 above it, rising",
         method: Run(loss_sweep::end_to_end_loss),
+        varies: &[
+            Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
+            Varied {
+                path: "flow.video.control",
+                values: &[MULTFRC],
+                printed: "figures 4 and 5: MULTFRC and CTFRC",
+            },
+        ],
+        opposite: Opposite::Runs {
+            what: "a hop without losses",
+            replace: &[],
+            set: &[("s001", "link.wireless.loss.rate", "0")],
+        },
+        ..Experiment::SHOWN
     },
     Experiment {
         id: "S001-F4c",
@@ -61,6 +110,20 @@ const ROWS: &[Experiment] = &[
         reported: "highest with one connection at 0, a dip at 0.02, higher at 0.04, then saturation",
         claim: "utilisation within 0.1 of floor(n_opt)/n_opt",
         method: Run(loss_sweep::multfrc_throughput),
+        varies: &[
+            Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
+            Varied {
+                path: "flow.video.control",
+                values: &[MULTFRC],
+                printed: "figures 4 and 5: MULTFRC and CTFRC",
+            },
+        ],
+        opposite: Opposite::Runs {
+            what: "a single connection",
+            replace: &[("multfrc(", "multfrc(max=1, ")],
+            set: &[],
+        },
+        ..Experiment::SHOWN
     },
     Experiment {
         id: "S001-F5a",
@@ -69,6 +132,20 @@ const ROWS: &[Experiment] = &[
         reported: "uniform, near the least",
         claim: "its means spread by at most 10 % of their mean over the error rates above 0, which is at most 1.3 times the least",
         method: Run(loss_sweep::ctfrc_round_trip),
+        varies: &[
+            Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
+            Varied {
+                path: "flow.video.control",
+                values: &[CTFRC],
+                printed: "figures 4 and 5: MULTFRC and CTFRC",
+            },
+        ],
+        opposite: Opposite::Runs {
+            what: "a law that tolerates any queue",
+            replace: &[("gamma=0.36", "gamma=5")],
+            set: &[],
+        },
+        ..Experiment::SHOWN
     },
     Experiment {
         id: "S001-F5b",
@@ -77,5 +154,19 @@ const ROWS: &[Experiment] = &[
         reported: "CTFRC above MULTFRC at every error rate, 0.02 and 0.04 among them",
         claim: "above at 4 of 6 points or more, never below 0.98 of it, utilisation at least 0.95",
         method: Run(loss_sweep::ctfrc_throughput),
+        varies: &[
+            Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
+            Varied {
+                path: "flow.video.control",
+                values: &[CTFRC, MULTFRC],
+                printed: "figures 4 and 5: MULTFRC and CTFRC",
+            },
+        ],
+        opposite: Opposite::Runs {
+            what: "CTFRC without its virtual connections",
+            replace: &[("ctfrc(", "ctfrc(max=1, ")],
+            set: &[],
+        },
+        ..Experiment::SHOWN
     },
 ];

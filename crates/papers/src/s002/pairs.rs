@@ -69,7 +69,7 @@ fn sharing(pair: &Pair, rates: &[[f64; 2]]) -> Check {
         "TCP/UDP" => {
             let parts: Vec<f64> = rates.iter().map(|[tcp, udp]| tcp / (tcp + udp)).collect();
             let [tcp, udp] = pair.printed;
-            Check::seeds("TCP/UDP, TCP's part", "", &parts, Tolerance::at_most(0.35))
+            Check::seeds("TCP/UDP, TCP's part", "", &parts, Tolerance::within(0.15, 0.25))
                 .printed(tcp / (tcp + udp))
         }
         "ours/ours" => difference(0.1),

@@ -26,12 +26,12 @@ pub(super) fn each(case: Case, key: &str, value: &str) -> Case {
     STATIONS.iter().fold(case, |case, station| case.set(&format!("flow.video-{station}.{key}"), value))
 }
 
-fn fixed(case: Case) -> Case {
-    each(case, "source", "{ kind = \"cbr\", rate = \"2 Mbit/s\", fps = 30 }")
-}
+/// A clip that was coded once: of figure 8, and one of 720 rows that the largest rate would carry.
+pub(super) const OF_2000: &str = "{ kind = \"cbr\", rate = \"2 Mbit/s\", fps = 30 }";
+pub(super) const OF_1500: &str = "{ kind = \"cbr\", rate = \"1.5 Mbit/s\", fps = 30 }";
 
-fn blind(case: Case) -> Case {
-    case.set("wlan.cell.preamble_detection", false)
+fn fixed(case: Case, source: &str) -> Case {
+    each(case, "source", source)
 }
 
 fn case(scenario: &'static str) -> Case {
@@ -100,7 +100,7 @@ fn result(title: &str, case: &Case, outcomes: &[Outcome], checks: Vec<Check>) ->
 }
 
 pub(super) fn best_case(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let case = case("s004-best-case").set("warmup", "60 s");
+    let case = case("s004-best-case");
     let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let mut checks = Vec::new();
     for station in STATIONS {
@@ -127,35 +127,47 @@ pub(super) fn best_case(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     Ok(result("5 m", &case, &outcomes, checks))
 }
 
-pub(super) fn starved(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let cases = [case("s004-60m"), blind(case("s004-60m")), case("s004-best-case").set("warmup", "60 s")];
-    let outcomes = runner.run(&cases)?;
-    let [with_detection, without, best] = [&outcomes[0], &outcomes[1], &outcomes[2]];
-    let end = over(with_detection, &NEAR, reference(END - 30.0))?;
-    let delivered = over(with_detection, &FAR, |outcome, station| {
-        Ok(received(outcome, station)? / sent(outcome, station)?)
-    })?;
-    let [ramps, slow, quick] =
-        [over(with_detection, &NEAR, ramp)?, over(without, &NEAR, ramp)?, over(best, &NEAR, ramp)?];
+/// Of what is sent to a station, what arrives.
+fn delivered(outcome: &Outcome, station: usize) -> Result<f64, Failure> {
+    Ok(received(outcome, station)? / sent(outcome, station)?)
+}
+
+/// How much later than at 5 m the near stations reach the largest rate: in how many seeds at least three times as late.
+fn slow_ramp(there: &[Outcome], at_5_m: &[Outcome]) -> Result<Vec<Check>, Failure> {
+    let [slow, quick] = [over(there, &NEAR, ramp)?, over(at_5_m, &NEAR, ramp)?];
     let slower = slow.iter().zip(&quick).filter(|(slow, quick)| **slow >= 3.0 * **quick).count();
     let any = Tolerance::at_least(0.0);
-    let checks = vec![
-        Check::seeds("near stations in the last 30 s", "kbit/s", &end, Tolerance::at_least(0.9 * LARGEST))
-            .printed(LARGEST),
-        Check::seeds("far stations, received over sent", "", &delivered, Tolerance::at_most(0.05))
-            .printed(0.0),
-        Check::seeds("time of near stations to the largest rate", "s", &ramps, any).printed(150.0).reported(),
-        Check::seeds("the same at 5 m", "s", &quick, any).reported(),
-        Check::seeds("the same without preamble detection; 300 s: never", "s", &slow, any)
+    Ok(vec![
+        Check::count(
+            "seeds in which the largest rate takes three times as long as at 5 m",
+            slower,
+            3,
+            slow.len(),
+        ),
+        Check::seeds("time of near stations to the largest rate; 300 s: never", "s", &slow, any)
             .printed(150.0)
             .reported(),
-        Check::count("seeds in which that is 3 times the time at 5 m", slower, 3, slow.len()).reported(),
+        Check::seeds("the same at 5 m", "s", &quick, any).reported(),
+    ])
+}
+
+pub(super) fn starved(runner: &mut Runner<'_>) -> Result<Results, Failure> {
+    let cases = [case("s004-distance"), case("s004-best-case")];
+    let outcomes = runner.run(&cases)?;
+    let end = over(&outcomes[0], &NEAR, reference(END - 30.0))?;
+    let far = over(&outcomes[0], &FAR, delivered)?;
+    let mut checks = vec![
+        Check::seeds("near stations in the last 30 s", "kbit/s", &end, Tolerance::at_least(0.9 * LARGEST))
+            .printed(LARGEST),
+        Check::seeds("far stations, received over sent", "", &far, Tolerance::at_most(0.05)).printed(0.0),
     ];
-    let mut result = result("30 and 60 m", &cases[0], with_detection, checks);
+    checks.extend(slow_ramp(&outcomes[0], &outcomes[1])?);
+    let mut result = result("30 and 51.7 m", &cases[0], &outcomes[0], checks);
     result.remarks.push(
-        "The slow ramp of the near stations is no loss of theirs. Without preamble detection the access point repeats \
-         packets that the far ones cannot receive until they are too old, and the packets behind them are late: the near ones then stay \
-         far below the largest rate. ns-3 itself does one or the other by the seed."
+        "The slow ramp of the near stations is no loss of theirs. The access point repeats packets that the far ones \
+         cannot receive until they are too old, and the packets behind them are late: the near ones stay far below the \
+         largest rate to the end. A recovery after 150 s needs the far stations to lose their association, which the cell \
+         does not model beyond beacons."
             .to_owned(),
     );
     Ok(result)
@@ -164,18 +176,26 @@ pub(super) fn starved(runner: &mut Runner<'_>) -> Result<Results, Failure> {
 pub(super) fn small_packets(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let cases = [each(case("s004-distance"), "packet", "500 B"), case("s004-distance")];
     let outcomes = runner.run(&cases)?;
-    let [small, large] = [over(&outcomes[0], &FAR, received)?, over(&outcomes[1], &FAR, received)?];
+    let [small, large] = [over(&outcomes[0], &FAR, delivered)?, over(&outcomes[1], &FAR, delivered)?];
     let more = small.iter().zip(&large).filter(|(small, large)| small > large).count();
     let any = Tolerance::at_least(0.0);
     let checks = vec![
-        Check::count("seeds in which more of 500 B arrives than of 1000 B", more, small.len(), small.len()),
+        Check::count(
+            "seeds in which a larger part of 500 B arrives than of 1000 B",
+            more,
+            small.len(),
+            small.len(),
+        ),
         Check::seeds("sent to far stations", "kbit/s", &over(&outcomes[0], &FAR, sent)?, any)
             .printed(200.0)
             .reported(),
-        Check::seeds("received of 500 B", "kbit/s", &small, any).printed(10.0).reported(),
-        Check::seeds("received of 1000 B", "kbit/s", &large, any).printed(0.0).reported(),
+        Check::seeds("received by far stations", "kbit/s", &over(&outcomes[0], &FAR, received)?, any)
+            .printed(10.0)
+            .reported(),
+        Check::seeds("received over sent, 500 B", "", &small, any).printed(0.05).reported(),
+        Check::seeds("received over sent, 1000 B", "", &large, any).printed(0.0).reported(),
     ];
-    Ok(result("30 and 50 m, 500 B", &cases[0], &outcomes[0], checks))
+    Ok(result("30 and 51.7 m, 500 B", &cases[0], &outcomes[0], checks))
 }
 
 /// Rows of the pictures over time, by ns3-rmcat's rule.
@@ -203,16 +223,23 @@ fn resolutions(title: &str, outcome: &Outcome) -> Figure {
     Figure { title: format!("{title}: resolution"), x: "s", y: "rows", curves }
 }
 
+/// The part of a station's run at pictures of so many rows at most.
+fn part_at_most(outcome: &Outcome, station: usize, most: f64) -> Result<f64, Failure> {
+    let rows = rows(outcome, station);
+    Ok(rows.iter().filter(|point| point.1 <= most).count() as f64 / rows.len() as f64)
+}
+
 pub(super) fn adaptive(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = case("s004-distance");
     let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let mut least = Vec::new();
     for outcome in &*outcomes {
-        // The first ten seconds hold the start.
         let spans = STATIONS.iter().flat_map(|&station| binned(&of(outcome, station, "received_rate"), 10.0));
         least.push(spans.map(|(_, rate)| rate).fold(f64::INFINITY, f64::min));
     }
     let any = Tolerance::at_least(0.0);
+    let far = over(&outcomes, &FAR, delivered)?;
+    let low = over(&outcomes, &NEAR, |outcome, station| part_at_most(outcome, station, 240.0))?;
     let checks = vec![
         Check::value(
             "least of any station in any 10 s, all seeds",
@@ -220,28 +247,29 @@ pub(super) fn adaptive(runner: &mut Runner<'_>) -> Result<Results, Failure> {
             least.iter().copied().fold(f64::INFINITY, f64::min),
             Tolerance::at_least(f64::MIN_POSITIVE),
         ),
+        Check::seeds(
+            "near stations' rate",
+            "kbit/s",
+            &over(&outcomes, &NEAR, reference(0.0))?,
+            Tolerance::at_most(0.5 * LARGEST),
+        ),
+        Check::seeds("near stations: part of the time at 90 to 240 rows", "", &low, Tolerance::at_least(0.5)),
+        Check::seeds("far stations, received over sent", "", &far, Tolerance::at_most(0.2)).printed(0.2),
         Check::seeds("sent to far stations", "kbit/s", &over(&outcomes, &FAR, sent)?, any)
             .printed(200.0)
             .reported(),
-        Check::seeds(
-            "received by far stations",
-            "kbit/s",
-            &over(&outcomes, &FAR, received)?,
-            Tolerance::at_most(40.0),
-        )
-        .printed(40.0)
-        .reported(),
+        Check::seeds("received by far stations", "kbit/s", &over(&outcomes, &FAR, received)?, any)
+            .printed(40.0)
+            .reported(),
     ];
-    let title = "30 and 50 m, adaptive";
+    let title = "30 and 51.7 m, adaptive";
     let mut result = result(title, &case, &outcomes, checks);
     result.figures.push(resolutions(title, &outcomes[0]));
-    result.remarks.push(
-        "The near stations keep their rate, and so a higher resolution than the paper's 90 to 240 rows: the channel's \
-         time that far ones take is not enough to hold them down here."
-            .to_owned(),
-    );
     Ok(result)
 }
+
+/// Frames a second.
+const FPS: f64 = 30.0;
 
 pub(super) fn late_upgrade(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let case = each(case("s004-distance"), "packet", "500 B");
@@ -258,21 +286,27 @@ pub(super) fn late_upgrade(runner: &mut Runner<'_>) -> Result<Results, Failure> 
         let change: Vec<f64> = last.iter().zip(&first).map(|(last, first)| last - first).collect();
         let what = format!("rows of the last quarter less those of the first, STA {station}");
         checks.push(Check::seeds(what, "", &change, Tolerance::at_least(0.0)));
-        let what = format!("rows of the last quarter, STA {station}");
-        checks.push(Check::seeds(what, "", &last, Tolerance::at_least(0.0)).printed(240.0).reported());
+        let end = over(&outcomes, &[station], |outcome, station| {
+            Ok(mean(&between(&rows(outcome, station), END - 10.0, END)))
+        })?;
+        let what = format!("rows at the end, STA {station}");
+        checks.push(Check::seeds(what, "", &end, Tolerance::within(180.0, 240.0)).printed(240.0));
+        let lower = over(&outcomes, &[station], |outcome, station| {
+            let end = rows(outcome, station).last().map_or(f64::NAN, |point| point.1);
+            Ok(part_at_most(outcome, station, end - 1.0)? * END * FPS)
+        })?;
+        let what = format!("frames before with fewer rows than at the end, STA {station}");
+        checks.push(Check::seeds(what, "", &lower, Tolerance::at_least(2000.0)));
     }
-    let title = "30 and 50 m, adaptive, 500 B";
+    let title = "30 and 51.7 m, adaptive, 500 B";
     let mut result = result(title, &case, &outcomes, checks);
     result.figures.push(resolutions(title, &outcomes[0]));
     Ok(result)
 }
 
 pub(super) fn larger_limit(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let small = |case| each(case, "packet", "500 B");
-    let cases = [
-        each(fixed(small(case("s004-distance"))), "rate.max", "4 Mbit/s"),
-        fixed(small(case("s004-distance"))),
-    ];
+    let small = each(fixed(case("s004-distance"), OF_2000), "packet", "500 B");
+    let cases = [each(small.clone(), "rate.max", "4 Mbit/s"), small];
     let outcomes = runner.run(&cases)?;
     let goodput = |outcome: &Outcome, station: usize| {
         let flow = flow(outcome, &format!("video-{station}"))?;
@@ -281,25 +315,30 @@ pub(super) fn larger_limit(runner: &mut Runner<'_>) -> Result<Results, Failure> 
     let near = over(&outcomes[0], &NEAR, goodput)?;
     let [with, without] = [over(&outcomes[0], &FAR, received)?, over(&outcomes[1], &FAR, received)?];
     let gain = mean(&with) / mean(&without) - 1.0;
+    let [with_near, without_near] =
+        [over(&outcomes[0], &NEAR, received)?, over(&outcomes[1], &NEAR, received)?];
+    let any = Tolerance::at_least(0.0);
     let checks = vec![
         Check::seeds("near stations", "kbit/s", &near, Tolerance::at_most(FIXED)).printed(1800.0),
         Check::value("far stations' gain over a limit of 1500 kbit/s", "", gain, Tolerance::at_most(0.1))
             .printed(0.0),
+        Check::seeds("near stations' rate with 4000 kbit/s at most", "kbit/s", &with_near, any).reported(),
+        Check::seeds("near stations' rate with 1500 kbit/s at most", "kbit/s", &without_near, any).reported(),
     ];
-    Ok(result("30 and 50 m, at most 4000 kbit/s", &cases[0], &outcomes[0], checks))
+    Ok(result("30 and 51.7 m, at most 4000 kbit/s", &cases[0], &outcomes[0], checks))
 }
 
 pub(super) fn deficit(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let case = fixed(case("s004-distance"));
-    let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
-    let rates = over(&outcomes, &NEAR, received)?;
-    let end = over(&outcomes, &NEAR, reference(END - 30.0))?;
-    let checks = vec![
+    let cases = [fixed(case("s004-distance"), OF_1500), case("s004-best-case")];
+    let outcomes = runner.run(&cases)?;
+    let rates = over(&outcomes[0], &NEAR, received)?;
+    let end = over(&outcomes[0], &NEAR, reference(END - 30.0))?;
+    let mut checks = vec![
         Check::seeds(
-            "near stations, of the bit rate",
+            "received by near stations, of the clip's rate",
             "",
-            &rates.iter().map(|rate| rate / FIXED).collect::<Vec<_>>(),
-            Tolerance::at_most(0.99),
+            &rates.iter().map(|rate| rate / LARGEST).collect::<Vec<_>>(),
+            Tolerance::at_most(0.97),
         ),
         Check::seeds(
             "near stations' calculated rate in the last 30 s",
@@ -309,11 +348,12 @@ pub(super) fn deficit(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         )
         .printed(LARGEST),
     ];
-    Ok(result("30 and 50 m, 720p", &case, &outcomes, checks))
+    checks.extend(slow_ramp(&outcomes[0], &outcomes[1])?);
+    Ok(result("30 and 51.7 m, 720p", &cases[0], &outcomes[0], checks))
 }
 
 pub(super) fn wide_channel(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let cases = [case("s004-80mhz"), case("s004-distance")];
+    let cases = [fixed(case("s004-80mhz"), OF_1500), fixed(case("s004-distance"), OF_1500)];
     let outcomes = runner.run(&cases)?;
     let wide = &outcomes[0];
     // Of the near stations together, in spans of 5 s.
@@ -357,7 +397,7 @@ pub(super) fn wide_channel(runner: &mut Runner<'_>) -> Result<Results, Failure> 
         Check::seeds("after the peak, of it", "", &declines.iter().map(|one| one.1).collect::<Vec<_>>(), any)
             .reported(),
     ];
-    let mut result = result("80 MHz, 30 and 50 m", &cases[0], wide, checks);
+    let mut result = result("80 MHz, 30 and 51.7 m", &cases[0], wide, checks);
     result.remarks.push(
         "At 30 m and 80 MHz 97 of 100 packets of 1000 B are lost at each transmission: the near stations lose a sixth or \
          more for good from the first second, and NADA never leaves its least rate. The decline stands, the peak before \
@@ -371,7 +411,7 @@ pub(super) fn wide_channel(runner: &mut Runner<'_>) -> Result<Results, Failure> 
 }
 
 pub(super) fn random_plan(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let case = fixed(case("s004-random-plan"));
+    let case = fixed(case("s004-random-plan"), OF_1500);
     let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let mut index = Vec::new();
     for outcome in &*outcomes {
@@ -383,10 +423,10 @@ pub(super) fn random_plan(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let checks = vec![
         Check::seeds("Jain's index", "", &index, Tolerance::at_least(0.98)),
         Check::seeds(
-            "received, of the bit rate",
+            "received, of the clip's rate",
             "",
-            &rates.iter().map(|rate| rate / FIXED).collect::<Vec<_>>(),
-            Tolerance::at_most(0.99),
+            &rates.iter().map(|rate| rate / LARGEST).collect::<Vec<_>>(),
+            Tolerance::at_most(0.97),
         ),
     ];
     Ok(result("Random plan, 80 MHz", &case, &outcomes, checks))
