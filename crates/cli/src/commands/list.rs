@@ -111,7 +111,7 @@ fn options_as_text(text: &mut String, group: &OptionGroup) {
 }
 
 fn experiment_as_json(experiment: &Experiment) -> Value {
-    let Experiment { id, title, kind, reported, claim, method } = experiment;
+    let Experiment { id, title, kind, reported, claim, method, .. } = experiment;
     let made = !matches!(method, Method::NotYet(_));
     json!({ "name": id, "title": title, "kind": kind, "reported": reported, "claim": claim, "made": made })
 }

@@ -6,7 +6,13 @@ use crate::util::Bench;
 fn every_table_and_figure_is_listed_and_the_unfinished_say_so() {
     let bench = Bench::new();
     let rows = bench.run(&["list", "experiments", "--json"]).json();
-    assert_eq!(rows.as_array().map(Vec::len), Some(62));
+    assert_eq!(rows.as_array().map(Vec::len), Some(65));
+    let proofs = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["name"].as_str().is_some_and(|id| id.contains("-I")));
+    assert_eq!(proofs.count(), 3);
     let unfinished = rows.as_array().unwrap().iter().find(|row| row["made"] == false);
     if let Some(id) = unfinished.and_then(|row| row["name"].as_str()) {
         let run = bench.run(&["reproduce", id, "--json"]);
@@ -29,6 +35,17 @@ fn arithmetic_is_told_as_a_document_and_a_page() {
     assert!(page.contains("S000-E4") && page.contains("<svg") && !page.contains("<script"));
     let again = bench.run(&["reproduce", "S000-E4", "S000-F8", "--json"]);
     assert_eq!(again.stdout, run.stdout, "the same rows give the same bytes");
+}
+
+#[test]
+fn a_conclusion_is_tried_with_other_seeds_and_changes() {
+    let bench = Bench::new();
+    let run = bench.run(&["reproduce", "S000-F16", "S000-E4", "--robust", "--seeds", "1", "--json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let found = run.json();
+    let rows = found["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["id"], &rows[0]["survives"]), (1, &"S000-F16".into(), &true.into()));
+    assert_eq!(rows[0]["changed"].as_array().map(Vec::len), Some(5));
 }
 
 #[test]
