@@ -49,4 +49,4 @@ pub use program::ProgramReport;
 pub use remuxer::Remuxer;
 pub use report::Report;
 pub use track::{CodedPicture, Replacement};
-pub use transport::{Framing, PacingReport, TransportReport};
+pub use transport::{Demultiplexer, ElementaryPacket, Framing, H264, PacingReport, TransportReport};

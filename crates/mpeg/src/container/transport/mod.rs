@@ -6,6 +6,7 @@
 
 mod cbr;
 mod clock;
+mod demultiplexer;
 mod framer;
 mod framing;
 mod packet;
@@ -17,6 +18,7 @@ mod writer;
 
 use std::collections::VecDeque;
 
+pub use demultiplexer::{Demultiplexer, ElementaryPacket, H264};
 pub use framing::Framing;
 pub use report::{PacingReport, TransportReport};
 

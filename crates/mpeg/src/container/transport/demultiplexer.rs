@@ -1,0 +1,206 @@
+//! One elementary stream out of a transport stream, as it stands there.
+
+use super::framer::{Framed, Framer};
+use super::framing::Framing;
+use super::packet::Packet;
+use super::psi::{Tables, type_name};
+use crate::container::pes;
+use std::collections::VecDeque;
+
+/// `stream_type` of H.264 video (ISO/IEC 13818-1, table 2-34).
+pub const H264: u8 = 0x1b;
+
+/// The most bytes from one time stamp to the next.
+const LONGEST: usize = 16 << 20;
+
+/// What lies in an elementary stream from one time stamp to the next: of video, an access unit as a rule.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ElementaryPacket {
+    /// Presentation time, 90 kHz, modulo 2^33.
+    pub pts: Option<u64>,
+    /// Decoding time, 90 kHz, modulo 2^33, where it is another.
+    pub dts: Option<u64>,
+    /// Part of the elementary stream.
+    pub payload: Vec<u8>,
+    /// Part of it is missing.
+    pub damaged: bool,
+}
+
+/// Takes the first stream of a type out of a transport stream.
+#[derive(Debug)]
+pub struct Demultiplexer {
+    framer: Framer,
+    tables: Tables,
+    stream_type: u8,
+    pid: Option<u16>,
+    counter: Option<u8>,
+    partial: Option<ElementaryPacket>,
+    ready: VecDeque<ElementaryPacket>,
+}
+
+impl Demultiplexer {
+    /// Takes the first stream of `stream_type`.
+    pub fn new(framing: Framing, stream_type: u8) -> Self {
+        Self {
+            framer: Framer::new(framing),
+            tables: Tables::default(),
+            stream_type,
+            pid: None,
+            counter: None,
+            partial: None,
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// Whether the stream was found.
+    pub fn is_found(&self) -> bool {
+        self.pid.is_some()
+    }
+
+    /// The types of the streams, once every programme map was read and none has the one that is looked for.
+    pub fn others(&self) -> Option<Vec<String>> {
+        let components = self.tables.programs().iter().flat_map(|program| &program.components);
+        let names = components.map(|component| type_name(component.stream_type)).collect();
+        (self.pid.is_none() && self.tables.complete()).then_some(names)
+    }
+
+    /// Takes bytes of the transport stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.framer.push(bytes);
+        while let Some(framed) = self.framer.poll() {
+            match framed {
+                Framed::Packet(packet) => self.take(&packet),
+                Framed::Junk(_) => self.partial.iter_mut().for_each(|partial| partial.damaged = true),
+            }
+        }
+    }
+
+    /// The stream has ended: what came last is whole.
+    pub fn finish(&mut self) {
+        self.ready.extend(self.partial.take());
+    }
+
+    /// The next part that is whole, which shows with the beginning of another.
+    pub fn poll(&mut self) -> Option<ElementaryPacket> {
+        self.ready.pop_front()
+    }
+
+    fn take(&mut self, packet: &Packet) {
+        if self.tables.push(packet) {
+            self.find();
+        }
+        if self.pid != Some(packet.pid()) || packet.payload().is_empty() {
+            return;
+        }
+        let counter = packet.continuity_counter();
+        if self.counter == Some(counter) {
+            return; // a repeated packet (2.4.3.3)
+        }
+        let follows = self.counter.is_none_or(|last| (last + 1) & 15 == counter) || packet.discontinuity();
+        self.counter = Some(counter);
+        if let Some(partial) = &mut self.partial {
+            partial.damaged |= !follows || packet.transport_error() || packet.scrambled();
+        }
+        if packet.payload_unit_start() {
+            self.begin_packet(packet.payload());
+        } else if let Some(partial) = &mut self.partial {
+            partial.payload.extend_from_slice(packet.payload());
+        }
+        if self.partial.as_ref().is_some_and(|partial| partial.payload.len() > LONGEST) {
+            self.partial = None;
+        }
+    }
+
+    fn find(&mut self) {
+        let programs = self.tables.programs();
+        let mut components = programs.iter().flat_map(|program| &program.components);
+        let found = components.find(|component| component.stream_type == self.stream_type);
+        if let Some(pid) = found.map(|component| component.pid).filter(|pid| self.pid != Some(*pid)) {
+            self.pid = Some(pid);
+            (self.partial, self.counter) = (None, None);
+        }
+    }
+
+    /// A PES packet begins. One without a time stamp continues what was before.
+    fn begin_packet(&mut self, bytes: &[u8]) {
+        let Ok(header) = pes::parse(bytes) else {
+            self.partial.iter_mut().for_each(|partial| partial.damaged = true);
+            return;
+        };
+        let payload = &bytes[header.len.min(bytes.len())..];
+        match (&mut self.partial, header.pts) {
+            (Some(partial), None) => {
+                partial.payload.extend_from_slice(payload);
+                partial.damaged |= header.scrambled;
+            }
+            (partial, _) => {
+                self.ready.extend(partial.take());
+                let (payload, damaged) = (payload.to_vec(), header.scrambled);
+                *partial = Some(ElementaryPacket { pts: header.pts, dts: header.dts, payload, damaged });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A transport packet: the payload is filled up by an adaptation field.
+    fn packet(pid: u16, start: bool, counter: u8, payload: &[u8]) -> Vec<u8> {
+        let stuffing = 184 - payload.len();
+        let mut bytes = vec![0x47, (pid >> 8) as u8 | if start { 0x40 } else { 0 }, pid as u8];
+        bytes.push(counter & 15 | if stuffing > 0 { 0x30 } else { 0x10 });
+        if stuffing > 0 {
+            bytes.push(stuffing as u8 - 1);
+            bytes.extend((1..stuffing).map(|at| if at == 1 { 0 } else { 0xff }));
+        }
+        bytes.extend_from_slice(payload);
+        bytes
+    }
+
+    fn section(body: &[u8]) -> Vec<u8> {
+        let crc = body.iter().fold(!0u32, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte) << 24, |crc, _| {
+                crc << 1 ^ if crc >> 31 == 1 { 0x04c1_1db7 } else { 0 }
+            })
+        });
+        [&[0], body, &crc.to_be_bytes()].concat()
+    }
+
+    fn tables(stream_type: u8) -> Vec<u8> {
+        let association = section(&[0, 0xb0, 13, 0, 1, 0xc1, 0, 0, 0, 1, 0xe1, 0]);
+        let map = [2, 0xb0, 18, 0, 1, 0xc1, 0, 0, 0xe1, 1, 0xf0, 0, stream_type, 0xe1, 1, 0xf0, 0];
+        [packet(0, true, 0, &association), packet(0x100, true, 0, &section(&map))].concat()
+    }
+
+    fn pes(pts: u8, payload: &[u8]) -> Vec<u8> {
+        [&[0, 0, 1, 0xe0, 0, 0, 0x80, 0x80, 5, 0x21, 0, 1, 0, pts << 1 | 1], payload].concat()
+    }
+
+    #[test]
+    fn a_stream_comes_out_whatever_the_chunks() {
+        let mut stream = tables(H264);
+        stream.extend(packet(0x101, true, 0, &pes(1, &[1; 150])));
+        stream.extend(packet(0x101, false, 1, &[2; 184]));
+        stream.extend(packet(0x101, false, 1, &[2; 184])); // repeated
+        stream.extend(packet(0x101, true, 2, &pes(2, &[3; 10])));
+        stream.extend(packet(0x101, true, 4, &pes(3, &[4; 10])));
+        for chunk in [1, 100, 188, 5000] {
+            let mut demultiplexer = Demultiplexer::new(Framing::Plain, H264);
+            stream.chunks(chunk).for_each(|bytes| demultiplexer.push(bytes));
+            demultiplexer.finish();
+            let packets: Vec<_> = std::iter::from_fn(|| demultiplexer.poll()).collect();
+            let seen: Vec<_> = packets.iter().map(|p| (p.pts, p.payload.len(), p.damaged)).collect();
+            assert_eq!(seen, [(Some(1), 334, false), (Some(2), 10, true), (Some(3), 10, false)], "{chunk}");
+        }
+    }
+
+    #[test]
+    fn another_video_is_named() {
+        let mut demultiplexer = Demultiplexer::new(Framing::Plain, H264);
+        demultiplexer.push(&tables(0x24));
+        assert_eq!(demultiplexer.others(), Some(vec!["H.265 video".to_owned()]));
+        assert!(!demultiplexer.is_found());
+    }
+}
