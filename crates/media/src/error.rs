@@ -48,6 +48,9 @@ pub enum Error {
     /// An FFmpeg subprocess is needed and is not installed, or it failed.
     #[error("{0}")]
     Ffmpeg(String),
+    /// An encoder that is another program failed.
+    #[error("{0}")]
+    Encoder(String),
     /// An error of the H.264 library.
     #[error("H.264 {operation}: {reason}")]
     Codec {

@@ -48,9 +48,11 @@ pub mod output;
 mod picture;
 mod scale;
 pub mod shaped;
+mod subprocess;
 
 pub use error::Error;
 pub use picture::{
     FrameId, FrameRate, Picture, PictureBuffer, PicturePool, PictureSize, PlaneView, PlaneViewMut,
 };
 pub use scale::Scaler;
+pub use subprocess::kill_subprocesses;

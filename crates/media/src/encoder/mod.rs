@@ -3,6 +3,7 @@
 mod adherence;
 mod complexity;
 mod constant_qp;
+mod external;
 mod ladder;
 mod openh264;
 mod options;
@@ -10,6 +11,7 @@ mod rate_control;
 
 pub use self::adherence::{AdherenceReport, AdherenceWindow, RateAdherence};
 pub use self::constant_qp::ConstantQpEncoder;
+pub use self::external::{ExternalEncoder, TargetPipe};
 pub use self::ladder::{Ladder, LadderEncoder, LadderRule};
 pub use self::openh264::{LiveEncoder, LiveEncoderConfig};
 

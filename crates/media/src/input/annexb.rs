@@ -67,12 +67,16 @@ struct ByteStream {
 }
 
 impl ByteStream {
-    const CHUNK: u64 = 256 << 10;
+    /// Octets that are read at once: a live stream is not to wait for more.
+    const CHUNK: usize = 64 << 10;
 
     /// Reads until an access unit is complete, or the end.
     fn fill(&mut self) -> Result<(), Error> {
         while self.ready.is_empty() && !self.ended {
-            let read = self.file.by_ref().take(Self::CHUNK).read_to_end(&mut self.buffer);
+            let before = self.buffer.len();
+            self.buffer.resize(before + Self::CHUNK, 0);
+            let read = self.file.read(&mut self.buffer[before..]);
+            self.buffer.truncate(before + read.as_ref().copied().unwrap_or(0));
             self.ended = read.map_err(Error::io("input"))? == 0;
             self.split();
             if self.buffer.len() + self.splitter.pending() > MAX_UNIT {
@@ -116,7 +120,7 @@ impl SampleReader for ByteStream {
         *data = unit;
         let time = self.frame_rate.time_of(self.next);
         self.next += 1;
-        Ok(Some(Sample { time }))
+        Ok(Some(Sample { time, decode: Some(time) }))
     }
 
     fn has_times(&self) -> bool {

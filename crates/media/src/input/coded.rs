@@ -26,7 +26,10 @@ pub(super) trait SampleReader: Send {
 /// What a container says about a sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
+    /// When it is shown.
     pub(super) time: TimeDelta,
+    /// When it is decoded, where the container says so.
+    pub(super) decode: Option<TimeDelta>,
 }
 
 /// An H.264 track of a container.

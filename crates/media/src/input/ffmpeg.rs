@@ -2,9 +2,10 @@
 
 use super::y4m::Y4mSource;
 use super::{PictureFormat, PictureSource};
+use crate::subprocess::Subprocess;
 use crate::{Error, Picture};
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{ChildStderr, Command, Stdio};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -21,7 +22,8 @@ pub(super) struct FfmpegSource {
 impl FfmpegSource {
     pub(super) fn open(name: &str) -> Result<Self, Error> {
         let mut process = Process::start(name)?;
-        let pipe = process.child.stdout.take().ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
+        let pipe =
+            process.child.child().stdout.take().ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
         match Y4mSource::from_pipe(Box::new(BufReader::new(pipe)), name) {
             Ok(pictures) => {
                 let messages = process.messages();
@@ -80,7 +82,10 @@ impl PictureSource for FfmpegSource {
 impl std::fmt::Debug for FfmpegSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, process, .. } = self;
-        f.debug_struct("FfmpegSource").field("name", name).field("process", &process.child.id()).finish()
+        f.debug_struct("FfmpegSource")
+            .field("name", name)
+            .field("process", &process.child.child().id())
+            .finish()
     }
 }
 
@@ -161,7 +166,7 @@ impl Message {
 
 /// The subprocess, which is killed on drop, and the thread that reads its messages.
 struct Process {
-    child: Child,
+    child: Subprocess,
     messages: mpsc::Receiver<Message>,
     reader: Option<JoinHandle<String>>,
 }
@@ -170,7 +175,7 @@ impl Process {
     fn start(name: &str) -> Result<Self, Error> {
         let mut command = Command::new("ffmpeg");
         command.args(arguments(name)).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| {
+        let child = Subprocess::spawn(&mut command).map_err(|error| {
             Error::Ffmpeg(match error.kind() {
                 std::io::ErrorKind::NotFound => format!(
                     "{name} needs FFmpeg to be read, and no ffmpeg is installed (MP4 or MKV with H.264, raw H.264 and Y4M need none)"
@@ -179,8 +184,11 @@ impl Process {
             })
         })?;
         let (sender, messages) = mpsc::sync_channel(32);
-        let reader =
-            child.stderr.take().map(|stderr| std::thread::spawn(move || read_messages(stderr, &sender)));
+        let reader = child
+            .child()
+            .stderr
+            .take()
+            .map(|stderr| std::thread::spawn(move || read_messages(stderr, &sender)));
         Ok(Self { child, messages, reader })
     }
 
@@ -190,8 +198,7 @@ impl Process {
 
     /// Ends it; returns its last message.
     fn last_message(&mut self) -> String {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.kill();
         self.reader.take().and_then(|reader| reader.join().ok()).unwrap_or_default()
     }
 }

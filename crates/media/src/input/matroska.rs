@@ -89,7 +89,8 @@ impl SampleReader for MatroskaSamples {
         }
         std::mem::swap(data, &mut self.frame.data);
         let nanos = self.frame.timestamp.saturating_mul(self.scale);
-        Ok(Some(Sample { time: TimeDelta::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)) }))
+        let time = TimeDelta::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
+        Ok(Some(Sample { time, decode: None }))
     }
 
     fn rewind(&mut self) -> Result<(), Error> {

@@ -2,17 +2,21 @@
 
 mod annexb;
 mod coded;
+mod copied;
 mod ffmpeg;
 mod looped;
 mod matroska;
 mod mp4;
 pub(crate) mod mpeg;
 mod open;
+mod pipe;
 mod synthetic;
+mod transport;
 mod y4m;
 
+pub use copied::{CodedInput, CodedPicture};
 pub use looped::Looped;
-pub use open::{bundled_clip, open, open_bytes, open_reference};
+pub use open::{bundled_clip, open, open_bytes, open_coded, open_coded_pipe, open_pipe, open_reference};
 pub use synthetic::{Synthetic, read_code};
 
 use crate::{Error, FrameRate, Picture, PictureSize};

@@ -1,7 +1,9 @@
 //! Opens an input by its content.
 
-use super::coded::CodedSource;
-use super::{PictureSource, ReadSeek, Synthetic, annexb, ffmpeg, matroska, mp4, mpeg, y4m};
+use super::coded::{Coded, CodedSource, Tracks};
+use super::copied::CodedInput;
+use super::pipe::Pipe;
+use super::{PictureSource, ReadSeek, Synthetic, annexb, ffmpeg, matroska, mp4, mpeg, transport, y4m};
 use crate::Error;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
@@ -12,23 +14,75 @@ struct Format {
     name: &'static str,
     /// Recognises the format by the first octets of an input.
     probe: fn(&[u8]) -> bool,
+    /// It needs only these octets, and can be read from a pipe.
+    is_stream: bool,
     open: Open,
 }
 
-type Open = fn(Box<dyn ReadSeek>) -> Result<Box<dyn PictureSource>, Error>;
+type Opener<T> = fn(Box<dyn ReadSeek>) -> Result<T, Error>;
+
+enum Open {
+    Pictures(Opener<Box<dyn PictureSource>>),
+    /// H.264 in a container.
+    Coded(Opener<(Coded, Tracks)>),
+    /// H.264, MPEG-1 or MPEG-2 video.
+    Transport,
+}
 
 /// All formats, in the order they are probed. FFmpeg reads other inputs.
-static FORMATS: [Format; 5] = [
-    Format { name: "Y4M", probe: y4m::probe, open: |file| Ok(Box::new(y4m::Y4mSource::from_file(file)?)) },
+static FORMATS: [Format; 6] = [
     Format {
-        name: "Matroska",
-        probe: matroska::probe,
-        open: |file| CodedSource::open(matroska::open(file)?),
+        name: "Y4M",
+        probe: y4m::probe,
+        is_stream: true,
+        open: Open::Pictures(|file| Ok(Box::new(y4m::Y4mSource::from_file(file)?))),
     },
-    Format { name: "MP4", probe: mp4::probe, open: |file| CodedSource::open(mp4::open(file)?) },
-    Format { name: "H.264", probe: annexb::probe, open: |file| CodedSource::open(annexb::open(file)?) },
-    Format { name: "MPEG", probe: mpeg::probe, open: |file| Ok(Box::new(mpeg::MpegSource::new(file)?)) },
+    Format { name: "Matroska", probe: matroska::probe, is_stream: false, open: Open::Coded(matroska::open) },
+    Format { name: "MP4", probe: mp4::probe, is_stream: false, open: Open::Coded(mp4::open) },
+    Format { name: "H.264", probe: annexb::probe, is_stream: true, open: Open::Coded(annexb::open) },
+    Format { name: "MPEG-TS", probe: transport::probe, is_stream: true, open: Open::Transport },
+    Format {
+        name: "MPEG",
+        probe: mpeg::probe,
+        is_stream: true,
+        open: Open::Pictures(|file| Ok(Box::new(mpeg::MpegSource::new(file)?))),
+    },
 ];
+
+impl Format {
+    /// The pictures of `file`, which begins with `prefix`.
+    fn pictures(&self, file: Box<dyn ReadSeek>, prefix: &[u8]) -> Result<Box<dyn PictureSource>, Error> {
+        match self.open {
+            Open::Pictures(open) => open(file),
+            Open::Coded(open) => CodedSource::open(open(file)?),
+            Open::Transport => match transport::open(file, prefix)? {
+                Ok(track) => CodedSource::open(track),
+                Err(mut without) => match without.file.seek(SeekFrom::Start(0)) {
+                    Ok(_) => Ok(Box::new(mpeg::MpegSource::new(without.file)?)),
+                    Err(_) => Err(without_h264(&without.found)),
+                },
+            },
+        }
+    }
+
+    /// The coded pictures of `file`, which begins with `prefix`.
+    fn coded(&self, file: Box<dyn ReadSeek>, prefix: &[u8]) -> Result<CodedInput, Error> {
+        match self.open {
+            Open::Pictures(_) => {
+                Err(Error::Unsupported(format!("{} is no H.264 that could be copied", self.name)))
+            }
+            Open::Coded(open) => Ok(CodedInput::new(open(file)?)),
+            Open::Transport => match transport::open(file, prefix)? {
+                Ok(track) => Ok(CodedInput::new(track)),
+                Err(without) => Err(without_h264(&without.found)),
+            },
+        }
+    }
+}
+
+fn without_h264(found: &str) -> Error {
+    Error::Unsupported(format!("a transport stream without H.264 video: it has {found}"))
+}
 
 /// Octets that are probed; the sync bytes of a transport stream need so many.
 const PREFIX: usize = 2048;
@@ -37,7 +91,7 @@ fn find(prefix: &[u8]) -> Option<&'static Format> {
     FORMATS.iter().find(|format| (format.probe)(prefix))
 }
 
-/// Opens an input by name: a file, `-` for standard input (Y4M), `test:…` for the synthetic scene, or
+/// Opens an input by name: a file or a named pipe, `-` for standard input, `test:…` for the synthetic scene, or
 /// anything else FFmpeg takes where it is installed (a camera device, an `rtsp://` address).
 ///
 /// # Errors
@@ -47,22 +101,26 @@ pub fn open(name: &str) -> Result<Box<dyn PictureSource>, Error> {
         return Ok(Box::new(Synthetic::from_specification(specification)?));
     }
     if name == "-" {
-        return Ok(Box::new(y4m::Y4mSource::from_pipe(Box::new(std::io::stdin()), "-")?));
+        return open_pipe(Box::new(std::io::stdin()), name);
     }
     if name.contains("://") {
         return Ok(Box::new(ffmpeg::FfmpegSource::open(name)?));
     }
     let path = Path::new(name);
     let metadata = std::fs::metadata(path).map_err(Error::io(path))?;
+    if is_pipe(&metadata) {
+        return open_pipe(Box::new(File::open(path).map_err(Error::io(path))?), name);
+    }
     if !metadata.is_file() {
         // A camera device, which must not be read here.
         return Ok(Box::new(ffmpeg::FfmpegSource::open(name)?));
     }
     let mut file = BufReader::new(File::open(path).map_err(Error::io(path))?);
-    let Some(format) = find(&prefix(&mut file).map_err(Error::io(path))?) else {
+    let prefix = prefix(&mut file).map_err(Error::io(path))?;
+    let Some(format) = find(&prefix) else {
         return Ok(Box::new(ffmpeg::FfmpegSource::open(name)?));
     };
-    match (format.open)(Box::new(file)) {
+    match format.pictures(Box::new(file), &prefix) {
         // A container with another codec.
         Err(Error::Unsupported(reason)) => match ffmpeg::FfmpegSource::open(name) {
             Ok(source) => Ok(Box::new(source)),
@@ -71,6 +129,83 @@ pub fn open(name: &str) -> Result<Box<dyn PictureSource>, Error> {
         },
         result => result,
     }
+}
+
+#[cfg(unix)]
+fn is_pipe(metadata: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    metadata.file_type().is_fifo()
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_metadata: &std::fs::Metadata) -> bool {
+    false
+}
+
+/// Opens what is read once, such as a pipe or a socket: Y4M, an H.264 byte stream, or MPEG-TS with H.264. `name` stands in
+/// messages.
+///
+/// # Errors
+/// It is none of these, or holds no video.
+pub fn open_pipe(pipe: Box<dyn Read + Send>, name: &str) -> Result<Box<dyn PictureSource>, Error> {
+    let (format, pipe) = probe_pipe(pipe, name)?;
+    let prefix = pipe.seen().to_vec();
+    format.pictures(Box::new(pipe), &prefix)
+}
+
+/// As [`open_pipe`], of coded pictures that are not decoded.
+///
+/// # Errors
+/// It is no H.264 byte stream and no MPEG-TS with H.264.
+pub fn open_coded_pipe(pipe: Box<dyn Read + Send>, name: &str) -> Result<CodedInput, Error> {
+    let (format, pipe) = probe_pipe(pipe, name)?;
+    let prefix = pipe.seen().to_vec();
+    format.coded(Box::new(pipe), &prefix)
+}
+
+fn probe_pipe<R: Read>(pipe: R, name: &str) -> Result<(&'static Format, Pipe<R>), Error> {
+    // The last formats are only recognised by many octets.
+    let is_known = |seen: &[u8]| FORMATS[..4].iter().any(|format| (format.probe)(seen));
+    let pipe = Pipe::look(pipe, PREFIX, is_known).map_err(Error::io(name))?;
+    match find(pipe.seen()) {
+        Some(format) if format.is_stream => Ok((format, pipe)),
+        Some(format) => Err(Error::Unsupported(format!(
+            "{name}: {} cannot be read from a pipe; MPEG-TS can",
+            format.name
+        ))),
+        None => {
+            let what = if pipe.seen().is_empty() { "nothing" } else { "none of these" };
+            Err(Error::Unsupported(format!("{name}: expected Y4M, H.264 or MPEG-TS, found {what}")))
+        }
+    }
+}
+
+/// Opens an input of H.264 by name as its coded pictures: a file, a named pipe, or `-` for standard input.
+///
+/// # Errors
+/// It cannot be opened, or is no H.264 in MPEG-TS, MP4, Matroska or a byte stream.
+pub fn open_coded(name: &str) -> Result<CodedInput, Error> {
+    if name == "-" {
+        return open_coded_pipe(Box::new(std::io::stdin()), name);
+    }
+    let path = Path::new(name);
+    let metadata = std::fs::metadata(path).map_err(Error::io(path))?;
+    if is_pipe(&metadata) {
+        return open_coded_pipe(Box::new(File::open(path).map_err(Error::io(path))?), name);
+    }
+    if !metadata.is_file() {
+        return Err(Error::Unsupported(format!("{name} gives no coded video that could be copied")));
+    }
+    let mut file = BufReader::new(File::open(path).map_err(Error::io(path))?);
+    let prefix = prefix(&mut file).map_err(Error::io(path))?;
+    let unknown = || Error::Unsupported(format!("{name}: expected H.264 in MPEG-TS, MP4, Matroska or alone"));
+    find(&prefix).ok_or_else(unknown)?.coded(Box::new(file), &prefix)
+}
+
+#[cfg(test)]
+pub(super) fn open_coded_bytes(bytes: &'static [u8]) -> Result<CodedInput, Error> {
+    let prefix = &bytes[..PREFIX];
+    find(prefix).expect("a known format").coded(Box::new(Cursor::new(bytes)), prefix)
 }
 
 /// Opens an input as the reference of a quality measurement. As [`open`], but H.264 in a container is decoded by FFmpeg
@@ -96,7 +231,10 @@ pub fn open_reference(name: &str) -> Result<Box<dyn PictureSource>, Error> {
 /// Where it is of no format that is read here, or is damaged.
 pub fn open_bytes(bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Box<dyn PictureSource>, Error> {
     match find(bytes.as_ref().get(..PREFIX).unwrap_or(bytes.as_ref())) {
-        Some(format) => (format.open)(Box::new(Cursor::new(bytes))),
+        Some(format) => {
+            let prefix = bytes.as_ref().get(..PREFIX).unwrap_or(bytes.as_ref()).to_vec();
+            format.pictures(Box::new(Cursor::new(bytes)), &prefix)
+        }
         None => {
             let names = FORMATS.each_ref().map(|format| format.name).join(", ");
             Err(Error::Unsupported(format!("expected one of {names}")))

@@ -259,7 +259,7 @@ impl SampleReader for Mp4Samples {
             found: error.to_string(),
             expected: "a whole sample",
         })?;
-        Ok(Some(Sample { time: self.time_of(entry) }))
+        Ok(Some(Sample { time: self.time_of(entry), decode: None }))
     }
 
     fn rewind(&mut self) -> Result<(), Error> {

@@ -1,0 +1,177 @@
+//! H.264 in MPEG transport streams (ISO/IEC 13818-1): access units with their times.
+
+use super::ReadSeek;
+use super::coded::{Coded, Sample, SampleReader, Tracks};
+use crate::h264::{AccessUnitSplitter, DecoderConfiguration, nal_units};
+use crate::{Error, FrameRate};
+use seaway_mpeg::container::{self, Demultiplexer, ElementaryPacket, Format, Framing, H264};
+use seaway_units::TimeDelta;
+use std::collections::VecDeque;
+use std::io::{Read, Seek, SeekFrom};
+
+/// Octets that are read at once: a live stream is not to wait for more.
+const CHUNK: usize = 16 << 10;
+/// Octets in which the programme map must stand.
+const SEARCH: usize = 2 << 20;
+/// The 33 bits of time stamps.
+const WRAP: u64 = 1 << 33;
+
+/// True for a transport stream, whatever is in it.
+pub(super) fn probe(prefix: &[u8]) -> bool {
+    framing(prefix).is_some()
+}
+
+fn framing(prefix: &[u8]) -> Option<Framing> {
+    match container::sniff(prefix, true) {
+        Ok(Some(Format::Transport(framing))) => Some(framing),
+        _ => None,
+    }
+}
+
+/// A transport stream without H.264 video.
+pub(super) struct Without {
+    /// The input, read in part.
+    pub(super) file: Box<dyn ReadSeek>,
+    /// What the stream has.
+    pub(super) found: String,
+}
+
+/// Opens the first H.264 stream of a transport stream, if it has one.
+///
+/// # Errors
+/// The input cannot be read.
+pub(super) fn open(
+    file: Box<dyn ReadSeek>,
+    prefix: &[u8],
+) -> Result<Result<(Coded, Tracks), Without>, Error> {
+    let framing = framing(prefix).ok_or_else(|| Error::Unsupported("no transport stream".into()))?;
+    let mut reader = TransportSamples {
+        file,
+        framing,
+        demultiplexer: Demultiplexer::new(framing, H264),
+        chunk: vec![0; CHUNK],
+        ready: VecDeque::new(),
+        clock: TimeStamps::default(),
+        interval: FrameRate::USUAL.interval(),
+        ended: false,
+    };
+    let mut searched = 0;
+    while !reader.demultiplexer.is_found() {
+        let others = reader.demultiplexer.others();
+        if reader.ended || others.is_some() || searched > SEARCH {
+            let found = others.map_or_else(|| "no programme map".to_owned(), |others| others.join(", "));
+            return Ok(Err(Without { file: reader.file, found }));
+        }
+        searched += reader.read()?;
+    }
+    let configuration = DecoderConfiguration { length_size: 0, parameter_sets: Vec::new() };
+    Ok(Ok((Coded { reader: Box::new(reader), configuration, frame_rate: None }, Tracks::default())))
+}
+
+struct TransportSamples {
+    file: Box<dyn ReadSeek>,
+    framing: Framing,
+    demultiplexer: Demultiplexer,
+    chunk: Vec<u8>,
+    ready: VecDeque<(Sample, Vec<u8>)>,
+    clock: TimeStamps,
+    /// Between access units that share a time stamp.
+    interval: TimeDelta,
+    ended: bool,
+}
+
+/// Time stamps without their wrap, as time since the first one.
+#[derive(Debug, Default)]
+struct TimeStamps {
+    last: Option<u64>,
+    /// Ticks since the first one.
+    ticks: i64,
+}
+
+impl TimeStamps {
+    /// The time of a decoding time stamp, which follows the one before.
+    fn time(&mut self, stamp: u64) -> TimeDelta {
+        let stamp = stamp % WRAP;
+        if let Some(last) = self.last {
+            self.ticks += signed(stamp.wrapping_sub(last));
+        }
+        self.last = Some(stamp);
+        of_ticks(self.ticks)
+    }
+}
+
+/// A difference of time stamps modulo the wrap.
+const fn signed(difference: u64) -> i64 {
+    let difference = difference % WRAP;
+    if difference >= WRAP / 2 { difference as i64 - WRAP as i64 } else { difference as i64 }
+}
+
+/// Of 90 kHz.
+fn of_ticks(ticks: i64) -> TimeDelta {
+    TimeDelta::from_nanos(ticks.saturating_mul(100_000) / 9)
+}
+
+impl TransportSamples {
+    /// Reads once; gives the number of octets.
+    fn read(&mut self) -> Result<usize, Error> {
+        let length = self.file.read(&mut self.chunk).map_err(Error::io("input"))?;
+        self.ended = length == 0;
+        if self.ended {
+            self.demultiplexer.finish();
+        } else {
+            self.demultiplexer.push(&self.chunk[..length]);
+        }
+        while let Some(packet) = self.demultiplexer.poll() {
+            self.take(&packet);
+        }
+        Ok(length)
+    }
+
+    /// The access units of a packet: one as a rule. What is damaged or has no time is left out.
+    fn take(&mut self, packet: &ElementaryPacket) {
+        let Some(pts) = packet.pts.filter(|_| !packet.damaged) else { return };
+        let dts = packet.dts.unwrap_or(pts);
+        let mut decode = self.clock.time(dts);
+        let reorder = of_ticks(signed(pts.wrapping_sub(dts)));
+        let mut splitter = AccessUnitSplitter::default();
+        let mut units: Vec<_> = nal_units(&packet.payload).filter_map(|nal| splitter.push(nal)).collect();
+        units.extend(splitter.finish());
+        for unit in units {
+            self.ready.push_back((Sample { time: decode + reorder, decode: Some(decode) }, unit));
+            decode += self.interval;
+        }
+    }
+}
+
+impl SampleReader for TransportSamples {
+    fn next_sample(&mut self, data: &mut Vec<u8>) -> Result<Option<Sample>, Error> {
+        while self.ready.is_empty() && !self.ended {
+            self.read()?;
+        }
+        let Some((sample, unit)) = self.ready.pop_front() else { return Ok(None) };
+        *data = unit;
+        Ok(Some(sample))
+    }
+
+    fn rewind(&mut self) -> Result<(), Error> {
+        self.file.seek(SeekFrom::Start(0)).map_err(Error::io("input"))?;
+        self.demultiplexer = Demultiplexer::new(self.framing, H264);
+        self.ready.clear();
+        (self.clock, self.ended) = (TimeStamps::default(), false);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_stamps_go_on_over_their_wrap() {
+        let mut clock = TimeStamps::default();
+        assert_eq!(clock.time(WRAP - 3600), TimeDelta::ZERO);
+        assert_eq!(clock.time(0), TimeDelta::from_millis(40));
+        assert_eq!(clock.time(3600), TimeDelta::from_millis(80));
+        assert_eq!(clock.time(1800), TimeDelta::from_millis(60));
+    }
+}
