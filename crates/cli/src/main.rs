@@ -16,11 +16,15 @@ mod privileges;
 mod privileges;
 mod progress;
 mod scenario;
+mod status_line;
 mod web;
 
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    commands::run(commands::Arguments::parse())
+    let code = commands::run(commands::Arguments::parse());
+    // A thread may still wait for one.
+    seaway_media::kill_subprocesses();
+    code
 }

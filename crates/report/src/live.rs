@@ -10,6 +10,10 @@ measured! {
         control: String,
         /// The state of the controller.
         phase: Option<&'static str>,
+        /// The state of the session in one word.
+        state: Option<&'static str>,
+        /// The address of the other end.
+        peer: Option<String>,
         /// rate that the controller allows media and repair
         allowance_bps: Option<u64> = "Allowed", BitsPerSecond, Higher,
         /// rate at which the pacer may send
@@ -20,6 +24,8 @@ measured! {
         backlog_bytes: Option<u64> = "Send queue", Bytes, Lower,
         /// frames from the source
         frames_captured: Option<u64> = "Frames captured", One, Neutral,
+        /// frames that were due at the rate of the source
+        frames_due: Option<u64> = "Frames due", One, Higher,
         /// frames skipped by the encoder
         frames_skipped: Option<u64> = "Frames skipped", One, Lower,
         /// IP bits sent, every copy
@@ -32,6 +38,8 @@ measured! {
         received_bps: Option<u64> = "Received", BitsPerSecond, Higher,
         /// lost packets over those whose fate is known, after repair
         residual_loss_ratio: Option<f64> = "Loss after repair", Ratio, Lower,
+        /// lost packets that repair brought back in time
+        packets_repaired: Option<u64> = "Packets repaired", One, Neutral,
         /// frames displayed
         frames_displayed: Option<u64> = "Frames shown", One, Higher,
         /// gaps between displayed frames (webrtc-stats)

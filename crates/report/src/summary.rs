@@ -175,6 +175,8 @@ measured! {
     /// Frames by outcome.
     #[derive(Copy, Default, Eq)]
     pub struct Frames {
+        /// frames that were due at the rate of a live source
+        due: Option<u64> = "Frames due", One, Higher,
         /// frames from the source
         captured: u64 = "Frames captured", One, Neutral,
         /// frames displayed

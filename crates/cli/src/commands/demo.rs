@@ -7,6 +7,7 @@ use crate::live::report::{DelayFrom, Report};
 use crate::live::reporter::{Reporter, Stats};
 use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
+use crate::live::watch::Missed;
 use crate::scenario::Source;
 use crate::web::{ControlName, Hello, Page, WebOptions};
 use seaway_control::ControlSpec;
@@ -72,10 +73,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut demo = Demo::start(arguments)?;
     let outcome =
         session::run(demo.clock, arguments.duration, |now| demo.step(now).map(ControlFlow::Continue));
-    let report = demo.finish()?;
+    let (report, missed) = demo.finish()?;
     outcome?;
     report.print(arguments.json)?;
-    Ok(report.exit_code())
+    Ok(missed.map_or(report.exit_code(), |missed| missed.report()))
 }
 
 struct Demo {
@@ -159,14 +160,15 @@ impl Demo {
     }
 
     /// Ends everything and makes the report.
-    fn finish(mut self) -> Result<Report, Failure> {
+    fn finish(mut self) -> Result<(Report, Option<Missed>), Failure> {
         let now = self.clock.now();
         let last = self.step(now);
         let lateness = self.runtime.close()?;
         self.session.close()?;
         last?;
         let Scenario { name, seed, .. } = &self.scenario;
-        Ok(Report::new(name, *seed, &self.session, now, &lateness, DelayFrom::Capture))
+        let report = Report::new(name, *seed, &self.session, now, &lateness, DelayFrom::Capture);
+        Ok((report, self.session.missed()))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::live::options::LiveOptions;
 use crate::live::repair::{PlayoutOption, check_latency};
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
+use crate::live::summary;
 use crate::live::{STEP, UNWATCHED_STEP};
 use crate::web::{Hello, Page};
 use seaway_media::output::RecordingFormat;
@@ -22,30 +23,39 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Where to listen: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host, or seaway+window://host:port
     /// for S002's window transport
     source: SessionUrl,
     /// Write what is received: a file that ends in .mp4, .h264 or .y4m, or `-` for an H.264 stream on stdout. Over the window
     /// transport the MPEG stream as it comes: .ts, .mpg, .vob or .m2v. A file that exists stays, and the new one gets a number
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(help_heading = "Recording", short, long, value_name = "FILE")]
     output: Option<String>,
     /// Begin another file this often, under the next number, such as '10 min'
-    #[arg(long, value_name = "TIME", requires = "output")]
+    #[arg(help_heading = "Recording", long, value_name = "TIME", requires = "output")]
     segment: Option<TimeDelta>,
     /// The latency: how long after capture and the least delay of the path a frame may be shown, which is also the deadline
     /// of repair; tell the sender the same. 500 ms, and over the window transport 8 s, counted from the first packet
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = "Playing", long, value_name = "TIME")]
     latency: Option<TimeDelta>,
     /// The session description of a sender of plain RTP, such as FFmpeg's -sdp_file writes. Without it an H.264 stream is
     /// found by its packets. The address is that of SOURCE
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Senders of others", long, value_name = "FILE")]
     sdp: Option<String>,
     #[command(flatten)]
     playout: PlayoutOption,
     #[command(flatten)]
     options: LiveOptions,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  seaway recv rtp://0.0.0.0:5004 -o received.mp4               prints the URL for `send`, with a fresh key
+  seaway recv rtp://0.0.0.0:5004 --web 127.0.0.1:8090          watched in a browser
+  seaway recv rtp://127.0.0.1:5004 --sdp camera.sdp -o -       H.264 of another sender, to standard output
+
+docs/field-guide.md has more. Exit codes: 0 done, 1 failed while running or nothing was received, 2 wrong usage or bad input.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     interrupt::install_live()?;
@@ -78,7 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), None, Some(receiver)).with_key_log(key_log);
     let mut is_incomplete = false;
-    let interval = if options.is_watched() { STEP } else { UNWATCHED_STEP };
+    let is_watched = options.is_watched() || reporter.has_status_line();
+    let interval = if is_watched { STEP } else { UNWATCHED_STEP };
     let outcome = session::run_every(interval, clock, options.duration, |now| {
         let flow = session.drain()?;
         if let Some(failure) = session.recording_failed.take() {
@@ -94,16 +105,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Ok(flow)
     });
+    let end = clock.now();
     let closed = session.close();
     let lateness = runtime.close()?;
+    drop(reporter);
     outcome?;
     if options.json {
-        Report::new("recv", 0, &session, clock.now(), &lateness, DelayFrom::LeastPlusHalfRoundTrip)
-            .print(true)?;
+        Report::new("recv", 0, &session, end, &lateness, DelayFrom::LeastPlusHalfRoundTrip).print(true)?;
     }
     session.outcome(is_keyed)?;
     closed?;
-    session.recording_failed.map_or(Ok(()), Err)?;
+    session.recording_failed.take().map_or(Ok(()), Err)?;
+    note(&summary::of_receiver(&session, end));
     Ok(if is_incomplete { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

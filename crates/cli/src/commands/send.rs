@@ -3,17 +3,17 @@
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
+use crate::live::input::Input;
 use crate::live::keys::{self, Access};
 use crate::live::options::LiveOptions;
 use crate::live::repair::RepairOptions;
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
+use crate::live::summary;
 use crate::web::{ControlName, Hello};
 use seaway_control::window::Window;
 use seaway_control::{ControlSpec, Registry, SpecError, policy};
-use seaway_media::input::{PictureSource, open};
-use seaway_media::shaped::{Carriage, Method, ShapedStream};
 use seaway_session::window::WindowSenderConfig;
 use seaway_session::{Format, Limits, OVERHEAD_IPV4, SessionUrl, StreamDescription, Transport, to_sdp};
 use seaway_stream::source::ShapedSource;
@@ -24,42 +24,61 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// What to send: a file, `-`, `test:1280x720@25`, anything FFmpeg reads where it is installed. Over the window transport a
-    /// coded MPEG stream: .m2v, .mpg, .vob, .ts, or one on `-`
+    /// What to send: a file, a named pipe, `-`, udp://host:port, tcp://host:port, `test:1280x720@25`, anything FFmpeg reads where
+    /// it is installed. Over the window transport a coded MPEG stream: .m2v, .mpg, .vob, .ts, or one on `-`
     input: String,
     /// Where to: rtp://host:port, with ?key=… as `recv` prints it, or seaway+window://host:port for S002's window transport
     destination: SessionUrl,
     /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'; by default 'seaway', and over the window transport 'window'
-    #[arg(long)]
+    #[arg(help_heading = "Rate and repair", long)]
     control: Option<ControlSpec>,
     /// The range of the rate: 0.15..4Mbit/s, or what the coded stream has
-    #[arg(long, value_name = "MIN..MAX")]
+    #[arg(help_heading = "Rate and repair", long, value_name = "MIN..MAX")]
     rate: Option<RateRange>,
     /// What steers the rate by the send queue of the window transport: 'pd' with its options, or 'direct'
-    #[arg(long, value_name = "POLICY")]
+    #[arg(help_heading = "Rate and repair", long, value_name = "POLICY")]
     policy: Option<ControlSpec>,
     /// The first rate, for controllers without a slow start
-    #[arg(long, value_name = "RATE")]
+    #[arg(help_heading = "Rate and repair", long, value_name = "RATE")]
     start: Option<Bitrate>,
+    /// Send the coded H.264 of the input (MPEG-TS, MP4, Matroska or a byte stream) as it is. Where the controller allows less,
+    /// whole pictures are left out: those that no other needs first
+    #[arg(help_heading = "Source", long)]
+    copy: bool,
+    /// Encode by another program: a command of the shell that takes Y4M on its standard input and writes H.264 to its standard
+    /// output. With the input `none` it has a camera of its own. $SEAWAY_TARGET names the pipe with our target
+    #[arg(help_heading = "Source", long, value_name = "COMMAND", conflicts_with = "copy")]
+    encoder: Option<String>,
     /// Begin again at the end of the input
-    #[arg(long)]
+    #[arg(help_heading = "Source", long)]
     repeat: bool,
     /// Send a key frame this often without request, for players that cannot ask for one
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = "Players of others", long, value_name = "TIME")]
     key_every: Option<TimeDelta>,
     /// Send to a player that is no `recv`, and write the session description (SDP) by which FFmpeg, GStreamer or VLC plays the
     /// stream. Key frames leave every 2 s then, if --key-every says nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Players of others", long, value_name = "FILE")]
     sdp: Option<String>,
     /// The local address, such as 0.0.0.0:5100, for players that must be told where reports go: RTCP has the port above
-    #[arg(long, value_name = "ADDR")]
+    #[arg(help_heading = "Network", long, value_name = "ADDR")]
     bind: Option<SocketAddr>,
     #[command(flatten)]
     repair: RepairOptions,
     #[command(flatten)]
     options: LiveOptions,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  seaway send clip.mp4 'rtp://192.168.1.20:5004?key=…'        what `recv` on 192.168.1.20 printed
+  seaway send /dev/video0 rtp://192.168.1.20:5004 --key-file key
+  ffmpeg -re -i clip.mp4 -c copy -f mpegts - | seaway send - rtp://127.0.0.1:5004 --copy
+  seaway send clip.mp4 rtp://127.0.0.1:5004 --sdp stream.sdp --control 'fixed(rate=1 Mbit/s)'
+
+docs/field-guide.md has more. Exit codes: 0 done, 1 failed while running or nobody received, 2 wrong usage or bad input,
+3 more than one in twenty of the pictures that were due did not come.";
 
 /// For players that cannot ask for a key frame.
 const PLAYER_KEY_INTERVAL: TimeDelta = TimeDelta::from_secs(2);
@@ -77,6 +96,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::input(&"--sdp describes plain RTP, and this session is keyed"));
     }
     let input = plan.open(arguments)?;
+    input.left_out().iter().for_each(|track| note(&format!("left out: {track}")));
     if let Some(file) = &arguments.sdp {
         write_description(file, to)?;
     }
@@ -99,14 +119,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .latency(arguments.repair.latency)
         .key_interval(arguments.key_every.or(arguments.sdp.as_ref().map(|_| PLAYER_KEY_INTERVAL)))
         .window(plan.window.clone());
+    let preview = reporter.track(0);
     let sender = match input {
-        Input::Pictures(source) => builder.pictures(source, arguments.repeat).preview(reporter.track(0)),
+        Input::Pictures(pictures) => builder.pictures(pictures, arguments.repeat).preview(preview),
+        Input::Coded(coded) => builder.coded(coded, arguments.repeat).preview(preview),
+        Input::External(command, pictures) => {
+            let pictures = pictures.map(|pictures| (pictures, arguments.repeat));
+            builder.external_encoder(command, pictures).preview(preview)
+        }
         Input::Shaped(stream) => builder.source(ShapedSource::new(*stream)),
-    }
-    .start_on(&mut runtime)?;
+    };
+    let sender = sender.start_on(&mut runtime)?;
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
-    let mut session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
+    let session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
+    let mut session = session.to(arguments.destination.to_string(), arguments.sdp.is_some());
     let mut is_warned = false;
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
@@ -130,23 +157,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Ok(if session.is_drained(now) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
     }
+    let end = clock.now();
     let closed = session.close();
     let lateness = runtime.close()?;
+    drop(reporter);
     closed.and(outcome)?;
     if options.json {
-        Report::new(&arguments.input, 0, &session, clock.now(), &lateness, DelayFrom::Capture).print(true)?;
+        Report::new(&arguments.input, 0, &session, end, &lateness, DelayFrom::Capture).print(true)?;
     }
     session.outcome(is_keyed)?;
-    Ok(ExitCode::SUCCESS)
+    note(&summary::of_sender(&session, end));
+    Ok(session.missed().map_or(ExitCode::SUCCESS, |missed| missed.report()))
 }
 
-/// What is sent.
-enum Input {
-    /// Pictures, coded live.
-    Pictures(Box<dyn PictureSource>),
-    /// A coded stream, shaped live.
-    Shaped(Box<ShapedStream>),
-}
+/// The input of an external encoder with a camera of its own.
+const OWN_CAMERA: &str = "none";
 
 /// How it is sent.
 struct Plan {
@@ -198,15 +223,12 @@ impl Plan {
 
     fn open(&self, arguments: &Arguments) -> Result<Input, Failure> {
         let name = &arguments.input;
-        if self.window.is_some() {
-            let stream = ShapedStream::open(name, Carriage::Container, Method::Memoryless, arguments.repeat);
-            return stream
-                .map(|stream| Input::Shaped(Box::new(stream)))
-                .map_err(|error| Failure::input(&error));
+        match &arguments.encoder {
+            _ if self.window.is_some() => Input::shaped(name, arguments.repeat),
+            Some(command) if name == OWN_CAMERA => Ok(Input::External(command.clone(), None)),
+            Some(command) => Input::open(name, false)?.coded_by(command),
+            None => Input::open(name, arguments.copy),
         }
-        let source = open(name).map_err(|error| Failure::input(&error))?;
-        source.left_out().iter().for_each(|track| note(&format!("left out: {track}")));
-        Ok(Input::Pictures(source))
     }
 
     /// How long the send queue may take to drain at the end.
@@ -237,6 +259,8 @@ impl Arguments {
             (self.sdp.is_some(), "--sdp"),
             (self.key_every.is_some(), "--key-every"),
             (self.start.is_some(), "--start"),
+            (self.copy, "--copy"),
+            (self.encoder.is_some(), "--encoder"),
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {
             Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to seaway+window://"))),
@@ -253,7 +277,7 @@ fn hello(arguments: &Arguments, settings: &Settings, input: &Input) -> Hello {
         seaway: env!("CARGO_PKG_VERSION"),
         title: arguments.input.clone(),
         seed: 0,
-        pictures: if matches!(input, Input::Pictures(_)) { vec!["sent"] } else { Vec::new() },
+        pictures: if !matches!(input, Input::Shaped(_)) { vec!["sent"] } else { Vec::new() },
         controls: names.collect(),
         networks: Vec::new(),
         settings: settings.values().clone(),

@@ -13,6 +13,7 @@ const VARIABLE: &str = "SEAWAY_KEY";
 
 /// Options of `send` and `recv` that concern the key.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Keys")]
 pub(crate) struct KeyOptions {
     /// Read the session's key from this file. `recv` makes the file if there is none
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]

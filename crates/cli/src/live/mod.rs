@@ -1,5 +1,6 @@
 //! What `demo`, `send` and `recv` share: options, the loop, messages and the report.
 
+pub(crate) mod input;
 pub(crate) mod keys;
 mod messages;
 pub(crate) mod options;
@@ -8,6 +9,9 @@ pub(crate) mod report;
 pub(crate) mod reporter;
 pub(crate) mod session;
 pub(crate) mod settings;
+mod socket_input;
+pub(crate) mod summary;
+pub(crate) mod watch;
 
 use seaway_units::TimeDelta;
 

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 /// Options of `send` and `recv`.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Watching")]
 pub(crate) struct LiveOptions {
     /// End after this long, such as '30s'
     #[arg(long, value_name = "TIME")]
@@ -38,7 +39,8 @@ impl LiveOptions {
     /// The outputs that were asked for.
     pub(crate) fn reporter(&self, hello: impl FnOnce() -> Hello) -> Result<Reporter, Failure> {
         let reporter = Reporter::new().with_stats(self.stats);
-        reporter.with_page(self.web, &self.web_options, hello)?.with_metrics(self.metrics, &self.web_options)
+        let reporter = reporter.with_page(self.web, &self.web_options, hello)?;
+        Ok(reporter.with_metrics(self.metrics, &self.web_options)?.with_status_line())
     }
 
     /// Whether somebody sees the session while it runs.

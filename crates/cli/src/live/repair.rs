@@ -6,6 +6,7 @@ use seaway_units::TimeDelta;
 
 /// The options of `send` and `demo`.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Rate and repair")]
 pub(crate) struct RepairOptions {
     /// How lost packets are repaired
     #[arg(long, value_enum, default_value_t)]
@@ -31,6 +32,7 @@ enum RepairName {
 
 /// The option of `recv` and `demo`.
 #[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = "Playing")]
 pub(crate) struct PlayoutOption {
     /// When whole frames are shown
     #[arg(long, value_enum, default_value_t)]

@@ -1,13 +1,14 @@
 //! The report of a live session: the summary's numbers, and what only a real-time run has.
 
 use super::session::Session;
-use crate::failure::Failure;
+use crate::failure::{Failure, MISSED};
 use seaway_media::h264::acceleration;
 use seaway_net::Lateness;
 use seaway_quality::statistics::Distribution;
 use seaway_report::Summary;
 use seaway_report::summary::{FlowSummary, Frames, Freezes, Packets, Psnr};
 use seaway_session::Refused;
+use seaway_stream::source::Thinned;
 use seaway_stream::{Receiver, RejectCounters, Sender};
 use seaway_units::{Bitrate, Timestamp};
 use serde::Serialize;
@@ -33,6 +34,9 @@ pub(crate) struct Report {
     pub(crate) delay_parts_ms: DelayParts,
     pub(crate) flows: Vec<FlowSummary>,
     pub(crate) refused: RefusedReport,
+    /// Coded pictures that were left out because the controller allowed less than they have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) thinned: Option<ThinnedReport>,
 }
 
 impl Report {
@@ -57,12 +61,13 @@ impl Report {
             delay_parts_ms: DelayParts::of(session),
             flows: vec![flow(session, now)],
             refused: refused(session),
+            thinned: ThinnedReport::of(session),
         }
     }
 
     /// 3 if the run is void.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(if self.void { 3 } else { 0 })
+        ExitCode::from(if self.void { MISSED } else { 0 })
     }
 
     /// Prints it on standard output.
@@ -94,8 +99,9 @@ impl Report {
 fn write_flow(out: &mut impl Write, flow: &FlowSummary) -> std::io::Result<()> {
     let rate = |bps: Option<f64>| Bitrate::from_bps_f64(bps.unwrap_or(0.0));
     writeln!(out, "rate: {:.3} sent, {:.3} received", rate(flow.sent_bps), rate(flow.received_bps))?;
-    if let Some(Frames { captured, displayed, skipped, lost, late }) = flow.frames {
-        let what = format!("{captured} captured, {displayed} displayed");
+    if let Some(Frames { due, captured, displayed, skipped, lost, late }) = flow.frames {
+        let due = due.map_or_else(String::new, |due| format!("{due} due, "));
+        let what = format!("{due}{captured} captured, {displayed} displayed");
         writeln!(out, "frames: {what}, {skipped} skipped, {lost} lost, {late} late")?;
     }
     if let Some(Distribution { p50, p95, p99, .. }) = flow.delay_ms {
@@ -192,6 +198,24 @@ impl Late {
     }
 }
 
+/// Coded pictures that were left out, by reason.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct ThinnedReport {
+    /// No other picture needed them.
+    non_reference: u64,
+    /// They were of a temporal layer that was left out.
+    layers: u64,
+    /// They, or one that they need, did not fit.
+    until_key: u64,
+}
+
+impl ThinnedReport {
+    fn of(session: &Session) -> Option<Self> {
+        let Thinned { non_reference, layers, until_key } = session.sender.as_ref()?.state().source.thinned?;
+        Some(Self { non_reference, layers, until_key })
+    }
+}
+
 /// Input that was rejected, both ends together.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct RefusedReport {
@@ -237,6 +261,7 @@ fn flow(session: &Session, now: Timestamp) -> FlowSummary {
         let statistics = &session.statistics;
         packets.sent = statistics.sent.packets;
         frames.captured = statistics.frames.captured;
+        frames.due = sender.map(|state| state.supply.due());
         frames.skipped = statistics.frames.skipped;
         flow.sent_bps = per_second(statistics.sent.size.as_bytes());
         flow.repair_bps = per_second(statistics.repair.size.as_bytes());

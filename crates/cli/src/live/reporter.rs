@@ -1,7 +1,9 @@
 //! Output while a session runs: the page, JSON lines on standard output, a metrics endpoint.
 
 use super::session::Session;
+use super::summary;
 use crate::failure::{Failure, note};
+use crate::status_line::StatusLine;
 use crate::web::{Hello, Live, Metrics, Page, Served, WebOptions};
 use seaway_stream::BrowserTrack;
 use seaway_units::{TimeDelta, Timestamp};
@@ -15,6 +17,7 @@ pub(crate) struct Reporter {
     page: Option<Page>,
     lines: bool,
     metrics: Option<Metrics>,
+    line: Option<StatusLine>,
     next: Timestamp,
 }
 
@@ -36,6 +39,16 @@ impl Reporter {
     /// Prints JSON lines.
     pub(crate) fn with_stats(self, stats: Option<Stats>) -> Self {
         Self { lines: stats == Some(Stats::Json), ..self }
+    }
+
+    /// Shows how the session is on the terminal, if there is one.
+    pub(crate) fn with_status_line(self) -> Self {
+        Self { line: StatusLine::on_terminal(), ..self }
+    }
+
+    /// Whether the terminal shows how the session is.
+    pub(crate) const fn has_status_line(&self) -> bool {
+        self.line.is_some()
     }
 
     /// Serves the page.
@@ -97,6 +110,7 @@ impl Reporter {
 
     /// Reports the new events of `session` and, ten times a second, its values.
     pub(crate) fn report(&mut self, now: Timestamp, session: &mut Session) -> Result<(), Failure> {
+        session.observe(now);
         for event in session.take_events() {
             self.send(&event)?;
         }
@@ -105,6 +119,9 @@ impl Reporter {
             let values = Box::new(session.sample());
             if let Some(metrics) = &self.metrics {
                 metrics.set(&values);
+            }
+            if let Some(line) = &self.line {
+                line.set(summary::line(&values, session.sender.is_some()));
             }
             self.send(&Live::Sample { time: session.time(now), values })?;
         }

@@ -4,6 +4,7 @@ use super::STEP;
 use super::keys::KeyLog;
 use super::messages;
 use super::settings::Settings;
+use super::watch::{Missed, Seen, Watch};
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
@@ -42,6 +43,11 @@ pub(crate) struct Session {
     /// Why the recording has ended early.
     pub(crate) recording_failed: Option<Failure>,
     events: Vec<Live>,
+    watch: Watch,
+    /// The other end, as the user named it.
+    destination: Option<String>,
+    /// Its reports come seldom.
+    has_rare_reports: bool,
 }
 
 impl Session {
@@ -61,12 +67,20 @@ impl Session {
             not_understood: None,
             recording_failed: None,
             events: Vec::new(),
+            watch: Watch::default(),
+            destination: None,
+            has_rare_reports: false,
         }
     }
 
     /// Writes the keys of packets to `log`.
     pub(crate) fn with_key_log(self, log: Option<KeyLog>) -> Self {
         Self { key_log: log, ..self }
+    }
+
+    /// Names the other end of a sender; `plain` where it is a player of others, which may report once in several seconds.
+    pub(crate) fn to(self, destination: String, plain: bool) -> Self {
+        Self { destination: Some(destination), has_rare_reports: plain, ..self }
     }
 
     /// Seconds since the beginning.
@@ -106,6 +120,7 @@ impl Session {
                 return Err(Failure::running(&format!("the transmission was stopped: {breach}")));
             }
             SendEvent::Session(SenderEvent::PeerAppeared { .. }) => self.has_feedback = true,
+            SendEvent::Session(SenderEvent::PeerLeft { .. }) => note("the receiver has left"),
             SendEvent::Session(SenderEvent::FeedbackFound { kind }) => {
                 note(&format!("the controller runs on {}", messages::feedback_name(kind)));
             }
@@ -132,6 +147,7 @@ impl Session {
                 note(&not_understood(payload_type));
                 self.not_understood = Some(payload_type);
             }
+            ReceiveEvent::Session(ReceiverEvent::SessionEnded) => note("the sender has ended the session"),
             ReceiveEvent::SinkFailed(error) => self.recording_failed = Some(error.into()),
             _ => {}
         }
@@ -162,10 +178,64 @@ impl Session {
             return Err(Failure::running(&format!("nothing was received: {}", not_understood(payload_type))));
         }
         match self.other_key {
-            _ if self.connected || !is_keyed => Ok(()),
-            Some(from) => Err(Failure::running(&format!("nothing was received: {from} has another key"))),
-            None if self.sender.is_some() => Err(Failure::running(&"nothing was sent: no receiver answered")),
-            None => Ok(()),
+            _ if self.connected || !is_keyed => {}
+            Some(from) => {
+                return Err(Failure::running(&format!("nothing was received: {from} has another key")));
+            }
+            None if self.sender.is_some() => {
+                return Err(Failure::running(&"nothing was sent: no receiver answered"));
+            }
+            None => {}
+        }
+        self.sender.as_ref().map_or(Ok(()), |sender| self.was_sent(sender))?;
+        self.receiver.as_ref().map_or(Ok(()), was_received)
+    }
+
+    /// Whether anybody took what was sent. A player of others may be silent.
+    fn was_sent(&self, sender: &Sender) -> Result<(), Failure> {
+        if sender.state().supply.captured == 0 {
+            return Err(Failure::running(&"nothing was sent: the input gave no picture"));
+        }
+        if !self.has_feedback && !self.has_rare_reports {
+            return Err(Failure::running(&"nobody received what was sent: nothing came back"));
+        }
+        Ok(())
+    }
+
+    /// What kept frames from coming, where more than one in twenty of those due did not come.
+    pub(crate) fn missed(&self) -> Option<Missed> {
+        let supply = self.sender.as_ref()?.state().supply;
+        supply.shortage().map(|shortage| Missed(shortage, supply))
+    }
+
+    /// Looks at the session at `now`: warnings go to the user, the page and the JSON lines.
+    pub(crate) fn observe(&mut self, now: Timestamp) {
+        let time = self.time(now);
+        for warning in self.watch.observe(&self.seen(time)) {
+            note(&warning);
+            self.events.push(messages::event(time, "warning", warning));
+        }
+    }
+
+    fn seen(&self, time: f64) -> Seen {
+        let sender = self.sender.as_ref().map(Sender::state);
+        let receiver = self.receiver.as_ref().map(Receiver::state);
+        let reports = sender
+            .and_then(|state| state.session.as_ref())
+            .map(|session| session.statistics.feedback.packets);
+        let packets = receiver
+            .and_then(|state| state.session.as_ref())
+            .map(|session| session.statistics.received.packets);
+        Seen {
+            time,
+            has_peer: receiver.map_or(self.has_feedback, |state| {
+                state.session.as_ref().is_some_and(|session| session.peer.is_some())
+            }),
+            came: packets.or(reports).unwrap_or(0),
+            patience: if self.has_rare_reports { RARE_REPORTS } else { SILENCE },
+            displayed: receiver.map(|state| state.displayed),
+            supply: sender.map(|state| state.supply),
+            thinned: sender.and_then(|state| state.source.thinned).unwrap_or_default(),
         }
     }
 
@@ -202,7 +272,8 @@ impl Session {
 
     /// The present values; unknown ones are absent.
     pub(crate) fn sample(&mut self) -> Sample {
-        let mut sample = Sample::default();
+        let mut sample = Sample { state: Some(self.watch.state().name()), ..Sample::default() };
+        sample.peer.clone_from(&self.destination);
         if let Some(state) = self.sender.as_mut().map(Sender::state_mut) {
             sample.encoding_ms = state.encoding.take_recent_mean();
             sample.queueing_ms = state.queueing.take_recent_mean();
@@ -217,6 +288,7 @@ impl Session {
                 sample.rtt_ms = session.statistics.rtt.map(TimeDelta::as_millis_f64);
                 sample.backlog_bytes = Some(session.backlog.as_bytes());
                 sample.frames_captured = Some(session.statistics.frames.captured);
+                sample.frames_due = Some(state.supply.due());
                 sample.frames_skipped = Some(session.statistics.frames.skipped);
                 sample.sent_bps = state.sent_rate().map(Bitrate::as_bps);
                 sample.loss_ratio = state.loss_ratio();
@@ -227,9 +299,12 @@ impl Session {
                 sample.playout_buffer_ms = Some(session.statistics.playout_delay.as_millis_f64());
                 sample.received_bps = state.received_rate().map(Bitrate::as_bps);
                 sample.residual_loss_ratio = state.residual_loss_ratio();
+                sample.packets_repaired = Some(session.statistics.repaired);
                 sample.frames_displayed = Some(state.displayed);
+                sample.peer = session.peer.map(|peer| peer.to_string()).or(sample.peer);
                 sample.freezes = Some(state.freezes);
             }
+            sample.resolution = state.size.map(|size| size.to_string()).or(sample.resolution);
             sample.assembly_ms = state.assembly.take_recent_mean();
             sample.playout_ms = state.playout.take_recent_mean();
             sample.decoding_ms = state.decoding.take_recent_mean();
@@ -241,6 +316,22 @@ impl Session {
             sample.queue_delay_ms = network.queue_delay.map(TimeDelta::as_millis_f64);
         }
         sample
+    }
+}
+
+/// So many seconds without a report or a packet are silence.
+const SILENCE: f64 = 2.0;
+/// The same where reports may come every five seconds and get lost (RFC 3550 section 6.2).
+const RARE_REPORTS: f64 = 16.0;
+
+/// Whether a frame was shown.
+fn was_received(receiver: &Receiver) -> Result<(), Failure> {
+    let state = receiver.state();
+    let packets = state.session.as_ref().map_or(0, |session| session.statistics.received.packets);
+    match state.displayed {
+        0 if packets == 0 => Err(Failure::running(&"nothing was received: no sender came")),
+        0 => Err(Failure::running(&format!("no picture was received: {packets} packets made no whole one"))),
+        _ => Ok(()),
     }
 }
 

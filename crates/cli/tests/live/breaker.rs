@@ -69,7 +69,7 @@ fn silence_stops_a_plain_session_and_a_keyed_one_waits() {
 fn a_sender_on_one_host_needs_no_reports() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("rtp://127.0.0.1:{}", free_port());
-    let arguments = ["send", INPUT, &url, "--duration", "22 s", "--json"];
+    let arguments = ["send", INPUT, &url, "--duration", "22 s", "--json", "--sdp", "stream.sdp"];
     let (status, _, notes) = Live::start(seaway(folder.path(), &arguments)).end();
     assert!(status.success(), "{notes}");
 }

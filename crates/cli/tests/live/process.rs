@@ -183,6 +183,14 @@ impl Live {
         (status, std::mem::take(&mut self.output), std::mem::take(&mut self.notes))
     }
 
+    /// Ends a receiver by Ctrl-C to which nobody sent, which it tells.
+    pub(crate) fn finish_empty(self) {
+        self.interrupt();
+        let (status, _, notes) = self.end();
+        assert_eq!(status.code(), Some(1), "{notes}");
+        assert!(notes.contains("nothing was received: no sender came"), "{notes}");
+    }
+
     /// Ends it by Ctrl-C, all well.
     pub(crate) fn finish(self) -> String {
         self.interrupt();

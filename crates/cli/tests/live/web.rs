@@ -52,7 +52,7 @@ fn nobody_gets_in_without_the_token() {
             assert!(refused.starts_with("HTTP/1.1 403"), "{request} {lines}: {refused}");
         }
     }
-    receiver.finish();
+    receiver.finish_empty();
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn half_open_connections_keep_nobody_out() {
     let page = answer(&host, &format!("GET {path}"), &format!("Host: {host}\r\n"));
     assert!(page.starts_with("HTTP/1.1 200"), "{page}");
     drop(half_open);
-    receiver.finish();
+    receiver.finish_empty();
 }
 
 /// What a browser offers to watch one track, without a candidate: nothing will ever connect.
@@ -95,7 +95,7 @@ fn half_open_offers_keep_no_viewer_out() {
         let answered = answer(&host, &format!("POST {watch}"), lines.trim_end_matches("\r\n"));
         assert!(answered.starts_with("HTTP/1.1 200"), "{index}: {answered}");
     }
-    receiver.finish();
+    receiver.finish_empty();
 }
 
 /// A text frame of a client (RFC 6455 section 5.2), masked with zeros.

@@ -55,6 +55,7 @@ pub(super) fn complete(
     if has_frames {
         summary.goodput_bps = per_second(measured.received(|receiver| receiver.goodput.as_bytes()));
         summary.frames = Some(Frames {
+            due: None,
             captured: measured.sent(|sender| sender.frames.captured),
             displayed: measured.received(|receiver| receiver.frames.displayed),
             late: measured.received(|receiver| receiver.frames.late),

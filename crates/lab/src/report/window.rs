@@ -11,6 +11,7 @@ pub(super) fn complete(summary: &mut FlowSummary, source: &WindowSource, sink: &
     summary.packets.late = Some(seen.late - seen_before.late);
     summary.packets.repaired = Some(seen.repaired - seen_before.repaired);
     summary.frames = Some(Frames {
+        due: None,
         captured: sent.captured - sent_before.captured,
         displayed: seen.shown - seen_before.shown,
         late: 0,

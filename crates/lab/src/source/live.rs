@@ -98,7 +98,7 @@ impl LiveSource {
             skip: sender.should_skip(),
             key_frame: std::mem::take(&mut self.wants_key_frame),
         };
-        let Some(Captured { picture, frame }) = self.source.capture(at, &controls)? else {
+        let Some(Captured { picture, frame, .. }) = self.source.capture(at, &controls)? else {
             self.origin = None;
             return Ok(());
         };

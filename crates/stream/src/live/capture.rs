@@ -4,6 +4,7 @@ use super::browser::BrowserTrack;
 use super::event::SendEvent;
 use super::input::FrameInput;
 use super::sender_machine::{SenderCommand, SenderUpdate};
+use super::supply::SupplyMeter;
 use crate::Error;
 use crate::sink::ReferencePicture;
 use crate::source::{Captured, Source, SourceStatus};
@@ -32,6 +33,7 @@ pub(super) struct Capture {
     pub(super) full_rate: Option<Bitrate>,
     pub(super) updates: Sender<SenderUpdate>,
     pub(super) stop: Arc<AtomicBool>,
+    pub(super) meter: SupplyMeter,
     /// What the coding of frames took in all since the last status, and their number.
     pub(super) encoding: (TimeDelta, i64),
 }
@@ -40,7 +42,9 @@ impl Capture {
     /// Captures on a thread until `stop` is set or the source ends.
     pub(super) fn start(mut self) -> io::Result<JoinHandle<()>> {
         Builder::new().name("capture".into()).spawn(move || {
-            let event = match self.run() {
+            let outcome = self.run();
+            self.meter.on_end(self.input.now());
+            let event = match outcome {
                 Ok(()) => SendEvent::SourceEnded,
                 Err(error) => SendEvent::SourceFailed(error),
             };
@@ -87,10 +91,16 @@ impl Capture {
         let mut controls = self.input.controls();
         let is_requested = self.preview.as_ref().is_some_and(BrowserTrack::take_key_frame_request);
         controls.key_frame |= is_requested || is_key_due;
-        let Some(Captured { picture, frame }) = self.source.capture(now, &controls)? else {
+        let before = self.meter.waited();
+        let captured = self.source.capture(now, &controls)?;
+        let Some(Captured { picture, frame, is_discardable, at }) = captured else {
             return Ok(false);
         };
         self.tell_full_rate();
+        // A live input gives its picture later than asked.
+        let now = now + (self.meter.waited() - before);
+        let coding = self.input.now().since(now);
+        self.meter.on_frame(now, coding, self.source.interval());
         if let (Some((references, media_clock)), Some(picture)) = (&self.references, picture) {
             let timestamp = media_clock.timestamp(now);
             // The receiver may have ended.
@@ -99,9 +109,9 @@ impl Capture {
         match frame {
             None => self.input.skip(),
             Some(frame) => {
-                self.encoding = (self.encoding.0 + self.input.now().since(now), self.encoding.1 + 1);
+                self.encoding = (self.encoding.0 + coding, self.encoding.1 + 1);
                 self.preview.iter().for_each(|preview| preview.preview(now, &frame));
-                self.input.send(now, frame);
+                self.input.send_as(at.unwrap_or(now), frame, is_discardable);
             }
         }
         Ok(true)

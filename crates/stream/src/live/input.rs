@@ -3,6 +3,7 @@
 use super::sender_machine::{EncoderControls, SenderCommand};
 use crate::source::{CodedFrame, FrameControls, PacketOverhead};
 use seaway_net::{Clock, Waker};
+use seaway_session::FrameKind;
 use seaway_units::Timestamp;
 use std::sync::{Arc, mpsc};
 
@@ -35,7 +36,16 @@ impl FrameInput {
 
     /// Sends a frame captured at `captured`.
     pub fn send(&self, captured: Timestamp, frame: CodedFrame) {
-        self.command(SenderCommand::Frame(frame.into_frame(captured)));
+        self.send_as(captured, frame, false);
+    }
+
+    /// As [`send`](Self::send), of a frame that no other may need.
+    pub(super) fn send_as(&self, captured: Timestamp, frame: CodedFrame, is_discardable: bool) {
+        let mut frame = frame.into_frame(captured);
+        if is_discardable {
+            frame.kind = FrameKind::Discardable;
+        }
+        self.command(SenderCommand::Frame(frame));
     }
 
     /// Counts a picture that was not coded.

@@ -6,12 +6,15 @@
 
 mod browser;
 mod capture;
+mod copied;
 mod event;
+mod external;
 mod identity;
 mod input;
 mod machine;
 mod playback;
 mod playout;
+mod read_ahead;
 mod receiver;
 mod receiver_machine;
 mod repair;
@@ -19,6 +22,7 @@ mod runtime;
 mod sender;
 mod sender_machine;
 mod state;
+mod supply;
 mod transcoded;
 mod window;
 
@@ -36,4 +40,5 @@ pub use seaway_protect::{MasterKey, SrtpKeys};
 pub use sender::{Sender, SenderBuilder};
 pub use sender_machine::SenderSnapshot;
 pub use state::{ReceiverState, Samples, SenderState};
+pub use supply::{Shortage, Supply};
 pub use window::WindowSettings;

@@ -5,7 +5,7 @@ use super::receiver_machine::{ReceiverCommand, ReceiverSnapshot, ReceiverUpdate}
 use super::state::DelayParts;
 use crate::Error;
 use crate::sink::{Displayed, PictureScore, Playback, ReferencePicture, Screen, Sink};
-use seaway_media::Picture;
+use seaway_media::{Picture, PictureSize};
 use seaway_net::{Clock, Waker};
 use seaway_quality::freeze::FreezeDetector;
 use seaway_session::{ReceivedFrame, ReceiverEvent};
@@ -17,8 +17,8 @@ use std::thread::{Builder, JoinHandle};
 /// From the playback thread to the application.
 #[derive(Debug)]
 pub(super) enum PlaybackUpdate {
-    /// A frame is on the screen, so long after its capture.
-    Displayed(Option<TimeDelta>, DelayParts),
+    /// A frame is on the screen, so long after its capture, in this size.
+    Displayed(Option<TimeDelta>, DelayParts, Option<PictureSize>),
     Scored(PictureScore),
     Event(Timestamp, ReceiveEvent),
     Snapshot(Box<ReceiverSnapshot>),
@@ -133,7 +133,8 @@ impl Player {
         let at = self.clock.now();
         self.give(frame, picture, at);
         let delay = captured.map(|captured| at.since(captured)).or_else(|| self.delay.of(frame, at));
-        self.update(PlaybackUpdate::Displayed(delay, self.parts(frame, at)));
+        let size = picture.map(Picture::size);
+        self.update(PlaybackUpdate::Displayed(delay, self.parts(frame, at), size));
         if let Some(duration) = self.freezes.on_picture(at) {
             self.update(PlaybackUpdate::Event(at, ReceiveEvent::Freeze(duration)));
         }

@@ -289,7 +289,9 @@ impl Receiver {
         loop {
             let left = Duration::from_nanos(end.since(self.now()).as_nanos().max(0) as u64);
             match self.updates.recv_timeout(left) {
-                Ok(PlaybackUpdate::Displayed(delay, parts)) => self.state.on_displayed(delay, parts),
+                Ok(PlaybackUpdate::Displayed(delay, parts, size)) => {
+                    self.state.on_displayed(delay, parts, size);
+                }
                 Ok(PlaybackUpdate::Scored(score)) => self.state.on_score(score),
                 Ok(PlaybackUpdate::Snapshot(snapshot)) => self.state.on_snapshot(snapshot),
                 Ok(PlaybackUpdate::Event(at, event)) => {

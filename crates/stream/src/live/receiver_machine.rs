@@ -39,6 +39,8 @@ pub struct ReceiverSnapshot {
     pub statistics: ReceiverStatistics,
     /// Datagrams rejected at the socket.
     pub rejected: RejectCounters,
+    /// The sender, where there is one.
+    pub peer: Option<SocketAddr>,
 }
 
 /// From whom datagrams are taken.
@@ -249,8 +251,8 @@ impl Machine for ReceiverMachine {
         self.receiver.handle_timeout(now);
         if self.next_snapshot <= now {
             self.schedule_snapshot(now);
-            let snapshot =
-                ReceiverSnapshot { at: now, statistics: self.receiver.statistics(), rejected: self.rejected };
+            let (statistics, peer) = (self.receiver.statistics(), self.access.peer());
+            let snapshot = ReceiverSnapshot { at: now, statistics, rejected: self.rejected, peer };
             self.update(ReceiverUpdate::Snapshot(Box::new(snapshot)));
         }
         self.after_input(now);

@@ -2,13 +2,17 @@
 
 use super::browser::BrowserTrack;
 use super::capture::Capture;
+use super::copied::CopiedSource;
 use super::event::SendEvent;
+use super::external::{ExternalSource, Pictures};
 use super::identity::Identity;
 use super::input::FrameInput;
+use super::read_ahead::ReadAheadPictures;
 use super::repair::Repair;
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender_machine::{EncoderControls, SenderCommand, SenderMachine, SenderUpdate};
 use super::state::SenderState;
+use super::supply::SupplyMeter;
 use super::window::{SessionQueues, WindowSenderMachine, WindowSettings};
 use crate::Error;
 use crate::sink::ReferencePicture;
@@ -16,8 +20,8 @@ use crate::source::{EncodedSource, EncoderSettings, PacketOverhead, Source};
 use seaway_control::policy::Direct;
 use seaway_control::{ControlSpec, Registry, StreamId};
 use seaway_media::encoder::LadderRule;
-use seaway_media::input::PictureSource;
-use seaway_net::{Lateness, Socket};
+use seaway_media::input::{CodedInput, PictureSource};
+use seaway_net::{Clock, Lateness, Socket};
 use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
 use seaway_session::{
@@ -50,6 +54,7 @@ pub struct Sender {
     state: SenderState,
     capture: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
+    meter: SupplyMeter,
     runtime: Option<RunningRuntime>,
 }
 
@@ -74,6 +79,8 @@ pub struct SenderBuilder {
 
 enum Feed {
     Pictures { input: Box<dyn PictureSource>, repeat: bool },
+    Coded { input: CodedInput, repeat: bool },
+    External { command: String, pictures: Option<Pictures> },
     Source(Box<dyn Source>),
     Application,
 }
@@ -161,6 +168,20 @@ impl SenderBuilder {
         Self { feed: Feed::Pictures { input, repeat }, ..self }
     }
 
+    /// Sends the coded pictures of `input` as they are; with `repeat` from the beginning again at its end. Where the controller
+    /// allows less than they have, whole pictures are left out ([`Thinning`](crate::source::Thinning)).
+    pub fn coded(self, input: CodedInput, repeat: bool) -> Self {
+        Self { feed: Feed::Coded { input, repeat }, ..self }
+    }
+
+    /// Sends the coded video of another program, run by the shell as `command`
+    /// ([`ExternalEncoder`](seaway_media::encoder::ExternalEncoder)). It codes the pictures of an input, with true from the beginning
+    /// again at its end, or those of a camera of its own.
+    pub fn external_encoder(self, command: String, pictures: Option<(Box<dyn PictureSource>, bool)>) -> Self {
+        let pictures = pictures.map(|(input, repeat)| Pictures { input, repeat });
+        Self { feed: Feed::External { command, pictures }, ..self }
+    }
+
     /// Sends the frames of `source`. With neither source nor pictures, the application passes frames to
     /// [`Sender::input`].
     pub fn source(self, source: impl Source + 'static) -> Self {
@@ -217,18 +238,26 @@ impl SenderBuilder {
             None => self.add_rtp(runtime, socket, breaker, queues)?,
         };
         let Ends { controls, overhead, media_clock } = ends;
-        let Self { feed, limits, key_interval, preview, references, .. } = self;
+        let Self { feed, limits, latency, key_interval, preview, references, .. } = self;
         let (clock, waker, stop) = (runtime.clock(), runtime.waker(), Arc::new(AtomicBool::new(false)));
         let input = FrameInput { clock, waker, commands, controls, overhead };
         let references = references.zip(media_clock);
-        let capture = feed.open(overhead, limits.start)?.map(|source| {
-            let (input, updates, stop) = (input.clone(), send_updates, stop.clone());
-            let (encoding, full_rate) = Default::default();
-            Capture { source, input, key_interval, preview, references, full_rate, updates, stop, encoding }
-                .start()
+        let meter = SupplyMeter::default();
+        let source = feed.open(overhead, limits.start, latency, clock, &meter, &stop)?;
+        let capture = source.map(|source| Capture {
+            source,
+            input: input.clone(),
+            key_interval,
+            preview,
+            references,
+            full_rate: None,
+            updates: send_updates,
+            stop: stop.clone(),
+            meter: meter.clone(),
+            encoding: Default::default(),
         });
-        let (capture, state) = (capture.transpose()?, SenderState::new(control));
-        Ok(Sender { input, updates, state, capture, stop, runtime: None })
+        let (capture, state) = (capture.map(Capture::start).transpose()?, SenderState::new(control));
+        Ok(Sender { input, updates, state, capture, stop, meter, runtime: None })
     }
 
     /// Adds the machine of an RTP session.
@@ -299,15 +328,36 @@ struct Ends {
 }
 
 impl Feed {
-    fn open(self, overhead: PacketOverhead, start: Bitrate) -> Result<Option<Box<dyn Source>>, Error> {
+    fn open(
+        self,
+        overhead: PacketOverhead,
+        start: Bitrate,
+        latency: TimeDelta,
+        clock: Clock,
+        meter: &SupplyMeter,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Option<Box<dyn Source>>, Error> {
         Ok(match self {
             Self::Application => None,
             Self::Source(source) => Some(source),
+            Self::External { command, pictures } => {
+                let (meter, stop) = (meter.clone(), stop.clone());
+                Some(Box::new(ExternalSource::new(clock, meter, stop, command, pictures, latency)))
+            }
+            Self::Coded { input, repeat } => {
+                let (meter, stop) = (meter.clone(), stop.clone());
+                Some(Box::new(CopiedSource::start(clock, meter, stop, input, repeat, latency)?))
+            }
             Self::Pictures { input, repeat } => {
                 let start = overhead.payload_rate(start, input.format().frame_rate);
-                let (latency, sizes) = (TimeDelta::ZERO, LadderRule::LIVE);
-                let settings = EncoderSettings { start, latency, repeat, sizes };
-                Some(Box::new(EncodedSource::new(input, settings)?))
+                let input = ReadAheadPictures::start(clock, meter.clone(), stop.clone(), input, repeat)?;
+                let settings = EncoderSettings {
+                    start,
+                    latency: TimeDelta::ZERO,
+                    repeat: false,
+                    sizes: LadderRule::LIVE,
+                };
+                Some(Box::new(EncodedSource::new(Box::new(input), settings)?))
             }
         })
     }
@@ -412,7 +462,10 @@ impl Sender {
         loop {
             let left = Duration::from_nanos(end.since(self.now()).as_nanos().max(0) as u64);
             match self.updates.recv_timeout(left) {
-                Ok(SenderUpdate::Snapshot(snapshot)) => self.state.on_snapshot(snapshot),
+                Ok(SenderUpdate::Snapshot(snapshot)) => {
+                    self.state.supply = self.meter.read(self.now());
+                    self.state.on_snapshot(snapshot);
+                }
                 Ok(SenderUpdate::Source(status)) => self.state.on_source(status),
                 Ok(SenderUpdate::Event(at, event)) => {
                     if let SendEvent::ControlChanged(control) = &event {
@@ -453,6 +506,8 @@ impl Sender {
     /// A thread failed.
     pub fn close(&mut self) -> Result<Option<Lateness>, Error> {
         self.stop.store(true, Ordering::Relaxed);
+        self.state.supply = self.meter.read(self.now());
+        self.meter.on_end(self.now());
         if self.input.command(SenderCommand::Close) {
             self.input.clock.sleep_until(self.now() + GOODBYE);
         }

@@ -2,9 +2,11 @@
 
 use super::receiver_machine::ReceiverSnapshot;
 use super::sender_machine::SenderSnapshot;
+use super::supply::Supply;
 use crate::sink::PictureScore;
 use crate::source::SourceStatus;
 use seaway_control::ControlSpec;
+use seaway_media::PictureSize;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
@@ -20,6 +22,8 @@ pub struct SenderState {
     pub session: Option<Box<SenderSnapshot>>,
     /// The source, ten times a second.
     pub source: SourceStatus,
+    /// Whether the source keeps up, as of the last event that was taken.
+    pub supply: Supply,
     /// From the capture of a frame to its end as a coded one, in milliseconds.
     pub encoding: Samples,
     /// From the end of coding to the first packet of a frame, in milliseconds.
@@ -39,6 +43,7 @@ impl SenderState {
             control,
             session: None,
             source: SourceStatus::default(),
+            supply: Supply::default(),
             encoding,
             queueing,
             pacing,
@@ -96,6 +101,8 @@ pub struct ReceiverState {
     pub session: Option<Box<ReceiverSnapshot>>,
     /// Frames displayed.
     pub displayed: u64,
+    /// The size of the last one, where it was decoded.
+    pub size: Option<PictureSize>,
     /// Freezes that ended.
     pub freezes: u64,
     /// Their total duration.
@@ -126,8 +133,14 @@ impl ReceiverState {
         self.session = Some(snapshot);
     }
 
-    pub(super) fn on_displayed(&mut self, delay: Option<TimeDelta>, parts: DelayParts) {
+    pub(super) fn on_displayed(
+        &mut self,
+        delay: Option<TimeDelta>,
+        parts: DelayParts,
+        size: Option<PictureSize>,
+    ) {
         self.displayed += 1;
+        self.size = size.or(self.size);
         self.assembly.add(parts.assembly.as_millis_f64());
         self.playout.add(parts.playout.as_millis_f64());
         self.decoding.add(parts.decoding.as_millis_f64());

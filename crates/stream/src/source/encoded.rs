@@ -87,6 +87,10 @@ impl Source for EncodedSource {
         self.frame_rate.time_of(self.captured)
     }
 
+    fn interval(&self) -> Option<TimeDelta> {
+        Some(self.frame_rate.interval())
+    }
+
     fn capture(
         &mut self,
         _at: Timestamp,
@@ -114,7 +118,7 @@ impl Source for EncodedSource {
                 Some(CodedFrame { data, is_key: coded.key, target: target.size_in(interval), interval })
             }
         };
-        Ok(Some(Captured { picture: Some(picture), frame }))
+        Ok(Some(Captured { picture: Some(picture), frame, ..Captured::default() }))
     }
 
     fn status(&self) -> SourceStatus {

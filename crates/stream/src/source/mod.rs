@@ -4,11 +4,13 @@ mod clip;
 mod encoded;
 mod overhead;
 mod shaped;
+mod thinning;
 
 pub use clip::DecodedClip;
 pub use encoded::{EncodedSource, EncoderSettings};
 pub use overhead::PacketOverhead;
 pub use shaped::ShapedSource;
+pub use thinning::{Thinnable, Thinned, Thinning};
 
 use crate::Error;
 use bytes::Bytes;
@@ -23,6 +25,11 @@ use std::fmt;
 pub trait Source: fmt::Debug + Send {
     /// When the next frame is captured, since the first one.
     fn next_due(&self) -> TimeDelta;
+
+    /// Time between frames, where it is always the same: the session then tells how many were due.
+    fn interval(&self) -> Option<TimeDelta> {
+        None
+    }
 
     /// Captures and codes the next frame at `at`; `None` at the end of the source.
     ///
@@ -62,12 +69,16 @@ impl FrameControls {
 }
 
 /// One captured picture.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Captured {
     /// The picture before coding, where the source has one: a receiver in the same process scores against it.
     pub picture: Option<Picture>,
     /// The coded frame; `None` if the picture was skipped.
     pub frame: Option<CodedFrame>,
+    /// No other frame needs it.
+    pub is_discardable: bool,
+    /// When it was captured, where the source knows: else when it was asked for, or when its input gave it.
+    pub at: Option<Timestamp>,
 }
 
 /// A coded frame.
@@ -108,4 +119,6 @@ pub struct SourceStatus {
     pub encoding: Option<TimeDelta>,
     /// How closely the encoder followed its target.
     pub adherence: Option<AdherenceReport>,
+    /// Coded pictures that were left out.
+    pub thinned: Option<Thinned>,
 }

@@ -42,7 +42,7 @@ impl Source for ShapedSource {
             target: target.size_in(interval),
             interval,
         });
-        Ok(Some(Captured { picture: None, frame }))
+        Ok(Some(Captured { frame, ..Captured::default() }))
     }
 
     fn full_rate(&self) -> Option<Bitrate> {

@@ -195,8 +195,8 @@ impl Machine for WindowReceiverMachine {
         }
         if self.next_snapshot <= now {
             self.next_snapshot = next_snapshot(self.next_snapshot, now);
-            let snapshot =
-                ReceiverSnapshot { at: now, statistics: self.statistics(), rejected: self.rejected };
+            let (statistics, peer) = (self.statistics(), self.peer.map(|(peer, _)| peer));
+            let snapshot = ReceiverSnapshot { at: now, statistics, rejected: self.rejected, peer };
             self.update(ReceiverUpdate::Snapshot(Box::new(snapshot)));
         }
         self.after_input(now);

@@ -1,0 +1,116 @@
+//! The thread that reads an input, so that one which gives nothing holds nobody up.
+
+use super::supply::SupplyMeter;
+use seaway_media::input::{PictureFormat, PictureSource};
+use seaway_media::{Error, Picture};
+use seaway_net::Clock;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+/// Items that wait between the reading thread and the capture thread.
+const CAPACITY: usize = 1;
+/// How often who waits looks whether the session has ended.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Items of an input, read by a thread of their own. The thread of an input that stays silent is left behind at the end.
+#[derive(Debug)]
+pub(super) struct ReadAhead<T> {
+    items: Receiver<Result<T, Error>>,
+    clock: Clock,
+    meter: SupplyMeter,
+    stop: Arc<AtomicBool>,
+}
+
+impl<T: Send + 'static> ReadAhead<T> {
+    /// Calls `read` on a thread until it gives `None` or fails.
+    ///
+    /// # Errors
+    /// The system grants no thread.
+    pub(super) fn start(
+        clock: Clock,
+        meter: SupplyMeter,
+        stop: Arc<AtomicBool>,
+        mut read: impl FnMut() -> Result<Option<T>, Error> + Send + 'static,
+    ) -> io::Result<Self> {
+        let (sender, items) = sync_channel(CAPACITY);
+        Builder::new().name("input".into()).spawn(move || {
+            while let Some(item) = read().transpose() {
+                let is_last = item.is_err();
+                if sender.send(item).is_err() || is_last {
+                    break;
+                }
+            }
+        })?;
+        Ok(Self { items, clock, meter, stop })
+    }
+
+    /// Waits for the next item; `None` at the end of the input or of the session.
+    pub(super) fn next(&self) -> Result<Option<T>, Error> {
+        if let Ok(item) = self.items.try_recv() {
+            return item.map(Some);
+        }
+        self.meter.on_waiting(self.clock.now());
+        let item = loop {
+            match self.items.recv_timeout(PATIENCE) {
+                Ok(item) => break item.map(Some),
+                Err(RecvTimeoutError::Disconnected) => break Ok(None),
+                Err(RecvTimeoutError::Timeout) if self.stop.load(Ordering::Relaxed) => break Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        };
+        self.meter.on_arrival(self.clock.now());
+        item
+    }
+}
+
+/// The pictures of an input that is read ahead.
+#[derive(Debug)]
+pub(super) struct ReadAheadPictures {
+    format: PictureFormat,
+    pictures: ReadAhead<Picture>,
+}
+
+impl ReadAheadPictures {
+    /// Reads `input`, with `repeat` from the beginning again at its end.
+    ///
+    /// # Errors
+    /// The system grants no thread.
+    pub(super) fn start(
+        clock: Clock,
+        meter: SupplyMeter,
+        stop: Arc<AtomicBool>,
+        mut input: Box<dyn PictureSource>,
+        repeat: bool,
+    ) -> io::Result<Self> {
+        let format = input.format();
+        let mut is_empty = true;
+        let pictures = ReadAhead::start(clock, meter, stop, move || {
+            let mut picture = input.next_picture()?;
+            if picture.is_none() && repeat && !is_empty {
+                input.rewind()?;
+                picture = input.next_picture()?;
+            }
+            is_empty &= picture.is_none();
+            Ok(picture)
+        })?;
+        Ok(Self { format, pictures })
+    }
+}
+
+impl PictureSource for ReadAheadPictures {
+    fn format(&self) -> PictureFormat {
+        self.format
+    }
+
+    fn next_picture(&mut self) -> Result<Option<Picture>, Error> {
+        self.pictures.next()
+    }
+
+    fn rewind(&mut self) -> Result<(), Error> {
+        Err(Error::Unsupported("a live input cannot begin again".into()))
+    }
+}
