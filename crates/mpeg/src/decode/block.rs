@@ -11,10 +11,28 @@ pub(crate) fn dequantise(
     codes: &[Code],
     out: &mut [i32; 64],
 ) {
-    out.fill(0);
     let intra = macroblock.is_intra();
-    let scale = i32::from(context.quantiser_scales()[usize::from(macroblock.quantiser)]);
-    let matrix = context.matrices.of(intra, block.is_chroma());
+    dequantise_codes(context, intra, block.index, macroblock.quantiser, codes, out);
+    if intra {
+        out[0] = i32::from(block.dc) * (8 >> context.coding.intra_dc_precision);
+    }
+    if context.mpeg2 && out.iter().sum::<i32>() & 1 == 0 {
+        out[63] ^= 1;
+    }
+}
+
+/// Fills `out` with the coefficients of the codes of block `index` of a macroblock, without mismatch control.
+pub(crate) fn dequantise_codes(
+    context: &PictureContext,
+    intra: bool,
+    index: u8,
+    quantiser: u8,
+    codes: &[Code],
+    out: &mut [i32; 64],
+) {
+    out.fill(0);
+    let scale = i32::from(context.quantiser_scales()[usize::from(quantiser)]);
+    let matrix = context.matrices.of(intra, index >= 4);
     let scan = context.scan();
     for code in codes {
         let position = usize::from(scan[usize::from(code.position())]);
@@ -25,11 +43,5 @@ pub(crate) fn dequantise(
             value -= value.signum();
         }
         out[position] = value.clamp(-2048, 2047);
-    }
-    if intra {
-        out[0] = i32::from(block.dc) * (8 >> context.coding.intra_dc_precision);
-    }
-    if context.mpeg2 && out.iter().sum::<i32>() & 1 == 0 {
-        out[63] ^= 1;
     }
 }

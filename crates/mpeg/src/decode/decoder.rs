@@ -2,6 +2,7 @@
 
 use super::frame::Frame;
 use super::prediction_loop::{Completed, Opened, PredictionLoop};
+use super::reconstruct::reconstruct;
 use crate::header::{PictureContext, PictureKind, SequenceState};
 use crate::picture::Picture;
 use crate::unit::{AccessUnit, Splitter};
@@ -107,7 +108,8 @@ impl Decoder {
         self.stats.damaged_slices +=
             picture.slices.iter().filter(|slice| slice.damage.is_some()).count() as u64;
         if self.open(context) {
-            self.prediction.reconstruct(context, &picture, |index| picture.codes_of(&picture.blocks[index]));
+            self.prediction
+                .reconstruct(context, |references, frame| reconstruct(context, &picture, references, frame));
         } else {
             self.stats.skipped_pictures += 1;
         }

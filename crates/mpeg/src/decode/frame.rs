@@ -2,11 +2,78 @@
 
 use crate::header::{Chroma, PictureContext};
 
+/// A sample of a frame that motion compensation interpolates.
+pub trait Sample: Copy + Send + Sync {
+    /// The sample of a missing reference frame.
+    const NEUTRAL: Self;
+
+    fn mean(a: Self, b: Self) -> Self;
+    fn mean_of_four(samples: [Self; 4]) -> Self;
+    /// The sample plus a coded difference, clamped.
+    fn plus(self, difference: i32) -> Self;
+    /// A sample of an intra block, clamped.
+    fn intra(value: i32) -> Self;
+}
+
+/// Of pictures, rounded as in 13818-2, 7.6.4.
+impl Sample for u8 {
+    const NEUTRAL: Self = 128;
+
+    #[inline]
+    fn mean(a: Self, b: Self) -> Self {
+        (u16::from(a) + u16::from(b)).div_ceil(2) as Self
+    }
+
+    #[inline]
+    fn mean_of_four(samples: [Self; 4]) -> Self {
+        ((samples.map(u16::from).iter().sum::<u16>() + 2) >> 2) as Self
+    }
+
+    #[inline]
+    fn plus(self, difference: i32) -> Self {
+        Self::intra(i32::from(self) + difference)
+    }
+
+    #[inline]
+    fn intra(value: i32) -> Self {
+        value.clamp(0, 255) as Self
+    }
+}
+
+/// Of differences between two pictures, [`DIFFERENCE`] units a sample.
+impl Sample for i16 {
+    const NEUTRAL: Self = 0;
+
+    #[inline]
+    fn mean(a: Self, b: Self) -> Self {
+        (a + b) >> 1
+    }
+
+    #[inline]
+    fn mean_of_four([a, b, c, d]: [Self; 4]) -> Self {
+        (a + b + c + d) >> 2
+    }
+
+    #[inline]
+    fn plus(self, difference: i32) -> Self {
+        Self::intra(i32::from(self) + difference)
+    }
+
+    #[inline]
+    fn intra(value: i32) -> Self {
+        // Four of them can be added.
+        value.clamp(-0x1fff, 0x1fff) as Self
+    }
+}
+
+/// So many units of a difference are one sample.
+pub(crate) const DIFFERENCE: i32 = 8;
+
 /// One component of a frame, eight bits a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plane {
+pub struct Plane<S = u8> {
     /// Samples, row by row, of whole macroblocks; so wider and higher than the displayed part.
-    pub data: Vec<u8>,
+    pub data: Vec<S>,
     /// Samples from one row to the next.
     pub stride: usize,
     /// Rows in `data`.
@@ -17,11 +84,13 @@ pub struct Plane {
     pub height: usize,
 }
 
-impl Plane {
+impl<S: Sample> Plane<S> {
     fn new(stride: usize, rows: usize, width: usize, height: usize) -> Self {
-        Self { data: vec![128; stride * rows], stride, rows, width, height }
+        Self { data: vec![S::NEUTRAL; stride * rows], stride, rows, width, height }
     }
+}
 
+impl Plane {
     /// The displayed samples of each row.
     pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
         self.data.chunks_exact(self.stride).take(self.height).map(|row| &row[..self.width])
@@ -30,15 +99,15 @@ impl Plane {
 
 /// A decoded frame: Y, Cb and Cr.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub struct Frame<S = u8> {
     /// Y, Cb, Cr.
-    pub planes: [Plane; 3],
+    pub planes: [Plane<S>; 3],
     /// How Cb and Cr are sampled.
     pub chroma: Chroma,
 }
 
-impl Frame {
-    /// A grey frame for pictures of this context.
+impl<S: Sample> Frame<S> {
+    /// A neutral frame for pictures of this context.
     pub(crate) fn new(context: &PictureContext) -> Self {
         let rows = if context.is_field() { 2 * context.rows } else { context.rows };
         let (columns, rows) = (16 * context.columns, 16 * rows);
@@ -56,7 +125,9 @@ impl Frame {
             && self.planes[0].stride == 16 * context.columns
             && self.planes[0].rows == 16 * rows
     }
+}
 
+impl Frame {
     /// Appends the displayed samples: Y, then Cb, then Cr.
     pub fn write_planar(&self, out: &mut Vec<u8>) {
         for plane in &self.planes {

@@ -60,17 +60,31 @@ pub(crate) fn forward(block: &[f32; 64]) -> [f32; 64] {
 }
 
 fn transpose_f32(block: &[f32; 64]) -> [f32; 64] {
-    std::array::from_fn(|i| block[8 * (i % 8) + i / 8])
+    let mut out = [0.0; 64];
+    for (row, line) in block.chunks_exact(8).enumerate() {
+        for (column, &value) in line.iter().enumerate() {
+            out[8 * column + row] = value;
+        }
+    }
+    out
 }
 
-/// One dimension by its definition (13818-2, annex A), eight columns in parallel.
+/// One dimension by its definition (13818-2, annex A), eight columns in parallel. Even frequencies take the sums of lines
+/// that mirror each other, odd ones the differences.
 fn transform_columns(block: &[f32; 64]) -> [f32; 64] {
+    let lines: &[[f32; 8]; 8] = &std::array::from_fn(|line| std::array::from_fn(|i| block[8 * line + i]));
+    let mut folded = [[[0.0; 8]; 4]; 2];
+    for line in 0..4 {
+        for lane in 0..8 {
+            folded[0][line][lane] = lines[line][lane] + lines[7 - line][lane];
+            folded[1][line][lane] = lines[line][lane] - lines[7 - line][lane];
+        }
+    }
     let mut out = [0.0; 64];
-    for (row, basis) in out.chunks_exact_mut(8).zip(&BASIS) {
-        for (line, factor) in block.chunks_exact(8).zip(basis) {
-            for (sum, sample) in row.iter_mut().zip(line) {
-                *sum += factor * sample;
-            }
+    for (frequency, (row, basis)) in out.chunks_exact_mut(8).zip(&BASIS).enumerate() {
+        let [a, b, c, d] = &folded[frequency & 1];
+        for (lane, sum) in row.iter_mut().enumerate() {
+            *sum = (basis[0] * a[lane] + basis[1] * b[lane]) + (basis[2] * c[lane] + basis[3] * d[lane]);
         }
     }
     out

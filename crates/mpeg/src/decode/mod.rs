@@ -2,7 +2,7 @@
 
 pub(crate) mod block;
 mod decoder;
-mod frame;
+pub(crate) mod frame;
 pub(crate) mod idct;
 pub(crate) mod predict;
 pub(crate) mod prediction_loop;

@@ -1,17 +1,17 @@
 //! Motion compensation (13818-2, 7.6).
 
-use super::frame::{Frame, Plane};
+use super::frame::{Frame, Plane, Sample};
 use crate::header::{PictureContext, PictureKind, PictureStructure};
 use crate::picture::{Macroblock, MotionType, Vector};
 use crate::tables::macroblock::{BACKWARD, FORWARD};
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct References<'a> {
-    pub(crate) forward: &'a Frame,
-    pub(crate) backward: &'a Frame,
+pub(crate) struct References<'a, S> {
+    pub(crate) forward: &'a Frame<S>,
+    pub(crate) backward: &'a Frame<S>,
     /// In the second field of a frame: the frame that holds the first. A P field may be predicted from that field too,
     /// which has the opposite parity.
-    pub(crate) first_field: Option<&'a Frame>,
+    pub(crate) first_field: Option<&'a Frame<S>>,
 }
 
 /// The lines of a frame or of a field.
@@ -30,13 +30,13 @@ impl Lines {
 
 /// A predicted macroblock, 16 samples from row to row in all planes.
 #[derive(Debug, Clone)]
-pub(crate) struct Prediction {
-    pub(crate) planes: [[u8; 256]; 3],
+pub(crate) struct Prediction<S> {
+    pub(crate) planes: [[S; 256]; 3],
 }
 
-impl Prediction {
+impl<S: Sample> Prediction<S> {
     pub(crate) fn new() -> Self {
-        Self { planes: [[0; 256]; 3] }
+        Self { planes: [[S::NEUTRAL; 256]; 3] }
     }
 }
 
@@ -103,13 +103,13 @@ impl Motion {
 }
 
 /// Predicts the macroblock at (`column`, `row`).
-pub(crate) fn predict(
+pub(crate) fn predict<S: Sample>(
     context: &PictureContext,
-    references: &References<'_>,
+    references: &References<'_, S>,
     motion: &Motion,
     column: usize,
     row: usize,
-    out: &mut Prediction,
+    out: &mut Prediction<S>,
 ) {
     let mut predictor = Predictor { context, column, row, out, average: false };
     for (s, flag) in [FORWARD, BACKWARD].into_iter().enumerate() {
@@ -120,16 +120,16 @@ pub(crate) fn predict(
     }
 }
 
-struct Predictor<'a> {
+struct Predictor<'a, S> {
     context: &'a PictureContext,
     column: usize,
     row: usize,
-    out: &'a mut Prediction,
+    out: &'a mut Prediction<S>,
     average: bool,
 }
 
-impl Predictor<'_> {
-    fn direction(&mut self, references: &References<'_>, motion: &Motion, s: usize) {
+impl<S: Sample> Predictor<'_, S> {
+    fn direction(&mut self, references: &References<'_, S>, motion: &Motion, s: usize) {
         let selects = |r: usize| Lines::of(motion.field_select >> (2 * r + s) & 1 != 0);
         let [first, second] = motion.vectors[s];
         let frame = if s == 0 { references.forward } else { references.backward };
@@ -158,7 +158,7 @@ impl Predictor<'_> {
     }
 
     /// The frame that holds a reference field (7.6.2.1).
-    fn field_frame<'a>(&self, references: &References<'a>, s: usize, lines: Lines) -> &'a Frame {
+    fn field_frame<'a>(&self, references: &References<'a, S>, s: usize, lines: Lines) -> &'a Frame<S> {
         let own = Lines::of(self.context.coding.structure == PictureStructure::BottomField);
         match references.first_field {
             Some(current) if self.context.kind() == PictureKind::P && lines != own => current,
@@ -168,7 +168,7 @@ impl Predictor<'_> {
     }
 
     /// 7.6.3.6: predicts each field from the field of its own parity and, with the derived vector, from the other.
-    fn dual_prime_frame(&mut self, frame: &Frame, motion: &Motion) {
+    fn dual_prime_frame(&mut self, frame: &Frame<S>, motion: &Motion) {
         let vector = motion.vectors[0][0];
         let top_first = self.context.coding.top_field_first;
         for (bottom, to) in [(false, Lines::Top), (true, Lines::Bottom)] {
@@ -184,7 +184,7 @@ impl Predictor<'_> {
         }
     }
 
-    fn dual_prime_field(&mut self, references: &References<'_>, motion: &Motion) {
+    fn dual_prime_field(&mut self, references: &References<'_, S>, motion: &Motion) {
         let bottom = self.context.coding.structure == PictureStructure::BottomField;
         let vector = motion.vectors[0][0];
         let part = Part { to: Lines::All, row: 0, rows: 16 };
@@ -199,7 +199,7 @@ impl Predictor<'_> {
     }
 
     /// Predicts a part of the macroblock in all three planes.
-    fn part(&mut self, frame: &Frame, from: Lines, vector: Vector, part: Part) {
+    fn part(&mut self, frame: &Frame<S>, from: Lines, vector: Vector, part: Part) {
         let (dx, dy) = self.context.chroma.shift();
         for (component, plane) in frame.planes.iter().enumerate() {
             let (dx, dy) = if component == 0 { (0, 0) } else { (dx, dy) };
@@ -244,7 +244,7 @@ struct Area {
 
 /// Interpolates an area of a plane's lines to half samples (7.6.4), and with `average` averages it with `out` (7.6.7.1).
 /// Outside of the plane its border is repeated.
-fn fetch(plane: &Plane, lines: Lines, area: Area, out: &mut [u8], step: usize, average: bool) {
+fn fetch<S: Sample>(plane: &Plane<S>, lines: Lines, area: Area, out: &mut [S], step: usize, average: bool) {
     let (offset, skip) = match lines {
         Lines::All => (0, 1),
         Lines::Top => (0, 2),
@@ -260,7 +260,7 @@ fn fetch(plane: &Plane, lines: Lines, area: Area, out: &mut [u8], step: usize, a
         let source = &plane.data[offset + y as usize * stride + x as usize..];
         return interpolate(source, stride, half, area, out, step, average);
     }
-    let mut border = [0; 17 * 17];
+    let mut border = [S::NEUTRAL; 17 * 17];
     for row in 0..height {
         let line = offset + (y + row as i32).clamp(0, rows - 1) as usize * stride;
         for column in 0..width {
@@ -271,67 +271,62 @@ fn fetch(plane: &Plane, lines: Lines, area: Area, out: &mut [u8], step: usize, a
     interpolate(&border, 17, half, area, out, step, average);
 }
 
-fn interpolate(
-    source: &[u8],
+fn interpolate<S: Sample>(
+    source: &[S],
     stride: usize,
     half: (bool, bool),
     area: Area,
-    out: &mut [u8],
+    out: &mut [S],
     step: usize,
     average: bool,
 ) {
     match area.width {
-        16 => interpolate_width::<16, 17>(source, stride, half, area.height, out, step, average),
-        _ => interpolate_width::<8, 9>(source, stride, half, area.height, out, step, average),
+        16 => interpolate_width::<S, 16, 17>(source, stride, half, area.height, out, step, average),
+        _ => interpolate_width::<S, 8, 9>(source, stride, half, area.height, out, step, average),
     }
 }
 
 /// `WIDE` is `WIDTH` + 1.
-fn interpolate_width<const WIDTH: usize, const WIDE: usize>(
-    source: &[u8],
+fn interpolate_width<S: Sample, const WIDTH: usize, const WIDE: usize>(
+    source: &[S],
     stride: usize,
     half: (bool, bool),
     height: usize,
-    out: &mut [u8],
+    out: &mut [S],
     step: usize,
     average: bool,
 ) {
     for row in 0..height {
         let line = &source[row * stride..];
-        let mut samples = [0; WIDTH];
+        let mut samples = [S::NEUTRAL; WIDTH];
         match half {
             (false, false) => samples.copy_from_slice(&line[..WIDTH]),
             (true, false) => {
-                let line: &[u8; WIDE] = line[..WIDE].try_into().expect("WIDE samples");
-                samples = std::array::from_fn(|i| mean(line[i], line[i + 1]));
+                let line: &[S; WIDE] = line[..WIDE].try_into().expect("WIDE samples");
+                for (i, sample) in samples.iter_mut().enumerate() {
+                    *sample = S::mean(line[i], line[i + 1]);
+                }
             }
             (false, true) => {
-                let next: &[u8; WIDTH] = line[stride..stride + WIDTH].try_into().expect("WIDTH samples");
-                let line: &[u8; WIDTH] = line[..WIDTH].try_into().expect("WIDTH samples");
-                samples = std::array::from_fn(|i| mean(line[i], next[i]));
+                let next: &[S; WIDTH] = line[stride..stride + WIDTH].try_into().expect("WIDTH samples");
+                let line: &[S; WIDTH] = line[..WIDTH].try_into().expect("WIDTH samples");
+                for (i, sample) in samples.iter_mut().enumerate() {
+                    *sample = S::mean(line[i], next[i]);
+                }
             }
             (true, true) => {
-                let next: &[u8; WIDE] = line[stride..stride + WIDE].try_into().expect("WIDE samples");
-                let line: &[u8; WIDE] = line[..WIDE].try_into().expect("WIDE samples");
-                samples = std::array::from_fn(|i| {
-                    let sum = u16::from(line[i])
-                        + u16::from(line[i + 1])
-                        + u16::from(next[i])
-                        + u16::from(next[i + 1]);
-                    ((sum + 2) >> 2) as u8
-                });
+                let next: &[S; WIDE] = line[stride..stride + WIDE].try_into().expect("WIDE samples");
+                let line: &[S; WIDE] = line[..WIDE].try_into().expect("WIDE samples");
+                for (i, sample) in samples.iter_mut().enumerate() {
+                    *sample = S::mean_of_four([line[i], line[i + 1], next[i], next[i + 1]]);
+                }
             }
         }
         let out = &mut out[row * step..row * step + WIDTH];
         if average {
-            out.iter_mut().zip(samples).for_each(|(out, sample)| *out = mean(*out, sample));
+            out.iter_mut().zip(samples).for_each(|(out, sample)| *out = S::mean(*out, sample));
         } else {
             out.copy_from_slice(&samples);
         }
     }
-}
-
-#[inline]
-fn mean(a: u8, b: u8) -> u8 {
-    (u16::from(a) + u16::from(b)).div_ceil(2) as u8
 }

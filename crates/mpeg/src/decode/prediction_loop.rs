@@ -1,16 +1,14 @@
 //! The prediction loop: the reference frames, and the current frame, which may have one field only.
 
-use super::frame::Frame;
+use super::frame::{Frame, Sample};
 use super::predict::References;
-use super::reconstruct::reconstruct;
 use crate::header::{PictureContext, PictureKind, PictureStructure};
-use crate::picture::{Code, Picture};
 use std::sync::Arc;
 
 /// A frame with at least one field.
-#[derive(Debug)]
-struct Current {
-    frame: Frame,
+#[derive(Debug, Clone)]
+struct Current<S> {
+    frame: Frame<S>,
     /// The missing field.
     missing: Option<PictureStructure>,
     kind: PictureKind,
@@ -19,8 +17,8 @@ struct Current {
 
 /// A frame that is complete, or has all fields that came.
 #[derive(Debug)]
-pub(crate) struct Completed {
-    pub(crate) frame: Arc<Frame>,
+pub(crate) struct Completed<S = u8> {
+    pub(crate) frame: Arc<Frame<S>>,
     pub(crate) kind: PictureKind,
     /// Number of missing macroblocks.
     pub(crate) concealed: usize,
@@ -28,25 +26,31 @@ pub(crate) struct Completed {
 
 /// How a picture was opened.
 #[derive(Debug)]
-pub(crate) enum Opened {
+pub(crate) enum Opened<S = u8> {
     /// It is the second field of the current frame.
     SecondField,
     /// It begins a frame; the frame before, if any, is complete.
-    NewFrame(Option<Completed>),
+    NewFrame(Option<Completed<S>>),
     /// It lacks a reference frame. The frame before, if any, is complete.
-    Undecodable(Option<Completed>),
+    Undecodable(Option<Completed<S>>),
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct PredictionLoop {
+#[derive(Debug, Clone)]
+pub(crate) struct PredictionLoop<S = u8> {
     /// The two reference frames, newest last.
-    references: [Option<Arc<Frame>>; 2],
-    current: Option<Current>,
+    references: [Option<Arc<Frame<S>>>; 2],
+    current: Option<Current<S>>,
 }
 
-impl PredictionLoop {
+impl<S> Default for PredictionLoop<S> {
+    fn default() -> Self {
+        Self { references: [None, None], current: None }
+    }
+}
+
+impl<S: Sample> PredictionLoop<S> {
     /// Opens a picture. In a `closed` GOP the first B pictures have backward prediction only.
-    pub(crate) fn open(&mut self, context: &PictureContext, closed: bool) -> Opened {
+    pub(crate) fn open(&mut self, context: &PictureContext, closed: bool) -> Opened<S> {
         let structure = context.coding.structure;
         if let Some(current) = &mut self.current {
             let pair = (current.kind == PictureKind::B) == (context.kind() == PictureKind::B);
@@ -76,22 +80,35 @@ impl PredictionLoop {
         Opened::NewFrame(completed)
     }
 
+    /// True where a picture of this context can be predicted from the reference frames that are there; one is, at least.
+    pub(crate) fn fits(&self, context: &PictureContext) -> bool {
+        let [older, newer] = &self.references;
+        let fits = |frame: &Arc<Frame<S>>| frame.fits(context);
+        newer.as_ref().is_some_and(fits) && older.as_ref().is_none_or(fits)
+    }
+
+    /// The newest reference frame.
+    #[cfg(test)]
+    pub(crate) fn newest(&self) -> Option<Arc<Frame<S>>> {
+        self.references[1].clone()
+    }
+
     /// Calls `act` with the references of the opened picture.
     pub(crate) fn with_references<T>(
         &self,
         context: &PictureContext,
-        act: impl FnOnce(&References<'_>) -> T,
+        act: impl FnOnce(&References<'_, S>) -> T,
     ) -> T {
         let first = self.current.as_ref().filter(|current| context.is_field() && current.missing.is_none());
         self.with_first_field(context, first.map(|current| &current.frame), act)
     }
 
-    /// The same with the first field given. A missing reference frame is grey.
+    /// The same with the first field given. A missing reference frame is neutral.
     fn with_first_field<T>(
         &self,
         context: &PictureContext,
-        first_field: Option<&Frame>,
-        act: impl FnOnce(&References<'_>) -> T,
+        first_field: Option<&Frame<S>>,
+        act: impl FnOnce(&References<'_, S>) -> T,
     ) -> T {
         let [older, newer] = &self.references;
         let (forward, backward) = match context.kind() {
@@ -101,30 +118,29 @@ impl PredictionLoop {
         if let (Some(forward), Some(backward)) = (forward, backward) {
             return act(&References { forward, backward, first_field });
         }
-        let grey = Frame::new(context);
-        let forward = forward.as_deref().unwrap_or(&grey);
-        let backward = backward.as_deref().unwrap_or(&grey);
+        let neutral = Frame::new(context);
+        let forward = forward.as_deref().unwrap_or(&neutral);
+        let backward = backward.as_deref().unwrap_or(&neutral);
         act(&References { forward, backward, first_field })
     }
 
-    /// Decodes the opened picture with the codes that `codes_of` gives for each block.
-    pub(crate) fn reconstruct<'p>(
+    /// Fills the opened picture by `reconstruct`, which returns the number of missing macroblocks.
+    pub(crate) fn reconstruct(
         &mut self,
         context: &PictureContext,
-        picture: &'p Picture,
-        codes_of: impl Fn(usize) -> &'p [Code],
+        reconstruct: impl FnOnce(&References<'_, S>, &mut Frame<S>) -> usize,
     ) {
         let Some(mut current) = self.current.take() else { return };
         // The second field may be predicted from the first, which is in the same frame.
         let first = (context.is_field() && current.missing.is_none()).then(|| current.frame.clone());
         current.concealed += self.with_first_field(context, first.as_ref(), |references| {
-            reconstruct(context, picture, references, &mut current.frame, codes_of)
+            reconstruct(references, &mut current.frame)
         });
         self.current = Some(current);
     }
 
     /// Completes the current frame, if there is one. It becomes a reference frame unless it is a B frame.
-    pub(crate) fn complete(&mut self) -> Option<Completed> {
+    pub(crate) fn complete(&mut self) -> Option<Completed<S>> {
         let Current { frame, kind, concealed, .. } = self.current.take()?;
         let frame = Arc::new(frame);
         if kind != PictureKind::B {

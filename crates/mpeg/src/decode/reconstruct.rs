@@ -1,20 +1,37 @@
 //! Reconstructs samples from parsed macroblocks.
 
 use super::block::dequantise;
-use super::frame::Frame;
+use super::frame::{Frame, Sample};
 use super::idct;
 use super::predict::{Motion, Prediction, References, predict};
 use crate::header::{PictureContext, PictureStructure};
-use crate::picture::{Code, Macroblock, Picture};
+use crate::picture::{Macroblock, Picture};
 
-/// Decodes a picture into `frame`, with the codes that `codes_of` gives for each block. Returns the number of missing
-/// macroblocks; they are predicted with a zero vector.
-pub(crate) fn reconstruct<'p>(
+/// Decodes a picture into `frame`. Returns the number of missing macroblocks; they are predicted with a zero vector.
+pub(crate) fn reconstruct(
     context: &PictureContext,
-    picture: &'p Picture,
-    references: &References<'_>,
+    picture: &Picture,
+    references: &References<'_, u8>,
     frame: &mut Frame,
-    codes_of: impl Fn(usize) -> &'p [Code],
+) -> usize {
+    let mut coefficients = [0; 64];
+    reconstruct_with(context, picture, references, frame, |macroblock, reconstructor| {
+        for block in picture.blocks_of(macroblock) {
+            dequantise(context, macroblock, block, picture.codes_of(block), &mut coefficients);
+            idct::inverse(&mut coefficients);
+            reconstructor.add(macroblock, block.index, &coefficients);
+        }
+    })
+}
+
+/// Predicts a picture into `frame`, and calls `add_blocks` with each coded macroblock once it is predicted. Returns the
+/// number of missing macroblocks.
+pub(crate) fn reconstruct_with<S: Sample>(
+    context: &PictureContext,
+    picture: &Picture,
+    references: &References<'_, S>,
+    frame: &mut Frame<S>,
+    mut add_blocks: impl FnMut(&Macroblock, &mut Reconstructor<'_, S>),
 ) -> usize {
     let mut reconstructor = Reconstructor::new(context, references, frame);
     for slice in &picture.slices {
@@ -26,7 +43,8 @@ pub(crate) fn reconstruct<'p>(
                     reconstructor.predict_macroblock(address, &motion);
                 }
             }
-            reconstructor.reconstruct_macroblock(picture, macroblock, &codes_of);
+            reconstructor.begin_macroblock(macroblock);
+            add_blocks(macroblock, &mut reconstructor);
             before = Some(macroblock);
         }
     }
@@ -61,23 +79,23 @@ impl BlockPlace {
     }
 }
 
-struct Reconstructor<'a> {
+/// A frame whose macroblocks are predicted one by one.
+pub(crate) struct Reconstructor<'a, S> {
     context: &'a PictureContext,
-    references: &'a References<'a>,
-    frame: &'a mut Frame,
-    prediction: Prediction,
-    coefficients: [i32; 64],
+    references: &'a References<'a, S>,
+    frame: &'a mut Frame<S>,
+    /// Of the macroblock that was begun last, where it is not intra.
+    pub(crate) prediction: Prediction<S>,
     done: Vec<bool>,
 }
 
-impl<'a> Reconstructor<'a> {
-    fn new(context: &'a PictureContext, references: &'a References<'a>, frame: &'a mut Frame) -> Self {
+impl<'a, S: Sample> Reconstructor<'a, S> {
+    fn new(context: &'a PictureContext, references: &'a References<'a, S>, frame: &'a mut Frame<S>) -> Self {
         Self {
             context,
             references,
             frame,
             prediction: Prediction::new(),
-            coefficients: [0; 64],
             done: vec![false; context.columns * context.rows],
         }
     }
@@ -90,22 +108,11 @@ impl<'a> Reconstructor<'a> {
         self.done[address] = true;
     }
 
-    fn reconstruct_macroblock<'p>(
-        &mut self,
-        picture: &'p Picture,
-        macroblock: &Macroblock,
-        codes_of: &impl Fn(usize) -> &'p [Code],
-    ) {
+    fn begin_macroblock(&mut self, macroblock: &Macroblock) {
         if macroblock.is_intra() {
             self.done[macroblock.address as usize] = true;
         } else {
             self.predict_macroblock(macroblock.address, &Motion::of(self.context, macroblock));
-        }
-        for index in macroblock.block_range() {
-            let block = &picture.blocks[index];
-            dequantise(self.context, macroblock, block, codes_of(index), &mut self.coefficients);
-            idct::inverse(&mut self.coefficients);
-            self.add(macroblock, block.index);
         }
     }
 
@@ -134,7 +141,7 @@ impl<'a> Reconstructor<'a> {
     }
 
     /// Adds a block to the prediction, or stores it where there is none.
-    fn add(&mut self, macroblock: &Macroblock, index: u8) {
+    pub(crate) fn add(&mut self, macroblock: &Macroblock, index: u8, differences: &[i32; 64]) {
         let address = macroblock.address as usize;
         let (column, row) = (address % self.context.columns, address / self.context.columns);
         let (dx, dy) = self.context.chroma.shift();
@@ -144,10 +151,9 @@ impl<'a> Reconstructor<'a> {
         let step = if interleaved { 2 * step } else { step };
         let intra = macroblock.is_intra();
         let lines = self.frame.planes[component].data[start..].chunks_mut(step);
-        for (line, values) in lines.zip(self.coefficients.chunks_exact(8)) {
+        for (line, values) in lines.zip(differences.chunks_exact(8)) {
             for (sample, &value) in line[..8].iter_mut().zip(values) {
-                let base = if intra { 0 } else { i32::from(*sample) };
-                *sample = (base + value).clamp(0, 255) as u8;
+                *sample = if intra { S::intra(value) } else { sample.plus(value) };
             }
         }
     }

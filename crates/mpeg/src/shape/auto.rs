@@ -1,11 +1,13 @@
 //! `auto`: trellis requantisation over a window of pictures with one lambda. Levels are lowered or dropped and scales
-//! made coarser; the errors of each macroblock are weighted by its importance.
+//! made coarser; the errors of each macroblock are weighted by its importance. At low rates in a closed loop.
 
 use super::config::Config;
+use super::drift::Drift;
 use super::parallel;
 use super::picture::PictureShaper;
 use super::rate_control::RateControl;
 use super::window::{self, Fit};
+use crate::header::PictureKind;
 
 /// How close a window comes to its budget, as a share of it; the rest is carried over.
 const TOLERANCE: f64 = 0.05;
@@ -19,8 +21,10 @@ const RATE_TOLERANCE: f64 = 0.005;
 const LAST_TOLERANCE: f64 = 0.0002;
 /// A window that exceeds its budget by this share has reached its floor.
 const FLOOR_EXCESS: f64 = 0.1;
-/// Trials of lambda, at most.
+/// Trials of lambda, at most, ...
 const ROUNDS: usize = 12;
+/// ... and in a closed loop before a part of the pictures is left as it is.
+const CLOSED_ROUNDS: usize = 4;
 /// One macroblock in so many is sampled, at most, ...
 const SAMPLING: usize = 32;
 /// ... and so many of a window, at least.
@@ -43,17 +47,26 @@ const FIRST_FALL: f64 = 0.25;
 /// The least and the most of it.
 const FALLS: (f64, f64) = (1e-3, 2.0);
 
+/// The largest share of the input below which pictures are coded in a closed loop, where the window has B pictures, ...
+const CLOSED_BELOW: f64 = 0.75;
+/// ... and where it has few: then errors go through more pictures.
+const CLOSED_BELOW_WITHOUT_B: f64 = 0.9;
+/// B pictures are few below this share.
+const FEW_B: f64 = 0.3;
+
 /// The state that `auto` keeps from window to window.
 #[derive(Debug, Clone)]
 pub(super) struct Auto {
-    lambda: f64,
-    /// The share of the aim by which bits last fell where lambda grew by a factor of e.
-    fall: f64,
+    open: LambdaSearch,
+    /// Of the closed loop, where there was one.
+    closed: Option<LambdaSearch>,
+    /// The error of the reference pictures, as far as they came from a closed loop.
+    drift: Drift,
 }
 
 impl Auto {
     pub(super) fn new() -> Self {
-        Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL }
+        Self { open: LambdaSearch::new(), closed: None, drift: Drift::default() }
     }
 
     /// Shapes a window of pictures; `future` as for [`window::shape`].
@@ -64,30 +77,119 @@ impl Auto {
         pictures: &mut [PictureShaper],
         future: f32,
     ) {
+        let before = std::mem::take(&mut self.drift);
         window::shape(rate_control, pictures, future, |pictures, budget, fit| match fit {
-            Fit::Window => self.fit(config, pictures, budget.max(1.0)),
-            // The next window begins where this one as a whole has ended.
-            Fit::Run => self.clone().refit(config, pictures, budget),
+            Fit::Window => self.fit(config, pictures, budget.max(1.0), &before),
+            Fit::Run => {
+                // The next window begins where this one as a whole has ended, but for its errors, which are unknown now.
+                self.open.clone().refit(config, pictures, budget);
+                self.drift = Drift::default();
+            }
         });
     }
 
+    /// Writes the pictures in `budget` bits. `before` is the drift ahead of them.
+    fn fit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64, before: &Drift) {
+        let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
+        let saving = OF_SAVING * (whole / budget - 1.0);
+        let tolerance = if window::is_near_the_end(pictures) {
+            LAST_TOLERANCE
+        } else if window::must_be_exact(pictures) {
+            RATE_TOLERANCE.min(saving)
+        } else {
+            TOLERANCE.min(saving)
+        };
+        let bits = if budget < closed_below(pictures) * whole {
+            self.fit_closed(config, pictures, budget, tolerance, before)
+        } else {
+            self.open.fit_sample(config, pictures, budget);
+            self.open.fit(config, pictures, budget, tolerance)
+        };
+        let at_floor = bits > budget * (1.0 + FLOOR_EXCESS);
+        pictures.iter_mut().for_each(|picture| picture.report.at_floor = at_floor);
+    }
+
+    /// The same in a closed loop; returns the bits that they take. Sizes do not follow lambda smoothly, because each picture
+    /// depends on the errors of those before it. So where a few trials miss the budget, the first half of the pictures
+    /// stays and the rest is fitted again.
+    fn fit_closed(
+        &mut self,
+        config: &Config,
+        pictures: &mut [PictureShaper],
+        budget: f64,
+        tolerance: f64,
+        before: &Drift,
+    ) -> f64 {
+        let mut search = self.closed.take().unwrap_or_else(|| {
+            self.open.fit_sample(config, pictures, budget);
+            self.open.clone()
+        });
+        let allowed = tolerance * budget;
+        let (mut rest, mut left, mut before) = (pictures, budget, before.clone());
+        loop {
+            let half = rest.len() / 2;
+            let rounds = if half == 0 { ROUNDS } else { CLOSED_ROUNDS };
+            let (mut halfway, mut after) = (Drift::default(), Drift::default());
+            let bits =
+                search.search(rest, left, allowed / left, rounds, &mut |pictures: &mut [_], lambda| {
+                    (halfway, after) = (Drift::default(), before.clone());
+                    write_closed(&mut pictures[..half], lambda, &mut after);
+                    halfway.clone_from(&after);
+                    write_closed(&mut pictures[half..], lambda, &mut after);
+                    pictures.iter().map(PictureShaper::written_bits).sum()
+                });
+            self.closed.get_or_insert_with(|| search.clone());
+            if half == 0 || (bits - left).abs() <= allowed || search.lambda >= HIGHEST_LAMBDA {
+                self.drift = after;
+                return budget - left + bits;
+            }
+            let (first, second) = rest.split_at_mut(half);
+            left = (left - first.iter().map(PictureShaper::written_bits).sum::<f64>()).max(1.0);
+            (rest, before) = (second, halfway);
+        }
+    }
+}
+
+fn write_closed(pictures: &mut [PictureShaper], lambda: f64, drift: &mut Drift) {
+    pictures.iter_mut().for_each(|picture| picture.write_closed(lambda as f32, drift));
+}
+
+/// The share of the input below which a closed loop gains more than it costs.
+fn closed_below(pictures: &[PictureShaper]) -> f64 {
+    let with_b = pictures.iter().filter(|picture| picture.report.kind == Some(PictureKind::B)).count();
+    if with_b as f64 >= FEW_B * pictures.len() as f64 { CLOSED_BELOW } else { CLOSED_BELOW_WITHOUT_B }
+}
+
+/// The search for lambda.
+#[derive(Debug, Clone)]
+pub(super) struct LambdaSearch {
+    lambda: f64,
+    /// The share of the aim by which bits last fell where lambda grew by a factor of e.
+    fall: f64,
+}
+
+impl LambdaSearch {
+    pub(super) fn new() -> Self {
+        Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL }
+    }
+
     /// Writes pictures whose scales are chosen already in `budget` bits; returns the bits they take.
-    pub(super) fn fit_last(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) -> f64 {
-        self.search(pictures, budget, LAST_TOLERANCE, &mut |pictures: &mut [PictureShaper], lambda| {
+    fn fit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64, tolerance: f64) -> f64 {
+        self.search(pictures, budget, tolerance, ROUNDS, &mut |pictures: &mut [PictureShaper], lambda| {
             write(config, pictures, lambda)
         })
     }
 
     /// Writes pictures that were too large for the bucket in `budget` bits.
     pub(super) fn refit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) {
-        let bits = self.fit_last(config, pictures, budget);
+        let bits = self.fit(config, pictures, budget, LAST_TOLERANCE);
         if bits > budget * (1.0 + LAST_TOLERANCE) {
             pictures.iter_mut().for_each(|picture| picture.report.at_floor = true);
         }
     }
 
-    /// Writes the pictures in `budget` bits.
-    fn fit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) {
+    /// Finds scales and lambda with which a sample of the macroblocks takes `budget` bits.
+    fn fit_sample(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) {
         let macroblocks: usize = pictures.iter().map(|picture| picture.parsed.macroblocks.len()).sum();
         let sampling = (macroblocks / SAMPLE).clamp(1, SAMPLING);
         let threads = config.threads;
@@ -98,18 +200,7 @@ impl Auto {
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
         let saving = OF_SAVING * (whole / budget - 1.0);
         self.choose_factors(config, pictures, budget, &mut sample);
-        self.search(pictures, budget, SAMPLE_TOLERANCE.min(saving), &mut sample);
-        let tolerance = if window::is_near_the_end(pictures) {
-            LAST_TOLERANCE
-        } else if window::must_be_exact(pictures) {
-            RATE_TOLERANCE.min(saving)
-        } else {
-            TOLERANCE.min(saving)
-        };
-        let mut written = |pictures: &mut [PictureShaper], lambda| write(config, pictures, lambda);
-        let bits = self.search(pictures, budget, tolerance, &mut written);
-        let at_floor = bits > budget * (1.0 + FLOOR_EXCESS);
-        pictures.iter_mut().for_each(|picture| picture.report.at_floor = at_floor);
+        self.search(pictures, budget, SAMPLE_TOLERANCE.min(saving), ROUNDS, &mut sample);
     }
 
     /// Tries coarser scales, where many bits are to be saved. They are compared by the lambda of the window before; the
@@ -126,7 +217,7 @@ impl Auto {
             return;
         }
         if self.lambda == FIRST_LAMBDA {
-            self.search(pictures, aim, SAMPLE_TOLERANCE, sample);
+            self.search(pictures, aim, SAMPLE_TOLERANCE, ROUNDS, sample);
         }
         parallel::for_each(config.threads, pictures, |picture| picture.choose_factor(self.lambda as f32));
         // Bits that coarser scales save cannot be spent again, so they must leave more than the aim.
@@ -142,20 +233,21 @@ impl Auto {
         pictures: &mut [PictureShaper],
         aim: f64,
         tolerance: f64,
+        rounds: usize,
         take: &mut impl FnMut(&mut [PictureShaper], f64) -> f64,
     ) -> f64 {
         let (mut low, mut high) = (0.0, HIGHEST_LAMBDA * 2.0);
         self.lambda = self.lambda.min(LARGEST_LAMBDA);
         let mut before: Option<(f64, f64)> = None;
         let mut excess = 0.0f64;
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             let logarithm = libm::log(self.lambda);
             excess = take(pictures, self.lambda) / aim - 1.0;
             if let Some((lambda, other)) = before.filter(|&(lambda, _)| lambda != logarithm) {
                 self.fall = ((other - excess) / (logarithm - lambda)).clamp(FALLS.0, FALLS.1);
             }
             let at_floor = excess > 0.0 && self.lambda >= HIGHEST_LAMBDA;
-            if excess.abs() < tolerance || at_floor || round + 1 == ROUNDS {
+            if excess.abs() < tolerance || at_floor || round + 1 == rounds {
                 break;
             }
             before = Some((logarithm, excess));

@@ -8,18 +8,18 @@ use std::num::{NonZeroU16, NonZeroUsize};
 pub enum Method {
     /// Least distortion in the picture itself; errors of earlier pictures are ignored (S002, equations 2 to 8).
     Memoryless,
-    /// Least distortion including the error that earlier pictures left (S002, equations 9 to 11). Two decoders follow
-    /// the input and the output.
+    /// Least distortion including the error that earlier pictures left (S002, equations 9 to 11). A prediction loop
+    /// follows it.
     Causal,
     /// Every block keeps the same share of its bits (S002, 2.3).
     RateBased,
-    /// Coarser quantiser scales, open loop.
+    /// Coarser quantiser scales, and levels by rate-distortion cost, picture by picture in an open loop.
     Requantize,
     /// Truncation with one slope over a window of pictures. Errors are weighted by how far they propagate along the
     /// motion vectors.
     Window,
     /// Trellis requantisation over a window of pictures: levels are lowered or dropped and scales made coarser. Errors
-    /// are weighted as with [`Method::Window`].
+    /// are weighted as with [`Method::Window`]. At low rates a closed loop corrects the errors of earlier pictures.
     Auto,
 }
 

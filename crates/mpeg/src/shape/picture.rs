@@ -1,11 +1,13 @@
 //! One picture: parsed, changed by truncation or requantisation, and written.
 
 use super::ceiling::Bucket;
+use super::closed::ClosedLoop;
 use super::config::{Cluster, Target};
 use super::curve::{Curves, for_each_block};
+use super::drift::Drift;
 use super::lagrangian::SlopeThreshold;
 use super::rate_control::BudgetRequest;
-use super::recode::{Recoded, Recoder};
+use super::recode::{Recoded, Recoder, dither};
 use super::report::{LeftAlone, PictureReport, Shaped};
 use super::scale_map::ScaleMap;
 use super::seconds::SecondOfVideo;
@@ -44,6 +46,7 @@ pub(crate) struct PictureShaper {
     /// Weight of an error in each macroblock.
     pub(crate) importance: Vec<f32>,
     pub(crate) recoded: Recoded,
+    closed: ClosedLoop,
     /// A sample of macroblocks, recoded to compare factors.
     trial: Recoded,
     /// The factor by which recoding multiplies the quantiser scales.
@@ -288,6 +291,15 @@ impl PictureShaper {
         self.report.distortion = recoded.distortion;
     }
 
+    /// The mean quantiser scale of its macroblocks; 0 where there is none.
+    pub(crate) fn mean_scale(&self) -> f32 {
+        let Some(context) = &self.context else { return 0.0 };
+        let scales = context.quantiser_scales();
+        let scale_of = |macroblock: &Macroblock| f32::from(scales[usize::from(macroblock.quantiser & 31)]);
+        let macroblocks = &self.parsed.macroblocks;
+        macroblocks.iter().map(scale_of).sum::<f32>() / macroblocks.len().max(1) as f32
+    }
+
     /// Chooses the factor of the quantiser scales with the lowest Lagrangian cost at this lambda, by a sample of the
     /// macroblocks.
     pub(crate) fn choose_factor(&mut self, lambda: f32) {
@@ -342,6 +354,27 @@ impl PictureShaper {
         write_unit(&mut self.writer, &self.unit, &parsed.slices, declare, |writer, i| {
             rewrite_slice(writer, context, parsed, data, &parsed.slices[i], recoded);
         });
+    }
+
+    /// Codes the picture anew in a closed loop for `lambda`, squared error a bit, and writes it.
+    pub(crate) fn write_closed(&mut self, lambda: f32, drift: &mut Drift) {
+        let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
+            return self.copy();
+        };
+        drift.open(context, self.closed_group);
+        self.closed.code(context, &self.parsed, drift, &self.importance, lambda);
+        self.writer.clear();
+        let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
+        let (parsed, closed, data) = (&self.parsed, &self.closed, &self.unit.data);
+        write_unit(&mut self.writer, &self.unit, &parsed.slices, declare, |writer, i| {
+            rewrite_slice(writer, context, parsed, data, &parsed.slices[i], closed);
+        });
+        let report = &mut self.report;
+        report.codes = [parsed.codes.len() as u64, closed.codes()];
+        report.blocks = [parsed.blocks.len() as u64, closed.blocks()];
+        report.lambda = f64::from(lambda);
+        report.quantiser_factor = closed.quantiser_factor;
+        report.distortion = closed.distortion;
     }
 
     /// Writes the unit with unchanged slices.
@@ -399,12 +432,4 @@ impl Content for Truncated<'_> {
         let keep = self.keep[macroblock.block_range()].iter();
         keep.rev().fold(0, |coded, &keep| coded << 1 | u16::from(keep > 0))
     }
-}
-
-/// Varies lambda from macroblock to macroblock, so that the rate follows lambda smoothly even where many codes have the
-/// same slope.
-fn dither(seed: u32) -> f32 {
-    // Fibonacci hashing: evenly spread for consecutive seeds.
-    let fraction = seed.wrapping_mul(0x9e37_79b9) as f32 / 4_294_967_296.0;
-    0.92 + 0.16 * fraction
 }

@@ -117,6 +117,9 @@ impl Recoded {
     }
 }
 
+/// Weight of a chrominance error, relative to luminance.
+pub(super) const CHROMA_WEIGHT: f32 = 0.5;
+
 /// Tables for the blocks of one picture.
 #[derive(Debug)]
 pub(crate) struct Recoder {
@@ -135,14 +138,11 @@ pub(crate) struct Recoder {
 }
 
 impl Recoder {
-    /// Weight of a chrominance error, relative to luminance.
-    const CHROMA_WEIGHT: f32 = 0.5;
-
     pub(crate) fn new(context: &PictureContext) -> Self {
         let scan = context.scan();
         let places = std::array::from_fn(|class| {
             let matrix = &context.matrices.matrices[class];
-            let component = if class >= 2 { Self::CHROMA_WEIGHT } else { 1.0 };
+            let component = if class >= 2 { CHROMA_WEIGHT } else { 1.0 };
             scan.map(|position| {
                 let weight = f32::from(matrix[usize::from(position)]) / 32.0;
                 weight * weight * component
@@ -209,4 +209,16 @@ impl Recoder {
         let changed = NewScale { levels, scales, intra };
         ([&self.places[class], &self.places[class + 2]], model, changed, &mut self.scratch)
     }
+}
+
+/// Varies lambda from macroblock to macroblock, so that the rate follows lambda smoothly even where many codes have the
+/// same slope.
+pub(super) fn dither(seed: u32) -> f32 {
+    0.92 + 0.16 * spread(seed)
+}
+
+/// A number from 0 to 1; those of consecutive seeds are evenly spread, however many.
+pub(super) fn spread(seed: u32) -> f32 {
+    // Fibonacci hashing: multiples of the golden ratio.
+    seed.wrapping_mul(0x9e37_79b9) as f32 / 4_294_967_296.0
 }

@@ -1,10 +1,11 @@
-//! `requantize`: coarser quantiser scales, every level rounded to the nearest, open loop.
+//! `requantize`: coarser quantiser scales picture by picture, levels chosen by rate and distortion, open loop.
 
-use super::auto::Auto;
+use super::auto::LambdaSearch;
+use super::closed::best_lambda;
 use super::config::Config;
 use super::parallel;
 use super::picture::PictureShaper;
-use super::rate_control::{BudgetRequest, RateControl};
+use super::rate_control::RateControl;
 
 /// How close a picture comes to its budget; the rest is carried over.
 const TOLERANCE: f64 = 0.005;
@@ -18,8 +19,6 @@ const SAMPLING: usize = 8;
 const SAMPLE: usize = 150;
 /// The factor from the finest scale to the coarsest.
 const LARGEST_FACTOR: f64 = 112.0;
-/// With this lambda every level is rounded to the nearest, whatever it costs.
-const ROUNDING_ONLY: f32 = 1e-2;
 /// Trials on a batch, at most.
 const ATTEMPTS: usize = 4;
 /// How close a batch comes to its budget, as a share of it; the rest is carried over.
@@ -31,13 +30,12 @@ const CLOSE_OVERALL: f64 = 0.003;
 /// Share by which the last pictures exceed their budget at first.
 const END_MARGIN: f64 = 0.005;
 
-/// Shapes a batch of pictures, all by the same ratio.
+/// Shapes a batch of pictures.
 pub(super) fn shape(config: &Config, rate_control: &mut RateControl, pictures: &mut [PictureShaper]) {
     let ends = pictures.last().is_some_and(|picture| picture.last);
     let mut allowed = 0.0;
     for picture in &mut *pictures {
-        // Every picture is cut by the same share.
-        let share = rate_control.budget(&BudgetRequest { weighted: false, ..picture.budget_request() });
+        let share = rate_control.budget(&picture.budget_request());
         picture.report.budget = share as i64;
         allowed += share;
     }
@@ -71,10 +69,10 @@ pub(super) fn shape(config: &Config, rate_control: &mut RateControl, pictures: &
         part *= if ends { 1.0 + END_MARGIN } else { 1.0 } / (1.0 + excess);
     }
     if ends && written > budget {
-        Auto::new().refit(config, pictures, budget);
+        LambdaSearch::new().refit(config, pictures, budget);
     }
     let mut bucket = rate_control.bucket;
-    bucket.hold(pictures, |run, bits| Auto::new().refit(config, run, bits));
+    bucket.hold(pictures, |run, bits| LambdaSearch::new().refit(config, run, bits));
     rate_control.bucket = bucket;
     let written: f64 = pictures.iter().map(PictureShaper::written_bits).sum();
     rate_control.charge(allowed, written as u64, pictures.last().and_then(PictureShaper::even_rate));
@@ -87,9 +85,11 @@ fn requantise_to(picture: &mut PictureShaper, share: f64) {
     picture.importance.resize(picture.parsed.macroblocks.len(), 1.0);
     let sampling = (picture.parsed.macroblocks.len() / SAMPLE).clamp(1, SAMPLING);
     let mut aim = share;
+    let scale = picture.mean_scale();
+    let lambda_of = |factor: f64| best_lambda(scale * factor as f32);
     for _ in 0..WRITINGS {
-        let expected = find_factor(picture, aim, sampling);
-        picture.recode(ROUNDING_ONLY, 1);
+        let expected = find_factor(picture, aim, sampling, lambda_of);
+        picture.recode(lambda_of(picture.factor), 1);
         picture.write_recoded();
         let bits = picture.writer.bit_length() as f64;
         picture.report.at_floor = picture.factor > LARGEST_FACTOR * 0.98 && bits > share;
@@ -101,13 +101,18 @@ fn requantise_to(picture: &mut PictureShaper, share: f64) {
 }
 
 /// Finds the factor with which the picture should take `aim` bits; returns the bits that it should take.
-fn find_factor(picture: &mut PictureShaper, aim: f64, sampling: usize) -> f64 {
+fn find_factor(
+    picture: &mut PictureShaper,
+    aim: f64,
+    sampling: usize,
+    lambda_of: impl Fn(f64) -> f32,
+) -> f64 {
     let (mut low, mut high) = (1.0, LARGEST_FACTOR);
     let mut factor = (picture.bits_in() as f64 / aim).clamp(low, high);
     let mut bits = 0.0;
     for _ in 0..ROUNDS {
         picture.factor = factor;
-        picture.recode(ROUNDING_ONLY, sampling);
+        picture.recode(lambda_of(factor), sampling);
         bits = picture.expected_bits(sampling);
         let excess = bits / aim;
         if (excess - 1.0).abs() < TOLERANCE || high / low < 1.001 {

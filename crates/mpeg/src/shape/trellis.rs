@@ -63,6 +63,15 @@ impl Default for Scratch {
     }
 }
 
+impl Scratch {
+    /// Sets what a code gains, and how much less with its level lowered by one.
+    pub(super) fn set(&mut self, index: usize, gain: f32, loss: f32, magnitude: i32) {
+        self.gains[index] = gain;
+        self.losses[index] = loss;
+        self.magnitudes[index] = magnitude.min(Code::MAGNITUDES as i32 - 1) as u8;
+    }
+}
+
 /// Rate and distortion of the choices, summed up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RdChange {
@@ -140,6 +149,19 @@ pub(super) fn choose_at_new_scale(
     }
     let bits = bits_of_first(codes, codes.len());
     let span = CodeRange { range: 0..codes.len().min(64), open: u64::MAX, outside: 0, bits, total, lost };
+    search_path(scratch, codes, model, span, |_, &magnitude| magnitude, change)
+}
+
+/// Chooses the levels of a block whose new codes are in `scratch`; `total` is what they gain.
+pub(super) fn choose_prepared(
+    scratch: &mut Scratch,
+    codes: &[Code],
+    model: &CostModel,
+    total: f32,
+    change: &mut RdChange,
+) -> Choice {
+    let span =
+        CodeRange { range: 0..codes.len().min(64), open: u64::MAX, outside: 0, bits: 0, total, lost: 0.0 };
     search_path(scratch, codes, model, span, |_, &magnitude| magnitude, change)
 }
 

@@ -93,7 +93,7 @@ pub(super) fn causal(
         build(picture, KEEP_ONE);
         shape_one(config, rate_control, picture, build);
         picture.write_truncated();
-        causal.decode(picture, config.threads);
+        causal.record(picture);
     }
 }
 

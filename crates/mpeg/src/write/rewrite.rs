@@ -33,6 +33,21 @@ pub(crate) trait Content {
     fn is_unchanged(&self, macroblock: usize) -> bool;
     /// Blocks of a macroblock that keep codes, by bit, the first in bit 0.
     fn coded_blocks(&self, index: usize, macroblock: &Macroblock) -> u16;
+    /// The blocks of a macroblock that is not intra, where also blocks without codes in the input may have some.
+    fn new_blocks(&self, _macroblock: usize) -> Option<NewBlocks<'_>> {
+        None
+    }
+}
+
+/// The coded blocks of a macroblock and their codes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewBlocks<'a> {
+    /// By bit, block 0 of the macroblock in bit 0.
+    pub(crate) coded: u16,
+    /// The codes of all coded blocks, one behind the other, ...
+    pub(crate) codes: &'a [Code],
+    /// ... and where those of each end.
+    pub(crate) ends: &'a [u16],
 }
 
 /// Writes an undamaged slice with new content, and aligns it.
@@ -151,6 +166,12 @@ impl<C: Content> Rewriter<'_, C> {
             self.write_modes(macroblock, flags);
         }
         self.copy(macroblock.vectors_at as usize, macroblock.vectors_end as usize);
+        if let Some(blocks) = self.content.new_blocks(index).filter(|_| !intra) {
+            if pattern != 0 {
+                self.write_pattern(pattern);
+            }
+            return self.write_new_blocks(blocks);
+        }
         if pattern.count_ones() == u32::from(macroblock.blocks) && pattern != 0 {
             let blocks_at = self.picture.blocks[macroblock.first_block as usize].start;
             self.copy(macroblock.vectors_end as usize, blocks_at as usize);
@@ -173,6 +194,9 @@ impl<C: Content> Rewriter<'_, C> {
             return 0;
         }
         let last = self.context.chroma.blocks() as u8 - 1;
+        if let Some(blocks) = self.content.new_blocks(index) {
+            return blocks.coded.reverse_bits() >> (15 - last);
+        }
         let mut left = self.content.coded_blocks(index, macroblock);
         let mut pattern = 0;
         for block in self.picture.blocks_of(macroblock) {
@@ -323,6 +347,18 @@ impl<C: Content> Rewriter<'_, C> {
             self.copy(at, at + table.end_of_block_bits() as usize);
         } else {
             table.write_end_of_block(self.out());
+        }
+    }
+
+    fn write_new_blocks(&mut self, blocks: NewBlocks<'_>) {
+        let table = coefficients(self.context, false);
+        let mut first = 0;
+        for &end in blocks.ends {
+            let codes = &blocks.codes[first..usize::from(end)];
+            let mpeg2 = self.context.mpeg2;
+            write_codes(self.out(), table, codes, false, mpeg2);
+            table.write_end_of_block(self.out());
+            first = usize::from(end);
         }
     }
 

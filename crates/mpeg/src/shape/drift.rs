@@ -1,0 +1,162 @@
+//! Drift: the error that shaped pictures hand on to the pictures predicted from them. One prediction loop carries the
+//! difference between output and input, because motion compensation is linear but for its rounding.
+
+use crate::decode::block::dequantise_codes;
+use crate::decode::frame::DIFFERENCE;
+#[cfg(test)]
+use crate::decode::frame::Frame;
+use crate::decode::idct;
+use crate::decode::predict::{Motion, Prediction, predict};
+use crate::decode::prediction_loop::{Opened, PredictionLoop};
+use crate::decode::reconstruct::{BlockPlace, Reconstructor, reconstruct_with};
+use crate::header::{PictureContext, PictureKind};
+use crate::picture::{Block, Code, Macroblock, Picture};
+
+/// The largest frame whose drift is followed, in macroblocks.
+const LARGEST_FRAME: usize = 1 << 18;
+
+/// The prediction loop of the error. An unknown reference frame counts as one without error.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Drift {
+    errors: PredictionLoop<i16>,
+    /// The present picture is followed.
+    follows: bool,
+}
+
+impl Drift {
+    /// Opens a picture.
+    pub(super) fn open(&mut self, context: &PictureContext, closed_group: bool) {
+        self.follows = context.columns * context.rows <= LARGEST_FRAME;
+        if !self.follows {
+            *self = Self::default();
+        } else if context.kind() == PictureKind::B {
+            // Nothing is predicted from it, so its own error need not be kept.
+            self.errors.complete();
+            self.follows = self.errors.fits(context);
+        } else {
+            self.follows = !matches!(self.errors.open(context, closed_group), Opened::Undecodable(_));
+        }
+    }
+
+    /// The error of the newest reference frame.
+    #[cfg(test)]
+    pub(super) fn newest(mut self) -> Option<std::sync::Arc<Frame<i16>>> {
+        self.errors.complete();
+        self.errors.newest()
+    }
+
+    /// Calls `act` with each macroblock of the opened picture, and with its predicted error. Those without blocks have none,
+    /// nor have intra macroblocks.
+    pub(super) fn visit(
+        &self,
+        context: &PictureContext,
+        macroblocks: &[Macroblock],
+        mut act: impl FnMut(&Macroblock, Option<&PredictedError>),
+    ) {
+        let mut predicted = PredictedError(Prediction::new());
+        self.errors.with_references(context, |references| {
+            for macroblock in macroblocks {
+                let follows = self.follows && !macroblock.is_intra() && macroblock.blocks > 0;
+                if follows {
+                    let address = macroblock.address as usize;
+                    let (column, row) = (address % context.columns, address / context.columns);
+                    let motion = Motion::of(context, macroblock);
+                    predict(context, references, &motion, column, row, &mut predicted.0);
+                }
+                act(macroblock, follows.then_some(&predicted));
+            }
+        });
+    }
+
+    /// Calls `act` with each macroblock of the opened picture as [`Drift::visit`] does. In a reference picture `act` also
+    /// takes the macroblock's own error.
+    pub(super) fn follow(
+        &mut self,
+        context: &PictureContext,
+        parsed: &Picture,
+        mut act: impl FnMut(&Macroblock, Option<&PredictedError>, Option<&mut ErrorSink<'_, '_>>),
+    ) {
+        if !self.follows || context.kind() == PictureKind::B {
+            return self
+                .visit(context, &parsed.macroblocks, |macroblock, error| act(macroblock, error, None));
+        }
+        let mut predicted = PredictedError(Prediction::new());
+        self.errors.reconstruct(context, |references, frame| {
+            reconstruct_with(context, parsed, references, frame, |macroblock, reconstructor| {
+                predicted.0.clone_from(&reconstructor.prediction);
+                let error = (!macroblock.is_intra()).then_some(&predicted);
+                act(macroblock, error, Some(&mut ErrorSink { context, reconstructor }));
+            })
+        });
+    }
+}
+
+/// The error of the prediction of a macroblock: output less input.
+#[derive(Debug)]
+pub(super) struct PredictedError(Prediction<i16>);
+
+impl PredictedError {
+    /// The samples of one block, line by line.
+    pub(super) fn samples(
+        &self,
+        context: &PictureContext,
+        macroblock: &Macroblock,
+        block: u8,
+    ) -> ErrorSamples {
+        let place = BlockPlace::of(context, macroblock, block);
+        let plane = &self.0.planes[place.component];
+        let step = if place.interleaved { 32 } else { 16 };
+        let mut samples = [0.0; 64];
+        for (line, samples) in samples.chunks_exact_mut(8).enumerate() {
+            let at = 16 * place.line + place.x + step * line;
+            for (sample, &error) in samples.iter_mut().zip(&plane[at..at + 8]) {
+                *sample = f32::from(error) * (1.0 / DIFFERENCE as f32);
+            }
+        }
+        ErrorSamples(samples)
+    }
+}
+
+/// The error of the prediction of a block, in samples.
+pub(super) struct ErrorSamples(pub(super) [f32; 64]);
+
+impl ErrorSamples {
+    /// The transform, in raster order: `A` of S002, equation 9.
+    pub(super) fn coefficients(&self) -> [f32; 64] {
+        idct::forward(&self.0)
+    }
+}
+
+/// The sum of squares of a block: of its samples and of its coefficients alike.
+pub(super) fn energy(block: &[f32; 64]) -> f32 {
+    let mut sums = [0.0; 8];
+    for line in block.chunks_exact(8) {
+        sums.iter_mut().zip(line).for_each(|(sum, value)| *sum += value * value);
+    }
+    sums.iter().sum()
+}
+
+/// Takes the error of a macroblock of a reference picture.
+pub(super) struct ErrorSink<'a, 'b> {
+    context: &'a PictureContext,
+    reconstructor: &'a mut Reconstructor<'b, i16>,
+}
+
+impl ErrorSink<'_, '_> {
+    /// Adds the difference of the coefficients of a block, in raster order.
+    pub(super) fn add(&mut self, macroblock: &Macroblock, block: u8, output: &[i32; 64], input: &[i32; 64]) {
+        if output != input {
+            let mut difference = std::array::from_fn(|i| DIFFERENCE * (output[i] - input[i]));
+            idct::inverse(&mut difference);
+            self.reconstructor.add(macroblock, block, &difference);
+        }
+    }
+
+    /// Adds the error of dropped codes.
+    pub(super) fn add_dropped(&mut self, macroblock: &Macroblock, block: &Block, codes: &[Code]) {
+        let mut dropped = [0; 64];
+        let (intra, quantiser) = (macroblock.is_intra(), macroblock.quantiser);
+        dequantise_codes(self.context, intra, block.index, quantiser, codes, &mut dropped);
+        self.add(macroblock, block.index, &[0; 64], &dropped);
+    }
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Quality at low rates beside re-encoding: fast, by rate and distortion, and that in two passes.
+
+usage: quality.py MASTERS WORK [--set judged] [--streams a,b] [--ratios 0.9,0.5] [--methods auto] [--peers fast,rd,two-pass]
+
+Streams of two sets are made from the clips in MASTERS: `tuned` were looked at while the shaper was developed, `judged` were not.
+Each is shaped to a share of its size and decoded and encoded again by FFmpeg at the same size (within 0.5 %). Printed is luma
+PSNR in dB over all frames against the clip. What the peers came to is kept in WORK/peers.json, what all did in
+WORK/quality.json. Needs ffmpeg and mpeg2enc; build the example first: cargo build --release -p seaway-mpeg --example shape_file
+"""
+import argparse, json, os, re, subprocess, sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+SHAPE = os.environ.get("SHAPE", os.path.join(ROOT, "target/release/examples/shape_file"))
+RD = "-mbd rd -trellis 2 -cmp 2 -subcmp 2"
+PEERS = {"fast": ("", 1), "rd": (RD, 1), "two-pass": (RD, 2)}
+INTERLACED = "-flags +ildct+ilme"
+# Name: clip, filter, pixel format, encoder of the stream, pictures, how FFmpeg encodes it again.
+SETS = {
+    "tuned": {
+        "crew": ("crew_4cif.mp4", "crop=704:480", "yuv420p", "-c:v mpeg2video -b:v 4M -maxrate 4M -bufsize 1835k -g 15 -bf 2", 150, "-g 15 -bf 2"),
+        "city": ("city_4cif.mp4", "crop=704:480", "yuv420p", "-c:v mpeg2video -b:v 4M -maxrate 4M -bufsize 1835k -g 15 -bf 2", 150, "-g 15 -bf 2"),
+        "foreman": ("foreman_cif.mp4", "null", "yuv420p", "-c:v mpeg1video -b:v 1150k -maxrate 1150k -bufsize 327680 -g 15 -bf 2", 150, "-g 15 -bf 2"),
+        "bus": ("bus_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 2M -g 12 -bf 2", 150, "-g 12 -bf 2"),
+        "mobile": ("mobile_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 3M -g 12 -bf 2", 150, "-g 12 -bf 2"),
+    },
+    "judged": {
+        "bunny-576p": ("bigbuckbunny_720p.mp4", "scale=720:576", "yuv420p", "-c:v mpeg2video -b:v 4M -maxrate 5M -bufsize 1835k -g 12 -bf 2", 150, "-g 12 -bf 2"),
+        "city-1080i": ("city_4cif.mp4", "scale=1440:1080,tinterlace=interleave_top,setfield=tff", "yuv420p",
+                       f"-c:v mpeg2video -b:v 14M -maxrate 15M -bufsize 7M {INTERLACED} -g 12 -bf 2", 75, f"{INTERLACED} -g 12 -bf 2"),
+        "galleon-422": ("galleon_422_ntsc.mp4", "crop=720:480:0:4", "yuv422p", f"-c:v mpeg2video -b:v 12M {INTERLACED} -g 12 -bf 2", 90, f"{INTERLACED} -g 12 -bf 2"),
+        "galleon-dvd": ("galleon_422_ntsc.mp4", "crop=720:480:0:4", "yuv420p", "mpeg2enc -f 8 -b 6000 -I 1 -R 2", 90, f"{INTERLACED} -g 15 -bf 2"),
+        "crew-interlaced": ("crew_4cif.mp4", "scale=704:576,tinterlace=interleave_top,setfield=tff", "yuv420p", "mpeg2enc -f 3 -b 5000 -I 1 -R 2 -g 9 -G 15", 120,
+                       f"{INTERLACED} -g 15 -bf 2"),
+        "foreman-pulldown": ("foreman_cif.mp4", "scale=720:480", "yuv420p", "mpeg2enc -f 3 -b 4000 -F 1 -p -R 2", 120, "-g 15 -bf 2"),
+        "football": ("football_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 2500k -g 18 -bf 2", 150, "-g 18 -bf 2"),
+        "news": ("news_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 1M -g 15 -bf 2", 150, "-g 15 -bf 2"),
+        "stefan-no-b": ("stefan_sif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 2M -g 15 -bf 0", 90, "-g 15 -bf 0"),
+        "carphone": ("carphone_qcif.mp4", "null", "yuv420p", "-c:v mpeg2video -q:v 4 -g 12 -bf 2", 150, "-g 12 -bf 2"),
+        "paris-mpeg1": ("paris_cif.mp4", "null", "yuv420p", "-c:v mpeg1video -b:v 1150k -maxrate 1150k -bufsize 327680 -g 15 -bf 2", 150, "-g 15 -bf 2"),
+    },
+}
+
+
+def run(command):
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{command}\n{done.stderr}")
+    return done.stderr
+
+
+FFMPEG = "ffmpeg -nostdin -hide_banner -nostats -y"
+
+
+def luma(path, reference):
+    log = run(f"{FFMPEG} -i {path} -i {reference} -fps_mode passthrough -lavfi "
+              "'[0:v]settb=1/25,setpts=N[a];[1:v]settb=1/25,setpts=N[b];[a][b]psnr' -f null -")
+    return float(re.search(r"PSNR y:([\d.]+|inf)", log)[1])
+
+
+def make(masters, base, clip, picture, pixels, encoder, pictures):
+    """The clip, the stream, and the stream decoded."""
+    original, source, decoded = base + ".y4m", base + ".m2v", base + ".decoded.y4m"
+    if not os.path.exists(decoded):
+        # Where frames are paired into interlaced ones, twice as many are read.
+        run(f"{FFMPEG} -i {masters}/{clip} -vf {picture},setpts=N/25/TB -r 25 -frames:v {pictures} -pix_fmt {pixels} -f yuv4mpegpipe {original}")
+        if encoder.startswith("mpeg2enc"):
+            run(f"mpeg2enc -v 0 {encoder[9:]} -o {source} < {original}")
+        else:
+            run(f"{FFMPEG} -i {original} -threads 1 {encoder} -f {kind_of(encoder)} {source}")
+        run(f"{FFMPEG} -i {source} -fps_mode passthrough -vf setpts=N/25/TB -r 25 -f yuv4mpegpipe {decoded}")
+    return original, source, decoded
+
+
+def kind_of(encoder):
+    return "mpeg1video" if "mpeg1video" in encoder else "mpeg2video"
+
+
+def recode(base, peer, decoded, size, kind, pixels, groups, pictures):
+    """FFmpeg at the same size: the rate asked for is corrected until the file is within 0.5 %. At most six times."""
+    extra, passes = PEERS[peer]
+    out, rate = f"{base}.{peer}.m2v", size * 8 * 25 / pictures
+    command = f"{FFMPEG} -i {decoded} -threads 1 -c:v {kind} -pix_fmt {pixels} {groups} {extra}"
+    for _ in range(6):
+        for number in range(1, passes + 1):
+            two = f"-pass {number} -passlogfile {base}.pass" if passes == 2 else ""
+            run(f"{command} -b:v {int(rate)} {two} -f {kind} {'/dev/null' if number < passes else out}")
+        got = os.path.getsize(out)
+        if abs(got / size - 1) < 0.005:
+            break
+        rate *= size / got
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("masters"), parser.add_argument("work")
+    parser.add_argument("--set", default="judged", choices=SETS)
+    parser.add_argument("--streams")
+    parser.add_argument("--ratios", default="0.9,0.8,0.7,0.6,0.5")
+    parser.add_argument("--methods", default="auto")
+    parser.add_argument("--peers", default=",".join(PEERS))
+    options = parser.parse_args()
+    os.makedirs(options.work, exist_ok=True)
+    kept = os.path.join(options.work, "peers.json")
+    known = json.load(open(kept)) if os.path.exists(kept) else {}
+    rows = []
+    for name in options.streams.split(",") if options.streams else SETS[options.set]:
+        clip, picture, pixels, encoder, pictures, groups = SETS[options.set][name]
+        base = os.path.join(options.work, name)
+        original, source, decoded = make(options.masters, base, clip, picture, pixels, encoder, pictures)
+        size = os.path.getsize(source)
+        pictures = len(re.findall(b"FRAME", open(decoded, "rb").read()))
+        print(f"{name}: {pictures} frames, {size} octets, {luma(source, original):.2f} dB", flush=True)
+        for ratio in options.ratios.split(","):
+            for label in [*options.methods.split(","), *filter(None, options.peers.split(","))]:
+                key = f"{name} {ratio} {label}"
+                row = known.get(key)
+                if label not in PEERS:
+                    out = f"{base}.shaped.m2v"
+                    run(f"{SHAPE} {source} {out} {label} {ratio}")
+                elif row is None:
+                    out = recode(base, label, decoded, size * float(ratio), kind_of(encoder), pixels, groups, pictures)
+                if label not in PEERS or row is None:
+                    row = dict(stream=name, ratio=float(ratio), coder=label, share=os.path.getsize(out) / size, psnr=luma(out, original))
+                if label in PEERS:
+                    known[key] = row
+                    json.dump(known, open(kept, "w"), indent=1)
+                rows.append(row)
+            here = rows[-len(options.methods.split(",")) - len(list(filter(None, options.peers.split(",")))):]
+            print(f"  {ratio} " + "  ".join(f"{row['coder']} {row['psnr']:.2f} ({row['share']:.3f})" for row in here), flush=True)
+    json.dump(rows, open(os.path.join(options.work, "quality.json"), "w"), indent=1)
+    labels = list(dict.fromkeys(row["coder"] for row in rows))
+    print("\n| ratio | " + " | ".join(labels) + " |\n| --- |" + " ---: |" * len(labels))
+    for ratio in sorted({row["ratio"] for row in rows}, reverse=True):
+        means = [[row["psnr"] for row in rows if row["ratio"] == ratio and row["coder"] == label] for label in labels]
+        print(f"| {ratio} | " + " | ".join(f"{sum(values) / len(values):.2f}" for values in means) + " |")
+
+
+main()
