@@ -1,8 +1,8 @@
 //! Real streams through parser and shaper.
 
-use seaway_mpeg::header::SequenceState;
+use seaway_mpeg::header::{PictureKind, SequenceState};
 use seaway_mpeg::picture::{Damage, Picture};
-use seaway_mpeg::shape::{Cluster, Config, Method, PictureReport, Shaper, Target};
+use seaway_mpeg::shape::{Budget, Cluster, Config, Method, PictureReport, Shaper, Target};
 use seaway_mpeg::unit::{AccessUnit, Splitter};
 use seaway_testkit::shared;
 use std::num::{NonZeroU16, NonZeroUsize};
@@ -135,6 +135,24 @@ fn threads_and_pieces_change_nothing() {
         let (three, _) = shape(config, &data, 999);
         assert!(one == three, "{method:?}");
     }
+}
+
+#[test]
+fn a_proportional_budget_cuts_all_kinds_alike() {
+    let shares = |budget: Budget| {
+        let data = include_bytes!("fixtures/elementary.m2v");
+        let config = Config { budget, ..Config::new(Method::Memoryless, Target::Ratio(0.8)) };
+        let (_, reports) = shape(config, data, 1000);
+        [PictureKind::I, PictureKind::B].map(|kind| {
+            let of_kind = reports.iter().filter(|report| report.kind == Some(kind));
+            let sum = |bits: fn(&PictureReport) -> u64| of_kind.clone().map(bits).sum::<u64>() as f64;
+            sum(|report| report.bits_out) / sum(|report| report.bits_in)
+        })
+    };
+    let [intra, b] = shares(Budget::Proportional);
+    assert!((intra - b).abs() < 0.03, "{intra} and {b}");
+    let [intra, b] = shares(Budget::ByKind);
+    assert!(intra > b + 0.1, "{intra} and {b}");
 }
 
 #[test]

@@ -349,6 +349,7 @@ fn an_option_that_does_not_apply_is_refused() {
         ("program.vob", ["--multiplex", "2 Mbit/s"]),
         ("system.mpg", ["--program", "1"]),
         ("program.vob", ["--cluster", "block"]),
+        ("program.vob", ["--budget", "paper"]),
     ] {
         let run = bench.run(&["shape", &fixture(input), "out", "--ratio", "0.8", options[0], options[1]]);
         assert_eq!(run.code, Some(2), "{options:?}: {}", run.stdout);

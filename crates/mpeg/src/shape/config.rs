@@ -65,6 +65,16 @@ impl Default for Target {
     }
 }
 
+/// How methods that shape single pictures share out the cuts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Budget {
+    /// I pictures are cut less than the mean and B pictures more, because errors in I pictures propagate longest.
+    #[default]
+    ByKind,
+    /// Every picture is cut by the same share (S002, 2.2).
+    Proportional,
+}
+
 /// What a target in bit/s promises beside its mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ceiling {
@@ -101,6 +111,8 @@ pub struct Config {
     pub cluster: Cluster,
     /// The target at the start.
     pub target: Target,
+    /// How cuts are shared out; ignored by `window` and `auto`.
+    pub budget: Budget,
     /// The ceiling of a target in bit/s; `None` holds the mean alone.
     pub ceiling: Option<Ceiling>,
     /// The most pictures of a window of `window` and `auto`; a window also ends before a GOP that would not fit.
@@ -123,6 +135,7 @@ impl Config {
                 _ => Cluster::Macroblocks(NonZeroU16::MIN),
             },
             target,
+            budget: Budget::ByKind,
             ceiling: None,
             window: const { NonZeroUsize::new(36).unwrap() },
             threads: NonZeroUsize::MIN,

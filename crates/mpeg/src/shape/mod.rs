@@ -39,6 +39,6 @@ mod trellis;
 mod truncation;
 mod window;
 
-pub use config::{Ceiling, Cluster, Config, Method, Target, Vbv};
+pub use config::{Budget, Ceiling, Cluster, Config, Method, Target, Vbv};
 pub use report::{LeftAlone, PictureReport, Shaped};
 pub use shaper::Shaper;

@@ -26,6 +26,8 @@ pub(crate) struct PictureShaper {
     pub(crate) target: Target,
     /// The share of its bits that a plan gives it.
     pub(crate) planned: Option<f64>,
+    /// It is cut by the same share as the others.
+    pub(crate) proportional: bool,
     /// The leaky bucket of its target, and its second where that is a rate.
     pub(crate) bucket: Option<Bucket>,
     pub(crate) second: Option<SecondOfVideo>,
@@ -114,7 +116,7 @@ impl PictureShaper {
             planned: self.planned,
             second: self.second,
             kind: self.report.kind,
-            weighted: true,
+            weighted: !self.proportional,
             bits: self.bits_in(),
             seconds: self.seconds,
             last: self.last,

@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::ceiling::Bucket;
-use super::config::{Config, Target, Vbv};
+use super::config::{Budget, Config, Target, Vbv};
 use super::executor::{Executor, STAGES};
 use super::importance::GopTracker;
 use super::picture::PictureShaper;
@@ -120,6 +120,7 @@ impl Shaper {
         picture.context = picture.unit.read_headers(&mut self.state);
         picture.seconds = self.state.unit_seconds(&picture.unit, picture.context.as_ref());
         picture.planned = self.planned;
+        picture.proportional = self.config.budget == Budget::Proportional;
         picture.bucket = Bucket::new(self.config.ceiling, picture.target, picture.seconds);
         picture.second = self.second_of(&picture);
         picture.declared_rate = self.state.bit_rate().map(|rate| rate as f64);

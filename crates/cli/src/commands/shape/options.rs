@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use clap::ArgGroup;
 use seaway_mpeg::container::{self, Format, Multiplex};
 use seaway_mpeg::pipeline::{Config, Schedule};
-use seaway_mpeg::shape::{self, Ceiling, Cluster, Method, Target, Vbv};
+use seaway_mpeg::shape::{self, Budget, Ceiling, Cluster, Method, Target, Vbv};
 use seaway_units::{Bitrate, TimeDelta};
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
@@ -44,6 +44,10 @@ pub(crate) struct Arguments {
     /// Macroblocks that share a breakpoint, or `block` for a breakpoint of each block
     #[arg(long, value_name = "N|block", value_parser = cluster)]
     cluster: Option<Cluster>,
+    /// How methods of single pictures share out the cuts: `by-kind` cuts I pictures less than P, and P less than B;
+    /// `paper` cuts all by the same share (S002)
+    #[arg(long, value_name = "HOW", value_parser = budget)]
+    budget: Option<Budget>,
     /// Pictures that are shaped together, for methods that look ahead
     #[arg(long, value_name = "PICTURES")]
     window: Option<NonZeroUsize>,
@@ -83,6 +87,7 @@ impl Arguments {
         let schedule = self.schedule()?;
         let mut shaper = shape::Config::new(self.method, schedule.at(seaway_units::TimeDelta::ZERO));
         shaper.cluster = self.cluster.unwrap_or(shaper.cluster);
+        shaper.budget = self.budget.unwrap_or_default();
         shaper.window = self.window.unwrap_or(shaper.window);
         shaper.threads = self.threads;
         shaper.vbv = self.vbv;
@@ -101,6 +106,7 @@ impl Arguments {
     fn check_method(&self) -> Result<(), Failure> {
         let unused = match self.method {
             Method::Auto | Method::Requantize if self.cluster.is_some() => "--cluster",
+            method if self.budget.is_some() && method.looks_ahead() => "--budget",
             method if self.window.is_some() && !method.looks_ahead() => "--window",
             _ => return Ok(()),
         };
@@ -184,6 +190,14 @@ fn cluster(text: &str) -> Result<Cluster, String> {
     text.parse::<NonZeroU16>()
         .map(Cluster::Macroblocks)
         .map_err(|_| "expected `block` or a number of macroblocks".to_owned())
+}
+
+fn budget(text: &str) -> Result<Budget, String> {
+    match text {
+        "by-kind" => Ok(Budget::ByKind),
+        "paper" => Ok(Budget::Proportional),
+        _ => Err("expected `by-kind` or `paper`".to_owned()),
+    }
 }
 
 fn vbv(text: &str) -> Result<Vbv, String> {
