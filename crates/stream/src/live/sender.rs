@@ -129,7 +129,7 @@ impl SenderBuilder {
         Self { plain, ..self }
     }
 
-    /// The rate controller, `tfrc` by default.
+    /// The rate controller, `seaway` by default.
     pub fn control(self, control: ControlSpec) -> Self {
         Self { control: Ok(control), ..self }
     }
