@@ -8,7 +8,6 @@
 #![expect(unsafe_code, reason = "the quantiser is set through the raw interface alone")]
 
 use openh264::encoder as codec;
-use openh264::formats::YUVSource;
 use seaway_media::decoder::{Concealment, Decoded, H264Decoder, ReceivedFrame, VideoDecoder};
 use seaway_media::{FrameId, Picture, input};
 use seaway_quality::{Plane, psnr};
@@ -81,7 +80,7 @@ fn encode(
     let mut encoder = codec::Encoder::with_api_config(openh264::OpenH264API::from_source(), setup)?;
     // The first picture has a quantiser of the codec's own, so it is coded twice.
     if let Some(first) = pictures.first() {
-        encoder.encode(&Planes(first))?;
+        encoder.encode(first)?;
         set_quantiser(&mut encoder, quantiser)?;
         encoder.force_intra_frame();
     }
@@ -89,7 +88,7 @@ fn encode(
     let before = cpu_time()?;
     for picture in pictures {
         let time = openh264::Timestamp::from_millis(picture.time().as_millis() as u64);
-        frames.push(encoder.encode_at(&Planes(picture), time)?.to_vec());
+        frames.push(encoder.encode_at(picture, time)?.to_vec());
     }
     Ok((frames, cpu_time()? - before))
 }
@@ -131,28 +130,4 @@ fn quality(pictures: &[Picture], frames: &[Vec<u8>]) -> Result<f64, Failure> {
 fn luma(picture: &Picture) -> Plane<'_> {
     let plane = picture.luma();
     Plane::new(plane.data, plane.stride, plane.width, plane.height)
-}
-
-struct Planes<'a>(&'a Picture);
-
-impl YUVSource for Planes<'_> {
-    fn dimensions(&self) -> (usize, usize) {
-        (self.0.size().width() as usize, self.0.size().height() as usize)
-    }
-
-    fn strides(&self) -> (usize, usize, usize) {
-        self.0.planes().map(|plane| plane.stride).into()
-    }
-
-    fn y(&self) -> &[u8] {
-        self.0.planes()[0].data
-    }
-
-    fn u(&self) -> &[u8] {
-        self.0.planes()[1].data
-    }
-
-    fn v(&self) -> &[u8] {
-        self.0.planes()[2].data
-    }
 }

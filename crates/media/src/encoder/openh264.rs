@@ -161,30 +161,28 @@ pub(super) fn codec(frame_rate: FrameRate) -> Result<codec::Encoder, Error> {
 pub(super) fn run(codec: &mut codec::Encoder, picture: &Picture) -> Result<Vec<u8>, Error> {
     let millis = u64::try_from(picture.time().as_millis()).unwrap_or(0);
     let time = openh264::Timestamp::from_millis(millis);
-    Ok(codec.encode_at(&Source(picture), time).map_err(Error::codec("encode"))?.to_vec())
+    Ok(codec.encode_at(picture, time).map_err(Error::codec("encode"))?.to_vec())
 }
 
-/// A picture as the input of the codec.
-struct Source<'a>(&'a Picture);
-
-impl YUVSource for Source<'_> {
+/// A picture is an input of the codec as it is.
+impl YUVSource for Picture {
     fn dimensions(&self) -> (usize, usize) {
-        (self.0.size().width() as usize, self.0.size().height() as usize)
+        (self.size().width() as usize, self.size().height() as usize)
     }
 
     fn strides(&self) -> (usize, usize, usize) {
-        self.0.planes().map(|plane| plane.stride).into()
+        self.planes().map(|plane| plane.stride).into()
     }
 
     fn y(&self) -> &[u8] {
-        self.0.planes()[0].data
+        self.planes()[0].data
     }
 
     fn u(&self) -> &[u8] {
-        self.0.planes()[1].data
+        self.planes()[1].data
     }
 
     fn v(&self) -> &[u8] {
-        self.0.planes()[2].data
+        self.planes()[2].data
     }
 }
