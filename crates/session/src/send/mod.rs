@@ -12,15 +12,16 @@ mod reports;
 mod retransmission;
 mod rtcp;
 mod scheduler;
+mod setup;
 
 use crate::clock::{MediaClock, earlier};
-use crate::config::{FeedbackFormat, Limits, QueueLimits, SenderConfig, StreamConfig};
-use crate::describe::{SessionDescription, StreamDescription};
+use crate::config::{Limits, SenderConfig, StreamConfig};
+use crate::describe::SessionDescription;
 use crate::event::{Events, KeyFrameCause, Observer, SenderEvent};
-use crate::fec::{self, FecEncoder};
+use crate::fec::FecEncoder;
 use crate::feedback::FeedbackAdapter;
 use crate::frame::{Frame, FrameKind};
-use crate::message::{Message, RtpPacket, Transmit};
+use crate::message::{Message, Transmit};
 use crate::packetise;
 use crate::payload::Payload;
 use crate::source_id::SourceId;
@@ -35,12 +36,14 @@ use reports::Reports;
 use rtcp::Peer;
 use scheduler::{Scheduler, Transmission};
 use seaway_control::{
-    ControlSpec, Demand, FeedbackSource, FlowConfig, LocalSignal, RateController, Share, SpecError, StreamId,
-    TargetPolicy,
+    ControlSpec, Demand, LocalSignal, RateController, Share, SpecError, StreamId, TargetPolicy,
 };
 use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
 use seaway_wire::Error;
+use setup::{flow_config, has_fec, receiving_half, writes_tags};
 
+/// A source that uses less of the target is as if it had no more to send: controllers bound their rates by it.
+const LEAST_PART: f64 = 0.75;
 /// Octets of the original sequence number before a retransmitted payload (RFC 4588 section 4).
 const ORIGINAL_SEQUENCE: usize = 2;
 /// The sending endpoint: frames in, packets out at the controller's pace, feedback back in.
@@ -131,78 +134,6 @@ struct KeyState {
 }
 
 impl Sender {
-    /// A sender under the controller that the configuration names, its target split by `policy`.
-    ///
-    /// # Errors
-    /// A controller or an option that does not exist; no streams, more than 8 or one that cannot be.
-    pub fn new(
-        now: Timestamp,
-        config: SenderConfig,
-        policy: Box<dyn TargetPolicy>,
-    ) -> Result<Self, SpecError> {
-        check(&config)?;
-        let (controller, source) = config.registry.build(&config.control, flow_config(&config))?;
-        let tagged = writes_tags(&config)?;
-        Ok(Self::build(now, config, controller, source, policy, tagged))
-    }
-
-    /// A sender under a controller of the caller's own. Its configuration still names the built-in one whose
-    /// receiving half serves it.
-    ///
-    /// # Errors
-    /// A receiving half that does not exist; no streams, more than 8 or one that cannot be.
-    pub fn with_controller(
-        now: Timestamp,
-        config: SenderConfig,
-        controller: Box<dyn RateController>,
-        policy: Box<dyn TargetPolicy>,
-    ) -> Result<Self, SpecError> {
-        check(&config)?;
-        let (_, source) = config.registry.build(&config.control, flow_config(&config))?;
-        Ok(Self::build(now, config, controller, source, policy, true))
-    }
-
-    fn build(
-        now: Timestamp,
-        mut config: SenderConfig,
-        controller: Box<dyn RateController>,
-        source: Box<dyn FeedbackSource>,
-        policy: Box<dyn TargetPolicy>,
-        tagged: bool,
-    ) -> Self {
-        let streams = config.streams.len();
-        if let Some(time) = policy.queue() {
-            config.queue = steered_queue(&config, time);
-        }
-        let mut sender = Self {
-            controller,
-            policy,
-            shares: vec![Share::default(); streams],
-            target: None,
-            scheduler: Scheduler::new(&config),
-            repair: RepairPolicy::new(config.adaptive, config.repair.is_some()),
-            protected: (0..streams).map(|_| ProtectedStream::new(&config)).collect(),
-            schedule: Schedule::default(),
-            numbers: Numbering::new(config.initial_sequence),
-            feedback: FeedbackAdapter::new(config.feedback.has_arrivals(), receiving_half(&config, source)),
-            receiver_reports: ReceiverReports::default(),
-            pushback: Pushback::new(config.pushback.filter(|_| config.feedback.has_arrivals())),
-            peer: Peer::default(),
-            reception: Reception::default(),
-            reports: Reports::new(now, config.endless),
-            keys: vec![KeyState::default(); streams],
-            tagged,
-            payloads: Vec::new(),
-            events: Events::default(),
-            observer: None,
-            statistics: SenderStatistics::default(),
-            config,
-        };
-        sender.feedback.expect_slow_reports(sender.config.plain.is_some());
-        sender.on_limits(now, sender.config.limits);
-        sender
-    }
-
     /// Counters since the start.
     pub fn statistics(&self) -> SenderStatistics {
         let mut statistics = self.statistics;
@@ -636,82 +567,4 @@ impl Sender {
             self.signal_demand(now, StreamId(index as u8));
         }
     }
-
-    /// Octets before the payload of a media packet.
-    fn header_len(&self) -> usize {
-        RtpPacket::header_len(self.tagged, true, self.config.feedback == FeedbackFormat::Twcc)
-    }
-
-    /// Octets of payload that fit the packet size, also in a retransmission.
-    pub fn payload_limit(&self) -> usize {
-        let repair = if self.config.repair.is_some() { ORIGINAL_SEQUENCE } else { 0 };
-        let mut limit = self.room().saturating_sub(self.header_len() + repair);
-        if has_fec(&self.config) {
-            let header =
-                RtpPacket::header_len(self.tagged, false, self.config.feedback == FeedbackFormat::Twcc);
-            limit =
-                limit.min(fec::payload_limit(self.room(), header, self.config.packet.as_bytes() as usize));
-        }
-        limit.max(1)
-    }
-
-    /// Octets of a UDP payload that fit the packet size.
-    fn room(&self) -> usize {
-        self.config.packet.saturating_sub(self.config.overhead).as_bytes() as usize
-    }
-}
-
-impl ProtectedStream {
-    fn new(config: &SenderConfig) -> Self {
-        let fec = has_fec(config).then(|| FecEncoder::new(config.packet.as_bytes() as usize));
-        Self { fec, packets: 0, interval: TimeDelta::from_millis(40) }
-    }
-}
-
-/// Repair packets may be sent.
-fn has_fec(config: &SenderConfig) -> bool {
-    config.adaptive.is_some_and(|adaptive| adaptive.fec)
-}
-
-/// The queue of a policy that steers it: this time at the largest rate of all encoders.
-fn steered_queue(config: &SenderConfig, time: TimeDelta) -> QueueLimits {
-    let full = |stream: &StreamConfig| stream.max.min(config.limits.max).as_bps_f64();
-    let bits = config.streams.iter().map(full).sum::<f64>() * time.as_secs_f64();
-    let bytes = (bits / 8.0).min(MOST_STEERED) as u64;
-    QueueLimits { delay: None, size: DataSize::from_bytes(bytes) }
-}
-
-/// A source that uses less than two thirds of the target is as if it had no more to send: controllers bound their rates by
-/// it.
-const LEAST_PART: f64 = 0.75;
-
-/// A steered queue holds at most so many octets.
-const MOST_STEERED: f64 = 256e6;
-
-/// The receiving half runs at the sender where the receiver reports nothing but arrivals.
-fn receiving_half(config: &SenderConfig, source: Box<dyn FeedbackSource>) -> Option<Box<dyn FeedbackSource>> {
-    (!config.feedback.has_computed()).then_some(source)
-}
-
-fn check(config: &SenderConfig) -> Result<(), SpecError> {
-    let count = config.streams.len();
-    if !(1..=usize::from(SourceId::STREAMS)).contains(&count) {
-        let why = format!("a session has 1 to {} streams", SourceId::STREAMS);
-        return Err(SpecError::new(&count.to_string(), why));
-    }
-    if let Some(stream) = config.streams.iter().find(|stream| !stream.description.is_valid()) {
-        let StreamDescription { payload_type, clock_rate, .. } = stream.description;
-        let what = format!("payload type {payload_type} at {clock_rate} Hz");
-        return Err(SpecError::new(&what, "a stream has a payload type and a clock rate of its own"));
-    }
-    Ok(())
-}
-
-fn flow_config(config: &SenderConfig) -> FlowConfig {
-    FlowConfig { packet: config.packet, ecn: config.ecn }
-}
-
-/// Whether the controller writes tags on packets.
-fn writes_tags(config: &SenderConfig) -> Result<bool, SpecError> {
-    config.registry.requirements(&config.control).map(|requirements| requirements.tags)
 }
