@@ -49,6 +49,13 @@ pub(super) const QUEUE_TIME: f64 = 0.1;
 /// The pace is above the capacity by no more than this share, and below it by no more than the other.
 pub(super) const RISE: f64 = 0.15;
 pub(super) const FALL: f64 = 0.8;
+/// At once to less than this share, the capacity fell, and the queue that stands is drained at this share of the new one.
+pub(super) const FALLEN: f64 = 0.9;
+pub(super) const DRAIN_RATE: f64 = 0.05;
+/// A packet that waits this much longer than predicted may be the first after a fall, where delay does not jitter, s.
+pub(super) const SURPRISE: f64 = 0.010;
+/// From one report to the next the loops move as if no more than this had passed, s.
+pub(super) const LONGEST_STEP: f64 = 0.25;
 /// Gain of the capacity observer.
 pub(super) const OBSERVER_GAIN: f64 = 0.4;
 /// How much faster the observer rises while nothing waits.

@@ -223,6 +223,11 @@ impl DelayMeter {
         (self.recent.len() >= 3 && last - first > 0.0005).then(|| bytes * 8.0 / (last - first))
     }
 
+    /// The error of the prediction for the newest packet; 0 while there is none.
+    pub(super) fn newest_error(&self) -> f64 {
+        self.newest.map_or(0.0, |newest| newest.wait - newest.predicted)
+    }
+
     /// The least error of the prediction for the last three packets: what packets of one group wait for each other is
     /// predicted, and no queue of the path.
     pub(super) fn least_error_of_three(&self) -> Option<f64> {

@@ -14,6 +14,8 @@ pub(super) struct JitterMeter {
     total: u32,
     second: i64,
     value: f64,
+    /// What it was when each of these seconds began.
+    values: [f64; Self::SECONDS],
     updated: f64,
     /// How much later the second of two packets comes that leave back to back: its service.
     service: Option<f64>,
@@ -38,6 +40,7 @@ impl JitterMeter {
             total: 0,
             second: 0,
             value: 0.0,
+            values: [0.0; Self::SECONDS],
             updated: 0.0,
             service: None,
         }
@@ -83,7 +86,9 @@ impl JitterMeter {
         let second = whole(t, 1.0);
         let oldest = self.second.max(second - Self::SECONDS as i64);
         for passed in oldest + 1..=second {
-            self.forget(passed.rem_euclid(Self::SECONDS as i64) as usize);
+            let slot = passed.rem_euclid(Self::SECONDS as i64) as usize;
+            self.forget(slot);
+            self.values[slot] = self.value;
         }
         self.second = self.second.max(second);
         let bin = Self::bin(step);
@@ -92,6 +97,16 @@ impl JitterMeter {
         *count += added;
         self.sum[bin] += u32::from(added);
         self.total += u32::from(added);
+    }
+
+    /// The capacity fell by now: packets that left at the old rate came at the new one, and their delay rose step by step.
+    /// That is no jitter.
+    pub(super) fn forget_fall(&mut self) {
+        let slot = |second: i64| second.rem_euclid(Self::SECONDS as i64) as usize;
+        let before = self.second - 1;
+        self.forget(slot(before));
+        self.forget(slot(self.second));
+        self.value = self.value.min(self.values[slot(before)]);
     }
 
     fn forget(&mut self, second: usize) {
@@ -122,7 +137,8 @@ impl JitterMeter {
     pub(super) fn update(&mut self, t: f64) {
         let passed = (t - self.updated).max(0.0);
         self.updated = t;
-        self.value = (self.percentile() / 3.0).max(self.value * libm::exp(-passed / Self::DECAY));
+        let present = (self.percentile() / 3.0).max(Self::LEAST);
+        self.value = present.max(self.value * libm::exp(-passed / Self::DECAY));
     }
 }
 

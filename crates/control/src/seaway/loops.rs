@@ -1,7 +1,7 @@
 //! The loops that follow the path, once a report. `docs/controllers/seaway.md` has their equations.
 
 use super::competing::{Competing, Observed};
-use super::config::{EMPTY_GAIN, LEAST_QUEUE_BOUND, OBSERVER_GAIN};
+use super::config::{EMPTY_GAIN, FALLEN, LEAST_QUEUE_BOUND, LONGEST_STEP, OBSERVER_GAIN, SURPRISE};
 use super::loss::Verdict;
 use super::scalable::Scalable;
 use super::{Mode, Seaway};
@@ -12,7 +12,7 @@ use seaway_units::{Ecn, Timestamp};
 impl Seaway {
     /// All loops, once a report.
     pub(super) fn update(&mut self, now: Timestamp, t: f64) {
-        let passed = self.updated.map_or(0.0, |at| (t - at).clamp(0.0, 0.25));
+        let passed = self.updated.map_or(0.0, |at| (t - at).clamp(0.0, LONGEST_STEP));
         self.updated = Some(t);
         self.delay.measure(self.jitter.get());
         self.jitter.update(t);
@@ -30,23 +30,40 @@ impl Seaway {
             Mode::Scalable(_) => self.respond_to_marks(now, t, passed),
         }
         self.look_for_marks(now, t);
+        self.look_for_surprise(t, passed);
         (self.received, self.marked) = (0.0, 0.0);
         self.relax_queue_bound(passed);
         self.clip();
         self.volatility.update(t, self.delay.queue, matches!(self.mode, Mode::Delay));
-        self.continue_model(before);
+        self.continue_model(t, passed, before);
         self.log_drift(now);
     }
 
+    /// A fall of capacity shows first in the newest packet. If it was jitter, little is missed until the next report.
+    fn look_for_surprise(&mut self, t: f64, passed: f64) {
+        let is_late = matches!(self.mode, Mode::Delay)
+            && passed < LONGEST_STEP
+            && self.delay.newest_error() > SURPRISE + 15.0 * self.jitter.raw();
+        self.drain.on_report(t, is_late, self.interval);
+    }
+
     /// The queue model runs on from the packet that was measured best.
-    pub(super) fn continue_model(&mut self, before: f64) {
-        let fell = self.capacity < 0.9 * before;
+    pub(super) fn continue_model(&mut self, t: f64, passed: f64, before: f64) {
+        let fell = self.capacity < FALLEN * before;
         if let Some((id, wait)) = self.delay.anchor {
             self.history.rebase(id, wait, self.capacity, fell);
             self.history.forget_before(id);
         }
         if fell {
             self.delay.accept_waits();
+        }
+        let beyond = self.expected_wait(t) - self.target_queue();
+        // After silence the rate of before says nothing.
+        let is_sudden = fell && passed < LONGEST_STEP && matches!(self.mode, Mode::Delay);
+        if is_sudden && self.drain.on_fall(t, beyond) {
+            self.jitter.forget_fall();
+        } else if self.drain.is_after_fall(t) {
+            self.drain.follow(t, beyond);
         }
     }
 

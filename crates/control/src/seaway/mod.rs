@@ -5,6 +5,7 @@
 mod competing;
 mod config;
 mod delay;
+mod drain;
 mod groups;
 mod history;
 mod jitter;
@@ -30,8 +31,9 @@ use crate::options::FEEDBACK_INTERVAL;
 use crate::packet::{Marking, SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use competing::Competing;
-use config::LEAST_RATE;
+use config::{LEAST_RATE, LEAST_TARGET, TARGET_AT_1_MBPS};
 use delay::{Arrival, DelayMeter, RoundTrip};
+use drain::Drain;
 use groups::{Groups, Pattern};
 use history::SendHistory;
 use jitter::{JitterMeter, Volatility};
@@ -53,6 +55,8 @@ pub struct Seaway {
     mode: Mode,
     /// Capacity as sent packets see it, loss of the channel included, bit/s.
     capacity: f64,
+    /// The target queue of this capacity on a path without jitter, s.
+    plain_target: f64,
     history: SendHistory,
     delay: DelayMeter,
     round_trip: RoundTrip,
@@ -76,6 +80,7 @@ pub struct Seaway {
     /// When the queue was last seen empty, and until when less is sent to see it so.
     last_empty: f64,
     dip_until: f64,
+    drain: Drain,
     outage: Outage,
     no_feedback: NoFeedbackTimer,
     /// Octets that the present report says arrived and were marked, by packets.
@@ -126,13 +131,14 @@ impl Seaway {
 
     /// A sender that begins at 300 kbit/s until the limits are known.
     pub fn new(config: SeawayConfig) -> Self {
-        Self {
+        let mut seaway = Self {
             config,
             origin: None,
             limits: RateRange { min: Bitrate::ZERO, max: Bitrate::MAX },
             interval: config.interval.as_secs_f64(),
             mode: Mode::Start(Start::new()),
             capacity: 300e3,
+            plain_target: 0.0,
             history: SendHistory::new(),
             delay: DelayMeter::new(),
             round_trip: RoundTrip::new(),
@@ -151,6 +157,7 @@ impl Seaway {
             last_waited: 0.0,
             last_empty: 0.0,
             dip_until: f64::NEG_INFINITY,
+            drain: Drain::new(),
             outage: Outage::default(),
             no_feedback: NoFeedbackTimer::default(),
             received: 0.0,
@@ -158,7 +165,9 @@ impl Seaway {
             leftover: 0.0,
             frame: 0.0,
             decisions: DecisionLog::new(),
-        }
+        };
+        seaway.clip();
+        seaway
     }
 
     /// Begins at zero with the first input.
@@ -174,8 +183,11 @@ impl Seaway {
         if self.limits.max == Bitrate::MAX { 1e12 } else { self.limits.max.as_bps_f64() }
     }
 
+    /// After each change of the capacity.
     fn clip(&mut self) {
         self.capacity = self.capacity.min(2.5 * self.most_rate()).max(self.least_rate());
+        let relative = libm::cbrt(1e6 * self.config.weight / self.capacity);
+        self.plain_target = (TARGET_AT_1_MBPS * relative).max(LEAST_TARGET);
     }
 
     fn is_starting(&self) -> bool {
@@ -236,7 +248,9 @@ impl Seaway {
             grouped: packet.is_some_and(|packet| packet.grouped),
         };
         if let Some(pair) = self.delay.on_arrival(arrival) {
-            self.jitter.on_pair(t, &pair);
+            if !self.drain.is_after_fall(t) {
+                self.jitter.on_pair(t, &pair);
+            }
             self.competing.interleaving.on_pair(t, &pair, self.loss);
             if let Mode::Start(start) = &mut self.mode {
                 start.on_pair(&pair);

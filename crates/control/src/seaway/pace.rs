@@ -1,8 +1,8 @@
 //! What may leave: pace, window and pattern.
 
 use super::config::{
-    FALL, LEAST_TARGET, MOST_TOLERANCE, QUEUE_TIME, RISE, TARGET_AT_1_MBPS, TEST_RATE, TOLERANCE_GAIN,
-    TOLERANCE_OF_OVERFLOWS, UNTOLERATED_JITTER,
+    DRAIN_RATE, FALL, MOST_TOLERANCE, QUEUE_TIME, RISE, TEST_RATE, TOLERANCE_GAIN, TOLERANCE_OF_OVERFLOWS,
+    UNTOLERATED_JITTER,
 };
 use super::groups::Pattern;
 use super::{Mode, Outage, Seaway, config};
@@ -25,9 +25,7 @@ impl Seaway {
 
     /// It falls with the rate: that alone makes flows of this kind fair to each other.
     pub(super) fn target_queue(&self) -> f64 {
-        let relative = libm::cbrt(1e6 * self.config.weight / self.capacity);
-        let base = (TARGET_AT_1_MBPS * relative).max(LEAST_TARGET) + self.tolerance();
-        base.min(self.queue_bound)
+        (self.plain_target + self.tolerance()).min(self.queue_bound)
     }
 
     pub(super) fn expected_wait(&self, t: f64) -> f64 {
@@ -49,6 +47,9 @@ impl Seaway {
                 self.capacity * (1.0 + (missing / time).clamp(-FALL, rise))
             }
         };
+        if self.drain.is_on(t) {
+            pace = pace.min(DRAIN_RATE.max(cell) * self.capacity);
+        }
         if t < self.dip_until || self.loss_test.is_running() {
             pace = pace.min(TEST_RATE * self.capacity);
         }
