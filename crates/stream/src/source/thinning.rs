@@ -41,6 +41,8 @@ impl Thinned {
 pub struct Thinning {
     latency: TimeDelta,
     backlog: f64,
+    /// The rate that the queue is emptied at. It falls slowly: after a large picture less is allowed for a moment.
+    rate: Bitrate,
     last: Option<Timestamp>,
     /// The lowest temporal layer that is left out until the next key frame.
     without_layer: Option<u8>,
@@ -53,11 +55,15 @@ impl Thinning {
     /// Of the latency, the bounds of pictures that no other needs, of temporal layers, and of the others.
     const BOUNDS: [f64; 3] = [0.3, 0.6, 1.0];
 
+    /// The time in which a lower rate comes into force, in seconds; a full send queue is heeded at once.
+    const FALL: f64 = 1.0;
+
     /// Pictures leave at most about `latency` late.
     pub fn new(latency: TimeDelta) -> Self {
         Self {
             latency,
             backlog: 0.0,
+            rate: Bitrate::ZERO,
             last: None,
             without_layer: None,
             needs_key: true,
@@ -79,6 +85,10 @@ impl Thinning {
     pub fn admits(&mut self, now: Timestamp, picture: &Thinnable, rate: Bitrate) -> bool {
         let passed = self.last.map_or(0.0, |last| now.since(last).as_secs_f64().max(0.0));
         self.last = Some(now);
+        let fall = (passed / Self::FALL).min(1.0);
+        let fallen = self.rate.as_bps_f64() * (1.0 - fall) + rate.as_bps_f64() * fall;
+        let rate = rate.max(Bitrate::from_bps_f64(fallen));
+        self.rate = rate;
         self.backlog = (self.backlog - rate.as_bps_f64() / 8.0 * passed).max(0.0);
         let is_admitted = self.judge(picture, rate);
         if is_admitted {
