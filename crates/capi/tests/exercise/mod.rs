@@ -77,12 +77,12 @@ pub(crate) fn calls(octets: &[u8]) {
         let made = seaway_controller_new(spec.as_ptr(), flow, &raw mut controller);
         assert_ne!(made, SeawayStatus::Panicked);
         assert_eq!(made == SeawayStatus::Ok, !controller.is_null());
-        let mut now = 0;
+        let mut now: u64 = 0;
         while !numbers.0.is_empty() {
             // Null is refused as anything else is.
             let handle = if numbers.next() == 255 { null_mut() } else { controller };
-            now += if numbers.next() == 255 { numbers.number() } else { u64::from(numbers.next()) << 18 };
-            now = now.min(1 << 61);
+            let step = if numbers.next() == 255 { numbers.number() } else { u64::from(numbers.next()) << 18 };
+            now = now.saturating_add(step).min(1 << 61);
             let status = call(&mut numbers, handle, now);
             assert_ne!(status, SeawayStatus::Panicked);
             assert!(!handle.is_null() || status != SeawayStatus::Ok);
