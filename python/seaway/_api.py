@@ -81,21 +81,25 @@ def check(scenario: Scenario, overrides: Overrides = None, *, controllers: Contr
     return _native.check(_source(scenario), _changes(overrides), laws(controllers))[1]
 
 
-class Run:
-    """The outcome of a run."""
+class _Outcome:
+    """What a command prints with ``--json``."""
 
-    def __init__(self, native: _native.NativeRun) -> None:
+    def __init__(self, native: Any) -> None:
         self._native = native
 
     @property
     def json(self) -> str:
-        """The summary, as ``seaway sim --json --no-timing`` prints it."""
+        """The document, as the command prints it: ``seaway compare --json``, ``seaway sim --json --no-timing``."""
         return self._native.json
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The same as a dict."""
         return json.loads(self.json)
+
+
+class Run(_Outcome):
+    """The outcome of a run."""
 
     def flow(self, name: str | None = None) -> dict[str, Any]:
         """The summary of a flow; of the first without a name."""
@@ -238,21 +242,8 @@ def _scalar(value: Any) -> Any:
     return value if isinstance(value, (bool, int, float, str)) else _value(value)
 
 
-class Comparison:
+class Comparison(_Outcome):
     """The outcome of :func:`compare`."""
-
-    def __init__(self, native: _native.NativeComparison) -> None:
-        self._native = native
-
-    @property
-    def json(self) -> str:
-        """The document, as ``seaway compare --json`` prints it."""
-        return self._native.json
-
-    @cached_property
-    def document(self) -> dict[str, Any]:
-        """The same as a dict."""
-        return json.loads(self.json)
 
     def page(self) -> str:
         """A self-contained page (HTML) with the synchronised videos and plots."""

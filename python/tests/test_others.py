@@ -14,14 +14,14 @@ CLIP = {"duration": "2 s", "warmup": "0 s"}
 def test_compare_is_the_binarys(run_binary):
     ours = seaway.compare("squeeze", ["tfrc", "fixed"], CLIP)
     theirs = run_binary("compare", "squeeze", "--control", "tfrc,fixed", "--set", "duration=2 s", "--set", "warmup=0 s", "--json", "--no-cache")
-    assert json.loads(theirs.stdout) == ours.document
+    assert json.loads(theirs.stdout) == ours.summary
     assert ours.page().startswith("<!") and "tfrc" in repr(ours)
 
 
 def test_compare_takes_a_law():
     law = lambda: lambda now, feedback: 5e5  # noqa: E731
     found = seaway.compare("squeeze", ["steady"], CLIP, controllers={"steady": law})
-    assert found.document["controls"][0]["control"] == "steady"
+    assert found.summary["controls"][0]["control"] == "steady"
     with pytest.raises(seaway.InputError, match="expected 1 to 8"):
         seaway.compare("squeeze", [])
 
