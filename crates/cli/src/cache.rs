@@ -91,5 +91,5 @@ impl Cache {
 /// Version, length and time of the file that runs.
 fn binary() -> Option<String> {
     let file = std::env::current_exe().ok()?.metadata().ok()?;
-    Some(format!("{} {} {:?}", env!("CARGO_PKG_VERSION"), file.len(), file.modified().ok()?))
+    Some(format!("{} {} {:?}", seaway_report::VERSION, file.len(), file.modified().ok()?))
 }

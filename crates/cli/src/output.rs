@@ -113,7 +113,7 @@ impl Provenance {
             .map(|(index, word)| if index == 0 { "seaway".to_owned() } else { quoted(&word) });
         Self {
             command: words.collect::<Vec<_>>().join(" "),
-            seaway: env!("CARGO_PKG_VERSION"),
+            seaway: seaway_report::VERSION,
             platform: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
         }
     }

@@ -22,6 +22,12 @@ pub mod plot;
 pub mod score;
 pub mod summary;
 
+/// The version in every document. A release adds the commit that it is of: `0.2.0+9ff8ea2f62a1`.
+pub const VERSION: &str = match option_env!("SEAWAY_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 pub use aggregate::Aggregate;
 pub use metric::{Better, Metric, Row, Scope, Unit};
 pub use summary::Summary;

@@ -248,7 +248,7 @@ fn hello(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Hel
     let names =
         registry.controllers().iter().map(|info| ControlName { name: info.name, source: info.source });
     Hello {
-        seaway: env!("CARGO_PKG_VERSION"),
+        seaway: seaway_report::VERSION,
         title: arguments.input.clone().unwrap_or_else(|| seaway_media::clip::ATTRIBUTION.to_owned()),
         seed: scenario.seed,
         pictures: vec!["sent", "received"],

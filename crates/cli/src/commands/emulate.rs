@@ -211,7 +211,7 @@ impl Report {
         let attach = scenario.attach.iter().zip(network.counts()).zip(unsent);
         Ok(Self {
             schema: 1,
-            seaway: env!("CARGO_PKG_VERSION"),
+            seaway: seaway_report::VERSION,
             scenario: scenario.name.clone(),
             seed: scenario.seed,
             emulated_s: network.now().since(Timestamp::ZERO).as_secs_f64(),

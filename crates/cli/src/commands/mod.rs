@@ -3,6 +3,7 @@
 mod compare;
 mod demo;
 mod emulate;
+mod generate;
 mod list;
 mod recv;
 mod reproduce;
@@ -20,16 +21,15 @@ use std::sync::LazyLock;
 
 /// Live video over networks that lose packets, and the lab in which rate controllers are compared.
 #[derive(Debug, Parser)]
-#[command(name = "seaway", version, long_version = LONG_VERSION.as_str(), propagate_version = true, after_help = EXIT_CODES)]
+#[command(name = "seaway", version = seaway_report::VERSION, long_version = LONG_VERSION.as_str(), propagate_version = true, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
 /// The version, and which code of the codec runs.
-static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
-    format!("{}\nH.264 by OpenH264, its {} code", env!("CARGO_PKG_VERSION"), acceleration())
-});
+static LONG_VERSION: LazyLock<String> =
+    LazyLock::new(|| format!("{}\nH.264 by OpenH264, its {} code", seaway_report::VERSION, acceleration()));
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed while running, 2 wrong usage or bad input, \
                           3 ran but a threshold was missed.";
@@ -45,6 +45,9 @@ enum Command {
     Demo(demo::Arguments),
     /// Runs the network of a scenario in real time, between UDP sockets or TUN devices
     Emulate(emulate::Arguments),
+    /// Writes the manual pages and the completions of shells, for packages
+    #[command(hide = true)]
+    Generate(generate::Arguments),
     /// Shows what there is
     List(list::Arguments),
     /// Receives what `send` sends
@@ -73,6 +76,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Command::Decode => crate::decoder::serve(),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
+        Command::Generate(arguments) => generate::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Recv(arguments) => recv::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),

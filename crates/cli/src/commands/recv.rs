@@ -202,7 +202,7 @@ impl Arguments {
 
 fn hello(arguments: &Arguments) -> Hello {
     Hello {
-        seaway: env!("CARGO_PKG_VERSION"),
+        seaway: seaway_report::VERSION,
         title: format!("received at {}", arguments.source),
         seed: 0,
         pictures: vec!["received"],

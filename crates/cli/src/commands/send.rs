@@ -274,7 +274,7 @@ fn hello(arguments: &Arguments, settings: &Settings, input: &Input) -> Hello {
     let names =
         registry.controllers().iter().map(|info| ControlName { name: info.name, source: info.source });
     Hello {
-        seaway: env!("CARGO_PKG_VERSION"),
+        seaway: seaway_report::VERSION,
         title: arguments.input.clone(),
         seed: 0,
         pictures: if !matches!(input, Input::Shaped(_)) { vec!["sent"] } else { Vec::new() },

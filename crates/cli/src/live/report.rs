@@ -51,7 +51,7 @@ impl Report {
     ) -> Self {
         Self {
             schema: Summary::SCHEMA,
-            seaway: env!("CARGO_PKG_VERSION"),
+            seaway: seaway_report::VERSION,
             h264_code: acceleration(),
             scenario: scenario.to_owned(),
             seed,

@@ -1,5 +1,6 @@
 //! The binary as a user meets it: one module a command.
 
+mod generate;
 mod list;
 mod reproduce;
 mod score;

@@ -88,7 +88,7 @@ impl Comparison {
         });
         let document = Document {
             schema: 1,
-            seaway: env!("CARGO_PKG_VERSION"),
+            seaway: seaway_report::VERSION,
             scenario: &self.scenario,
             flow: &self.flow,
             clip: &self.video.name,

@@ -132,7 +132,7 @@ impl Plan {
         };
         json!({
             "schema": 1,
-            "seaway": env!("CARGO_PKG_VERSION"),
+            "seaway": seaway_report::VERSION,
             "scenarios": scenarios.collect::<Vec<_>>(),
             "controls": self.controls.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "flow": self.flow,

@@ -49,7 +49,7 @@ pub(crate) fn summary(scenario: &Scenario, world: &World, capacities: &Capacitie
         .collect();
     let mut summary = Summary {
         schema: Summary::SCHEMA,
-        seaway: env!("CARGO_PKG_VERSION"),
+        seaway: seaway_report::VERSION,
         scenario: scenario.name.clone(),
         seed: scenario.seed,
         simulated_s: end.as_secs_f64(),

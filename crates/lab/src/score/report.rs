@@ -222,7 +222,7 @@ impl Report {
         let metric = |value: fn(&PictureScores) -> Option<f64>| Mean::of(&frames, value);
         Ok(Self {
             schema: Self::SCHEMA,
-            seaway: env!("CARGO_PKG_VERSION"),
+            seaway: seaway_report::VERSION,
             kind: "decoded",
             mode: options.mode,
             align: options.align,

@@ -72,7 +72,7 @@ impl Setup {
         });
         Scorecard {
             schema: 1,
-            seaway: env!("CARGO_PKG_VERSION"),
+            seaway: seaway_report::VERSION,
             seeds: self.seeds,
             first_seed: self.scenarios.first().map_or(0, |scenario| scenario.seed),
             metrics: metrics.into_iter().map(|metric| Column { kind: kind(&metric.key()), metric }).collect(),

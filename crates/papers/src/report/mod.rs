@@ -189,7 +189,7 @@ impl Report {
         });
         Ok(Self {
             schema: Self::SCHEMA,
-            seaway: env!("CARGO_PKG_VERSION"),
+            seaway: seaway_report::VERSION,
             seeds: runner.seeds().to_vec(),
             counts: Counts::of(&entries),
             readings: readings.collect(),

@@ -36,7 +36,7 @@ impl Page<'_> {
             "" => String::new(),
             command => format!(" Made by <code>{}</code>", escaped(command)),
         };
-        let footer = format!("Seaway {}. {}{command}", env!("CARGO_PKG_VERSION"), escaped(self.note));
+        let footer = format!("Seaway {}. {}{command}", crate::VERSION, escaped(self.note));
         let style = [colours::properties().as_str(), THEME, self.style].join("\n");
         // What is filled in last is not searched for further places.
         include_str!("skeleton.html")

@@ -66,7 +66,7 @@ fn document(
     };
     let head = json!({
         "schema": 1,
-        "seaway": env!("CARGO_PKG_VERSION"),
+        "seaway": seaway_report::VERSION,
         "input": arguments.input,
         "output": arguments.output,
         "method": arguments.method_name(),
