@@ -161,7 +161,7 @@ impl BufferAware {
         let former = self.former.filter(|former| former.capacity == level.capacity).unwrap_or(level);
         self.former = Some(level);
         let rate = self.packet_rate();
-        let arriving = (rate * self.config.packet * after).max(self.config.packet);
+        let arriving = self.arriving(after);
         let LevelResponse { state, rate, threshold, looked_at } =
             self.config.law.step(level, former, arriving, |state, gamma| match state {
                 // VTP's equivalent window: a packet more each round-trip time, counted in seconds.
@@ -174,6 +174,11 @@ impl BufferAware {
             this.rate = Some(rate);
             this.rate = Some(this.packet_rate());
         });
+    }
+
+    /// What a round-trip time of `rtt` seconds brings, bytes.
+    fn arriving(&self, rtt: f64) -> f64 {
+        (self.packet_rate() * self.config.packet * rtt).max(self.config.packet)
     }
 
     /// So many round-trip times, or what stands for them before the first.
@@ -280,7 +285,11 @@ impl RateController for BufferAware {
             visit(Gauge::new("rtt", rtt, "s"));
         }
         if let Some(level) = self.former {
+            let (capacity, rtt) = (level.capacity.as_bytes_f64(), self.smoothed.now.unwrap_or(0.0));
+            let (low, high) = self.config.law.thresholds(capacity, self.arriving(rtt));
             visit(Gauge::new("buffer", level.held.as_bytes_f64(), "B"));
+            visit(Gauge::new("buffer_low", low, "B"));
+            visit(Gauge::new("buffer_high", high, "B"));
         }
     }
 }
@@ -300,6 +309,14 @@ impl BufferConfig {
             config.law.dynamic = value.switch()?;
         "clamp" = "off", "on or off", "pause at most 20 ms between packets":
             config.clamp_pause = value.switch()?;
+        "low" = "0.2", "0 to 1", "part of the buffer below which it runs dry (B_L)":
+            config.law.low = value.within(0.0..=1.0)?;
+        "high" = "0.9", "0 to 1", "part of the buffer from which on it runs over (B_H); S000's alpha is the rest":
+            config.law.high = value.within(0.0..=1.0)?;
+        "gamma1" = "1.2", "1 to 2", "multiplier of the rate where the buffer runs dry; 0.1 more where the trend takes the stronger step":
+            config.law.dry = value.within(1.0..=2.0)?;
+        "gamma2" = "0.9", "0.2 to 1", "multiplier where it runs over; 0.1 less where the trend takes the stronger step":
+            config.law.over = value.within(0.2..=1.0)?;
         "packet_time" = "from the first hop's rate, else 0 s", "0 s to 1 s",
             "time that a packet takes on the sender's first link":
             config.packet_time =

@@ -22,6 +22,14 @@ pub struct Law {
     pub predict: bool,
     /// Keep room below the upper threshold for what arrives in a round-trip time.
     pub dynamic: bool,
+    /// Below this part of the capacity the buffer runs dry (`B_L`).
+    pub low: f64,
+    /// From this part on it runs over (`B_H`).
+    pub high: f64,
+    /// The multiplier of a dry buffer (`γ1`) where the trend takes no stronger step.
+    pub dry: f64,
+    /// The multiplier of a full one (`γ2`) where the trend takes no stronger step.
+    pub over: f64,
 }
 
 /// Which `γ` goes with which trend of the buffer.
@@ -45,15 +53,27 @@ pub(super) struct LevelResponse {
     pub(super) threshold: f64,
 }
 
-/// Thresholds as parts of the capacity (`B_L`, `B_H`).
+/// Thresholds as parts of the capacity (S000 section 3.2).
 const LOW: f64 = 0.2;
 const HIGH: f64 = 0.9;
+/// `γ1` and `γ2`, and what the stronger step has more (S000 section 4.4).
+const DRY: f64 = 1.2;
+const OVER: f64 = 0.9;
+const STRONGER: f64 = 0.1;
 
 impl Law {
     /// Predicts, and steps by the trend.
-    pub const TYPE_1: Self = Self { rule: GammaRule::Literal, predict: true, dynamic: false };
+    pub const TYPE_1: Self = Self { rule: GammaRule::Literal, predict: true, ..Self::TYPE_2 };
     /// The level and nothing else.
-    pub const TYPE_2: Self = Self { rule: GammaRule::Constant, predict: false, dynamic: false };
+    pub const TYPE_2: Self = Self {
+        rule: GammaRule::Constant,
+        predict: false,
+        dynamic: false,
+        low: LOW,
+        high: HIGH,
+        dry: DRY,
+        over: OVER,
+    };
 
     /// The step for a `level` that was `former` a report ago. `arriving` is what a round-trip time brings,
     /// bytes; `rate_in` gives the rate in a state, by `γ` where the state has one.
@@ -68,9 +88,7 @@ impl Law {
         let trend = held - former.held.as_bytes_f64();
         let looked_at = if self.predict { held + trend } else { held };
         let capacity = level.capacity.as_bytes_f64();
-        let low = LOW * capacity;
-        let high =
-            if self.dynamic { (capacity - arriving).clamp(low, HIGH * capacity) } else { HIGH * capacity };
+        let (low, high) = self.thresholds(capacity, arriving);
         let (state, threshold) = if looked_at >= high {
             (BufferState::Overflow, high)
         } else if looked_at < low {
@@ -81,15 +99,25 @@ impl Law {
         LevelResponse { state, rate: rate_in(state, self.gamma(state, trend)), looked_at, threshold }
     }
 
+    /// `B_L` and `B_H` in bytes, of a buffer of `capacity` bytes.
+    pub(super) fn thresholds(self, capacity: f64, arriving: f64) -> (f64, f64) {
+        let (low, high) = (self.low * capacity, self.high.max(self.low) * capacity);
+        (low, if self.dynamic { (capacity - arriving).clamp(low, high) } else { high })
+    }
+
     fn gamma(self, state: BufferState, trend: f64) -> f64 {
-        match (state, self.rule) {
-            (BufferState::Underflow, GammaRule::Literal) if trend > 0.0 => 1.3,
-            (BufferState::Underflow, GammaRule::Adverse) if trend <= 0.0 => 1.3,
-            (BufferState::Underflow, _) => 1.2,
-            (BufferState::Overflow, GammaRule::Literal) if trend < 0.0 => 0.8,
-            (BufferState::Overflow, GammaRule::Adverse) if trend >= 0.0 => 0.8,
-            (BufferState::Overflow, _) => 0.9,
-            (BufferState::Stable, _) => 1.0,
+        let is_strong = match (state, self.rule) {
+            (BufferState::Underflow, GammaRule::Literal) => trend > 0.0,
+            (BufferState::Underflow, GammaRule::Adverse) => trend <= 0.0,
+            (BufferState::Overflow, GammaRule::Literal) => trend < 0.0,
+            (BufferState::Overflow, GammaRule::Adverse) => trend >= 0.0,
+            _ => false,
+        };
+        let stronger = if is_strong { STRONGER } else { 0.0 };
+        match state {
+            BufferState::Underflow => self.dry + stronger,
+            BufferState::Overflow => self.over - stronger,
+            BufferState::Stable => 1.0,
         }
     }
 

@@ -70,7 +70,7 @@ fn multipliers_by_trend() {
     {
         let trends = [(0.05, 0.1), (0.15, 0.1), (0.92, 0.95), (0.98, 0.95)];
         for ((first, second), expected) in trends.into_iter().zip(steps) {
-            let mut controller = controller(Law { rule, predict: false, dynamic: false });
+            let mut controller = controller(Law { rule, ..Law::TYPE_2 });
             controller.on_level(Timestamp::ZERO, level(first), 0.1, 0.1);
             let before = controller.packet_rate();
             controller.on_level(Timestamp::ZERO, level(second), 0.1, 0.1);

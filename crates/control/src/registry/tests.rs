@@ -59,7 +59,7 @@ fn options_that_do_not_apply_are_refused() {
     }
     assert_eq!(
         error("buffer-type2(gamma=adverse)"),
-        "\"gamma\": buffer-type2 has no such option; there are: dynamic, clamp, packet_time, rtt"
+        "\"gamma\": buffer-type2 has no such option; did you mean gamma1 or gamma2?"
     );
 }
 
