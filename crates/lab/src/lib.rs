@@ -72,7 +72,7 @@ pub use build::BuildError;
 pub use emulation::{Emulation, PathState};
 pub use options::{RecordingOptions, RunOptions};
 pub use payload::Encoding;
-pub use report::encoder_summary;
+pub use report::{buffer_summary, encoder_summary};
 pub use run::{Outcome, Recording, run, run_captured};
 pub use scenario_file::ScenarioFile;
 pub use series::{Reading, Series};

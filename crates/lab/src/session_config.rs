@@ -3,8 +3,8 @@
 use crate::scenario::{self, MediaFlow, PlayoutMode, SourceConfig};
 use seaway_control::Requirements;
 use seaway_session::{
-    AdaptiveRepair, ByteBufferConfig, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig,
-    RepairLimits, RepairRequests, SenderConfig, SessionDescription, SourceId, Stripe,
+    AdaptiveRepair, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig, RepairLimits,
+    RepairRequests, SenderConfig, SessionDescription, SourceId, Stripe,
 };
 use seaway_units::{Bitrate, TimeDelta};
 
@@ -102,17 +102,13 @@ fn playout(media: &MediaFlow, deadline: Option<TimeDelta>) -> Playout {
         (default, _) => default,
     };
     let Some(receiver) = media.receiver else { return adaptive };
-    match (receiver.buffer, receiver.consume, receiver.mode, receiver.playout) {
-        (Some(capacity), Some(consume), ..) => {
-            let start_level = receiver.start_level.unwrap_or(0.0);
-            let then = receiver.consume_then.map(|step| (step.after, step.rate));
-            Playout::Bytes(ByteBufferConfig { capacity, consume, then, start_level, socket: receiver.socket })
-        }
-        (_, _, Some(PlayoutMode::LowLatency), most) => {
+    match (receiver.byte_buffer(), receiver.mode, receiver.playout) {
+        (Some(buffer), ..) => Playout::Bytes(buffer),
+        (_, Some(PlayoutMode::LowLatency), most) => {
             let most = most.or(deadline).unwrap_or(RepairRequests::default().deadline);
             Playout::LowLatency { max: most }
         }
-        (_, _, _, Some(delay)) => Playout::Adaptive { min: delay, max: delay },
+        (_, _, Some(delay)) => Playout::Adaptive { min: delay, max: delay },
         _ => adaptive,
     }
 }

@@ -34,6 +34,12 @@ measured! {
         loss_ratio: Option<f64> = "Loss", Ratio, Lower,
         /// time from the capture of a frame to its playout that the receiver aims at
         playout_buffer_ms: Option<f64> = "Playout buffer", Milliseconds, Lower,
+        /// bytes in the client's buffer (S000)
+        buffer_bytes: Option<u64> = "Client's buffer", Bytes, Neutral,
+        /// level below which it runs dry
+        buffer_low_bytes: Option<u64> = "Runs dry below", Bytes, Neutral,
+        /// level from which on it runs over
+        buffer_high_bytes: Option<u64> = "Runs over from", Bytes, Neutral,
         /// IP bits received, every copy
         received_bps: Option<u64> = "Received", BitsPerSecond, Higher,
         /// lost packets over those whose fate is known, after repair

@@ -75,7 +75,10 @@ pub(super) fn complete(
     if let Some(sink) = receiver.model() {
         summary.psnr_db = sink.psnr().map(|value| Psnr { value, kind: "modelled" });
     }
-    summary.buffer = buffer(&measured);
+    summary.buffer = measured.receiver.1.buffer.map(|end| {
+        let begin = measured.receiver.0.buffer.unwrap_or_default();
+        buffer_summary(&begin, &end)
+    });
 }
 
 /// What the viewer saw takes the place of what the receiver gave out.
@@ -123,15 +126,14 @@ fn gauge(sender: &Sender, name: &str) -> Option<f64> {
     found
 }
 
-fn buffer(measured: &Measured) -> Option<Buffer> {
-    let end = measured.receiver.1.buffer?;
-    let begin = measured.receiver.0.buffer.unwrap_or_default();
+/// What a receiver's buffer of bytes did from `begin` to `end`.
+pub fn buffer_summary(begin: &BufferStatistics, end: &BufferStatistics) -> Buffer {
     let states: [fn(&BufferStatistics) -> TimeDelta; 3] =
         [|buffer| buffer.underflow, |buffer| buffer.stable, |buffer| buffer.overflow];
-    let [underflow, stable, overflow] = states.map(|state| (state(&end) - state(&begin)).as_secs_f64());
+    let [underflow, stable, overflow] = states.map(|state| (state(end) - state(begin)).as_secs_f64());
     let whole = underflow + stable + overflow;
-    let since = |of: fn(&BufferStatistics) -> DataSize| of(&end).saturating_sub(of(&begin)).as_bytes();
-    Some(Buffer {
+    let since = |of: fn(&BufferStatistics) -> DataSize| of(end).saturating_sub(of(begin)).as_bytes();
+    Buffer {
         refused_events: end.refused_events - begin.refused_events,
         offered_bytes: since(|buffer| buffer.offered),
         refused_bytes: since(|buffer| buffer.refused),
@@ -141,5 +143,5 @@ fn buffer(measured: &Measured) -> Option<Buffer> {
             stable: stable / whole,
             overflow: overflow / whole,
         }),
-    })
+    }
 }

@@ -6,7 +6,7 @@ mod tcp;
 mod window;
 
 pub(crate) use convergence::Capacities;
-pub use media::encoder_summary;
+pub use media::{buffer_summary, encoder_summary};
 
 use crate::agent::Agent;
 use crate::build::World;

@@ -2,6 +2,7 @@
 
 use crate::source::SourceConfig;
 use seaway_control::{ControlSpec, Registry};
+use seaway_session::ByteBufferConfig;
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -203,6 +204,16 @@ pub struct Receiver {
     pub playout: Option<TimeDelta>,
     /// When whole frames are shown.
     pub mode: Option<PlayoutMode>,
+}
+
+impl Receiver {
+    /// The buffer of bytes, where there is one.
+    pub fn byte_buffer(&self) -> Option<ByteBufferConfig> {
+        let (capacity, consume) = self.buffer.zip(self.consume)?;
+        let start_level = self.start_level.unwrap_or(0.0);
+        let then = self.consume_then.map(|step| (step.after, step.rate));
+        Some(ByteBufferConfig { capacity, consume, then, start_level, socket: self.socket })
+    }
 }
 
 /// A change of the player's consumption.

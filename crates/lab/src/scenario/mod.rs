@@ -40,7 +40,7 @@ pub use window::WindowFlow;
 pub use crate::source::{Encoder, EncoderKind, FrameModel, ShaperMethod, Sizes, SourceConfig};
 
 use document::{Document, at};
-use seaway_control::{ControlSpec, Registry};
+use seaway_control::{ControlSpec, Registry, SpecError, policy};
 use seaway_units::TimeDelta;
 use serde::Deserialize;
 
@@ -175,6 +175,20 @@ impl Scenario {
                 media.control = control.clone();
                 media.apply_weight()?;
                 media.apply_feedback_interval()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Divides the target of every media flow by this policy.
+    ///
+    /// # Errors
+    /// There is no such policy, or it lacks an option.
+    pub fn policy_all(&mut self, policy: &ControlSpec) -> Result<(), SpecError> {
+        policy::build(policy)?;
+        for flow in &mut self.flows {
+            if let FlowKind::Media(media) = &mut flow.kind {
+                media.policy = policy.clone();
             }
         }
         Ok(())
