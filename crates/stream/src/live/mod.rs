@@ -41,4 +41,3 @@ pub use sender::{Sender, SenderBuilder};
 pub use sender_machine::SenderSnapshot;
 pub use state::{ReceiverState, Samples, SenderState};
 pub use supply::{Shortage, Supply};
-pub use window::WindowSettings;

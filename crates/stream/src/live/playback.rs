@@ -5,10 +5,11 @@ use super::receiver_machine::{ReceiverCommand, ReceiverSnapshot, ReceiverUpdate}
 use super::state::DelayParts;
 use crate::Error;
 use crate::sink::{Displayed, PictureScore, Playback, ReferencePicture, Screen, Sink};
+use seaway_media::decoder::MpegDecoder;
 use seaway_media::{Picture, PictureSize};
 use seaway_net::{Clock, Waker};
 use seaway_quality::freeze::FreezeDetector;
-use seaway_session::{ReceivedFrame, ReceiverEvent};
+use seaway_session::{Format, ReceivedFrame, ReceiverEvent, SessionDescription};
 use seaway_units::{TimeDelta, Timestamp, Transit};
 use std::io;
 use std::sync::mpsc::{Receiver, Sender};
@@ -71,6 +72,11 @@ impl Player {
                 self.show(&frame)?;
             }
             ReceiverUpdate::Event(at, event) => {
+                if let ReceiverEvent::SessionStarted(session) | ReceiverEvent::SessionChanged(session) =
+                    &event
+                {
+                    self.follow_format(session);
+                }
                 if matches!(event, ReceiverEvent::FramesLost { .. } | ReceiverEvent::Frozen { .. }) {
                     self.screen.iter_mut().for_each(Screen::on_loss);
                 }
@@ -83,6 +89,14 @@ impl Player {
             }
         }
         Ok(())
+    }
+
+    /// A coded stream of MPEG video has another decoder, and its recording is the stream.
+    fn follow_format(&mut self, session: &SessionDescription) {
+        let is_mpeg = session.streams.first().is_some_and(|stream| stream.format == Format::Mpv);
+        if is_mpeg && !std::mem::replace(&mut self.gives_all, is_mpeg) {
+            self.screen.iter_mut().for_each(|screen| screen.set_decoder(Box::new(MpegDecoder::new())));
+        }
     }
 
     fn update(&self, update: PlaybackUpdate) {

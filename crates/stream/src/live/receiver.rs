@@ -17,7 +17,7 @@ use seaway_media::decoder::{MpegDecoder, VideoDecoder};
 use seaway_net::{Clock, Lateness, Socket, Waker};
 use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
-use seaway_session::{self as session, PlainRtp, ReceiverConfig, SessionKey};
+use seaway_session::{self as session, ByteBufferConfig, PlainRtp, Playout, ReceiverConfig, SessionKey};
 use seaway_units::{TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, channel};
@@ -43,6 +43,7 @@ pub struct ReceiverBuilder {
     insecure: bool,
     latency: TimeDelta,
     playout: PlayoutMode,
+    buffer: Option<ByteBufferConfig>,
     plain: Option<PlainRtp>,
     window: bool,
     decoding: Decoding,
@@ -78,6 +79,12 @@ impl ReceiverBuilder {
     /// When whole frames are shown; at once by default.
     pub fn playout(self, playout: PlayoutMode) -> Self {
         Self { playout, ..self }
+    }
+
+    /// The client's buffer of S000: a model of what a player holds that takes octets at a constant rate. Its level is reported to
+    /// the sender. Frames are shown as they become whole.
+    pub fn buffer(self, buffer: impl Into<Option<ByteBufferConfig>>) -> Self {
+        Self { buffer: buffer.into(), ..self }
     }
 
     /// Receives plain RTP too, such as FFmpeg and GStreamer send it, where there is no key. RTCP may come to the next port; where
@@ -163,7 +170,7 @@ impl ReceiverBuilder {
         }
         let Self { window, decoding, references, mut sinks, browser, .. } = self;
         if let Some(track) = browser {
-            sinks.push(if window { Box::new(TranscodedTrack::new(track)?) } else { Box::new(track) });
+            sinks.push(Box::new(TranscodedTrack::new(track, !window)));
         }
         let player = Player {
             clock,
@@ -196,7 +203,7 @@ impl ReceiverBuilder {
         let (now, local) = (runtime.clock().now(), socket.local_address()?);
         let identity = Identity::random()?;
         let mut config = config(*bind, identity, key.is_some(), *latency);
-        config.playout = playout.within(*latency);
+        config.playout = self.buffer.map_or(playout.within(*latency), Playout::Bytes);
         config.plain = plain.clone();
         config.cname = identity.cname();
         let (ssrc, lock) = (config.ssrc, config.lock);
@@ -249,6 +256,7 @@ impl Receiver {
             insecure: false,
             latency,
             playout: PlayoutMode::default(),
+            buffer: None,
             plain: None,
             window: false,
             decoding: Decoding::Here,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use seaway_net::{Incoming, Machine, Outgoing, SNAPSHOT_INTERVAL, next_snapshot};
 use seaway_protect::Error;
 use seaway_protect::channel::{AmplificationLimit, Received, ReceiverChannel};
-use seaway_session::{Message, Receiver, ReceiverEvent, ReceiverStatistics};
+use seaway_session::{Message, Receiver, ReceiverEvent, ReceiverStatistics, SourceId};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -150,6 +150,9 @@ impl ReceiverMachine {
 
     fn handle_open(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
         let Access::Open { peer, lock } = self.access else { return };
+        if self.is_subflow(datagram) {
+            return self.handle_packet(now, datagram, &Bytes::copy_from_slice(datagram.data));
+        }
         let is_peer = peer.is_some_and(|(peer, _)| peer == datagram.from);
         if !is_peer && peer.is_some_and(|(_, last)| now.since(last) < lock) {
             self.rejected.unknown_source += 1;
@@ -164,6 +167,20 @@ impl ReceiverMachine {
         if self.rejected.malformed == malformed && self.receiver.description().is_some() && is_accepted {
             self.access = Access::Open { peer: Some((datagram.from, now)), lock };
         }
+    }
+
+    /// Whether a datagram is of another connection of the same sender (S003): RTP of a subflow but the first, from another port of
+    /// its host. The sender's address is that of the first.
+    fn is_subflow(&self, datagram: &Incoming<'_>) -> bool {
+        let Some(peer) = self.access.peer() else { return false };
+        let (Some(session), Some(octets)) = (self.receiver.description(), datagram.data.get(8..12)) else {
+            return false;
+        };
+        let ssrc = octets.iter().fold(0, |ssrc, octet| ssrc << 8 | u32::from(*octet));
+        let source = SourceId::of(ssrc, session.session);
+        let is_rtcp = datagram.data.get(1).is_some_and(|kind| (192..=223).contains(kind));
+        let is_there = peer.ip() == datagram.from.ip() && peer.port() != datagram.from.port();
+        is_there && !is_rtcp && source.is_some_and(|source| source.subflow.0 > 0)
     }
 
     /// RTCP on the port of its own, from the sender's host alone.

@@ -13,11 +13,11 @@ use super::runtime::{RunningRuntime, Runtime};
 use super::sender_machine::{EncoderControls, SenderCommand, SenderMachine, SenderUpdate};
 use super::state::SenderState;
 use super::supply::SupplyMeter;
-use super::window::{SessionQueues, WindowSenderMachine, WindowSettings};
+use super::window::{SessionQueues, WindowSenderMachine};
 use crate::Error;
 use crate::sink::ReferencePicture;
 use crate::source::{EncodedSource, EncoderSettings, PacketOverhead, Source};
-use seaway_control::policy::Direct;
+use seaway_control::policy::{self, Direct, Pd, PdConfig, TargetPolicy};
 use seaway_control::{ControlSpec, Registry, StreamId};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::{CodedInput, PictureSource};
@@ -26,7 +26,7 @@ use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
 use seaway_session::{
     self as session, CircuitBreaker, FeedbackFormat, Format, Limits, MediaClock, OVERHEAD_IPV4,
-    OVERHEAD_IPV6, PlainReceiver, SenderConfig, SessionKey,
+    OVERHEAD_IPV6, PlainReceiver, SenderConfig, SessionKey, Stripe,
 };
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::io;
@@ -74,7 +74,11 @@ pub struct SenderBuilder {
     key_interval: Option<TimeDelta>,
     preview: Option<BrowserTrack>,
     references: Option<mpsc::Sender<ReferencePicture>>,
-    window: Option<WindowSettings>,
+    window: bool,
+    policy: Option<ControlSpec>,
+    format: Format,
+    stripe: Stripe,
+    lanes: usize,
 }
 
 enum Feed {
@@ -104,7 +108,11 @@ impl SenderBuilder {
             key_interval: None,
             preview: None,
             references: None,
-            window: None,
+            window: false,
+            policy: None,
+            format: Format::H264,
+            stripe: Stripe::default(),
+            lanes: 1,
         }
     }
 
@@ -142,8 +150,31 @@ impl SenderBuilder {
     /// Sends by S002's window transport in place of RTP, to a receiver of
     /// [`ReceiverBuilder::window`](super::ReceiverBuilder::window): the controller is `window`, frames wait in a queue that the
     /// policy steers, and what the receiver asks for is sent again. It has no keys.
-    pub fn window(self, settings: impl Into<Option<WindowSettings>>) -> Self {
-        Self { window: settings.into(), ..self }
+    pub fn window(self, window: bool) -> Self {
+        Self { window, ..self }
+    }
+
+    /// What divides the controller's target, or steers the send queue: `direct` by default, and `pd` over the window transport.
+    pub fn policy(self, policy: impl Into<Option<ControlSpec>>) -> Self {
+        Self { policy: policy.into(), ..self }
+    }
+
+    /// What is kept together on one subflow of a controller that has several.
+    pub fn stripe(self, stripe: Stripe) -> Self {
+        Self { stripe, ..self }
+    }
+
+    /// Each subflow leaves by a socket of its own, up to eight: connections that the network can tell apart (S003). Not with plain
+    /// RTP for players of others.
+    pub fn sockets(self, own: bool) -> Self {
+        /// More subflows share them.
+        const MOST: usize = 8;
+        Self { lanes: if own { MOST } else { 1 }, ..self }
+    }
+
+    /// The format of the frames of a source or of the application; H.264 by default.
+    pub fn format(self, format: Format) -> Self {
+        Self { format, ..self }
     }
 
     /// How lost packets are repaired; adaptive by default.
@@ -223,7 +254,7 @@ impl SenderBuilder {
         if self.key.is_none() && !self.insecure && !is_loopback {
             return Err(Error::Unprotected(self.to));
         }
-        if self.window.is_some() && self.key.is_some() {
+        if self.window && self.key.is_some() {
             return Err(Error::NoKeys);
         }
         let bind = self.bind;
@@ -233,9 +264,9 @@ impl SenderBuilder {
         let (send_updates, updates) = mpsc::channel();
         let queues = SessionQueues { commands: queue, updates: send_updates.clone() };
         let control = self.control.clone()?;
-        let ends = match &self.window {
-            Some(settings) => self.add_window(runtime, settings, socket, breaker, queues)?,
-            None => self.add_rtp(runtime, socket, breaker, queues)?,
+        let ends = match self.window {
+            true => self.add_window(runtime, socket, breaker, queues)?,
+            false => self.add_rtp(runtime, socket, breaker, queues)?,
         };
         let Ends { controls, overhead, media_clock } = ends;
         let Self { feed, limits, latency, key_interval, preview, references, .. } = self;
@@ -271,23 +302,34 @@ impl SenderBuilder {
         let Self { to, key, limits, latency, .. } = self;
         let plain = self.plain && key.is_none();
         let identity = Identity::random()?;
-        let mut config =
-            config(*to, identity, key.is_some(), self.control.clone()?, *limits).within(*latency);
+        let mut config = config(*to, identity, key.is_some(), self.control.clone()?, *limits, self.format)
+            .within(*latency);
         self.repair.apply(*latency, &mut config);
+        config.stripe = self.stripe;
         let overhead = PacketOverhead::new(config.packet, config.overhead);
         let mut sockets = vec![socket];
         let control_address =
             if plain { Some(plain_rtp(&mut config, &mut sockets, runtime, identity, *to)?) } else { None };
+        let lanes = if plain { 1 } else { self.lanes };
+        for _ in 1..lanes {
+            let address = SocketAddr::new(sockets[0].local_address()?.ip(), 0);
+            sockets.push(Socket::bind(address).map_err(|error| Error::Bind { address, error })?);
+        }
         let now = runtime.clock().now();
         let channel = match key.clone() {
             None if plain => SenderChannel::plain_host(*to),
             None => SenderChannel::plain(*to),
             Some(key) => SenderChannel::keyed(*to, key, identity.session, identity.seed),
         };
-        let session = session::Sender::new(now, config, Box::new(Direct::new()))?;
+        let policy: Box<dyn TargetPolicy> = match &self.policy {
+            Some(policy) => policy::build(policy)?,
+            None => Box::new(Direct::new()),
+        };
+        let session = session::Sender::new(now, config, policy)?;
         let media_clock = Some(session.media_clock(StreamId(0)));
         let SessionQueues { commands, updates } = queues;
-        let machine = SenderMachine::new(now, session, channel, control_address, breaker, commands, updates);
+        let machine = SenderMachine::new(now, session, channel, control_address, breaker, commands, updates)
+            .with_lanes(lanes);
         let controls = machine.controls();
         runtime.add(machine, sockets)?;
         Ok(Ends { controls, overhead, media_clock })
@@ -297,7 +339,6 @@ impl SenderBuilder {
     fn add_window(
         &self,
         runtime: &mut Runtime,
-        settings: &WindowSettings,
         socket: Socket,
         breaker: Option<CircuitBreaker>,
         queues: SessionQueues,
@@ -305,10 +346,14 @@ impl SenderBuilder {
         let (now, control, headers) =
             (runtime.clock().now(), self.control.clone()?, overhead(self.to, false));
         let numbers = (headers, Identity::random()?.sequence);
+        let policy = match &self.policy {
+            Some(policy) => policy::build(policy)?,
+            None => Box::new(Pd::new(PdConfig::default())),
+        };
         let machine = WindowSenderMachine::new(
             now,
             self.to,
-            (&control, settings),
+            (&control, policy),
             self.limits,
             numbers,
             breaker,
@@ -409,8 +454,9 @@ fn config(
     is_keyed: bool,
     control: ControlSpec,
     limits: Limits,
+    format: Format,
 ) -> SenderConfig {
-    let mut config = SenderConfig::new(identity.session, control, limits, Format::H264);
+    let mut config = SenderConfig::new(identity.session, control, limits, format);
     config.initial_sequence = identity.sequence;
     config.timestamp_offset = identity.timestamp;
     config.overhead = overhead(to, is_keyed);

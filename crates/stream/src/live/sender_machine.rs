@@ -111,7 +111,7 @@ impl EncoderControls {
 const CONTROL: usize = 1;
 
 /// A session's sender with one stream, one socket and one destination; plain RTP has a second socket for RTCP, which goes to
-/// the next port. Until the channel is ready the session stands still, and
+/// the next port, and subflows may have a socket each. Until the channel is ready the session stands still, and
 /// so it does from the moment at which the circuit breaker acts.
 #[derive(Debug)]
 pub(super) struct SenderMachine {
@@ -119,6 +119,8 @@ pub(super) struct SenderMachine {
     channel: SenderChannel,
     /// Where RTCP goes by its own socket.
     control: Option<SocketAddr>,
+    /// Subflows leave by so many sockets in turn; all else by the first.
+    lanes: usize,
     is_ready: bool,
     breaker: Option<CircuitBreaker>,
     is_broken: bool,
@@ -149,6 +151,7 @@ impl SenderMachine {
             sender,
             channel,
             control,
+            lanes: 1,
             is_ready: false,
             breaker,
             is_broken: false,
@@ -161,6 +164,11 @@ impl SenderMachine {
         };
         machine.after_input(now);
         machine
+    }
+
+    /// Each subflow leaves by a socket of its own, of the first `lanes`.
+    pub(super) fn with_lanes(self, lanes: usize) -> Self {
+        Self { lanes, ..self }
     }
 
     /// What the source reads before each frame.
@@ -238,11 +246,12 @@ impl SenderMachine {
         }
     }
 
-    /// A source that is coded already has no use for more than its own rate and the headers of its packets.
+    /// A source that is coded already has no use for more than its own rate, the headers of its packets, and what lets intra
+    /// pictures leave faster than the mean.
     fn apply_limits(&mut self, now: Timestamp) {
-        const HEADERS: f64 = 1.1;
+        const TIMES: f64 = 2.0;
         let Limits { min, start, max } = self.limits;
-        let most = self.source_rate.map_or(max, |rate| Bitrate::from_bps_f64(rate.as_bps_f64() * HEADERS));
+        let most = self.source_rate.map_or(max, |rate| Bitrate::from_bps_f64(rate.as_bps_f64() * TIMES));
         let max = max.min(most).max(min);
         self.sender.on_limits(now, Limits { min, start: start.min(max), max });
     }
@@ -333,8 +342,10 @@ impl Machine for SenderMachine {
             message.encode(buffer);
             match self.channel.seal(buffer) {
                 Ok(to) => {
-                    let control = self.control.filter(|_| matches!(message, Message::Rtcp(_)));
-                    let (socket, to) = control.map_or((0, to), |control| (CONTROL, control));
+                    let is_rtcp = matches!(message, Message::Rtcp(_));
+                    let lane = if is_rtcp { 0 } else { usize::from(transmit.subflow.0) % self.lanes };
+                    let control = self.control.filter(|_| is_rtcp);
+                    let (socket, to) = control.map_or((lane, to), |control| (CONTROL, control));
                     return Some(Outgoing { socket, to, ecn: transmit.ecn });
                 }
                 // The packet counts as sent and is lost.

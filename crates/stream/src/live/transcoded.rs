@@ -2,16 +2,19 @@
 
 use super::browser::BrowserTrack;
 use crate::Error;
-use crate::sink::{Displayed, Sink};
+use crate::sink::{Displayed, Sink, is_mpeg_video};
 use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, VideoEncoder};
 use seaway_media::{FrameId, FrameRate};
+use seaway_session::FrameData;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 
-/// Codes the decoded pictures anew for browsers, which play no MPEG-2.
+/// Shows H.264 as it is, and codes the pictures of MPEG video anew, which browsers do not play.
 #[derive(Debug)]
 pub(super) struct TranscodedTrack {
     track: BrowserTrack,
-    encoder: LiveEncoder,
+    /// The stream may be H.264.
+    passes: bool,
+    encoder: Option<LiveEncoder>,
     pictures: u64,
 }
 
@@ -19,23 +22,35 @@ impl TranscodedTrack {
     /// The rate of what browsers get, whatever the stream has.
     const RATE: Bitrate = Bitrate::from_mbps(2);
 
-    pub(super) fn new(track: BrowserTrack) -> Result<Self, Error> {
+    /// Of any stream with `passes`, else of MPEG video alone.
+    pub(super) const fn new(track: BrowserTrack, passes: bool) -> Self {
+        Self { track, passes, encoder: None, pictures: 0 }
+    }
+
+    fn encoder(&mut self) -> Result<&mut LiveEncoder, Error> {
         let (frame_rate, latency) = (FrameRate::USUAL, TimeDelta::ZERO);
-        let encoder = LiveEncoder::new(LiveEncoderConfig { frame_rate, start: Self::RATE, latency })?;
-        Ok(Self { track, encoder, pictures: 0 })
+        if self.encoder.is_none() {
+            let config = LiveEncoderConfig { frame_rate, start: Self::RATE, latency };
+            self.encoder = Some(LiveEncoder::new(config)?);
+        }
+        self.encoder.as_mut().ok_or(Error::Thread("playback"))
     }
 }
 
 impl Sink for TranscodedTrack {
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {
+        let is_mpeg = matches!(&displayed.frame.data, FrameData::Coded(data) if is_mpeg_video(data));
+        if self.passes && !is_mpeg {
+            return self.track.on_frame(displayed);
+        }
         let Some(picture) = displayed.picture else { return Ok(()) };
         if self.track.take_key_frame_request() {
-            self.encoder.request_key_frame();
+            self.encoder()?.request_key_frame();
         }
         let at = displayed.at - Timestamp::ZERO;
         let picture = picture.clone().with_identity(FrameId(self.pictures), at);
         self.pictures += 1;
-        if let Encoded::Frame(frame) = self.encoder.encode(&picture)? {
+        if let Encoded::Frame(frame) = self.encoder()?.encode(&picture)? {
             self.track.publish(at, &frame.data.into(), frame.key);
         }
         Ok(())

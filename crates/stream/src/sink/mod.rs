@@ -52,6 +52,12 @@ pub struct Displayed<'a> {
     pub picture: Option<&'a Picture>,
 }
 
+/// True for coded octets that begin with a start code of MPEG-1/2 video: those of H.264 have a clear first bit, and a type.
+pub(crate) fn is_mpeg_video(data: &[u8]) -> bool {
+    let start = data.windows(4).take(8).find(|window| window[..3] == [0, 0, 1]);
+    start.is_some_and(|window| window[3] == 0 || window[3] >= 0x80)
+}
+
 impl<F: FnMut(&Displayed<'_>) + Send> Sink for F {
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {
         self(displayed);

@@ -1,7 +1,7 @@
 //! Received video as a file that others play.
 
 use super::timeline::Timeline;
-use super::{Displayed, RecordingFile, Sink};
+use super::{Displayed, RecordingFile, Sink, is_mpeg_video};
 use crate::Error;
 use bytes::Bytes;
 use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
@@ -177,6 +177,10 @@ impl Sink for Recorder {
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {
         let (frame, picture) = (displayed.frame, displayed.picture);
         let FrameData::Coded(data) = &frame.data else { return Ok(()) };
+        if self.format != RecordingFormat::Y4m && is_mpeg_video(data) {
+            let what = "the sender's video is MPEG-1/2: its recording has a name that ends in .m2v or .y4m";
+            return Err(seaway_media::Error::Unsupported(what.into()).into());
+        }
         if picture.is_none() {
             self.timeline.reorder();
         }

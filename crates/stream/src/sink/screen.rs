@@ -90,6 +90,11 @@ impl Screen {
         }
     }
 
+    /// Another codec: decodes by `decoder` from now on.
+    pub fn set_decoder(&mut self, decoder: Box<dyn VideoDecoder>) {
+        self.decoder = decoder;
+    }
+
     /// A picture was captured. References come in order of capture.
     pub fn on_reference(&mut self, reference: ReferencePicture) {
         if self.references.len() == Self::MAX_REFERENCES {

@@ -1,6 +1,6 @@
 //! A coded stream as it comes.
 
-use super::{Displayed, Output, RecordingFile, Sink};
+use super::{Displayed, Output, RecordingFile, Sink, is_mpeg_video};
 use crate::Error;
 use seaway_session::FrameData;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,12 @@ impl StreamRecorder {
 impl Sink for StreamRecorder {
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {
         let FrameData::Coded(data) = &displayed.frame.data else { return Ok(()) };
+        let is_h264 = !is_mpeg_video(data) && data.windows(3).take(2).any(|start| start == [0, 0, 1]);
+        if self.octets == 0 && is_h264 {
+            let what =
+                "the sender's video is H.264: its recording has a name that ends in .mp4, .h264 or .y4m";
+            return Err(seaway_media::Error::Unsupported(what.into()).into());
+        }
         self.out.write_all(data).and_then(|()| self.out.flush()).map_err(Error::Output)?;
         self.octets += data.len() as u64;
         Ok(())

@@ -11,12 +11,17 @@ use seaway_units::{Bitrate, TimeDelta, Timestamp};
 pub struct ShapedSource {
     stream: ShapedStream,
     target: Option<Bitrate>,
+    /// Since when the send queue is full, in time of the stream.
+    full_since: Option<TimeDelta>,
 }
+
+/// An intra picture fills the send queue for so long at most, in a stream whose rate fits.
+const INTRA: TimeDelta = TimeDelta::from_millis(400);
 
 impl ShapedSource {
     /// Sends `stream`.
     pub const fn new(stream: ShapedStream) -> Self {
-        Self { stream, target: None }
+        Self { stream, target: None, full_since: None }
     }
 }
 
@@ -33,8 +38,10 @@ impl Source for ShapedSource {
         let target = controls.target(self.stream.frame_rate());
         self.target = Some(target);
         let Some(piece) = self.stream.next_piece(target)? else { return Ok(None) };
+        self.full_since = controls.skip.then(|| self.full_since.unwrap_or(piece.time));
+        let is_stale = self.full_since.is_some_and(|since| piece.time - since >= INTRA);
         // No other picture needs a B picture.
-        let is_left_out = controls.skip && piece.kind == Some(PictureKind::B);
+        let is_left_out = is_stale && piece.kind == Some(PictureKind::B);
         let interval = piece.interval;
         let frame = (!is_left_out && !piece.octets.is_empty()).then(|| CodedFrame {
             is_key: piece.is_entry && piece.kind == Some(PictureKind::I),

@@ -5,5 +5,4 @@ mod receiver;
 mod sender;
 
 pub(super) use receiver::WindowReceiverMachine;
-pub use sender::WindowSettings;
 pub(super) use sender::{SessionQueues, WindowSenderMachine};

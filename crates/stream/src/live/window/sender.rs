@@ -3,7 +3,7 @@
 use crate::live::event::SendEvent;
 use crate::live::machine::RejectCounters;
 use crate::live::sender_machine::{EncoderControls, SenderCommand, SenderSnapshot, SenderUpdate};
-use seaway_control::policy::{self, Demand, TargetPolicy};
+use seaway_control::policy::{Demand, TargetPolicy};
 use seaway_control::window::Window;
 use seaway_control::{ControlSpec, Decision, Gauge, RateController, SpecError, StreamId, Subflow};
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
@@ -17,13 +17,6 @@ use std::sync::{Arc, mpsc};
 
 /// The only stream.
 const STREAM: StreamId = StreamId(0);
-
-/// How the window transport sends.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WindowSettings {
-    /// What steers the rate of the source by the send queue: `pd`, or `direct` for the rate of the window itself.
-    pub policy: ControlSpec,
-}
 
 /// To and from the other threads.
 #[derive(Debug)]
@@ -48,7 +41,7 @@ pub(in crate::live) struct WindowSenderMachine {
     skipped: u64,
     decisions: u64,
     answers: Count,
-    /// Several bounds of the round-trip time: the latest, and the least.
+    /// The latest round-trip time, and the least.
     rtt: (Option<TimeDelta>, Option<TimeDelta>),
     breaker: Option<CircuitBreaker>,
     /// Nothing leaves any more.
@@ -64,11 +57,11 @@ impl WindowSenderMachine {
     /// Sends to `to` in packets of `overhead` octets beside their UDP payload, beginning with the number `first`.
     ///
     /// # Errors
-    /// `control` is not the window, or has an option that it lacks; the policy does not exist.
+    /// `control` is not the window, or has an option that it lacks.
     pub(in crate::live) fn new(
         now: Timestamp,
         to: SocketAddr,
-        (control, settings): (&ControlSpec, &WindowSettings),
+        (control, policy): (&ControlSpec, Box<dyn TargetPolicy>),
         limits: Limits,
         (overhead, first): (DataSize, u16),
         breaker: Option<CircuitBreaker>,
@@ -79,7 +72,7 @@ impl WindowSenderMachine {
         let mut machine = Self {
             sender: WindowSender::new(config),
             to,
-            policy: policy::build(&settings.policy)?,
+            policy,
             full: limits.max,
             limits,
             share: Bitrate::ZERO,
@@ -233,7 +226,8 @@ impl WindowSenderMachine {
             at: now,
             statistics: self.statistics(),
             allowance: window.allowance(Subflow(0)).rate.min(self.window_rate()),
-            target: self.share,
+            // Before the source has said what it could use there is none.
+            target: if self.began.is_some() { self.share } else { Bitrate::ZERO },
             phase: window.phase(),
             gauges,
             backlog: self.sender.occupancy(),
