@@ -46,13 +46,7 @@ fn rate_against_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> {
             &ratios,
             Tolerance::at_most(2.0 / 3.0),
         )],
-        figures: vec![Figure {
-            title: "TFRC".into(),
-            x: "loss, %",
-            y: "received, bit/s",
-            curves,
-            ..Figure::default()
-        }],
+        figures: vec![Figure { title: "TFRC".into(), x: "loss, %", y: "received, bit/s", curves }],
         ..Results::default()
     })
 }

@@ -29,6 +29,10 @@ pub(crate) struct Arguments {
     /// The flow that is watched and alone found the controllers; else the first, and all media flows run them
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
+    /// What divides the controller's target among the encoders of all media flows, such as 'direct' or 'pd(buffer=2 s)'; default:
+    /// that of the scenario
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<ControlSpec>,
     /// Seed of all random numbers; default: that of the scenario
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -55,7 +59,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let source = Source::read(&arguments.scenario)?;
     let scenario = source.parse(&arguments.overrides)?;
-    let scenario = Scenario { seed: arguments.seed.unwrap_or(scenario.seed), ..scenario };
+    let mut scenario = Scenario { seed: arguments.seed.unwrap_or(scenario.seed), ..scenario };
+    if let Some(policy) = &arguments.policy {
+        scenario.policy_all(policy).map_err(|error| Failure::input(&error))?;
+    }
     let setup = setup(arguments, scenario)?;
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;

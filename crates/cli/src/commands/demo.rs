@@ -1,7 +1,8 @@
 //! `seaway demo`: sender, link and receiver in one process over real sockets, and the page.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::interrupt;
+use crate::live::client_buffer::{self, BufferOptions};
 use crate::live::repair::{PlayoutOption, RepairOptions};
 use crate::live::report::{DelayFrom, Report};
 use crate::live::reporter::{Reporter, Stats};
@@ -10,13 +11,12 @@ use crate::live::settings::Settings;
 use crate::live::watch::Missed;
 use crate::scenario::Source;
 use crate::web::{ControlName, Hello, Page, WebOptions};
-use seaway_control::ControlSpec;
-use seaway_control::Registry;
+use seaway_control::{ControlSpec, Registry, policy};
 use seaway_lab::scenario::{Flow, FlowKind, Scenario};
 use seaway_lab::{Emulation, PathState, library};
 use seaway_media::input::{bundled_clip, open};
 use seaway_net::{Clock, Emulator, EmulatorCommand, Outlet, Waker};
-use seaway_session::Limits;
+use seaway_session::{ByteBufferConfig, Limits};
 use seaway_stream::{Receiver, RunningRuntime, Runtime, Sender};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// The controller, such as 'tfrc' or 'multfrc(max=8)'
     #[arg(long, default_value = Registry::DEFAULT)]
     control: ControlSpec,
+    /// What steers the rate: 'direct' takes that of the controller, 'pd' with its options keeps the send queue at a level
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<ControlSpec>,
     /// The network: a scenario file or a name of `seaway list scenarios`
     #[arg(long, default_value = "clean", value_name = "FILE|NAME")]
     network: String,
@@ -64,11 +67,14 @@ pub(crate) struct Arguments {
     repair: RepairOptions,
     #[command(flatten)]
     playout: PlayoutOption,
+    #[command(flatten)]
+    buffer: BufferOptions,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served.
     Registry::builtin().check(&arguments.control).map_err(|error| Failure::input(&error))?;
+    arguments.policy.as_ref().map(policy::build).transpose().map_err(|error| Failure::input(&error))?;
     interrupt::install_live()?;
     let mut demo = Demo::start(arguments)?;
     let outcome =
@@ -108,18 +114,21 @@ impl Demo {
         let scenario = read_network(&arguments.network, arguments.seed)?;
         let limits = limits(media_flow(&scenario)?);
         let repair = arguments.repair.repair()?;
+        let buffer = client_buffer(arguments, media_flow(&scenario)?)?;
         let source = match &arguments.input {
             Some(input) => open(input),
             None => bundled_clip(),
         };
         let source = source.map_err(|error| Failure::input(&error))?;
-        let settings = Settings::new(&arguments.control, limits, Some(&arguments.network));
+        let settings =
+            Settings::new(&arguments.control, limits, Some(&arguments.network)).with_buffer(buffer.is_some());
         let reporter = reporter(arguments, &scenario, &settings)?;
         let mut runtime = session::runtime(arguments.pcap.as_deref())?;
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (send_references, references) = channel();
         let receiver = Receiver::builder(loopback)
             .references(references)
+            .buffer(buffer)
             .latency(arguments.repair.latency)
             .playout(arguments.playout.mode())
             .browser(reporter.track(RECEIVED))
@@ -129,6 +138,7 @@ impl Demo {
         let sender = Sender::builder(to)
             .bind(loopback)
             .control(arguments.control.clone())
+            .policy(arguments.policy.clone())
             .limits(limits)
             .repair(repair)
             .latency(arguments.repair.latency)
@@ -226,6 +236,21 @@ fn media_flow(scenario: &Scenario) -> Result<&Flow, Failure> {
     let is_media = |flow: &&Flow| matches!(flow.kind, FlowKind::Media(_));
     let none = || Failure::input(&format!("{}: no flow of kind \"media\"", scenario.name));
     scenario.flows.iter().find(is_media).ok_or_else(none)
+}
+
+/// The client's buffer: the one that was asked for, else that of the network's flow, else a usual one where the controller
+/// answers its level.
+fn client_buffer(arguments: &Arguments, flow: &Flow) -> Result<Option<ByteBufferConfig>, Failure> {
+    let of_flow = match &flow.kind {
+        FlowKind::Media(media) => media.receiver.and_then(|receiver| receiver.byte_buffer()),
+        _ => None,
+    };
+    let is_needed = client_buffer::is_needed_by(&arguments.control);
+    let buffer = arguments.buffer.config()?.or(of_flow).or(is_needed.then_some(client_buffer::USUAL));
+    if let Some(ByteBufferConfig { capacity, consume, .. }) = buffer {
+        note(&format!("the client has a buffer of {capacity} from which it takes {consume}"));
+    }
+    Ok(buffer)
 }
 
 fn limits(flow: &Flow) -> Limits {

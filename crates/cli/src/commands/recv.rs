@@ -4,6 +4,7 @@ use crate::decoder::DecoderProcess;
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
+use crate::live::client_buffer::BufferOptions;
 use crate::live::keys::{self, Access};
 use crate::live::options::LiveOptions;
 use crate::live::repair::{PlayoutOption, check_latency};
@@ -28,7 +29,8 @@ pub(crate) struct Arguments {
     /// Where to listen: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host, or seaway+window://host:port
     /// for S002's window transport
     source: SessionUrl,
-    /// Write what is received: a file that ends in .mp4, .h264 or .y4m, or `-` for an H.264 stream on stdout. Over the window
+    /// Write what is received: a file that ends in .mp4, .h264, .y4m, or .m2v where MPEG video comes, or `-` for an H.264 stream on
+    /// stdout. Over the window
     /// transport the MPEG stream as it comes: .ts, .mpg, .vob or .m2v. A file that exists stays, and the new one gets a number
     #[arg(help_heading = "Recording", short, long, value_name = "FILE")]
     output: Option<String>,
@@ -45,6 +47,8 @@ pub(crate) struct Arguments {
     sdp: Option<String>,
     #[command(flatten)]
     playout: PlayoutOption,
+    #[command(flatten)]
+    buffer: BufferOptions,
     #[command(flatten)]
     options: LiveOptions,
 }
@@ -70,7 +74,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plain = arguments.plain(is_keyed)?;
     let key_log = options.keys.exporter()?;
     let receiver = Receiver::builder(bind).key(access.key).insecure(access.insecure);
-    let mut receiver = receiver.plain(plain).latency(arguments.latency()).playout(arguments.playout.mode());
+    let mut receiver = receiver
+        .plain(plain)
+        .latency(arguments.latency())
+        .playout(arguments.playout.mode())
+        .buffer(arguments.buffer.config()?);
     if arguments.is_window() {
         // Its decoder is our own, in Rust.
         receiver = receiver.window(true);
@@ -150,8 +158,10 @@ impl Arguments {
                 let out = Box::new(Output::create(name)?);
                 return Ok(Box::new(Recorder::new(RecordingFormat::AnnexB, out)));
             }
-            (true, _) => StreamRecorder::create(path).map(|(it, path)| (Box::new(it) as _, path)),
-            (false, _) => Recorder::create(path, self.segment).map(|(it, path)| (Box::new(it) as _, path)),
+            _ if self.is_window() || is_mpeg_video(path) => {
+                StreamRecorder::create(path).map(|(it, path)| (Box::new(it) as _, path))
+            }
+            _ => Recorder::create(path, self.segment).map(|(it, path)| (Box::new(it) as _, path)),
         }
         .map_err(refused)?;
         if path != Path::new(name) {
@@ -166,6 +176,11 @@ impl Arguments {
             return Err(Failure::input(&"-o - takes standard output, which --json and --stats need"));
         }
         check_latency(self.latency())?;
+        if self.buffer.config()?.is_some() && self.is_window() {
+            return Err(Failure::input(
+                &"--buffer does not apply to seaway+window://, whose buffer is --latency",
+            ));
+        }
         match self.segment {
             Some(_) if self.is_window() => {
                 Err(Failure::input(&"--segment does not apply to seaway+window://"))
@@ -198,6 +213,12 @@ impl Arguments {
     fn goes_on_without_recording(&self) -> bool {
         self.options.is_watched() && self.output.as_deref() != Some("-")
     }
+}
+
+/// Whether a name is that of MPEG video without a container, as RTP carries it.
+fn is_mpeg_video(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+    ending.is_some_and(|ending| ["m1v", "m2v", "mpv"].contains(&ending.as_str()))
 }
 
 fn hello(arguments: &Arguments) -> Hello {

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
+use crate::live::client_buffer::{self, LevelWatch};
 use crate::live::input::Input;
 use crate::live::keys::{self, Access};
 use crate::live::options::LiveOptions;
@@ -14,10 +15,13 @@ use crate::live::summary;
 use crate::web::{ControlName, Hello};
 use seaway_control::window::Window;
 use seaway_control::{ControlSpec, Registry, SpecError, policy};
+use seaway_media::shaped::Carriage;
 use seaway_session::window::WindowSenderConfig;
-use seaway_session::{Format, Limits, OVERHEAD_IPV4, SessionUrl, StreamDescription, Transport, to_sdp};
+use seaway_session::{
+    Format, Limits, OVERHEAD_IPV4, SessionUrl, StreamDescription, Stripe, Transport, to_sdp,
+};
 use seaway_stream::source::ShapedSource;
-use seaway_stream::{Repair, Sender, WindowSettings};
+use seaway_stream::{Repair, Sender};
 use seaway_units::{Bitrate, RateRange, TimeDelta};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -34,10 +38,22 @@ pub(crate) struct Arguments {
     /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'; by default 'seaway', and over the window transport 'window'
     #[arg(help_heading = "Rate and repair", long)]
     control: Option<ControlSpec>,
+    /// What stays together on one connection of a controller that has several, such as 'tfrc(count=4)': groups of pictures begin with
+    /// a key frame, so --key-every makes them
+    #[arg(help_heading = "Rate and repair", long, value_enum, default_value_t)]
+    stripe: StripeName,
+    /// A socket for each connection of the controller, up to eight, so that the network can tell them apart
+    #[arg(help_heading = "Rate and repair", long, conflicts_with = "sdp")]
+    sockets: bool,
     /// The range of the rate: 0.15..4Mbit/s, or what the coded stream has
     #[arg(help_heading = "Rate and repair", long, value_name = "MIN..MAX")]
     rate: Option<RateRange>,
-    /// What steers the rate by the send queue of the window transport: 'pd' with its options, or 'direct'
+    /// Send a coded MPEG stream as it is but for its rate: shaped in the coded domain, RFC 2250. The video alone goes over RTP, and
+    /// all over the window transport, which sends nothing else
+    #[arg(help_heading = "Rate and repair", long)]
+    shape: bool,
+    /// What steers the rate: 'direct' takes that of the controller, 'pd' with its options keeps the send queue at a level and is
+    /// what the window transport takes if nothing is said
     #[arg(help_heading = "Rate and repair", long, value_name = "POLICY")]
     policy: Option<ControlSpec>,
     /// The first rate, for controllers without a slow start
@@ -80,6 +96,28 @@ Examples:
 docs/field-guide.md has more. Exit codes: 0 done, 1 failed while running or nobody received, 2 wrong usage or bad input,
 3 more than one in twenty of the pictures that were due did not come.";
 
+/// What stays together on one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+enum StripeName {
+    /// Nothing
+    #[default]
+    Packet,
+    /// Frames
+    Frame,
+    /// Groups of pictures, on the connections in turn
+    Gop,
+}
+
+impl From<StripeName> for Stripe {
+    fn from(name: StripeName) -> Self {
+        match name {
+            StripeName::Packet => Self::Packet,
+            StripeName::Frame => Self::Frame,
+            StripeName::Gop => Self::Gop,
+        }
+    }
+}
+
 /// For players that cannot ask for a key frame.
 const PLAYER_KEY_INTERVAL: TimeDelta = TimeDelta::from_secs(2);
 /// After so many seconds without an answer the user is told.
@@ -98,10 +136,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let input = plan.open(arguments)?;
     input.left_out().iter().for_each(|track| note(&format!("left out: {track}")));
     if let Some(file) = &arguments.sdp {
-        write_description(file, to)?;
+        write_description(file, to, input.format())?;
     }
     let options = &arguments.options;
-    let mut settings = Settings::new(&plan.control, plan.limits, None);
+    // Whether the receiver has a buffer shows under a controller that answers it.
+    let has_buffer = client_buffer::is_needed_by(&plan.control);
+    let mut settings = Settings::new(&plan.control, plan.limits, None).with_buffer(has_buffer);
     let mut reporter = options.reporter(|| hello(arguments, &settings, &input))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
     let key_log = options.keys.exporter()?;
@@ -118,7 +158,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .repair(plan.repair)
         .latency(arguments.repair.latency)
         .key_interval(arguments.key_every.or(arguments.sdp.as_ref().map(|_| PLAYER_KEY_INTERVAL)))
-        .window(plan.window.clone());
+        .policy(plan.policy.clone())
+        .stripe(arguments.stripe.into())
+        .sockets(arguments.sockets)
+        .window(plan.is_window);
     let preview = reporter.track(0);
     let sender = match input {
         Input::Pictures(pictures) => builder.pictures(pictures, arguments.repeat).preview(preview),
@@ -127,14 +170,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let pictures = pictures.map(|pictures| (pictures, arguments.repeat));
             builder.external_encoder(command, pictures).preview(preview)
         }
-        Input::Shaped(stream) => builder.source(ShapedSource::new(*stream)),
+        Input::Shaped(stream) => builder.format(Format::Mpv).source(ShapedSource::new(*stream)),
     };
     let sender = sender.start_on(&mut runtime)?;
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
     let mut session = session.to(arguments.destination.to_string(), arguments.sdp.is_some());
-    let mut is_warned = false;
+    let (mut is_warned, mut level) = (false, LevelWatch::new());
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
         if !is_warned && session.time(now) >= PATIENCE {
@@ -145,6 +188,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 note(&plan.unanswered(arguments));
             }
         }
+        level.check(now, &session)?;
         reporter.serve_requests(|wanted| session.apply(now, &mut settings, wanted, |_| Ok(())));
         reporter.report(now, &mut session)?;
         Ok(flow)
@@ -178,8 +222,8 @@ struct Plan {
     control: ControlSpec,
     limits: Limits,
     repair: Repair,
-    /// Of the window transport.
-    window: Option<WindowSettings>,
+    policy: Option<ControlSpec>,
+    is_window: bool,
 }
 
 impl Plan {
@@ -191,40 +235,40 @@ impl Plan {
         let default = if is_window { "window" } else { Registry::DEFAULT };
         let control = arguments.control.clone().unwrap_or_else(|| named(default));
         Registry::builtin().check(&control).map_err(refused)?;
-        let window = match (is_window, &arguments.policy) {
-            (false, None) => None,
-            (false, Some(_)) => {
-                return Err(Failure::input(
-                    &"--policy steers the queue of seaway+window://, and this is RTP",
-                ));
-            }
-            (true, policy) => {
-                let policy = policy.clone().unwrap_or_else(|| named("pd"));
-                policy::build(&policy).map_err(refused)?;
-                Window::configure(&control, WindowSenderConfig::flow(OVERHEAD_IPV4)).map_err(refused)?;
-                arguments.check_window()?;
-                Some(WindowSettings { policy })
-            }
-        };
+        if arguments.sdp.is_some() && client_buffer::is_needed_by(&control) {
+            return Err(Failure::input(&format!(
+                "{control} answers the level of the client's buffer, and a player behind --sdp reports none"
+            )));
+        }
+        let policy = arguments.policy.clone();
+        policy.as_ref().map(policy::build).transpose().map_err(refused)?;
+        if is_window {
+            Window::configure(&control, WindowSenderConfig::flow(OVERHEAD_IPV4)).map_err(refused)?;
+            arguments.check_window()?;
+        }
         let usual = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_mbps(4) };
         let RateRange { min, max } = arguments.rate.unwrap_or(if is_window { RateRange::ALL } else { usual });
         let start = arguments.start.unwrap_or(Bitrate::from_kbps(300)).max(min).min(max);
         let repair = arguments.repair.repair()?;
-        Ok(Self { control, limits: Limits { min, start, max }, repair, window })
+        Ok(Self { control, limits: Limits { min, start, max }, repair, policy, is_window })
     }
 
     fn access(&self, arguments: &Arguments, to: SocketAddr) -> Result<Access, Failure> {
         let keys = &arguments.options.keys;
-        match self.window {
-            Some(_) => keys.of_window(&arguments.destination, to),
-            None => keys.of_sender(&arguments.destination, to),
+        match self.is_window {
+            true => keys.of_window(&arguments.destination, to),
+            false => keys.of_sender(&arguments.destination, to),
         }
     }
 
     fn open(&self, arguments: &Arguments) -> Result<Input, Failure> {
         let name = &arguments.input;
         match &arguments.encoder {
-            _ if self.window.is_some() => Input::shaped(name, arguments.repeat),
+            _ if self.is_window => Input::shaped(name, Carriage::Container, arguments.repeat),
+            _ if arguments.shape => {
+                note("the video goes alone; seaway+window:// carries what else the container has");
+                Input::shaped(name, Carriage::Video, arguments.repeat)
+            }
             Some(command) if name == OWN_CAMERA => Ok(Input::External(command.clone(), None)),
             Some(command) => Input::open(name, false)?.coded_by(command),
             None => Input::open(name, arguments.copy),
@@ -233,19 +277,19 @@ impl Plan {
 
     /// How long the send queue may take to drain at the end.
     const fn patience(&self) -> TimeDelta {
-        if self.window.is_some() { TimeDelta::from_secs(20) } else { TimeDelta::from_millis(500) }
+        if self.is_window { TimeDelta::from_secs(20) } else { TimeDelta::from_millis(500) }
     }
 
     /// What is wrong where nothing comes back, and what helps.
     fn unanswered(&self, arguments: &Arguments) -> String {
         let what = format!("nothing comes back from {}", arguments.destination);
-        match (&self.window, &arguments.sdp) {
-            (Some(_), _) => format!("{what}: is a recv with the same URL there?"),
-            (None, Some(_)) => format!(
+        match (self.is_window, &arguments.sdp) {
+            (true, _) => format!("{what}: is a recv with the same URL there?"),
+            (false, Some(_)) => format!(
                 "{what}, so the rate stays low: let the player send reports to this host (--bind sets the port, RTCP has the one \
                  above), or choose a rate by --control 'fixed(rate=…)'; FFmpeg sends none"
             ),
-            (None, None) => {
+            (false, None) => {
                 format!("{what}, so the rate stays low: is a recv there? Another player needs --sdp")
             }
         }
@@ -261,6 +305,8 @@ impl Arguments {
             (self.start.is_some(), "--start"),
             (self.copy, "--copy"),
             (self.encoder.is_some(), "--encoder"),
+            (self.sockets, "--sockets"),
+            (self.stripe != StripeName::default(), "--stripe"),
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {
             Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to seaway+window://"))),
@@ -285,8 +331,8 @@ fn hello(arguments: &Arguments, settings: &Settings, input: &Input) -> Hello {
 }
 
 /// Writes the session description by which a player at the destination receives the stream.
-fn write_description(file: &str, to: SocketAddr) -> Result<(), Failure> {
-    let text = to_sdp(&[StreamDescription::video(Format::H264)], to);
+fn write_description(file: &str, to: SocketAddr, format: Format) -> Result<(), Failure> {
+    let text = to_sdp(&[StreamDescription::video(format)], to);
     let mut sink = Output::create(file)?;
     sink.put(text.as_bytes())?;
     sink.finish()

@@ -6,6 +6,7 @@ use crate::interrupt;
 use seaway_media::input::{self, CodedInput, PictureSource};
 use seaway_media::shaped::{Carriage, Method, ShapedStream};
 use seaway_net::Clock;
+use seaway_session::Format;
 use seaway_units::TimeDelta;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -39,10 +40,10 @@ impl Input {
     }
 
     /// Opens the coded MPEG stream `name`, with `repeat` for ever again.
-    pub(crate) fn shaped(name: &str, repeat: bool) -> Result<Self, Failure> {
+    pub(crate) fn shaped(name: &str, carriage: Carriage, repeat: bool) -> Result<Self, Failure> {
         let owned = name.to_owned();
         while_waiting(name, move || {
-            let stream = ShapedStream::open(&owned, Carriage::Container, Method::Memoryless, repeat);
+            let stream = ShapedStream::open(&owned, carriage, Method::Memoryless, repeat);
             stream.map(|stream| Self::Shaped(Box::new(stream))).map_err(|error| Failure::input(&error))
         })
     }
@@ -52,6 +53,14 @@ impl Input {
         match self {
             Self::Pictures(pictures) => Ok(Self::External(command.to_owned(), Some(pictures))),
             _ => Err(Failure::input(&"an encoder needs pictures")),
+        }
+    }
+
+    /// The format of its coded frames.
+    pub(crate) const fn format(&self) -> Format {
+        match self {
+            Self::Shaped(_) => Format::Mpv,
+            _ => Format::H264,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What `demo`, `send` and `recv` share: options, the loop, messages and the report.
 
+pub(crate) mod client_buffer;
 pub(crate) mod input;
 pub(crate) mod keys;
 mod messages;

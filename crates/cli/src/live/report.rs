@@ -281,6 +281,7 @@ fn flow(session: &Session, now: Timestamp) -> FlowSummary {
         flow.received_bps = per_second(statistics.received.size.as_bytes());
         flow.goodput_bps = per_second(statistics.goodput.as_bytes());
         flow.feedback_bps = per_second(statistics.feedback.size.as_bytes());
+        flow.buffer = statistics.buffer.map(|end| seaway_lab::buffer_summary(&Default::default(), &end));
         flow.freezes = Some(Freezes { count: state.freezes, total_s: state.frozen.as_secs_f64() });
     }
     flow.packets = packets;

@@ -1,6 +1,7 @@
 //! A live session of a command: what runs, and how it looks to the page, the JSON lines and the report.
 
 use super::STEP;
+use super::client_buffer;
 use super::keys::KeyLog;
 use super::messages;
 use super::settings::Settings;
@@ -274,6 +275,8 @@ impl Session {
     pub(crate) fn sample(&mut self) -> Sample {
         let mut sample = Sample { state: Some(self.watch.state().name()), ..Sample::default() };
         sample.peer.clone_from(&self.destination);
+        [sample.buffer_bytes, sample.buffer_low_bytes, sample.buffer_high_bytes] =
+            client_buffer::levels(self.sender.as_ref(), self.receiver.as_ref());
         if let Some(state) = self.sender.as_mut().map(Sender::state_mut) {
             sample.encoding_ms = state.encoding.take_recent_mean();
             sample.queueing_ms = state.queueing.take_recent_mean();

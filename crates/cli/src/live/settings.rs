@@ -1,5 +1,6 @@
 //! Settings that a viewer of the page can change.
 
+use super::client_buffer;
 use seaway_control::{ControlSpec, Registry};
 use seaway_session::Limits;
 use seaway_stream::Sender;
@@ -9,6 +10,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     limits: Limits,
+    /// Whether the client has a buffer whose level it reports, where that is known.
+    has_buffer: Option<bool>,
     values: BTreeMap<&'static str, String>,
 }
 
@@ -18,7 +21,12 @@ impl Settings {
         let mut values = BTreeMap::from([("control", control.to_string())]);
         values.extend([("min", limits.min.to_string()), ("max", limits.max.to_string())]);
         values.extend(network.map(|network| ("network", network.to_owned())));
-        Self { limits, values }
+        Self { limits, has_buffer: None, values }
+    }
+
+    /// Says whether the client has a buffer whose level it reports.
+    pub(crate) fn with_buffer(self, has_buffer: bool) -> Self {
+        Self { has_buffer: Some(has_buffer), ..self }
     }
 
     /// Name and value of each.
@@ -44,6 +52,11 @@ impl Settings {
                 "control" => {
                     let spec: ControlSpec = value.parse().map_err(|error| format!("{error}"))?;
                     Registry::builtin().check(&spec).map_err(|error| error.to_string())?;
+                    if self.has_buffer == Some(false) && client_buffer::is_needed_by(&spec) {
+                        return Err(format!(
+                            "{spec} answers the client's buffer: start with --buffer and --consume"
+                        ));
+                    }
                     control = Some(spec);
                 }
                 "min" => limits.min = value.parse().map_err(|error| format!("{error}"))?,

@@ -2,6 +2,7 @@
 
 mod breaker;
 mod browser;
+mod client_buffer;
 mod compare;
 mod confined;
 mod console;
@@ -20,6 +21,7 @@ mod recordings;
 mod relay;
 mod scorecard;
 mod stream;
+mod subflows;
 mod tls;
 mod usage;
 mod web;
