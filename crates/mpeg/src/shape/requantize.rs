@@ -17,6 +17,8 @@ const WRITINGS: usize = 2;
 const SAMPLING: usize = 8;
 /// ... and so many of a picture, at least.
 const SAMPLE: usize = 150;
+/// With this factor nothing is dropped.
+const LEAST_FACTOR: f64 = 0.01;
 /// The factor from the finest scale to the coarsest.
 const LARGEST_FACTOR: f64 = 112.0;
 /// Trials on a batch, at most.
@@ -86,10 +88,14 @@ fn requantise_to(picture: &mut PictureShaper, share: f64) {
     let sampling = (picture.parsed.macroblocks.len() / SAMPLE).clamp(1, SAMPLING);
     let mut aim = share;
     let scale = picture.mean_scale();
-    let lambda_of = |factor: f64| best_lambda(scale * factor as f32);
+    // Below a factor of 1 the scale stays, and fewer levels are dropped the smaller it is.
+    let lambda_of = |factor: f64| {
+        let part = factor.min(1.0) as f32;
+        best_lambda(scale * factor as f32) * part * part
+    };
     for _ in 0..WRITINGS {
-        let expected = find_factor(picture, aim, sampling, lambda_of);
-        picture.recode(lambda_of(picture.factor), 1);
+        let (factor, expected) = find_factor(picture, aim, sampling, lambda_of);
+        picture.recode(lambda_of(factor), 1);
         picture.write_recoded();
         let bits = picture.writer.bit_length() as f64;
         picture.report.at_floor = picture.factor > LARGEST_FACTOR * 0.98 && bits > share;
@@ -100,18 +106,19 @@ fn requantise_to(picture: &mut PictureShaper, share: f64) {
     }
 }
 
-/// Finds the factor with which the picture should take `aim` bits; returns the bits that it should take.
+/// Finds the factor with which the picture should take `aim` bits; returns it and the bits that it should take.
 fn find_factor(
     picture: &mut PictureShaper,
     aim: f64,
     sampling: usize,
     lambda_of: impl Fn(f64) -> f32,
-) -> f64 {
-    let (mut low, mut high) = (1.0, LARGEST_FACTOR);
+) -> (f64, f64) {
+    let (mut low, mut high) = (LEAST_FACTOR, LARGEST_FACTOR);
     let mut factor = (picture.bits_in() as f64 / aim).clamp(low, high);
-    let mut bits = 0.0;
+    let (mut tried, mut bits) = (factor, 0.0);
     for _ in 0..ROUNDS {
-        picture.factor = factor;
+        tried = factor;
+        picture.factor = factor.max(1.0);
         picture.recode(lambda_of(factor), sampling);
         bits = picture.expected_bits(sampling);
         let excess = bits / aim;
@@ -126,5 +133,5 @@ fn find_factor(
         let guess = factor * excess;
         factor = if guess > low && guess < high { guess } else { (low * high).sqrt() };
     }
-    bits
+    (tried, bits)
 }
