@@ -119,7 +119,10 @@ fn sizes_meet_the_target_and_slices_stay_sound() {
             let out: u64 = reports.iter().map(|report| report.bits_out).sum();
             assert_eq!(out, shaped.len() as u64 * 8, "{label}");
             assert_eq!(inventory(&shaped), before, "{label}");
-            assert!(reports.iter().all(|report| report.codes[1] <= report.codes[0]), "{label}");
+            assert!(reports.iter().all(|report| report.bits_out <= report.bits_in), "{label}");
+            // A closed loop gives codes to blocks that had none.
+            let fewer = reports.iter().all(|report| report.codes[1] <= report.codes[0]);
+            assert!(fewer || method == Method::Auto, "{label}");
         }
     }
 }

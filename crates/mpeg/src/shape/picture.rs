@@ -364,6 +364,7 @@ impl PictureShaper {
             return self.copy();
         };
         drift.open(context, self.closed_group);
+        let opened = drift.clone();
         self.closed.code(context, &self.parsed, drift, &self.importance, lambda);
         self.writer.clear();
         let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
@@ -377,6 +378,14 @@ impl PictureShaper {
         report.lambda = f64::from(lambda);
         report.quantiser_factor = closed.quantiser_factor;
         report.distortion = closed.distortion;
+        if self.writer.bit_length() > 8 * self.unit.data.len() {
+            // No picture grows: it stays as it is, with the errors of those before it.
+            *drift = opened;
+            drift.follow(context, parsed, |_, _, _| {});
+            report.codes[1] = report.codes[0];
+            report.blocks[1] = report.blocks[0];
+            self.copy();
+        }
     }
 
     /// Writes the unit with unchanged slices.

@@ -12,7 +12,7 @@ const TOLERANCE: f64 = 0.005;
 /// Trials of the factor on a sample of the macroblocks, at most.
 const ROUNDS: usize = 10;
 /// Trials on the whole picture, at most.
-const WRITINGS: usize = 2;
+const WRITINGS: usize = 4;
 /// One macroblock in so many is sampled, at most, ...
 const SAMPLING: usize = 8;
 /// ... and so many of a picture, at least.
@@ -29,6 +29,8 @@ const CLOSE: f64 = 0.02;
 const CLOSE_TO_RATE: f64 = 0.005;
 /// The same as a share of all bits so far.
 const CLOSE_OVERALL: f64 = 0.003;
+/// The most that the last pictures lack, as a share of their budget.
+const CLOSE_AT_END: f64 = 0.0005;
 /// Share by which the last pictures exceed their budget at first.
 const END_MARGIN: f64 = 0.005;
 
@@ -70,7 +72,7 @@ pub(super) fn shape(config: &Config, rate_control: &mut RateControl, pictures: &
         }
         part *= if ends { 1.0 + END_MARGIN } else { 1.0 } / (1.0 + excess);
     }
-    if ends && written > budget {
+    if ends && (written > budget || written < budget * (1.0 - CLOSE_AT_END)) {
         LambdaSearch::new().refit(config, pictures, budget);
     }
     let mut bucket = rate_control.bucket;
@@ -94,7 +96,7 @@ fn requantise_to(picture: &mut PictureShaper, share: f64) {
         best_lambda(scale * factor as f32) * part * part
     };
     for _ in 0..WRITINGS {
-        let (factor, expected) = find_factor(picture, aim, sampling, lambda_of);
+        let factor = find_factor(picture, aim, sampling, lambda_of);
         picture.recode(lambda_of(factor), 1);
         picture.write_recoded();
         let bits = picture.writer.bit_length() as f64;
@@ -102,26 +104,25 @@ fn requantise_to(picture: &mut PictureShaper, share: f64) {
         if (bits / share - 1.0).abs() < TOLERANCE || picture.report.at_floor {
             break;
         }
-        aim = (share - (bits - expected)).max(1.0);
+        aim = (aim * share / bits.max(1.0)).max(1.0);
     }
 }
 
-/// Finds the factor with which the picture should take `aim` bits; returns it and the bits that it should take.
+/// Finds the factor with which the picture should take `aim` bits.
 fn find_factor(
     picture: &mut PictureShaper,
     aim: f64,
     sampling: usize,
     lambda_of: impl Fn(f64) -> f32,
-) -> (f64, f64) {
+) -> f64 {
     let (mut low, mut high) = (LEAST_FACTOR, LARGEST_FACTOR);
     let mut factor = (picture.bits_in() as f64 / aim).clamp(low, high);
-    let (mut tried, mut bits) = (factor, 0.0);
+    let mut tried = factor;
     for _ in 0..ROUNDS {
         tried = factor;
         picture.factor = factor.max(1.0);
         picture.recode(lambda_of(factor), sampling);
-        bits = picture.expected_bits(sampling);
-        let excess = bits / aim;
+        let excess = picture.expected_bits(sampling) / aim;
         if (excess - 1.0).abs() < TOLERANCE || high / low < 1.001 {
             break;
         }
@@ -133,5 +134,5 @@ fn find_factor(
         let guess = factor * excess;
         factor = if guess > low && guess < high { guess } else { (low * high).sqrt() };
     }
-    (tried, bits)
+    tried
 }
