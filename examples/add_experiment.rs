@@ -46,7 +46,13 @@ fn rate_against_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> {
             &ratios,
             Tolerance::at_most(2.0 / 3.0),
         )],
-        figures: vec![Figure { title: "TFRC".into(), x: "loss, %", y: "received, bit/s", curves }],
+        figures: vec![Figure {
+            title: "TFRC".into(),
+            x: "loss, %",
+            y: "received, bit/s",
+            curves,
+            ..Figure::default()
+        }],
         ..Results::default()
     })
 }

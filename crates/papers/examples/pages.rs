@@ -1,6 +1,7 @@
-//! Writes the pages of `docs/papers`: `cargo run --release -p seaway-papers --example pages -- docs/papers`.
+//! Writes the pages of `docs/papers`: `cargo run --release -p seaway-papers --example pages -- docs/papers`; with `robust`
+//! behind the folder also the page of what survives, which takes six times as long.
 
-use seaway_papers::report::{Report, figure_name, markdown};
+use seaway_papers::report::{Report, Robustness, figure_name, markdown};
 use seaway_papers::{Runner, catalogue};
 use std::error::Error;
 use std::fs;
@@ -18,8 +19,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for entry in &report.experiments {
         for (number, figure) in (1..).zip(&entry.figures) {
-            fs::write(folder.join(figure_name(entry, number)), figure.plot().svg())?;
+            fs::write(folder.join(figure_name(entry, number)), figure.plot().print_svg())?;
         }
+    }
+    if std::env::args().nth(2).is_some_and(|argument| argument == "robust") {
+        let found = Robustness::of(&rows, &mut Runner::new(1, 5, &watch), &mut |_| ())?;
+        fs::write(folder.join("robust.md"), found.markdown())?;
     }
     Ok(())
 }

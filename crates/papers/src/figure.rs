@@ -4,7 +4,7 @@ use seaway_quality::statistics::Estimate;
 use seaway_report::plot::{Axis, Content, Curve, Panel, Plot, Point};
 
 /// Curves over one pair of axes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
     /// What it shows.
     pub title: String,
@@ -14,6 +14,8 @@ pub struct Figure {
     pub y: &'static str,
     /// What is drawn; the colour of a curve is that of its place.
     pub curves: Vec<Curve>,
+    /// Columns in the place of curves: what stands at the same place to the right, one above another.
+    pub stacked: bool,
 }
 
 /// A line through exact points.
@@ -41,17 +43,21 @@ impl Figure {
     pub fn plot(&self) -> Plot {
         let (x, y) = self.ranges();
         let curves = self.curves.iter().cloned().enumerate();
+        let curves = curves.map(|(colour, curve)| Curve { colour, ..curve }).collect();
         let panel = Panel {
             title: self.title.clone(),
             x: Axis { label: self.x.to_owned(), range: x, ..Axis::default() },
             y: Axis { label: self.y.to_owned(), range: y, ..Axis::default() },
-            content: Content::Curves(curves.map(|(colour, curve)| Curve { colour, ..curve }).collect()),
+            content: if self.stacked { Content::Columns(curves) } else { Content::Curves(curves) },
         };
         Plot { title: String::new(), width: 520.0, panel_height: 300.0, panels: vec![panel] }
     }
 
     /// All points with their intervals. Zero belongs to the axis upwards unless all values are far from it.
     fn ranges(&self) -> ((f64, f64), (f64, f64)) {
+        if self.stacked {
+            return self.ranges_of_columns();
+        }
         let points = || self.curves.iter().flat_map(|curve| &curve.points);
         let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
         let most = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::NEG_INFINITY, f64::max);
@@ -68,6 +74,21 @@ impl Figure {
     }
 }
 
+impl Figure {
+    /// Half a column on both sides; from zero to the highest column.
+    fn ranges_of_columns(&self) -> ((f64, f64), (f64, f64)) {
+        let points = || self.curves.iter().flat_map(|curve| &curve.points);
+        let (least, most) = points()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), point| (a.min(point.x), b.max(point.x)));
+        let column = |at: f64| points().filter(|point| point.x == at).map(|point| point.y).sum::<f64>();
+        let highest = points().map(|point| column(point.x)).fold(0.0, f64::max);
+        if !(least.is_finite() && most.is_finite()) {
+            return ((0.0, 1.0), (0.0, 1.0));
+        }
+        ((least - 0.5, most + 0.5), (0.0, highest.max(1.0) * 1.08))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,7 +97,9 @@ mod tests {
     fn a_figure_names_its_axes_and_curves() {
         let curves =
             vec![of_seeds("ours", [(0.0, vec![1.0, 2.0]), (1.0, vec![2.0, 2.5])]), printed([(1.0, 2.2)])];
-        let svg = Figure { title: "A title".into(), x: "loss", y: "Mbit/s", curves }.plot().svg();
+        let svg = Figure { title: "A title".into(), x: "loss", y: "Mbit/s", curves, ..Figure::default() }
+            .plot()
+            .svg();
         for expected in ["<svg", "A title", "loss", "Mbit/s", "ours", "paper"] {
             assert!(svg.contains(expected), "{expected}");
         }
@@ -84,7 +107,7 @@ mod tests {
 
     #[test]
     fn nothing_and_one_point_can_be_drawn() {
-        let empty = Figure { title: "empty".into(), x: "x", y: "y", curves: Vec::new() };
+        let empty = Figure { title: "empty".into(), x: "x", y: "y", curves: Vec::new(), ..Figure::default() };
         assert!(empty.plot().svg().contains("empty"));
         assert!(Figure { curves: vec![line("flat", [(3.0, 0.0)])], ..empty }.plot().svg().contains("flat"));
     }

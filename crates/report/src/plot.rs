@@ -48,6 +48,8 @@ pub enum Content {
     Curves(Vec<Curve>),
     /// A row for each of these.
     Bars(Vec<Bars>),
+    /// Columns, in each the points of these curves that stand there, one above another.
+    Columns(Vec<Curve>),
 }
 
 /// A curve.
@@ -96,19 +98,31 @@ const CHARACTER: f64 = 6.2;
 /// Curves with at most so many points have marks and intervals; of those with more, neighbours are averaged.
 const MARKED: usize = 30;
 const MOST_POINTS: usize = 250;
+/// About so many marks has a curve that is too long for a mark at each point, where it is printed.
+const MARKS: usize = 8;
 
 impl Plot {
     /// The plot as a document of its own.
     pub fn svg(&self) -> String {
-        self.document(&format!("<style>{}</style>", style()))
+        self.document(&format!("<style>{}</style>", style()), Look::Screen)
     }
 
     /// The plot as a part of a page, which needs [`style`].
     pub fn fragment(&self) -> String {
-        self.document("")
+        self.document("", Look::Screen)
     }
 
-    fn document(&self, style: &str) -> String {
+    /// The same as [`Self::svg`], with dashes and marks by which curves differ without colour.
+    pub fn print_svg(&self) -> String {
+        self.document(&format!("<style>{}</style>", style()), Look::Print)
+    }
+
+    /// The same as [`Self::fragment`], with dashes and marks by which curves differ without colour.
+    pub fn print_fragment(&self) -> String {
+        self.document("", Look::Print)
+    }
+
+    fn document(&self, style: &str, look: Look) -> String {
         let names = self.panels.iter().flat_map(Panel::names).map(|name| name.chars().count());
         let legend = names.max().filter(|longest| *longest > 0);
         let (left, right) = (LEFT, self.width - 8.0);
@@ -128,7 +142,7 @@ impl Plot {
             let top = first + self.panel_height * index as f64;
             let area = Area { left, right, top: top + TOP, bottom: top + self.panel_height - BOTTOM };
             text(&mut svg, f64::midpoint(left, right), area.top - 9.0, "title middle", &panel.title);
-            panel.draw(&mut svg, &area);
+            panel.draw(&mut svg, &area, look);
         }
         svg.push_str("</svg>\n");
         svg
@@ -138,16 +152,61 @@ impl Plot {
 /// The style of plots.
 pub fn style() -> String {
     let own = (0..NUMBERED).map(|index| format!(".chart .c{index}{{stroke:$c{index};fill:$c{index}}}"));
+    let dashes = DASHES.iter().enumerate();
+    let dashes = dashes.map(|(index, dash)| format!(".chart .d{index}{{stroke-dasharray:{dash}}}"));
     let style = format!(
         ".chart{{font:11px system-ui,sans-serif}}.chart .back{{fill:$card}}.chart text{{fill:$soft}}\
          .chart .title{{fill:$ink;font-weight:600;font-size:12px}}.chart .grid{{stroke:$grid}}{}\
          .chart .curve{{fill:none;stroke-width:1.6;stroke-linejoin:round}}.chart .ring{{fill:none;stroke-width:2}}\
-         .chart .bar{{stroke:none}}.chart .dashed{{stroke-dasharray:5 3}}\
+         .chart .bar{{stroke:none}}.chart .part{{stroke-width:1}}.chart .dashed{{stroke-dasharray:5 3}}{}\
          .chart .end{{text-anchor:end}}.chart .middle{{text-anchor:middle}}",
-        own.collect::<String>()
+        own.collect::<String>(),
+        dashes.collect::<String>()
     );
     colours::resolved(&style)
 }
+
+/// What a plot is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Curves differ by their colours.
+    Screen,
+    /// Curves also differ by dashes and marks, parts of columns by how dark they are.
+    Print,
+}
+
+impl Look {
+    /// The class of a line's dashes.
+    fn dashes(self, colour: usize) -> String {
+        if self == Self::Print {
+            format!("{} d{}", class(colour), colour % DASHES.len())
+        } else {
+            class(colour)
+        }
+    }
+
+    /// A mark at a point.
+    fn mark(self, svg: &mut String, colour: usize, (x, y): (f64, f64)) {
+        let class = class(colour);
+        let path = match (self, colour % 4) {
+            (Self::Screen, _) | (_, 0) => return circle(svg, &class, (x, y), 2.5),
+            (_, 1) => format!("M{:.1} {:.1}h5.6v5.6h-5.6z", x - 2.8, y - 2.8),
+            (_, 2) => format!("M{x:.1} {:.1}l3.6 6.4h-7.2z", y - 4.0),
+            _ => format!("M{x:.1} {:.1}l3.8 3.8l-3.8 3.8l-3.8 -3.8z", y - 3.8),
+        };
+        // Writing to a String does not fail.
+        let _ = write!(svg, "<path class=\"{class}\" d=\"{path}\"/>");
+    }
+
+    /// How dark a part of a column is.
+    fn shade(self, colour: usize) -> f64 {
+        const SHADES: [f64; 4] = [1.0, 0.6, 0.3, 0.1];
+        if self == Self::Print { SHADES[colour % SHADES.len()] } else { 1.0 }
+    }
+}
+
+/// Dashes of lines, in turn; the first has none.
+const DASHES: [&str; 5] = ["none", "7 3", "2 2.5", "9 3 2 3", "12 4 2 4 2 4"];
 
 /// Where the axes of a panel stand, in pixels.
 #[derive(Debug, Clone, Copy)]
@@ -161,12 +220,14 @@ struct Area {
 impl Panel {
     fn names(&self) -> Vec<&str> {
         match &self.content {
-            Content::Curves(curves) => curves.iter().map(|curve| curve.name.as_str()).collect(),
+            Content::Curves(curves) | Content::Columns(curves) => {
+                curves.iter().map(|curve| curve.name.as_str()).collect()
+            }
             Content::Bars(bars) => bars.iter().map(|bars| bars.name.as_str()).collect(),
         }
     }
 
-    fn draw(&self, svg: &mut String, area: &Area) {
+    fn draw(&self, svg: &mut String, area: &Area, look: Look) {
         let place = |value: f64, (low, high): (f64, f64), from: f64, to: f64| {
             from + (value.clamp(low, high) - low) / (high - low) * (to - from)
         };
@@ -186,27 +247,40 @@ impl Panel {
         );
         match &self.content {
             Content::Curves(curves) => {
-                for (tick, label) in self.y.ticks(5.0) {
-                    line(svg, "grid", (area.left, y(tick)), (area.right, y(tick)));
-                    text(svg, area.left - 5.0, y(tick) + 4.0, "end", &label);
-                }
+                self.draw_levels(svg, area, y);
                 for curve in curves {
                     let _ = write!(svg, "<g data-curve=\"{}\">", curve.colour);
-                    curve.draw(svg, x, y);
+                    curve.draw(svg, (x, y), look);
                     svg.push_str("</g>");
                 }
-                let step = LINE.min((area.bottom - area.top) / curves.len().max(1) as f64);
-                for (index, curve) in curves.iter().filter(|curve| !curve.name.is_empty()).enumerate() {
-                    let at = area.top + 4.0 + step * index as f64;
-                    let class = class(curve.colour);
-                    let from = area.right + 10.0;
-                    if curve.is_line {
-                        line(svg, &format!("curve {class}"), (from, at), (from + 16.0, at));
-                    } else {
-                        circle(svg, &format!("ring {class}"), (from + 8.0, at), 4.0);
+                draw_legend(svg, area, curves, look);
+            }
+            Content::Columns(parts) => {
+                self.draw_levels(svg, area, y);
+                let columns = parts.iter().map(|part| part.points.len()).max().unwrap_or(0).max(1);
+                let width = 0.5 * (area.right - area.left) / columns as f64;
+                let mut below: Vec<(f64, f64)> = Vec::new();
+                for part in parts {
+                    for point in &part.points {
+                        let place = below.iter().position(|column| column.0 == point.x);
+                        let place = place.unwrap_or_else(|| {
+                            below.push((point.x, 0.0));
+                            below.len() - 1
+                        });
+                        let from = below[place].1;
+                        below[place].1 += point.y;
+                        let (top, bottom) = (y(from + point.y), y(from));
+                        let _ = write!(
+                            svg,
+                            "<rect class=\"part {}\" fill-opacity=\"{}\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{:.1}\"/>",
+                            class(part.colour),
+                            look.shade(part.colour),
+                            x(point.x) - 0.5 * width,
+                            bottom - top
+                        );
                     }
-                    text(svg, from + 22.0, at + 4.0, "", &curve.name);
                 }
+                draw_legend(svg, area, parts, look);
             }
             Content::Bars(rows) => {
                 let height = (area.bottom - area.top) / rows.len().max(1) as f64;
@@ -228,6 +302,34 @@ impl Panel {
     }
 }
 
+impl Panel {
+    /// The grid's levels and their labels.
+    fn draw_levels(&self, svg: &mut String, area: &Area, y: impl Fn(f64) -> f64) {
+        for (tick, label) in self.y.ticks(5.0) {
+            line(svg, "grid", (area.left, y(tick)), (area.right, y(tick)));
+            text(svg, area.left - 5.0, y(tick) + 4.0, "end", &label);
+        }
+    }
+}
+
+/// The names of curves, at the right of the axes.
+fn draw_legend(svg: &mut String, area: &Area, curves: &[Curve], look: Look) {
+    let step = LINE.min((area.bottom - area.top) / curves.len().max(1) as f64);
+    for (index, curve) in curves.iter().filter(|curve| !curve.name.is_empty()).enumerate() {
+        let at = area.top + 4.0 + step * index as f64;
+        let from = area.right + 10.0;
+        if curve.is_line {
+            line(svg, &format!("curve {}", look.dashes(curve.colour)), (from, at), (from + 16.0, at));
+            if look == Look::Print {
+                look.mark(svg, curve.colour, (from + 8.0, at));
+            }
+        } else {
+            circle(svg, &format!("ring {}", class(curve.colour)), (from + 8.0, at), 4.0);
+        }
+        text(svg, from + 22.0, at + 4.0, "", &curve.name);
+    }
+}
+
 impl Axis {
     /// The values with a label, where they are round about `count` of them.
     fn ticks(&self, count: f64) -> Vec<(f64, String)> {
@@ -239,7 +341,7 @@ impl Axis {
 }
 
 impl Curve {
-    fn draw(&self, svg: &mut String, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) {
+    fn draw(&self, svg: &mut String, (x, y): (impl Fn(f64) -> f64, impl Fn(f64) -> f64), look: Look) {
         let class = class(self.colour);
         let points = thinned(&self.points);
         if !self.is_line {
@@ -248,9 +350,17 @@ impl Curve {
                 .for_each(|at| circle(svg, &format!("ring {class}"), (x(at.x), y(at.y)), 5.0));
         }
         let places: Vec<String> = points.iter().map(|at| format!("{:.1},{:.1}", x(at.x), y(at.y))).collect();
-        let _ = write!(svg, "<polyline class=\"curve {class}\" points=\"{}\"/>", places.join(" "));
-        for at in points.iter().filter(|_| points.len() <= MARKED) {
-            circle(svg, &class, (x(at.x), y(at.y)), 2.5);
+        let dashes = look.dashes(self.colour);
+        let _ = write!(svg, "<polyline class=\"curve {dashes}\" points=\"{}\"/>", places.join(" "));
+        let is_marked = points.len() <= MARKED;
+        if look == Look::Print && !is_marked {
+            // A few marks, not at the same places as those of another curve.
+            let step = points.len() / MARKS + 1;
+            let marked = points.iter().skip((self.colour * 5) % step).step_by(step);
+            marked.for_each(|at| look.mark(svg, self.colour, (x(at.x), y(at.y))));
+        }
+        for at in points.iter().filter(|_| is_marked) {
+            look.mark(svg, self.colour, (x(at.x), y(at.y)));
             if at.ci95 > 0.0 {
                 line(svg, &class, (x(at.x), y(at.y - at.ci95)), (x(at.x), y(at.y + at.ci95)));
             }
@@ -321,6 +431,49 @@ mod tests {
         assert_eq!(labels((0.0, 1.0)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels((-3.0, 47.0)), ["0", "10", "20", "30", "40"]);
         assert!(labels((1.0, 1.0)).is_empty());
+    }
+
+    #[test]
+    fn printed_curves_differ_without_colour_and_columns_stand_on_each_other() {
+        let curve = |colour, y| Curve {
+            name: format!("curve {colour}"),
+            colour,
+            points: vec![Point { x: 1.0, y, ci95: 0.0 }, Point { x: 2.0, y, ci95: 0.0 }],
+            is_line: true,
+        };
+        let plot = |content| Plot {
+            title: String::new(),
+            width: 300.0,
+            panel_height: 200.0,
+            panels: vec![Panel {
+                title: String::new(),
+                x: Axis { range: (0.0, 3.0), ..Axis::default() },
+                y: Axis { range: (0.0, 4.0), ..Axis::default() },
+                content,
+            }],
+        };
+        let curves = plot(Content::Curves(vec![curve(0, 1.0), curve(1, 3.0)]));
+        let printed = curves.print_svg();
+        assert!(
+            printed.contains("curve c0 d0") && printed.contains("curve c1 d1") && printed.contains("<path")
+        );
+        assert!(!curves.svg().contains("curve c1 d1") && !curves.svg().contains("<path"));
+        let columns = plot(Content::Columns(vec![curve(0, 1.0), curve(1, 3.0)])).print_svg();
+        assert_eq!(columns.matches("class=\"part c1\" fill-opacity=\"0.6\"").count(), 2);
+        let edges = |text: &str| -> Vec<(f64, f64)> {
+            let number = |part: &str, key: &str| -> f64 {
+                part.split(&format!(" {key}=\""))
+                    .nth(1)
+                    .and_then(|rest| rest.split('"').next())
+                    .unwrap()
+                    .parse()
+                    .unwrap()
+            };
+            let parts = text.split("<rect class=\"part").skip(1);
+            parts.map(|part| (number(part, "y"), number(part, "height"))).collect()
+        };
+        let edges = edges(&columns);
+        assert!((edges[2].0 + edges[2].1 - edges[0].0).abs() < 0.11, "{edges:?}");
     }
 
     #[test]

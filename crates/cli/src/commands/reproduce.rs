@@ -104,7 +104,7 @@ fn save(folder: Folder, report: &Report) -> Result<(), Failure> {
     folder.write("report.html", |file| file.write_all(page.as_bytes()))?;
     for entry in &report.experiments {
         for (index, figure) in entry.figures.iter().enumerate() {
-            let svg = figure.plot().svg();
+            let svg = figure.plot().print_svg();
             let name = format!("figures/{}-{}.svg", entry.id, index + 1);
             folder.write(&name, |file| file.write_all(svg.as_bytes()))?;
         }

@@ -77,7 +77,7 @@ fn section(report: &Report, paper: &PaperReadings) -> Markup {
 }
 
 fn article(entry: &Entry) -> Markup {
-    let figures: Vec<String> = entry.figures.iter().map(|figure| figure.plot().fragment()).collect();
+    let figures: Vec<String> = entry.figures.iter().map(|figure| figure.plot().print_fragment()).collect();
     html! {
         article id=(entry.id) {
             h3 {

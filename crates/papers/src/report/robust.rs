@@ -59,6 +59,36 @@ impl Robustness {
         Ok(Self { rows })
     }
 
+    /// A page for `docs/papers`.
+    pub fn markdown(&self) -> String {
+        let held = self.rows.iter().filter(|row| row.verdict == Verdict::Held).count();
+        let survive = self.rows.iter().filter(|row| row.survives).count();
+        let mut text = format!(
+            "# Which conclusions survive\n\n\
+             `make papers` wrote this page from what `seaway reproduce --all --robust` finds: each measured row with the five seeds \
+             that follow, and with packets, round-trip times and starts that differ a little. {survive} of {held} rows that hold do so under \
+             every change.\n\n\
+             | row | what | verdict | under a change |\n| --- | --- | --- | --- |\n"
+        );
+        for row in &self.rows {
+            let differs = row.changed.iter().filter(|changed| changed.verdict != row.verdict);
+            let differs: Vec<String> =
+                differs.map(|changed| format!("{}: {}", changed.what, changed.verdict.as_str())).collect();
+            let differs = if differs.is_empty() { "the same".to_owned() } else { differs.join("; ") };
+            let page = row.id.split_once('-').map_or(row.id, |(paper, _)| paper).to_lowercase();
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "| [{0}]({page}.md#{1}) | {2} | {3} | {differs} |",
+                row.id,
+                row.id.to_lowercase(),
+                row.title,
+                row.verdict.as_str()
+            );
+        }
+        text
+    }
+
     /// A table of the rows, one line each.
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -30,8 +30,13 @@ fn growth_of(rate_in: f64, rate_out: f64) -> Result<Results, Failure> {
     let capacity = 16_384.0;
     let held = |t: f64| (t, ((rate_in - rate_out) * FULL_PACKET * t).min(capacity));
     let curves = vec![figure::line("16 384 B buffer", (0..=20).map(|tenths| held(f64::from(tenths) / 10.0)))];
-    let figures =
-        vec![Figure { title: "A fast sender fills a slow receiver".into(), x: "s", y: "B", curves }];
+    let figures = vec![Figure {
+        title: "A fast sender fills a slow receiver".into(),
+        x: "time, s",
+        y: "level, B",
+        curves,
+        ..Figure::default()
+    }];
     Ok(Results { checks, figures, ..Results::default() })
 }
 
@@ -66,8 +71,9 @@ fn pause_ratio_of(packet_time: f64) -> Result<Results, Failure> {
     let figures = vec![Figure {
         title: "Rate against the pause between packets".into(),
         x: "pause, ms",
-        y: "packets/s",
+        y: "rate, packets/s",
         curves: sizes.map(curve).to_vec(),
+        ..Figure::default()
     }];
     Ok(Results { checks, figures, ..Results::default() })
 }

@@ -46,7 +46,7 @@ fn each<T>(outcomes: &Rc<[Outcome]>, of: impl Fn(&Outcome) -> T) -> Vec<T> {
 }
 
 fn over_time(title: &str, y: &'static str, curves: Vec<Curve>) -> Vec<Figure> {
-    vec![Figure { title: title.to_owned(), x: "s", y, curves }]
+    vec![Figure { title: title.to_owned(), x: "time, s", y, curves, ..Figure::default() }]
 }
 
 /// Means are taken over this time, s.
@@ -77,7 +77,7 @@ pub(super) fn level_and_rate(runner: &mut Runner<'_>) -> Result<Results, Failure
             &correlations,
             Tolerance::at_least(0.5),
         )],
-        figures: over_time("The rate follows the level", "kB, packets/s", curves),
+        figures: over_time("The rate follows the level", "level, kB; rate, packets/s", curves),
         parameters: vec![("command", case.command())],
         remarks: vec!["At 6.4 packets a second a shorter span shows single packets.".to_owned()],
         substitute: None,
@@ -157,7 +157,7 @@ pub(super) fn overflows(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         curves.map(|(name, run)| figure::line(name, scaled(levels(&run.outcomes[0]), 1e-3))).to_vec();
     Ok(Results {
         checks,
-        figures: over_time("Occupancy of 16 384 B", "kB", curves),
+        figures: over_time("Occupancy of 16 384 B", "level, kB", curves),
         parameters: vec![("command", cases[0].command())],
         remarks: vec![
             "An entry into the overflow state is a rise above 90 % after the first fill, at readings 0.1 s apart."
@@ -213,11 +213,11 @@ pub(super) fn oscillation(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         .zip(&outcomes)
         .map(|(name, outcomes)| figure::line(*name, rates(&outcomes[0])))
         .collect();
-    let mut figures = over_time("Sending rate with 32 768 B", "packets/s", curves.clone());
+    let mut figures = over_time("Sending rate with 32 768 B", "rate, packets/s", curves.clone());
     // TCP sends at the rate of the hop, hundreds of times as fast: on axes of its own.
     let tcp = binned(&scaled(trace(&outcomes[2][0], "download", "received_rate"), 1.0 / PACKET_BITS), 0.5);
     curves = vec![figure::line("no control (TCP Reno, 1500 B)", between_times(&tcp, 0.0, END))];
-    figures.extend(over_time("Sending rate without control", "packets/s", curves));
+    figures.extend(over_time("Sending rate without control", "rate, packets/s", curves));
     Ok(Results {
         checks,
         figures,
@@ -285,7 +285,7 @@ pub(super) fn sizes(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let curves = curves.map(|(size, outcomes)| figure::line(format!("{size} B"), rates(&outcomes[0])));
     Ok(Results {
         checks,
-        figures: over_time("Sending rate with several buffers, type I", "packets/s", curves.collect()),
+        figures: over_time("Sending rate with several buffers, type I", "rate, packets/s", curves.collect()),
         parameters: vec![("command", stepped(SIZES[0]).command())],
         remarks: Vec::new(),
         substitute: None,
@@ -334,7 +334,13 @@ pub(super) fn transfer(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let curves = vec![figure::of_seeds("100 kB", times)];
     Ok(Results {
         checks,
-        figures: vec![Figure { title, x: "B", y: "s", curves }],
+        figures: vec![Figure {
+            title,
+            x: "receiver's buffer, B",
+            y: "time of the transfer, s",
+            curves,
+            ..Figure::default()
+        }],
         parameters: vec![("command", cases[0].command())],
         remarks: Vec::new(),
         substitute: None,
@@ -379,7 +385,13 @@ pub(super) fn download(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let title = "Time of a download against the pause".into();
     Ok(Results {
         checks,
-        figures: vec![Figure { title, x: "pause, ms", y: "s", curves }],
+        figures: vec![Figure {
+            title,
+            x: "pause, ms",
+            y: "time of the download, s",
+            curves,
+            ..Figure::default()
+        }],
         parameters: vec![("command", cases[4].command())],
         remarks: vec!["Figure 4 names no file: 1 MB, 667 packets.".to_owned()],
         substitute: None,
@@ -417,7 +429,7 @@ pub(super) fn prototype(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let curves = vec![figure::line("level", scaled(levels(&outcomes[0][0]), 1e-3))];
     Ok(Results {
         checks,
-        figures: over_time("Occupancy while 20 frames/s are played", "kB", curves),
+        figures: over_time("Occupancy while 20 frames/s are played", "level, kB", curves),
         parameters: vec![("command", case.command())],
         remarks: vec![
             "Frames are of one size and decoded at once; the handheld's decoder is what lost frames there."

@@ -81,7 +81,7 @@ pub(super) fn arrival_rate(runner: &mut Runner<'_>) -> Result<Results, Failure> 
     let curves = curves.map(|(name, outcomes)| figure::line(name, by_second(&outcomes[0]))).to_vec();
     Ok(Results {
         checks,
-        figures: vec![Figure { title: "Packets that arrive each second".into(), x: "s", y: "packets/s", curves }],
+        figures: vec![Figure { title: "Packets that arrive each second".into(), x: "time, s", y: "arrivals, packets/s", curves, ..Figure::default() }],
         parameters: vec![("command", case(TYPE_1).command())],
         remarks: vec![
             "Type I answers its receiver and not the network: it takes what it asks for from the TCP flows, which the \
@@ -172,7 +172,7 @@ impl Sweep {
             .enumerate()
             .map(|(index, name)| figure::of_seeds(*name, self.values(index, of)))
             .collect();
-        vec![Figure { title: title.to_owned(), x: "TCP flows", y, curves }]
+        vec![Figure { title: title.to_owned(), x: "TCP flows", y, curves, ..Figure::default() }]
     }
 }
 

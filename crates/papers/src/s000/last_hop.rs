@@ -66,7 +66,13 @@ pub(super) fn table(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let title = "Round-trip time over the last hop".into();
     Ok(Results {
         checks,
-        figures: vec![Figure { title, x: "error rate of frames", y: "ms", curves }],
+        figures: vec![Figure {
+            title,
+            x: "error rate of frames",
+            y: "round-trip time, ms",
+            curves,
+            ..Figure::default()
+        }],
         parameters: vec![("command", cases[1].command())],
         remarks: Vec::new(),
         substitute: None,
@@ -116,7 +122,13 @@ pub(super) fn packet_sizes(runner: &mut Runner<'_>) -> Result<Results, Failure> 
     let title = "Round-trip time against packet size, a single hop".into();
     Ok(Results {
         checks,
-        figures: vec![Figure { title, x: "B", y: "ms", curves }],
+        figures: vec![Figure {
+            title,
+            x: "size of a packet, B",
+            y: "round-trip time, ms",
+            curves,
+            ..Figure::default()
+        }],
         parameters: vec![("wired", wired[0].command()), ("wireless", wireless[0].command())],
         remarks: Vec::new(),
         substitute: None,
@@ -147,7 +159,13 @@ pub(super) fn window(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let title = "TCP's congestion window against the error rate".into();
     Ok(Results {
         checks,
-        figures: vec![Figure { title, x: "error rate of frames", y: "packets", curves }],
+        figures: vec![Figure {
+            title,
+            x: "error rate of frames",
+            y: "congestion window, packets",
+            curves,
+            ..Figure::default()
+        }],
         parameters: vec![("command", cases[1].command())],
         remarks: Vec::new(),
         substitute: None,

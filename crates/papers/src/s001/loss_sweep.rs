@@ -69,7 +69,7 @@ fn at(values: &[Vec<f64>]) -> impl Iterator<Item = (f64, Vec<f64>)> {
 }
 
 fn figure(title: &str, y: &'static str, curves: Vec<Curve>) -> Figure {
-    Figure { title: title.to_owned(), x: "error rate of the hop", y, curves }
+    Figure { title: title.to_owned(), x: "error rate of the hop", y, curves, ..Figure::default() }
 }
 
 fn parameters(control: &str) -> Vec<(&'static str, String)> {

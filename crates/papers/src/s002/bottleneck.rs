@@ -79,7 +79,7 @@ pub(super) fn settles(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let title = "250 kbit/s through a bottleneck of 200 kbit/s".into();
     Ok(Results {
         checks,
-        figures: vec![Figure { title, x: "s", y: "", curves }],
+        figures: vec![Figure { title, x: "time, s", y: "rate, kbit/s; occupancy, b_d at 200", curves, ..Figure::default() }],
         parameters: vec![("command", case.command())],
         remarks: vec![
             "The dip is 184 kbit/s after 35 s. The linear loop cannot be at its least within 10 s of a step from below b_d: its \

@@ -43,8 +43,20 @@ pub(super) fn adaptation(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let kilobits = |points: Vec<(f64, f64)>| points.into_iter().map(|(time, rate)| (time, rate / 1e3));
     let rate = figure::line("the source's rate", kilobits(readings(first, "encoder_rate")));
     let figures = vec![
-        Figure { title: "Rate".into(), x: "s", y: "kbit/s", curves: vec![rate] },
-        Figure { title: "Send queue".into(), x: "s", y: "kB", curves: vec![level("occupancy", first)] },
+        Figure {
+            title: "Rate".into(),
+            x: "time, s",
+            y: "rate, kbit/s",
+            curves: vec![rate],
+            ..Figure::default()
+        },
+        Figure {
+            title: "Send queue".into(),
+            x: "time, s",
+            y: "waiting, kB",
+            curves: vec![level("occupancy", first)],
+            ..Figure::default()
+        },
     ];
     Ok(Results {
         checks: vec![Check::seeds("overflows", "", &counts, Tolerance::at_most(0.0)).printed(0.0)],
@@ -64,7 +76,13 @@ pub(super) fn without_adaptation(runner: &mut Runner<'_>) -> Result<Results, Fai
             Check::seeds("overflows with adaptation", "", &count(0), Tolerance::at_most(0.0)),
             Check::seeds("overflows without", "", &count(1), Tolerance::at_least(3.0)),
         ],
-        figures: vec![Figure { title: "Send queue".into(), x: "s", y: "kB", curves }],
+        figures: vec![Figure {
+            title: "Send queue".into(),
+            x: "time, s",
+            y: "waiting, kB",
+            curves,
+            ..Figure::default()
+        }],
         parameters: vec![("scenario", "s002-internet".into())],
         remarks: Vec::new(),
         substitute: None,

@@ -85,7 +85,13 @@ pub(super) fn tcp_pair(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let curves = ["first", "second"].map(|flow| figure::line(flow, rate(flow)));
     Ok(Results {
         checks: vec![Check::seeds("Jain's index", "", &index, Tolerance::at_least(0.95))],
-        figures: vec![Figure { title: "Two TCP flows".into(), x: "s", y: "kbit/s", curves: curves.to_vec() }],
+        figures: vec![Figure {
+            title: "Two TCP flows".into(),
+            x: "time, s",
+            y: "throughput, kbit/s",
+            curves: curves.to_vec(),
+            ..Figure::default()
+        }],
         parameters: vec![("scenario", "s002-tcp-tcp".into())],
         remarks: Vec::new(),
         substitute: None,

@@ -181,7 +181,7 @@ fn by_picture_of(
     };
     let curves = algorithms.iter().zip(&shaped).map(curve).collect();
     let title = format!("{name}: PSNR of each picture at 0.8 of the rate");
-    Ok((checks, Figure { title, x: "picture", y: "PSNR, dB", curves }))
+    Ok((checks, Figure { title, x: "picture", y: "PSNR, dB", curves, ..Figure::default() }))
 }
 
 pub(super) fn by_rate(runner: &mut Runner<'_>) -> Result<Results, Failure> {
@@ -215,5 +215,5 @@ fn by_rate_of(clip: &Clip, algorithms: [(&'static str, Method); 4]) -> Result<(V
     };
     let curves = algorithms.iter().zip(&rows).map(curve).collect();
     let title = format!("{name}: PSNR over the share of the rate that is left");
-    Ok((checks, Figure { title, x: "share of the coded rate", y: "PSNR, dB", curves }))
+    Ok((checks, Figure { title, x: "share of the coded rate", y: "PSNR, dB", curves, ..Figure::default() }))
 }

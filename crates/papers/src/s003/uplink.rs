@@ -55,6 +55,8 @@ struct Run {
     /// Packets that wait.
     queue: Trace,
     lost_keys: f64,
+    /// Frames of all kinds that could not be shown.
+    lost_frames: f64,
     psnr: f64,
 }
 
@@ -100,6 +102,7 @@ impl Run {
             part: sent / (sent + cbr.packets.sent as f64 * period / cbr.measured_s.max(1.0)),
             queue: trace(outcome, QUEUE, "queue"),
             lost_keys: video::lost_keys(&shown) as f64,
+            lost_frames: shown.iter().filter(|shown| !**shown).count() as f64,
             psnr: video::psnr(&shown)?,
             throughput,
         })
@@ -216,7 +219,13 @@ impl Rate {
         let ours = CONNECTIONS.into_iter().map(at).zip(self.values(of));
         let paper = CONNECTIONS.into_iter().map(at).zip(printed.iter().copied());
         let curves = vec![figure::of_seeds("ours", ours), figure::printed(paper)];
-        Figure { title: format!("{title}, {} Hz", self.fps), x: "connections", y, curves }
+        Figure {
+            title: format!("{title}, {} Hz", self.fps),
+            x: "connections",
+            y,
+            curves,
+            ..Figure::default()
+        }
     }
 
     /// Over time, one curve a number of connections, of the first seed.
@@ -226,7 +235,7 @@ impl Rate {
             figure::line(format!("{connections}"), points)
         };
         let curves = self.runs.iter().zip(CONNECTIONS).map(curve).collect();
-        Figure { title: format!("{title}, {} Hz", self.fps), x: "s", y, curves }
+        Figure { title: format!("{title}, {} Hz", self.fps), x: "time, s", y, curves, ..Figure::default() }
     }
 }
 
@@ -261,7 +270,7 @@ pub(super) fn throughput_over_time(runner: &mut Runner<'_>) -> Result<Results, F
     let what = "4 connections: mean of the second half over the largest rate";
     checks.push(Check::seeds(what, "", &restrained[3], Tolerance::at_most(0.9)));
     let seconds = |run: &Run| scaled(binned(&run.throughput, 1.0), 1e-3);
-    let figures = vec![rate.over_time("Throughput of all connections", "kbit/s", seconds)];
+    let figures = vec![rate.over_time("Throughput of all connections", "throughput, kbit/s", seconds)];
     Ok(of_rate(FPS[0], checks, figures))
 }
 
@@ -290,7 +299,7 @@ pub(super) fn periods_and_rates(runner: &mut Runner<'_>) -> Result<Results, Fail
         checks.extend(rate.checks("sending period", "s", &PERIODS[index], |run| run.period, tenth));
         checks.extend(reported(rate.checks("average", "kbit/s", &AVERAGES[index], |run| run.average, any)));
         checks.extend(reported(rate.checks("maximum", "kbit/s", &MAXIMA[index], |run| run.maximum, any)));
-        figures.push(rate.figure("Average rate", "kbit/s", &AVERAGES[index], |run| run.average));
+        figures.push(rate.figure("Average rate", "rate, kbit/s", &AVERAGES[index], |run| run.average));
     }
     Ok(of_rate(FPS[0], checks, figures))
 }
@@ -336,7 +345,7 @@ pub(super) fn jitter(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         checks.extend(reported(rate.checks("largest jitter", "ms", &JITTERS[index], |run| run.jitter, any)));
         let swings = rate.checks("largest change either way", "ms", &[0.0; 4], |run| run.swing, any);
         checks.extend(reported(swings).into_iter().map(|check| Check { paper: None, ..check }));
-        figures.push(rate.figure("Largest jitter", "ms", &JITTERS[index], |run| run.jitter));
+        figures.push(rate.figure("Largest jitter", "jitter, ms", &JITTERS[index], |run| run.jitter));
     }
     let remarks = vec![
         "A rise is what the other connections put into the queue between two packets of one: nothing with one \
@@ -360,7 +369,7 @@ fn overflow(runner: &mut Runner<'_>, fps: u32, printed: [bool; 4]) -> Result<Res
         Ok((rate.overflows(printed, " beside CBR in bursts"), Vec::new()))
     })?;
     checks.extend(beside);
-    let figures = vec![rate.over_time("Queue of the station", "packets", |run| run.queue.clone())];
+    let figures = vec![rate.over_time("Queue of the station", "waiting, packets", |run| run.queue.clone())];
     let remarks = vec!["The queue is read every 0.1 s.".to_owned()];
     Ok(Results { remarks, ..of_rate(fps, checks, figures) })
 }
@@ -385,7 +394,7 @@ pub(super) fn quality(runner: &mut Runner<'_>) -> Result<Results, Failure> {
             |run| run.psnr,
             |printed| Tolerance::about(printed, 3.0),
         ));
-        figures.push(rate.figure("PSNR, substitute", "dB", &QUALITY[index], |run| run.psnr));
+        figures.push(rate.figure("PSNR, substitute", "PSNR, dB", &QUALITY[index], |run| run.psnr));
     }
     let [slow, fast] = [rates[0].means(|run| run.psnr), rates[1].means(|run| run.psnr)];
     let below = slow.iter().zip(&fast).filter(|(slow, fast)| **fast <= **slow + 0.1).count();
@@ -438,7 +447,7 @@ pub(super) fn losses_by_traffic(runner: &mut Runner<'_>) -> Result<Results, Fail
     let curves = ["video", "CBR", "FTP"].iter().enumerate();
     let curves = curves.map(|(index, name)| figure::of_seeds(*name, at(index))).collect();
     let title = "Packets lost by type of traffic, 30 Hz".into();
-    let figures = vec![Figure { title, x: "connections", y: "packets", curves }];
+    let figures = vec![Figure { title, x: "connections", y: "packets lost", curves, stacked: true }];
     Ok(of_rate(FPS[1], checks, figures))
 }
 
@@ -466,9 +475,9 @@ pub(super) fn losses_by_frame(runner: &mut Runner<'_>) -> Result<Results, Failur
     let counts = || CONNECTIONS.into_iter().map(|count| count as f64);
     let curves = vec![
         figure::of_seeds("I frames", counts().zip(rate.values(|run| run.lost_keys))),
-        figure::of_seeds("packets of all frames", counts().zip(rate.values(|run| run.drops[0]))),
+        figure::of_seeds("other frames", counts().zip(rate.values(|run| run.lost_frames - run.lost_keys))),
     ];
-    let title = "Losses of the video, 30 Hz".into();
-    let figures = vec![Figure { title, x: "connections", y: "", curves }];
+    let title = "Frames of the video that could not be shown, 30 Hz".into();
+    let figures = vec![Figure { title, x: "connections", y: "frames", curves, stacked: true }];
     Ok(of_rate(FPS[1], checks, figures))
 }

@@ -83,7 +83,13 @@ fn figures(title: &str, outcome: &Outcome) -> Vec<Figure> {
             figure::line(format!("STA {station}"), binned(&of(outcome, *station, name), 2.0))
         };
         let curves = STATIONS.iter().map(curve).collect();
-        Figure { title: format!("{title}: {what}"), x: "s", y: "kbit/s", curves }
+        Figure {
+            title: format!("{title}: {what}"),
+            x: "time, s",
+            y: "rate, kbit/s",
+            curves,
+            ..Figure::default()
+        }
     };
     vec![draw("reference_rate", "calculated rate"), draw("received_rate", "receive rate")]
 }
@@ -220,7 +226,13 @@ fn rows(outcome: &Outcome, station: usize) -> Trace {
 fn resolutions(title: &str, outcome: &Outcome) -> Figure {
     let curve = |station: &usize| figure::line(format!("STA {station}"), rows(outcome, *station));
     let curves = STATIONS.iter().map(curve).collect();
-    Figure { title: format!("{title}: resolution"), x: "s", y: "rows", curves }
+    Figure {
+        title: format!("{title}: resolution"),
+        x: "time, s",
+        y: "rows of pictures",
+        curves,
+        ..Figure::default()
+    }
 }
 
 /// The part of a station's run at pictures of so many rows at most.

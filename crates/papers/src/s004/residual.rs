@@ -105,7 +105,7 @@ pub(super) fn conclusion(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let title = "Delivered to a station".to_owned();
     Ok(Results {
         checks,
-        figures: vec![Figure { title, x: "loss after retries", y: "kbit/s", curves }],
+        figures: vec![Figure { title, x: "loss after retries", y: "delivered, kbit/s", curves, ..Figure::default() }],
         parameters: vec![("command", case(OURS, RESIDUAL[1]).command())],
         remarks: vec![
             "At 1 % NADA itself has nearly its largest rate, so that no control can deliver half as much again there; the \
