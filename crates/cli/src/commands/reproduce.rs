@@ -4,7 +4,7 @@ use crate::failure::{Failure, MISSED};
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
-use seaway_papers::report::{Entry, Report, Robustness, Verdict, html, told};
+use seaway_papers::report::{Entry, Report, Robustness, Verdict, counts_line, html};
 use seaway_papers::{Experiment, Kind, Runner, of_paper, select};
 use seaway_units::TimeDelta;
 use std::io::Write;
@@ -80,7 +80,7 @@ fn robust(
     let changes =
         |row: &&Experiment| of_paper(row.paper()).map_or(0, |paper| paper.stresses.len() as u64 + 2);
     let is_measured = |row: &&&'static Experiment| row.kind == Kind::Measured;
-    let steps = experiments.iter().filter(is_measured).map(|row| changes(row)).sum();
+    let steps = experiments.iter().filter(is_measured).map(changes).sum();
     let progress = Progress::of_steps(steps);
     let found = Robustness::of(experiments, runner, &mut |experiment| progress.step(experiment.id))
         .map_err(|failure| Failure::running(&failure))?;
@@ -126,7 +126,13 @@ fn print(report: &Report, json: bool) -> std::io::Result<()> {
         print_numbers(&mut out, entry)?;
     }
     let counts = &report.counts;
-    writeln!(out, "\n{}; apart: {} held or shown, {} open", told(counts), counts.apart, counts.apart_open)
+    writeln!(
+        out,
+        "\n{}; apart: {} held or shown, {} open",
+        counts_line(counts),
+        counts.apart,
+        counts.apart_open
+    )
 }
 
 fn print_numbers(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {

@@ -48,7 +48,7 @@ const FIRST_FALL: f64 = 0.25;
 const FALLS: (f64, f64) = (1e-3, 2.0);
 
 /// The largest share of the input below which pictures are coded in a closed loop, where the window has B pictures, ...
-const CLOSED_BELOW: f64 = 0.75;
+const CLOSED_BELOW: f64 = 0.65;
 /// ... and where it has few: then errors go through more pictures.
 const CLOSED_BELOW_WITHOUT_B: f64 = 0.9;
 /// B pictures are few below this share.

@@ -36,7 +36,7 @@ fn page(report: &Report, paper: &PaperReadings) -> String {
         paper.paper,
         report.seeds.first().copied().unwrap_or_default(),
         report.seeds.last().copied().unwrap_or_default(),
-        super::told(&counts),
+        super::counts_line(&counts),
     );
     for entry in &entries {
         let verdict = entry.verdict_text();

@@ -204,7 +204,7 @@ impl Report {
 }
 
 /// The measured rows by verdict, in words.
-pub fn told(counts: &Counts) -> String {
+pub fn counts_line(counts: &Counts) -> String {
     let Counts { held, held_under_own_reading: own, missed, excluded, not_yet, .. } = counts;
     let all = held + own + missed + excluded + not_yet;
     let mut text = format!("{held} of {all} measured rows held");

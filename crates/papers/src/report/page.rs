@@ -22,7 +22,7 @@ pub fn html(report: &Report, command: &str) -> String {
         title: "The papers, made again",
         about: "Every table and figure of the papers: what they report, and what comes out here.",
         facts: &[
-            super::told(counts),
+            super::counts_line(counts),
             format!(
                 "{} of {} rows of configuration, schematics and identities shown",
                 counts.apart,

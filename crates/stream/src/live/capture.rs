@@ -58,7 +58,7 @@ impl Capture {
         while !self.input.is_connected() && !self.stop.load(Ordering::Relaxed) {
             self.input.clock.sleep_until(self.input.now() + CONNECTING);
         }
-        self.tell_full_rate();
+        self.send_full_rate();
         let mut began = self.input.now();
         let (mut last_status, mut last_key) = (began, began);
         while !self.stop.load(Ordering::Relaxed) {
@@ -96,7 +96,7 @@ impl Capture {
         let Some(Captured { picture, frame, is_discardable, at }) = captured else {
             return Ok(false);
         };
-        self.tell_full_rate();
+        self.send_full_rate();
         // A live input gives its picture later than asked.
         let now = now + (self.meter.waited() - before);
         let coding = self.input.now().since(now);
@@ -118,7 +118,7 @@ impl Capture {
     }
 
     /// Tells the session what the source could use, where that changes by a percent.
-    fn tell_full_rate(&mut self) {
+    fn send_full_rate(&mut self) {
         let Some(rate) = self.source.full_rate() else { return };
         let told = self.full_rate.map_or(0.0, Bitrate::as_bps_f64);
         if (rate.as_bps_f64() - told).abs() > 0.01 * told {

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::Builder;
 
-/// The target is told again this often, also where it did not change: an encoder may have begun to listen late.
+/// The target is sent again this often, also where it did not change: an encoder may have begun to listen late.
 const REPEAT: TimeDelta = TimeDelta::from_secs(1);
 /// Changes of the target that are smaller, in per cent, wait until then.
 const STEP: u64 = 1;
@@ -45,7 +45,7 @@ pub(super) struct ExternalSource {
     frame_rate: FrameRate,
     /// Where the pictures come from an input, whose rate is known.
     interval: Option<TimeDelta>,
-    told: Option<(Bitrate, Timestamp)>,
+    last_target: Option<(Bitrate, Timestamp)>,
     last_request: Option<Timestamp>,
 }
 
@@ -78,7 +78,7 @@ impl ExternalSource {
             thinning: Thinning::new(latency * 2),
             frame_rate: frame_rate.unwrap_or(FrameRate::USUAL),
             interval: frame_rate.map(FrameRate::interval),
-            told: None,
+            last_target: None,
             last_request: None,
         }
     }
@@ -119,12 +119,12 @@ impl ExternalSource {
         Ok(Running { encoder, coded, failures })
     }
 
-    fn tell(&mut self, running: &mut Running, now: Timestamp, target: Bitrate, is_key_wanted: bool) {
-        let is_old = |(told, at): (Bitrate, Timestamp)| {
-            now.since(at) >= REPEAT || told.as_bps().abs_diff(target.as_bps()) * 100 > told.as_bps() * STEP
+    fn send_target(&mut self, running: &mut Running, now: Timestamp, target: Bitrate, is_key_wanted: bool) {
+        let is_old = |(last, at): (Bitrate, Timestamp)| {
+            now.since(at) >= REPEAT || last.as_bps().abs_diff(target.as_bps()) * 100 > last.as_bps() * STEP
         };
-        if self.told.is_none_or(is_old) {
-            self.told = Some((target, now));
+        if self.last_target.is_none_or(is_old) {
+            self.last_target = Some((target, now));
             running.encoder.targets().set_target(target);
         }
         if is_key_wanted && self.last_request.is_none_or(|last| now.since(last) >= KEY_FRAMES) {
@@ -139,7 +139,7 @@ impl ExternalSource {
         controls: &FrameControls,
     ) -> Result<Option<Captured>, Error> {
         let target = controls.target(self.frame_rate);
-        self.tell(running, self.clock.now(), target, controls.key_frame);
+        self.send_target(running, self.clock.now(), target, controls.key_frame);
         let next = running.coded.next();
         let failure = running.failures.try_recv().ok();
         let is_stopped = self.stop.load(Ordering::Relaxed);
@@ -159,7 +159,7 @@ impl ExternalSource {
         let before = self.thinning.thinned().until_key;
         if !self.thinning.admits(now, &Thinnable { size, is_key, is_reference, layer }, target) {
             let is_key_wanted = self.thinning.thinned().until_key > before;
-            self.tell(running, now, target, is_key_wanted);
+            self.send_target(running, now, target, is_key_wanted);
             return Ok(Some(Captured { at: Some(now), ..Captured::default() }));
         }
         let interval = self.frame_rate.interval();
@@ -190,7 +190,7 @@ impl Source for ExternalSource {
     }
 
     fn status(&self) -> SourceStatus {
-        let target = self.told.map(|(target, _)| target);
+        let target = self.last_target.map(|(target, _)| target);
         SourceStatus { target, thinned: Some(self.thinning.thinned()), ..SourceStatus::default() }
     }
 }

@@ -95,17 +95,17 @@ impl WindowReceiverMachine {
 
     fn after_input(&mut self, now: Timestamp) {
         while let Some(frame) = self.client.poll_frame() {
-            self.tell_lost(now);
+            self.report_lost(now);
             self.update(ReceiverUpdate::Event(now, ReceiverEvent::Frame(received(frame))));
         }
-        self.tell_lost(now);
+        self.report_lost(now);
         let has_ended = self.client.has_ended();
         if has_ended && !std::mem::replace(&mut self.has_ended, has_ended) {
             self.update(ReceiverUpdate::Event(now, ReceiverEvent::SessionEnded));
         }
     }
 
-    fn tell_lost(&mut self, now: Timestamp) {
+    fn report_lost(&mut self, now: Timestamp) {
         let concealed = self.client.statistics().concealed;
         let frames = concealed - std::mem::replace(&mut self.concealed, concealed);
         if frames > 0 {

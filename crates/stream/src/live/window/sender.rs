@@ -130,10 +130,10 @@ impl WindowSenderMachine {
         let signal = Gauge::new("send_queue", self.sender.occupancy().as_bytes_f64(), "B");
         let threshold = self.full.size_in(self.policy.queue().unwrap_or_default()).as_bytes_f64();
         let (cause, phase, after) = ("send queue", self.sender.controller().phase(), self.share);
-        self.tell(Decision { at: now, cause, signal, threshold, before, after, phase });
+        self.report_decision(Decision { at: now, cause, signal, threshold, before, after, phase });
     }
 
-    fn tell(&mut self, decision: Decision) {
+    fn report_decision(&mut self, decision: Decision) {
         self.decisions += 1;
         let event = SendEvent::Session(SenderEvent::Decision(decision));
         self.update(SenderUpdate::Event(decision.at, event));
@@ -152,7 +152,7 @@ impl WindowSenderMachine {
         while let Some(decision) = self.sender.poll_decision() {
             // A window grows with each acknowledgement: that is counted, and what lowers it is told.
             if decision.after < decision.before {
-                self.tell(decision);
+                self.report_decision(decision);
             } else {
                 self.decisions += 1;
             }
