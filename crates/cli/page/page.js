@@ -14,7 +14,7 @@ const PANELS = [
   { title: "Round-trip time and queueing", height: 120, keys: ["rtt_ms", "queue_delay_ms"] },
   { title: "Loss", height: 100, keys: ["loss_ratio", "residual_loss_ratio"] },
   { title: "Playout buffer and delay", height: 120, keys: ["playout_buffer_ms", "delay_ms"] },
-  { title: "Client's buffer", note: "its level and the thresholds of the controller", height: 120, keys: ["buffer_bytes", "buffer_low_bytes", "buffer_high_bytes"] },
+  { title: "Client's buffer", optional: true, note: "its level and the thresholds of the controller", height: 120, keys: ["buffer_bytes", "buffer_low_bytes", "buffer_high_bytes"] },
   { title: "Where the delay comes from", note: "the rest is the way", height: 120, keys: ["encoding_ms", "queueing_ms", "pacing_ms", "assembly_ms", "playout_ms", "decoding_ms"] },
   { title: "PSNR", note: "received against sent", height: 120, keys: ["psnr_db"] },
 ];
@@ -75,6 +75,10 @@ function redraw() {
   const now = samples.at(-1)?.time;
   if (now == null) return;
   for (const chart of charts) {
+    // Not every session has such a buffer.
+    const isThere = !chart.optional || chart.series.some(({ points }) => points().length);
+    chart.canvas.parentElement.style.display = isThere ? "" : "none";
+    if (!isThere) continue;
     chart.draw([Math.max(0, now - SHOWN_S), Math.max(1, now)], pointer == null ? [] : [[pointer, "pointer"]]);
     chart.read(pointer ?? now);
   }

@@ -78,13 +78,14 @@ fn section_12_7_trends() {
     pairwise(&slow, "waits", |less, more| more.wait > less.wait && more.longest > less.longest);
     assert_eq!(slow[0].drops, 0);
     // 30 Hz: full from two connections on.
-    pairwise(&fast, "period", |less, more| more.period < less.period);
     let full = &fast[1..];
+    assert!(full.iter().all(|row| row.period < 0.6 * fast[0].period), "{fast:#.1?}");
     let mean = full.iter().map(|row| row.kbps).sum::<f64>() / 3.0;
     assert!(full.iter().all(|row| (row.kbps / mean - 1.0).abs() < 0.05), "{fast:#.1?}");
     assert!(fast[0].wait < 0.5 * fast[1].wait && fast[0].longest < fast[1].longest, "{fast:#.1?}");
     assert!(full.iter().all(|row| (row.wait / fast[1].wait - 1.0).abs() < 0.2), "{fast:#.1?}");
-    pairwise(&fast, "drops", |less, more| more.drops > less.drops && more.lost > less.lost);
+    pairwise(&fast, "drops", |less, more| more.drops > less.drops);
+    assert!(full.iter().all(|row| row.lost > 100) && fast[0].lost == 0, "{fast:#.1?}");
     // Within 15 % of the paper's table III, and of its largest delay: behind the wait come a frame and a subframe.
     let printed = [[70.47, 35.47, 23.47, 17.94], [32.97, 18.97, 18.47, 17.97]];
     for (rows, printed) in [&slow, &fast].into_iter().zip(printed) {

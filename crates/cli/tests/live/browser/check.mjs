@@ -76,7 +76,7 @@ async function settingsAreInForce(page) {
 
 // Samples come, and the lines on the canvases change with them.
 async function plotsMove(page, received) {
-  assert.equal(await page.locator("#plots canvas").count(), 6);
+  assert.equal(await page.locator("#plots canvas:visible").count(), 6);
   const drawn = () => page.evaluate(() => document.querySelector("#plots canvas").toDataURL());
   const [before, count] = [await drawn(), received.sample];
   await until(() => received.sample >= count + 20, "twenty more samples");
