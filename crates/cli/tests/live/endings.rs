@@ -65,6 +65,8 @@ fn an_interrupt_does_not_wait_for_a_silent_input() {
     for (input, code) in [(picture.as_slice(), 3), (&[], 1)] {
         let port = free_port();
         let mut receiver = receive(folder.path(), port, &["--stats", "json"]);
+        // It listens: the only picture is not sent again to who comes later.
+        receiver.wait_for("a sample", |line| line["type"] == "sample");
         let mut command = seaway(folder.path(), &["send", "-", &format!("rtp://127.0.0.1:{port}")]);
         let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
@@ -74,7 +76,7 @@ fn an_interrupt_does_not_wait_for_a_silent_input() {
             receiver.wait_for("the sender", is_found);
             receiver.wait_for_frames(0);
         } else {
-            receiver.wait_for("a sample", |line| line["type"] == "sample");
+            receiver.wait_for("another sample", |line| line["type"] == "sample");
         }
         signal("INT", child.id());
         assert_eq!(child.wait().unwrap().code(), Some(code));
