@@ -14,13 +14,15 @@ const WANTED: u64 = 98;
 /// Of a hundred pictures that our sender codes so many are played while the rate is found.
 const PLAYED: u64 = 95;
 
-/// Runs a sender to its end against `recv` with `options`; gives the pictures of the recording.
+/// Runs a sender against `recv` with `options` until all but the last pictures were shown; gives the pictures of the
+/// recording. A sender of others is not waited for: `rtpbin` does not always end with its input.
 fn record(folder: &Path, port: u16, options: &[&str], sender: Command) -> u64 {
     let arguments = [&["-o", "got.mp4", "--stats", "json"], options].concat();
     let mut receiver = receive(folder, port, &arguments);
     receiver.wait_for("its start", |line| line["type"] == "sample");
-    let (status, _, notes) = Live::start(sender).end();
-    assert!(status.success(), "{notes}");
+    let sender = Live::start(sender);
+    receiver.wait_for_frames(SENT * WANTED / 100);
+    sender.kill();
     receiver.finish();
     probed(&folder.join("got.mp4"))
 }
