@@ -1,7 +1,7 @@
 //! Random numbers that nobody else is to guess (RFC 3550 sections 5.1 and 8).
 
 use seaway_session::{SessionKey, SourceId};
-use std::io::{self, Read};
+use std::io;
 
 /// First values of a session.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +46,6 @@ pub fn fresh_key() -> io::Result<SessionKey> {
 
 fn random<const LEN: usize>() -> io::Result<[u8; LEN]> {
     let mut bytes = [0; LEN];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    getrandom::fill(&mut bytes)?;
     Ok(bytes)
 }
