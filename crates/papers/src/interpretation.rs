@@ -29,6 +29,10 @@ pub struct Key {
     pub value: &'static str,
 }
 
+pub(crate) const fn key(scenario: &'static str, path: &'static str, value: &'static str) -> Key {
+    Key { scenario, path, value }
+}
+
 impl Interpretation {
     /// Decides no key of a scenario: it says how results are counted.
     pub(crate) const NO_KEYS: Self = Self { subject: "", taken: "", literal: "", reason: "", keys: &[] };

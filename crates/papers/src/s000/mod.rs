@@ -11,6 +11,44 @@ use crate::experiment::{Experiment, Kind, Opposite, Paper};
 use crate::interpretation::Varied;
 use buffer::{TYPE_1, TYPE_2};
 
+/// What section 4.4 varies.
+const BOTH_TYPES: &[Varied] = &[
+    Varied {
+        path: "flow.video.control",
+        values: &[TYPE_1, TYPE_2],
+        printed: "section 4.4 compares type I with type II",
+    },
+    Varied {
+        path: "flow.video.receiver.buffer",
+        values: &[],
+        printed: "section 4.4: 16 384 and 32 768 B; figures 7 and 12: several sizes",
+    },
+];
+
+/// What figures 13 to 15 vary.
+const BESIDE_TFRC: &[Varied] = &[
+    Varied {
+        path: "flow.video.control",
+        values: &[TYPE_1, "tfrc"],
+        printed: "figures 13 to 15 compare type I with TFRC",
+    },
+    Varied { path: "flow.tcp.count", values: &[], printed: "the number of TCP flows" },
+];
+
+/// A wrong model: nothing of type I.
+const AS_TYPE_2: Opposite = Opposite::Runs {
+    what: "type II in the place of type I",
+    replace: &[("buffer-type1(gamma=adverse, rtt=ms)", "buffer-type2(rtt=ms)")],
+    set: &[],
+};
+
+/// A wrong model: a controller that knows no buffer.
+const AS_TFRC: Opposite = Opposite::Runs {
+    what: "TFRC in the place of type I",
+    replace: &[("buffer-type1(gamma=adverse, rtt=ms)", "tfrc")],
+    set: &[],
+};
+
 pub(crate) const PAPER: Paper = Paper {
     id: "S000",
     title: "rate control by the receiver's buffer",
@@ -183,18 +221,7 @@ const ROWS: &[Experiment] = &[
         reported: "16 384 B; thresholds 20 and 90 %",
         claim: "the larger the buffer's change, the larger the rate's: correlation above 0.5",
         method: Run(buffer::level_and_rate),
-        varies: &[
-            Varied {
-                path: "flow.video.control",
-                values: &[TYPE_1, TYPE_2],
-                printed: "section 4.4 compares type I with type II",
-            },
-            Varied {
-                path: "flow.video.receiver.buffer",
-                values: &[],
-                printed: "section 4.4: 16 384 and 32 768 B; figures 7 and 12: several sizes",
-            },
-        ],
+        varies: BOTH_TYPES,
         opposite: Opposite::Runs {
             what: "a sender that does not look at the buffer",
             replace: &[("buffer-type1(gamma=adverse, rtt=ms)", "fixed(rate=57.344 kbit/s)")],
@@ -209,23 +236,8 @@ const ROWS: &[Experiment] = &[
         reported: "type II overflows 11 times, type I never",
         claim: "entries into the overflow state after the first fill, ten seeds: type I median at most 1, type II at least 5 and 5 times type I's; type I at most 4 % of the time",
         method: Run(buffer::overflows),
-        varies: &[
-            Varied {
-                path: "flow.video.control",
-                values: &[TYPE_1, TYPE_2],
-                printed: "section 4.4 compares type I with type II",
-            },
-            Varied {
-                path: "flow.video.receiver.buffer",
-                values: &[],
-                printed: "section 4.4: 16 384 and 32 768 B; figures 7 and 12: several sizes",
-            },
-        ],
-        opposite: Opposite::Runs {
-            what: "type II in the place of type I",
-            replace: &[("buffer-type1(gamma=adverse, rtt=ms)", "buffer-type2(rtt=ms)")],
-            set: &[],
-        },
+        varies: BOTH_TYPES,
+        opposite: AS_TYPE_2,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -235,23 +247,8 @@ const ROWS: &[Experiment] = &[
         reported: "after 5.6 s type II oscillates strongly",
         claim: "peak to peak of the rate from the first entry into overflow: type I at most half of type II; overflow 5.6 s after playback began",
         method: Run(buffer::oscillation),
-        varies: &[
-            Varied {
-                path: "flow.video.control",
-                values: &[TYPE_1, TYPE_2],
-                printed: "section 4.4 compares type I with type II",
-            },
-            Varied {
-                path: "flow.video.receiver.buffer",
-                values: &[],
-                printed: "section 4.4: 16 384 and 32 768 B; figures 7 and 12: several sizes",
-            },
-        ],
-        opposite: Opposite::Runs {
-            what: "type II in the place of type I",
-            replace: &[("buffer-type1(gamma=adverse, rtt=ms)", "buffer-type2(rtt=ms)")],
-            set: &[],
-        },
+        varies: BOTH_TYPES,
+        opposite: AS_TYPE_2,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -298,11 +295,7 @@ const ROWS: &[Experiment] = &[
             values: &[TYPE_1, "tfrc"],
             printed: "figures 13 to 15 compare type I with TFRC",
         }],
-        opposite: Opposite::Runs {
-            what: "TFRC in the place of type I",
-            replace: &[("buffer-type1(gamma=adverse, rtt=ms)", "tfrc")],
-            set: &[],
-        },
+        opposite: AS_TFRC,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -312,14 +305,7 @@ const ROWS: &[Experiment] = &[
         reported: "rises for both",
         claim: "monotone",
         method: Run(contention::overall_loss),
-        varies: &[
-            Varied {
-                path: "flow.video.control",
-                values: &[TYPE_1, "tfrc"],
-                printed: "figures 13 to 15 compare type I with TFRC",
-            },
-            Varied { path: "flow.tcp.count", values: &[], printed: "the number of TCP flows" },
-        ],
+        varies: BESIDE_TFRC,
         opposite: Opposite::Runs {
             what: "the same eight flows at every point",
             replace: &[],
@@ -334,19 +320,8 @@ const ROWS: &[Experiment] = &[
         reported: "falls with the number of TCP flows; TFRC above type I",
         claim: "where TFRC can fill the buffer (S000-I1): both fall, TFRC above type I",
         method: Run(contention::buffer_part),
-        varies: &[
-            Varied {
-                path: "flow.video.control",
-                values: &[TYPE_1, "tfrc"],
-                printed: "figures 13 to 15 compare type I with TFRC",
-            },
-            Varied { path: "flow.tcp.count", values: &[], printed: "the number of TCP flows" },
-        ],
-        opposite: Opposite::Runs {
-            what: "TFRC in the place of type I",
-            replace: &[("buffer-type1(gamma=adverse, rtt=ms)", "tfrc")],
-            set: &[],
-        },
+        varies: BESIDE_TFRC,
+        opposite: AS_TFRC,
         ..Experiment::SHOWN
     },
     Experiment {

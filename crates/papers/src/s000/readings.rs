@@ -1,12 +1,8 @@
 //! How S000 is read: one set for all rows.
 
 use super::buffer::TYPE_1;
-use crate::interpretation::{Interpretation, Key};
+use crate::interpretation::{Interpretation, key};
 use crate::runner::Stress;
-
-const fn key(scenario: &'static str, path: &'static str, value: &'static str) -> Key {
-    Key { scenario, path, value }
-}
 
 /// The scenarios of this paper that a control steers.
 pub(super) const READINGS: &[Interpretation] = &[

@@ -8,6 +8,23 @@ use crate::experiment::{Experiment, Kind, Opposite, Paper};
 use crate::interpretation::Varied;
 use loss_sweep::{CTFRC, MULTFRC, OVERFILLS};
 
+/// What figure 4 varies.
+const ERROR_RATE_OF_MULTFRC: &[Varied] = &[
+    Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
+    Varied { path: "flow.video.control", values: &[MULTFRC], printed: "figures 4 and 5: MULTFRC and CTFRC" },
+];
+
+/// A wrong model: nothing is lost on the air.
+const NO_LOSS: Opposite = Opposite::Runs {
+    what: "a hop without losses",
+    replace: &[],
+    set: &[("s001", "link.wireless.loss.rate", "0")],
+};
+
+/// A wrong model: MULTFRC that opens none.
+const ONE_CONNECTION: Opposite =
+    Opposite::Runs { what: "a single connection", replace: &[("multfrc(", "multfrc(max=1, ")], set: &[] };
+
 pub(crate) const PAPER: Paper = Paper {
     id: "S001",
     title: "CTFRC against MULTFRC over a lossy last hop",
@@ -34,11 +51,7 @@ const ROWS: &[Experiment] = &[
                 printed: "figures 4 and 5: MULTFRC and CTFRC",
             },
         ],
-        opposite: Opposite::Runs {
-            what: "a hop without losses",
-            replace: &[],
-            set: &[("s001", "link.wireless.loss.rate", "0")],
-        },
+        opposite: NO_LOSS,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -66,19 +79,8 @@ const ROWS: &[Experiment] = &[
         reported: "grows with the error rate, about 4 at 0.04",
         claim: "within 1 of floor(n_opt), and 4 or 5 at 0.04",
         method: Run(loss_sweep::connections),
-        varies: &[
-            Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
-            Varied {
-                path: "flow.video.control",
-                values: &[MULTFRC],
-                printed: "figures 4 and 5: MULTFRC and CTFRC",
-            },
-        ],
-        opposite: Opposite::Runs {
-            what: "a single connection",
-            replace: &[("multfrc(", "multfrc(max=1, ")],
-            set: &[],
-        },
+        varies: ERROR_RATE_OF_MULTFRC,
+        opposite: ONE_CONNECTION,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -88,19 +90,8 @@ const ROWS: &[Experiment] = &[
         reported: "grows with the error rate",
         claim: "at least the hop's own, at most 0.02 above it, rising",
         method: Run(loss_sweep::end_to_end_loss),
-        varies: &[
-            Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
-            Varied {
-                path: "flow.video.control",
-                values: &[MULTFRC],
-                printed: "figures 4 and 5: MULTFRC and CTFRC",
-            },
-        ],
-        opposite: Opposite::Runs {
-            what: "a hop without losses",
-            replace: &[],
-            set: &[("s001", "link.wireless.loss.rate", "0")],
-        },
+        varies: ERROR_RATE_OF_MULTFRC,
+        opposite: NO_LOSS,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -110,19 +101,8 @@ const ROWS: &[Experiment] = &[
         reported: "highest with one connection at 0, a dip at 0.02, higher at 0.04, then saturation",
         claim: "utilisation within 0.1 of floor(n_opt)/n_opt",
         method: Run(loss_sweep::multfrc_throughput),
-        varies: &[
-            Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
-            Varied {
-                path: "flow.video.control",
-                values: &[MULTFRC],
-                printed: "figures 4 and 5: MULTFRC and CTFRC",
-            },
-        ],
-        opposite: Opposite::Runs {
-            what: "a single connection",
-            replace: &[("multfrc(", "multfrc(max=1, ")],
-            set: &[],
-        },
+        varies: ERROR_RATE_OF_MULTFRC,
+        opposite: ONE_CONNECTION,
         ..Experiment::SHOWN
     },
     Experiment {

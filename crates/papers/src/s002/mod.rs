@@ -10,6 +10,13 @@ use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Opposite, Paper};
 use crate::interpretation::Varied;
 
+/// A wrong model: the policy does nothing.
+const UNCONTROLLED: Opposite = Opposite::Runs {
+    what: "a source that does not follow the FIFO",
+    replace: &[],
+    set: &[("s002-internet", "flow.video.policy", "pd(floor=1)")],
+};
+
 pub(crate) const PAPER: Paper = Paper {
     id: "S002",
     title: "semi-reliable streaming in a TCP window, and dynamic rate shaping",
@@ -123,11 +130,7 @@ const ROWS: &[Experiment] = &[
         reported: "rate and buffer vary; no overflow",
         claim: "no overflow on a trace of varying capacity",
         method: Run(internet::adaptation),
-        opposite: Opposite::Runs {
-            what: "a source that does not follow the FIFO",
-            replace: &[],
-            set: &[("s002-internet", "flow.video.policy", "pd(floor=1)")],
-        },
+        opposite: UNCONTROLLED,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -142,11 +145,7 @@ const ROWS: &[Experiment] = &[
             values: &["pd(floor=1)"],
             printed: "figure 9: without adaptation",
         }],
-        opposite: Opposite::Runs {
-            what: "a source that does not follow the FIFO",
-            replace: &[],
-            set: &[("s002-internet", "flow.video.policy", "pd(floor=1)")],
-        },
+        opposite: UNCONTROLLED,
         ..Experiment::SHOWN
     },
     Experiment {

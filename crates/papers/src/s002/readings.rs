@@ -1,11 +1,7 @@
 //! How S002 is read.
 
-use crate::interpretation::{Interpretation, Key};
+use crate::interpretation::{Interpretation, key};
 use crate::runner::Stress;
-
-const fn key(scenario: &'static str, path: &'static str, value: &'static str) -> Key {
-    Key { scenario, path, value }
-}
 
 pub(super) const READINGS: &[Interpretation] = &[
     Interpretation {

@@ -9,6 +9,19 @@ use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Opposite, Paper};
 use crate::interpretation::Varied;
 
+/// What every table and figure varies.
+const CONNECTIONS_AND_FRAME_RATE: &[Varied] = &[
+    Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
+    Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
+];
+
+/// A wrong model: connections change nothing.
+const ONE_CONNECTION: Opposite = Opposite::Runs {
+    what: "one connection at every point",
+    replace: &[],
+    set: &[("s003", "flow.video.count", "1")],
+};
+
 pub(crate) const PAPER: Paper = Paper {
     id: "S003",
     title: "several TFRC connections over a WiMAX uplink",
@@ -63,15 +76,8 @@ const ROWS: &[Experiment] = &[
         reported: "grows with connections; 4 overshoot, then TFRC restrains",
         claim: "shape",
         method: Run(uplink::throughput_over_time),
-        varies: &[
-            Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
-            Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
-        ],
-        opposite: Opposite::Runs {
-            what: "one connection at every point",
-            replace: &[],
-            set: &[("s003", "flow.video.count", "1")],
-        },
+        varies: CONNECTIONS_AND_FRAME_RATE,
+        opposite: ONE_CONNECTION,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -81,15 +87,8 @@ const ROWS: &[Experiment] = &[
         reported: "15 Hz 70.47/35.47/23.47/17.94 s, average 120.83/237.65/353.91/457.13 kbit/s; 30 Hz 32.97/18.97/18.47/17.97 s, 477.43/451.98/462.87/450.67",
         claim: "15 Hz averages 1.97/2.93/3.78 times one connection ± 10 %; 30 Hz from 2 on within 5 %; periods ± 10 %",
         method: Run(uplink::periods_and_rates),
-        varies: &[
-            Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
-            Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
-        ],
-        opposite: Opposite::Runs {
-            what: "one connection at every point",
-            replace: &[],
-            set: &[("s003", "flow.video.count", "1")],
-        },
+        varies: CONNECTIONS_AND_FRAME_RATE,
+        opposite: ONE_CONNECTION,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -99,15 +98,8 @@ const ROWS: &[Experiment] = &[
         reported: "15 Hz mean 0.006/0.013/0.020/0.028, max 0.073/0.131/0.182/0.192 s; 30 Hz 0.022/0.066/0.085/0.089 and 0.119/0.194/0.192/0.204",
         claim: "monotone; max at most 0.21; means ± 50 %",
         method: Run(uplink::delays),
-        varies: &[
-            Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
-            Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
-        ],
-        opposite: Opposite::Runs {
-            what: "one connection at every point",
-            replace: &[],
-            set: &[("s003", "flow.video.count", "1")],
-        },
+        varies: CONNECTIONS_AND_FRAME_RATE,
+        opposite: ONE_CONNECTION,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -117,15 +109,8 @@ const ROWS: &[Experiment] = &[
         reported: "15 Hz max 0.00458/0.07195/0.08567/0.11864 s; 30 Hz 0.00458/0.00864/0.10055/0.13500",
         claim: "max rises with connections",
         method: Run(uplink::jitter),
-        varies: &[
-            Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
-            Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
-        ],
-        opposite: Opposite::Runs {
-            what: "one connection at every point",
-            replace: &[],
-            set: &[("s003", "flow.video.count", "1")],
-        },
+        varies: CONNECTIONS_AND_FRAME_RATE,
+        opposite: ONE_CONNECTION,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -135,15 +120,8 @@ const ROWS: &[Experiment] = &[
         reported: "overflow from 2 connections on",
         claim: "exact sign",
         method: Run(uplink::queue_15),
-        varies: &[
-            Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
-            Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
-        ],
-        opposite: Opposite::Runs {
-            what: "one connection at every point",
-            replace: &[],
-            set: &[("s003", "flow.video.count", "1")],
-        },
+        varies: CONNECTIONS_AND_FRAME_RATE,
+        opposite: ONE_CONNECTION,
         limited_by: Some("S003-I1"),
     },
     Experiment {
@@ -153,10 +131,7 @@ const ROWS: &[Experiment] = &[
         reported: "overflow with 1 and 2 as well, but late",
         claim: "sign",
         method: Run(uplink::queue_30),
-        varies: &[
-            Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
-            Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
-        ],
+        varies: CONNECTIONS_AND_FRAME_RATE,
         opposite: Opposite::Runs {
             what: "a queue without end",
             replace: &[],
@@ -171,15 +146,8 @@ const ROWS: &[Experiment] = &[
         reported: "15 Hz 36.02/33.21/30.86/28.13 dB; 30 Hz 34.13/21.92/18.57/14.92",
         claim: "monotone; 15 Hz at least 28, 30 Hz from 2 on at least 10 dB down; each within 3 dB",
         method: Run(uplink::quality),
-        varies: &[
-            Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
-            Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
-        ],
-        opposite: Opposite::Runs {
-            what: "one connection at every point",
-            replace: &[],
-            set: &[("s003", "flow.video.count", "1")],
-        },
+        varies: CONNECTIONS_AND_FRAME_RATE,
+        opposite: ONE_CONNECTION,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -189,15 +157,8 @@ const ROWS: &[Experiment] = &[
         reported: "balance by share of throughput",
         claim: "with 4 connections each class of the video's queue has 0.5 to 2 times its share of the losses, closer to 1 than with 2",
         method: Run(uplink::losses_by_traffic),
-        varies: &[
-            Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
-            Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
-        ],
-        opposite: Opposite::Runs {
-            what: "one connection at every point",
-            replace: &[],
-            set: &[("s003", "flow.video.count", "1")],
-        },
+        varies: CONNECTIONS_AND_FRAME_RATE,
+        opposite: ONE_CONNECTION,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -207,15 +168,8 @@ const ROWS: &[Experiment] = &[
         reported: "more with 2 connections than with 1; similar losses of I frames",
         claim: "quality follows the loss of I frames: correlation below -0.8",
         method: Run(uplink::losses_by_frame),
-        varies: &[
-            Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
-            Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
-        ],
-        opposite: Opposite::Runs {
-            what: "one connection at every point",
-            replace: &[],
-            set: &[("s003", "flow.video.count", "1")],
-        },
+        varies: CONNECTIONS_AND_FRAME_RATE,
+        opposite: ONE_CONNECTION,
         ..Experiment::SHOWN
     },
     Experiment {

@@ -8,6 +8,20 @@ use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Opposite, Paper};
 use crate::interpretation::Varied;
 
+/// What figures 5 and 7 vary.
+const PACKETS_OF_500: &[Varied] =
+    &[Varied { path: "flow.video-*.packet", values: &["500 B"], printed: "500 B" }];
+
+/// A wrong model: distance changes nothing.
+const NOBODY_FAR: Opposite = Opposite::Runs {
+    what: "far stations at 5 m",
+    replace: &[],
+    set: &[
+        ("s004-distance", "wlan.cell.station.sta0.at", "[\"5 m\", \"0 m\"]"),
+        ("s004-distance", "wlan.cell.station.sta3.at", "[\"0 m\", \"-5 m\"]"),
+    ],
+};
+
 pub(crate) const PAPER: Paper = Paper {
     id: "S004",
     title: "NADA over 802.11ac",
@@ -67,14 +81,7 @@ const ROWS: &[Experiment] = &[
         reported: "0 and 3 starve after 10 s; 1, 2, 4 reach 1500 after 150 s",
         claim: "near at least 0.9 of 1500 at the end, far below 5 %; in 3 of 5 seeds the largest rate takes three times as long as at 5 m",
         method: Run(cell::starved),
-        opposite: Opposite::Runs {
-            what: "far stations at 5 m",
-            replace: &[],
-            set: &[
-                ("s004-distance", "wlan.cell.station.sta0.at", "[\"5 m\", \"0 m\"]"),
-                ("s004-distance", "wlan.cell.station.sta3.at", "[\"0 m\", \"-5 m\"]"),
-            ],
-        },
+        opposite: NOBODY_FAR,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -84,7 +91,7 @@ const ROWS: &[Experiment] = &[
         reported: "0 and 3 send about 200 and receive about 10 kbit/s",
         claim: "of 500 B a larger part arrives at far stations than of 1000 B",
         method: Run(cell::small_packets),
-        varies: &[Varied { path: "flow.video-*.packet", values: &["500 B"], printed: "500 B" }],
+        varies: PACKETS_OF_500,
         opposite: Opposite::Runs {
             what: "packets of 1000 B throughout",
             replace: &[("500 B", "1000 B")],
@@ -99,14 +106,7 @@ const ROWS: &[Experiment] = &[
         reported: "0 and 3: 200 sent, at most 40 received; mostly 90p",
         claim: "every station receives something in every 10 s; near at most half of 1500, mostly at 90 to 240 rows; far receive at most a fifth",
         method: Run(cell::adaptive),
-        opposite: Opposite::Runs {
-            what: "far stations at 5 m",
-            replace: &[],
-            set: &[
-                ("s004-distance", "wlan.cell.station.sta0.at", "[\"5 m\", \"0 m\"]"),
-                ("s004-distance", "wlan.cell.station.sta3.at", "[\"0 m\", \"-5 m\"]"),
-            ],
-        },
+        opposite: NOBODY_FAR,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -116,15 +116,8 @@ const ROWS: &[Experiment] = &[
         reported: "all received at low resolution; 1, 2, 4 end at 240p",
         claim: "near stations end at 180 to 240 rows, had fewer for 2000 frames or more, and not more in the first quarter than in the last",
         method: Run(cell::late_upgrade),
-        varies: &[Varied { path: "flow.video-*.packet", values: &["500 B"], printed: "500 B" }],
-        opposite: Opposite::Runs {
-            what: "far stations at 5 m",
-            replace: &[],
-            set: &[
-                ("s004-distance", "wlan.cell.station.sta0.at", "[\"5 m\", \"0 m\"]"),
-                ("s004-distance", "wlan.cell.station.sta3.at", "[\"0 m\", \"-5 m\"]"),
-            ],
-        },
+        varies: PACKETS_OF_500,
+        opposite: NOBODY_FAR,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -165,14 +158,7 @@ const ROWS: &[Experiment] = &[
             values: &[cell::OF_1500, cell::OF_2000],
             printed: "a clip of a fixed resolution",
         }],
-        opposite: Opposite::Runs {
-            what: "far stations at 5 m",
-            replace: &[],
-            set: &[
-                ("s004-distance", "wlan.cell.station.sta0.at", "[\"5 m\", \"0 m\"]"),
-                ("s004-distance", "wlan.cell.station.sta3.at", "[\"0 m\", \"-5 m\"]"),
-            ],
-        },
+        opposite: NOBODY_FAR,
         ..Experiment::SHOWN
     },
     Experiment {
