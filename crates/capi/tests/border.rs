@@ -114,6 +114,7 @@ mod sessions {
     use seaway::sender::*;
     use std::ffi::c_void;
 
+    // SAFETY: it reads neither pointer.
     unsafe extern "C" fn ignore(_: *mut c_void, _: *const SeawayReceivedFrame) {}
 
     const RECEIVER: SeawayReceiverConfig = SeawayReceiverConfig {

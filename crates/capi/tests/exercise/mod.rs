@@ -140,6 +140,7 @@ unsafe fn call(numbers: &mut Numbers<'_>, controller: *mut SeawayController, now
     }
 }
 
+// SAFETY: for the caller to keep: `controller` is null or of `seaway_controller_new`, and not freed.
 unsafe fn on_sent(numbers: &mut Numbers<'_>, controller: *mut SeawayController, at: u64) -> SeawayStatus {
     let mut packet = SeawayPacket {
         struct_size: numbers.size_of::<SeawayPacket>(),
@@ -161,6 +162,7 @@ unsafe fn on_sent(numbers: &mut Numbers<'_>, controller: *mut SeawayController, 
     unsafe { seaway_controller_on_sent(controller, at, packet, numbers.pointer_to(&mut id), marking) }
 }
 
+// SAFETY: for the caller to keep: `controller` is null or of `seaway_controller_new`, and not freed.
 unsafe fn on_report(numbers: &mut Numbers<'_>, controller: *mut SeawayController, at: u64) -> SeawayStatus {
     let first = numbers.number();
     let results: Vec<_> = (0..u64::from(numbers.next() % 32))
@@ -179,6 +181,7 @@ unsafe fn on_report(numbers: &mut Numbers<'_>, controller: *mut SeawayController
     unsafe { seaway_controller_on_report(controller, at, pointer, count, numbers.number()) }
 }
 
+// SAFETY: for the caller to keep: `controller` is null or of `seaway_controller_new`, and not freed.
 unsafe fn poll_probe(numbers: &mut Numbers<'_>, controller: *mut SeawayController, at: u64) -> SeawayStatus {
     let struct_size = numbers.size_of::<SeawayProbe>();
     let mut probe = SeawayProbe { struct_size, id: 0, rate_bps: 0, bytes: 0, packets: 0, reserved: 0 };
@@ -186,6 +189,7 @@ unsafe fn poll_probe(numbers: &mut Numbers<'_>, controller: *mut SeawayControlle
     unsafe { seaway_controller_poll_probe(controller, at, numbers.pointer_to(&mut probe)) }
 }
 
+// SAFETY: for the caller to keep: `controller` is null or of `seaway_controller_new`, and not freed.
 unsafe fn poll_decision(numbers: &mut Numbers<'_>, controller: *mut SeawayController) -> SeawayStatus {
     // SAFETY: all zero is a value of it.
     let mut decision: SeawayDecision = unsafe { std::mem::zeroed() };
@@ -199,7 +203,11 @@ unsafe fn poll_decision(numbers: &mut Numbers<'_>, controller: *mut SeawayContro
 }
 
 /// What a controller says can be: rates inside what was set, a share of 0 to 1, numbers that are numbers.
+///
+/// # Safety
+/// `controller` is null or of `seaway_controller_new`, and not freed.
 unsafe fn check(controller: *mut SeawayController) -> SeawayStatus {
+    // SAFETY: for the caller to keep: `user` is the counter below.
     unsafe extern "C" fn visit(user: *mut c_void, name: *const c_char, value: f64, _unit: *const c_char) {
         // SAFETY: it is what `seaway_controller_inspect` was given below.
         unsafe { *user.cast::<u32>() += 1 };
