@@ -33,6 +33,15 @@ pub enum Format {
 }
 
 impl Format {
+    /// One of each, for a list of their names.
+    pub const ALL: [Self; 5] = [
+        Format::Elementary,
+        Format::System,
+        Format::Program,
+        Format::Transport(Framing::ALL[0]),
+        Format::Matroska,
+    ];
+
     /// The name for a report.
     pub fn name(self) -> &'static str {
         match self {

@@ -9,12 +9,18 @@ use seaway_units::{Bitrate, TimeDelta};
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
-const AFTER: &str = "The input may be an elementary, program, system or transport stream or Matroska; it is recognised by \
-                     its content. The output has the same format. A target that is \
-                     not reached gives exit code 3.";
+/// The end of the help text, with the formats that can be read.
+fn after_help() -> String {
+    let formats: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
+    let formats = formats.join(", ");
+    format!(
+        "Input formats, recognised by the content: {formats}. The output has the format of the input. A target that is \
+         not reached gives exit code 3."
+    )
+}
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER, group = ArgGroup::new("target").required(true))]
+#[command(after_help = after_help(), group = ArgGroup::new("target").required(true))]
 pub(crate) struct Arguments {
     /// The stream to read, `-` for standard input
     #[arg(value_name = "IN")]
