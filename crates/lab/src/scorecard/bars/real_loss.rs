@@ -1,8 +1,8 @@
-//! Loss as it is measured: episodes, with long clean stretches between them.
+//! Loss of real networks: episodes, with long intervals without loss between them.
 //!
 //! The statistics are those of recorded cloud gaming sessions over Wi-Fi, mobile and wired networks (hkust-spark, "SparkTraces"),
-//! counted in slots of 15 ms. A chain that steps each millisecond has them: episodes of an exponential length, in which
-//! a part of the packets is lost.
+//! counted in slots of 15 ms. A Markov chain that steps each millisecond reproduces them: the length of an episode is exponential,
+//! and a part of its packets is lost.
 
 use super::network::Network;
 use super::quantity::Quantity::{Frozen, Psnr, QueueP95, Repair, Utilisation};
@@ -28,8 +28,8 @@ struct Episodes {
     depth: f64,
 }
 
-/// `docs/scorecard.md`, section "Loss as it is measured", compares with what was counted. Of the wired network the mean is
-/// published alone; its episodes are those of the mobile one.
+/// `docs/scorecard.md`, section "Loss of real networks", compares the chains with the recordings. For the wired network only the
+/// mean is published; its episodes are those of the mobile one.
 const NETWORKS: [Episodes; 3] = [
     Episodes { name: "Wi-Fi", rate: 10.2, delay: 10.0, part: 0.023, length: 15.0, depth: 0.36 },
     Episodes { name: "mobile", rate: 4.0, delay: 25.0, part: 0.006, length: 13.0, depth: 0.63 },
