@@ -1,12 +1,12 @@
-//! The C library of Seaway: what `include/seaway.h` declares.
+//! The C library of Seaway: the functions that `include/seaway.h` declares.
 //!
-//! A [controller](controller) has neither clock nor socket: an application tells it what leaves and what a report says, and asks
-//! how much may be sent. With the feature `stream`, a [sender](sender) and a [receiver](receiver) do all of it, with threads of
-//! their own.
+//! A [controller](controller) has neither clock nor socket: the application passes it departures and feedback reports, and reads
+//! its allowance and target. With the feature `stream`, a [sender](sender) and a [receiver](receiver) run a whole session on
+//! threads of their own.
 //!
-//! Nothing that a caller passes causes a panic: pointers are compared with null, sizes of structures and texts are checked, and a
-//! panic of our own would end at the border as [`SeawayStatus::Panicked`]. What cannot be checked stands in the header: a pointer
-//! that is not null points to what it says, and a handle is used by one thread at a time and not after it was freed.
+//! No argument causes a panic: pointers are compared with null, and sizes of structures and texts are checked. An internal panic
+//! is returned as [`SeawayStatus::Panicked`]. The header documents what cannot be checked: a pointer that is not null points to an
+//! object of its type, and a handle is used by one thread at a time and not after it was freed.
 
 pub mod controller;
 mod pointer;

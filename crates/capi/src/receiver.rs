@@ -20,7 +20,7 @@ pub struct SeawayReceiver(Handle<Running>);
 
 struct Running(Receiver);
 
-/// A frame that was received whole, its references before it.
+/// A complete frame, whose references came before it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawayReceivedFrame {
@@ -30,7 +30,7 @@ pub struct SeawayReceivedFrame {
     pub is_key: u32,
     /// The coded octets: an H.264 access unit in Annex B form. Valid during the call.
     pub data: *const u8,
-    /// How many.
+    /// The number of octets.
     pub length: usize,
     /// When it is shown, in nanoseconds of the receiver's clock.
     pub displayed_ns: u64,
@@ -40,47 +40,47 @@ pub struct SeawayReceivedFrame {
     pub reserved: u32,
 }
 
-/// Takes a frame, on a thread of the receiver; it returns soon, and calls no function of this receiver.
+/// Receives a frame, on a thread of the receiver. It must return soon and must not call a function of this receiver.
 pub type SeawayFrameCallback =
     Option<unsafe extern "C" fn(user: *mut c_void, frame: *const SeawayReceivedFrame)>;
 
-/// How a receiver is made. All zero save the first, `bind` and `on_frame` is a receiver on this host.
+/// The configuration of a receiver. All fields may be zero except `struct_size`, `bind` and `on_frame`: it then receives on this host.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawayReceiverConfig {
     /// `sizeof(SeawayReceiverConfig)`.
     pub struct_size: u32,
-    /// 1 where plain RTP from other hosts is let in, else 0. Whoever reaches the port can then send.
+    /// 1 to accept plain RTP from other hosts, else 0. Anyone who reaches the port can then send.
     pub insecure: u32,
-    /// The local address: "127.0.0.1:5004"; port 0 takes a free one.
+    /// The local address: "127.0.0.1:5004"; port 0 chooses a free port.
     pub bind: *const c_char,
     /// The key of the session, or null: 256 bits as base64url, 43 characters, as in the URL that `seaway recv` prints.
     pub key: *const c_char,
     /// How long after the least delay of the path a frame may be shown, in nanoseconds; 0 for 500 ms.
     pub latency_ns: u64,
-    /// Takes the frames.
+    /// Is called with each frame.
     pub on_frame: SeawayFrameCallback,
     /// Its first argument.
     pub user: *mut c_void,
 }
 
-/// What is known of a receiver.
+/// The state of a receiver.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawayReceiverState {
     /// `sizeof(SeawayReceiverState)`.
     pub struct_size: u32,
-    /// 1 where a thread of it failed: it receives no more.
+    /// 1 if one of its threads failed: it no longer receives.
     pub failed: u32,
     /// Rate of whole IP datagrams over the last half second, in bits per second.
     pub received_bps: u64,
     /// Packets lost after repair over packets expected in the last half second, 0 to 1.
     pub loss_ratio: f64,
-    /// Frames that were given out.
+    /// Frames passed to `on_frame`.
     pub frames: u64,
     /// Freezes that ended.
     pub freezes: u64,
-    /// Where it receives: "127.0.0.1:5004".
+    /// The address at which it receives: "127.0.0.1:5004".
     pub local: [c_char; SEAWAY_TEXT],
 }
 
@@ -120,7 +120,7 @@ impl Callback {
 /// Starts a receiver.
 ///
 /// # Safety
-/// Pointers that are not null point to what they say. `on_frame` can be called on another thread until the receiver is freed.
+/// Pointers that are not null point to an object of their type. `on_frame` can be called on another thread until the receiver is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seaway_receiver_new(
     config: *const SeawayReceiverConfig,
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn seaway_receiver_free(receiver: *mut SeawayReceiver) {
     unsafe { pointer::free(receiver) };
 }
 
-/// Asks the sender for a key frame: a decoder lost its references.
+/// Requests a key frame from the sender, for a decoder that lost its references.
 ///
 /// # Safety
 /// The handle is used by one thread at a time.
@@ -170,10 +170,10 @@ pub unsafe extern "C" fn seaway_receiver_request_key_frame(receiver: *mut Seaway
     }
 }
 
-/// Reads what happened since the last call, and gives the state. Call it at least once a second.
+/// Processes the events since the last call and writes the state. Call it at least once a second.
 ///
 /// # Safety
-/// Pointers that are not null point to what they say, and the handle is used by one thread at a time.
+/// Pointers that are not null point to an object of their type, and the handle is used by one thread at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seaway_receiver_state(
     receiver: *mut SeawayReceiver,

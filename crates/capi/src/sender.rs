@@ -29,61 +29,62 @@ struct Running {
     has_ended: bool,
 }
 
-/// How a sender is made. All zero save the first, `to` and the rates is a sender to this host with the usual controller.
+/// The configuration of a sender. All fields may be zero except `struct_size`, `to` and the rates: it then sends to this host with
+/// the default controller.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawaySenderConfig {
     /// `sizeof(SeawaySenderConfig)`.
     pub struct_size: u32,
-    /// 1 where plain RTP may go to another host, else 0. Whoever is on the path then sees the video and can replace it.
+    /// 1 to allow plain RTP to another host, else 0. Anyone on the path can then see the video and replace it.
     pub insecure: u32,
     /// The receiver: "192.0.2.7:5004" or "[2001:db8::7]:5004".
     pub to: *const c_char,
     /// The key of the session, or null: 256 bits as base64url, 43 characters, as in the URL that `seaway recv` prints.
     pub key: *const c_char,
-    /// The controller, such as "nada"; null for the usual one.
+    /// The controller, such as "nada"; null for the default one.
     pub control: *const c_char,
-    /// The rate of whole IP datagrams is never below, in bits per second.
+    /// The lowest rate of whole IP datagrams, in bits per second.
     pub min_bps: u64,
     /// The first rate.
     pub start_bps: u64,
-    /// Never above.
+    /// The highest rate.
     pub max_bps: u64,
-    /// How late the receiver shows a frame at most, in nanoseconds; 0 for 500 ms.
+    /// The longest time from capture to display, without the least delay of the path, in nanoseconds; 0 for 500 ms.
     pub latency_ns: u64,
 }
 
-/// What the session asks of the encoder for the next frame.
+/// The settings of the encoder for the next frame.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawayFrameControls {
     /// `sizeof(SeawayFrameControls)`.
     pub struct_size: u32,
-    /// 1 where the receiver was found: with a key, once it has shown that it has it. Frames before are left out.
+    /// 1 once the receiver was found; with a key, once it has proved that it has the key. Frames before that are dropped.
     pub connected: u32,
     /// The rate that frames may use, packet headers included, in bits per second.
     pub rate_bps: u64,
-    /// 1 where the frame is to be a key frame. Reading it clears it.
+    /// 1 if the next frame must be a key frame. Reading it clears it.
     pub key_frame: u32,
-    /// 1 where the send queue is full: leave this picture out, and tell by `seaway_sender_skip_frame`.
+    /// 1 if the send queue is full: skip this picture, and call `seaway_sender_skip_frame`.
     pub skip: u32,
 }
 
-/// What is known of a sender.
+/// The state of a sender.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawaySenderState {
     /// `sizeof(SeawaySenderState)`.
     pub struct_size: u32,
-    /// 1 where the session is at its end: another sender with its key took over, or the network did not carry it.
+    /// 1 if the session has ended: another sender with the same key took over, or the circuit breaker of RFC 8083 ended it.
     pub ended: u32,
     /// Rate of whole IP datagrams over the last half second, in bits per second.
     pub sent_bps: u64,
     /// Lost packets over reported packets in the last half second, 0 to 1.
     pub loss_ratio: f64,
-    /// Packets that left.
+    /// Packets sent.
     pub packets: u64,
-    /// Frames that were passed.
+    /// Frames passed to `seaway_sender_send_frame`.
     pub frames: u64,
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn not_started(error: seaway_stream::Error) -> Failure {
 /// Starts a sender.
 ///
 /// # Safety
-/// Pointers that are not null point to what they say.
+/// Pointers that are not null point to an object of their type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seaway_sender_new(
     config: *const SeawaySenderConfig,
@@ -166,10 +167,10 @@ pub unsafe extern "C" fn seaway_sender_free(sender: *mut SeawaySender) {
     unsafe { pointer::free(sender) };
 }
 
-/// The present instant of the session's clock in nanoseconds, to stamp captures with.
+/// The present time of the session's clock in nanoseconds, for the capture times of frames.
 ///
 /// # Safety
-/// Pointers that are not null point to what they say, and the handle is used by one thread at a time.
+/// Pointers that are not null point to an object of their type, and the handle is used by one thread at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seaway_sender_now(sender: *mut SeawaySender, now_ns: *mut u64) -> SeawayStatus {
     // SAFETY: as the caller promises.
@@ -181,7 +182,7 @@ pub unsafe extern "C" fn seaway_sender_now(sender: *mut SeawaySender, now_ns: *m
     }
 }
 
-/// What the session asks of the encoder for the next frame.
+/// The settings of the encoder for the next frame.
 ///
 /// # Safety
 /// As for `seaway_sender_now`.
@@ -194,13 +195,13 @@ pub unsafe extern "C" fn seaway_sender_controls(
     unsafe {
         with(sender, |running| {
             pointer::read(controls.cast_const(), "controls")?;
-            let asked = running.input.controls();
+            let controls = running.input.controls();
             let value = SeawayFrameControls {
                 struct_size: size_in::<SeawayFrameControls>(),
                 connected: running.input.is_connected().into(),
-                rate_bps: asked.share.as_bps(),
-                key_frame: asked.key_frame.into(),
-                skip: asked.skip.into(),
+                rate_bps: controls.share.as_bps(),
+                key_frame: controls.key_frame.into(),
+                skip: controls.skip.into(),
             };
             pointer::write(controls, "controls", value)?;
             Ok(SeawayStatus::Ok)
@@ -244,7 +245,7 @@ pub unsafe extern "C" fn seaway_sender_send_frame(
     }
 }
 
-/// A picture was captured and not coded.
+/// A picture was captured and not encoded.
 ///
 /// # Safety
 /// As for `seaway_sender_now`.
@@ -259,7 +260,7 @@ pub unsafe extern "C" fn seaway_sender_skip_frame(sender: *mut SeawaySender) -> 
     }
 }
 
-/// Reads what happened since the last call, and gives the state. Call it at least once a second.
+/// Processes the events since the last call and writes the state. Call it at least once a second.
 ///
 /// # Safety
 /// As for `seaway_sender_now`.
@@ -290,7 +291,7 @@ pub unsafe extern "C" fn seaway_sender_state(
     }
 }
 
-/// Whether the session is at its end.
+/// True if the session has ended.
 fn ends(event: &SendEvent) -> bool {
     matches!(event, SendEvent::Replaced | SendEvent::CircuitBroken(_))
 }

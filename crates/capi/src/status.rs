@@ -7,25 +7,25 @@ use std::ffi::{CStr, CString, c_char};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How a call ended. Below zero nothing was changed and nothing was written, and `seaway_last_error` says why.
+/// The result of a call. After a status below zero nothing was changed or written, and `seaway_last_error` gives the reason.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeawayStatus {
-    /// It did what it says.
+    /// The call succeeded.
     Ok = 0,
-    /// There is nothing (more) to give.
+    /// There is no (further) result.
     None = 1,
     /// A pointer is null.
     NullPointer = -1,
     /// `struct_size` is not that of the structure in this version of the library.
     StructSize = -2,
-    /// A text, a number or a name cannot be.
+    /// A text, a number or a name is invalid.
     InvalidArgument = -3,
     /// Time ran back.
     TimeRanBack = -4,
     /// The system refuses a socket, a thread or random numbers, or the codec failed.
     System = -5,
-    /// A fault of this library. The handle answers nothing else from now on; free it.
+    /// An internal fault of this library. Every later call with the handle returns this; free it.
     Panicked = -6,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn guard(call: impl FnOnce() -> Result<SeawayStatus, Failure>) -> Sea
     })
 }
 
-/// Why the last call of this thread that failed did so, in English. Valid until the thread's next call. Empty before the first.
+/// The reason why the last failed call of this thread failed, in English. Valid until the thread's next call. Empty before the first.
 // SAFETY: the name is of this library's own prefix.
 #[unsafe(no_mangle)]
 pub extern "C" fn seaway_last_error() -> *const c_char {

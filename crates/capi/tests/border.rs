@@ -29,7 +29,7 @@ const FLOW: SeawayFlow = SeawayFlow {
 /// What making a controller answers, and why.
 fn refusal(spec: &CStr, flow: &SeawayFlow) -> (Status, String) {
     let mut controller = null_mut();
-    // SAFETY: pointers point to what they say.
+    // SAFETY: pointers point to an object of their type.
     unsafe {
         let status = seaway_controller_new(spec.as_ptr(), flow, &raw mut controller);
         assert!(status == Status::Ok || controller.is_null());
@@ -65,7 +65,7 @@ fn wrong_names_and_numbers_are_refused_in_words() {
 #[test]
 fn null_is_refused() {
     let mut controller = null_mut();
-    // SAFETY: pointers point to what they say or are null.
+    // SAFETY: pointers point to an object of their type or are null.
     unsafe {
         assert_eq!(seaway_controller_new(null(), &FLOW, &raw mut controller), Status::NullPointer);
         assert_eq!(seaway_controller_new(c"nada".as_ptr(), null(), &raw mut controller), Status::NullPointer);
@@ -143,7 +143,7 @@ mod sessions {
     fn receivers_refuse_what_cannot_be() {
         let start = |config: SeawayReceiverConfig| {
             let mut receiver = null_mut();
-            // SAFETY: pointers point to what they say.
+            // SAFETY: pointers point to an object of their type.
             unsafe {
                 let status = seaway_receiver_new(&raw const config, &raw mut receiver);
                 seaway_receiver_free(receiver);
@@ -172,7 +172,7 @@ mod sessions {
     fn senders_refuse_what_cannot_be() {
         let start = |config: SeawaySenderConfig| {
             let mut sender = null_mut();
-            // SAFETY: pointers point to what they say.
+            // SAFETY: pointers point to an object of their type.
             unsafe { (seaway_sender_new(&raw const config, &raw mut sender), sender) }
         };
         let status = |config| start(config).0;
@@ -191,7 +191,7 @@ mod sessions {
         let (made, sender) = start(SENDER);
         assert_eq!(made, Status::Ok);
         let octets = [0_u8; 4];
-        // SAFETY: pointers point to what they say or are null.
+        // SAFETY: pointers point to an object of their type or are null.
         unsafe {
             assert_eq!(seaway_sender_send_frame(sender, null(), 4, 1, 0, 4, 1_000), Status::NullPointer);
             assert_eq!(

@@ -22,7 +22,7 @@ use std::sync::LazyLock;
 #[derive(Debug)]
 pub struct SeawayController(Handle<BandwidthEstimator>);
 
-/// Takes an internal value of a controller: its name, the value and its unit. The texts are valid during the call.
+/// Receives an internal value of a controller: its name, the value and its unit. The texts are valid during the call.
 pub type SeawayGauge =
     Option<unsafe extern "C" fn(user: *mut c_void, name: *const c_char, value: f64, unit: *const c_char)>;
 
@@ -40,7 +40,7 @@ pub extern "C" fn seaway_controller_name(index: usize) -> *const c_char {
 /// Makes the controller that `spec` names, such as "nada" or "tfrc(count=4)".
 ///
 /// # Safety
-/// Pointers that are not null point to what they say.
+/// Pointers that are not null point to an object of their type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seaway_controller_new(
     spec: *const c_char,
@@ -68,10 +68,10 @@ pub unsafe extern "C" fn seaway_controller_free(controller: *mut SeawayControlle
     unsafe { pointer::free(controller) };
 }
 
-/// A packet leaves now. `marking` is what to write on it, and `id` names it in a report; each may be null.
+/// A packet leaves now. Writes its marking to `marking` and the id that identifies it in reports to `id`; each may be null.
 ///
 /// # Safety
-/// Pointers that are not null point to what they say, and the handle is used by one thread at a time.
+/// Pointers that are not null point to an object of their type, and the handle is used by one thread at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seaway_controller_on_sent(
     controller: *mut SeawayController,
@@ -100,8 +100,8 @@ pub unsafe extern "C" fn seaway_controller_on_sent(
     }
 }
 
-/// A report arrived: `count` results, and how long the receiver held its newest packet before it sent the report, in nanoseconds.
-/// Ids that were never given are left out. A report without results is one too.
+/// A report arrived, with `count` results. `held_ns` is how long the receiver held its newest packet before it sent the report, in
+/// nanoseconds. Unknown ids are ignored. A report without results counts as a report.
 ///
 /// # Safety
 /// As for `seaway_controller_on_sent`; `results` points to `count` of them.
@@ -126,8 +126,8 @@ pub unsafe extern "C" fn seaway_controller_on_report(
     }
 }
 
-/// The receiver's playout buffer, before the report that says so: what it holds and can hold, in octets. For the controllers
-/// "buffer-type1" and "buffer-type2".
+/// The level and the size of the receiver's playout buffer, in octets. Call it before the report in which they arrived. For the
+/// controllers "buffer-type1" and "buffer-type2".
 ///
 /// # Safety
 /// As for `seaway_controller_on_sent`.
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn seaway_controller_set_limits(
     }
 }
 
-/// What waits in the send queue, in octets, and how long the oldest packet has waited, in nanoseconds.
+/// The size of the send queue, in octets, and how long the oldest packet has waited, in nanoseconds.
 ///
 /// # Safety
 /// As for `seaway_controller_on_sent`.
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn seaway_controller_on_backlog(
     }
 }
 
-/// The encoder `stream` gave a frame: its octets, those it should have had, and the nanoseconds to the next, above 0.
+/// The encoder `stream` made a frame: its octets, its target in octets, and the nanoseconds to the next frame, above 0.
 ///
 /// # Safety
 /// As for `seaway_controller_on_sent`.
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn seaway_controller_handle_timeout(
     }
 }
 
-/// When `seaway_controller_handle_timeout` is due, in nanoseconds; `SEAWAY_STATUS_NONE` where no timer runs. Ask after each call.
+/// When `seaway_controller_handle_timeout` is due, in nanoseconds; `SEAWAY_STATUS_NONE` where no timer runs. Any other call may change it.
 ///
 /// # Safety
 /// As for `seaway_controller_on_sent`.
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn seaway_controller_poll_timeout(
     }
 }
 
-/// The next probe to send; ask until `SEAWAY_STATUS_NONE`.
+/// The next probe to send. Call it until it returns `SEAWAY_STATUS_NONE`.
 ///
 /// # Safety
 /// As for `seaway_controller_on_sent`.
@@ -297,8 +297,8 @@ pub unsafe extern "C" fn seaway_controller_poll_probe(
     }
 }
 
-/// The next change of the rate that was not read yet, oldest first; ask until `SEAWAY_STATUS_NONE`. Of changes that nobody reads,
-/// the newest are dropped.
+/// The next change of the rate that was not read yet, oldest first. Call it until it returns `SEAWAY_STATUS_NONE`. If too many
+/// changes wait to be read, the newest are dropped.
 ///
 /// # Safety
 /// As for `seaway_controller_on_sent`.
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn seaway_controller_poll_decision(
     }
 }
 
-/// What media and its repair may use together.
+/// The rate that media and its repair may use together.
 ///
 /// # Safety
 /// As for `seaway_controller_on_sent`.
@@ -338,7 +338,7 @@ pub unsafe extern "C" fn seaway_controller_target(
     }
 }
 
-/// What a subflow may send. It changes with each packet that leaves.
+/// The allowance of a subflow: what it may send. It changes with each packet that leaves.
 ///
 /// # Safety
 /// As for `seaway_controller_on_sent`.
@@ -375,7 +375,7 @@ pub unsafe extern "C" fn seaway_controller_subflows(
     }
 }
 
-/// Calls `visit` with every internal value of the controller. It must not call the controller.
+/// Calls `visit` with every internal value of the controller. `visit` must not call the controller.
 ///
 /// # Safety
 /// As for `seaway_controller_on_sent`; `visit` returns and allows what `user` points to.

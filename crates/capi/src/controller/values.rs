@@ -10,13 +10,13 @@ use seaway_session::{Departure, Limits, PacketArrival, PacketResult};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::ffi::c_char;
 
-/// `content`: a piece of a frame.
+/// `content`: a part of a frame.
 pub const SEAWAY_CONTENT_MEDIA: u32 = 0;
-/// `content`: a piece of a frame once more.
+/// `content`: a retransmitted part of a frame.
 pub const SEAWAY_CONTENT_RETRANSMISSION: u32 = 1;
 /// `content`: forward error correction.
 pub const SEAWAY_CONTENT_FEC: u32 = 2;
-/// `content`: it fills a probe.
+/// `content`: padding of a probe.
 pub const SEAWAY_CONTENT_PADDING: u32 = 3;
 
 /// The latest instant and the longest time, in nanoseconds: 146 years.
@@ -26,7 +26,7 @@ const HIGHEST_BPS: u64 = 1_000_000_000_000;
 /// The most octets of a queue, a frame or a buffer.
 const LARGEST: u64 = 1 << 40;
 
-/// What a controller must know of its flow beforehand.
+/// The configuration of a flow: its rates and its largest packet.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawayFlow {
@@ -37,29 +37,30 @@ pub struct SeawayFlow {
     pub ecn: u32,
     /// The largest packet in octets, as a whole IP datagram: 1 to 65535.
     pub packet_bytes: u64,
-    /// The rate is never below, in bits per second: above 0.
+    /// The lowest rate, in bits per second; above 0.
     pub min_bps: u64,
     /// The first rate, for controllers without a slow start: from `min_bps` to `max_bps`.
     pub start_bps: u64,
-    /// The target is never above: what the encoders could use, 10^12 at most.
+    /// The highest target: what the encoders can use, at most 10^12.
     pub max_bps: u64,
 }
 
-/// A packet that leaves. All zero save the first and `bytes` is a packet with media, inside a frame, behind which nothing waits.
+/// A packet that leaves. With all fields zero except `struct_size` and `bytes` it is a media packet inside a frame, and no packet
+/// waits behind it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawayPacket {
     /// `sizeof(SeawayPacket)`.
     pub struct_size: u32,
-    /// The connection that it leaves by: below what `seaway_controller_subflows` says.
+    /// The index of its connection, below the count of `seaway_controller_subflows`.
     pub subflow: u32,
     /// The whole IP datagram in octets, headers included: 1 to 65535.
     pub bytes: u64,
-    /// Octets that wait behind it; 0 says that the application has no more to send.
+    /// Octets that wait behind it; 0 means that the flow is application-limited.
     pub backlog_bytes: u64,
     /// One of `SEAWAY_CONTENT_…`.
     pub content: u32,
-    /// The encoder that it is of, 0 to 255.
+    /// The number of its encoder, 0 to 255.
     pub stream: u32,
     /// 1 where it belongs to a probe, else 0.
     pub is_probe: u32,
@@ -71,7 +72,7 @@ pub struct SeawayPacket {
     pub reserved: u32,
 }
 
-/// What the controller writes on a packet.
+/// The marking of a packet.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawayMarking {
@@ -79,32 +80,32 @@ pub struct SeawayMarking {
     pub struct_size: u32,
     /// The ECN codepoint of the IP header.
     pub ecn: u32,
-    /// 1 where `tag` is for the receiving half, which runs here: nothing is to be sent.
+    /// 1 where `tag` is set. It is for the receiving half, which runs here, so it need not be sent.
     pub has_tag: u32,
     /// The controller's own number of the packet.
     pub tag: u32,
 }
 
-/// What a report says of a packet.
+/// The result of one packet in a report.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawayPacketResult {
     /// `sizeof(SeawayPacketResult)`.
     pub struct_size: u32,
-    /// 1 where it arrived, 0 where the report says that it was lost. A packet that no report names is taken for lost when later
-    /// ones arrived, or when its time ran out.
+    /// 1 if it arrived, 0 if the report lists it as lost. A packet that no report lists counts as lost when later ones have arrived or
+    /// after a timeout.
     pub received: u32,
-    /// What `seaway_controller_on_sent` gave.
+    /// The id from `seaway_controller_on_sent`.
     pub id: u64,
-    /// When it arrived, in nanoseconds of the receiver's clock, whose origin does not matter.
+    /// The arrival time in nanoseconds of the receiver's clock, from any origin.
     pub arrival_ns: u64,
     /// 1 where the report has `arrival_ns`.
     pub has_arrival: u32,
-    /// The ECN codepoint that it arrived with.
+    /// The ECN codepoint with which it arrived.
     pub ecn: u32,
 }
 
-/// What media and its repair may use together.
+/// The rate that media and its repair may use together.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct SeawayTarget {
@@ -114,7 +115,7 @@ pub struct SeawayTarget {
     pub reserved: u32,
     /// Rate of whole IP datagrams, in bits per second.
     pub rate_bps: u64,
-    /// Loss that slowing down would not cure, 0 to 1: repair should cover it.
+    /// Loss of the channel, which a lower rate would not reduce, 0 to 1: repair should cover it.
     pub channel_loss: f64,
     /// The controller's phase in a word or two: "slow start".
     pub phase: [c_char; SEAWAY_TEXT],
@@ -133,7 +134,7 @@ pub struct SeawayAllowance {
     pub rate_bps: u64,
     /// Pause behind each packet, in nanoseconds.
     pub gap_ns: u64,
-    /// How much of the past may be made up for, in nanoseconds.
+    /// For how long unused rate may be caught up, in nanoseconds.
     pub credit_ns: u64,
     /// What may leave now, in octets.
     pub window_bytes: u64,
@@ -145,13 +146,13 @@ pub struct SeawayAllowance {
 pub struct SeawayProbe {
     /// `sizeof(SeawayProbe)`.
     pub struct_size: u32,
-    /// Its name in `SeawayPacket`.
+    /// Its id, for `probe` of `SeawayPacket`.
     pub id: u32,
     /// The rate to send it at, in bits per second.
     pub rate_bps: u64,
-    /// At least so many octets in all.
+    /// The least number of octets.
     pub bytes: u64,
-    /// At least so many packets.
+    /// The least number of packets.
     pub packets: u32,
     /// Zero.
     pub reserved: u32,
@@ -171,13 +172,13 @@ pub struct SeawayDecision {
     pub before_bps: u64,
     /// The rate after.
     pub after_bps: u64,
-    /// What the rule looked at.
+    /// The value of the signal that caused it.
     pub signal_value: f64,
-    /// What it compared with, in the same unit.
+    /// The value that it was compared with, in the same unit.
     pub threshold: f64,
     /// The rule that fired: "loss event".
     pub cause: [c_char; SEAWAY_TEXT],
-    /// The name of what it looked at: "loss_event_rate".
+    /// The name of the signal: "loss_event_rate".
     pub signal: [c_char; SEAWAY_TEXT],
     /// Its unit: "s", "ms", "bit/s", "B", or empty for a pure number.
     pub unit: [c_char; SEAWAY_TEXT],

@@ -72,7 +72,7 @@ pub(crate) fn calls(octets: &[u8]) {
         (flow.start_bps, flow.max_bps) = (numbers.number(), numbers.number());
     }
     let (flow, mut controller) = (numbers.pointer_to(&mut flow), null_mut());
-    // SAFETY: the texts end with a zero, pointers point to what they say or are null, and the handle is freed once, at the end.
+    // SAFETY: the texts end with a zero, pointers point to an object of their type or are null, and the handle is freed once, at the end.
     unsafe {
         let made = seaway_controller_new(spec.as_ptr(), flow, &raw mut controller);
         assert_ne!(made, SeawayStatus::Panicked);
@@ -98,7 +98,7 @@ pub(crate) fn calls(octets: &[u8]) {
 /// The controller is null or a handle.
 unsafe fn call(numbers: &mut Numbers<'_>, controller: *mut SeawayController, now: u64) -> SeawayStatus {
     let at = if numbers.next() == 255 { numbers.number() } else { now };
-    // SAFETY: pointers point to what they say or are null.
+    // SAFETY: pointers point to an object of their type or are null.
     unsafe {
         match numbers.next() % 16 {
             0..=4 => on_sent(numbers, controller, at),
@@ -158,7 +158,7 @@ unsafe fn on_sent(numbers: &mut Numbers<'_>, controller: *mut SeawayController, 
     let mut marking = SeawayMarking { struct_size, ecn: 0, has_tag: 0, tag: 0 };
     let (packet, marking) = (numbers.pointer_to(&mut packet), numbers.pointer_to(&mut marking));
     let mut id = 0;
-    // SAFETY: pointers point to what they say or are null.
+    // SAFETY: pointers point to an object of their type or are null.
     unsafe { seaway_controller_on_sent(controller, at, packet, numbers.pointer_to(&mut id), marking) }
 }
 
@@ -213,7 +213,7 @@ unsafe fn check(controller: *mut SeawayController) -> SeawayStatus {
         unsafe { *user.cast::<u32>() += 1 };
         assert!(!name.is_null() && !value.is_nan());
     }
-    // SAFETY: all zero is a value of each; pointers point to what they say.
+    // SAFETY: each type is valid with all bits zero; pointers point to an object of their type.
     unsafe {
         let mut target: SeawayTarget = std::mem::zeroed();
         target.struct_size = size_of::<SeawayTarget>() as u32;
