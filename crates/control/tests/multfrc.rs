@@ -56,7 +56,7 @@ fn finds_the_number_of_connections() {
         let mut seconds = [0u32; 17];
         for _ in 0..900 {
             run.measure(TimeDelta::from_secs(1));
-            seconds[run.gauge("lanes").unwrap() as usize] += 1;
+            seconds[run.gauge("subflows").unwrap() as usize] += 1;
         }
         let fits = optimum as usize;
         let commonest = (0..17).max_by_key(|count| seconds[*count]).unwrap();
@@ -73,7 +73,7 @@ fn stays_alone_without_loss() {
     for options in [QUICK, "rtt_min=average", "ignored=5, averaged=10, rtt_min=average"] {
         let mut run = wireless(&format!("multfrc({options})"), 0.0, 1);
         let used = utilisation(&mut run, 0.0, 300);
-        assert_eq!(run.gauge("lanes"), Some(1.0), "{options}");
+        assert_eq!(run.gauge("subflows"), Some(1.0), "{options}");
         assert!(used > 0.95, "{options}: {used}");
     }
 }

@@ -82,7 +82,7 @@ measured! {
         /// from its start until its rate in 1 s bins keeps within a tenth of its fair share for 5 s
         convergence_s: Option<f64> = "Convergence", Seconds, Lower,
         /// connections inside the flow
-        lanes: Option<MeanMax> = "Connections", One, Neutral,
+        subflows: Option<MeanMax> = "Connections", One, Neutral,
         /// rate changes with a cause
         decisions: Option<u64> = "Changes of the rate", One, Neutral,
         /// round-trip time as the sender measured it
@@ -128,7 +128,7 @@ measured! {
     #[derive(Copy)]
     pub struct Encoder {
         /// bits produced over the target, all windows together
-        out_over_asked: Option<f64> = "output over target", Ratio, Neutral,
+        output_over_target: Option<f64> = "output over target", Ratio, Neutral,
         /// windows within a tenth of the target
         within_tenth: Option<f64> = "within a tenth", Ratio, Higher,
         /// largest deviation of a window from the target

@@ -219,7 +219,7 @@ impl ThinnedReport {
 /// Input that was rejected, both ends together.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct RefusedReport {
-    pub(crate) strangers: u64,
+    pub(crate) unknown_ssrc: u64,
     pub(crate) malformed: u64,
     /// Changed on the way, or made without the key.
     pub(crate) not_authentic: u64,
@@ -232,7 +232,7 @@ pub(crate) struct RefusedReport {
 
 impl RefusedReport {
     fn add(&mut self, refused: &Refused, rejected: &RejectCounters) {
-        self.strangers += refused.unknown_ssrc + rejected.unknown_source;
+        self.unknown_ssrc += refused.unknown_ssrc + rejected.unknown_source;
         self.malformed += refused.malformed + rejected.malformed;
         self.not_authentic += rejected.not_authentic;
         self.replayed += rejected.replayed;

@@ -66,8 +66,8 @@ fn garbage_does_not_stop_the_video() {
     wait_for_metric(&metrics, "frames_displayed", during + 25.0);
     assert!(receiver.is_running());
     let report: Value = serde_json::from_str(&receiver.finish()).unwrap();
-    let strangers = report["refused"]["strangers"].as_u64().unwrap();
-    assert!(strangers > RATE * SECONDS / 10, "{report}");
+    let unknown = report["refused"]["unknown_ssrc"].as_u64().unwrap();
+    assert!(unknown > RATE * SECONDS / 10, "{report}");
     sender.finish();
 }
 
@@ -102,7 +102,7 @@ fn replayed_and_cut_packets_do_not_stop_the_video() {
     wait_for_metric(&metrics, "frames_displayed", shown + 25.0);
     assert!(receiver.is_running());
     let report: Value = serde_json::from_str(&receiver.finish()).unwrap();
-    for counter in ["strangers", "malformed", "duplicates"] {
+    for counter in ["unknown_ssrc", "malformed", "duplicates"] {
         assert!(report["refused"][counter].as_u64().unwrap() > 0, "{counter}: {report}");
     }
     sender.finish();

@@ -157,7 +157,7 @@ fn plain_senders_and_garbage_change_nothing() {
     flood(port, &mut make);
     wait_for_metric(&metrics, "frames_displayed", shown + 25.0 * SECONDS as f64 * 0.8);
     let report = receiver.finish();
-    assert!(refused(&report, "strangers") + refused(&report, "malformed") > RATE * SECONDS, "{report}");
+    assert!(refused(&report, "unknown_ssrc") + refused(&report, "malformed") > RATE * SECONDS, "{report}");
     sender.finish();
     drop(stranger);
 }
@@ -181,7 +181,10 @@ fn a_recorded_session_opens_nothing() {
     flood(port, |packet| recorded[packet as usize % recorded.len()].clone());
     wait_for_metric(&metrics, "frames_displayed", shown + 25.0 * SECONDS as f64 * 0.8);
     let report = receiver.finish();
-    assert!(refused(&report, "not_authentic") + refused(&report, "strangers") > RATE * SECONDS, "{report}");
+    assert!(
+        refused(&report, "not_authentic") + refused(&report, "unknown_ssrc") > RATE * SECONDS,
+        "{report}"
+    );
     sender.finish();
 }
 
@@ -204,7 +207,7 @@ fn attacked(attack: Attack) -> (String, u64) {
 #[test]
 fn flipped_bits_are_counted_and_repaired() {
     let (report, attacks) = attacked(Attack::Flip);
-    let counters = ["not_authentic", "strangers", "malformed"];
+    let counters = ["not_authentic", "unknown_ssrc", "malformed"];
     let counted: u64 = counters.iter().map(|counter| refused(&report, counter)).sum();
     assert!(attacks > 10 && counted.abs_diff(attacks) <= 2, "{counted} of {attacks}: {report}");
     assert!(refused(&report, "not_authentic") > 0, "{report}");
@@ -223,7 +226,7 @@ fn replayed_packets_are_counted() {
 fn a_session_survives_a_new_port_of_its_sender() {
     let (report, attacks) = attacked(Attack::Rebind);
     assert!(attacks > 50, "{attacks}");
-    for counter in ["not_authentic", "strangers", "replayed"] {
+    for counter in ["not_authentic", "unknown_ssrc", "replayed"] {
         assert_eq!(refused(&report, counter), 0, "{counter}: {report}");
     }
 }

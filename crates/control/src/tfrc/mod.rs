@@ -207,7 +207,7 @@ impl RateController for Tfrc {
     fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
         let count = self.open as f64;
         let sum = |of: fn(&Connection) -> f64| self.connections().iter().map(of).sum::<f64>();
-        visit(Gauge::new("lanes", count, ""));
+        visit(Gauge::new("subflows", count, ""));
         visit(Gauge::new("allowed_rate", sum(|subflow| subflow.rate) * 8.0, "bit/s"));
         visit(Gauge::new("loss_event_rate", sum(|subflow| subflow.loss_event_rate) / count, ""));
         if self.connections().iter().all(|subflow| subflow.rtt.get().is_some()) {

@@ -45,7 +45,7 @@ pub(super) fn complete(
     summary.rtt_ms = sender.with_round_trips(Histogram::distribution);
     let (mean, max) = sender.subflows(end);
     if max > 1 {
-        summary.lanes = Some(MeanMax { mean, max: f64::from(max) });
+        summary.subflows = Some(MeanMax { mean, max: f64::from(max) });
     }
     if repairs {
         summary.repair_bps = per_second(measured.sent(|sender| sender.repair.size.as_bytes()));
@@ -97,7 +97,7 @@ fn complete_pictures(summary: &mut FlowSummary, live: &LiveSource, seen: Display
 /// How closely a live encoder kept its target.
 pub fn encoder_summary(report: &AdherenceReport) -> Encoder {
     Encoder {
-        out_over_asked: report.ratio(),
+        output_over_target: report.ratio(),
         within_tenth: report.within_tenth().map(Probability::get),
         worst: report.worst,
         left_out: report.left_out().get(),

@@ -60,7 +60,7 @@ impl Sweep {
 
     /// Connections held at most; a flow that never opened a second has one.
     fn most_connections(&self) -> Result<Vec<Vec<f64>>, Failure> {
-        self.of("lanes", |flow| Some(flow.lanes.map_or(1.0, |lanes| lanes.max)))
+        self.of("subflows", |flow| Some(flow.subflows.map_or(1.0, |subflows| subflows.max)))
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn goodput_limit(runner: &mut Runner<'_>) -> Result<Results, Failure>
 pub(super) fn connections(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let sweep = Sweep::run(runner, MULTFRC)?;
     let most = sweep.most_connections()?;
-    let held = sweep.of("lanes", |flow| Some(flow.lanes.map_or(1.0, |lanes| lanes.mean)))?;
+    let held = sweep.of("subflows", |flow| Some(flow.subflows.map_or(1.0, |subflows| subflows.mean)))?;
     let mut checks: Vec<Check> = at(&most)
         .filter(|(p, _)| *p > 0.0)
         .map(|(p, values)| {
@@ -157,7 +157,7 @@ pub(super) fn end_to_end_loss(runner: &mut Runner<'_>) -> Result<Results, Failur
 pub(super) fn multfrc_throughput(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let sweep = Sweep::run(runner, MULTFRC)?;
     let utilisation = sweep.utilisation()?;
-    let held = sweep.of("lanes", |flow| Some(flow.lanes.map_or(1.0, |lanes| lanes.mean)))?;
+    let held = sweep.of("subflows", |flow| Some(flow.subflows.map_or(1.0, |subflows| subflows.mean)))?;
     let carried = |p: f64, connections: f64| (connections / optimum(p)).min(1.0);
     let floor = |p: f64| carried(p, optimum(p).floor().max(1.0));
     let mut checks = vec![Check::seeds("utilisation at 0", "", &utilisation[0], Tolerance::about(1.0, 0.1))];

@@ -151,7 +151,7 @@ impl RateController for Ns2Tfrc {
 
     fn inspect(&self, visit: &mut dyn FnMut(Gauge)) {
         let count = self.subflows.len() as f64;
-        visit(Gauge::new("lanes", count, ""));
+        visit(Gauge::new("subflows", count, ""));
         visit(Gauge::new("allowed_rate", self.allowed.as_bps_f64(), "bit/s"));
         let loss: f64 = self.subflows.iter().map(Connection::loss_event_rate).sum();
         visit(Gauge::new("loss_event_rate", loss / count, ""));
