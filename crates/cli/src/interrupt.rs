@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+static REQUESTED: AtomicBool = AtomicBool::new(false);
 static INSTALLED: OnceLock<()> = OnceLock::new();
-/// Held while [`ASKED`] is set and looked at, so that who waits for it does not miss it.
+/// Held while [`REQUESTED`] is set and read, so that a waiting thread does not miss it.
 static GATE: Mutex<()> = Mutex::new(());
 static CHANGED: Condvar = Condvar::new();
 
-/// The time that a live command has to end: it may wait for an input that stays silent.
+/// A live command must end within this time; it may wait for an input that gives nothing.
 const LIVE_END: TimeDelta = TimeDelta::from_secs(2);
 /// The exit code after SIGINT, as shells count.
 const INTERRUPTED: i32 = 130;
@@ -42,7 +42,7 @@ fn set_handler(first: impl Fn() + Send + 'static) -> Result<(), Failure> {
     }
     ctrlc::set_handler(move || {
         let gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
-        if ASKED.swap(true, Ordering::Relaxed) {
+        if REQUESTED.swap(true, Ordering::Relaxed) {
             seaway_media::kill_subprocesses();
             std::process::exit(INTERRUPTED);
         }
@@ -59,10 +59,10 @@ pub(crate) fn sleep_until(clock: Clock, due: Timestamp) {
     let gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
     let left = Duration::from_nanos(left as u64);
     // Whoever holds the gate only sets a flag.
-    drop(CHANGED.wait_timeout_while(gate, left, |()| !asked()));
+    drop(CHANGED.wait_timeout_while(gate, left, |()| !requested()));
 }
 
 /// Whether a signal arrived.
-pub(crate) fn asked() -> bool {
-    ASKED.load(Ordering::Relaxed)
+pub(crate) fn requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
 }

@@ -63,7 +63,7 @@ impl Progress {
     pub(crate) fn simulated(&self, by: TimeDelta) -> ControlFlow<()> {
         self.0.inc(by.as_millis() as u64);
         self.0.set_message(format!("{} s simulated", self.0.position() / 1000));
-        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// So many more bytes were read.

@@ -16,13 +16,13 @@ fn feedback_to_decision(bencher: divan::Bencher<'_, '_>, spec: &str) {
         let mut steady = steady.borrow_mut();
         let packets = steady.send();
         steady.arrive(&packets);
-        steady.ask();
+        steady.outputs();
         packets
     };
     bencher.with_inputs(arrived).bench_local_refs(|packets| {
         let mut steady = steady.borrow_mut();
         steady.report(packets);
-        steady.ask()
+        steady.outputs()
     });
 }
 

@@ -8,7 +8,7 @@ use std::hint::black_box;
 #[inline(never)]
 fn feedback_to_decision(steady: &mut Steady, packets: &[seaway_control::SentPacket; 10]) {
     steady.report(packets);
-    black_box(steady.ask());
+    black_box(steady.outputs());
 }
 
 fn main() {

@@ -10,7 +10,7 @@ use std::fmt;
 
 /// Decides how much may be sent. Only [`on_feedback`](Self::on_feedback) and [`target`](Self::target) have no default.
 ///
-/// A controller counts its own flight: ask [`allowance`](Self::allowance) again after each
+/// A controller counts its own flight: read [`allowance`](Self::allowance) again after each
 /// [`on_sent`](Self::on_sent). Odd feedback is counted and otherwise ignored; nothing here fails or panics.
 /// Driven by the [contract](crate#the-driving-contract).
 pub trait RateController: fmt::Debug + Send + Sync {
@@ -30,7 +30,7 @@ pub trait RateController: fmt::Debug + Send + Sync {
     fn poll_timeout(&self) -> Option<Timestamp> {
         None
     }
-    /// The next probe to send; padding fills it where media does not. Ask until `None`.
+    /// The next probe to send; padding fills it where media does not. Call it until it returns `None`.
     fn poll_probe(&mut self, _now: Timestamp) -> Option<Probe> {
         None
     }

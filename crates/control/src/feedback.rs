@@ -6,14 +6,14 @@ use seaway_units::{Bitrate, DataSize, Ecn, Probability, RemoteTimestamp, TimeDel
 /// One feedback message, already matched with what we sent. Any part may be absent.
 #[derive(Debug, Clone, Copy)]
 pub struct Feedback<'a> {
-    /// The connection it speaks of.
+    /// The connection that it reports on.
     pub subflow: Subflow,
     /// A fresh sample of the round-trip time, the peer's holding time taken off.
     pub rtt: Option<TimeDelta>,
     /// What became of packets, in order of departure; each is reported once, save that a packet called lost
     /// may come [late](Fate::Late) after all.
     pub packets: &'a [PacketReport],
-    /// Packets whose repair the receiver asks for.
+    /// Packets that the receiver requests again (NACK).
     pub requested: &'a [PacketId],
     /// What the receiving half computed itself.
     pub peer: PeerReport,

@@ -49,6 +49,6 @@ pub trait FeedbackSource: fmt::Debug + Send + Sync {
     fn has_report(&self, _now: Timestamp) -> bool {
         true
     }
-    /// The next report that is due now and the connection it speaks of. Ask until `None`.
+    /// The next report that is due now, and its connection. Call it until it returns `None`.
     fn poll_report(&mut self, now: Timestamp) -> Option<(Subflow, PeerReport)>;
 }

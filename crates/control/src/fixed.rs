@@ -78,7 +78,7 @@ pub struct PeriodicFeedback {
     /// The tick behind the last report: ticks are an interval apart, whatever arrives when.
     tick: Option<Timestamp>,
     due: Option<Timestamp>,
-    /// The subflows with news, a bit each.
+    /// The subflows with arrivals to report, a bit each.
     subflows: [u64; 4],
 }
 

@@ -14,7 +14,7 @@ pub struct Subflow(pub u8);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct StreamId(pub u8);
 
-/// A probe that a controller asked for.
+/// A probe that a controller requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ProbeId(pub u32);
 

@@ -10,7 +10,7 @@ fn steady_state_allocates_nothing() {
         let allocations = allocation_counter::measure(|| {
             for _ in 0..2000 {
                 steady.round();
-                steady.ask();
+                steady.outputs();
             }
         });
         assert_eq!(allocations.count_total, 0, "{spec}: {} B", allocations.bytes_total);

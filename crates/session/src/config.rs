@@ -99,7 +99,7 @@ impl SenderConfig {
     }
 }
 
-/// What a sender of plain RTP says of itself. Its packets carry the transport-wide sequence number and no other header extension,
+/// The description of a sender of plain RTP. Its packets carry the transport-wide sequence number and no other header extension,
 /// its reports are compound packets (RFC 3550 section 6.1), and it takes receiver reports for feedback until something more
 /// exact comes: docs/models/feedback-formats.md, section "Receiver reports alone".
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -331,7 +331,7 @@ pub struct RepairRequests {
 }
 
 /// From the third request on each waits longer than the one before by this factor, as libwebrtc has it: a sender whose pacer
-/// holds the repair up is not asked ten times for what is about to leave.
+/// holds the repair up is not requested ten times for what is about to leave.
 const BACKOFF: f64 = 1.25;
 
 impl RepairRequests {

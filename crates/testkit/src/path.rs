@@ -405,12 +405,12 @@ impl PathRun {
         Some(due.max(Timestamp::ZERO + filled))
     }
 
-    /// Sends what is due of the probe that the controller asked for: padding beside the media.
+    /// Sends what is due of the probe that the controller requested: padding beside the media.
     fn send_probe(&mut self) {
         loop {
             if self.probe.is_none() {
-                let asked = self.controller.poll_probe(self.now);
-                self.probe = asked.map(|probe| ActiveProbe { probe, next_at: self.now });
+                let requested = self.controller.poll_probe(self.now);
+                self.probe = requested.map(|probe| ActiveProbe { probe, next_at: self.now });
             }
             let Some(ActiveProbe { probe, next_at }) = self.probe else { return };
             if next_at > self.now {

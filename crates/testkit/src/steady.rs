@@ -126,8 +126,8 @@ impl Steady {
         while self.controller.poll_probe(self.now).is_some() {}
     }
 
-    /// What a session asks after each input.
-    pub fn ask(&self) -> (Bitrate, Option<Timestamp>) {
+    /// The outputs that a session reads after each input: the rate and the next timeout.
+    pub fn outputs(&self) -> (Bitrate, Option<Timestamp>) {
         let subflows = 0..self.controller.subflows();
         let rate = subflows.map(|subflow| self.controller.allowance(Subflow(subflow)).rate).sum::<Bitrate>();
         (rate.min(self.controller.target().rate), self.controller.poll_timeout())

@@ -153,7 +153,7 @@ fn simulate(
 ) -> Result<Vec<Outcome>, Failure> {
     let step = |passed| progress.simulated(passed);
     let outcomes = seaway_lab::sweep(scenarios, options, &step).map_err(|error| Failure::input(&error))?;
-    if interrupt::asked() {
+    if interrupt::requested() {
         progress.clear();
         return Err(Failure::running(&"interrupted; finished runs are in the cache"));
     }

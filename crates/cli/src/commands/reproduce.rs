@@ -49,8 +49,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
     let progress = Progress::of_steps(experiments.len() as u64);
-    let watch =
-        |_: TimeDelta| if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let watch = |_: TimeDelta| {
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
     let mut runner = Runner::new(arguments.seed, arguments.seeds, &watch);
     if let Some(path) = &arguments.mobile {
         let stream =

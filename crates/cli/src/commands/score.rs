@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let progress = Progress::of_pictures();
     let report = score::score(reference, received, options, &mut || {
         progress.next_picture();
-        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     progress.clear();
     let report = report.map_err(|error| refuse(arguments, &error))?;

@@ -81,7 +81,7 @@ fn outcomes(setup: &Setup) -> Result<Vec<Outcome>, Failure> {
     let step = |passed| progress.simulated(passed);
     let outcomes = seaway_lab::sweep(setup.scenarios(), RunOptions::default(), &step);
     progress.clear();
-    if interrupt::asked() {
+    if interrupt::requested() {
         return Err(Failure::running(&"interrupted; nothing was written"));
     }
     outcomes.map_err(|error| Failure::input(&error))

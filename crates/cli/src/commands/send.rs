@@ -93,7 +93,7 @@ Examples:
   ffmpeg -re -i clip.mp4 -c copy -f mpegts - | seaway send - rtp://127.0.0.1:5004 --copy
   seaway send clip.mp4 rtp://127.0.0.1:5004 --sdp stream.sdp --control 'fixed(rate=1 Mbit/s)'
 
-docs/field-guide.md has more. Exit codes: 0 done, 1 failed while running or nobody received, 2 wrong usage or bad input,
+docs/field-guide.md has more. Exit codes: 0 done, 1 failed while running or no receiver answered, 2 wrong usage or bad input,
 3 more than one in twenty of the pictures that were due did not come.";
 
 /// What stays together on one connection.
@@ -118,10 +118,10 @@ impl From<StripeName> for Stripe {
     }
 }
 
-/// For players that cannot ask for a key frame.
+/// For players that cannot request a key frame.
 const PLAYER_KEY_INTERVAL: TimeDelta = TimeDelta::from_secs(2);
-/// After so many seconds without an answer the user is told.
-const PATIENCE: f64 = 2.0;
+/// After so many seconds without an answer a message is printed.
+const ANSWER_TIME: f64 = 2.0;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served or a file is written.
@@ -180,7 +180,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (mut is_warned, mut level) = (false, LevelWatch::new());
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
-        if !is_warned && session.time(now) >= PATIENCE {
+        if !is_warned && session.time(now) >= ANSWER_TIME {
             is_warned = true;
             if is_keyed && !session.is_connected() {
                 note(&format!("{} does not answer yet", arguments.destination));
@@ -194,7 +194,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Ok(flow)
     });
     if session.source_ended {
-        session::run(clock, Some(plan.patience()), |now| {
+        session::run(clock, Some(plan.drain_time()), |now| {
             // Breaks as the source has ended.
             let _ = session.drain()?;
             reporter.report(now, &mut session)?;
@@ -276,7 +276,7 @@ impl Plan {
     }
 
     /// How long the send queue may take to drain at the end.
-    const fn patience(&self) -> TimeDelta {
+    const fn drain_time(&self) -> TimeDelta {
         if self.is_window { TimeDelta::from_secs(20) } else { TimeDelta::from_millis(500) }
     }
 

@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         )));
     }
     let made = make(&plan, &folder, &missing, arguments.threads)?;
-    if interrupt::asked() {
+    if interrupt::requested() {
         let text = format!("interrupted; {made} runs were made, and --resume makes the others");
         return Err(Failure::running(&text));
     }

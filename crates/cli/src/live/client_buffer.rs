@@ -58,7 +58,7 @@ pub(crate) struct LevelWatch {
 
 impl LevelWatch {
     /// The first reports may be lost.
-    const PATIENCE: TimeDelta = TimeDelta::from_secs(3);
+    const GRACE: TimeDelta = TimeDelta::from_secs(3);
 
     pub(crate) const fn new() -> Self {
         Self { since: None }
@@ -74,7 +74,7 @@ impl LevelWatch {
             self.since = None;
             return Ok(());
         }
-        if now.since(*self.since.get_or_insert(now)) < Self::PATIENCE {
+        if now.since(*self.since.get_or_insert(now)) < Self::GRACE {
             return Ok(());
         }
         Err(Failure::input(&format!(

@@ -11,9 +11,9 @@ use seaway_units::TimeDelta;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How often it is looked whether a signal came.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// An input that gave nothing for so long is told of.
+/// The interval at which a waiting thread checks for a signal.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// An input that gave nothing for so long causes a message.
 const SILENCE: TimeDelta = TimeDelta::from_secs(2);
 
 /// What is sent.
@@ -98,21 +98,21 @@ fn while_waiting<T: Send + 'static>(
 ) -> Result<T, Failure> {
     let (sender, opened) = channel();
     std::thread::spawn(move || sender.send(open()));
-    let (clock, mut is_told) = (Clock::start(), false);
+    let (clock, mut is_warned) = (Clock::start(), false);
     let begin = clock.now();
     loop {
-        match opened.recv_timeout(PATIENCE) {
+        match opened.recv_timeout(POLL_INTERVAL) {
             Ok(opened) => return opened,
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::running(&format!("{name}: its reader panicked")));
             }
-            Err(RecvTimeoutError::Timeout) if interrupt::asked() => {
+            Err(RecvTimeoutError::Timeout) if interrupt::requested() => {
                 return Err(Failure::running(&format!("nothing was sent: {name} gave nothing")));
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if !is_told && clock.now().since(begin) >= SILENCE {
-            is_told = true;
+        if !is_warned && clock.now().since(begin) >= SILENCE {
+            is_warned = true;
             note(&format!("{name} has given nothing for {SILENCE:.0}"));
         }
     }

@@ -192,13 +192,15 @@ impl Session {
         self.receiver.as_ref().map_or(Ok(()), was_received)
     }
 
-    /// Whether anybody took what was sent. A player of others may be silent.
+    /// Fails if nothing was sent or no receiver answered. Another program's player may send no reports.
     fn was_sent(&self, sender: &Sender) -> Result<(), Failure> {
         if sender.state().supply.captured == 0 {
             return Err(Failure::running(&"nothing was sent: the input gave no picture"));
         }
         if !self.has_feedback && !self.has_rare_reports {
-            return Err(Failure::running(&"nobody received what was sent: nothing came back"));
+            return Err(Failure::running(
+                &"no receiver answered: no report and no acknowledgement came back",
+            ));
         }
         Ok(())
     }
@@ -233,7 +235,7 @@ impl Session {
                 state.session.as_ref().is_some_and(|session| session.peer.is_some())
             }),
             came: packets.or(reports).unwrap_or(0),
-            patience: if self.has_rare_reports { RARE_REPORTS } else { SILENCE },
+            silence_limit: if self.has_rare_reports { RARE_REPORTS } else { SILENCE },
             displayed: receiver.map(|state| state.displayed),
             supply: sender.map(|state| state.supply),
             thinned: sender.and_then(|state| state.source.thinned).unwrap_or_default(),
@@ -386,7 +388,7 @@ pub(crate) fn run_every(
     let end = duration.map(|duration| clock.now() + duration);
     loop {
         let now = clock.now();
-        if interrupt::asked() || end.is_some_and(|end| end <= now) || step(now)?.is_break() {
+        if interrupt::requested() || end.is_some_and(|end| end <= now) || step(now)?.is_break() {
             return Ok(());
         }
         let next = now + interval;

@@ -1,4 +1,4 @@
-//! What an operator must know of a live session: its state in one word, and warnings.
+//! The state of a live session in one word, and warnings to the operator.
 
 use crate::failure::{MISSED, note};
 use seaway_stream::source::Thinned;
@@ -48,8 +48,8 @@ pub(crate) struct Seen {
     pub(crate) has_peer: bool,
     /// What came from the other end so far: packets or reports.
     pub(crate) came: u64,
-    /// Seconds without anything from the other end after which that is said.
-    pub(crate) patience: f64,
+    /// Seconds without anything from the other end after which a warning follows.
+    pub(crate) silence_limit: f64,
     /// Frames shown, at a receiver.
     pub(crate) displayed: Option<u64>,
     /// The supply of frames, at a sender.
@@ -74,7 +74,7 @@ pub(crate) struct Watch {
     thinned_at: Option<f64>,
 }
 
-/// After so many seconds without it another loss of coded pictures is told again.
+/// After so many seconds without it another loss of coded pictures causes another warning.
 const QUIET: f64 = 10.0;
 /// The supply is judged over so many seconds.
 const WINDOW: f64 = 3.0;
@@ -136,7 +136,7 @@ impl Watch {
 
     fn observe_peer(&mut self, seen: &Seen, warnings: &mut Vec<String>) {
         let silence = seen.time - self.came.at;
-        let is_silent = seen.has_peer && silence >= seen.patience;
+        let is_silent = seen.has_peer && silence >= seen.silence_limit;
         if is_silent != std::mem::replace(&mut self.peer_is_silent, is_silent) {
             warnings.push(if is_silent {
                 format!("nothing has come from the other end for {silence:.0} s")
@@ -148,8 +148,8 @@ impl Watch {
 
     fn observe_input(&mut self, time: f64, supply: &Supply, warnings: &mut Vec<String>) {
         let silence = supply.silent.as_secs_f64();
-        let patience = if supply.captured == 0 { START } else { STALL };
-        let is_silent = silence >= patience;
+        let silence_limit = if supply.captured == 0 { START } else { STALL };
+        let is_silent = silence >= silence_limit;
         if is_silent != std::mem::replace(&mut self.input_is_silent, is_silent) {
             warnings.push(match supply.captured {
                 0 if is_silent => format!("the input has given no picture for {silence:.0} s"),
@@ -234,7 +234,7 @@ mod tests {
     fn at(time: f64, supply: Supply) -> Seen {
         let came = (time * 10.0) as u64;
         let supply = Some(supply);
-        Seen { time, has_peer: true, came, patience: 2.0, supply, ..Seen::default() }
+        Seen { time, has_peer: true, came, silence_limit: 2.0, supply, ..Seen::default() }
     }
 
     fn supply(captured: u64, missing: u64, coded: i64) -> Supply {
@@ -282,7 +282,7 @@ mod tests {
             time,
             has_peer: true,
             came: (time * 10.0) as u64,
-            patience: 2.0,
+            silence_limit: 2.0,
             displayed: Some(displayed),
             ..Seen::default()
         };

@@ -226,7 +226,7 @@ fn a_target_out_of_reach_is_missed_with_both_numbers() {
     let bench = Bench::new();
     let run = bench.run(&["shape", &fixture("elementary.m2v"), "out", "--rate", "10 kbit/s"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    assert!(run.stdout.contains("MISSED: 10.000 kbit/s asked"), "{}", run.stdout);
+    assert!(run.stdout.contains("MISSED: target 10.000 kbit/s"), "{}", run.stdout);
     assert!(size(&bench, "out") > 0);
 }
 

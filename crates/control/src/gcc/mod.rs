@@ -232,8 +232,8 @@ impl RateController for Gcc {
     fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
         self.measure_rtt(now, feedback);
         if let Some(limit) = feedback.peer.limit {
-            let asked = Gauge::new("peer_limit", limit.as_bps_f64(), "bit/s");
-            let reason = Reason::new("limit of the peer", asked, 0.0);
+            let signal = Gauge::new("peer_limit", limit.as_bps_f64(), "bit/s");
+            let reason = Reason::new("limit of the peer", signal, 0.0);
             self.change(now, reason, |gcc| gcc.peer_limit = Some((limit, now)));
         } else if self.peer_limit.is_some_and(|(_, at)| now.since(at) > PEER_LIMIT) {
             let age = Gauge::new("peer_limit_age", PEER_LIMIT.as_secs_f64(), "s");
@@ -255,8 +255,8 @@ impl RateController for Gcc {
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
         match signal {
             LocalSignal::Limits { min, start, max } => {
-                let asked = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
-                self.change(now, Reason::limits(asked, max), |gcc| {
+                let signal = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
+                self.change(now, Reason::limits(signal, max), |gcc| {
                     let first = gcc.limits.replace(RateRange::new(min, max)).is_none();
                     if first {
                         gcc.start(now, start.max(min).min(max).as_bps_f64().max(config::LEAST_RATE));

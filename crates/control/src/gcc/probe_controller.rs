@@ -4,12 +4,12 @@ use crate::allowance::Probe;
 use crate::packet::ProbeId;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Asks for probes: at the start, while they find more, in application-limited regions and after a drop.
+/// Requests probes: at the start, while they find more, in application-limited regions and after a drop.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProbeController {
     queue: [Option<f64>; 2],
     next_id: u32,
-    /// A result above this asks for another probe, until the instant.
+    /// A result above this causes another probe, until the instant.
     awaited: Option<(f64, Timestamp)>,
     last_probe: Option<Timestamp>,
     /// The estimate before a large drop, and when it fell.
@@ -70,10 +70,10 @@ impl ProbeController {
     /// A flow begins, or begins anew after silence.
     pub(super) fn start(&mut self, now: Timestamp, start: f64, wanted: f64) {
         self.estimate = start;
-        self.ask(now, FIRST.map(|factor| Some(factor * start)), wanted, true);
+        self.request(now, FIRST.map(|factor| Some(factor * start)), wanted, true);
     }
 
-    /// Looks whether the state asks for a probe.
+    /// Requests a probe where the state calls for one.
     pub(super) fn update(&mut self, now: Timestamp, state: &State) {
         if state.estimate < DROP * self.estimate {
             self.dropped = Some((self.estimate, now));
@@ -90,15 +90,15 @@ impl ProbeController {
         let long_limited = state.limited_since.is_some_and(|since| now.since(since) >= INTERVAL);
         if rested && long_limited && state.wanted > state.estimate {
             let rates = [1.0, 2.0].map(|factor| Some(factor * state.wanted));
-            self.ask(now, rates, self.cap(state).min(MOST * state.estimate), true);
+            self.request(now, rates, self.cap(state).min(MOST * state.estimate), true);
         }
     }
 
-    /// A probe found `rate`, which may now be the estimate: more of them while they find more.
+    /// A probe measured `rate`, which may now be the estimate. Another follows while the measured rate grows.
     pub(super) fn on_result(&mut self, now: Timestamp, rate: f64, state: &State) {
         let further = self.awaited.take_if(|(threshold, _)| rate > *threshold);
         if further.is_some() && state.permission != Permission::Denied {
-            self.ask(now, [Some(FURTHER * rate), None], self.cap(state), true);
+            self.request(now, [Some(FURTHER * rate), None], self.cap(state), true);
         }
     }
 
@@ -109,7 +109,7 @@ impl ProbeController {
             self.dropped = None;
         } else if state.limited_lately && rested {
             self.dropped = None;
-            self.ask(now, [Some(AFTER_DROP * before), None], self.cap(state), false);
+            self.request(now, [Some(AFTER_DROP * before), None], self.cap(state), false);
         }
     }
 
@@ -122,7 +122,7 @@ impl ProbeController {
     }
 
     /// Queues probes, none above `most`; the last one's result is awaited where more may follow.
-    fn ask(&mut self, now: Timestamp, rates: [Option<f64>; 2], most: f64, further: bool) {
+    fn request(&mut self, now: Timestamp, rates: [Option<f64>; 2], most: f64, further: bool) {
         self.queue = rates.map(|rate| rate.map(|rate| rate.min(most)).filter(|rate| *rate >= LEAST_RATE));
         if self.queue[0] == self.queue[1] {
             self.queue[1] = None;

@@ -9,7 +9,7 @@ pub(super) struct ProbeEstimator {
     clusters: [Option<Cluster>; Self::CLUSTERS],
 }
 
-/// A probe that was asked for.
+/// A requested probe.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expected {
     pub(super) id: ProbeId,
@@ -60,7 +60,7 @@ pub(super) struct ProbePacket {
 impl ProbeEstimator {
     const CLUSTERS: usize = 4;
     const LEAST_PACKETS: u32 = 4;
-    /// Of the packets and octets asked for.
+    /// Of the requested packets and octets.
     const LEAST_PART: f64 = 0.8;
     /// Neither interval may be longer, s.
     const LONGEST: f64 = 1.0;

@@ -251,9 +251,9 @@ impl Nada {
                 // RFC 8698 section 4.3: at first the rate is RMIN.
                 nada.rate = min.as_bps_f64();
             }
-            let asked = Gauge::new("reference_rate", nada.rate, "bit/s");
+            let signal = Gauge::new("reference_rate", nada.rate, "bit/s");
             nada.clip();
-            Some(Reason::limits(asked, max))
+            Some(Reason::limits(signal, max))
         });
     }
 }

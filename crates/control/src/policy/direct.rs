@@ -26,7 +26,7 @@ impl Direct {
         Self { drains: false, ..Self::new() }
     }
 
-    /// What the encoders asked for.
+    /// The demands of the encoders.
     pub(super) fn demands(&self) -> impl Iterator<Item = &Demand> {
         self.demands.iter().map(|(_, demand)| demand)
     }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub enum SourceConfig {
     /// Always a full packet to send.
     Saturated,
-    /// Frames of one size at a constant rate, whatever the controller says.
+    /// Frames of one size at a constant rate, whatever the controller allows.
     Cbr {
         /// Payload bits per second.
         rate: Bitrate,
@@ -41,7 +41,7 @@ pub enum SourceConfig {
         /// Frames per second.
         #[serde(default = "thirty")]
         fps: f64,
-        /// `periodic`: from one key frame to the next; absent: only the first and those asked for.
+        /// `periodic`: from one key frame to the next; absent: only the first and those requested.
         key_interval: Option<TimeDelta>,
         /// `periodic`: size of a key frame over that of another.
         key_ratio: Option<f64>,
@@ -53,7 +53,7 @@ pub enum SourceConfig {
         #[serde(skip)]
         ladder: Option<Arc<FrameLadder>>,
     },
-    /// Frames of a clip that was coded once, whatever the controller says; over at its end.
+    /// Frames of a clip that was coded once, whatever the controller allows; over at its end.
     Stored {
         /// Sizes in octets, one a line.
         file: String,
@@ -291,7 +291,7 @@ pub enum FrameModel {
     /// RFC 8593 section 5: Laplace-distributed sizes and intervals, a transient after a large change.
     #[default]
     Statistical,
-    /// Key frames at an interval or on request, all other frames of one size, the mean as asked.
+    /// Key frames at an interval or on request, all other frames of one size, with the target as their mean.
     Periodic,
     /// RFC 8593 section 5.2: recorded frames of an encoder at a ladder of rates.
     Trace,

@@ -1,4 +1,4 @@
-//! Frames of one size at a constant rate, whatever is asked.
+//! Frames of one size at a constant rate, whatever the target is.
 
 use super::model::{FrameSource, ModelFrame, interval, octets};
 use seaway_session::FrameKind;

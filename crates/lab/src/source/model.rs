@@ -22,7 +22,7 @@ pub(crate) struct ModelFrame {
 pub(crate) trait FrameSource: fmt::Debug + Send {
     /// From one frame to the next, on average.
     fn interval(&self) -> TimeDelta;
-    /// The encoder is asked for this rate.
+    /// The target of the encoder changes to this rate.
     fn on_rate(&mut self, now: Timestamp, rate: Bitrate);
     /// The next frame is to be a key frame.
     fn on_key_frame_wanted(&mut self);

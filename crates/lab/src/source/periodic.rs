@@ -1,4 +1,4 @@
-//! Key frames at an interval or on request, all other frames of one size, the mean as asked.
+//! Key frames at an interval or on request, all other frames of one size, with the target as their mean.
 
 use super::model::{FrameSource, ModelFrame, interval, octets, spread};
 use seaway_link::RandomStream;
@@ -15,7 +15,7 @@ pub(crate) struct Periodic {
     rate: Bitrate,
     last_key: Option<Timestamp>,
     key_wanted: bool,
-    /// Octets given beyond what was asked.
+    /// Octets produced above the target.
     debt: f64,
     /// Scale of the Laplace distribution of the intervals, as a part of them (RFC 8593's `SCALE_t`).
     spread: f64,

@@ -22,11 +22,11 @@ pub(super) enum Place {
 
 impl Rates {
     pub(super) fn place(&self, rate: Bitrate) -> Place {
-        let (asked, at) = (rate.as_bps_f64(), |step: usize| self.steps[step].as_bps_f64());
+        let (target, at) = (rate.as_bps_f64(), |step: usize| self.steps[step].as_bps_f64());
         match self.steps.partition_point(|&step| step <= rate) {
-            0 => Place::Below(asked / at(0)),
-            above if above == self.steps.len() => Place::Above(asked / at(above - 1)),
-            above => Place::Between(above - 1, (asked - at(above - 1)) / (at(above) - at(above - 1))),
+            0 => Place::Below(target / at(0)),
+            above if above == self.steps.len() => Place::Above(target / at(above - 1)),
+            above => Place::Between(above - 1, (target - at(above - 1)) / (at(above) - at(above - 1))),
         }
     }
 }

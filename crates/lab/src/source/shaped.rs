@@ -1,11 +1,11 @@
-//! A coded MPEG-1/2 stream, shaped to the rate that is asked for (S002).
+//! A coded MPEG-1/2 stream, shaped to the target rate (S002).
 
 use super::model::{FrameSource, ModelFrame, octets};
 use seaway_media::shaped::{PictureKind, ShapedClip};
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 
-/// Frames in coding order, in a loop. Nothing can be asked of the encoder: key frames come when they come.
+/// Frames in coding order, in a loop. The encoder takes no requests: key frames come where the stream has them.
 #[derive(Debug)]
 pub(crate) struct Shaped {
     clip: ShapedClip,

@@ -5,7 +5,7 @@ use seaway_link::RandomStream;
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// A video encoder by RFC 8593: Laplace-distributed sizes and intervals about the rate asked for; a change of more
+/// A video encoder by RFC 8593: Laplace-distributed sizes and intervals about the requested rate; a change of more
 /// than a tenth opens a transient of one large frame and small ones behind it, whose mean is the new rate.
 #[derive(Debug)]
 pub(crate) struct Statistical {
@@ -13,8 +13,8 @@ pub(crate) struct Statistical {
     stream: RandomStream,
     /// The rate in force (`R_v`).
     rate: Bitrate,
-    /// The newest rate asked for, which waits for the encoder to listen again.
-    asked: Option<Bitrate>,
+    /// The newest requested rate, until the encoder takes it up.
+    requested: Option<Bitrate>,
     reacted: Option<Timestamp>,
     /// Frames of the transient that are still to come.
     tail: u32,
@@ -37,21 +37,21 @@ const SMALLEST: f64 = 0.2;
 
 impl Statistical {
     pub(crate) fn new(fps: f64, stream: RandomStream) -> Self {
-        Self { fps, stream, rate: Bitrate::ZERO, asked: None, reacted: None, tail: 0, key_wanted: false }
+        Self { fps, stream, rate: Bitrate::ZERO, requested: None, reacted: None, tail: 0, key_wanted: false }
     }
 
-    /// Takes up what was asked for, unless the encoder is still busy with the last change.
+    /// Takes up the requested rate, unless the encoder is still busy with the last change.
     fn react(&mut self, now: Timestamp) -> bool {
         let busy = self.reacted.is_some_and(|at| now.since(at) < REACTION);
-        let Some(asked) = self.asked.filter(|_| !busy) else { return false };
+        let Some(requested) = self.requested.filter(|_| !busy) else { return false };
         let before = self.rate.as_bps_f64();
-        self.asked = None;
-        if asked == self.rate {
+        self.requested = None;
+        if requested == self.rate {
             return false;
         }
         self.reacted = Some(now);
-        self.rate = asked;
-        (asked.as_bps_f64() - before).abs() > TRIGGER * before
+        self.rate = requested;
+        (requested.as_bps_f64() - before).abs() > TRIGGER * before
     }
 
     /// Mean octets of a frame (`B_0`).
@@ -72,7 +72,7 @@ impl FrameSource for Statistical {
     }
 
     fn on_rate(&mut self, _now: Timestamp, rate: Bitrate) {
-        self.asked = Some(rate);
+        self.requested = Some(rate);
     }
 
     fn on_key_frame_wanted(&mut self) {

@@ -1,4 +1,4 @@
-//! Frames of a stored clip, whatever is asked: coded once, played at its frame rate, over at its end.
+//! Frames of a stored clip, whatever the target is: coded once, played at its frame rate, over at its end.
 
 use super::model::{FrameSource, ModelFrame, interval, octets};
 use seaway_session::FrameKind;

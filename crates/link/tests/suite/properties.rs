@@ -75,11 +75,11 @@ fn observe(text: &str, seed: u64, operations: &[Operation], pokes: bool) -> Stri
                 // Before anything is due: an early timeout.
                 let early = now + TimeDelta::from_micros(i64::from(after));
                 host.run_until(early);
-                let asked = host.next();
+                let due = host.next();
                 host.now = early;
                 host.run();
                 // It may have learnt that it needs the host later than it thought, never sooner.
-                assert!(asked.is_none_or(|asked| host.next().is_none_or(|now| now >= asked)));
+                assert!(due.is_none_or(|due| host.next().is_none_or(|now| now >= due)));
                 now = early;
             }
             Operation::Poke(after) | Operation::Rest(after) => {

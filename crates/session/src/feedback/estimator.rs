@@ -8,8 +8,8 @@ use seaway_control::{
 };
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// A controller with both its halves at the sender. The transport tells it what leaves and what becomes of each packet, in
-/// whatever format that was reported; the estimator says how much may be sent.
+/// A controller with both its halves at the sender. The transport reports departures and the fate of each packet to it, in
+/// whatever format that was reported; the estimator limits how much may be sent.
 ///
 /// The driving contract is that of [`RateController`], whose outputs are read by
 /// [`controller`](Self::controller) and [`controller_mut`](Self::controller_mut).
@@ -46,12 +46,12 @@ impl Departure {
     }
 }
 
-/// What a report says of a packet.
+/// The result of one packet in a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketResult {
     /// The packet.
     pub id: PacketId,
-    /// How it arrived; `None` where the report says that it was lost.
+    /// How it arrived; `None` where the report lists it as lost.
     pub arrival: Option<PacketArrival>,
 }
 
@@ -65,7 +65,7 @@ pub struct PacketArrival {
 }
 
 impl BandwidthEstimator {
-    /// Both halves of a controller, which is told its limits.
+    /// Both halves of a controller, with its limits.
     pub fn new((mut controller, source): ControllerPair, limits: Limits) -> Self {
         let Limits { min, start, max } = limits;
         controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start, max });
@@ -82,7 +82,7 @@ impl BandwidthEstimator {
         &mut *self.controller
     }
 
-    /// The latest instant it was told.
+    /// The latest instant of an input.
     pub const fn now(&self) -> Timestamp {
         self.now
     }
@@ -108,8 +108,8 @@ impl BandwidthEstimator {
         self.controller.marking(now, &packet)
     }
 
-    /// A packet left at `sent` with this marking. That may be before the present where the transport tells it late. Packets
-    /// are told in the order in which they left.
+    /// A packet left at `sent` with this marking. `sent` may be in the past if the transport reports it late. Packets are
+    /// reported in the order of their departure.
     pub fn on_sent(&mut self, sent: Timestamp, departure: &Departure, marking: Marking) -> PacketId {
         let (now, packet) = (self.advance(sent), self.packet(departure));
         self.controller.on_sent(now, &packet);

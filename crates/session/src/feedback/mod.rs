@@ -61,7 +61,7 @@ pub struct FateCounts {
     pub late: u64,
 }
 
-/// What a message says of a subflow beside its packets.
+/// The parts of a message about a subflow beside its packets.
 #[derive(Debug, Clone, Copy)]
 struct SubflowFeedback {
     subflow: Subflow,
@@ -159,7 +159,7 @@ impl FeedbackAdapter {
     }
 
     /// A packet left, the next of its subflow. True where an older one was forgotten for it and declared lost: then
-    /// [`deliver`](Self::deliver) has something to say.
+    /// [`deliver`](Self::deliver) has something to report.
     #[inline]
     pub fn on_sent(&mut self, now: Timestamp, packet: &SentPacket, fields: HeaderFields) -> bool {
         let forgotten = self.history.push(now, packet, fields);

@@ -36,8 +36,8 @@ use session::Session;
 /// another sender's description comes. Packets of other sessions are counted and get no answer.
 ///
 /// A pure state machine. Its methods are getters; inputs (`handle_*`); commands (`on_*`); and questions
-/// (`poll_*`), to be asked after each input until they have no answer. Time never runs back. What
-/// [`poll_transmit`](Self::poll_transmit) gives leaves at the instant it was asked. An early or spurious
+/// (`poll_*`), to be called after each input until they return nothing. Time never runs back. What
+/// [`poll_transmit`](Self::poll_transmit) gives leaves at the instant of the call. An early or spurious
 /// [`handle_timeout`](Self::handle_timeout) changes nothing.
 #[derive(Debug)]
 pub struct Receiver {

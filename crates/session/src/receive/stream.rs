@@ -36,12 +36,12 @@ pub(super) struct ReceiveStream {
     keys: KeyRequests,
 }
 
-/// When to ask for a key frame again.
+/// When to request a key frame again.
 #[derive(Debug, Default)]
 struct KeyRequests {
     due: Option<Timestamp>,
     interval: TimeDelta,
-    /// The decoder asked for it.
+    /// The decoder requested it.
     forced: bool,
 }
 

@@ -17,7 +17,7 @@ const SOONEST: TimeDelta = TimeDelta::from_millis(50);
 /// Packets that may be taken for arrived after any report: rule 5.
 const LEAST_CREDIT: u32 = 32;
 
-/// What receiver reports said so far.
+/// The totals of receiver reports so far.
 #[derive(Debug, Default)]
 pub(super) struct ReceiverReports {
     /// The most exact kind of feedback so far.
@@ -98,7 +98,7 @@ impl Sender {
         before.is_none_or(|before| before <= kind)
     }
 
-    /// What a block says, in the language of the controllers.
+    /// A report block, as the feedback type of the controllers.
     pub(super) fn on_reported_block(
         &mut self,
         now: Timestamp,

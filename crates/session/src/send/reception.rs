@@ -1,4 +1,4 @@
-//! What receiver reports say of each source, summed up.
+//! The receiver reports of all sources, summed up.
 
 use crate::statistics::Reported;
 use seaway_wire::rtcp::ReportBlock;

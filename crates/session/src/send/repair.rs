@@ -30,7 +30,7 @@ const MOST_RESERVED: f64 = 0.6;
 /// and instead of repair packets that are being sent, less than the second.
 const CHEAPER: f64 = 0.5;
 const MUCH_CHEAPER: f64 = 0.4;
-/// A receiver takes a gap for reordering this long, and asks again after the round-trip time and a fifth of it, as
+/// A receiver takes a gap for reordering this long, and requests again after the round-trip time and a fifth of it, as
 /// [`RepairRequests`](crate::RepairRequests) does by default.
 const REORDER: TimeDelta = TimeDelta::from_millis(10);
 const ROUND: f64 = 1.2;
@@ -129,7 +129,7 @@ impl RepairPolicy {
         }
     }
 
-    /// What the controller and the path say.
+    /// The signals of the controller and of the path.
     #[inline]
     pub(super) fn on_path(&mut self, now: Timestamp, rtt: Option<TimeDelta>, channel_loss: Probability) {
         self.channel_loss = channel_loss.get();
@@ -178,7 +178,7 @@ impl RepairPolicy {
         if left.is_negative() || self.mode == Mode::Fec {
             return None;
         }
-        // The receiver asks again only if the answer can be there in time by the same measure.
+        // The receiver requests again only if the answer can be there in time by the same measure.
         let more_rounds = self.rtt.is_some_and(|rtt| left > round(rtt) + rtt.mul_f64(ROUND - 1.0));
         let copies =
             if more_rounds && !request.is_last { 1 } else { self.copies(u32::from(request.sent)) as u8 };
@@ -214,7 +214,7 @@ impl RepairPolicy {
         let planned = if self.fec > 0.0 || !self.retransmits { self.fec } else { loss };
         let overhead = planned.max(self.spent.overhead()) * HEADROOM;
         let part = (overhead / (1.0 + overhead)).min(MOST_RESERVED);
-        // In steps, so that encoders are not asked for a new rate with each packet.
+        // In steps, so that encoders do not get a new target with each packet.
         Probability::clamped((part / STEP).round() * STEP)
     }
 
@@ -224,7 +224,7 @@ impl RepairPolicy {
         if loss < LEAST_LOSS { 0.0 } else { loss.min(0.5) }
     }
 
-    /// How often a packet can be asked for before its deadline, for the last packets of a picture: their gap shows with
+    /// How often a packet can be requested before its deadline, for the last packets of a picture: their gap shows with
     /// the next picture.
     fn rounds(&self, deadline: TimeDelta) -> u32 {
         let Some(rtt) = self.rtt.filter(|_| self.retransmits) else { return 0 };
@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(served(1, 301), None, "too late");
     }
 
-    /// Deadline 150 ms, round-trip time 200 ms: nothing that is asked for comes in time.
+    /// Deadline 150 ms, round-trip time 200 ms: no requested packet comes in time.
     #[test]
     fn long_paths_send_repair_packets() {
         let mut policy = policy(150, 200, 0.0, |id| id.is_multiple_of(10));

@@ -194,7 +194,7 @@ impl WindowSender {
         self.queue.is_empty() && self.repairs.is_empty() && self.window.flight().is_zero()
     }
 
-    /// No frame follows: an empty payload tells the client that the last one is whole.
+    /// No frame follows: an empty payload signals to the client that the last one is complete.
     pub fn finish(&mut self) {
         // One tick later, so that it is no part of that frame.
         let presentation_ms = (self.newest.as_millis() + 1) as u32;
@@ -344,7 +344,7 @@ impl WindowSender {
         self.report(now, rtt, &[]);
         let repairs = &self.repairs;
         let passed = self.out.range(..=cumulative).filter(|(number, record)| {
-            // The client asked for it and waits, whatever its acknowledgements say.
+            // The client requested it and waits for it, whatever it acknowledges meanwhile.
             !record.is_repair_out() && !repairs.contains(number)
         });
         let passed: Vec<u64> = passed.map(|(number, _)| *number).collect();
@@ -370,10 +370,10 @@ impl WindowSender {
 
     /// All up to `cumulative` was received or given up. Of those not acknowledged before, the first are the given up ones.
     fn pass(&mut self, cumulative: u64, given_up: u16) {
-        let news = given_up.wrapping_sub(self.given_up);
+        let newly_given_up = given_up.wrapping_sub(self.given_up);
         // An answer that was overtaken has a lower count.
-        let mut gone = if news <= u16::MAX / 2 { news } else { 0 };
-        if news <= u16::MAX / 2 {
+        let mut gone = if newly_given_up <= u16::MAX / 2 { newly_given_up } else { 0 };
+        if newly_given_up <= u16::MAX / 2 {
             self.given_up = given_up;
         }
         let passed: Vec<u64> = self.out.range(..=cumulative).map(|(number, _)| *number).collect();

@@ -29,7 +29,7 @@ pub(super) struct Capture {
     pub(super) preview: Option<BrowserTrack>,
     /// To a receiver in this process, which scores against them, with the clock of their timestamps.
     pub(super) references: Option<(Sender<ReferencePicture>, MediaClock)>,
-    /// What the session was told of the source.
+    /// The rate that the source can use, as last reported to the session.
     pub(super) full_rate: Option<Bitrate>,
     pub(super) updates: Sender<SenderUpdate>,
     pub(super) stop: Arc<AtomicBool>,
@@ -97,7 +97,7 @@ impl Capture {
             return Ok(false);
         };
         self.send_full_rate();
-        // A live input gives its picture later than asked.
+        // A live input gives its picture later than requested.
         let now = now + (self.meter.waited() - before);
         let coding = self.input.now().since(now);
         self.meter.on_frame(now, coding, self.source.interval());
@@ -117,11 +117,11 @@ impl Capture {
         Ok(true)
     }
 
-    /// Tells the session what the source could use, where that changes by a percent.
+    /// Reports to the session the rate that the source can use, where it changes by a percent.
     fn send_full_rate(&mut self) {
         let Some(rate) = self.source.full_rate() else { return };
-        let told = self.full_rate.map_or(0.0, Bitrate::as_bps_f64);
-        if (rate.as_bps_f64() - told).abs() > 0.01 * told {
+        let reported = self.full_rate.map_or(0.0, Bitrate::as_bps_f64);
+        if (rate.as_bps_f64() - reported).abs() > 0.01 * reported {
             self.full_rate = Some(rate);
             self.input.command(SenderCommand::SourceRate(rate));
         }

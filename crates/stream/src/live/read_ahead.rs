@@ -1,4 +1,4 @@
-//! The thread that reads an input, so that one which gives nothing holds nobody up.
+//! The thread that reads an input, so that an input without data blocks no other thread.
 
 use super::supply::SupplyMeter;
 use seaway_media::input::{PictureFormat, PictureSource};
@@ -13,8 +13,8 @@ use std::time::Duration;
 
 /// Items that wait between the reading thread and the capture thread.
 const CAPACITY: usize = 1;
-/// How often who waits looks whether the session has ended.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// The interval at which a waiting thread checks whether the session has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Items of an input, read by a thread of their own. The thread of an input that stays silent is left behind at the end.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl<T: Send + 'static> ReadAhead<T> {
         }
         self.meter.on_waiting(self.clock.now());
         let item = loop {
-            match self.items.recv_timeout(PATIENCE) {
+            match self.items.recv_timeout(POLL_INTERVAL) {
                 Ok(item) => break item.map(Some),
                 Err(RecvTimeoutError::Disconnected) => break Ok(None),
                 Err(RecvTimeoutError::Timeout) if self.stop.load(Ordering::Relaxed) => break Ok(None),

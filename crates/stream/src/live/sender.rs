@@ -78,7 +78,7 @@ pub struct SenderBuilder {
     policy: Option<ControlSpec>,
     format: Format,
     stripe: Stripe,
-    lanes: usize,
+    socket_count: usize,
 }
 
 enum Feed {
@@ -112,7 +112,7 @@ impl SenderBuilder {
             policy: None,
             format: Format::H264,
             stripe: Stripe::default(),
-            lanes: 1,
+            socket_count: 1,
         }
     }
 
@@ -169,7 +169,7 @@ impl SenderBuilder {
     pub fn sockets(self, own: bool) -> Self {
         /// More subflows share them.
         const MOST: usize = 8;
-        Self { lanes: if own { MOST } else { 1 }, ..self }
+        Self { socket_count: if own { MOST } else { 1 }, ..self }
     }
 
     /// The format of the frames of a source or of the application; H.264 by default.
@@ -310,8 +310,8 @@ impl SenderBuilder {
         let mut sockets = vec![socket];
         let control_address =
             if plain { Some(plain_rtp(&mut config, &mut sockets, runtime, identity, *to)?) } else { None };
-        let lanes = if plain { 1 } else { self.lanes };
-        for _ in 1..lanes {
+        let socket_count = if plain { 1 } else { self.socket_count };
+        for _ in 1..socket_count {
             let address = SocketAddr::new(sockets[0].local_address()?.ip(), 0);
             sockets.push(Socket::bind(address).map_err(|error| Error::Bind { address, error })?);
         }
@@ -329,7 +329,7 @@ impl SenderBuilder {
         let media_clock = Some(session.media_clock(StreamId(0)));
         let SessionQueues { commands, updates } = queues;
         let machine = SenderMachine::new(now, session, channel, control_address, breaker, commands, updates)
-            .with_lanes(lanes);
+            .with_sockets(socket_count);
         let controls = machine.controls();
         runtime.add(machine, sockets)?;
         Ok(Ends { controls, overhead, media_clock })

@@ -120,7 +120,7 @@ pub(super) struct SenderMachine {
     /// Where RTCP goes by its own socket.
     control: Option<SocketAddr>,
     /// Subflows leave by so many sockets in turn; all else by the first.
-    lanes: usize,
+    socket_count: usize,
     is_ready: bool,
     breaker: Option<CircuitBreaker>,
     is_broken: bool,
@@ -151,7 +151,7 @@ impl SenderMachine {
             sender,
             channel,
             control,
-            lanes: 1,
+            socket_count: 1,
             is_ready: false,
             breaker,
             is_broken: false,
@@ -166,9 +166,9 @@ impl SenderMachine {
         machine
     }
 
-    /// Each subflow leaves by a socket of its own, of the first `lanes`.
-    pub(super) fn with_lanes(self, lanes: usize) -> Self {
-        Self { lanes, ..self }
+    /// Each subflow leaves by a socket of its own, of the first `socket_count`.
+    pub(super) fn with_sockets(self, socket_count: usize) -> Self {
+        Self { socket_count, ..self }
     }
 
     /// What the source reads before each frame.
@@ -343,9 +343,10 @@ impl Machine for SenderMachine {
             match self.channel.seal(buffer) {
                 Ok(to) => {
                     let is_rtcp = matches!(message, Message::Rtcp(_));
-                    let lane = if is_rtcp { 0 } else { usize::from(transmit.subflow.0) % self.lanes };
+                    let subflow_socket =
+                        if is_rtcp { 0 } else { usize::from(transmit.subflow.0) % self.socket_count };
                     let control = self.control.filter(|_| is_rtcp);
-                    let (socket, to) = control.map_or((lane, to), |control| (CONTROL, control));
+                    let (socket, to) = control.map_or((subflow_socket, to), |control| (CONTROL, control));
                     return Some(Outgoing { socket, to, ecn: transmit.ecn });
                 }
                 // The packet counts as sent and is lost.

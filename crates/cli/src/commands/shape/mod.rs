@@ -105,7 +105,7 @@ fn shape(
     let progress = Progress::of_bytes(source.len());
     let mut output = Vec::new();
     let mut chunk = Chunk::Bytes(head);
-    while !interrupt::asked() {
+    while !interrupt::requested() {
         match chunk {
             Chunk::Bytes(bytes) => {
                 for bytes in bytes.chunks(piece) {
@@ -129,7 +129,7 @@ fn shape(
         patched &= sink.patch(patch.at, &patch.bytes)?;
     }
     progress.clear();
-    Ok(ShapeResult { interrupted: interrupt::asked(), two_passes, patched, report: pipeline.report() })
+    Ok(ShapeResult { interrupted: interrupt::requested(), two_passes, patched, report: pipeline.report() })
 }
 
 /// Runs the first pass over a file; `None` where it was interrupted.
@@ -138,7 +138,7 @@ fn first_pass(arguments: &Arguments, mut pass: FirstPass) -> Result<Option<pipel
     let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
     let source = Input::open(name)?;
     let progress = Progress::of_bytes(source.len());
-    while !interrupt::asked() {
+    while !interrupt::requested() {
         match source.next()? {
             Chunk::Bytes(bytes) => {
                 pass.push(&bytes).map_err(refused)?;
@@ -166,7 +166,7 @@ fn read_head(source: &Input, name: &str) -> Result<(Vec<u8>, Format), Failure> {
             Chunk::Nothing => false,
             Chunk::End => true,
         };
-        if interrupt::asked() {
+        if interrupt::requested() {
             return Err(Failure::running(&"interrupted before the format was known"));
         }
         let looked_at = &head[..head.len().min(SNIFF_LIMIT)];

@@ -159,13 +159,13 @@ fn summary(arguments: &Arguments, plan: &ShapeOptions, outcome: &ShapeResult) ->
         lines.push(format!("{after} pictures too large for the declared buffer and rate, {before} before"));
     }
     if !outcome.holds_target() {
-        let asked = rate(totals.bits_allowed / totals.seconds.max(f64::MIN_POSITIVE));
+        let target = rate(totals.bits_allowed / totals.seconds.max(f64::MIN_POSITIVE));
         let reached = rate(totals.rate_out_bps);
         lines.push(if totals.is_least() {
-            format!("MISSED: {asked} asked, {reached} is the least that {} reaches", arguments.method_name())
+            format!("MISSED: target {target}, the least that {} reaches is {reached}", arguments.method_name())
         } else {
             let (at_floor, pictures) = (totals.at_floor, totals.pictures);
-            format!("MISSED: {asked} asked, {reached} reached; {at_floor} of {pictures} pictures are at their least")
+            format!("MISSED: target {target}, reached {reached}; {at_floor} of {pictures} pictures are at their least")
         });
     }
     for missed in ceiling.iter().flat_map(missed_ceiling) {
