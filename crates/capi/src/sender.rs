@@ -195,13 +195,13 @@ pub unsafe extern "C" fn seaway_sender_controls(
     unsafe {
         with(sender, |running| {
             pointer::read(controls.cast_const(), "controls")?;
-            let controls = running.input.controls();
+            let settings = running.input.controls();
             let value = SeawayFrameControls {
                 struct_size: size_in::<SeawayFrameControls>(),
                 connected: running.input.is_connected().into(),
-                rate_bps: controls.share.as_bps(),
-                key_frame: controls.key_frame.into(),
-                skip: controls.skip.into(),
+                rate_bps: settings.share.as_bps(),
+                key_frame: settings.key_frame.into(),
+                skip: settings.skip.into(),
             };
             pointer::write(controls, "controls", value)?;
             Ok(SeawayStatus::Ok)
