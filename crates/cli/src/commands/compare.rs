@@ -26,11 +26,11 @@ pub(crate) struct Arguments {
     /// The video; default: the clip of the scenario, else the bundled one
     #[arg(long, value_name = "FILE")]
     clip: Option<String>,
-    /// The flow that is watched and alone found the controllers; else the first, and all media flows run them
+    /// The flow that is compared and the only one that uses the controllers; default: the first, and all media flows use them
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
-    /// What divides the controller's target among the encoders of all media flows, such as 'direct' or 'pd(buffer=2 s)'; default:
-    /// that of the scenario
+    /// The policy that divides a controller's target among its encoders, for all media flows, such as 'direct' or 'pd(buffer=2 s)';
+    /// default: that of the scenario
     #[arg(long, value_name = "POLICY")]
     policy: Option<ControlSpec>,
     /// Seed of all random numbers; default: that of the scenario

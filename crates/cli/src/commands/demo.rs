@@ -26,12 +26,12 @@ use std::sync::mpsc::{self, channel};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// What to send: a file, `test:1280x720@25`, anything FFmpeg reads; the bundled clip in a loop if not given
+    /// The input: a file, `test:1280x720@25`, or anything that FFmpeg reads; by default the bundled clip in a loop
     input: Option<String>,
     /// The controller, such as 'tfrc' or 'multfrc(max=8)'
     #[arg(long, default_value = Registry::DEFAULT)]
     control: ControlSpec,
-    /// What steers the rate: 'direct' takes that of the controller, 'pd' with its options keeps the send queue at a level
+    /// How the encoder's rate is set: 'direct' uses the rate of the controller, 'pd' keeps the send queue at a level
     #[arg(long, value_name = "POLICY")]
     policy: Option<ControlSpec>,
     /// The network: a scenario file or a name of `seaway list scenarios`
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// End after this long, such as '30s'
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeDelta>,
-    /// No page
+    /// Serve no page
     #[arg(long)]
     headless: bool,
     /// Print the report as one JSON document on stdout
@@ -55,12 +55,12 @@ pub(crate) struct Arguments {
     /// Open the page in a browser
     #[arg(long, conflicts_with = "headless")]
     open: bool,
-    /// Where the page is served
+    /// The address of the page
     #[arg(long, default_value = "127.0.0.1:8090", value_name = "ADDR", conflicts_with = "headless")]
     web: SocketAddr,
     #[command(flatten)]
     web_options: WebOptions,
-    /// Where the link's randomness comes from; in place of the scenario's own
+    /// Seed of the link's random numbers; default: that of the scenario
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]

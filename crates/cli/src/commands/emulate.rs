@@ -20,19 +20,19 @@ use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A scenario with two `attach` or more: a file, `-` for standard input, or a name of `seaway list scenarios` with
+    /// A scenario with at least two `attach`: a file, `-` for standard input, or a name of `seaway list scenarios` with
     /// --set 'attach=[…]'
     scenario: String,
-    /// End after this long, such as '30s'; in place of the scenario's own
+    /// End after this long, such as '30s'; default: the duration of the scenario
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeDelta>,
-    /// End with 3 where more than one wake-up in a hundred was later than this, or so many packets were read later
+    /// Exit with code 3 if more than 1 % of the wake-ups were later than this, or 1 % of the packets were read later
     #[arg(long, value_name = "TIME", default_value_t = Lateness::BOUND)]
     bound: TimeDelta,
     /// Print the report as one JSON document on stdout
     #[arg(long)]
     json: bool,
-    /// Where the links' randomness comes from; in place of the scenario's own
+    /// Seed of the links' random numbers; default: that of the scenario
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Change the scenario, such as link.bottleneck.rate='2 Mbit/s' or attach.client.tun=seaway1

@@ -36,23 +36,23 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed while running, 2 wrong us
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs several controllers over the same network with the same video; makes a page of it
+    /// Runs several controllers over the same network with the same video, and writes a page
     Compare(compare::Arguments),
     /// The decoder of `recv`, which starts it
     #[command(hide = true)]
     Decode,
-    /// Sends a clip live through a rough network and shows it: sender, link and receiver in one process
+    /// Sends a clip live over an impaired link and shows the result: sender, link and receiver in one process
     Demo(demo::Arguments),
     /// Runs the network of a scenario in real time, between UDP sockets or TUN devices
     Emulate(emulate::Arguments),
     /// Writes the manual pages and the completions of shells, for packages
     #[command(hide = true)]
     Generate(generate::Arguments),
-    /// Shows what there is
+    /// Lists controllers, scenarios, experiments and metrics
     List(list::Arguments),
-    /// Receives what `send` sends
+    /// Receives live video from another host
     Recv(recv::Arguments),
-    /// Makes the tables and figures of the papers again
+    /// Reproduces the tables and figures of the papers
     Reproduce(reproduce::Arguments),
     /// Scores a received clip against the one that was sent
     Score(score::Arguments),
@@ -60,11 +60,11 @@ enum Command {
     Scorecard(scorecard::Arguments),
     /// Sends a clip or a camera live to another host
     Send(send::Arguments),
-    /// Lowers the rate of coded MPEG-1 and MPEG-2 video
+    /// Reduces the rate of coded MPEG-1 and MPEG-2 video without re-encoding
     Shape(shape::Arguments),
     /// Runs a scenario in the simulator, faster than real time
     Sim(sim::Arguments),
-    /// Runs every combination of scenarios, controllers, parameters and seeds; may be spread over machines
+    /// Runs every combination of scenarios, controllers, parameters and seeds, on one machine or many
     Sweep(sweep::Arguments),
 }
 

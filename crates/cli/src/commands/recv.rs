@@ -26,24 +26,24 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Where to listen: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host, or seaway+window://host:port
-    /// for S002's window transport
+    /// The address to listen on: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host, or
+    /// seaway+window://host:port for S002's window transport
     source: SessionUrl,
-    /// Write what is received: a file that ends in .mp4, .h264, .y4m, or .m2v where MPEG video comes, or `-` for an H.264 stream on
-    /// stdout. Over the window
-    /// transport the MPEG stream as it comes: .ts, .mpg, .vob or .m2v. A file that exists stays, and the new one gets a number
+    /// Record to a file that ends in .mp4, .h264 or .y4m, in .m2v for MPEG video, or to `-` for an H.264 stream on stdout. The window
+    /// transport records the MPEG stream as it arrives: .ts, .mpg, .vob or .m2v. A file that exists is kept, and the new one gets a
+    /// number
     #[arg(help_heading = "Recording", short, long, value_name = "FILE")]
     output: Option<String>,
-    /// Begin another file this often, under the next number, such as '10 min'
+    /// Begin a new file at this interval, such as '10 min', under the next number
     #[arg(help_heading = "Recording", long, value_name = "TIME", requires = "output")]
     segment: Option<TimeDelta>,
-    /// The latency: how long after capture and the least delay of the path a frame may be shown, which is also the deadline
-    /// of repair; tell the sender the same. 500 ms, and over the window transport 8 s, counted from the first packet
+    /// The latency: the longest time from capture to display, without the least delay of the path. It is also the deadline of
+    /// repair; give the sender the same value. The default is 500 ms, and over the window transport 8 s from the first packet
     #[arg(help_heading = "Playing", long, value_name = "TIME")]
     latency: Option<TimeDelta>,
-    /// The session description of a sender of plain RTP, such as FFmpeg's -sdp_file writes. Without it an H.264 stream is
-    /// found by its packets. The address is that of SOURCE
-    #[arg(help_heading = "Senders of others", long, value_name = "FILE")]
+    /// The session description (SDP) of a sender of plain RTP, as FFmpeg's -sdp_file writes it. Without it an H.264 stream is
+    /// recognised by its packets. The address is that of SOURCE
+    #[arg(help_heading = "Other senders", long, value_name = "FILE")]
     sdp: Option<String>,
     #[command(flatten)]
     playout: PlayoutOption,

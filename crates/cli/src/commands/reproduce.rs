@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Rows, such as S000-T1 or S001-F5b; `seaway list experiments` names them
+    /// Rows, such as S000-T1 or S001-F5b; `seaway list experiments` lists them
     #[arg(value_name = "ID", required_unless_present_any = ["seed_papers", "all"])]
     ids: Vec<String>,
     /// All rows of a paper, S000 to S004
@@ -23,16 +23,16 @@ pub(crate) struct Arguments {
     /// All rows of all papers
     #[arg(long, conflicts_with_all = ["ids", "seed_papers"])]
     all: bool,
-    /// Run everything with so many seeds
+    /// Number of seeds of each run
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     seeds: u16,
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Run each measured row again with other seeds, packet sizes, round-trip times and starts, and say which survive
+    /// Run each measured row again with other seeds, packet sizes, round-trip times and starts, and report which rows still hold
     #[arg(long, conflicts_with = "output")]
     robust: bool,
-    /// S002's clip, Mobile, coded as MPEG-2 at 4 Mbit/s: without it S002-F2 and S002-F3 are not judged
+    /// S002's clip, Mobile, coded as MPEG-2 at 4 Mbit/s; without it S002-F2 and S002-F3 are not checked
     #[arg(long, value_name = "FILE")]
     mobile: Option<PathBuf>,
     /// Print one JSON document and nothing else

@@ -16,21 +16,21 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// What was sent: Y4M, MP4 or MKV, H.264, MPEG-1 or MPEG-2; anything else through FFmpeg where it is installed
+    /// The clip that was sent: Y4M, MP4 or MKV, H.264, MPEG-1 or MPEG-2; anything else through FFmpeg where it is installed
     reference: String,
-    /// What was received
+    /// The clip that was received
     received: String,
-    /// What means are about: 'viewer', all pictures from the first that was shown; 'evalvid', the whole original,
-    /// what is missing replaced by the last decoded picture
+    /// Over which pictures means are taken: 'viewer', all from the first that was shown; 'evalvid', the whole original, with
+    /// a missing picture replaced by the last decoded one
     #[arg(long, value_enum, default_value_t = ModeName::Viewer)]
     mode: ModeName,
-    /// How pictures find each other: by 'time', 'index' or 'content'; 'auto' goes by what the received file knows
+    /// How pictures are matched: by 'time', 'index' or 'content'; 'auto' chooses by what the received file has
     #[arg(long, value_enum, default_value_t = AlignName::Auto)]
     align: AlignName,
-    /// Beside PSNR; all by default, 'vmaf' where FFmpeg has it
+    /// Metrics beside PSNR; all by default, 'vmaf' if FFmpeg has it
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
     metrics: Option<Vec<Metric>>,
-    /// Bring received pictures to the size of the reference instead of refusing them
+    /// Scale received pictures to the size of the reference instead of refusing them
     #[arg(long)]
     scale: bool,
     /// Print one JSON document and nothing else

@@ -15,13 +15,13 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Controllers, such as tfrc,nada,'multfrc(max=8)'; default: all that can run, for suites with bars seaway
+    /// Controllers, such as tfrc,nada,'multfrc(max=8)'; default: all that can run, or seaway for suites with bars
     #[arg(long, value_name = "LIST")]
     control: Vec<String>,
-    /// Suites of cases: rfc8867, rfc8869, curves; with bars, and exit code 3 where one is missed: acceptance, real-loss, traps
+    /// Suites of cases: rfc8867, rfc8869, curves; suites with bars, where a missed bar gives exit code 3: acceptance, real-loss, traps
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Suite::COMPARED)]
     suite: Vec<Suite>,
-    /// Number of seeds for each case; default: 5, for suites with bars 3
+    /// Number of seeds for each case; default: 5, or 3 for suites with bars
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     seeds: Option<u16>,
     /// The first seed

@@ -30,54 +30,54 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// What to send: a file, a named pipe, `-`, udp://host:port, tcp://host:port, `test:1280x720@25`, anything FFmpeg reads where
-    /// it is installed. Over the window transport a coded MPEG stream: .m2v, .mpg, .vob, .ts, or one on `-`
+    /// The input: a file, a named pipe, `-`, udp://host:port, tcp://host:port, `test:1280x720@25`, or anything that FFmpeg reads if it
+    /// is installed. Over the window transport a coded MPEG stream: .m2v, .mpg, .vob, .ts, or `-`
     input: String,
-    /// Where to: rtp://host:port, with ?key=… as `recv` prints it, or seaway+window://host:port for S002's window transport
+    /// The destination: rtp://host:port, with ?key=… as `recv` prints it, or seaway+window://host:port for S002's window transport
     destination: SessionUrl,
-    /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'; by default 'seaway', and over the window transport 'window'
+    /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'. The default is 'seaway', over the window transport 'window'
     #[arg(help_heading = "Rate and repair", long)]
     control: Option<ControlSpec>,
-    /// What stays together on one connection of a controller that has several, such as 'tfrc(count=4)': groups of pictures begin with
-    /// a key frame, so --key-every makes them
+    /// The unit that is sent on one connection, for controllers with several, such as 'tfrc(count=4)'. A group of pictures begins with a
+    /// key frame; --key-every sets how often
     #[arg(help_heading = "Rate and repair", long, value_enum, default_value_t)]
     stripe: StripeName,
-    /// A socket for each connection of the controller, up to eight, so that the network can tell them apart
+    /// Use a socket for each connection of the controller, up to eight, so that the network sees separate flows
     #[arg(help_heading = "Rate and repair", long, conflicts_with = "sdp")]
     sockets: bool,
-    /// The range of the rate: 0.15..4Mbit/s, or what the coded stream has
+    /// The range of the rate; the default is 0.15..4Mbit/s, or up to the rate of the coded stream
     #[arg(help_heading = "Rate and repair", long, value_name = "MIN..MAX")]
     rate: Option<RateRange>,
-    /// Send a coded MPEG stream as it is but for its rate: shaped in the coded domain, RFC 2250. The video alone goes over RTP, and
-    /// all over the window transport, which sends nothing else
+    /// Send a coded MPEG stream and reduce its rate in the coded domain. Over RTP only the video is sent (RFC 2250). The window
+    /// transport always shapes, and sends the whole stream
     #[arg(help_heading = "Rate and repair", long)]
     shape: bool,
-    /// What steers the rate: 'direct' takes that of the controller, 'pd' with its options keeps the send queue at a level and is
-    /// what the window transport takes if nothing is said
+    /// How the encoder's rate is set: 'direct' uses the rate of the controller, 'pd' keeps the send queue at a level and is the
+    /// default of the window transport
     #[arg(help_heading = "Rate and repair", long, value_name = "POLICY")]
     policy: Option<ControlSpec>,
     /// The first rate, for controllers without a slow start
     #[arg(help_heading = "Rate and repair", long, value_name = "RATE")]
     start: Option<Bitrate>,
-    /// Send the coded H.264 of the input (MPEG-TS, MP4, Matroska or a byte stream) as it is. Where the controller allows less,
-    /// whole pictures are left out: those that no other needs first
+    /// Send the coded H.264 of the input (MPEG-TS, MP4, Matroska or a byte stream) unchanged. If the controller allows less,
+    /// whole pictures are dropped, first those to which no other refers
     #[arg(help_heading = "Source", long)]
     copy: bool,
-    /// Encode by another program: a command of the shell that takes Y4M on its standard input and writes H.264 to its standard
-    /// output. With the input `none` it has a camera of its own. $SEAWAY_TARGET names the pipe with our target
+    /// Encode with another program: a shell command that reads Y4M on its standard input and writes H.264 to its standard output.
+    /// With the input `none` it uses its own camera. $SEAWAY_TARGET is the path of a pipe with the target rate
     #[arg(help_heading = "Source", long, value_name = "COMMAND", conflicts_with = "copy")]
     encoder: Option<String>,
-    /// Begin again at the end of the input
+    /// Play the input in a loop
     #[arg(help_heading = "Source", long)]
     repeat: bool,
-    /// Send a key frame this often without request, for players that cannot ask for one
-    #[arg(help_heading = "Players of others", long, value_name = "TIME")]
+    /// Send a key frame at this interval, for players that cannot request one
+    #[arg(help_heading = "Other players", long, value_name = "TIME")]
     key_every: Option<TimeDelta>,
-    /// Send to a player that is no `recv`, and write the session description (SDP) by which FFmpeg, GStreamer or VLC plays the
-    /// stream. Key frames leave every 2 s then, if --key-every says nothing else
-    #[arg(help_heading = "Players of others", long, value_name = "FILE")]
+    /// Send plain RTP to a player other than `recv`, and write the session description (SDP) that FFmpeg, GStreamer or VLC opens. A
+    /// key frame is sent every 2 s unless --key-every is given
+    #[arg(help_heading = "Other players", long, value_name = "FILE")]
     sdp: Option<String>,
-    /// The local address, such as 0.0.0.0:5100, for players that must be told where reports go: RTCP has the port above
+    /// The local address, such as 0.0.0.0:5100, for players that need an address for their reports: RTCP uses the port above
     #[arg(help_heading = "Network", long, value_name = "ADDR")]
     bind: Option<SocketAddr>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  seaway send clip.mp4 'rtp://192.168.1.20:5004?key=…'        what `recv` on 192.168.1.20 printed
+  seaway send clip.mp4 'rtp://192.168.1.20:5004?key=…'        the URL that `recv` printed
   seaway send /dev/video0 rtp://192.168.1.20:5004 --key-file key
   ffmpeg -re -i clip.mp4 -c copy -f mpegts - | seaway send - rtp://127.0.0.1:5004 --copy
   seaway send clip.mp4 rtp://127.0.0.1:5004 --sdp stream.sdp --control 'fixed(rate=1 Mbit/s)'
@@ -96,10 +96,10 @@ Examples:
 docs/field-guide.md has more. Exit codes: 0 done, 1 failed while running or no receiver answered, 2 wrong usage or bad input,
 3 more than one in twenty of the pictures that were due did not come.";
 
-/// What stays together on one connection.
+/// The unit that is sent on one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 enum StripeName {
-    /// Nothing
+    /// Packets
     #[default]
     Packet,
     /// Frames

@@ -28,24 +28,24 @@ pub(crate) struct Arguments {
     /// Print one JSON document and nothing else
     #[arg(long)]
     json: bool,
-    /// Where all randomness comes from; in place of the scenario's own
+    /// Seed of all random numbers; default: that of the scenario
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Run with so many seeds, one after another from the first; report means and 95 % intervals
+    /// Number of seeds, counted up from the first; report means and 95 % intervals
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     seeds: Option<u16>,
     /// Change the scenario, such as flow.video.control=tfrc or link.bottleneck.rate='2 Mbit/s'
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<Override>,
-    /// Leave out how long it took, so that the same run prints the same bytes
+    /// Leave out the run time, so that the same run prints the same bytes
     #[arg(long)]
     no_timing: bool,
     /// Write a folder with the results, time series, plots, the scenario and the command
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Write the packets of each flow, as its sending host sees them, to a capture file; with `-` to standard output,
-    /// and the report to standard error. Wireshark shows RTP in it once told to look for it (`tshark --enable-heuristic
-    /// rtp_udp`)
+    /// and the report to standard error. Wireshark recognises RTP in it with the option `--enable-heuristic
+    /// rtp_udp`
     #[arg(long, value_name = "FILE", conflicts_with = "seeds")]
     pcap: Option<String>,
 }

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Make only the runs of part I of N, counted from 1
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     shard: Shard,
-    /// Go on where an earlier process stopped: runs that are there are not made again
+    /// Continue where an earlier process stopped: finished runs are not made again
     #[arg(long)]
     resume: bool,
     /// Threads; all cores by default

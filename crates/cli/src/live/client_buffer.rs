@@ -10,10 +10,10 @@ use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 /// The options of `recv` and `demo`.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct BufferOptions {
-    /// The client has a buffer of this size, such as '16384 B', whose level it reports to the sender (S000)
+    /// Model a client buffer of this size, such as '16384 B', and report its level to the sender (S000)
     #[arg(long, value_name = "SIZE", requires = "consume")]
     buffer: Option<DataSize>,
-    /// The player takes this rate from the buffer, such as '8 kbit/s', once a fifth of it was full
+    /// The player drains the buffer at this rate, such as '8 kbit/s', once it was filled to a fifth
     #[arg(long, value_name = "RATE", requires = "buffer")]
     consume: Option<Bitrate>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct BufferOptions {
 const START_LEVEL: f64 = 0.2;
 
 impl BufferOptions {
-    /// The buffer that was asked for.
+    /// The buffer of the options.
     ///
     /// # Errors
     /// It holds nothing, or nothing is taken from it.
@@ -35,7 +35,7 @@ impl BufferOptions {
     }
 }
 
-/// The buffer where nobody asked for one: a second and a half of 1 Mbit/s.
+/// The default buffer: a second and a half of 1 Mbit/s.
 pub(crate) const USUAL: ByteBufferConfig = ByteBufferConfig {
     capacity: DataSize::from_bytes(192_000),
     consume: Bitrate::from_mbps(1),

@@ -18,10 +18,10 @@ pub(crate) struct KeyOptions {
     /// Read the session's key from this file. `recv` makes the file if there is none
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     key_file: Option<String>,
-    /// Plain RTP with another host: whoever is on the path sees the video and can replace it
+    /// Allow plain RTP with another host: anyone on the path can see the video and replace it
     #[arg(long)]
     insecure: bool,
-    /// For debugging: write the SRTP master keys to this file. Whoever reads it can decrypt what was captured
+    /// For debugging: write the SRTP master keys to this file. Anyone who reads it can decrypt a capture
     #[arg(long, value_name = "FILE")]
     export_keys: Option<String>,
 }
@@ -112,7 +112,7 @@ impl KeyOptions {
         access
     }
 
-    /// Writes keys to the file that was asked for.
+    /// Writes keys to the file of `--export-keys`.
     pub(crate) fn exporter(&self) -> Result<Option<KeyLog>, Failure> {
         self.export_keys.as_deref().map(KeyLog::create).transpose()
     }

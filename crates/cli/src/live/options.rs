@@ -14,10 +14,10 @@ pub(crate) struct LiveOptions {
     /// End after this long, such as '30s'
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<TimeDelta>,
-    /// Serve a page with the pictures and live plots, such as at 127.0.0.1:8090
+    /// Serve a page with the pictures and live plots at this address, such as 127.0.0.1:8090
     #[arg(long, value_name = "ADDR")]
     pub(crate) web: Option<SocketAddr>,
-    /// Serve /metrics for Prometheus
+    /// Serve /metrics for Prometheus at this address
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,
     #[command(flatten)]
@@ -36,14 +36,14 @@ pub(crate) struct LiveOptions {
 }
 
 impl LiveOptions {
-    /// The outputs that were asked for.
+    /// The outputs that the options select.
     pub(crate) fn reporter(&self, hello: impl FnOnce() -> Hello) -> Result<Reporter, Failure> {
         let reporter = Reporter::new().with_stats(self.stats);
         let reporter = reporter.with_page(self.web, &self.web_options, hello)?;
         Ok(reporter.with_metrics(self.metrics, &self.web_options)?.with_status_line())
     }
 
-    /// Whether somebody sees the session while it runs.
+    /// True if something shows the session while it runs.
     pub(crate) const fn is_watched(&self) -> bool {
         self.web.is_some() || self.metrics.is_some() || self.stats.is_some()
     }

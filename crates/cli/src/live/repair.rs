@@ -11,8 +11,8 @@ pub(crate) struct RepairOptions {
     /// How lost packets are repaired
     #[arg(long, value_enum, default_value_t)]
     repair: RepairName,
-    /// The latency: how long after capture and the least delay of the path a frame may be shown. Repair, send queue and
-    /// playout follow from it; the same as of `recv`
+    /// The latency: the longest time from capture to display, without the least delay of the path. It sets the deadlines of repair,
+    /// send queue and playout; give `recv` the same value
     #[arg(long, default_value = "500 ms", value_name = "TIME")]
     pub(crate) latency: TimeDelta,
 }
@@ -25,7 +25,7 @@ enum RepairName {
     Nack,
     /// By forward error correction
     Fec,
-    /// By either, as the loss, the path and the latency demand
+    /// By either, chosen by loss, round-trip time and latency
     #[default]
     Adaptive,
 }
@@ -34,17 +34,17 @@ enum RepairName {
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Playing")]
 pub(crate) struct PlayoutOption {
-    /// When whole frames are shown
+    /// When complete frames are shown
     #[arg(long, value_enum, default_value_t)]
     playout: PlayoutName,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum PlayoutName {
-    /// At once
+    /// As soon as they are complete
     #[default]
     LowLatency,
-    /// At a steady distance from their capture
+    /// At a constant delay after their capture
     Smooth,
 }
 

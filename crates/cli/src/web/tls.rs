@@ -23,13 +23,13 @@ const CLOCK_ERROR: Duration = Duration::from_secs(24 * 3600);
 /// How the page and the metrics are protected.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct WebOptions {
-    /// The certificate chain (PEM) for TLS of the page and the metrics. Without one, other hosts are served under a fresh certificate
+    /// The certificate chain (PEM) for TLS of the page and the metrics. Without one, other hosts get TLS with a fresh self-signed certificate
     #[arg(long, value_name = "FILE", requires = "web_key")]
     web_cert: Option<PathBuf>,
     /// The private key (PEM) of --web-cert
     #[arg(long, value_name = "FILE", requires = "web_cert")]
     web_key: Option<PathBuf>,
-    /// Serve the page and the metrics to other hosts by plain HTTP: whoever is on the path sees the token
+    /// Serve the page and the metrics to other hosts over plain HTTP: anyone on the path can see the token
     #[arg(long, conflicts_with = "web_cert")]
     web_insecure: bool,
 }
@@ -45,7 +45,7 @@ pub(super) enum Transport {
 }
 
 impl WebOptions {
-    /// For a server at `listen`, and what the user must be notice of it. Other hosts get TLS unless they are to be served in plain.
+    /// For a server at `listen`, and a message for the user about it. Other hosts get TLS unless plain HTTP is chosen.
     ///
     /// # Errors
     /// The certificate or its key cannot be read or do not belong together; the system gives no random numbers.
