@@ -1,4 +1,4 @@
-//! Where no device is opened, nobody needs root.
+//! Root is not needed where no device is opened.
 
 /// Nothing is sealed here.
 pub(crate) const fn seal() {}

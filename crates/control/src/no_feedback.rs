@@ -13,7 +13,7 @@ pub(crate) struct NoFeedbackTimer {
 }
 
 impl NoFeedbackTimer {
-    /// The peer sends feedback this often; a minute at most is believed.
+    /// The peer sends feedback this often; a value above a minute counts as a minute.
     pub(crate) fn set_feedback_interval(&mut self, interval: TimeDelta) {
         self.feedback_interval = interval.clamp(TimeDelta::ZERO, TimeDelta::from_secs(60));
     }

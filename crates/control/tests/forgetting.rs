@@ -39,7 +39,7 @@ fn assert_forgets<'a>(names: impl IntoIterator<Item = &'a str>, network: Network
     assert!(wrong.is_empty(), "{} remembered:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// All names but `fixed`, which hears nothing, in two parts so that two cores share them.
+/// All names but `fixed`, which uses no feedback, in two parts so that two cores share them.
 fn names(part: usize) -> impl Iterator<Item = &'static str> {
     let registry = Registry::builtin();
     let all: Vec<_> = registry.controllers().iter().map(|info| info.name).collect();

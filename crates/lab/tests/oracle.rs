@@ -51,32 +51,35 @@ fn summary(text: &str, set: &[&str]) -> Summary {
 }
 
 #[test]
-fn the_told_fill_a_lossy_link() {
+fn controllers_with_an_oracle_fill_a_lossy_link() {
     let used = |control: &str| {
         let summary = summary(LINK, &[&format!("flow.video.control={control}")]);
         (summary.flows[0].received_bps.unwrap() / 0.96e6, summary.links[0].drops.queue)
     };
     assert!(used("tfrc").0 < 0.5);
     for control in ["tfrc", "multfrc", "ctfrc", "tfrc(profile=rfc3448, count=2)"] {
-        let told = match control.strip_suffix(')') {
+        let with_oracle = match control.strip_suffix(')') {
             Some(options) => format!("{options}, discriminate=oracle)"),
             None => format!("{control}(discriminate=oracle)"),
         };
-        let (used, refused) = used(&told);
-        assert!((0.95..1.005).contains(&used), "{told}: {used}");
-        assert!(refused < 500, "{told}: {refused} of some 25 000 refused");
+        let (used, refused) = used(&with_oracle);
+        assert!((0.95..1.005).contains(&used), "{with_oracle}: {used}");
+        assert!(refused < 500, "{with_oracle}: {refused} of some 25 000 refused");
     }
 }
 
 /// Losses of the queue count as ever: on a clean link it leaves a TCP its part, as plain TFRC does.
 #[test]
-fn the_told_still_yield_to_congestion() {
+fn controllers_with_an_oracle_still_yield_to_congestion() {
     let shared = format!("{LINK}{TCP}");
     let clean = "link.wireless.loss={ kind = \"independent\", rate = 0.0 }";
     let share = |control: &str| {
         let summary = summary(&shared, &[clean, &format!("flow.video.control={control}")]);
         summary.flows[1].received_bps.unwrap() / 1e6
     };
-    let (plain, told) = (share("tfrc"), share("tfrc(discriminate=oracle)"));
-    assert!((told - plain).abs() < 1e-9 && plain > 0.15, "TCP has {plain} beside plain, {told} beside told");
+    let (plain, with_oracle) = (share("tfrc"), share("tfrc(discriminate=oracle)"));
+    assert!(
+        (with_oracle - plain).abs() < 1e-9 && plain > 0.15,
+        "TCP has {plain} beside plain, {with_oracle} beside the oracle"
+    );
 }

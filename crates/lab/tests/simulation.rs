@@ -21,7 +21,7 @@ fn a_run_is_the_same_in_one_piece_and_in_many() {
 }
 
 #[test]
-fn a_run_that_ends_early_says_so() {
+fn a_run_that_ends_early_is_marked() {
     let scenario = library::find("clean").unwrap().parse(&[]).unwrap();
     let mut simulation = Simulation::new(&scenario, RunOptions::default()).unwrap();
     simulation.run_until(TimeDelta::from_secs(3));

@@ -139,7 +139,7 @@ impl Socket {
     }
 }
 
-/// A read does not say to which of our addresses a datagram came. Nobody asks for that, and behind it the control buffer of
+/// A read does not return the local address to which a datagram came. No caller needs it, and behind it the control buffer of
 /// a read that holds several datagrams has no room for the ECN codepoint.
 #[cfg(target_os = "linux")]
 fn forget_destination(socket: &UdpSocket) {

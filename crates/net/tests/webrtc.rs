@@ -184,7 +184,7 @@ async fn an_offer_without_a_fingerprint_is_refused() {
 }
 
 #[tokio::test]
-async fn offers_that_do_not_connect_keep_nobody_out() {
+async fn offers_that_do_not_connect_block_no_viewer() {
     let broadcast = Broadcast::new(vec!["sent"]);
     let offer = Client::new().await.offer();
     for _ in 0..Broadcast::VIEWERS + 2 * Broadcast::OFFERS {

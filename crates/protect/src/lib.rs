@@ -1,6 +1,6 @@
 //! Protection of a session's packets: SRTP, and the handshake that agrees on its keys.
 //!
-//! [`Protection`] stands where a message becomes octets and back. It is sans-I/O and knows neither sockets nor time:
+//! [`Protection`] stands where a message becomes octets and back. It is sans-I/O and uses neither sockets nor time:
 //!
 //! ```
 //! use bytes::Bytes;

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_of_nobody_get_no_state() {
+    fn unauthenticated_sources_get_no_state() {
         let (mut near, mut far) = pair();
         for ssrc in [2, 77, u32::MAX - 2] {
             for packet in [rtp(ssrc, 1), rtcp(ssrc)] {

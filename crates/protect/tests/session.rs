@@ -81,7 +81,7 @@ fn a_recorded_session_is_worth_nothing() {
 }
 
 #[test]
-fn a_restarted_sender_is_let_in_by_its_proof_and_the_old_one_told() {
+fn a_restarted_sender_replaces_the_old_one_by_its_proof() {
     let mut ends = Ends::new(1);
     ends.run(300, |_| true);
     let mut old = ends.restart_sender(1001, SESSION + 1024, 33);

@@ -178,7 +178,7 @@ fn bytes_and_messages_are_the_same() {
 }
 
 #[test]
-fn every_feedback_format_tells_the_same_losses() {
+fn every_feedback_format_reports_the_same_losses() {
     for feedback in [FeedbackFormat::Native, FeedbackFormat::Ccfb, FeedbackFormat::Twcc] {
         let config = SenderConfig { feedback, ..config("fixed") };
         let (there, back) = (lossy(ms(20), 0.03, 5), ideal(ms(30)));

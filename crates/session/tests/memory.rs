@@ -64,7 +64,7 @@ fn peak(messages: impl Iterator<Item = Message>) -> u64 {
 
 #[test]
 fn gaps_on_every_source() {
-    // As far ahead as is believed, first on a few sources and then on all 1024.
+    // As far ahead as is accepted, first on a few sources and then on all 1024.
     let jumps = |sources: u32, step: u16| {
         (0..40u16).flat_map(move |jump| {
             (0..sources).map(move |index| packet(index, jump.wrapping_mul(step), jump, jump, 10))

@@ -26,7 +26,7 @@ pub enum Error {
         /// What the system answered.
         error: io::Error,
     },
-    /// Off this host, RTP goes unprotected only where that was asked for.
+    /// Off this host, plain RTP needs explicit permission.
     #[error("{0} is not on this host: a session with it needs a key")]
     Unprotected(std::net::SocketAddr),
     /// The window transport has no keys.

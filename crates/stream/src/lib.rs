@@ -38,7 +38,7 @@
 //! | [`Runtime`] | the media thread, where several senders, receivers and an emulated network share one |
 //! | [`BrowserTrack`] | shows what is sent or received in browsers |
 //!
-//! Sources and sinks know no clock and open no socket, so the lab drives the same ones in virtual time. It leaves out the
+//! Sources and sinks have no clock and open no socket, so the lab drives the same ones in virtual time. It leaves out the
 //! feature `live`, which holds all the rest.
 
 mod error;

@@ -23,7 +23,7 @@ pub struct Path {
     pub packet: DataSize,
     /// What the application has to send: this rate, or always more than it may.
     pub source: Option<Bitrate>,
-    /// An encoder that gives what the target says, evenly, in place of `source`.
+    /// An encoder that follows the target exactly and evenly, in place of `source`.
     pub obedient: bool,
     /// Propagation delay to the receiver.
     pub forward: TimeDelta,
@@ -35,7 +35,7 @@ pub struct Path {
     pub clock: TimeDelta,
     /// A playout buffer at the receiver.
     pub buffer: Option<PlayoutBuffer>,
-    /// Alters what the controller is told.
+    /// Alters the feedback of the controller.
     pub forge: Option<Forge>,
     /// What becomes of a packet behind the bottleneck, given how many passed it before.
     pub channel: Box<dyn FnMut(u64) -> Channel>,

@@ -18,5 +18,5 @@ use seaway_units::TimeDelta;
 
 /// Events are taken and values reported this often.
 pub(crate) const STEP: TimeDelta = TimeDelta::from_millis(20);
-/// The same where nobody sees them before the end.
+/// The same where they are shown only at the end.
 pub(crate) const UNWATCHED_STEP: TimeDelta = TimeDelta::from_millis(500);

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_is_told_once_with_its_cause() {
+    fn a_shortage_causes_one_warning_with_its_cause() {
         for (coding, state, wanted) in [
             (0, State::Starved, "the input is too slow: it gives 10.0 of 25.0"),
             (9000, State::Overloaded, "the encoder"),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_of_either_end_is_told_and_taken_back() {
+    fn silence_of_either_end_causes_a_warning_and_its_end_another() {
         let mut watch = Watch::default();
         let mut supply = supply(100, 0, 0);
         assert_eq!(watch.observe(&at(4.0, supply)), Vec::<String>::new());

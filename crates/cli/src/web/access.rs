@@ -54,7 +54,7 @@ impl Token {
     }
 }
 
-/// What a request must show.
+/// The requirements of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Access {
     pub(super) token: Token,
@@ -62,7 +62,7 @@ pub(super) struct Access {
     pub(super) any_name: bool,
 }
 
-/// Lets a request through, or says why not. What is answered belongs to nobody else's page.
+/// Accepts a request, or returns the reason for a refusal. The answer cannot be embedded by another page.
 pub(super) async fn guard(
     State(access): State<Access>,
     Extension(connection): Extension<Connection>,

@@ -66,7 +66,7 @@ async fn secure(stream: TcpStream, transport: Transport, router: Router) {
     match transport {
         Transport::Plain => serve_one(stream, router).await,
         Transport::Certified(acceptor) | Transport::SelfMade(acceptor) => {
-            // Who does not speak TLS, or does not like the certificate, is let go.
+            // A client without TLS, or one that rejects the certificate, is disconnected.
             if let Ok(Ok(stream)) = tokio::time::timeout(HEADER_TIMEOUT, acceptor.accept(stream)).await {
                 serve_one(stream, router).await;
             }

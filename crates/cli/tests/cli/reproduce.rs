@@ -22,7 +22,7 @@ fn every_table_and_figure_is_listed_and_the_unfinished_say_so() {
 }
 
 #[test]
-fn arithmetic_is_told_as_a_document_and_a_page() {
+fn arithmetic_rows_are_printed_as_a_document_and_a_page() {
     let bench = Bench::new();
     let run = bench.run(&["reproduce", "s000-e4", "S000-F8", "--json", "-o", "out"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -49,7 +49,7 @@ fn a_conclusion_is_tried_with_other_seeds_and_changes() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_would_be_valid() {
+fn mistakes_are_reported_with_what_would_be_valid() {
     let bench = Bench::new();
     for (arguments, expected) in [
         (&["reproduce", "S000-T9"][..], "S000-T1"),

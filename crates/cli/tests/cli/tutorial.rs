@@ -14,7 +14,7 @@ const END: &str = "```\n";
 const PLOTS: [(&str, &str); 2] = [("frozen.svg", "frozen/plot.svg"), ("smooth.svg", "smooth/plot.svg")];
 
 #[test]
-fn every_command_prints_what_the_page_says() {
+fn every_command_prints_what_the_page_shows() {
     if cfg!(not(unix)) {
         return;
     }

@@ -29,7 +29,7 @@ fn the_rate_settles_where_the_client_takes_it() {
 }
 
 #[test]
-fn a_client_without_a_buffer_is_told_of() {
+fn a_client_without_a_buffer_is_reported() {
     let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
     let url = format!("rtp://127.0.0.1:{port}");
     let send = ["send", INPUT, &url, "--control", "buffer-type1"];

@@ -39,7 +39,7 @@ fn fed(folder: &Path, interval: TimeDelta, seconds: i64) -> (Option<i32>, Value,
 
 /// Ten pictures a second where twenty-five are promised.
 #[test]
-fn a_starved_input_is_told_and_misses_a_threshold() {
+fn a_starved_input_causes_a_warning_and_misses_a_threshold() {
     let folder = tempfile::tempdir().unwrap();
     let (code, report, notes) = fed(folder.path(), TimeDelta::from_millis(100), 6);
     assert_eq!(code, Some(3), "{notes}");
@@ -62,7 +62,7 @@ fn an_input_in_time_has_all_that_was_due() {
 
 /// Pictures of 8.3 million pixels, sixty a second.
 #[test]
-fn an_encoder_that_is_too_slow_is_told_and_misses_a_threshold() {
+fn an_encoder_that_is_too_slow_causes_a_warning_and_misses_a_threshold() {
     let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
     let (width, height) = (3840, 2160);
     let header = format!("YUV4MPEG2 W{width} H{height} F60:1 Ip A1:1 C420\n");
@@ -141,7 +141,7 @@ fn a_receiver_that_never_answers_is_a_failure() {
 }
 
 #[test]
-fn a_receiver_to_which_nobody_sends_fails() {
+fn a_receiver_without_a_sender_fails() {
     let folder = tempfile::tempdir().unwrap();
     let (status, _, notes) = receive(folder.path(), free_port(), &["--duration", "0.5 s"]).end();
     assert_eq!(status.code(), Some(1), "{notes}");
@@ -149,7 +149,7 @@ fn a_receiver_to_which_nobody_sends_fails() {
 }
 
 #[test]
-fn a_silent_sender_is_told_and_its_return_too() {
+fn a_silent_sender_causes_a_warning_and_its_return_another() {
     let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
     let mut receiver = receive(folder.path(), port, &["--stats", "json"]);
     let sender = send(folder.path(), port, &[]);

@@ -116,7 +116,7 @@ fn a_sender_without_a_receiver_fails() {
 }
 
 #[test]
-fn insecure_is_plain_and_says_so() {
+fn insecure_is_plain_and_warns() {
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();
     let listen = format!("rtp://0.0.0.0:{port}");

@@ -25,7 +25,7 @@ pub(crate) fn parts(address: &str) -> (String, String) {
 }
 
 #[test]
-fn nobody_gets_in_without_the_token() {
+fn every_request_needs_the_token() {
     let folder = tempfile::tempdir().unwrap();
     let options = ["--web", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
     let mut receiver = receive(folder.path(), super::process::free_port(), &options);
@@ -56,7 +56,7 @@ fn nobody_gets_in_without_the_token() {
 }
 
 #[test]
-fn half_open_connections_keep_nobody_out() {
+fn half_open_connections_block_no_viewer() {
     let folder = tempfile::tempdir().unwrap();
     let mut receiver = receive(folder.path(), super::process::free_port(), &["--web", "127.0.0.1:0"]);
     let (host, path) = parts(&receiver.wait_for_address("page"));

@@ -350,7 +350,7 @@ mod tests {
 
     /// Explicit loss notification: a gap is the channel's where each of its packets was notified.
     #[test]
-    fn oracle_believes_what_it_is_told() {
+    fn oracle_uses_the_causes_it_gets() {
         let mut discriminator = LossDiscriminator::new(Scheme::Oracle);
         arrive(&mut discriminator, (0, 1000.0, 50.0));
         discriminator.on_notice(1);

@@ -32,7 +32,7 @@ pub(super) struct Signal {
 /// Base delay is the least of the present and the former ten minutes (RFC 8698 section 5.1.1 asks for "tens of
 /// minutes", and for a way out after a change of route).
 const BASE_BUCKET: TimeDelta = TimeDelta::from_secs(600);
-/// A queueing delay beyond is not believed, ms.
+/// A higher queueing delay is taken for an error and left out, ms.
 const LONGEST_DELAY: f64 = 60_000.0;
 /// More missing at once than a 16-bit number can express (RFC 3550 section 5.1).
 const LONGEST_GAP: u64 = 65_535;

@@ -66,7 +66,7 @@ const BASE_BUCKET: TimeDelta = TimeDelta::from_secs(10);
 const SILENCE: TimeDelta = TimeDelta::from_secs(1);
 /// `RATE_ADJUST_INTERVAL`.
 const RATE_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
-/// A queueing delay beyond is not believed, s.
+/// A higher queueing delay is taken for an error and left out, s.
 const LONGEST_DELAY: f64 = 60.0;
 
 impl Scream {

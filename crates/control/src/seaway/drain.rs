@@ -1,4 +1,4 @@
-//! After a sudden loss of capacity a queue stands that nobody asked for: little is sent until it is gone. It is done once in
+//! After a sudden loss of capacity a standing queue remains: little is sent until it is drained. It is done once in
 //! several seconds, and not for long: the same signs come from TCP that joins, and what is not sent then finds no TCP.
 
 /// Decides when little is sent.

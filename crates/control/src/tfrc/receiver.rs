@@ -85,7 +85,7 @@ pub(crate) struct SubflowReceiver {
 const LEAST_FIRST: f64 = 0.5;
 /// A round-trip time below this would have reports outnumber packets.
 const LEAST_RTT: f64 = 100e-6;
-/// A round-trip time above this, seconds, is not believed.
+/// A round-trip time above this, seconds, is taken for an error.
 const LONGEST_RTT: f64 = 60.0;
 
 impl SubflowReceiver {

@@ -59,7 +59,7 @@ trait Endpoint {
     /// Does what is due at `now`.
     fn handle_timeout(&mut self, _now: Timestamp) {}
 
-    /// Sends what leaves at `now`; an end that knows later departures may send those before `until` and before its timers.
+    /// Sends what leaves at `now`; an end whose later departures are determined may send those before `until` and before its timers.
     /// Returns when to run next, which is no earlier than the last departure.
     fn transmit(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Payload>) -> Wake;
 }

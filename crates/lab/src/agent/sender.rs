@@ -150,7 +150,7 @@ impl MediaSender {
         }
     }
 
-    /// The session's description, for its receiver to know beforehand.
+    /// The session's description, which its receiver has from the start.
     ///
     /// # Errors
     /// A controller or a policy that cannot be built.

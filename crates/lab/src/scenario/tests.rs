@@ -229,7 +229,7 @@ rate = "1 Mbit/s"
 "#;
 
 #[test]
-fn an_802_11_cell_is_read_as_the_format_says() {
+fn an_802_11_cell_is_parsed() {
     let scenario = Scenario::parse(Text::alone("wlan.toml", WLAN), &[]).unwrap();
     assert_eq!(scenario.nodes(), ["server", "ap", "sta0", "sta1"]);
     let CellKind::Wlan(config) = &scenario.cells[0].kind else { panic!("another kind") };

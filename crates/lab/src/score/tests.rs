@@ -121,7 +121,7 @@ fn a_late_beginning_shifts_nothing() {
 }
 
 #[test]
-fn delay_is_known_where_content_tells() {
+fn delay_is_measured_by_content() {
     let times = kept(50).map(|index| index + u64::from(index >= 25) * 5);
     let received = Made::new(kept(50), 1).timed(times);
     let metrics = Metrics { ssim: false, gaussian: false, vmaf: false };

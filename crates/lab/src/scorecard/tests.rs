@@ -19,7 +19,7 @@ fn scorecard(names: &[&str], suites: &[Suite], seeds: u16) -> Scorecard {
 }
 
 #[test]
-fn a_card_has_every_case_and_says_what_is_modelled() {
+fn a_card_has_every_case_and_marks_what_is_modelled() {
     let card = scorecard(&["tfrc", "nada"], &[Suite::Rfc8867, Suite::Curves], 2);
     assert_eq!(card.cases.len(), 27 + 28);
     let text = serde_json::to_value(&card).unwrap();

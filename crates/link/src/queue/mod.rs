@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 /// What is limited in octets must hold at least this: a full Ethernet payload.
 pub(crate) const LARGEST_PACKET: DataSize = DataSize::from_bytes(1500);
 
-/// What a queue may know of the transmitter behind it when a packet arrives.
+/// The state of the transmitter behind a queue when a packet arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmitter {
     /// The packet in service, if any.

@@ -1,8 +1,8 @@
 //! A live encoder that is another program.
 //!
 //! The program is a command of the shell. It gets pictures as Y4M on its standard input, unless it has a camera of its own, and
-//! writes H.264 to its standard output, as a byte stream or in MPEG-TS. What is asked of it comes as lines through a named pipe, the
-//! path of which is in the variable `SEAWAY_TARGET`: `bitrate N` is the target in bit/s of coded octets, `key-frame` asks for an
+//! writes H.264 to its standard output, as a byte stream or in MPEG-TS. Its settings come as lines through a named pipe, the
+//! path of which is in the variable `SEAWAY_TARGET`: `bitrate N` is the target in bit/s of coded octets, `key-frame` requests an
 //! IDR picture.
 
 use crate::Error;
@@ -62,7 +62,7 @@ impl ExternalEncoder {
         self.coded.take()
     }
 
-    /// What is asked of it.
+    /// Its settings.
     pub const fn targets(&mut self) -> &mut TargetPipe {
         &mut self.targets
     }
@@ -90,7 +90,7 @@ impl ExternalEncoder {
     }
 
     fn wait(&mut self) -> Option<ExitStatus> {
-        #[expect(clippy::disallowed_methods, reason = "the system tells the end of a process to who looks")]
+        #[expect(clippy::disallowed_methods, reason = "the end of a process is found by polling")]
         (0..LAST).find_map(|_| {
             let status = self.process.child().try_wait().ok().flatten();
             if status.is_none() {
@@ -101,7 +101,7 @@ impl ExternalEncoder {
     }
 }
 
-/// The named pipe by which an encoder learns what is asked of it. Lines that it does not read in time are left out.
+/// The named pipe with the settings of an encoder. Lines that it does not read in time are left out.
 #[derive(Debug)]
 pub struct TargetPipe {
     folder: TempDir,
@@ -144,7 +144,7 @@ impl TargetPipe {
         self.write(&format!("bitrate {}\n", target.as_bps()));
     }
 
-    /// Asks for a key frame.
+    /// Requests a key frame.
     pub fn request_key_frame(&mut self) {
         self.write("key-frame\n");
     }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_fails_is_told_with_its_command() {
+    fn the_error_of_a_failed_program_names_its_command() {
         let mut encoder = ExternalEncoder::start("exit 7", None).unwrap();
         let error = encoder.end().unwrap_err().to_string();
         assert!(error.contains("exit status: 7") && error.contains("exit 7"), "{error}");

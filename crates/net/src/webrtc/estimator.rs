@@ -205,7 +205,7 @@ mod tests {
     const RATES: Rates =
         Rates { min: Bitrate::from_kbps(100), start: Bitrate::from_kbps(500), max: Bitrate::from_mbps(10) };
 
-    #[expect(clippy::disallowed_methods, reason = "the trait speaks of instants; none is measured")]
+    #[expect(clippy::disallowed_methods, reason = "the trait has instants as arguments; none is measured")]
     fn origin() -> Instant {
         Instant::now()
     }

@@ -1,7 +1,7 @@
 //! Pictures to browsers by WebRTC: H.264 tracks, one connection a viewer.
 //!
 //! A [`Broadcast`] belongs to a tokio runtime and never blocks its publisher: a viewer that is too slow loses pictures
-//! until the next key frame. A viewer takes a seat once its connection stands, so offers alone keep nobody out.
+//! until the next key frame. A viewer takes a seat once its connection stands, so offers alone block no viewer.
 
 mod estimator;
 mod peer;

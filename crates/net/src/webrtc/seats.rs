@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn offers_alone_keep_nobody_out() {
+    fn offers_alone_block_no_viewer() {
         let mut seats = Seats::new(1);
         let waiting: Vec<_> = (0..100).map(|_| offer(&mut seats)).collect();
         assert_eq!(seats.viewers(), 0);

@@ -92,7 +92,7 @@ impl Viewer {
         let _ = self.drain().await;
     }
 
-    /// Everything the machine has to say: to the network, to us.
+    /// The output of the machine: to the network and to the application.
     async fn drain(&mut self) -> Next {
         while let Some(message) = self.peer.poll_write() {
             // A datagram that cannot be sent is a datagram lost.

@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 pub struct ReceiverChannel {
     responder: Responder,
     session: Option<Session>,
-    /// The sender before, to be told that it was replaced.
+    /// The previous sender, which is to be notified that it was replaced.
     replaced: Option<(SocketAddr, Token)>,
     answer: Option<(SocketAddr, Vec<u8>)>,
 }
@@ -51,7 +51,7 @@ impl ReceiverChannel {
     /// A datagram came. The answer, if there is one, is next in `poll_datagram`.
     ///
     /// # Errors
-    /// It is refused; [`Error::OtherKey`] where it is the hello of an end with another key, which is told so.
+    /// It is refused; [`Error::OtherKey`] where it is the hello of an end with another key, which gets a refusal.
     pub fn handle_datagram(
         &mut self,
         now: Timestamp,

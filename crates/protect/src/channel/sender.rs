@@ -17,7 +17,7 @@ const CONSENT: TimeDelta = TimeDelta::from_secs(15);
 const MOVE: TimeDelta = TimeDelta::from_secs(3);
 /// A proof is first repeated after this time, or after a round trip.
 const PROOF_REPEAT: TimeDelta = TimeDelta::from_millis(50);
-/// So many refusals are believed. One may come of a hello that was damaged.
+/// So many refusals end the handshake. A single one may be the result of a damaged hello.
 const REFUSALS: u32 = 3;
 
 /// The sender's end: it makes the handshake, protects packets, and follows a receiver that moves.
@@ -43,7 +43,7 @@ struct Keyed {
     token: Option<Token>,
     keys: Option<SrtpKeys>,
     /// The last authentic packet, or the handshake where none came yet.
-    heard: Option<Timestamp>,
+    last_received: Option<Timestamp>,
     silence: TimeDelta,
     refusals: u32,
     is_replaced: bool,
@@ -58,7 +58,7 @@ struct Handshake {
     initiator: Initiator,
 }
 
-/// A proof that is repeated until the receiver is heard.
+/// A proof that is repeated until a packet of the receiver arrives.
 #[derive(Debug)]
 struct Proof {
     octets: Vec<u8>,
@@ -88,7 +88,7 @@ impl SenderChannel {
             proof: None,
             token: None,
             keys: None,
-            heard: None,
+            last_received: None,
             silence: SILENCE,
             refusals: 0,
             is_replaced: false,
@@ -105,12 +105,12 @@ impl SenderChannel {
     /// Whether packets may leave: the receiver has shown that it has the key and, within the last 15 s, that it is there.
     pub fn is_ready(&self, now: Timestamp) -> bool {
         let Some(keyed) = &self.keyed else { return true };
-        !keyed.is_replaced && keyed.heard.is_some_and(|heard| now.since(heard) < CONSENT)
+        !keyed.is_replaced && keyed.last_received.is_some_and(|at| now.since(at) < CONSENT)
     }
 
     /// Whether a handshake was ever completed; true without a key.
     pub fn was_ready(&self) -> bool {
-        self.keyed.as_ref().is_none_or(|keyed| keyed.heard.is_some())
+        self.keyed.as_ref().is_none_or(|keyed| keyed.last_received.is_some())
     }
 
     /// The present keys of packets.
@@ -144,11 +144,11 @@ impl SenderChannel {
             self.to = to;
             return Ok(Received::Established { is_new: keyed.on_established(now, established) });
         }
-        if keyed.heard.is_none() {
+        if keyed.last_received.is_none() {
             return Err(Error::NotReady);
         }
         let packet = self.protection.open(datagram)?;
-        (keyed.heard, keyed.proof) = (Some(now), None);
+        (keyed.last_received, keyed.proof) = (Some(now), None);
         if from == self.to {
             keyed.handshake.take_if(|handshake| handshake.to == from);
         } else if keyed.handshake.as_ref().is_none_or(|handshake| handshake.to == self.to) {
@@ -200,7 +200,7 @@ impl SenderChannel {
     /// # Errors
     /// It must not leave: there are no keys, or they are used up.
     pub fn seal(&mut self, datagram: &mut Vec<u8>) -> Result<SocketAddr, Error> {
-        if self.keyed.as_ref().is_some_and(|keyed| keyed.heard.is_none() || keyed.is_replaced) {
+        if self.keyed.as_ref().is_some_and(|keyed| keyed.last_received.is_none() || keyed.is_replaced) {
             return Err(Error::NotReady);
         }
         let sealed = self.protection.seal(datagram);
@@ -220,7 +220,7 @@ impl Keyed {
     /// When a new handshake is due; `None` where none was completed yet.
     fn silent_at(&self) -> Option<Timestamp> {
         let silence = if self.is_used_up { TimeDelta::ZERO } else { self.silence };
-        self.heard.map(|heard| heard + silence)
+        self.last_received.map(|at| at + silence)
     }
 
     fn on_handshake(
@@ -255,6 +255,6 @@ impl Keyed {
         self.silence = SILENCE.max((duration * 3).min(SILENCE * 3));
         self.handshake = None;
         (self.refusals, self.is_used_up) = (0, false);
-        self.heard.replace(now).is_none()
+        self.last_received.replace(now).is_none()
     }
 }

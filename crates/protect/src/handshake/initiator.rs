@@ -29,7 +29,7 @@ pub struct Established {
     pub keys: SrtpKeys,
     /// The receiver's synchronisation source.
     pub peer: SourceRange,
-    /// To be sent before the first packet, and again until the receiver is heard.
+    /// To be sent before the first packet, and again until a packet of the receiver arrives.
     pub proof: Vec<u8>,
     /// Since the first hello: a round-trip time or more.
     pub duration: TimeDelta,

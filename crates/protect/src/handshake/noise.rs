@@ -45,7 +45,7 @@ pub(super) fn read(state: &mut HandshakeState, message: &[u8]) -> Result<u32, Er
     }
 }
 
-/// What both ends know after the handshake, and nobody else.
+/// The secrets of both ends after the handshake.
 pub(super) struct Secrets {
     /// For packets of the sender.
     pub(super) forward: MasterKey,

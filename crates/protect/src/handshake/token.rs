@@ -1,10 +1,10 @@
-//! The token by which a sender is told that another took over.
+//! The token that notifies a sender that another took over.
 
 use super::{Kind, TAG_LEN, read, write};
 use rtc_srtp::crypto::constant_time_eq;
 use std::fmt;
 
-/// Known to both ends of one session and to nobody else, until it is sent.
+/// A secret of both ends of one session until it is sent.
 #[derive(Clone)]
 pub(crate) struct Token([u8; TAG_LEN]);
 

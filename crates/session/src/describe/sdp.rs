@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_player_finds_each_stream_it_knows() {
+    fn a_player_finds_each_stream_of_a_known_format() {
         let streams = [Format::H264, Format::Opaque, Format::Mpv].map(StreamDescription::video);
         let feedback = |payload_type: u8| {
             format!(

@@ -9,7 +9,7 @@ use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::MicrosClock;
 use seaway_wire::h264::{self, NalHeader};
 
-/// Packets in sequence before a source is believed (RFC 3550 appendix A.1, MIN_SEQUENTIAL).
+/// Packets in sequence before a source is accepted (RFC 3550 appendix A.1, MIN_SEQUENTIAL).
 const PROBATION: usize = 2;
 /// Packets that are kept while a source is learned. The parameter sets come with a key frame, of which there may be one in
 /// ten seconds.
@@ -18,7 +18,7 @@ const PENDING: usize = 4096;
 const PENDING_OCTETS: DataSize = DataSize::from_bytes(8 << 20);
 /// The largest packet of another sender, as an IP datagram: what an Ethernet frame holds.
 const PACKET: DataSize = DataSize::from_bytes(1500);
-/// Plain RTP tells the receiver no round-trip time. Requests for packets assume this one.
+/// Plain RTP gives the receiver no round-trip time. Requests for packets assume this one.
 const ASSUMED_RTT: TimeDelta = TimeDelta::from_millis(100);
 
 /// A packet and how it came.
@@ -164,7 +164,7 @@ impl PlainSource {
         let PlainVideo { format, clock_rate, feedback, .. } = self.video;
         Ok(SessionDescription {
             session: self.ssrc,
-            // Its receiving half says when arrivals are due to be reported, and computes nothing.
+            // Its receiving half sets when arrivals are reported, and computes nothing.
             control: "gcc".parse()?,
             ecn: Ecn::NotEct,
             packet: PACKET,

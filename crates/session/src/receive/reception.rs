@@ -8,7 +8,7 @@ use seaway_wire::rtcp::ccfb::{ArrivalOffset, Metric};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A jump ahead by more than this is believed when the next packet confirms it (RFC 3550 appendix A.1).
+/// A jump ahead by more than this is accepted when the next packet confirms it (RFC 3550 appendix A.1).
 const MAX_DROPOUT: u64 = 3000;
 /// Numbers that are remembered behind the highest.
 const MEMORY: u64 = 4096;
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_is_believed_when_it_is_confirmed() {
+    fn a_jump_is_accepted_when_it_is_confirmed() {
         let (mut log, insertions) = log_of(&[10, 20_000, 11, 20_000, 20_001]);
         assert_eq!(insertions[1], Insertion::Outside);
         assert!(matches!(insertions[2], Insertion::New { .. }));
@@ -369,7 +369,7 @@ mod tests {
 
     /// 1 Gbit/s of 1200 octets reported every 50 ms.
     #[test]
-    fn what_no_report_told_twice_is_kept() {
+    fn what_no_report_repeated_is_kept() {
         let mut log = ArrivalLog::new(0, 90_000);
         for number in 1..6000 {
             log.insert(number, at(0), Ecn::NotEct);

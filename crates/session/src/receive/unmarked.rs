@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_frame_of_several_packets_and_a_picture_nobody_needs() {
+    fn a_key_frame_of_several_packets_and_a_non_reference_picture() {
         let mut marks = FrameMarks::new(Format::H264);
         push(&mut marks, 65_534, 0, false, SPS);
         push(&mut marks, 0, 0, false, IDR);

@@ -292,7 +292,7 @@ impl Default for Harq {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Residual {
-    /// It asks again (RLC acknowledged mode, the default bearer's): a status report later the block starts anew.
+    /// It is requested again (RLC acknowledged mode, the default bearer's): after a status report the block is sent anew.
     #[default]
     Repaired,
     /// It goes on without (RLC unacknowledged mode): every packet with octets in the block is lost.
@@ -306,7 +306,7 @@ pub struct Background {
     pub arrivals: f64,
     /// How long each stays; RFC 8869 section 3.1.2 has 30 s.
     pub stay: TimeDelta,
-    /// What each asks for, one way; the same both ways.
+    /// The demand of each, one way; the same both ways.
     pub demand: Bitrate,
     /// Their channels, down and up, each fading by itself.
     pub channel: [Fading; 2],

@@ -14,9 +14,9 @@ pub enum Service {
     Ugs,
     /// Extended real-time polling: a grant in every frame, whose size the station may change.
     Ertps,
-    /// Real-time polling: a chance to ask in every frame.
+    /// Real-time polling: a bandwidth request opportunity in every frame.
     Rtps,
-    /// Non-real-time polling: a chance to ask about every second, and contention.
+    /// Non-real-time polling: a bandwidth request opportunity about every second, and contention.
     Nrtps,
     /// Best effort: contention alone.
     #[serde(rename = "be")]
@@ -70,7 +70,7 @@ pub struct WimaxConfig {
     grants: GrantsKind,
     /// Slots lost to polls in a static uplink.
     poll_slots: Option<u32>,
-    /// When stations may ask in a dynamic uplink.
+    /// When stations may request bandwidth in a dynamic uplink.
     polling: Option<PollingConfig>,
     /// Where a grant begins among the polled queues.
     #[serde(default)]
@@ -115,7 +115,7 @@ pub struct StationConfig {
     /// What is reserved for its UGS queue.
     #[serde(default)]
     ugs: Bitrate,
-    /// What is granted to its ertPS queue before it has asked.
+    /// What is granted to its ertPS queue before its first bandwidth request.
     #[serde(default)]
     ertps: Bitrate,
 }
@@ -338,7 +338,7 @@ pub struct Station {
     pub share: Option<Share>,
     /// What is reserved for its UGS queue.
     pub ugs: Bitrate,
-    /// What is granted to its ertPS queue before it has asked.
+    /// What is granted to its ertPS queue before its first bandwidth request.
     pub ertps: Bitrate,
 }
 
@@ -379,14 +379,14 @@ pub enum Grants {
     Dynamic(Polling),
 }
 
-/// When stations may ask, and when they are answered.
+/// When stations may request bandwidth, and when grants follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polling {
     /// Frames from one unicast poll of an rtPS queue to the next.
     pub rtps_every: u32,
     /// Frames from one unicast poll of an nrtPS queue to the next; 802.16 says about a second.
     pub nrtps_every: u32,
-    /// Chances to ask by contention in a frame, taken from the control slots.
+    /// Contention opportunities in a frame, taken from the control slots.
     pub contention: u32,
     /// Frames by which a grant comes later than the frame after the request.
     pub map_relevance: u32,
@@ -569,5 +569,5 @@ impl Headers {
 pub(super) const GENERIC_HEADER: u64 = 6;
 /// A PDU's length field has eleven bits.
 pub(super) const LONGEST_PDU: u64 = 2047;
-/// Asks for more at the end of a grant.
+/// Requests more bandwidth at the end of a grant.
 pub(super) const PIGGYBACK: u64 = 2;

@@ -214,7 +214,7 @@ mod tests {
 
     /// `docs/models/wlan.md`, section "Acceptance", rule 2: what each model depends on.
     #[test]
-    fn yans_knows_the_width_and_nist_does_not() {
+    fn yans_depends_on_the_width_and_nist_does_not() {
         let [narrow, wide] = [20, 80].map(|width| Mode::vht(4, width, true, 1).unwrap());
         let nist = |mode: &Mode, snr| ErrorModel::Nist.log_success(mode, snr);
         assert_eq!(nist(&narrow, 30.0), nist(&wide, 30.0));

@@ -110,7 +110,7 @@ fn a_hidden_pair_and_what_an_rts_mends() {
 /// `docs/models/wlan.md`, section "Beacons and association": a station that receives no beacon is not associated and
 /// costs no air time.
 #[test]
-fn who_hears_no_beacon_gets_nothing() {
+fn a_station_without_beacons_receives_nothing() {
     const SPAN: TimeDelta = TimeDelta::from_secs(2);
     let sources = [(0, 1), (2, 0)].map(|(from, to)| Source::new(from, to, 1000, Bitrate::from_mbps(1)));
     let mut bench = Bench::new(ac(4, 20, &[60.0, 52.0]), 1, sources.to_vec());

@@ -7,7 +7,7 @@ use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Packets far apart in both directions: a device that was idle while others sent, or has just responded, sends at once.
 #[test]
-fn nobody_who_rested_waits_for_more_than_the_medium() {
+fn a_rested_station_waits_for_the_medium_alone() {
     let source = |from: u16, to: u16, start: i64| Source {
         interval: TimeDelta::from_millis(12),
         start: TimeDelta::from_micros(start),

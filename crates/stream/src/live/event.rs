@@ -23,7 +23,7 @@ pub enum SendEvent {
     CircuitBroken(Breach),
     /// Another controller took over.
     ControlChanged(ControlSpec),
-    /// Another controller was asked for and rejected.
+    /// A change of the controller was rejected.
     ControlRejected(SpecError),
     /// The source has no more frames.
     SourceEnded,

@@ -103,7 +103,7 @@ impl ExternalSource {
             };
             Builder::new().name("feeder".into()).spawn(move || {
                 if let Err(error) = feeder.run() {
-                    // Nobody asks any more where the session has ended.
+                    // The session has ended.
                     let _ = send_failure.send(error);
                 }
             })?;
@@ -147,7 +147,7 @@ impl ExternalSource {
             Ok(Some(picture)) => picture,
             Ok(None) if is_stopped => return Ok(None),
             Ok(None) => return running.encoder.end().map(|()| None).map_err(Error::from),
-            // How it ended says more than what its output lacks.
+            // Its exit status explains more than its missing output.
             Err(error) => return Err(running.encoder.failure().unwrap_or(error).into()),
         };
         let now = self.clock.now();

@@ -23,7 +23,7 @@ impl FrameInput {
         self.clock.now()
     }
 
-    /// What the session asks for the next frame. Reading it clears the request for a key frame.
+    /// The settings of the next frame. Reading it clears the request for a key frame.
     pub fn controls(&self) -> FrameControls {
         self.controls.take(self.overhead)
     }

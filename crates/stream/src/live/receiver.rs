@@ -318,7 +318,7 @@ impl Receiver {
         self.playback.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Asks the sender for a key frame.
+    /// Requests a key frame from the sender.
     pub fn request_key_frame(&self) {
         self.command(ReceiverCommand::RequestKeyFrame);
     }

@@ -14,7 +14,7 @@ use std::sync::mpsc;
 /// A command from another thread.
 #[derive(Debug)]
 pub(super) enum ReceiverCommand {
-    /// Ask the sender for a key frame.
+    /// Request a key frame from the sender.
     RequestKeyFrame,
     /// End the session.
     Close,
@@ -98,7 +98,7 @@ pub(super) struct ReceiverMachine {
 impl ReceiverMachine {
     /// A session that is being closed still sends its RTCP BYE and plays frames that are due.
     const CLOSING: TimeDelta = TimeDelta::from_millis(100);
-    /// Between snapshots where nothing came for so long, so that a machine in which nobody sends can sleep.
+    /// Between snapshots where nothing came for so long, so that a machine without a sender can sleep.
     const IDLE: TimeDelta = TimeDelta::from_secs(1);
 
     /// Drives `receiver`.

@@ -26,7 +26,7 @@ pub trait Sink: Send {
     /// The sink cannot continue and is dropped; the receiver goes on without it.
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error>;
 
-    /// True if a key frame is to be requested now; asked after each frame.
+    /// True if a key frame is to be requested now; called after each frame.
     fn take_key_frame_request(&mut self) -> bool {
         false
     }

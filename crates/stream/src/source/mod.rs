@@ -26,7 +26,7 @@ pub trait Source: fmt::Debug + Send {
     /// When the next frame is captured, since the first one.
     fn next_due(&self) -> TimeDelta;
 
-    /// Time between frames, where it is always the same: the session then tells how many were due.
+    /// Time between frames, where it is constant: the session then counts how many were due.
     fn interval(&self) -> Option<TimeDelta> {
         None
     }
@@ -48,7 +48,7 @@ pub trait Source: fmt::Debug + Send {
     }
 }
 
-/// What the session asks of the encoder for the next frame.
+/// The settings of the encoder for the next frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameControls {
     /// The rate that the frames may use on the wire, packet headers included.
@@ -77,7 +77,7 @@ pub struct Captured {
     pub frame: Option<CodedFrame>,
     /// No other frame needs it.
     pub is_discardable: bool,
-    /// When it was captured, where the source knows: else when it was asked for, or when its input gave it.
+    /// When it was captured, if the source has that time; else when it was requested, or when its input gave it.
     pub at: Option<Timestamp>,
 }
 

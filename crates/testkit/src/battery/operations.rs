@@ -59,7 +59,7 @@ enum Sequence {
 #[derive(Debug, Clone, Copy)]
 struct Peer(PeerReport);
 
-/// A controller, its receiving half, and what the session around them would know.
+/// A controller, its receiving half, and the state of the session around them.
 struct Model {
     controller: Box<dyn RateController>,
     source: Box<dyn FeedbackSource>,

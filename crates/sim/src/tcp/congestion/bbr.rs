@@ -17,7 +17,7 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const FIRST_PHASE: usize = 2;
 /// Rounds over which the highest delivery rate counts.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// How long a least round trip is believed.
+/// How long a least round-trip time is valid.
 const ROUND_TRIP_LIFE: TimeDelta = TimeDelta::from_secs(10);
 const PROBE_RTT_FOR: TimeDelta = TimeDelta::from_millis(200);
 /// Segments (`BBRMinPipeCwnd`).
