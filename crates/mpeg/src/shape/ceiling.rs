@@ -104,12 +104,14 @@ impl LeakyBucket {
     }
 
     /// Adds a window of written pictures, and lets none through that overflow the bucket: `refit` writes pictures again
-    /// in so many bits. What stays too large is at its floor.
+    /// in so many bits. What stays too large is at its floor. Returns the index behind the last picture that was written
+    /// again; 0 where none was.
     pub(crate) fn hold(
         &mut self,
         pictures: &mut [PictureShaper],
         mut refit: impl FnMut(&mut [PictureShaper], f64),
-    ) {
+    ) -> usize {
+        let mut held = 0;
         for round in 0..=ROUNDS {
             let Some(Overflow { begin, end, excess }) = self.worst(pictures, PictureShaper::written_bits)
             else {
@@ -117,14 +119,17 @@ impl LeakyBucket {
             };
             if round == ROUNDS {
                 self.hold_each(pictures, &mut refit);
+                held = pictures.len();
                 break;
             }
             let run = &mut pictures[begin..end];
             let bits: f64 = run.iter().map(PictureShaper::written_bits).sum();
             run.iter_mut().for_each(PictureShaper::reopen);
             refit(run, (bits - excess - MARGIN * bits).max(1.0));
+            held = held.max(end);
         }
         pictures.iter().for_each(|picture| self.add(picture, picture.written_bits()));
+        held
     }
 
     /// Cuts each picture that overflows the bucket.

@@ -117,6 +117,10 @@ pub struct Config {
     pub ceiling: Option<Ceiling>,
     /// The most pictures of a window of `window` and `auto`; a window also ends before a GOP that would not fit.
     pub window: NonZeroUsize,
+    /// How much video is read ahead of each picture by the methods of single pictures, where the target is a rate without a
+    /// plan of the whole stream: a second then takes its bits however its sizes differ from those before, and the end is
+    /// known in time. Zero reads none ahead.
+    pub lookahead: TimeDelta,
     /// Threads that parse, shape and write. With more than one every method shapes pictures in batches, and holds three
     /// of them ([`Shaper::delay`](super::Shaper::delay)).
     pub threads: NonZeroUsize,
@@ -137,6 +141,7 @@ impl Config {
             target,
             budget: Budget::ByKind,
             ceiling: None,
+            lookahead: TimeDelta::ZERO,
             window: const { NonZeroUsize::new(36).unwrap() },
             threads: NonZeroUsize::MIN,
             vbv: Vbv::Variable,

@@ -10,7 +10,7 @@ use super::rate_control::BudgetRequest;
 use super::recode::{Recoded, Recoder, dither};
 use super::report::{LeftAlone, PictureReport, Shaped};
 use super::scale_map::ScaleMap;
-use super::seconds::SecondOfVideo;
+use super::seconds::{Ahead, SecondOfVideo};
 use crate::bits::BitWriter;
 use crate::header::{PictureContext, PictureKind};
 use crate::picture::{Macroblock, Picture, bits_of_first};
@@ -31,6 +31,8 @@ pub(crate) struct PictureShaper {
     /// The leaky bucket of its target, and its second where that is a rate.
     pub(crate) bucket: Option<Bucket>,
     pub(crate) second: Option<SecondOfVideo>,
+    /// The pictures behind it, where they are read already.
+    pub(crate) ahead: Option<Ahead>,
     /// `None` where the unit has no readable picture.
     pub(crate) context: Option<PictureContext>,
     pub(crate) parsed: Picture,
@@ -115,6 +117,7 @@ impl PictureShaper {
             target: self.target,
             planned: self.planned,
             second: self.second,
+            ahead: self.ahead,
             kind: self.report.kind,
             weighted: !self.proportional,
             bits: self.bits_in(),

@@ -2,7 +2,7 @@
 
 use super::ceiling::LeakyBucket;
 use super::config::Target;
-use super::seconds::{SecondBudget, SecondOfVideo};
+use super::seconds::{Ahead, SecondBudget, SecondOfVideo};
 use crate::header::PictureKind;
 use std::collections::VecDeque;
 
@@ -87,7 +87,8 @@ impl RateControl {
             let cut =
                 if request.weighted { weigh(request, bits - mean, weight, deepest) } else { bits - mean };
             let cut = cut.clamp(0.0, bits);
-            let ends = request.last || second.left < 0.5 * request.seconds;
+            let reaches_end = request.ahead.is_some_and(|ahead| ahead.ends);
+            let ends = request.last || !reaches_end && second.left < 0.5 * request.seconds;
             let budget = (if ends { mean } else { bits - cut }).min(self.second.most(second, rate));
             self.second.take(budget);
             return budget;
@@ -235,6 +236,8 @@ pub(crate) struct BudgetRequest {
     pub(crate) planned: Option<f64>,
     /// Its second, where its target is a rate without a plan.
     pub(crate) second: Option<SecondOfVideo>,
+    /// The pictures behind it, where they are read already.
+    pub(crate) ahead: Option<Ahead>,
     pub(crate) kind: Option<PictureKind>,
     /// Cuts differ by kind.
     pub(crate) weighted: bool,
@@ -267,6 +270,7 @@ mod tests {
             target,
             planned: None,
             second: None,
+            ahead: None,
             kind,
             weighted: true,
             bits,

@@ -7,7 +7,7 @@ use super::executor::{Executor, STAGES};
 use super::importance::GopTracker;
 use super::picture::PictureShaper;
 use super::report::Shaped;
-use super::seconds::{SecondCounter, SecondOfVideo};
+use super::seconds::{Ahead, SecondCounter, SecondOfVideo};
 use crate::header::SequenceState;
 use crate::unit::{AccessUnit, Splitter};
 use seaway_units::TimeDelta;
@@ -31,6 +31,9 @@ pub struct Shaper {
     /// The share that a plan gives the next picture.
     planned: Option<f64>,
     seconds: SecondCounter,
+    /// Pictures that are read ahead of the queue, and how long they are shown, in seconds.
+    ahead: VecDeque<PictureShaper>,
+    seconds_ahead: f64,
     queue: Vec<PictureShaper>,
     gops: GopTracker,
     /// Unused pictures, kept for their memory.
@@ -47,6 +50,9 @@ pub struct Shaper {
     declares: bool,
 }
 
+/// The most pictures that are read ahead, however short they are shown.
+const MOST_AHEAD: usize = 300;
+
 impl Shaper {
     /// A shaper at the start of a stream.
     pub fn new(config: Config) -> Self {
@@ -60,6 +66,8 @@ impl Shaper {
             target,
             planned: None,
             seconds: SecondCounter::default(),
+            ahead: VecDeque::new(),
+            seconds_ahead: 0.0,
             queue: Vec::new(),
             gops: GopTracker::default(),
             free: Vec::new(),
@@ -71,7 +79,7 @@ impl Shaper {
         }
     }
 
-    /// The most pictures that are held at a time. With 1 a picture leaves as soon as it is complete. With several
+    /// The most pictures that are held at a time, beside those of [`Config::lookahead`]. With 1 a picture leaves as soon as it is complete. With several
     /// threads batches are collected, parsed and shaped at the same time.
     pub fn delay(&self) -> usize {
         let stages = if self.config.threads.get() > 1 { STAGES } else { 1 };
@@ -86,6 +94,7 @@ impl Shaper {
     /// Sets the target of all pictures that are not yet complete. A change ends the window.
     pub fn set_target(&mut self, target: Target) {
         if target != self.target {
+            self.end_lookahead();
             self.shape_queue();
             self.seconds.restart();
         }
@@ -130,6 +139,56 @@ impl Shaper {
         picture.last = self.ends;
         self.taken += picture.unit.data.len() as u64;
         picture.bits_left = self.length.map(|length| 8.0 * length.saturating_sub(self.taken) as f64);
+        self.seconds_ahead += picture.seconds;
+        self.ahead.push_back(picture);
+        while self.is_read_ahead() {
+            self.enqueue_next();
+        }
+    }
+
+    /// True where enough video behind the next picture is known.
+    fn is_read_ahead(&self) -> bool {
+        let Some(next) = self.ahead.front() else { return false };
+        let wanted = if self.config.method.looks_ahead() || next.second.is_none_or(|second| second.even) {
+            0.0
+        } else {
+            self.config.lookahead.as_secs_f64()
+        };
+        wanted <= 0.0 || self.seconds_ahead > wanted || self.ahead.len() > MOST_AHEAD
+    }
+
+    /// Hands over all pictures that were read ahead.
+    fn end_lookahead(&mut self) {
+        while !self.ahead.is_empty() {
+            self.enqueue_next();
+        }
+    }
+
+    /// Hands the next picture over to its window or batch.
+    fn enqueue_next(&mut self) {
+        let Some(mut picture) = self.ahead.pop_front() else { return };
+        self.seconds_ahead = if self.ahead.is_empty() { 0.0 } else { self.seconds_ahead - picture.seconds };
+        picture.ahead = self.known_behind(&picture);
+        self.enqueue(picture);
+    }
+
+    /// What of the video behind a picture shares its bits.
+    fn known_behind(&self, picture: &PictureShaper) -> Option<Ahead> {
+        let second =
+            picture.second.filter(|second| !second.even && self.config.lookahead > TimeDelta::ZERO)?;
+        let mut behind = Ahead { ends: self.ends, ..Ahead::default() };
+        let shares = |other: &&PictureShaper| {
+            self.ends || other.second.is_some_and(|other| other.index == second.index)
+        };
+        for other in self.ahead.iter().take_while(shares) {
+            let kind = other.context.as_ref().map(|context| context.kind());
+            behind.add(kind, other.bits_in(), other.seconds);
+        }
+        Some(behind)
+    }
+
+    /// Adds a picture to its window or batch.
+    fn enqueue(&mut self, picture: PictureShaper) {
         if self.queue.last().is_some_and(|last| last.even_second() != picture.even_second()) {
             self.shape_queue();
         }
@@ -167,9 +226,10 @@ impl Shaper {
             self.push_unit(next);
         }
         self.ends = true;
-        if let Some(last) = self.queue.last_mut() {
+        if let Some(last) = self.ahead.back_mut().or(self.queue.last_mut()) {
             last.last = true;
         }
+        self.end_lookahead();
         // The last batch, and empty ones that drive the others out of the pipeline.
         for _ in 0..STAGES {
             self.shape();

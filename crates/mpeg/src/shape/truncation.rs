@@ -174,7 +174,9 @@ pub(super) fn window(
 /// Truncates a window. Blocks may lose all codes from the start: with one slope for all, these are the blocks whose
 /// codes gain the least for their bits.
 fn truncate_window(config: &Config, pictures: &mut [PictureShaper], budget: f64) {
-    let is_exact = window::must_be_exact(pictures);
+    // Where a bucket binds, a later window may have no use for the bits that this one leaves.
+    let is_bound = pictures.iter().any(|picture| picture.bucket.is_some());
+    let is_exact = is_bound || window::must_be_exact(pictures);
     let (shaped, copied): (Vec<_>, Vec<_>) = pictures.iter_mut().partition(|picture| picture.is_shapeable());
     let copied: u64 = copied.iter().map(|picture| picture.bits_in()).sum();
     let mut parts: Vec<_> = shaped.into_iter().map(Part::new).collect();

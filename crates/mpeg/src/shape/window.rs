@@ -26,12 +26,42 @@ pub(super) fn shape(
         importance::weigh(pictures, future);
         fit(pictures, budget.min(whole as f64), Fit::Window);
     }
-    let mut bucket = rate_control.bucket;
-    bucket.hold(pictures, |run, bits| fit(run, bits, Fit::Run));
-    rate_control.bucket = bucket;
+    let mut refit = |run: &mut [PictureShaper], bits: f64| fit(run, bits, Fit::Run);
+    let mut held = rate_control.bucket;
+    let behind = held.hold(pictures, &mut refit);
+    let left = budget - written(pictures);
+    if behind > 0 && spend_rest(&mut pictures[behind..], left, &mut refit) {
+        held = rate_control.bucket;
+        held.hold(pictures, &mut refit);
+    }
+    rate_control.bucket = held;
     let spent = pictures.iter().map(|picture| picture.writer.bit_length() as u64).sum();
     rate_control.charge(allowed, spent, pictures.last().and_then(PictureShaper::even_rate));
 }
+
+/// Gives the bits that a full bucket took from the pictures ahead to those behind; true where those were written again.
+fn spend_rest(
+    pictures: &mut [PictureShaper],
+    bits: f64,
+    refit: &mut impl FnMut(&mut [PictureShaper], f64),
+) -> bool {
+    let before = written(pictures);
+    let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
+    let spendable = bits.min(whole - before);
+    if spendable <= WORTH_SPENDING * before {
+        return false;
+    }
+    pictures.iter_mut().for_each(PictureShaper::reopen);
+    refit(pictures, before + spendable);
+    true
+}
+
+fn written(pictures: &[PictureShaper]) -> f64 {
+    pictures.iter().map(PictureShaper::written_bits).sum()
+}
+
+/// Fewer bits than this share of what the pictures have are not worth another writing.
+const WORTH_SPENDING: f64 = 0.002;
 
 /// The pictures that are fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

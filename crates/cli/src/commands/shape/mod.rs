@@ -14,6 +14,7 @@ use options::ShapeOptions;
 use report::Journal;
 use seaway_mpeg::container::{ContainerReport, Error, Format, SNIFF_LIMIT, sniff};
 use seaway_mpeg::pipeline::{self, CeilingReport, FirstPass, Pipeline};
+use seaway_units::TimeDelta;
 use std::process::ExitCode;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -42,6 +43,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let held = outcome.holds_target() && outcome.holds_ceiling() && outcome.holds_multiplex();
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
 }
+
+/// How much of a pipe is read ahead for a rate.
+const LOOKAHEAD: TimeDelta = TimeDelta::from_secs(2);
 
 /// The result of a run.
 #[derive(Debug)]
@@ -84,7 +88,10 @@ fn shape(
     let name = &arguments.input;
     let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
     let (head, format) = read_head(source, name)?;
-    let config = plan.config(format).map_err(|problem| Failure::input(&format!("{name}: {problem}")))?;
+    let mut config = plan.config(format).map_err(|problem| Failure::input(&format!("{name}: {problem}")))?;
+    if source.len().is_none() && plan.plans_ahead() {
+        config.shaper.lookahead = LOOKAHEAD;
+    }
     let first_pass_of = config.clone();
     let mut pipeline = Pipeline::new(config);
     pipeline.set_schedule(plan.schedule.clone());
