@@ -26,6 +26,7 @@ pub(super) struct BatchShaper {
     rate_control: RateControl,
     auto: Auto,
     causal: Causal,
+    experience: requantize::Experience,
 }
 
 impl Batch {
@@ -43,7 +44,13 @@ impl Batch {
 impl BatchShaper {
     pub(super) fn new(config: Config) -> Self {
         let rate_control = RateControl::new(config.target);
-        Self { config, rate_control, auto: Auto::new(), causal: Causal::default() }
+        Self {
+            config,
+            rate_control,
+            auto: Auto::new(),
+            causal: Causal::default(),
+            experience: Default::default(),
+        }
     }
 
     pub(super) fn threads(&self) -> NonZeroUsize {
@@ -52,7 +59,7 @@ impl BatchShaper {
 
     /// Shapes and writes a batch that is parsed.
     pub(super) fn shape(&mut self, batch: &mut Batch) {
-        let Self { config, rate_control, auto, causal } = self;
+        let Self { config, rate_control, auto, causal, experience } = self;
         let pictures = &mut batch.pictures[..];
         if pictures.is_empty() {
             return;
@@ -60,7 +67,7 @@ impl BatchShaper {
         match config.method {
             Method::Memoryless | Method::RateBased => truncation::memoryless(config, rate_control, pictures),
             Method::Causal => truncation::causal(config, rate_control, causal, pictures),
-            Method::Requantize => requantize::shape(config, rate_control, pictures),
+            Method::Requantize => requantize::shape(config, rate_control, experience, pictures),
             Method::Window => truncation::window(config, rate_control, pictures, batch.future),
             Method::Auto => auto.shape(config, rate_control, pictures, batch.future),
         }

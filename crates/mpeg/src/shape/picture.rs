@@ -9,6 +9,7 @@ use super::lagrangian::SlopeThreshold;
 use super::rate_control::BudgetRequest;
 use super::recode::{Recoded, Recoder, dither};
 use super::report::{LeftAlone, PictureReport, Shaped};
+use super::requantize::Found;
 use super::scale_map::ScaleMap;
 use super::seconds::{Ahead, SecondOfVideo};
 use crate::bits::BitWriter;
@@ -55,6 +56,8 @@ pub(crate) struct PictureShaper {
     trial: Recoded,
     /// The factor by which recoding multiplies the quantiser scales.
     pub(crate) factor: f64,
+    /// What `requantize` found for it.
+    pub(super) found: Option<Found>,
     pub(crate) writer: BitWriter,
     /// How long it is shown, in seconds.
     pub(crate) seconds: f64,
@@ -77,6 +80,7 @@ impl PictureShaper {
         self.parsed.clear();
         self.written = false;
         self.factor = 1.0;
+        self.found = None;
         self.report =
             PictureReport { bits_in: self.bits_in(), quantiser_factor: 1.0, ..PictureReport::default() };
         let report = &mut self.report;

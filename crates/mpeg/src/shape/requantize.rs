@@ -6,9 +6,12 @@ use super::config::Config;
 use super::parallel;
 use super::picture::PictureShaper;
 use super::rate_control::RateControl;
+use crate::header::PictureKind;
 
-/// How close a picture comes to its budget; the rest is carried over.
+/// How close a sample of a picture comes to its budget, ...
 const TOLERANCE: f64 = 0.005;
+/// ... and the picture; the others of its batch make up for the rest.
+const PICTURE_TOLERANCE: f64 = 0.02;
 /// Trials of the factor on a sample of the macroblocks, at most.
 const ROUNDS: usize = 10;
 /// Trials on the whole picture, at most.
@@ -34,8 +37,47 @@ const CLOSE_AT_END: f64 = 0.0005;
 /// Share by which the last pictures exceed their budget at first.
 const END_MARGIN: f64 = 0.005;
 
+/// What the pictures so far tell of the next ones, by kind: I, P and others.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Experience([Option<Found>; 3]);
+
+/// What was found for a picture.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    /// The factor, and the share of its bits that was asked for.
+    factor: f64,
+    share: f64,
+    /// Its bits beside those that a sample foretold.
+    bias: f64,
+}
+
+impl Experience {
+    fn of(&self, picture: &PictureShaper) -> Option<Found> {
+        self.0[index_of(picture)]
+    }
+
+    fn learn(&mut self, pictures: &[PictureShaper]) {
+        for picture in pictures.iter().filter(|picture| picture.is_shapeable()) {
+            self.0[index_of(picture)] = picture.found;
+        }
+    }
+}
+
+fn index_of(picture: &PictureShaper) -> usize {
+    match picture.report.kind {
+        Some(PictureKind::I) => 0,
+        Some(PictureKind::P) => 1,
+        _ => 2,
+    }
+}
+
 /// Shapes a batch of pictures.
-pub(super) fn shape(config: &Config, rate_control: &mut RateControl, pictures: &mut [PictureShaper]) {
+pub(super) fn shape(
+    config: &Config,
+    rate_control: &mut RateControl,
+    experience: &mut Experience,
+    pictures: &mut [PictureShaper],
+) {
     let ends = pictures.last().is_some_and(|picture| picture.last);
     let mut allowed = 0.0;
     for picture in &mut *pictures {
@@ -54,13 +96,14 @@ pub(super) fn shape(config: &Config, rate_control: &mut RateControl, pictures: &
     let whole: u64 = pictures.iter().map(PictureShaper::bits_in).sum();
     let may_copy = !ends || budget >= whole as f64;
     let mut written = 0.0;
+    let before = *experience;
     for _ in 0..ATTEMPTS {
         parallel::for_each(config.threads, pictures, |picture| {
             let share = picture.report.budget as f64 * part;
             if (may_copy && picture.leave_alone(share)) || !picture.is_shapeable() {
                 picture.copy();
             } else {
-                requantise_to(picture, share);
+                requantise_to(picture, share, before.of(picture));
             }
         });
         written = pictures.iter().map(|picture| picture.writer.bit_length() as f64).sum::<f64>();
@@ -75,6 +118,7 @@ pub(super) fn shape(config: &Config, rate_control: &mut RateControl, pictures: &
     if ends && (written > budget || written < budget * (1.0 - CLOSE_AT_END)) {
         LambdaSearch::new().refit(config, pictures, budget);
     }
+    experience.learn(pictures);
     let mut bucket = rate_control.bucket;
     bucket.hold(pictures, |run, bits| LambdaSearch::new().refit(config, run, bits));
     rate_control.bucket = bucket;
@@ -83,12 +127,17 @@ pub(super) fn shape(config: &Config, rate_control: &mut RateControl, pictures: &
 }
 
 /// Multiplies the scales until the picture fits, and writes it.
-fn requantise_to(picture: &mut PictureShaper, share: f64) {
+fn requantise_to(picture: &mut PictureShaper, share: f64, before: Option<Found>) {
     let share = share.max(1.0);
+    let bits_in = picture.bits_in() as f64;
+    // A batch that is written again begins where it was.
+    let before = picture.found.or(before);
     picture.importance.clear();
     picture.importance.resize(picture.parsed.macroblocks.len(), 1.0);
     let sampling = (picture.parsed.macroblocks.len() / SAMPLE).clamp(1, SAMPLING);
-    let mut aim = share;
+    let mut bias = before.map_or(1.0, |found| found.bias);
+    // Bits fall about as the factor rises.
+    let mut guess = before.map_or(bits_in / share, |found| found.factor * found.share * bits_in / share);
     let scale = picture.mean_scale();
     // Below a factor of 1 the scale stays, and fewer levels are dropped the smaller it is.
     let lambda_of = |factor: f64| {
@@ -96,33 +145,37 @@ fn requantise_to(picture: &mut PictureShaper, share: f64) {
         best_lambda(scale * factor as f32) * part * part
     };
     for _ in 0..WRITINGS {
-        let factor = find_factor(picture, aim, sampling, lambda_of);
+        let (factor, foretold) = find_factor(picture, guess, (share / bias).max(1.0), sampling, lambda_of);
         picture.recode(lambda_of(factor), 1);
         picture.write_recoded();
         let bits = picture.writer.bit_length() as f64;
         picture.report.at_floor = picture.factor > LARGEST_FACTOR * 0.98 && bits > share;
-        if (bits / share - 1.0).abs() < TOLERANCE || picture.report.at_floor {
+        bias = (bits / foretold.max(1.0)).clamp(0.5, 2.0);
+        picture.found = Some(Found { factor, share: share / bits_in, bias });
+        if (bits / share - 1.0).abs() < PICTURE_TOLERANCE || picture.report.at_floor {
             break;
         }
-        aim = (aim * share / bits.max(1.0)).max(1.0);
+        guess = factor * bits / share;
     }
 }
 
-/// Finds the factor with which the picture should take `aim` bits.
+/// Finds the factor with which the picture should take `aim` bits, from a `guess` on; returns it with the bits foretold.
 fn find_factor(
     picture: &mut PictureShaper,
+    guess: f64,
     aim: f64,
     sampling: usize,
     lambda_of: impl Fn(f64) -> f32,
-) -> f64 {
+) -> (f64, f64) {
     let (mut low, mut high) = (LEAST_FACTOR, LARGEST_FACTOR);
-    let mut factor = (picture.bits_in() as f64 / aim).clamp(low, high);
-    let mut tried = factor;
+    let mut factor = guess.clamp(low, high);
+    let (mut tried, mut foretold) = (factor, aim);
     for _ in 0..ROUNDS {
         tried = factor;
         picture.factor = factor.max(1.0);
         picture.recode(lambda_of(factor), sampling);
-        let excess = picture.expected_bits(sampling) / aim;
+        foretold = picture.expected_bits(sampling);
+        let excess = foretold / aim;
         if (excess - 1.0).abs() < TOLERANCE || high / low < 1.001 {
             break;
         }
@@ -134,5 +187,5 @@ fn find_factor(
         let guess = factor * excess;
         factor = if guess > low && guess < high { guess } else { (low * high).sqrt() };
     }
-    tried
+    (tried, foretold)
 }
