@@ -113,7 +113,10 @@ fn shape_one(
 ) {
     let request = picture.budget_request();
     let allowed = rate_control.budget(&request);
-    let budget = (allowed + rate_control.carry_over()).min(rate_control.bucket.room(picture));
+    // Each slice ends on a whole octet, which the curves do not count.
+    let stuffing = 7.0 * picture.parsed.slices.len() as f64;
+    let room = rate_control.bucket.room(picture) - stuffing;
+    let budget = (allowed + rate_control.carry_over()).min(room);
     picture.report.budget = budget as i64;
     if picture.leave_alone(budget) {
         rate_control.bucket.add(picture, picture.bits_in() as f64);
