@@ -30,6 +30,7 @@ pub mod bits;
 pub mod container;
 pub mod decode;
 pub mod header;
+pub mod live;
 mod motion;
 pub mod picture;
 pub mod pipeline;

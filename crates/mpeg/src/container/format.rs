@@ -91,6 +91,11 @@ pub(super) trait Container: fmt::Debug + Send + Sync {
     fn finish(&mut self, track: &mut VideoTrack) -> Result<(), Error>;
     /// Writes everything that no longer waits for a replacement.
     fn advance(&mut self, track: &mut VideoTrack) -> Result<(), Error>;
+    /// Copies everything unchanged that waits for a replacement.
+    fn give_up(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
+        track.copy_pending();
+        self.advance(track)
+    }
     /// Output that is not yet taken.
     fn output(&mut self) -> &mut Vec<u8>;
     /// So many bytes of the output were taken.

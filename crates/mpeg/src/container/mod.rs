@@ -49,4 +49,7 @@ pub use program::ProgramReport;
 pub use remuxer::Remuxer;
 pub use report::Report;
 pub use track::{CodedPicture, Replacement};
-pub use transport::{Demultiplexer, ElementaryPacket, Framing, H264, PacingReport, TransportReport};
+pub use transport::{
+    Demultiplexer, ElementaryPacket, Framing, H264, PacingReport, PacketView, ProgramTable, TransportReport,
+    VideoProgram,
+};

@@ -103,6 +103,15 @@ impl Remuxer {
         }
     }
 
+    /// Copies everything unchanged that waits for a replacement, also what has come of a picture that is not complete.
+    /// Replacements that come later for it are ignored.
+    ///
+    /// # Errors
+    /// As [`Remuxer::replace`] at a constant rate.
+    pub fn give_up(&mut self) -> Result<(), Error> {
+        self.container.as_mut().map_or(Ok(()), |(_, container)| container.give_up(&mut self.track))
+    }
+
     /// Appends the output that is ready.
     pub fn drain_output(&mut self, into: &mut Vec<u8>) {
         if let Some((_, container)) = &mut self.container {

@@ -130,6 +130,24 @@ impl Pipeline {
         result
     }
 
+    /// Ends the window that is being collected: its pictures are shaped now.
+    ///
+    /// # Errors
+    /// As [`Remuxer::replace`].
+    pub fn end_window(&mut self) -> Result<(), Error> {
+        self.shaper.end_window();
+        self.collect()
+    }
+
+    /// Copies everything unchanged that has come and is not shaped, also a part of a picture.
+    ///
+    /// # Errors
+    /// As [`Remuxer::give_up`].
+    pub fn give_up(&mut self) -> Result<(), Error> {
+        self.remuxer.give_up()?;
+        self.shape(false)
+    }
+
     /// Appends the output that is ready.
     pub fn drain_output(&mut self, into: &mut Vec<u8>) {
         self.remuxer.drain_output(into);

@@ -8,7 +8,7 @@ use super::importance::GopTracker;
 use super::picture::PictureShaper;
 use super::report::Shaped;
 use super::seconds::{Ahead, SecondCounter, SecondOfVideo};
-use crate::header::SequenceState;
+use crate::header::{PictureContext, SequenceState};
 use crate::unit::{AccessUnit, Splitter};
 use seaway_units::TimeDelta;
 use std::collections::VecDeque;
@@ -181,7 +181,7 @@ impl Shaper {
             self.ends || other.second.is_some_and(|other| other.index == second.index)
         };
         for other in self.ahead.iter().take_while(shares) {
-            let kind = other.context.as_ref().map(|context| context.kind());
+            let kind = other.context.as_ref().map(PictureContext::kind);
             behind.add(kind, other.bits_in(), other.seconds);
         }
         Some(behind)
@@ -203,6 +203,12 @@ impl Shaper {
         if self.queue.len() >= self.config.batch() {
             self.shape();
         }
+    }
+
+    /// Ends the window or batch that is being collected: its pictures are shaped now.
+    pub fn end_window(&mut self) {
+        self.end_lookahead();
+        self.shape_queue();
     }
 
     /// Announces the length of the whole stream in bytes, as far as it is known. Near the end the rate control then

@@ -10,6 +10,7 @@ mod demultiplexer;
 mod framer;
 mod framing;
 mod packet;
+mod programs;
 mod psi;
 mod reed_solomon;
 mod report;
@@ -20,6 +21,7 @@ use std::collections::VecDeque;
 
 pub use demultiplexer::{Demultiplexer, ElementaryPacket, H264};
 pub use framing::Framing;
+pub use programs::{PacketView, ProgramTable, VideoProgram};
 pub use report::{PacingReport, TransportReport};
 
 use super::config::Config;
@@ -83,12 +85,8 @@ impl Container for TransportStream {
             };
             self.pending.push_back(entry);
             if self.pending.len() > self.memory {
-                track.copy_pending();
-                if let Some(video) = &mut self.video {
-                    video.end_packet(track);
-                }
-            }
-            if self.pending.len() == 1 || self.pending.len() > self.memory {
+                self.give_up(track)?;
+            } else if self.pending.len() == 1 {
                 self.advance(track)?;
             }
         }
@@ -124,6 +122,14 @@ impl Container for TransportStream {
             }
         }
         if self.finished { self.writer.finish() } else { Ok(()) }
+    }
+
+    fn give_up(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
+        track.copy_pending();
+        if let Some(video) = &mut self.video {
+            video.end_packet(track);
+        }
+        self.advance(track)
     }
 
     fn output(&mut self) -> &mut Vec<u8> {

@@ -1,0 +1,407 @@
+//! Shapes a transport stream while it comes, and says when each packet is to leave.
+//!
+//! Every packet of the input becomes one of the output: it leaves by the stream's own clock, a fixed delay after it came, so its
+//! clock references stay true and no octet stays longer in a decoder's buffer than before. What is not shaped in time leaves
+//! unchanged, and is counted.
+
+mod branch;
+mod departures;
+mod playout;
+mod share;
+
+pub use departures::{Departure, Departures, PACKETS_A_DATAGRAM};
+
+use crate::container::{Error, PacketView, ProgramTable};
+use crate::pipeline;
+use crate::shape::{self, Target};
+use branch::{Branch, Work};
+use playout::PlayoutClock;
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use serde::Serialize;
+use share::RateShare;
+use std::collections::VecDeque;
+
+/// The programmes that are shaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Programs {
+    /// One: the first with MPEG-1 or MPEG-2 video, or the one of this number.
+    One(Option<u16>),
+    /// All with such video: they share the rate of the target, each second by how hard they are to code.
+    All,
+}
+
+/// How a [`LiveShaper`] works.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// How pictures are shaped. A window also ends where its first picture would leave too late.
+    pub shaper: shape::Config,
+    /// What is shaped.
+    pub programs: Programs,
+    /// From the arrival of a packet to its departure; at least [`Config::LEAST_DELAY`].
+    pub delay: TimeDelta,
+    /// Null packets of the input and of the freed room are sent, so that the multiplex rate stays.
+    pub null_packets: bool,
+    /// Octets that may wait, for each programme. Beyond it pictures pass unchanged.
+    pub memory: usize,
+}
+
+impl Config {
+    /// The shortest delay.
+    pub const LEAST_DELAY: TimeDelta = TimeDelta::from_millis(60);
+
+    /// What of the delay is for computing.
+    fn reserve(&self) -> TimeDelta {
+        (self.delay / 4).max(TimeDelta::from_millis(20))
+    }
+}
+
+/// Counts of a live stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// Packets that came, null packets included.
+    pub packets_in: u64,
+    /// Packets that were given a departure.
+    pub packets_out: u64,
+    /// Null packets that were left out.
+    pub null_packets_dropped: u64,
+    /// Times at which the source's clock was recovered anew: it jumped, or the source paused.
+    pub resyncs: u64,
+    /// Times at which a part of a picture passed unchanged because it did not come in time.
+    pub given_up: u64,
+    /// Programmes that could not be shaped beside others, and pass unchanged.
+    pub unshaped_programs: u64,
+    /// By programme.
+    pub programs: Vec<ProgramReport>,
+}
+
+/// Counts of one programme.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProgramReport {
+    /// `program_number`
+    pub program: u16,
+    /// What it was given last, in bit/s; `None` for a target that is a ratio.
+    pub rate_bps: Option<u64>,
+    /// Of its shaping since the beginning.
+    #[serde(flatten)]
+    pub report: pipeline::Report,
+}
+
+/// A packet that waits for its shaper.
+#[derive(Debug)]
+struct Waiting {
+    arrival: Timestamp,
+    due: Option<Timestamp>,
+    bytes: [u8; PacketView::LEN],
+    is_null: bool,
+}
+
+/// The state of a live stream.
+#[derive(Debug)]
+enum State {
+    /// The tables are not known; packets pass.
+    Tables {
+        table: ProgramTable,
+        since: Option<Timestamp>,
+    },
+    Running,
+}
+
+/// Tables that are not complete after this time will not be; those known count.
+const TABLES_WAIT: TimeDelta = TimeDelta::from_secs(2);
+/// Rates of several programmes are divided anew so often.
+const DIVISION: TimeDelta = TimeDelta::from_secs(1);
+
+/// Shapes a live transport stream, packet by packet.
+///
+/// Inputs are [`LiveShaper::push`] and [`LiveShaper::handle_timeout`]; drain [`LiveShaper::pull`] after each.
+#[derive(Debug)]
+pub struct LiveShaper {
+    config: Config,
+    state: State,
+    clock: PlayoutClock,
+    clock_pid: Option<u16>,
+    branches: Vec<Branch>,
+    waiting: VecDeque<Waiting>,
+    /// How many of them have a departure.
+    timed: usize,
+    /// Their number so far, of which the first of `waiting` is the next.
+    passed: u64,
+    /// For this packet windows were ended already.
+    hurried: Option<u64>,
+    ready: VecDeque<Departure>,
+    share: RateShare,
+    divided: Option<Timestamp>,
+    /// What the programmes had to shape in the last seconds, and how many these are.
+    work: Vec<Work>,
+    work_seconds: f64,
+    rates: Vec<u64>,
+    report: Report,
+}
+
+impl LiveShaper {
+    /// A shaper that has read nothing.
+    pub fn new(config: Config) -> LiveShaper {
+        let clock = PlayoutClock::new(config.delay);
+        LiveShaper {
+            config,
+            state: State::Tables { table: ProgramTable::default(), since: None },
+            clock,
+            clock_pid: None,
+            branches: Vec::new(),
+            waiting: VecDeque::new(),
+            timed: 0,
+            passed: 0,
+            hurried: None,
+            ready: VecDeque::new(),
+            share: RateShare::default(),
+            divided: None,
+            work: Vec::new(),
+            work_seconds: 0.0,
+            rates: Vec::new(),
+            report: Report::default(),
+        }
+    }
+
+    /// Takes the next packet of the stream, which came at `now`.
+    ///
+    /// # Errors
+    /// [`Error::NoVideo`] and [`Error::Scrambled`] where there is nothing to shape.
+    pub fn push(&mut self, now: Timestamp, packet: &PacketView) -> Result<(), Error> {
+        self.report.packets_in += 1;
+        self.look_for_programs(now, packet)?;
+        let reference = packet.clock_reference().filter(|_| self.clock_pid == Some(packet.pid()));
+        self.clock.push(now, reference);
+        let mut bytes = [0; PacketView::LEN];
+        bytes.copy_from_slice(packet.bytes());
+        self.waiting.push_back(Waiting { arrival: now, due: None, bytes, is_null: packet.is_null() });
+        self.each_branch(|branch| branch.push(packet))?;
+        self.advance();
+        if self.waiting.len() > self.config.memory / size_of::<Waiting>() {
+            self.hasten()?;
+        }
+        Ok(())
+    }
+
+    /// Does what is due. A call that comes early changes nothing.
+    ///
+    /// # Errors
+    /// As [`LiveShaper::push`].
+    pub fn handle_timeout(&mut self, now: Timestamp) -> Result<(), Error> {
+        self.divide(now);
+        while let Some(first) = self.waiting.front() {
+            let (arrival, number) = (first.arrival, self.passed);
+            if self.late_at(arrival) <= now {
+                self.hasten()?;
+            } else if self.hurry_at(arrival) <= now && self.hurried != Some(number) {
+                self.hurried = Some(number);
+                self.each_branch(
+                    |branch| if branch.available() == 0 { branch.end_window() } else { Ok(()) },
+                )?;
+                self.advance();
+            }
+            if self.passed == number {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the oldest packet pass, shaped or not.
+    fn hasten(&mut self) -> Result<(), Error> {
+        let Some(first) = self.waiting.front() else { return Ok(()) };
+        let number = self.passed;
+        self.clock.release(first.arrival);
+        let mut given_up = 0;
+        self.each_branch(|branch| {
+            if branch.available() == 0 {
+                given_up += 1;
+                branch.give_up()?;
+                branch.pass_unseen();
+            }
+            Ok(())
+        })?;
+        self.report.given_up += given_up;
+        self.advance();
+        if self.passed == number {
+            self.pass();
+        }
+        Ok(())
+    }
+
+    /// When to call [`LiveShaper::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        let division = self.divided.map(|last| last + DIVISION);
+        let first = self.waiting.front().map(|first| match self.hurried {
+            Some(number) if number == self.passed => self.late_at(first.arrival),
+            _ => self.hurry_at(first.arrival),
+        });
+        [division, first].into_iter().flatten().min()
+    }
+
+    /// The next packet that is shaped, with its departure.
+    pub fn pull(&mut self) -> Option<Departure> {
+        self.ready.pop_front()
+    }
+
+    /// Counts so far.
+    pub fn report(&self) -> Report {
+        let programs = self.branches.iter().enumerate().map(|(index, branch)| ProgramReport {
+            program: branch.program,
+            rate_bps: self.rates.get(index).copied(),
+            report: branch.report(),
+        });
+        Report { resyncs: self.clock.resyncs, programs: programs.collect(), ..self.report.clone() }
+    }
+
+    /// When the window of a packet that came at `arrival` ends.
+    fn hurry_at(&self, arrival: Timestamp) -> Timestamp {
+        arrival + (self.config.delay - self.config.reserve())
+    }
+
+    /// When it is given up.
+    fn late_at(&self, arrival: Timestamp) -> Timestamp {
+        arrival + (self.config.delay - self.config.reserve() / 2)
+    }
+
+    /// Looks for the programmes until they are known.
+    fn look_for_programs(&mut self, now: Timestamp, packet: &PacketView) -> Result<(), Error> {
+        let State::Tables { table, since } = &mut self.state else { return Ok(()) };
+        table.push(packet);
+        let begin = *since.get_or_insert(now);
+        let programs = table.with_video();
+        let wanted: Vec<_> = match self.config.programs {
+            Programs::One(None) => programs.first().copied().into_iter().collect(),
+            Programs::One(Some(number)) => programs.into_iter().filter(|p| p.number == number).collect(),
+            Programs::All if table.is_complete() || now.since(begin) > TABLES_WAIT => programs,
+            Programs::All => Vec::new(),
+        };
+        if let Some(first) = wanted.first() {
+            self.clock_pid = Some(first.clock_pid);
+            return self.open(wanted.iter().map(|program| program.number));
+        }
+        if table.is_complete() || now.since(begin) > TABLES_WAIT {
+            return Err(Error::NoVideo {
+                found: "none in the programme maps of a transport stream".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Begins to shape programmes. The packets that wait are read again: their tables are among them.
+    fn open(&mut self, programs: impl Iterator<Item = u16>) -> Result<(), Error> {
+        self.state = State::Running;
+        let Config { shaper, memory, .. } = &self.config;
+        self.branches = programs.map(|program| Branch::new(program, shaper.clone(), *memory)).collect();
+        if let Some(rate) = self.shared_rate() {
+            let count = self.branches.len();
+            self.work = vec![Work::default(); count];
+            self.give(&vec![rate / count.max(1) as f64; count]);
+        }
+        let waiting: Vec<PacketView> =
+            self.waiting.iter().filter_map(|packet| PacketView::new(&packet.bytes)).collect();
+        waiting.iter().try_for_each(|packet| self.each_branch(|branch| branch.push(packet)))
+    }
+
+    /// The rate in bit/s that several programmes share.
+    fn shared_rate(&self) -> Option<f64> {
+        match (self.config.programs, self.config.shaper.target) {
+            (Programs::All, Target::Rate(rate)) => Some(rate.as_bps_f64()),
+            _ => None,
+        }
+    }
+
+    /// Calls `job` for each programme. One of several that cannot be shaped passes unchanged from then on.
+    fn each_branch(&mut self, mut job: impl FnMut(&mut Branch) -> Result<(), Error>) -> Result<(), Error> {
+        let mut index = 0;
+        while index < self.branches.len() {
+            match job(&mut self.branches[index]) {
+                Err(_) if self.branches.len() > 1 => {
+                    self.branches.remove(index);
+                    if index < self.work.len() {
+                        self.work.remove(index);
+                        self.rates.remove(index);
+                        self.share = RateShare::default();
+                    }
+                    self.report.unshaped_programs += 1;
+                }
+                result => {
+                    result?;
+                    index += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Divides the rate among several programmes once a second.
+    fn divide(&mut self, now: Timestamp) {
+        let Some(rate) = self.shared_rate() else { return };
+        let last = *self.divided.get_or_insert(now);
+        if self.branches.is_empty() || now.since(last) < DIVISION {
+            return;
+        }
+        self.divided = Some(now);
+        self.work_seconds = MEMORY * self.work_seconds + now.since(last).as_secs_f64();
+        for (sum, branch) in self.work.iter_mut().zip(&mut self.branches) {
+            sum.forget(MEMORY);
+            sum.add(branch.take_work());
+        }
+        if self.work.iter().all(|work| work.bits_in > 0) {
+            let rates = self.share.divide(rate, &self.work, self.work_seconds);
+            let changes =
+                |(new, old): (&f64, &u64)| (new / (*old as f64).max(1.0) - 1.0).abs() > SLIGHT_CHANGE;
+            if rates.iter().zip(&self.rates).any(changes) {
+                self.give(&rates);
+            }
+        }
+    }
+
+    fn give(&mut self, rates: &[f64]) {
+        self.rates = rates.iter().map(|&rate| rate as u64).collect();
+        for (branch, &rate) in self.branches.iter_mut().zip(&self.rates) {
+            branch.set_target(Target::Rate(Bitrate::from_bps(rate)));
+        }
+    }
+
+    /// Hands over the packets that are shaped and have their departure.
+    fn advance(&mut self) {
+        while let Some(packet) = self.waiting.get_mut(self.timed) {
+            let Some(due) = self.clock.pull() else { break };
+            packet.due = Some(due);
+            self.timed += 1;
+        }
+        let shaped = self.branches.iter().map(Branch::available).min().unwrap_or(0);
+        for _ in 0..shaped.min(self.timed) {
+            self.pass();
+        }
+    }
+
+    /// Hands over the oldest packet: a programme has changed it, or none.
+    fn pass(&mut self) {
+        let Some(Waiting { arrival, due, mut bytes, is_null }) = self.waiting.pop_front() else { return };
+        let input = bytes;
+        for branch in &mut self.branches {
+            if let Some(shaped) = branch.take().filter(|shaped| **shaped != input) {
+                bytes = *shaped;
+            }
+        }
+        self.timed = self.timed.saturating_sub(1);
+        self.passed += 1;
+        let is_null = is_null || PacketView::new(&bytes).is_some_and(|packet| packet.is_null());
+        if is_null && !self.config.null_packets {
+            self.report.null_packets_dropped += 1;
+            return;
+        }
+        self.report.packets_out += 1;
+        let due = due.unwrap_or(arrival + self.config.delay);
+        self.ready.push_back(Departure { arrival, due, bytes });
+    }
+}
+
+/// What of the work of a second counts in the next.
+const MEMORY: f64 = 0.6;
+/// Rates that differ by less stay: a change ends the windows.
+const SLIGHT_CHANGE: f64 = 0.02;
+
+#[cfg(test)]
+mod tests;

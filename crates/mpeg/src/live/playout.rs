@@ -1,0 +1,186 @@
+//! When packets are to leave: by the clock of the stream, a fixed delay after they came.
+
+use seaway_units::{TimeDelta, Timestamp};
+use std::collections::VecDeque;
+
+/// Periods of 27 MHz after which a clock reference wraps.
+const WRAP: u64 = 300 << 33;
+/// Nanoseconds in 27 periods.
+const NANOS: i64 = 1000;
+/// A longer interval between two references is a jump of the clock; 100 ms are allowed (ISO/IEC 13818-1, 2.7.2).
+const LONGEST_INTERVAL: u64 = 27_000 * 300;
+/// The part of a deviation that a reference corrects.
+const GAIN: f64 = 1.0 / 128.0;
+/// The most that the relation of the clocks changes, as a share of the time; a system clock is within 30 ppm.
+const STEEPEST: f64 = 1e-3;
+/// A larger deviation is a source that has paused or jumped, not the jitter of a network.
+const RESYNC: TimeDelta = TimeDelta::from_millis(100);
+
+/// Gives each packet of a transport stream its departure. Packets with a clock reference leave by the source's clock, which is
+/// recovered from their arrivals; those between two are spread evenly, as at a constant rate (13818-1, 2.4.2.2).
+///
+/// After a silence, or where the source's clock jumps, the relation of the two clocks is taken anew, so that the packets keep their
+/// distances: what comes late leaves late by as much, and nothing leaves in a burst.
+#[derive(Debug)]
+pub(super) struct PlayoutClock {
+    delay: TimeDelta,
+    resync: TimeDelta,
+    /// Arrivals of the packets behind the last reference, that one first.
+    untimed: VecDeque<Timestamp>,
+    /// Departures that are known, in order.
+    departures: VecDeque<Timestamp>,
+    last: Option<Reference>,
+    /// The departure of the first of `untimed`, or of the last packet before it.
+    newest: Timestamp,
+    /// Times at which the relation of the clocks was taken anew.
+    pub(super) resyncs: u64,
+}
+
+/// The last clock reference.
+#[derive(Debug, Clone, Copy)]
+struct Reference {
+    value: u64,
+    at: Timestamp,
+    /// Nanoseconds of the source's clock, without its jumps.
+    time: i64,
+    /// What is added to them for an arrival on our clock.
+    offset: f64,
+}
+
+impl PlayoutClock {
+    pub(super) fn new(delay: TimeDelta) -> PlayoutClock {
+        PlayoutClock {
+            delay,
+            resync: RESYNC.min(delay / 2),
+            untimed: VecDeque::new(),
+            departures: VecDeque::new(),
+            last: None,
+            newest: Timestamp::ZERO,
+            resyncs: 0,
+        }
+    }
+
+    /// A packet has come, maybe with a reference and the mark of a jump.
+    pub(super) fn push(&mut self, at: Timestamp, reference: Option<(u64, bool)>) {
+        if let Some((value, jumps)) = reference {
+            self.on_reference(at, value, jumps);
+        }
+        self.untimed.push_back(at);
+    }
+
+    /// Gives packets that came before `at` a departure by their arrival: no reference has come in time.
+    pub(super) fn release(&mut self, at: Timestamp) {
+        while let Some(arrival) = self.untimed.pop_front_if(|arrival| *arrival <= at) {
+            self.newest = self.newest.max(arrival + self.delay);
+            self.departures.push_back(self.newest);
+        }
+    }
+
+    /// The departure of the next packet, in the order of [`PlayoutClock::push`].
+    pub(super) fn pull(&mut self) -> Option<Timestamp> {
+        self.departures.pop_front()
+    }
+
+    fn on_reference(&mut self, at: Timestamp, value: u64, jumps: bool) {
+        let arrival = at.as_nanos() as f64;
+        let next = match self.last {
+            None => Reference { value, at, time: 0, offset: arrival },
+            Some(last) => {
+                let periods = (value + WRAP - last.value % WRAP) % WRAP;
+                let is_jump = jumps || !(1..=LONGEST_INTERVAL).contains(&periods);
+                let passed = if is_jump { at.since(last.at).as_nanos() } else { periods as i64 * NANOS / 27 };
+                let time = last.time.saturating_add(passed);
+                let deviation = arrival - time as f64 - last.offset;
+                let resyncs = deviation.abs() > self.resync.as_nanos() as f64;
+                self.resyncs += u64::from(resyncs);
+                let most = STEEPEST * passed as f64;
+                let step = if resyncs { deviation } else { (GAIN * deviation).clamp(-most, most) };
+                Reference { value, at, time, offset: last.offset + step }
+            }
+        };
+        let arrival = Timestamp::from_nanos((next.time as f64 + next.offset).max(0.0) as u64);
+        let departure = (arrival + self.delay).max(self.newest);
+        if self.last.is_none() {
+            self.release(at);
+        }
+        let from = self.newest;
+        let (span, count) = (departure.since(from).as_nanos() as i128, self.untimed.len() as i128);
+        for index in 0..count {
+            let share = TimeDelta::from_nanos((span * index / count) as i64);
+            self.departures.push_back(from + share);
+        }
+        self.untimed.clear();
+        (self.last, self.newest) = (Some(next), departure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELAY: TimeDelta = TimeDelta::from_millis(500);
+
+    fn at(millis: f64) -> Timestamp {
+        Timestamp::from_nanos((millis * 1e6) as u64)
+    }
+
+    /// Departures in milliseconds less the delay.
+    fn departures(clock: &mut PlayoutClock) -> Vec<f64> {
+        std::iter::from_fn(|| clock.pull()).map(|due| due.as_secs_f64() * 1e3 - 500.0).collect()
+    }
+
+    #[test]
+    fn packets_between_two_references_are_spread_evenly() {
+        let mut clock = PlayoutClock::new(DELAY);
+        // Four packets in 40 ms; the network delivers them in a burst.
+        for (millis, reference) in [(100.0, Some(0)), (100.0, None), (100.0, None), (100.0, None)] {
+            clock.push(at(millis), reference.map(|value| (value, false)));
+        }
+        clock.push(at(140.0), Some((27_000 * 40, false)));
+        let seen = departures(&mut clock);
+        assert_eq!(seen.iter().map(|due| due.round()).collect::<Vec<_>>(), [100.0, 110.0, 120.0, 130.0]);
+    }
+
+    #[test]
+    fn jitter_is_smoothed_and_drift_followed() {
+        let mut clock = PlayoutClock::new(DELAY);
+        let (mut last, mut worst) = (0.0, 0.0f64);
+        // 100 s; the source's clock is 50 ppm slow, and packets come up to 8 ms late.
+        for index in 0..2500u64 {
+            let millis = 40.0 * index as f64 * (1.0 + 50e-6);
+            let jitter = (index * 7 % 5) as f64 * 2.0;
+            clock.push(at(1000.0 + millis + jitter), Some((27_000 * 40 * index, false)));
+            for due in departures(&mut clock) {
+                if last > 0.0 {
+                    worst = worst.max((due - last - 40.0).abs());
+                }
+                last = due;
+            }
+        }
+        let expected = 1000.0 + 40.0 * 2498.0 * (1.0 + 50e-6) + 4.0;
+        assert!((last - expected).abs() < 1.0 && worst < 0.1, "{last} of {expected}, {worst}");
+        assert_eq!(clock.resyncs, 0);
+    }
+
+    #[test]
+    fn nothing_leaves_in_a_burst_after_a_silence_or_a_jump() {
+        let mut clock = PlayoutClock::new(DELAY);
+        clock.push(at(0.0), Some((0, false)));
+        clock.push(at(40.0), Some((27_000 * 40, false)));
+        // The source stops for two seconds; then its clock begins anew.
+        clock.push(at(2080.0), Some((27_000 * 80, false)));
+        clock.push(at(2120.0), Some((27_000 * 120, false)));
+        clock.push(at(2160.0), Some((5, true)));
+        clock.push(at(2200.0), Some((27_000 * 40 + 5, false)));
+        let seen: Vec<f64> = departures(&mut clock).iter().map(|due| due.round()).collect();
+        assert_eq!((seen, clock.resyncs), (vec![0.0, 40.0, 2080.0, 2120.0, 2160.0], 1));
+    }
+
+    #[test]
+    fn without_references_packets_leave_by_their_arrivals() {
+        let mut clock = PlayoutClock::new(DELAY);
+        [10.0, 20.0, 30.0].into_iter().for_each(|millis| clock.push(at(millis), None));
+        clock.release(at(20.0));
+        assert_eq!(departures(&mut clock), [10.0, 20.0]);
+    }
+}

@@ -1,0 +1,120 @@
+//! A recorded stream, played to a live shaper by its own clock.
+
+use super::*;
+use crate::shape::Method;
+
+const STREAM: &[u8] = include_bytes!("../../tests/fixtures/two_programmes.ts");
+
+fn config(delay: i64, programs: Programs, target: Target) -> Config {
+    let mut shaper = shape::Config::new(Method::Auto, target);
+    shaper.window = std::num::NonZeroUsize::new(200).unwrap();
+    Config { shaper, programs, delay: TimeDelta::from_millis(delay), null_packets: true, memory: 16 << 20 }
+}
+
+/// The stream, each packet with its arrival: at the constant rate of its clock references.
+fn arrivals() -> Vec<(Timestamp, PacketView)> {
+    let packets: Vec<PacketView> = STREAM.chunks_exact(188).filter_map(PacketView::new).collect();
+    let pid = packets.iter().find(|packet| packet.clock_reference().is_some()).unwrap().pid();
+    let stamps: Vec<(usize, u64)> = packets
+        .iter()
+        .enumerate()
+        .filter(|(_, packet)| packet.pid() == pid)
+        .filter_map(|(index, packet)| Some((index, packet.clock_reference()?.0)))
+        .collect();
+    let (first, last) = (stamps[0], stamps[stamps.len() - 1]);
+    let period = (last.1 - first.1) as f64 / 27e6 / (last.0 - first.0) as f64;
+    let begin = Timestamp::ZERO + TimeDelta::from_secs(5);
+    let at = |index: usize| begin + TimeDelta::from_secs_f64(index as f64 * period);
+    packets.into_iter().enumerate().map(|(index, packet)| (at(index), packet)).collect()
+}
+
+/// Plays the stream, and waits for what is left.
+fn play(config: Config) -> (Vec<Departure>, Report) {
+    let mut shaper = LiveShaper::new(config);
+    let mut out = Vec::new();
+    let mut now = Timestamp::ZERO;
+    for (at, packet) in arrivals() {
+        while let Some(due) = shaper.poll_timeout().filter(|due| *due <= at) {
+            now = now.max(due);
+            shaper.handle_timeout(now).unwrap();
+            out.extend(std::iter::from_fn(|| shaper.pull()));
+        }
+        shaper.push(at, &packet).unwrap();
+        out.extend(std::iter::from_fn(|| shaper.pull()));
+        now = at;
+    }
+    while let Some(due) = shaper.poll_timeout().filter(|_| !shaper.waiting.is_empty()) {
+        now = now.max(due);
+        shaper.handle_timeout(now).unwrap();
+        out.extend(std::iter::from_fn(|| shaper.pull()));
+    }
+    (out, shaper.report())
+}
+
+#[test]
+fn every_packet_leaves_by_the_clock_of_the_stream() {
+    let (out, report) = play(config(400, Programs::One(None), Target::Ratio(0.7)));
+    let arrivals = arrivals();
+    assert_eq!((out.len(), report.packets_out), (arrivals.len(), arrivals.len() as u64));
+    for (departure, (at, packet)) in out.iter().zip(&arrivals) {
+        assert_eq!(departure.arrival, *at);
+        let error = departure.due.since(*at).as_secs_f64() - 0.4;
+        assert!(error.abs() < 1e-3, "{error}");
+        let shaped = PacketView::new(&departure.bytes).unwrap();
+        // A clock reference stays in its place.
+        assert_eq!(shaped.clock_reference(), packet.clock_reference());
+    }
+    assert!(out.is_sorted_by_key(|departure| departure.due));
+    let totals = &report.programs[0].report.totals;
+    let share = totals.bits_out as f64 / totals.bits_in as f64;
+    assert!((share - 0.7).abs() < 0.03 && totals.pictures > 10, "{share}");
+    // The last picture: nothing follows that would end it.
+    assert_eq!((report.given_up, report.resyncs), (1, 0));
+}
+
+#[test]
+fn other_packets_are_untouched_and_null_packets_may_be_left_out() {
+    let (out, report) =
+        play(Config { null_packets: false, ..config(400, Programs::One(None), Target::Ratio(0.7)) });
+    let freed = report.null_packets_dropped;
+    assert!(freed > 0 && out.len() as u64 + freed == report.packets_in);
+    let mut table = ProgramTable::default();
+    arrivals().iter().for_each(|(_, packet)| table.push(packet));
+    let video = table.with_video()[0].video_pid;
+    let others = |packets: &mut dyn Iterator<Item = PacketView>| -> Vec<Vec<u8>> {
+        packets.filter(|p| p.pid() != video && !p.is_null()).map(|p| p.bytes().to_vec()).collect()
+    };
+    let before = others(&mut arrivals().into_iter().map(|(_, packet)| packet));
+    let after = others(&mut out.iter().filter_map(|departure| PacketView::new(&departure.bytes)));
+    assert!(before == after && !before.is_empty());
+}
+
+#[test]
+fn a_picture_that_takes_longer_to_arrive_than_the_delay_passes_unchanged() {
+    let (out, report) = play(config(60, Programs::One(None), Target::Ratio(0.7)));
+    assert_eq!(out.len(), arrivals().len());
+    assert!(report.given_up > 0);
+    let latest = out.iter().map(|departure| departure.due.since(departure.arrival)).max();
+    assert!(latest.is_some_and(|delay| delay < TimeDelta::from_millis(61)), "{latest:?}");
+}
+
+#[test]
+fn a_stream_without_video_is_refused() {
+    let mut shaper = LiveShaper::new(config(400, Programs::One(Some(77)), Target::Ratio(0.7)));
+    let outcome = arrivals().iter().try_for_each(|(at, packet)| shaper.push(*at, packet));
+    assert!(matches!(outcome, Err(Error::NoVideo { .. })));
+}
+
+#[test]
+fn programmes_share_a_rate() {
+    let (out, report) = play(config(400, Programs::All, Target::Rate(Bitrate::from_kbps(150))));
+    assert_eq!(out.len(), arrivals().len());
+    assert!(!report.programs.is_empty());
+    let (bits, seconds) = report.programs.iter().fold((0, 0.0f64), |(bits, seconds), program| {
+        let totals = &program.report.totals;
+        (bits + totals.bits_out, seconds.max(totals.seconds))
+    });
+    let given: u64 = report.programs.iter().filter_map(|program| program.rate_bps).sum();
+    assert!(given <= 150_000, "{given}");
+    assert!(bits as f64 <= 150_000.0 * (seconds + 0.2) * 1.05, "{bits} in {seconds}");
+}
