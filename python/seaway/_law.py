@@ -12,11 +12,11 @@ from ._native import Decision, Feedback, InputError
 class Controller:
     """A rate controller. Subclass it, or pass any function that makes a law.
 
-    Keyword parameters of ``__init__`` that have a number, text or bool as their default are the controller's options: a
-    scenario may say ``control = "sawtooth(gain=1.05)"``.
+    Keyword parameters of ``__init__`` that have a number, text or bool as their default are the controller's options, as in
+    ``control = "sawtooth(gain=1.05)"`` of a scenario.
 
-    A flow makes its own object when it begins, and one more before, which is told the limits and gets no feedback. Rates are in bit/s, times in seconds. What a method returns is clamped to
-    the limits of the flow; ``None`` leaves the rate as it is.
+    Each flow makes its own object when it begins. Before that it makes one more, which gets the limits but no feedback. Rates
+    are in bit/s, times in seconds. A returned rate is clamped to the limits of the flow; ``None`` leaves the rate as it is.
     """
 
     feedback_interval: float = 0.1

@@ -5,7 +5,7 @@
 >>> observation, info = env.reset(seed=1)
 >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-An agent sets the target rate of one flow: in place of a controller, with what the sender of a real session knows. A step
+An agent sets the target rate of one flow in place of a controller. It observes what the sender of a real session measures. A step
 is the time to the next report (``step="feedback"``) or a fixed time (``step=0.1``, s). :func:`observations` and
 :func:`rewards` list the names that may be chosen.
 """
@@ -40,8 +40,8 @@ def rewards() -> dict[str, str]:
     return dict(_native.rewards())
 
 
-class _Lanes:
-    """What the two environments share: runs side by side, and actions as rates."""
+class _Batch:
+    """The runs of an environment, and the conversion of actions to rates."""
 
     def __init__(
         self,
@@ -64,22 +64,22 @@ class _Lanes:
         self.native = _native.Environment(
             texts, _changes(overrides), flow, length, list(names), reward, series
         )
-        self.seen = np.zeros((self.count, len(names)), np.float32)
-        self.worth = np.zeros(self.count)
+        self.observations = np.zeros((self.count, len(names)), np.float32)
+        self.rewards = np.zeros(self.count)
         self.over = np.zeros(self.count, np.uint8)
         self.rates = np.zeros(self.count)
         self.logs = np.zeros((self.count, 2))
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (len(names),), np.float32)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
 
-    def reset(self, lane: int, seed: int) -> None:
-        self.native.reset(lane, seed, self.seen[lane])
-        least, most = self.native.limits(lane)
-        self.logs[lane] = math.log(max(least, 1.0)), math.log(most)
-        self.rates[lane] = self.native.state(lane)[0]
+    def reset(self, index: int, seed: int) -> None:
+        self.native.reset(index, seed, self.observations[index])
+        least, most = self.native.limits(index)
+        self.logs[index] = math.log(max(least, 1.0)), math.log(most)
+        self.rates[index] = self.native.state(index)[0]
 
     def step(self, actions: np.ndarray) -> None:
-        """One action a run, -1 to 1."""
+        """One action for each run, -1 to 1."""
         wanted = np.clip(np.asarray(actions, np.float64).reshape(self.count), -1.0, 1.0)
         least, most = self.logs[:, 0], self.logs[:, 1]
         if self.action == "rate":
@@ -87,7 +87,7 @@ class _Lanes:
         else:
             logs = np.log(np.maximum(self.rates, 1.0)) + wanted * math.log(2.0)
             self.rates[:] = np.exp(np.clip(logs, least, most))
-        self.native.step(self.rates, self.seen, self.worth, self.over)
+        self.native.step(self.rates, self.observations, self.rewards, self.over)
 
 
 class RateControlEnv(gymnasium.Env):
@@ -114,9 +114,9 @@ class RateControlEnv(gymnasium.Env):
     ) -> None:
         self._reward = reward if callable(reward) else None
         named = "power" if callable(reward) else reward
-        self._lanes = _Lanes([scenario], overrides, flow, step, observations, named, action, series)
-        self.observation_space = self._lanes.observation_space
-        self.action_space = self._lanes.action_space
+        self._batch = _Batch([scenario], overrides, flow, step, observations, named, action, series)
+        self.observation_space = self._batch.observation_space
+        self.action_space = self._batch.action_space
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -124,22 +124,22 @@ class RateControlEnv(gymnasium.Env):
         """Begins the scenario anew, up to the flow's first report."""
         super().reset(seed=seed)
         first = seed if seed is not None else int(self.np_random.integers(LARGEST_SEED))
-        self._lanes.reset(0, first)
-        return self._lanes.seen[0].copy(), {"seed": first}
+        self._batch.reset(0, first)
+        return self._batch.observations[0].copy(), {"seed": first}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Sets the rate and goes on to the end of the step."""
-        lanes = self._lanes
-        lanes.step(action)
-        seen = lanes.seen[0].copy()
-        worth = float(lanes.worth[0])
+        batch = self._batch
+        batch.step(action)
+        observations = batch.observations[0].copy()
+        reward = float(batch.rewards[0])
         if self._reward is not None:
-            worth = float(self._reward(dict(zip(lanes.names, seen.tolist()))))
-        return seen, worth, False, bool(lanes.over[0]), {"rate": float(lanes.rates[0])}
+            reward = float(self._reward(dict(zip(batch.names, observations.tolist()))))
+        return observations, reward, False, bool(batch.over[0]), {"rate": float(batch.rates[0])}
 
     def finish(self) -> Run:
         """Ends the episode here and gives its outcome, as :func:`seaway.sim` does."""
-        return Run(self._lanes.native.finish(0))
+        return Run(self._batch.native.finish(0))
 
 
 class RateControlVectorEnv(VectorEnv):
@@ -165,9 +165,9 @@ class RateControlVectorEnv(VectorEnv):
         many = isinstance(scenario, Sequence) and not isinstance(scenario, str)
         sources = list(scenario) if many else [scenario] * (num_envs or 1)
         self.num_envs = len(sources)
-        self._lanes = _Lanes(sources, overrides, flow, step, observations, reward, action, False)
-        self.single_observation_space = self._lanes.observation_space
-        self.single_action_space = self._lanes.action_space
+        self._batch = _Batch(sources, overrides, flow, step, observations, reward, action, False)
+        self.single_observation_space = self._batch.observation_space
+        self.single_action_space = self._batch.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._over = np.zeros(self.num_envs, bool)
@@ -177,10 +177,10 @@ class RateControlVectorEnv(VectorEnv):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begins all runs anew: with seeds that count up from ``seed``."""
         super().reset(seed=seed)
-        for lane in range(self.num_envs):
-            self._lanes.reset(lane, self._next_seed() if seed is None else seed + lane)
+        for index in range(self.num_envs):
+            self._batch.reset(index, self._next_seed() if seed is None else seed + index)
         self._over[:] = False
-        return self._lanes.seen.copy(), {}
+        return self._batch.observations.copy(), {}
 
     def _next_seed(self) -> int:
         return int(self.np_random.integers(LARGEST_SEED))
@@ -189,14 +189,14 @@ class RateControlVectorEnv(VectorEnv):
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """A step of all runs."""
-        lanes, begun = self._lanes, np.flatnonzero(self._over)
-        lanes.step(actions)
-        for lane in begun:
-            lanes.reset(int(lane), self._next_seed())
-            lanes.worth[lane], lanes.over[lane] = 0.0, 0
-        self._over = lanes.over.astype(bool)
+        batch, begun = self._batch, np.flatnonzero(self._over)
+        batch.step(actions)
+        for index in begun:
+            batch.reset(int(index), self._next_seed())
+            batch.rewards[index], batch.over[index] = 0.0, 0
+        self._over = batch.over.astype(bool)
         never = np.zeros(self.num_envs, bool)
-        return lanes.seen.copy(), lanes.worth.copy(), never, self._over.copy(), {}
+        return batch.observations.copy(), batch.rewards.copy(), never, self._over.copy(), {}
 
 
 gymnasium.register(

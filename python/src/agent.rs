@@ -24,8 +24,8 @@ pub(crate) struct State {
     pub(crate) limits: Option<RateRange>,
     /// The rate in force.
     pub(crate) rate: Bitrate,
-    /// The rate that the agent asked for, until the controller takes it.
-    pub(crate) asked: Option<Bitrate>,
+    /// The rate that the agent requested, until the controller takes it.
+    pub(crate) requested: Option<Bitrate>,
     /// Reports so far.
     pub(crate) reports: u64,
     /// What came back since the step began.
@@ -107,7 +107,7 @@ impl Shared {
     }
 }
 
-/// Sends at the rate that the agent asks for, inside the limits.
+/// Sends at the rate that the agent requests, inside the limits.
 #[derive(Debug)]
 struct Agent {
     shared: Shared,
@@ -118,11 +118,11 @@ struct Agent {
 impl Agent {
     fn take(&mut self, now: Timestamp) {
         let mut state = self.shared.lock();
-        let Some(asked) = state.asked.take() else { return };
-        let (before, after) = (state.rate, state.limits.unwrap_or(RateRange::ALL).clamp(asked));
+        let Some(requested) = state.requested.take() else { return };
+        let (before, after) = (state.rate, state.limits.unwrap_or(RateRange::ALL).clamp(requested));
         state.rate = after;
         if before != after {
-            let signal = Gauge::new("action", asked.as_bps_f64(), "bit/s");
+            let signal = Gauge::new("action", requested.as_bps_f64(), "bit/s");
             let (cause, phase) = ("the agent's action", NAME);
             let threshold = f64::NAN;
             self.log.push(Decision { at: now, cause, signal, threshold, before, after, phase });
@@ -152,7 +152,7 @@ impl RateController for Agent {
         let limits = RateRange::new(min, max);
         let mut state = self.shared.lock();
         let rate = if state.limits.is_none() { start } else { state.rate };
-        (state.limits, state.asked) = (Some(limits), Some(rate));
+        (state.limits, state.requested) = (Some(limits), Some(rate));
         drop(state);
         self.take(now);
     }
@@ -163,7 +163,7 @@ impl RateController for Agent {
 
     fn poll_timeout(&self) -> Option<Timestamp> {
         // Whatever the present is, it has come.
-        self.shared.lock().asked.map(|_| Timestamp::ZERO)
+        self.shared.lock().requested.map(|_| Timestamp::ZERO)
     }
 
     fn decision_log(&mut self) -> Option<&mut DecisionLog> {

@@ -57,7 +57,7 @@ impl Observation {
     }
 }
 
-/// What a step is worth.
+/// The reward of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reward {
     Aurora,
@@ -94,8 +94,8 @@ fn unknown(what: &str, name: &str, known: impl Iterator<Item = &'static str> + C
     error::input(format!("{name:?}: no such {what}; {}", seaway_control::nearest(name, known)))
 }
 
-fn no_run(lane: usize) -> PyErr {
-    error::input(format!("there is no run {lane}"))
+fn no_run(index: usize) -> PyErr {
+    error::input(format!("there is no run {index}"))
 }
 
 /// When a step ends.
@@ -111,7 +111,7 @@ enum Length {
 #[pyclass(frozen, module = "seaway")]
 #[derive(Debug)]
 pub(crate) struct Environment {
-    lanes: Mutex<Vec<Lane>>,
+    episodes: Mutex<Vec<Episode>>,
     length: Length,
     observations: Vec<Observation>,
     reward: Reward,
@@ -120,7 +120,7 @@ pub(crate) struct Environment {
 
 /// One of the runs.
 #[derive(Debug)]
-struct Lane {
+struct Episode {
     scenario: Scenario,
     flow: usize,
     shared: Shared,
@@ -168,18 +168,26 @@ impl Environment {
             Some(step) if step >= LOOK => Length::Time(step),
             Some(step) => return Err(error::input(format!("step is {step}: expected at least {LOOK}"))),
         };
-        let lanes =
-            sources.into_iter().map(|source| Lane::new(source, &changes, flow)).collect::<PyResult<_>>()?;
+        let episodes = sources
+            .into_iter()
+            .map(|source| Episode::new(source, &changes, flow))
+            .collect::<PyResult<_>>()?;
         let observations =
             observations.iter().map(|name| Observation::named(name)).collect::<PyResult<_>>()?;
-        Ok(Self { lanes: Mutex::new(lanes), length, observations, reward: Reward::named(reward)?, series })
+        Ok(Self {
+            episodes: Mutex::new(episodes),
+            length,
+            observations,
+            reward: Reward::named(reward)?,
+            series,
+        })
     }
 
-    /// Begins run `lane` anew with this seed, and writes what its first report showed into `into` (float32).
-    fn reset(&self, py: Python<'_>, lane: usize, seed: u64, into: PyBuffer<f32>) -> PyResult<()> {
+    /// Begins run `index` anew with this seed, and writes what its first report showed into `into` (float32).
+    fn reset(&self, py: Python<'_>, index: usize, seed: u64, into: PyBuffer<f32>) -> PyResult<()> {
         let (length, series) = (self.length, self.series);
-        let mut lanes = self.lanes()?;
-        let place = lanes.get_mut(lane).ok_or_else(|| no_run(lane))?;
+        let mut episodes = self.episodes()?;
+        let place = episodes.get_mut(index).ok_or_else(|| no_run(index))?;
         let view = py.detach(|| place.reset(seed, length, series)).map_err(error::input)?;
         let values = self.values(&view);
         into.copy_from_slice(py, &values)
@@ -196,46 +204,46 @@ impl Environment {
         over: PyBuffer<u8>,
     ) -> PyResult<()> {
         let rates = rates.to_vec(py)?;
-        let mut lanes = self.lanes()?;
-        if rates.len() != lanes.len() {
-            return Err(error::input(format!("{} rates for {} runs", rates.len(), lanes.len())));
+        let mut episodes = self.episodes()?;
+        if rates.len() != episodes.len() {
+            return Err(error::input(format!("{} rates for {} runs", rates.len(), episodes.len())));
         }
-        let (length, lanes) = (self.length, &mut *lanes);
+        let (length, episodes) = (self.length, &mut *episodes);
         let views: Vec<View> = py
             .detach(|| {
-                lanes
+                episodes
                     .iter_mut()
                     .zip(&rates)
-                    .map(|(lane, rate)| lane.step(*rate, length))
+                    .map(|(episode, rate)| episode.step(*rate, length))
                     .collect::<Result<_, _>>()
             })
             .map_err(error::input)?;
         let values: Vec<f32> = views.iter().flat_map(|view| self.values(view)).collect();
         observations.copy_from_slice(py, &values)?;
-        let worth: Vec<f64> = views.iter().map(|view| view.reward(self.reward)).collect();
-        rewards.copy_from_slice(py, &worth)?;
-        let ends: Vec<u8> = lanes.iter().map(|lane| u8::from(lane.is_over())).collect();
+        let values: Vec<f64> = views.iter().map(|view| view.reward(self.reward)).collect();
+        rewards.copy_from_slice(py, &values)?;
+        let ends: Vec<u8> = episodes.iter().map(|episode| u8::from(episode.is_over())).collect();
         over.copy_from_slice(py, &ends)
     }
 
     /// The least and the largest rate of a run, bit/s. Known after its first reset.
-    fn limits(&self, lane: usize) -> PyResult<(f64, f64)> {
-        let lanes = self.lanes()?;
-        let lane = lanes.get(lane).ok_or_else(|| no_run(lane))?;
-        Ok((lane.limits.min.as_bps_f64(), lane.limits.max.as_bps_f64()))
+    fn limits(&self, index: usize) -> PyResult<(f64, f64)> {
+        let episodes = self.episodes()?;
+        let episode = episodes.get(index).ok_or_else(|| no_run(index))?;
+        Ok((episode.limits.min.as_bps_f64(), episode.limits.max.as_bps_f64()))
     }
 
     /// The rate in force in a run, bit/s, and its virtual time, s.
-    fn state(&self, lane: usize) -> PyResult<(f64, f64)> {
-        let lanes = self.lanes()?;
-        let lane = lanes.get(lane).ok_or_else(|| no_run(lane))?;
-        let now = lane.simulation.as_ref().map_or(0.0, |run| run.now().as_secs_f64());
-        Ok((lane.shared.lock().rate.as_bps_f64(), now))
+    fn state(&self, index: usize) -> PyResult<(f64, f64)> {
+        let episodes = self.episodes()?;
+        let episode = episodes.get(index).ok_or_else(|| no_run(index))?;
+        let now = episode.simulation.as_ref().map_or(0.0, |run| run.now().as_secs_f64());
+        Ok((episode.shared.lock().rate.as_bps_f64(), now))
     }
 
     /// Ends a run and gives its outcome; it must be reset before its next step.
-    fn finish(&self, lane: usize) -> PyResult<NativeRun> {
-        let run = self.lanes()?.get_mut(lane).and_then(|lane| lane.simulation.take());
+    fn finish(&self, index: usize) -> PyResult<NativeRun> {
+        let run = self.episodes()?.get_mut(index).and_then(|episode| episode.simulation.take());
         let run = run.ok_or_else(|| error::input("the run has not begun: reset it"))?;
         run.finish().map(NativeRun::new).map_err(error::running)
     }
@@ -243,10 +251,10 @@ impl Environment {
 
 impl Environment {
     /// The runs. To wait for another thread here, with Python's lock held, could be for ever.
-    fn lanes(&self) -> PyResult<MutexGuard<'_, Vec<Lane>>> {
-        match self.lanes.try_lock() {
-            Ok(lanes) => Ok(lanes),
-            Err(TryLockError::Poisoned(lanes)) => Ok(lanes.into_inner()),
+    fn episodes(&self) -> PyResult<MutexGuard<'_, Vec<Episode>>> {
+        match self.episodes.try_lock() {
+            Ok(episodes) => Ok(episodes),
+            Err(TryLockError::Poisoned(episodes)) => Ok(episodes.into_inner()),
             Err(TryLockError::WouldBlock) => {
                 Err(error::input("another thread is at work on this environment"))
             }
@@ -258,16 +266,16 @@ impl Environment {
     }
 }
 
-impl Lane {
+impl Episode {
     fn new(source: ScenarioInput, changes: &[Override], flow: Option<&str>) -> PyResult<Self> {
         let file = source.open()?;
         let shared = Shared::default();
         let registry = shared.registry().map_err(error::input)?;
         let plain = file.parse(&registry, changes).map_err(error::input)?;
-        let is_asked = |candidate: &&seaway_lab::scenario::Flow| {
+        let is_wanted = |candidate: &&seaway_lab::scenario::Flow| {
             flow.is_none_or(|flow| flow == candidate.name) && matches!(candidate.kind, FlowKind::Media(_))
         };
-        let name = plain.flows.iter().find(is_asked).map(|flow| flow.name.clone());
+        let name = plain.flows.iter().find(is_wanted).map(|flow| flow.name.clone());
         let name = name.ok_or_else(|| {
             let media = plain.flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Media(_)));
             let names: Vec<_> = media.map(|flow| flow.name.as_str()).collect();
@@ -327,7 +335,7 @@ impl Lane {
         let began = simulation.now();
         let reports = {
             let mut state = self.shared.lock();
-            state.asked = Some(Bitrate::from_bps_f64(rate));
+            state.requested = Some(Bitrate::from_bps_f64(rate));
             (state.step, state.sent) = (Default::default(), DataSize::ZERO);
             state.reports
         };

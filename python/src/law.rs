@@ -108,7 +108,7 @@ struct PythonController {
     due: Option<Timestamp>,
 }
 
-/// What a law can be asked.
+/// The methods of a law.
 #[derive(Debug)]
 struct Methods {
     on_feedback: Py<PyAny>,

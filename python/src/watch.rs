@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Calls between two looks at Python, where nothing is to be told.
+/// Calls between two looks at Python, where there is no progress to report.
 const SELDOM: u64 = 32;
 
 /// The first exception of any part of a run, which ends it.

@@ -63,12 +63,12 @@ def test_names_choose_what_is_seen_and_what_it_is_worth():
     for reward in seaway.env.rewards():
         env = RateControlEnv("lossy-wifi", overrides=SHORT, observations=names, reward=reward, step=0.1)
         rows = episode(env, 3, lambda step: 0.3)
-        assert all(np.isfinite(seen).all() and np.isfinite(worth) for seen, worth in rows)
+        assert all(np.isfinite(seen).all() and np.isfinite(rewards) for seen, rewards in rows)
         column = dict(zip(names, np.array([seen for seen, _ in rows]).T))
         assert column["loss_ratio"].max() > 0 and 0.04 < column["least_rtt"][-1] < 0.1
         assert (column["rtt_ratio"] >= 0).all() and (column["queue_delay"] >= 0).all()
     own = RateControlEnv("clean", overrides=SHORT, observations=["rate"], reward=lambda seen: -seen["rate"])
-    assert all(worth == -seen[0] for seen, worth in episode(own, 1, lambda step: 0.1)[1:])
+    assert all(rewards == -seen[0] for seen, rewards in episode(own, 1, lambda step: 0.1)[1:])
     for wrong, says in [
         ({"observations": ["rtt_rato"]}, "did you mean rtt_ratio"),
         ({"reward": "powr"}, "did you mean power"),
@@ -84,7 +84,7 @@ def test_names_choose_what_is_seen_and_what_it_is_worth():
 def test_overload_is_seen_and_worth_less():
     def last(act):
         env = RateControlEnv("squeeze", overrides={"duration": "20 s", "warmup": "1 s"}, step=0.1, observations=["queue_delay", "loss_ratio"], reward="aurora")
-        return np.mean([[*seen, worth] for seen, worth in episode(env, 1, lambda step: act)[-20:]], axis=0)
+        return np.mean([[*seen, rewards] for seen, rewards in episode(env, 1, lambda step: act)[-20:]], axis=0)
 
     overload, modest = last(1.0), last(0.3)
     assert overload[0] > 0.05 > modest[0] and overload[1] > modest[1] and overload[2] < modest[2]
@@ -101,14 +101,14 @@ def test_runs_side_by_side_are_those_alone():
     many = RateControlVectorEnv("lossy-wifi", 3, overrides=SHORT, step=0.1)
     seen, _ = many.reset(seed=5)
     alone = [RateControlEnv("lossy-wifi", overrides=SHORT, step=0.1) for _ in range(3)]
-    first = [env.reset(seed=5 + lane)[0] for lane, env in enumerate(alone)]
+    first = [env.reset(seed=5 + index)[0] for index, env in enumerate(alone)]
     assert (np.array(first) == seen).all()
     for step in range(40):
         actions = np.array([[-0.5], [0.0], [0.5 if step % 2 else 0.1]], np.float32)
-        seen, worth, _, over, _ = many.step(actions)
-        for lane, env in enumerate(alone):
-            row, reward, _, ends, _ = env.step(actions[lane])
-            assert (row == seen[lane]).all() and reward == worth[lane] and ends == over[lane]
+        seen, rewards, _, over, _ = many.step(actions)
+        for index, env in enumerate(alone):
+            row, reward, _, ends, _ = env.step(actions[index])
+            assert (row == seen[index]).all() and reward == rewards[index] and ends == over[index]
 
 
 def test_a_run_that_is_over_begins_anew():
