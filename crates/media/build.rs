@@ -35,7 +35,7 @@ fn has_assembler() -> bool {
     var("OPENH264_NO_ASM").is_err() && ran.is_ok_and(|status| status.success())
 }
 
-/// Both halves must be told, see `.cargo/config.toml`.
+/// Both halves need the definition, see `.cargo/config.toml`.
 fn has_avx2() -> bool {
     ["CXXFLAGS", "NASMENV"].iter().all(|name| var(name).is_ok_and(|flags| flags.contains("-DHAVE_AVX2")))
 }

@@ -1,4 +1,4 @@
-//! Files of every container that is read here, told apart by content: pictures or an error, within bounds.
+//! Files of every container that is read here, recognised by content: pictures or an error, within bounds.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
 //! The congestion control of webrtc-rs (crate `rtc-interceptor`) as one of our controllers: reports of packets in, a rate
-//! out. It has no probes and no pacing of its own; its rate is what its own pacer is asked for.
+//! out. It has no probes and no pacing of its own; its rate is the target of its own pacer.
 
 use rtc_interceptor::{BandwidthEstimator, Gcc, PacketReport as Report};
 use seaway_control::{

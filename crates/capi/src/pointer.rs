@@ -54,7 +54,7 @@ pub(crate) unsafe fn read<T: Structure>(pointer: *const T, what: &str) -> Result
 /// Writes a structure for a caller, who has stated its size.
 ///
 /// # Safety
-/// As for [`check`], and nobody else uses it meanwhile.
+/// As for [`check`], and it is not used elsewhere meanwhile.
 pub(crate) unsafe fn write<T: Structure>(pointer: *mut T, what: &str, value: T) -> Result<(), Failure> {
     // SAFETY: as for `read`.
     unsafe {
@@ -67,7 +67,7 @@ pub(crate) unsafe fn write<T: Structure>(pointer: *mut T, what: &str, value: T) 
 /// Writes a number for a caller.
 ///
 /// # Safety
-/// A pointer that is not null points to a `u64` that nobody else uses meanwhile.
+/// A pointer that is not null points to a `u64` that is not used elsewhere meanwhile.
 pub(crate) unsafe fn write_number(pointer: *mut u64, what: &str, value: u64) -> Result<(), Failure> {
     if pointer.is_null() {
         return Err(null(what));
@@ -96,7 +96,7 @@ pub(crate) unsafe fn read_all<T: Structure>(
 /// The octets of an array; none where `count` is 0.
 ///
 /// # Safety
-/// A pointer that is not null points to `count` octets, which nobody changes as long as the result lives.
+/// A pointer that is not null points to `count` octets, which is not changed as long as the result lives.
 #[cfg(feature = "stream")]
 pub(crate) unsafe fn octets<'a>(pointer: *const u8, count: usize, what: &str) -> Result<&'a [u8], Failure> {
     if count == 0 {
@@ -115,7 +115,7 @@ pub(crate) unsafe fn octets<'a>(pointer: *const u8, count: usize, what: &str) ->
 /// A text of a caller; `None` for a null pointer.
 ///
 /// # Safety
-/// A pointer that is not null points to a text that ends with a zero, which nobody changes as long as the result lives.
+/// A pointer that is not null points to a text that ends with a zero, which is not changed as long as the result lives.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<Option<&'a str>, Failure> {
     if pointer.is_null() {
         return Ok(None);
@@ -193,7 +193,7 @@ impl<T> Handle<T> {
 /// Calls a function of what a handle points to.
 ///
 /// # Safety
-/// A pointer that is not null was given out by this library, was not freed since, and nobody else uses it meanwhile.
+/// A pointer that is not null was given out by this library, was not freed since, and it is not used elsewhere meanwhile.
 pub(crate) unsafe fn with<P, T>(
     handle: *mut P,
     inner: impl FnOnce(&mut P) -> &mut Handle<T>,

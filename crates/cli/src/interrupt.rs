@@ -58,7 +58,7 @@ pub(crate) fn sleep_until(clock: Clock, due: Timestamp) {
     let left = due.since(clock.now()).as_nanos().max(0);
     let gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
     let left = Duration::from_nanos(left as u64);
-    // Whoever holds the gate only sets a flag.
+    // The holder of the gate only sets a flag.
     drop(CHANGED.wait_timeout_while(gate, left, |()| !requested()));
 }
 

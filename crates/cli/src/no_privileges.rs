@@ -3,7 +3,7 @@
 /// Nothing is sealed here.
 pub(crate) const fn seal() {}
 
-/// Nothing is given up: whoever starts a run as root is told.
+/// Nothing is given up; a run as root prints a warning.
 pub(crate) fn give_up() {
     #[cfg(unix)]
     if nix::unistd::Uid::effective().is_root() {

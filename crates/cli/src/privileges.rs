@@ -4,7 +4,7 @@ use crate::failure::note;
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, getgroups, setgroups, setresgid, setresuid};
 
-/// Who has no rights, where root was not called by somebody else.
+/// The user without rights (`nobody`), for a root login that did not come by `sudo`.
 const NOBODY_ID: u32 = 65_534;
 
 /// Neither this thread nor those that it starts can gain privileges.
@@ -14,7 +14,7 @@ pub(crate) fn seal() {
     }
 }
 
-/// Goes on as the user who called `sudo`, else as nobody. All threads do, and their capabilities go with the user. Does
+/// Continues as the user who called `sudo`, else as `nobody`. All threads do, and their capabilities go with the user. Does
 /// nothing where this is not root.
 pub(crate) fn give_up() {
     if !Uid::effective().is_root() {

@@ -15,7 +15,7 @@ use seaway_units::{Bitrate, TimeDelta, Timestamp};
 /// Sends at one rate whatever comes back: the limits' `start` unless `rate` is given, never outside the limits.
 #[derive(Debug, Clone)]
 pub struct Fixed {
-    asked: Option<Bitrate>,
+    configured: Option<Bitrate>,
     rate: Bitrate,
     decisions: DecisionLog,
 }
@@ -37,7 +37,7 @@ impl Fixed {
 
     /// A controller at `rate`, or at the start rate of the limits.
     pub fn new(rate: Option<Bitrate>) -> Self {
-        Self { asked: rate, rate: rate.unwrap_or(Bitrate::ZERO), decisions: DecisionLog::new() }
+        Self { configured: rate, rate: rate.unwrap_or(Bitrate::ZERO), decisions: DecisionLog::new() }
     }
 }
 
@@ -52,9 +52,9 @@ impl RateController for Fixed {
 
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
         let LocalSignal::Limits { min, start, max } = signal else { return };
-        let asked = self.asked.unwrap_or(start);
-        let signal = Gauge::new("asked_rate", asked.as_bps_f64(), "bit/s");
-        self.change(now, Reason::limits(signal, max), |fixed| fixed.rate = asked.max(min).min(max));
+        let configured = self.configured.unwrap_or(start);
+        let signal = Gauge::new("configured_rate", configured.as_bps_f64(), "bit/s");
+        self.change(now, Reason::limits(signal, max), |fixed| fixed.rate = configured.max(min).min(max));
     }
 
     fn decision_log(&mut self) -> Option<&mut DecisionLog> {

@@ -200,8 +200,8 @@ impl RateController for Vtp {
     fn on_signal(&mut self, now: Timestamp, signal: LocalSignal) {
         match signal {
             LocalSignal::Limits { min, start, max } => {
-                let asked = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
-                self.change(now, Reason::limits(asked, max), |this| {
+                let signal = Gauge::new("start_rate", start.as_bps_f64(), "bit/s");
+                self.change(now, Reason::limits(signal, max), |this| {
                     this.limits = RateRange::new(min, max);
                     this.rate = this.rate.or(Some(this.packets(start)));
                 });

@@ -29,7 +29,7 @@ pub struct WindowConfig {
     pub ecn: Ecn,
 }
 
-/// TCP's window, counted in bytes. What was lost is not sent again by itself: only what the receiver asks for.
+/// TCP's window, counted in bytes. What was lost is not sent again by itself: only what the receiver requests.
 #[derive(Debug, Clone)]
 pub struct Window {
     config: WindowConfig,
@@ -68,7 +68,7 @@ impl Window {
         )
     };
 
-    /// The configuration that `spec` asks for, of packets of `flow`.
+    /// The configuration of `spec`, for packets of `flow`.
     ///
     /// # Errors
     /// Another controller, an unknown option, or a value out of its range.

@@ -143,7 +143,7 @@ impl Node<Payload> for Receiver {
             rtt,
             ends_frame: true,
         };
-        // What is lost behind this packet is known by now where a link looks ahead; it is told in time, not earlier.
+        // What is lost behind this packet is known by now where a link looks ahead; it is reported at its own time, not earlier.
         let (before, later): (Vec<_>, Vec<_>) = lost.into_iter().partition(|(number, _)| *number < sequence);
         self.lost.lock().unwrap().extend(later);
         for &(number, _) in before.iter().filter(|(_, of_channel)| *of_channel) {
@@ -211,7 +211,7 @@ impl Node<Payload> for Agent {
     }
 }
 
-/// Tells each flow what it lost.
+/// Reports to each flow its losses.
 #[derive(Debug)]
 struct Truth(Vec<Lost>);
 
@@ -370,7 +370,7 @@ fn main() {
 mod tests {
     use super::*;
 
-    /// Who is told is never wrong, fills the links and still gives way where queues overflow.
+    /// A controller with the true causes makes no error, fills the links and still yields where queues overflow.
     #[test]
     fn the_oracle_is_never_wrong() {
         for (topology, flows) in [(Topology::LastHop, 1), (Topology::LastHop, 16), (Topology::Backbone, 4)] {

@@ -96,7 +96,7 @@ impl Simulation {
         next - Timestamp::ZERO
     }
 
-    /// The controller of flow `flow` was changed by its owner, outside the run: its next timeout is asked for again.
+    /// The controller of flow `flow` was changed by its owner, outside the run: its next timeout is read again.
     pub fn wake(&mut self, flow: usize) {
         if let Some((sender, _)) = self.world.endpoints.get(flow) {
             self.world.engine.agent_mut(*sender);

@@ -42,7 +42,7 @@ fn modelled_and_decoded_quality_differ_by_less_than_a_decibel() {
         let line = format!(
             "{network}, {control}: decoded {decoded:.2} dB at {received:.0} kbit/s, modelled {modelled:.2} dB at {would:.0}"
         );
-        // Written directly, so that a test that passes tells too.
+        // Written directly, so that a test that passes prints it too.
         let _ = writeln!(std::io::stderr(), "{line}");
         if (decoded - modelled).abs() >= 1.0 {
             misses.push(line);

@@ -207,7 +207,7 @@ impl<N: Node<Frame>> Emulator<N> {
         }
     }
 
-    /// Signals that no packet is left inside, where that was asked for.
+    /// Signals that no packet is left inside, where that was requested.
     fn report_drained(&mut self) {
         if self.inside == 0
             && let Some(waiting) = self.draining.take()

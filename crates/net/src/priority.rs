@@ -1,6 +1,6 @@
 //! Real-time priority for the media thread.
 
-/// Asks for real-time scheduling (SCHED_FIFO) of the calling thread, so that timers on a busy machine are late by less than
+/// Requests real-time scheduling (SCHED_FIFO) of the calling thread, so that timers on a busy machine are late by less than
 /// a millisecond rather than by tens.
 ///
 /// # Errors

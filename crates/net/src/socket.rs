@@ -51,7 +51,7 @@ impl Socket {
         let state = UdpSocketState::new((&socket).into())?;
         #[cfg(target_os = "linux")]
         forget_destination(&socket);
-        // A smaller buffer than asked for is acceptable.
+        // A smaller buffer than requested is acceptable.
         let _ = state.set_recv_buffer_size((&socket).into(), BUFFER);
         let _ = state.set_send_buffer_size((&socket).into(), BUFFER);
         Ok(Self {

@@ -52,7 +52,7 @@ fn open(bencher: Bencher<'_, '_>) {
     bencher.with_inputs(next).bench_local_values(|datagram| far.open(&datagram).expect("authentic"));
 }
 
-/// A datagram that somebody without the key made.
+/// A datagram of an attacker without the key.
 #[divan::bench]
 fn refuse(bencher: Bencher<'_, '_>) {
     let (mut protection, mut datagram) = (protection(), [packet(7), vec![0; 16]].concat());

@@ -10,7 +10,7 @@ pub enum Error {
     /// It is of a synchronisation source that the peer does not have.
     #[error("unknown synchronisation source")]
     UnknownSource,
-    /// It was changed on its way, or made by somebody without the key.
+    /// It was changed on its way, or made without the key.
     #[error("not authentic")]
     NotAuthentic,
     /// It came before, or is older than the replay window.

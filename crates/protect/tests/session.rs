@@ -26,14 +26,14 @@ fn media_follows_one_round_trip_after_the_hello() {
 #[test]
 fn another_key_opens_nothing_and_both_ends_learn_it() {
     let mut ends = Ends::new(2);
-    let mut told = 0;
+    let mut refusals = 0;
     for _ in 0..3000 {
         ends.now += TimeDelta::from_millis(1);
         ends.send();
         for datagram in std::mem::take(&mut ends.launched) {
             if datagram.to == ends.sender_at {
                 let answer = ends.sender.handle_datagram(ends.now, datagram.from, &datagram.octets);
-                told += u32::from(answer == Err(Error::OtherKey));
+                refusals += u32::from(answer == Err(Error::OtherKey));
             } else {
                 let refused = ends.receiver.handle_datagram(ends.now, datagram.from, &datagram.octets);
                 assert_eq!(refused, Err(Error::OtherKey));
@@ -45,7 +45,7 @@ fn another_key_opens_nothing_and_both_ends_learn_it() {
             }
         }
     }
-    assert!(told > 0 && !ends.sender.is_ready(ends.now) && !ends.sender.was_ready());
+    assert!(refusals > 0 && !ends.sender.is_ready(ends.now) && !ends.sender.was_ready());
     assert_eq!(ends.receiver.peer(), None);
 }
 
@@ -86,16 +86,16 @@ fn a_restarted_sender_replaces_the_old_one_by_its_proof() {
     ends.run(300, |_| true);
     let mut old = ends.restart_sender(1001, SESSION + 1024, 33);
     let (begin, before) = (ends.now, ends.came.len());
-    let mut told = None;
+    let mut seen = None;
     ends.run(200, |datagram| {
         if datagram.to == address(1000)
             && let Err(error) = old.handle_datagram(datagram.at, datagram.from, &datagram.octets)
         {
-            told = Some(error);
+            seen = Some(error);
         }
         true
     });
-    assert_eq!(told, Some(Error::Replaced));
+    assert_eq!(seen, Some(Error::Replaced));
     assert!(!old.is_ready(ends.now) && old.poll_timeout().is_none());
     assert!(old.seal(&mut vec![0x80; 12]).is_err());
     let (first, _) = ends.came[before..].iter().find(|(at, _)| at.since(begin) > DELAY).unwrap();
@@ -148,7 +148,7 @@ fn a_forwarded_report_does_not_turn_media_on_a_victim() {
     let victim = address(80);
     let mut to_victim = 0;
     ends.run(5000, |datagram| {
-        // Somebody on the path sends each report on as if it came from the victim, before the true one arrives.
+        // An attacker on the path sends each report on as if it came from the victim, before the true one arrives.
         if datagram.from == address(5004) {
             datagram.from = victim;
         }

@@ -123,7 +123,7 @@ fn other_clock(run: &mut Run) {
     to_receiver(run, Message::Rtcp(Bytes::from(octets)));
 }
 
-/// The receiver asks for one bit a second.
+/// The receiver requests one bit a second.
 fn limit(run: &mut Run) {
     let ssrcs = [last_packet(run).ssrc];
     let remb =

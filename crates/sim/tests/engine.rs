@@ -17,7 +17,7 @@ struct Talker {
     next: Timestamp,
     size: DataSize,
     answers: usize,
-    /// It answers when it runs, for which it asks too late.
+    /// It answers when it runs, but schedules its run too late.
     hesitates: bool,
     owed: u32,
     received: Vec<(Timestamp, u32)>,

@@ -51,8 +51,8 @@ fn send(to: SocketAddr, rate: Bitrate, duration: TimeDelta) -> Result<(), Box<dy
         if sender.now() < due {
             continue;
         }
-        let asked = input.controls();
-        input.send(sender.now(), frame(size, is_key || asked.key_frame, interval));
+        let controls = input.controls();
+        input.send(sender.now(), frame(size, is_key || controls.key_frame, interval));
         is_key = false;
         due += interval;
     }

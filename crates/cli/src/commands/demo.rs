@@ -238,7 +238,7 @@ fn media_flow(scenario: &Scenario) -> Result<&Flow, Failure> {
     scenario.flows.iter().find(is_media).ok_or_else(none)
 }
 
-/// The client's buffer: the one that was asked for, else that of the network's flow, else a usual one where the controller
+/// The client's buffer: that of the options, else that of the network's flow, else a usual one where the controller
 /// answers its level.
 fn client_buffer(arguments: &Arguments, flow: &Flow) -> Result<Option<ByteBufferConfig>, Failure> {
     let of_flow = match &flow.kind {

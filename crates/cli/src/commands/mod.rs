@@ -68,7 +68,7 @@ enum Command {
     Sweep(sweep::Arguments),
 }
 
-/// Carries out what was asked. 0: done; 1: failed while running; 2: wrong usage or bad input; 3: ran, but a
+/// Runs the command. 0: done; 1: failed while running; 2: wrong usage or bad input; 3: ran, but a
 /// threshold was missed.
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let outcome = match arguments.command {

@@ -209,7 +209,7 @@ impl Arguments {
         text.parse().map(Some).map_err(|error: String| failure(&error))
     }
 
-    /// Somebody watches, and standard output was not what the session was for.
+    /// The session is watched, and its purpose was not standard output.
     fn goes_on_without_recording(&self) -> bool {
         self.options.is_watched() && self.output.as_deref() != Some("-")
     }

@@ -64,8 +64,8 @@ fn setup(arguments: &Arguments) -> Result<Setup, Failure> {
         named => Some(controls::parse(named)?),
     };
     let seeds = arguments.seeds.unwrap_or(if has_bars_alone { 3 } else { 5 });
-    let asked = |suite: &Suite| arguments.suite.contains(suite);
-    let suites: Vec<Suite> = Suite::ALL.into_iter().filter(asked).collect();
+    let is_selected = |suite: &Suite| arguments.suite.contains(suite);
+    let suites: Vec<Suite> = Suite::ALL.into_iter().filter(is_selected).collect();
     Setup::new(&Registry::builtin(), controls, &suites, arguments.seed, seeds)
         .map_err(|error| Failure::input(&error))
 }

@@ -52,8 +52,8 @@ impl KeyOptions {
 
     /// For either end of the window transport, which has no keys.
     pub(crate) fn of_window(&self, url: &SessionUrl, address: SocketAddr) -> Result<Access, Failure> {
-        let told = [(self.key_file.is_some(), "--key-file"), (self.export_keys.is_some(), "--export-keys")];
-        if let Some((_, option)) = told.into_iter().find(|(is_given, _)| *is_given) {
+        let given = [(self.key_file.is_some(), "--key-file"), (self.export_keys.is_some(), "--export-keys")];
+        if let Some((_, option)) = given.into_iter().find(|(is_given, _)| *is_given) {
             return Err(Failure::input(&format!("{option}: the window transport has no keys")));
         }
         if !self.insecure && !is_loopback(address) {
@@ -107,7 +107,7 @@ impl KeyOptions {
 
     fn warned(&self, access: Access, address: SocketAddr) -> Access {
         if access.key.is_none() && self.insecure && !is_loopback(address) {
-            note("INSECURE: plain RTP. Whoever is on the path sees the video, can replace it and can end it");
+            note("INSECURE: plain RTP. Anyone on the path can see the video, replace it and end it");
         }
         access
     }
@@ -127,7 +127,7 @@ pub(crate) struct KeyLog {
 
 impl KeyLog {
     const HEAD: &'static str = "# SRTP master keys with their salts in hexadecimal digits, for AEAD_AES_128_GCM (RFC 7714). RTP header \
-                        extensions\n# are encrypted (RFC 9335). A line for each direction after each handshake; whoever reads them can \
+                        extensions\n# are encrypted (RFC 9335). A line for each direction after each handshake; anyone who reads them can \
                         decrypt the session.\n";
 
     fn create(name: &str) -> Result<Self, Failure> {
@@ -136,7 +136,7 @@ impl KeyLog {
             private(OpenOptions::new().write(true).create(true).truncate(true)).open(name).map_err(failed)?;
         restrict(&file).map_err(failed)?;
         file.write_all(Self::HEAD.as_bytes()).map_err(failed)?;
-        note(&format!("--export-keys: whoever reads {name} can decrypt this session"));
+        note(&format!("--export-keys: anyone who reads {name} can decrypt this session"));
         Ok(Self { name: name.to_owned(), file })
     }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
 
-/// The outputs that were asked for.
+/// The outputs that the options select.
 #[derive(Debug, Default)]
 pub(crate) struct Reporter {
     page: Option<Page>,

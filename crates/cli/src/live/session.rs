@@ -165,7 +165,7 @@ impl Session {
         self.has_feedback
     }
 
-    /// Whether all that the source had has left, as far as the state of half a second ago tells.
+    /// Whether all that the source had has left, by the state of half a second ago.
     pub(crate) fn is_drained(&self, now: Timestamp) -> bool {
         const SETTLED: TimeDelta = TimeDelta::from_millis(500);
         let settled = self.ended_at.is_some_and(|at| now.since(at) >= SETTLED);
@@ -252,7 +252,7 @@ impl Session {
         drained
     }
 
-    /// Carries out what a viewer asks of the sender; `set_network` replaces the network. Returns what is in force now.
+    /// Applies the settings of a viewer to the sender; `set_network` replaces the network. Returns what is in force now.
     pub(crate) fn apply(
         &mut self,
         now: Timestamp,

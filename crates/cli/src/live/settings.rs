@@ -34,7 +34,7 @@ impl Settings {
         &self.values
     }
 
-    /// Carries out what a viewer asks of `sender`; `set_network` replaces the network. Returns what was changed, in
+    /// Applies the settings of a viewer to `sender`; `set_network` replaces the network. Returns what was changed, in
     /// words.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Who is let in: whoever has the token, under an address that a page from elsewhere cannot have.
+//! Access control: a request needs the token, and an address that a page from elsewhere cannot have.
 
 use super::connections::Connection;
 use axum::extract::{Extension, Request, State};
@@ -98,7 +98,7 @@ fn refusal(access: &Access, uri: &Uri, headers: &HeaderMap) -> Option<&'static s
         .then_some("the token is missing or wrong: open the address that seaway printed")
 }
 
-/// A name from elsewhere may be resolved to our address by whoever owns it (DNS rebinding). An IP address may not.
+/// A name from elsewhere may be resolved to our address by its owner (DNS rebinding). An IP address may not.
 fn is_own_host(headers: &HeaderMap) -> bool {
     let authority = text(headers, header::HOST).and_then(|host| host.parse::<Authority>().ok());
     authority.is_some_and(|authority| {

@@ -1,4 +1,4 @@
-//! The connections of the page's server: bounded in number, and in the time until they ask for something.
+//! The connections of the page's server: bounded in number, and in the time until their request.
 
 use super::tls::Transport;
 use axum::{Extension, Router};

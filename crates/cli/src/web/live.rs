@@ -72,7 +72,7 @@ pub(crate) enum Live {
     },
 }
 
-/// What a viewer asks for.
+/// A request of a viewer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Request {
@@ -88,7 +88,7 @@ pub(super) enum Request {
 pub(super) struct Hub {
     hello: Mutex<Hello>,
     live: broadcast::Sender<String>,
-    /// Settings that viewers asked for, the last of each name.
+    /// Settings of viewers, the last of each name.
     wanted: Mutex<BTreeMap<String, String>>,
 }
 

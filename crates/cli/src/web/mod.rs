@@ -82,13 +82,13 @@ impl Page {
         self.broadcast.take_key_frame_request()
     }
 
-    /// The settings that viewers have asked for since the last call. Never blocks.
+    /// The settings that viewers have changed since the last call. Never blocks.
     pub(crate) fn take_wanted(&self) -> BTreeMap<String, String> {
         self.hub.take_wanted()
     }
 }
 
-/// Serves `router` at `listen` on a thread of its own, to whoever has the token.
+/// Serves `router` at `listen` on a thread of its own, to requests with the token.
 fn spawn_server(
     name: &str,
     listen: SocketAddr,

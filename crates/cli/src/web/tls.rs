@@ -58,7 +58,7 @@ impl WebOptions {
         }
         if self.web_insecure {
             let warning = format!(
-                "INSECURE: {listen} is served by plain HTTP. Whoever is on the path sees the token, and can use it and change what is shown"
+                "INSECURE: {listen} is served over plain HTTP. Anyone on the path can see the token, use it and change what is shown"
             );
             return Ok((Transport::Plain, Some(warning)));
         }

@@ -236,10 +236,10 @@ fn bad_input_is_named_and_leaves_nothing() {
     bench.write("words.txt", "no video in here\n");
     bench.write("file.mp4", "\0\0\0\u{18}ftypmp42\0\0\0\0");
     bench.write("file.nut", "nut/multimedia container\0");
-    let fails = |arguments: &[&str], told: &str| {
+    let fails = |arguments: &[&str], message: &str| {
         let Run { code, stdout, stderr } = bench.run(arguments);
         assert_eq!((code, stdout.as_str()), (Some(2), ""));
-        assert!(stderr.contains(told), "{stderr}");
+        assert!(stderr.contains(message), "{stderr}");
     };
     fails(
         &["shape", "words.txt", "out", "--ratio", "0.5"],

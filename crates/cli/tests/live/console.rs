@@ -1,4 +1,4 @@
-//! What an operator is told: of an input, an encoder or another end that does not keep up, and how it all ended.
+//! Warnings to the operator about an input, an encoder or another end that does not keep up, and the outcome.
 
 use super::process::{Live, TIMEOUT, free_port, has, seaway, signal};
 use super::stream::{INPUT, receive, send};
@@ -130,7 +130,7 @@ fn is_alive(process: u32) -> bool {
 #[test]
 fn a_receiver_that_never_answers_is_a_failure() {
     let folder = tempfile::tempdir().unwrap();
-    // Somebody has the port, and says nothing.
+    // Another process has the port, and sends nothing.
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let url = format!("rtp://{}", socket.local_addr().unwrap());
     let sender = Live::start(seaway(folder.path(), &["send", INPUT, &url, "--duration", "3 s"]));

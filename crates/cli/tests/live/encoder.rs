@@ -1,4 +1,4 @@
-//! An encoder of somebody else.
+//! An external encoder.
 
 use super::process::{Live, free_port, has, seaway, skip};
 use super::stream::{INPUT, receive};

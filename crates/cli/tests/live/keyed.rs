@@ -1,4 +1,4 @@
-//! Keyed sessions: who has the key gets in, and nobody else changes anything.
+//! Keyed sessions: only an end with the key takes part, and no one else changes anything.
 
 use super::hostile::{Bytes, RATE, SECONDS, datagrams, flood};
 use super::process::{Live, free_port, seaway};
@@ -188,7 +188,7 @@ fn a_recorded_session_opens_nothing() {
     sender.finish();
 }
 
-/// A session through somebody on the path, until so many pictures were shown; the receiver's report.
+/// A session through an attacker on the path, until so many pictures were shown; the receiver's report.
 fn attacked(attack: Attack) -> (String, u64) {
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();

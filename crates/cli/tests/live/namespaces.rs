@@ -120,7 +120,7 @@ fn tcp_rate(host: &str, folder: &Path) -> f64 {
         if let (true, Some(rate)) = (run.status.success(), rate) {
             return rate;
         }
-        // The server does not listen yet, or could not tell in time what it received.
+        // The server does not listen yet, or could not report in time what it received.
         clock.sleep_until(clock.now() + TimeDelta::from_millis(100));
     }
     panic!("iperf3 finds no server");

@@ -140,7 +140,7 @@ fn a_full_disk_ends_the_recording_and_not_the_picture() {
     ends_with(receiver, 1, "the recording has ended, the session goes on");
     assert!(!times(&disk.0.join("received.mp4")).is_empty());
 
-    // With nobody who watches the receiver ends.
+    // Without a page, metrics or statistics the receiver ends.
     let receiver = receive(folder.path(), port, &["-o", "disk/again.h264"]);
     let (status, _, notes) = receiver.end();
     assert_eq!(status.code(), Some(1), "{notes}");

@@ -1,4 +1,4 @@
-//! Somebody on the path between sender and receiver.
+//! An attacker on the path between sender and receiver.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

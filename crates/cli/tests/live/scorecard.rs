@@ -40,7 +40,7 @@ fn controllers_are_scored() {
     }
 }
 
-/// The exit code tells of `seaway` where it is on the card, else of the first controller.
+/// The exit code is that of `seaway` where it is on the card, else of the first controller.
 #[test]
 fn bars_are_held_or_missed() {
     let folder = tempfile::tempdir().unwrap();

@@ -94,13 +94,13 @@ fn other_hosts_get_tls_by_a_certificate_with_the_printed_fingerprint() {
         let mut receiver = receive(folder.path(), free_port(), &[option, "0.0.0.0:0"]);
         let (is_secure, port, path) = place(&mut receiver, what);
         assert!(is_secure);
-        let told = receiver.wait_for_note("fingerprint is").rsplit(' ').next().unwrap().to_owned();
+        let fingerprint = receiver.wait_for_note("fingerprint is").rsplit(' ').next().unwrap().to_owned();
         let pinned = |fingerprint: String| {
             let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
             let builder = builder.with_safe_default_protocol_versions().unwrap().dangerous();
             builder.with_custom_certificate_verifier(Arc::new(Pinned(fingerprint))).with_no_client_auth()
         };
-        let page = secure_answer(pinned(told), &port, &path, "127.0.0.1");
+        let page = secure_answer(pinned(fingerprint), &port, &path, "127.0.0.1");
         assert!(page.starts_with("HTTP/1.1 200"), "{page}");
         let mut plain = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
         plain.set_read_timeout(Some(TIMEOUT)).unwrap();

@@ -112,7 +112,7 @@ fn rtp_carries_a_shaped_stream() {
     assert!(report["flows"][0]["frames"]["captured"].as_u64() >= Some(PICTURES - 6), "{report}");
 }
 
-/// Off this host nothing goes unprotected that nobody asked for, and what does not apply is said.
+/// Between hosts plain RTP needs `--insecure`, and an option that does not apply is refused.
 #[test]
 fn what_cannot_be_is_refused() {
     let folder = tempfile::tempdir().unwrap();

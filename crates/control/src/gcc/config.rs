@@ -14,7 +14,7 @@ pub struct GccConfig {
     /// The draft's detector compares its estimate times the groups seen, 60 at most, with the threshold, as
     /// libwebrtc did. Literally the threshold of 6 ms at least would need 6 ms of growth in each group.
     pub kalman_gain60: bool,
-    /// Ask for probes, where the variant has them.
+    /// Send probes, where the variant has them.
     pub probing: bool,
     /// The loss based estimator's constants, where the variant has it.
     pub loss_based: LossBasedConfig,
@@ -78,7 +78,7 @@ impl GccConfig {
         "variant" = "current", "current or draft",
             "whose rules: libwebrtc's of January 2026, or draft-ietf-rmcat-gcc-02":
             config.variant = value.choose(&[("current", Variant::Current), ("draft", Variant::Draft)])?;
-        "probing" = "on", "on or off", "ask for probes (current)":
+        "probing" = "on", "on or off", "send probes (current)":
             config.probing = config.only_current(value)?.switch()?;
         "loss" = "2026", "2026 or 2024", "constants of the loss based estimator by year (current)":
             config.loss_based = config.only_current(value)?.choose(&[

@@ -52,7 +52,7 @@ pub struct Nada {
     no_feedback: NoFeedbackTimer,
     /// Resumed after a pause and not updated since: the draft begins again at the least rate.
     resumed: bool,
-    /// What it allows and what encoders may have, as of the last input: both are asked for with each packet.
+    /// What it allows and what encoders may have, as of the last input: both are read with each packet.
     allowed: Bitrate,
     target: Bitrate,
     decisions: DecisionLog,

@@ -111,7 +111,7 @@ fn an_added_controller_is_built_by_name_with_its_options() {
     );
 }
 
-/// What the session asks of a controller before it is built.
+/// The requirements that the session reads before it builds a controller.
 #[test]
 fn requirements_are_what_the_controllers_do() {
     let registry = Registry::builtin();

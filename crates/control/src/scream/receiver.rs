@@ -6,7 +6,7 @@ use crate::feedback_source::{Arrival, FeedbackSource};
 use crate::packet::Subflow;
 use seaway_units::{TimeDelta, Timestamp};
 
-/// Reports as often as SCReAM asks for. Version 1: with the media rate, 2.5 to 50 a second. Version 2: at the end of
+/// Reports as often as SCReAM requires. Version 1: with the media rate, 2.5 to 50 a second. Version 2: at the end of
 /// a frame, after more than 16 packets, and every 40 ms.
 #[derive(Debug, Clone)]
 pub struct ScreamFeedback {

@@ -8,7 +8,7 @@ pub(super) struct Drain {
     until: f64,
     /// When the present or latest fall began.
     began: f64,
-    /// The newest packet waited far longer than predicted: the next report tells whether it was a fall.
+    /// The newest packet waited far longer than predicted: the next report shows whether it was a fall.
     doubtful_until: f64,
     /// When the present or latest doubt began.
     doubted: f64,

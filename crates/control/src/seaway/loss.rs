@@ -121,7 +121,7 @@ impl Fates {
 pub(super) struct Overflow {
     all: Waits,
     before_losses: Waits,
-    /// A packet arrived since the last loss: those of one burst tell of one wait.
+    /// A packet arrived since the last loss: the losses of one burst belong to one wait.
     is_fresh: bool,
     faded: f64,
     until: f64,

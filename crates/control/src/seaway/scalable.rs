@@ -25,7 +25,7 @@ impl Scalable {
         Self { begun: t, received: 0.0, marked: 0.0, alpha: 1.0, last_cut: f64::NEG_INFINITY, last_mark: t }
     }
 
-    /// Whether a packet left after the last cut, and so speaks of the present rate.
+    /// Whether a packet left after the last cut, so its feedback is about the present rate.
     pub(super) fn counts(&self, sent: f64) -> bool {
         sent > self.last_cut
     }

@@ -319,8 +319,8 @@ impl Connection {
 
     fn explain(&self, limit: f64, former_loss: f64) -> Reason {
         if self.rate > self.equation_rate.min(limit) {
-            let asked = Gauge::new("equation_rate", self.equation_rate * 8.0, "bit/s");
-            Reason::new("longest pause", asked, self.least_rate() * 8.0)
+            let signal = Gauge::new("equation_rate", self.equation_rate * 8.0, "bit/s");
+            Reason::new("longest pause", signal, self.least_rate() * 8.0)
         } else if limit < self.equation_rate {
             Reason::new(
                 "receive rate limit",
@@ -350,7 +350,7 @@ impl Connection {
         }
     }
 
-    /// When `newest`, the last packet that feedback speaks of, left.
+    /// When `newest`, the last packet in a report, left.
     fn newest_departure(&self, now: Timestamp, feedback: &Feedback<'_>) -> Timestamp {
         let received = feedback.packets.iter().filter(|report| matches!(report.fate, Fate::Received { .. }));
         let reported = received.map(|report| report.sent).max();

@@ -27,7 +27,7 @@ fn replay(spec: &str, log: &str) -> Vec<f64> {
             packets.push(Out { packet, sent: now, arrival });
             continue;
         }
-        // A message speaks of the next so many that arrived, and of what is missing among them.
+        // A message reports the next so many that arrived, and those missing among them.
         let (mut left, mut reports) = (words[2].parse::<usize>().unwrap(), Vec::new());
         while left > 0 {
             let out = &packets[reported];

@@ -35,7 +35,7 @@ fn replay(spec: &str, ecn: Ecn, log: &str) -> Vec<f64> {
             packets.push(Out { packet, sent: now, arrival, reported: false });
             continue;
         }
-        // Nothing overtakes: a message speaks of the next so many that arrived, and of what is missing among them
+        // Nothing overtakes: a message reports the next so many that arrived, and those missing among them
         // once three later ones are there.
         let mut left: usize = words[2].parse().unwrap();
         while left > 0 {

@@ -75,7 +75,7 @@ impl MediaReceiver {
         }
     }
 
-    /// Keeps when the frames that are shown were captured, where that is asked.
+    /// Keeps when the frames that are shown were captured, if enabled.
     pub(crate) fn keeping_shown(mut self, is_asked: bool) -> Self {
         self.shown = is_asked.then(Vec::new);
         self

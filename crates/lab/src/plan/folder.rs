@@ -1,7 +1,7 @@
 //! The folder of a sweep, which several processes may fill.
 //!
 //! Each run leaves a file of its own, written beside and then renamed, so a process that dies leaves whole runs only. The
-//! table is made of these files when all are there: it has the same octets whoever ran what, and in which order.
+//! table is made of these files when all are there: it has the same octets whatever process made a run, and in whatever order.
 
 use super::Plan;
 use crate::run::Outcome;
@@ -63,7 +63,7 @@ impl SweepFolder {
         self.root.join(part(run)).is_file()
     }
 
-    /// Keeps the outcome of run `run`: its summary, and its series where the plan asks for them.
+    /// Keeps the outcome of run `run`: its summary, and its series where the plan requests them.
     ///
     /// # Errors
     /// Those of the file system.

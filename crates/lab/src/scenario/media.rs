@@ -175,7 +175,7 @@ pub enum FeedbackFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repair {
-    /// Lost packets are asked for again while they can come in time.
+    /// Lost packets are requested again while they can come in time.
     #[serde(default)]
     pub retransmit: bool,
     /// Repair packets of forward error correction may be sent, and repair follows the loss of the channel.

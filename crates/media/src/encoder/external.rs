@@ -199,7 +199,7 @@ mod tests {
             number.push(char::from(octet[0]));
         }
         drop(encoder);
-        // Whoever holds the other end is gone.
+        // The process at the other end is gone.
         assert_eq!(coded.read(&mut [0]).unwrap(), 0);
     }
 }

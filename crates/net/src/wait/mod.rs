@@ -82,7 +82,7 @@ mod tests {
         let interface = Interface::from(socket());
         let before = clock.now();
         assert!(!waiter.wait([&interface].into_iter(), Some(span), &mut ready).unwrap());
-        assert!(clock.now().since(before) >= span, "no earlier than asked for");
+        assert!(clock.now().since(before) >= span, "no earlier than requested");
         assert_eq!(ready, [false]);
         assert!(
             !waiter.wait([&interface].into_iter(), Some(-span), &mut ready).unwrap(),

@@ -1,4 +1,4 @@
-//! The limit of RFC 9000 section 8.1: an address may be a victim whose packets somebody else forges.
+//! The limit of RFC 9000 section 8.1: an address may be that of a victim, whose source address an attacker forges.
 
 /// Octets to an address stay within three times those that came from it.
 #[derive(Debug, Clone, Copy, Default)]

@@ -32,7 +32,7 @@ struct Session {
 }
 
 impl ReceiverChannel {
-    /// Receives from whoever has `key`; `source` is our synchronisation source, `seed` is random.
+    /// Receives from any sender that has `key`; `source` is our synchronisation source, `seed` is random.
     pub const fn new(now: Timestamp, key: SessionKey, source: u32, seed: [u8; 32]) -> Self {
         let responder = Responder::new(now, key, source, seed);
         Self { responder, session: None, replaced: None, answer: None }

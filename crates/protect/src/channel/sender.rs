@@ -67,7 +67,7 @@ struct Proof {
 }
 
 impl SenderChannel {
-    /// Plain RTP to `to`, and from nobody else.
+    /// Plain RTP to `to` and from `to` only.
     pub const fn plain(to: SocketAddr) -> Self {
         Self { to, protection: Protection::None, keyed: None, takes_any_port: false }
     }
@@ -152,7 +152,7 @@ impl SenderChannel {
         if from == self.to {
             keyed.handshake.take_if(|handshake| handshake.to == from);
         } else if keyed.handshake.as_ref().is_none_or(|handshake| handshake.to == self.to) {
-            // Authentic, but perhaps forwarded by somebody: media moves only after an answer from there.
+            // Authentic, but perhaps forwarded by an attacker: media moves only after an answer from there.
             keyed.begin(now, from);
         }
         Ok(Received::Packet(packet))

@@ -11,7 +11,7 @@ use snow::HandshakeState;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// Handshakes that are computed, a second and at once: each takes a core some 100 microseconds. It bounds what somebody gains
+/// Handshakes that are computed, a second and at once: each takes a core some 100 microseconds. It bounds what an attacker gains
 /// who plays a recorded hello over and over.
 const RATE: i64 = 200;
 const BURST: i64 = 50;

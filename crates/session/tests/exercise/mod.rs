@@ -163,7 +163,7 @@ impl Pair {
         assert!(!wake.as_ref().is_some_and(is_timer), "{wake:?} is overdue at {}", self.now);
     }
 
-    /// Bounded: an endpoint that was woken must not ask to be woken at the same instant.
+    /// Bounded: an endpoint that was woken must not schedule a wake-up at the same instant.
     fn drain(&mut self) {
         const MANY: usize = 10_000;
         let mut message = Message::default();

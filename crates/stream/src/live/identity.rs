@@ -1,4 +1,4 @@
-//! Random numbers that nobody else is to guess (RFC 3550 sections 5.1 and 8).
+//! Unpredictable random numbers (RFC 3550 sections 5.1 and 8).
 
 use seaway_session::{SessionKey, SourceId};
 use std::io;

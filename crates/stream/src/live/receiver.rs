@@ -65,7 +65,7 @@ impl ReceiverBuilder {
         Self { key: key.into(), ..self }
     }
 
-    /// Allows plain RTP from other hosts. Whoever reaches the port can then send.
+    /// Allows plain RTP from other hosts. Anyone who reaches the port can then send.
     pub fn insecure(self, insecure: bool) -> Self {
         Self { insecure, ..self }
     }
@@ -95,7 +95,7 @@ impl ReceiverBuilder {
 
     /// Receives by S002's window transport in place of RTP, from a sender of
     /// [`SenderBuilder::window`](super::SenderBuilder::window): each frame is shown at the latency after the first packet, and a
-    /// lost packet is asked for where it can come by then. The frames are those of a coded MPEG stream.
+    /// lost packet is requested again where it can come by then. The frames are those of a coded MPEG stream.
     pub fn window(self, window: bool) -> Self {
         Self { window, ..self }
     }
@@ -116,7 +116,7 @@ impl ReceiverBuilder {
         Self { browser: track.into(), ..self }
     }
 
-    /// Gives frames to the sinks as they are received, for an application's own decoder. It asks for key frames by
+    /// Gives frames to the sinks as they are received, for an application's own decoder. It requests key frames by
     /// [`Receiver::request_key_frame`].
     pub fn without_decoder(self) -> Self {
         Self { decoding: Decoding::None, ..self }

@@ -126,7 +126,7 @@ impl SenderBuilder {
         Self { key: key.into(), ..self }
     }
 
-    /// Allows plain RTP to another host. Whoever is on the path then sees the video and can replace it.
+    /// Allows plain RTP to another host. Anyone on the path can then see the video and replace it.
     pub fn insecure(self, insecure: bool) -> Self {
         Self { insecure, ..self }
     }
@@ -149,7 +149,7 @@ impl SenderBuilder {
 
     /// Sends by S002's window transport in place of RTP, to a receiver of
     /// [`ReceiverBuilder::window`](super::ReceiverBuilder::window): the controller is `window`, frames wait in a queue that the
-    /// policy steers, and what the receiver asks for is sent again. It has no keys.
+    /// policy steers, and what the receiver requests is sent again. It has no keys.
     pub fn window(self, window: bool) -> Self {
         Self { window, ..self }
     }
@@ -164,7 +164,7 @@ impl SenderBuilder {
         Self { stripe, ..self }
     }
 
-    /// Each subflow leaves by a socket of its own, up to eight: connections that the network can tell apart (S003). Not with plain
+    /// Each subflow leaves by a socket of its own, up to eight: the network sees separate flows (S003). Not with plain
     /// RTP for players of others.
     pub fn sockets(self, own: bool) -> Self {
         /// More subflows share them.
@@ -219,7 +219,7 @@ impl SenderBuilder {
         Self { feed: Feed::Source(Box::new(source)), ..self }
     }
 
-    /// Sends a key frame this often without request, for players that cannot ask for one.
+    /// Sends a key frame this often without request, for players that cannot request one.
     pub fn key_interval(self, interval: impl Into<Option<TimeDelta>>) -> Self {
         Self { key_interval: interval.into(), ..self }
     }

@@ -173,7 +173,7 @@ mod tests {
         assert_eq!((slow.due(), slow.shortage()), (250, Some(Shortage::Encoder)));
     }
 
-    /// It is told while it lasts, not after the next frame.
+    /// It is reported while it lasts, not after the next frame.
     #[test]
     fn a_silent_input_is_missed_at_once() {
         let meter = SupplyMeter::default();

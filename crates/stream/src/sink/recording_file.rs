@@ -97,7 +97,7 @@ impl Output for RecordingFile {
 impl Drop for RecordingFile {
     fn drop(&mut self) {
         if self.is_regular && self.whole == 0 {
-            // It may have been removed by somebody else.
+            // Another process may have removed it.
             let _ = std::fs::remove_file(&self.path);
         }
     }

@@ -285,7 +285,7 @@ impl Model {
         Ok(())
     }
 
-    /// Fires what is due, drains what there is to ask for, and checks.
+    /// Fires what is due, drains all outputs, and checks.
     fn settle(&mut self) -> Result<(), TestCaseError> {
         let mut rounds = 0;
         while self.next_timer().is_some_and(|due| due <= self.now) {

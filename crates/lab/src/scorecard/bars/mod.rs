@@ -17,7 +17,7 @@ use std::fmt;
 pub(super) struct Row {
     /// Its name on the page and in tables.
     pub(super) name: &'static str,
-    /// What it asks, in a few words.
+    /// Its subject, in a few words.
     pub(super) about: &'static str,
     pub(super) networks: Vec<Network>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Bar {
     pub(super) quantity: Quantity,
     pub(super) least: Option<Bound>,
     pub(super) most: Option<Bound>,
-    /// A controller that misses the bar, so that the bar is known to tell controllers apart.
+    /// A controller that misses the bar, which proves that the bar has an effect.
     #[cfg_attr(not(test), expect(dead_code, reason = "the test of the bars runs it"))]
     pub(super) wrong: &'static str,
 }

@@ -71,6 +71,6 @@ fn a_bar_holds_at_its_bounds_and_not_without_a_number() {
     let relative = Quantity::Utilisation.at_least_of("nada", 1.05, "tfrc");
     assert!(relative.holds(Some(2.1), &peer) && !relative.holds(Some(2.09), &peer));
     assert_eq!(relative.to_string(), "≥ 1.05 × nada's");
-    // A peer without a number holds nobody to be good.
+    // A bar relative to a peer without a number cannot be met.
     assert!(!Quantity::Utilisation.at_least_of("scream", 1.0, "tfrc").holds(Some(9.0), &peer));
 }

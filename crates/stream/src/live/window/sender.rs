@@ -150,7 +150,7 @@ impl WindowSenderMachine {
 
     fn after_input(&mut self, now: Timestamp) {
         while let Some(decision) = self.sender.poll_decision() {
-            // A window grows with each acknowledgement: that is counted, and what lowers it is told.
+            // A window grows with each acknowledgement: growth is counted, and a reduction is reported.
             if decision.after < decision.before {
                 self.report_decision(decision);
             } else {
