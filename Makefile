@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python notebooks capi bench cost fuzz mutants validate peers plots papers
+.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python notebooks capi gstreamer bench cost fuzz mutants validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
@@ -111,6 +111,13 @@ capi:
 	install -D -m 644 crates/capi/seaway.pc $(PREFIX)/lib/pkgconfig/seaway.pc
 	install -D -m 755 target/release/libseaway.so $(PREFIX)/lib/libseaway.so
 	install -D -m 644 target/release/libseaway.a $(PREFIX)/lib/libseaway.a
+
+# The plugin for GStreamer, and an encoder that follows a network by it: gst/README.md. Needs libgstreamer1.0-dev.
+gstreamer:
+	cd gst && cargo build --release --locked && cargo test --locked
+	cargo build --locked --bin seaway
+	GST_PLUGIN_PATH=$$PWD/gst/target/release GST_REGISTRY=$$PWD/gst/target/registry gst-inspect-1.0 seawaybwe >/dev/null
+	GST_PLUGIN_PATH=$$PWD/gst/target/release GST_REGISTRY=$$PWD/gst/target/registry gst/tests/closed_loop.py target/debug/seaway
 
 # Ratios and times; nothing here passes or fails.
 bench:

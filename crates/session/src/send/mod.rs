@@ -14,6 +14,8 @@ mod rtcp;
 mod scheduler;
 mod setup;
 
+pub use pacer::Pacer;
+
 use crate::clock::{MediaClock, earlier};
 use crate::config::{Limits, SenderConfig, StreamConfig};
 use crate::describe::SessionDescription;

@@ -8,7 +8,7 @@ use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 /// The pause behind a packet follows its size and the present allowance, so that a rise of the rate takes effect at once. Over any span the subflow sends no more than
 /// `rate` times the span, and a burst of `rate` times `credit` and one packet.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Pacer {
+pub struct Pacer {
     /// When the last packet was due, and its size.
     last: Option<(Timestamp, DataSize)>,
 }
@@ -17,7 +17,7 @@ impl Pacer {
     /// When the next packet is due, credit apart; an instant that has passed means now. `None`: never, at rate
     /// zero.
     #[inline]
-    pub(crate) fn due(&self, allowance: Allowance) -> Option<Timestamp> {
+    pub fn due(&self, allowance: Allowance) -> Option<Timestamp> {
         let pause = |size| match allowance.rate {
             Bitrate::MAX => Some(TimeDelta::ZERO),
             rate => rate.time_to_send(size),
@@ -29,7 +29,7 @@ impl Pacer {
     }
 
     /// A packet of `size` left.
-    pub(crate) fn on_sent(&mut self, now: Timestamp, allowance: Allowance, size: DataSize) {
+    pub fn on_sent(&mut self, now: Timestamp, allowance: Allowance, size: DataSize) {
         self.on_due_sent(now, self.due(allowance), allowance.credit, size);
     }
 
