@@ -1,5 +1,6 @@
 //! `seaway demo`: sender, link and receiver in one process over real sockets, and the page.
 
+use crate::decoder;
 use crate::failure::{Failure, note};
 use crate::interrupt;
 use crate::live::client_buffer::{self, BufferOptions};
@@ -126,7 +127,7 @@ impl Demo {
         let mut runtime = session::runtime(arguments.pcap.as_deref())?;
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (send_references, references) = channel();
-        let receiver = Receiver::builder(loopback)
+        let receiver = decoder::confined(Receiver::builder(loopback))
             .references(references)
             .buffer(buffer)
             .latency(arguments.repair.latency)

@@ -1,6 +1,6 @@
 //! `seaway recv`: receives live video from another host.
 
-use crate::decoder::DecoderProcess;
+use crate::decoder;
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
@@ -83,10 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         // Its decoder is our own, in Rust.
         receiver = receiver.window(true);
     } else {
-        match DecoderProcess::start() {
-            Ok(decoder) => receiver = receiver.decoder(decoder),
-            Err(error) => note(&format!("the decoder has no process of its own: {error}")),
-        }
+        receiver = decoder::confined(receiver);
     }
     if let Some(recorder) = recorder {
         receiver = receiver.boxed_sink(recorder);

@@ -1,9 +1,13 @@
 //! The third-party decoder in a process of its own, which may do nothing but read, decode and write.
 //!
-//! `recv` starts `seaway decode` ([`serve()`]) and passes it access units by a pipe; pictures come back by another
+//! `recv` and `demo` start `seaway decode` ([`serve()`]) and pass it access units by a pipe; pictures come back by another
 //! ([`DecoderProcess`]). A decoder that crashes, hangs or is taken over by what it decodes costs one freeze: it is started again and
 //! goes on with the next key frame.
 
+#[cfg(target_os = "linux")]
+mod confine;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_confinement.rs"]
 mod confine;
 #[cfg(unix)]
 mod process;
@@ -14,5 +18,18 @@ mod process;
 mod protocol;
 mod serve;
 
-pub(crate) use process::DecoderProcess;
+use crate::failure::note;
+use process::DecoderProcess;
+use seaway_stream::ReceiverBuilder;
 pub(crate) use serve::serve;
+
+/// A receiver whose decoder has a process of its own, where one can be started.
+pub(crate) fn confined(receiver: ReceiverBuilder) -> ReceiverBuilder {
+    match DecoderProcess::start() {
+        Ok(decoder) => receiver.decoder(decoder),
+        Err(error) => {
+            note(&format!("the decoder has no process of its own: {error}"));
+            receiver
+        }
+    }
+}

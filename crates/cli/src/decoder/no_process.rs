@@ -7,14 +7,14 @@ use std::io;
 
 /// A decoder in a process of its own, which there is not.
 #[derive(Debug)]
-pub(crate) struct DecoderProcess(Infallible);
+pub(super) struct DecoderProcess(Infallible);
 
 impl DecoderProcess {
     /// Refuses.
     ///
     /// # Errors
     /// Always.
-    pub(crate) fn start() -> io::Result<Self> {
+    pub(super) fn start() -> io::Result<Self> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "not on this system"))
     }
 }

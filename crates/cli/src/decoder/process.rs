@@ -16,7 +16,7 @@ const PATIENCE_MS: u16 = 2000;
 
 /// A decoder in a process of its own.
 #[derive(Debug)]
-pub(crate) struct DecoderProcess {
+pub(super) struct DecoderProcess {
     command: Launcher,
     running: Option<Running>,
     pool: Option<PicturePool>,
@@ -42,7 +42,7 @@ impl DecoderProcess {
     ///
     /// # Errors
     /// This program cannot be started a second time.
-    pub(crate) fn start() -> io::Result<Self> {
+    pub(super) fn start() -> io::Result<Self> {
         Self::of(Launcher { program: std::env::current_exe()?, arguments: vec!["decode".to_owned()] })
     }
 

@@ -14,8 +14,10 @@ pub(crate) fn serve() -> Result<ExitCode, Failure> {
     let decoder = H264Decoder::new(Concealment::default()).map_err(|error| Failure::running(&error))?;
     // Standard output has its buffer from here on.
     let (input, output) = (io::stdin().lock(), io::BufWriter::with_capacity(1 << 16, io::stdout().lock()));
-    if let Err(problem) = confine() {
-        note(&format!("the decoder has a process of its own, but may do what this user may: {problem}"));
+    for lacking in confine() {
+        note(&format!(
+            "the decoder has a process of its own, which is less confined than it should be: {lacking}"
+        ));
     }
     answer(decoder, input, output).map_err(|error| Failure::output(&error))?;
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,6 @@
-//! The decoder of `recv`: it may do next to nothing, and its end is no more than a freeze.
+//! The decoder of `recv` and of `demo`: it may do next to nothing, and its end is no more than a freeze.
 
-use super::process::{free_port, has, signal, skip};
+use super::process::{Live, free_port, has, seaway, signal, skip};
 use super::stream::{receive, send};
 use std::path::Path;
 use std::process::Command;
@@ -18,10 +18,45 @@ fn status(process: u32, name: &str) -> String {
     line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
 }
 
+fn assert_confined(process: u32) {
+    // A filter is in force, and nothing can gain a privilege.
+    assert_eq!((status(process, "Seccomp"), status(process, "NoNewPrivs")), ("2".into(), "1".into()));
+    let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap();
+    assert!(environment.is_empty());
+    // Two pipes and standard error.
+    let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let mut open: Vec<_> = open.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    open.sort();
+    assert_eq!(open, ["0", "1", "2"]);
+}
+
+fn can_look() -> bool {
+    let can = Path::new("/proc/self/status").exists() && has("ps", "--version");
+    if !can {
+        skip("no /proc or no ps");
+    }
+    can
+}
+
+#[test]
+fn the_decoder_of_the_demo_is_confined() {
+    if !can_look() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut demo = Live::start(seaway(folder.path(), &["demo", "--headless", "--stats", "json"]));
+    demo.wait_for_frames(10);
+    let decoders = children(demo.id());
+    assert_eq!(decoders.len(), 1);
+    assert_confined(decoders[0]);
+    demo.interrupt();
+    demo.end();
+    assert!(!Path::new(&format!("/proc/{}", decoders[0])).exists());
+}
+
 #[test]
 fn a_crash_of_the_decoder_is_a_freeze() {
-    if !Path::new("/proc/self/status").exists() || !has("ps", "--version") {
-        skip("no /proc");
+    if !can_look() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -31,10 +66,7 @@ fn a_crash_of_the_decoder_is_a_freeze() {
     let before = receiver.wait_for_frames(10);
     let decoders = children(receiver.id());
     assert_eq!(decoders.len(), 1);
-    // A filter is in force, and nothing can gain a privilege.
-    assert_eq!((status(decoders[0], "Seccomp"), status(decoders[0], "NoNewPrivs")), ("2".into(), "1".into()));
-    let environment = std::fs::read(format!("/proc/{}/environ", decoders[0])).unwrap();
-    assert!(environment.is_empty());
+    assert_confined(decoders[0]);
     signal("SEGV", decoders[0]);
     receiver.wait_for_frames(before + 50);
     receiver.wait_for_note("the decoder failed");
