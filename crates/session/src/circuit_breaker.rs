@@ -26,14 +26,28 @@ const QUEUE: TimeDelta = TimeDelta::from_millis(50);
 /// Loss of the channel at most. More is taken for congestion, whatever the delay.
 const CHANNEL_LOSS: f64 = 0.25;
 
+/// By how much congestion reduces the rate before it ends the transmission (RFC 8083 section 4.3: approximately ten).
+const REDUCTION: u64 = 10;
+/// Intervals without congestion until a reduced rate may grow, and the factor by which it grows in each interval from then on. RFC 8083
+/// section 4.3 leaves both to the application ("a reasonable amount of time", "gradually"): a minute, and a second minute back.
+const CALM: u32 = 12;
+const GROWTH: f64 = 1.25;
+
 /// The circuit breaker of a sender (RFC 8083), for every controller: a second look at the path from the counters alone.
 ///
-/// Three conditions end a transmission:
+/// Three conditions trip it:
 ///
 /// * **RTCP timeout** (section 4.1): packets leave and nothing is reported for three intervals of 5 s;
 /// * **media timeout** (section 4.2): reports come and say for five intervals that nothing more arrives;
 /// * **congestion** (section 4.3): for three intervals the rate is above ten times X = s / (R sqrt(2 p / 3)), what TCP would reach
 ///   at the packet size s, the round-trip time R and the loss p.
+///
+/// The first two end the transmission. Congestion first reduces the rate to a tenth. If it goes on for three intervals more, it ends
+/// the transmission as well. After a minute without it the rate may grow, to its old value in about a minute. Congestion on the way
+/// stops that for another minute, or ends the transmission after three intervals.
+///
+/// RFC 8083 compares the means of three intervals. Ours must each be above, so that an outage of four seconds in
+/// one of them ends nothing.
 ///
 /// RFC 8083 takes all loss for congestion. A radio channel that loses every tenth packet at a round trip of 100 ms would then
 /// be switched off at 4 Mbit/s, although a lower rate loses the same share. Our p therefore leaves out the loss of the channel: what is lost
@@ -50,10 +64,22 @@ pub struct CircuitBreaker {
     silent: u32,
     stuck: u32,
     congested: u32,
+    reduced: Option<Reduced>,
     past: VecDeque<Past>,
 }
 
-/// Why a transmission must end. Its text says so to the user.
+/// What a sender has to do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BreakerAction {
+    /// Send at this rate at most: a tenth of what it was.
+    Reduce(Breach, Bitrate),
+    /// The congestion has gone. Send at this rate at most, or at any where there is none.
+    Raise(Option<Bitrate>),
+    /// Send nothing more (RFC 8083 section 4.5).
+    Cease(Breach),
+}
+
+/// Why a transmission must end, or its rate must fall. Its text says so to the user.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Breach {
     /// Nothing was reported for this long.
@@ -83,6 +109,17 @@ struct Interval {
     least_rtt: Option<TimeDelta>,
 }
 
+/// The rate after congestion.
+#[derive(Debug, Clone, Copy)]
+struct Reduced {
+    /// Before it.
+    from: Bitrate,
+    /// At most so much now.
+    limit: Bitrate,
+    /// Intervals without congestion.
+    calm: u32,
+}
+
 /// An interval with loss and delay.
 #[derive(Debug, Clone, Copy)]
 struct Past {
@@ -94,11 +131,13 @@ struct Past {
 impl CircuitBreaker {
     /// `expects_reports`: whether a receiver that never reports is a failure too. On one host it may be a player without RTCP.
     pub const fn new(expects_reports: bool) -> Self {
-        Self { expects_reports, interval: None, silent: 0, stuck: 0, congested: 0, past: VecDeque::new() }
+        let (silent, stuck, congested) = (0, 0, 0);
+        let past = VecDeque::new();
+        Self { expects_reports, interval: None, silent, stuck, congested, reduced: None, past }
     }
 
-    /// The counters at `now`, several times an interval. Gives why the transmission must end.
-    pub fn observe(&mut self, now: Timestamp, statistics: &SenderStatistics) -> Option<Breach> {
+    /// The counters at `now`, several times an interval. Gives what the sender has to do.
+    pub fn observe(&mut self, now: Timestamp, statistics: &SenderStatistics) -> Option<BreakerAction> {
         let interval = self.interval.get_or_insert(Interval::new(now, statistics));
         interval.least_rtt = interval.least_rtt.into_iter().chain(statistics.last_rtt).min();
         let time = now.since(interval.began);
@@ -121,7 +160,7 @@ impl CircuitBreaker {
         time: TimeDelta,
         ended: &Interval,
         statistics: &SenderStatistics,
-    ) -> Option<Breach> {
+    ) -> Option<BreakerAction> {
         let before = &ended.before;
         let sent = statistics.sent.packets - before.sent.packets;
         if sent == 0 {
@@ -134,12 +173,14 @@ impl CircuitBreaker {
         let is_silent = !has_feedback && self.expects_reports;
         self.silent = if is_silent { self.silent + 1 } else { 0 };
         if reports == 0 {
-            return (self.silent >= SILENT).then_some(Breach::NoReports(INTERVAL * i64::from(SILENT)));
+            let breach = (self.silent >= SILENT).then_some(Breach::NoReports(INTERVAL * i64::from(SILENT)));
+            return breach.map(BreakerAction::Cease);
         }
         let expected = statistics.reported.expected - before.reported.expected;
         self.stuck = if expected == 0 { self.stuck + 1 } else { 0 };
         if expected == 0 {
-            return (self.stuck >= STUCK).then_some(Breach::NothingArrives(INTERVAL * i64::from(STUCK)));
+            let breach = (self.stuck >= STUCK).then_some(Breach::NothingArrives(INTERVAL * i64::from(STUCK)));
+            return breach.map(BreakerAction::Cease);
         }
         let lost = statistics.reported.lost.saturating_sub(before.reported.lost).min(expected);
         let loss = Probability::of(lost, expected);
@@ -147,10 +188,44 @@ impl CircuitBreaker {
         let (Some(rate), Some(rtt)) = (size.over(time), statistics.rtt) else { return None };
         let excess = self.excess_loss(loss.get(), rtt, ended.least_rtt.unwrap_or(rtt));
         let tcp = tcp_rate(DataSize::from_bytes(size.as_bytes() / sent), rtt, excess);
-        let is_congested = tcp.is_some_and(|tcp| rate.as_bps() as f64 > TIMES_TCP * tcp.as_bps() as f64);
-        self.congested = if is_congested { self.congested + 1 } else { 0 };
-        let tcp = tcp.filter(|_| self.congested >= CONGESTED)?;
-        Some(Breach::Congestion { time: INTERVAL * i64::from(CONGESTED), rate, tcp, loss, rtt })
+        let Some(tcp) = tcp.filter(|tcp| rate.as_bps() as f64 > TIMES_TCP * tcp.as_bps() as f64) else {
+            self.congested = 0;
+            return self.raise();
+        };
+        self.congested += 1;
+        self.reduced.iter_mut().for_each(|reduced| reduced.calm = 0);
+        if self.congested < CONGESTED {
+            return None;
+        }
+        let breach = Breach::Congestion { time: INTERVAL * i64::from(CONGESTED), rate, tcp, loss, rtt };
+        Some(self.reduce(rate, breach))
+    }
+
+    /// "it MAY first reduce its sending rate by this factor [...] If [...] the congestion circuit breaker triggers again after the next
+    /// CB_INTERVAL RTCP reporting intervals, the sender MUST then cease transmission" (RFC 8083 section 4.3).
+    fn reduce(&mut self, rate: Bitrate, breach: Breach) -> BreakerAction {
+        self.congested = 0;
+        if self.reduced.is_some() {
+            return BreakerAction::Cease(breach);
+        }
+        let limit = Bitrate::from_bps((rate.as_bps() / REDUCTION).max(1));
+        self.reduced = Some(Reduced { from: rate, limit, calm: 0 });
+        BreakerAction::Reduce(breach, limit)
+    }
+
+    /// An interval without congestion.
+    fn raise(&mut self) -> Option<BreakerAction> {
+        let reduced = self.reduced.as_mut()?;
+        reduced.calm += 1;
+        if reduced.calm < CALM {
+            return None;
+        }
+        reduced.limit = reduced.limit.mul_f64(GROWTH);
+        let limit = Some(reduced.limit).filter(|limit| *limit < reduced.from);
+        if limit.is_none() {
+            self.reduced = None;
+        }
+        Some(BreakerAction::Raise(limit))
     }
 
     /// The loss beyond that of the channel.
@@ -228,6 +303,15 @@ mod tests {
             path
         }
 
+        /// 4 Mbit/s into 2 Mbit/s has reduced it to 0.4 Mbit/s.
+        fn reduced() -> Self {
+            let mut path = Self::new(true);
+            assert_eq!(path.run(seconds(1, 0.0, 20)), None);
+            let action = (0..CONGESTED).filter_map(|_| path.run(seconds(4, 0.5, 220))).last();
+            assert!(matches!(action, Some(BreakerAction::Reduce(..))), "{action:?}");
+            path
+        }
+
         fn send(&mut self, rate: Bitrate) -> u64 {
             let packet = DataSize::from_bytes(1200);
             let size = rate.size_in(INTERVAL);
@@ -237,12 +321,12 @@ mod tests {
             packets
         }
 
-        fn end_interval(&mut self) -> Option<Breach> {
+        fn end_interval(&mut self) -> Option<BreakerAction> {
             self.now += INTERVAL;
             self.breaker.observe(self.now, &self.statistics)
         }
 
-        fn run(&mut self, seconds: Seconds) -> Option<Breach> {
+        fn run(&mut self, seconds: Seconds) -> Option<BreakerAction> {
             let packets = self.send(seconds.rate);
             let reported = &mut self.statistics.reported;
             reported.reports += 5;
@@ -269,13 +353,15 @@ mod tests {
 
     /// 4 Mbit/s into 2 Mbit/s with 200 ms of queue: half is lost, TCP would reach 76 kbit/s, ten times of which is 0.76 Mbit/s.
     #[test]
-    fn congestion_ends_it_after_three_intervals() {
+    fn congestion_reduces_the_rate_after_three_intervals() {
         let mut path = Path::new(true);
         assert_eq!(path.run(seconds(1, 0.0, 20)), None);
         for _ in 0..CONGESTED - 1 {
             assert_eq!(path.run(seconds(4, 0.5, 220)), None);
         }
-        let breach = path.run(seconds(4, 0.5, 220)).unwrap();
+        let action = path.run(seconds(4, 0.5, 220)).unwrap();
+        let BreakerAction::Reduce(breach, limit) = action else { panic!("{action:?}") };
+        assert_eq!(limit.as_bps() / 1000, 399, "a tenth of what left");
         let Breach::Congestion { tcp, .. } = breach else { panic!("{breach}") };
         assert_eq!(tcp.as_bps() / 1000, 75);
         assert_eq!(
@@ -283,6 +369,54 @@ mod tests {
             "the path is congested: 50 % of the packets are lost at 4.00 Mbit/s and 220 ms, and for 15 s the rate was above ten \
              times that of TCP, 75.6 kbit/s"
         );
+    }
+
+    /// 4 Mbit/s into 2 Mbit/s, then 0.4 Mbit/s into 0.2: half is lost again, ten times TCP is 0.07 Mbit/s at 2.2 s.
+    #[test]
+    fn congestion_that_goes_on_ends_it_after_three_intervals_more() {
+        let mut path = Path::reduced();
+        let mut slower = seconds(0, 0.5, 2200);
+        slower.rate = Bitrate::from_kbps(400);
+        let actions: Vec<_> = (0..CONGESTED).map(|_| path.run(slower)).collect();
+        assert_eq!(actions[..2], [None, None]);
+        assert!(matches!(actions[2], Some(BreakerAction::Cease(Breach::Congestion { .. }))), "{actions:?}");
+    }
+
+    /// 0.4 Mbit/s, a minute; then a quarter more every 5 s: 1.25^11 = 11.6 times as much is where it was.
+    #[test]
+    fn the_rate_grows_back_where_the_congestion_has_gone() {
+        let mut path = Path::reduced();
+        for _ in 0..CALM - 1 {
+            assert_eq!(path.run(seconds(1, 0.0, 20)), None);
+        }
+        let limits: Vec<_> = (0..11).map(|_| path.run(seconds(1, 0.0, 20))).collect();
+        let Some(BreakerAction::Raise(Some(first))) = limits[0] else { panic!("{limits:?}") };
+        assert_eq!(first.as_bps() / 1000, 499);
+        assert!(matches!(limits[9], Some(BreakerAction::Raise(Some(_)))), "{limits:?}");
+        assert_eq!(limits[10], Some(BreakerAction::Raise(None)), "at any rate");
+        assert_eq!(path.run(seconds(4, 0.0, 20)), None);
+    }
+
+    #[test]
+    fn congestion_on_the_way_back_waits_for_another_minute() {
+        let mut path = Path::reduced();
+        let actions: Vec<_> = (0..CALM).map(|_| path.run(seconds(1, 0.0, 20))).collect();
+        assert!(matches!(actions.last(), Some(Some(BreakerAction::Raise(Some(_))))), "{actions:?}");
+        assert_eq!(path.run(seconds(4, 0.5, 220)), None);
+        let actions: Vec<_> = (0..CALM - 1).filter_map(|_| path.run(seconds(1, 0.0, 20))).collect();
+        assert_eq!(actions, []);
+        assert!(matches!(path.run(seconds(1, 0.0, 20)), Some(BreakerAction::Raise(Some(_)))));
+        let last = (0..CONGESTED).filter_map(|_| path.run(seconds(4, 0.5, 220))).last();
+        assert!(matches!(last, Some(BreakerAction::Cease(_))), "{last:?}");
+    }
+
+    /// Four seconds of outage in an interval: at the mean of three intervals, 0.18, ten times TCP would be 3.3 Mbit/s.
+    #[test]
+    fn one_interval_alone_is_no_congestion() {
+        let mut path = Path::new(true);
+        for loss in [0.0, 0.8, 0.0, 0.0, 0.8, 0.0] {
+            assert_eq!(path.run(seconds(4, loss, 100)), None);
+        }
     }
 
     /// Ten times TCP would be 3.7 Mbit/s.
@@ -310,8 +444,8 @@ mod tests {
     fn more_than_a_channel_loses_is_congestion_without_a_queue_too() {
         let mut path = Path::new(true);
         assert_eq!(path.run(seconds(1, 0.0, 100)), None);
-        let breach = (0..CONGESTED).filter_map(|_| path.run(seconds(8, 0.6, 100))).last();
-        assert!(matches!(breach, Some(Breach::Congestion { .. })), "{breach:?}");
+        let action = (0..CONGESTED).filter_map(|_| path.run(seconds(8, 0.6, 100))).last();
+        assert!(matches!(action, Some(BreakerAction::Reduce(Breach::Congestion { .. }, _))), "{action:?}");
     }
 
     #[test]
@@ -322,7 +456,7 @@ mod tests {
             path.send(Bitrate::from_mbps(1));
             path.end_interval()
         });
-        let end = Some(Breach::NoReports(TimeDelta::from_secs(15)));
+        let end = Some(BreakerAction::Cease(Breach::NoReports(TimeDelta::from_secs(15))));
         assert_eq!(breaches.collect::<Vec<_>>(), [None, None, end]);
         // Other feedback is a report as well.
         for _ in 0..SILENT {
@@ -354,7 +488,8 @@ mod tests {
             path.statistics.reported.reports += 1;
             path.end_interval()
         });
-        assert_eq!(breaches.collect::<Vec<_>>(), [Breach::NothingArrives(TimeDelta::from_secs(25))]);
+        let end = BreakerAction::Cease(Breach::NothingArrives(TimeDelta::from_secs(25)));
+        assert_eq!(breaches.collect::<Vec<_>>(), [end]);
     }
 
     #[test]

@@ -78,7 +78,7 @@ mod statistics;
 mod unwrap;
 pub mod window;
 
-pub use circuit_breaker::{Breach, CircuitBreaker};
+pub use circuit_breaker::{Breach, BreakerAction, CircuitBreaker};
 pub use clock::MediaClock;
 pub use config::*;
 pub use describe::{

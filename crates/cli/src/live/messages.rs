@@ -25,6 +25,11 @@ pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
         SendEvent::Connected(_) => of("peer", "receiver has the key".into()),
         SendEvent::OtherKey => of("peer", "receiver has another key".into()),
         SendEvent::Replaced => of("peer", "another sender took over".into()),
+        SendEvent::RateReduced(breach, most) => {
+            of("breaker", format!("{breach}: no more than {most:.2} is sent"))
+        }
+        SendEvent::RateRaised(Some(most)) => of("breaker", format!("no more than {most:.2} is sent")),
+        SendEvent::RateRaised(None) => of("breaker", "the congestion has gone".into()),
         SendEvent::CircuitBroken(breach) => of("stopped", breach.to_string()),
         SendEvent::ControlChanged(control) => of("setting", format!("controller {control}")),
         SendEvent::ControlRejected(error) => Some(Live::Error { text: error.to_string() }),

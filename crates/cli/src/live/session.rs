@@ -117,6 +117,12 @@ impl Session {
             SendEvent::OtherKey if !self.connected => {
                 return Err(Failure::running(&"the receiver has another key"));
             }
+            SendEvent::RateReduced(breach, most) => {
+                note(&format!("no more than {most:.2} is sent for a minute or more: {breach}"));
+            }
+            SendEvent::RateRaised(None) => {
+                note("the congestion has gone: the controller has the rate again");
+            }
             SendEvent::CircuitBroken(breach) => {
                 return Err(Failure::running(&format!("the transmission was stopped: {breach}")));
             }

@@ -2,6 +2,7 @@
 
 use super::keyed;
 use super::process::{Live, free_port, seaway};
+use super::relay::{Attack, Relay};
 use super::stream::{INPUT, receive, send};
 
 /// 300 kbit/s with hardly a queue, and a round trip of 600 ms: nothing but loss tells the sender of its limit.
@@ -21,7 +22,7 @@ queue = { kind = "drop-tail", packets = 2 }
 "#;
 
 #[test]
-fn a_congested_path_stops_a_fixed_rate() {
+fn a_congested_path_reduces_a_fixed_rate_to_a_tenth() {
     let folder = tempfile::tempdir().unwrap();
     let (port, relay) = (free_port(), free_port());
     let near = format!("[[attach]]\nnode = \"near\"\nudp = \"127.0.0.1:{relay}\"\n");
@@ -31,10 +32,11 @@ fn a_congested_path_stops_a_fixed_rate() {
     let mut emulator = Live::start(seaway(folder.path(), &arguments));
     emulator.wait_for_note("far is at udp");
     let receiver = receive(folder.path(), port, &["--json"]);
-    let sender = send(folder.path(), relay, &["--control", "fixed(rate=3 Mbit/s)"]);
-    let (status, _, notes) = sender.end();
-    assert_eq!(status.code(), Some(1), "{notes}");
-    assert!(notes.contains("the transmission was stopped: the path is congested"), "{notes}");
+    let mut sender = send(folder.path(), relay, &["--control", "fixed(rate=3 Mbit/s)"]);
+    let note = sender.wait_for_note("is sent for a minute or more: the path is congested");
+    assert!(note.contains("no more than"), "{note}");
+    sender.interrupt();
+    sender.end();
     // So little got through that there may be no whole picture, which it tells.
     receiver.interrupt();
     receiver.end();
@@ -64,6 +66,20 @@ fn silence_stops_a_plain_session_and_a_keyed_one_waits() {
     again.wait_for_frames(25);
     keyed_sender.finish();
     again.finish();
+}
+
+/// Media still arrives where no report comes back, and so does the goodbye.
+#[test]
+fn a_sender_that_hears_nothing_says_goodbye() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let relay = Relay::start(port, Attack::Mute);
+    let mut receiver = receive(folder.path(), port, &["--stats", "json"]);
+    let (status, _, notes) = send(folder.path(), relay.port(), &[]).end();
+    assert_eq!(status.code(), Some(1), "{notes}");
+    assert!(notes.contains("the receiver has sent no report for 15 s"), "{notes}");
+    receiver.wait_for_note("the sender has ended the session");
+    receiver.finish();
 }
 
 /// Players without RTCP are waited for on the same host.

@@ -15,6 +15,8 @@ pub(crate) enum Attack {
     Replay,
     /// From the 100th on they come from another port, as behind a NAT that forgot.
     Rebind,
+    /// From the 100th on nothing of the receiver's goes back.
+    Mute,
 }
 
 /// Forwards datagrams both ways until it is dropped, each way by a thread of its own: neither waits for the other.
@@ -38,8 +40,11 @@ impl Relay {
         let mut threads = Vec::new();
         for far in &far {
             let (far, near) = (far.try_clone().unwrap(), near.try_clone().unwrap());
-            let (sender, end) = (sender.clone(), stop.clone());
-            threads.push(std::thread::spawn(move || backward(&far, &near, &sender, &end)));
+            let (sender, count, end) = (sender.clone(), attacks.clone(), stop.clone());
+            threads.push(std::thread::spawn(move || {
+                let is_muted = || attack == Attack::Mute && count.load(Ordering::Relaxed) > 0;
+                backward(&far, &near, &sender, &is_muted, &end);
+            }));
         }
         let (count, end) = (attacks.clone(), stop.clone());
         threads.push(std::thread::spawn(move || {
@@ -75,11 +80,20 @@ fn socket() -> UdpSocket {
     socket
 }
 
-/// Everything that the receiver sends goes to the sender as it is.
-fn backward(far: &UdpSocket, near: &UdpSocket, sender: &Sender, stop: &AtomicBool) {
+/// Everything that the receiver sends goes to the sender as it is, until it is muted.
+fn backward(
+    far: &UdpSocket,
+    near: &UdpSocket,
+    sender: &Sender,
+    is_muted: &impl Fn() -> bool,
+    stop: &AtomicBool,
+) {
     let mut buffer = [0; 2048];
     while !stop.load(Ordering::Relaxed) {
         let Ok((len, _)) = far.recv_from(&mut buffer) else { continue };
+        if is_muted() {
+            continue;
+        }
         let sender = *sender.lock().unwrap();
         let _ = sender.map(|sender| near.send_to(&buffer[..len], sender));
     }
@@ -115,7 +129,7 @@ fn forward(
         let is_attack = match attack {
             Attack::Flip => count.is_multiple_of(10),
             Attack::Replay => true,
-            Attack::Rebind => count > 100,
+            Attack::Rebind | Attack::Mute => count > 100,
         };
         attacks.fetch_add(u64::from(is_attack), Ordering::Relaxed);
     }

@@ -38,7 +38,7 @@ use reports::Reports;
 use rtcp::Peer;
 use scheduler::{Scheduler, Transmission};
 use seaway_control::{
-    ControlSpec, Demand, LocalSignal, RateController, Share, SpecError, StreamId, TargetPolicy,
+    ControlSpec, Demand, LocalSignal, RateController, Share, SpecError, StreamId, Target, TargetPolicy,
 };
 use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
 use seaway_wire::Error;
@@ -185,7 +185,7 @@ impl Sender {
             return true;
         }
         let Some(delay) = self.config.queue.delay else { return false };
-        let drained = self.controller.target().rate.time_to_send(self.scheduler.queue.waiting());
+        let drained = self.target().rate.time_to_send(self.scheduler.queue.waiting());
         drained.is_none_or(|drained| drained > delay / 2)
     }
 
@@ -302,7 +302,22 @@ impl Sender {
     pub fn on_limits(&mut self, now: Timestamp, limits: Limits) {
         self.schedule.is_valid = false;
         self.config.limits = limits;
-        let Limits { min, start, max } = limits;
+        self.signal_limits(now);
+    }
+
+    /// All that leaves, media, repair and probes together, stays below `most` from now on, whatever the controller and the limits
+    /// allow; `None` ends that. For a [`CircuitBreaker`](crate::CircuitBreaker).
+    pub fn on_rate_bound(&mut self, now: Timestamp, most: Option<Bitrate>) {
+        self.schedule.is_valid = false;
+        self.scheduler.most = most;
+        self.scheduler.end_probe();
+        self.signal_limits(now);
+    }
+
+    fn signal_limits(&mut self, now: Timestamp) {
+        let most = self.scheduler.most.unwrap_or(Bitrate::MAX);
+        let Limits { min, start, max } = self.config.limits;
+        let (min, start, max) = (min.min(most), start.min(most), max.min(most));
         self.controller.on_signal(now, LocalSignal::Limits { min, start, max });
         for index in 0..self.config.streams.len() {
             self.signal_demand(now, StreamId(index as u8));
@@ -393,6 +408,12 @@ impl Sender {
                 return None;
             }
         }
+    }
+
+    /// The goodbye alone, written over `message`, where [`on_close`](Self::on_close) asked for one that has not left: a session that may
+    /// send no media ends by it too (RFC 3550 section 6.6).
+    pub fn poll_goodbye(&mut self, now: Timestamp, message: &mut Message) -> Option<Transmit> {
+        self.reports.is_closing().then(|| self.report(now, message))
     }
 
     /// The next event that was not read.
@@ -501,7 +522,7 @@ impl Sender {
             self.statistics.decisions += 1;
             self.events.push(SenderEvent::Decision(decision));
         }
-        let target = self.controller.target();
+        let target = self.target();
         self.repair.on_path(now, self.feedback.round_trip().smoothed(), target.channel_loss);
         let target = (target.rate, self.repair.reserved());
         if self.target != Some(target) {
@@ -511,8 +532,15 @@ impl Sender {
         }
     }
 
+    /// That of the controller, within the bound of all that leaves.
+    #[inline]
+    pub(super) fn target(&self) -> Target {
+        let target = self.controller.target();
+        Target { rate: target.rate.min(self.scheduler.most.unwrap_or(Bitrate::MAX)), ..target }
+    }
+
     fn follow_shares(&mut self) {
-        let target = self.controller.target().rate;
+        let target = self.target().rate;
         for (index, known) in self.shares.iter_mut().enumerate() {
             let stream = StreamId(index as u8);
             let mut share = self.pushback.apply(self.policy.share(stream), target);

@@ -35,6 +35,11 @@ impl Reports {
         self.due.is_some_and(|due| due <= now)
     }
 
+    /// The goodbye has not left.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing && self.due.is_some()
+    }
+
     /// The description changed, or a new receiver needs it.
     pub(super) fn describe_at(&mut self, now: Timestamp) {
         self.due = self.due.map(|due| due.min(now));

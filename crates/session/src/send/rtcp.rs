@@ -349,7 +349,7 @@ impl Sender {
     fn push_back(&mut self, now: Timestamp, delivered: DataSize) {
         let round_trip = *self.feedback.round_trip();
         let (Some(base), Some(last)) = (round_trip.minimum(), round_trip.last()) else { return };
-        let target = self.controller.target().rate;
+        let target = self.target().rate;
         let range = RateRange { min: self.config.limits.min.min(target), max: target };
         let path = PathState { flight: self.feedback.history.flight(), base, last };
         if let Some(decision) = self.pushback.on_feedback(now, delivered, path, range) {

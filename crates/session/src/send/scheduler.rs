@@ -7,7 +7,7 @@ use super::retransmission::RetransmissionBuffer;
 use crate::config::SenderConfig;
 use crate::source_id::SourceId;
 use seaway_control::{Allowance, PacketId, ProbeId, RateController, StreamId, Subflow};
-use seaway_units::{DataSize, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// What a packet carries, in order of priority.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +50,8 @@ pub(super) struct Scheduler {
     probe: Option<ActiveProbe>,
     /// The source is silent on purpose.
     pub(super) paused: bool,
+    /// All subflows together leave at this rate at most, whatever the controller allows.
+    pub(super) most: Option<Bitrate>,
     /// The size of a filler packet, where the source is endless.
     filler: Option<DataSize>,
     /// The largest packet.
@@ -77,6 +79,7 @@ impl Scheduler {
             pacers: Vec::new(),
             probe: None,
             paused: false,
+            most: None,
             filler: config.endless.then_some(config.packet),
             packet: config.packet,
             burst: config.send_burst_interval,
@@ -123,7 +126,7 @@ impl Scheduler {
     /// Begins the probe that the controller wants, unless one is being sent. True where it did.
     #[inline]
     pub(super) fn begin_probe(&mut self, now: Timestamp, controller: &mut dyn RateController) -> bool {
-        if self.probe.is_some() || self.paused {
+        if self.probe.is_some() || self.paused || self.most.is_some() {
             return false;
         }
         self.probe = controller.poll_probe(now).map(|probe| ActiveProbe {
@@ -174,7 +177,10 @@ impl Scheduler {
         subflows: u8,
     ) -> Option<Transmission> {
         let (class, size) = self.waiting(subflow, subflows)?;
-        let allowance = controller.allowance(subflow);
+        let mut allowance = controller.allowance(subflow);
+        if let Some(most) = self.most {
+            allowance.rate = allowance.rate.min(most / u64::from(subflows));
+        }
         if allowance.window.is_some_and(|window| size > window) {
             return None;
         }

@@ -4,7 +4,7 @@ use crate::Error;
 use seaway_control::{ControlSpec, SpecError};
 use seaway_protect::SrtpKeys;
 use seaway_session::{Breach, ReceiverEvent, SenderEvent};
-use seaway_units::TimeDelta;
+use seaway_units::{Bitrate, TimeDelta};
 use std::net::SocketAddr;
 
 /// An event of a [`Sender`](super::Sender).
@@ -19,6 +19,10 @@ pub enum SendEvent {
     OtherKey,
     /// Another sender with the same key took over. The session is at its end.
     Replaced,
+    /// The network does not carry the transmission (RFC 8083). No more than this rate leaves from now.
+    RateReduced(Breach, Bitrate),
+    /// The congestion has gone, and no more than this rate leaves from now; `None`: what the controller allows.
+    RateRaised(Option<Bitrate>),
     /// The network does not carry the transmission (RFC 8083). It has ended.
     CircuitBroken(Breach),
     /// Another controller took over.

@@ -7,7 +7,9 @@ use seaway_control::{ControlSpec, Gauge, StreamId, Subflow};
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
 use seaway_protect::Error;
 use seaway_protect::channel::{Received, SenderChannel};
-use seaway_session::{CircuitBreaker, Frame, Limits, Message, Sender, SenderEvent, SenderStatistics};
+use seaway_session::{
+    BreakerAction, CircuitBreaker, Frame, Limits, Message, Sender, SenderEvent, SenderStatistics, Transmit,
+};
 use seaway_units::{Bitrate, DataSize, Ecn, Timestamp};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -112,7 +114,7 @@ const CONTROL: usize = 1;
 
 /// A session's sender with one stream, one socket and one destination; plain RTP has a second socket for RTCP, which goes to
 /// the next port, and subflows may have a socket each. Until the channel is ready the session stands still, and
-/// so it does from the moment at which the circuit breaker acts.
+/// so it does from the moment at which the circuit breaker ends it.
 #[derive(Debug)]
 pub(super) struct SenderMachine {
     sender: Sender,
@@ -192,15 +194,48 @@ impl SenderMachine {
         }
     }
 
-    /// Ends the transmission where the network does not carry it. Nothing leaves from then on.
+    /// Reduces the rate or ends the transmission where the network does not carry it. Nothing but the goodbye leaves from then on.
     fn follow_breaker(&mut self, now: Timestamp, statistics: &SenderStatistics) {
         let Some(breaker) = &mut self.breaker else { return };
         if !self.is_ready {
             breaker.on_pause();
-        } else if let Some(breach) = breaker.observe(now, statistics) {
-            (self.breaker, self.is_broken) = (None, true);
-            self.update(SenderUpdate::Event(now, SendEvent::CircuitBroken(breach)));
+            return;
         }
+        let event = match breaker.observe(now, statistics) {
+            None => return,
+            Some(BreakerAction::Reduce(breach, most)) => {
+                self.sender.on_rate_bound(now, Some(most));
+                SendEvent::RateReduced(breach, most)
+            }
+            Some(BreakerAction::Raise(most)) => {
+                self.sender.on_rate_bound(now, most);
+                SendEvent::RateRaised(most)
+            }
+            Some(BreakerAction::Cease(breach)) => {
+                (self.breaker, self.is_broken) = (None, true);
+                self.sender.on_close(now);
+                SendEvent::CircuitBroken(breach)
+            }
+        };
+        self.update(SenderUpdate::Event(now, event));
+    }
+
+    /// The session's next packet; its goodbye alone where the circuit breaker has acted.
+    fn poll_session(&mut self, now: Timestamp, message: &mut Message) -> Option<Transmit> {
+        match (self.is_broken, self.is_ready) {
+            (true, _) => self.sender.poll_goodbye(now, message),
+            (false, true) => self.sender.poll_transmit(now, now, message),
+            (false, false) => None,
+        }
+    }
+
+    /// Seals the packet in `buffer` and says where it goes; `None` where the channel cannot.
+    fn seal(&mut self, is_rtcp: bool, transmit: &Transmit, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let to = self.channel.seal(buffer).ok()?;
+        let subflow_socket = if is_rtcp { 0 } else { usize::from(transmit.subflow.0) % self.socket_count };
+        let control = self.control.filter(|_| is_rtcp);
+        let (socket, to) = control.map_or((subflow_socket, to), |control| (CONTROL, control));
+        Some(Outgoing { socket, to, ecn: transmit.ecn })
     }
 
     fn on_refused(&mut self, now: Timestamp, error: Error) {
@@ -336,22 +371,13 @@ impl Machine for SenderMachine {
             return Some(Outgoing { socket: 0, to, ecn: Ecn::NotEct });
         }
         let mut message = Message::default();
-        while self.is_ready
-            && let Some(transmit) = self.sender.poll_transmit(now, now, &mut message)
-        {
+        while let Some(transmit) = self.poll_session(now, &mut message) {
             message.encode(buffer);
-            match self.channel.seal(buffer) {
-                Ok(to) => {
-                    let is_rtcp = matches!(message, Message::Rtcp(_));
-                    let subflow_socket =
-                        if is_rtcp { 0 } else { usize::from(transmit.subflow.0) % self.socket_count };
-                    let control = self.control.filter(|_| is_rtcp);
-                    let (socket, to) = control.map_or((subflow_socket, to), |control| (CONTROL, control));
-                    return Some(Outgoing { socket, to, ecn: transmit.ecn });
-                }
-                // The packet counts as sent and is lost.
-                Err(_) => buffer.clear(),
+            if let Some(outgoing) = self.seal(matches!(message, Message::Rtcp(_)), &transmit, buffer) {
+                return Some(outgoing);
             }
+            // The packet counts as sent and is lost.
+            buffer.clear();
         }
         self.after_input(now);
         None

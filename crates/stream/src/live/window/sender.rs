@@ -9,7 +9,7 @@ use seaway_control::{ControlSpec, Decision, Gauge, RateController, SpecError, St
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
 use seaway_session::window::{WindowSender, WindowSenderConfig};
 use seaway_session::{
-    CircuitBreaker, Count, Frame, FrameData, Limits, SenderEvent, SenderStatistics, SentFrames,
+    BreakerAction, CircuitBreaker, Count, Frame, FrameData, Limits, SenderEvent, SenderStatistics, SentFrames,
 };
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, TimeDelta, Timestamp};
 use std::net::SocketAddr;
@@ -274,9 +274,10 @@ impl Machine for WindowSenderMachine {
         if self.next_snapshot <= now {
             self.next_snapshot = next_snapshot(self.next_snapshot, now);
             let snapshot = Box::new(self.snapshot(now));
-            let breach = self.breaker.as_mut().and_then(|breaker| breaker.observe(now, &snapshot.statistics));
+            let action = self.breaker.as_mut().and_then(|breaker| breaker.observe(now, &snapshot.statistics));
             self.update(SenderUpdate::Snapshot(snapshot));
-            if let Some(breach) = breach {
+            // Its window is that of TCP, so it has no lower rate to try.
+            if let Some(BreakerAction::Cease(breach) | BreakerAction::Reduce(breach, _)) = action {
                 (self.breaker, self.is_broken) = (None, true);
                 self.update(SenderUpdate::Event(now, SendEvent::CircuitBroken(breach)));
             }
