@@ -11,6 +11,7 @@ mod emulate;
 mod encoder;
 mod endings;
 mod estimate;
+mod export;
 mod hostile;
 mod keyed;
 mod namespaces;
