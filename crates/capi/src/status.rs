@@ -1,4 +1,4 @@
-//! How a call ended, and why not better.
+//! The status of a call, and the reason of a failure.
 
 #![expect(unsafe_code, reason = "names without mangling")]
 

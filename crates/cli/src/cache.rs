@@ -1,4 +1,4 @@
-//! Runs that were made before. What is remembered is a pure function of its key; whatever is wrong with the folder
+//! Runs that were made before. A cached result is a pure function of its key; a fault of the folder
 //! costs time and nothing else.
 
 use serde::Serialize;

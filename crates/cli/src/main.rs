@@ -1,4 +1,4 @@
-//! `seaway`: live video over rough networks, and the lab in which rate controllers are compared.
+//! `seaway`: live video over networks that lose packets, and the lab in which rate controllers are compared.
 
 mod cache;
 mod commands;

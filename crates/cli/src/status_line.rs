@@ -1,4 +1,4 @@
-//! One line at the bottom of the terminal that says how a live session is; nothing elsewhere.
+//! The status line of a live session at the bottom of a terminal; nothing elsewhere.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;

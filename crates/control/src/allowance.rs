@@ -1,4 +1,4 @@
-//! What a controller answers.
+//! The outputs of a controller: its target and its allowance.
 
 use crate::packet::ProbeId;
 use seaway_units::{Bitrate, DataSize, Probability, TimeDelta};

@@ -1,4 +1,4 @@
-//! One feedback language: what came back, matched with what was sent.
+//! Feedback in one type for all formats: packet reports, matched with the packets that were sent.
 
 use crate::packet::{PacketId, SentPacket, Subflow};
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, RemoteTimestamp, TimeDelta, Timestamp};

@@ -1,4 +1,4 @@
-//! What a controller says of itself before one is built.
+//! The description of a controller, which is known before one is built.
 
 use crate::controller::RateController;
 use crate::feedback_source::FeedbackSource;

@@ -1,4 +1,4 @@
-//! What was seen over time, as one table.
+//! The time series of a run as one table.
 
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
 use parquet::errors::ParquetError;

@@ -1,4 +1,4 @@
-//! Loss that has nothing to do with congestion.
+//! Loss models that are independent of congestion.
 
 use crate::error::{Error, fraction};
 use crate::random::RandomStream;

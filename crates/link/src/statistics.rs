@@ -1,4 +1,4 @@
-//! What a link measures of itself.
+//! The statistics of a link.
 
 use seaway_units::{Bitrate, DataSize, Timestamp};
 

@@ -1,4 +1,4 @@
-//! TUN devices, where there are none for us.
+//! TUN devices on systems where they are not supported.
 
 use crate::clock::Clock;
 use crate::lateness::Lateness;

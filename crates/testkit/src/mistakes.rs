@@ -1,4 +1,4 @@
-//! Mistakes in a text, and how it is refused then.
+//! Mistakes in a text, and the error messages that they cause.
 
 /// Makes each of `mistakes` in `good`, a line each: what is replaced where it is first found, by what, and a part of the
 /// refusal, with ` | ` between them; `\n` is a line break.

@@ -1,4 +1,4 @@
-//! The key of a session: where it comes from, and what is said of it.
+//! The key of a session: its sources, and the messages about it.
 
 use crate::failure::{Failure, note};
 use seaway_net::reachable_address;

@@ -1,4 +1,4 @@
-//! Options of latency, and of what a sender does about lost packets.
+//! Options of latency and of the repair of lost packets.
 
 use crate::failure::Failure;
 use seaway_stream::{PlayoutMode, Repair};

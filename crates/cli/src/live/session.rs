@@ -1,4 +1,4 @@
-//! A live session of a command: what runs, and how it looks to the page, the JSON lines and the report.
+//! A live session of a command, and its state for the page, the JSON lines and the report.
 
 use super::STEP;
 use super::client_buffer;

@@ -1,4 +1,4 @@
-//! The rate that arrives, by a filter that distrusts samples far from it (libwebrtc).
+//! The rate of arrival, filtered with less weight for samples far from the estimate (libwebrtc).
 
 use seaway_units::{DataSize, RemoteTimestamp};
 

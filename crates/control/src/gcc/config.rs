@@ -1,4 +1,4 @@
-//! What can be set of Google congestion control.
+//! Options of Google congestion control.
 
 use super::loss_based::LossBasedConfig;
 use crate::info::FlowConfig;

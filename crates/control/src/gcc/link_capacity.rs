@@ -1,4 +1,4 @@
-//! What the link carried when it was over-used: the mark near which the rate grows slowly (libwebrtc).
+//! Estimates the link capacity from the rate under over-use; near it the rate grows slowly (libwebrtc).
 
 /// Mean and spread of the link's capacity.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! What random loss the path has of its own, and what bandwidth explains the rest (libwebrtc's loss based
+//! Estimates the random loss of the path, and the bandwidth that explains the remaining loss (libwebrtc's loss based
 //! bandwidth estimation, version 2).
 
 use seaway_units::{TimeDelta, Timestamp};

@@ -1,4 +1,4 @@
-//! What a probe says of the path (libwebrtc).
+//! The bandwidth that a probe measured (libwebrtc).
 
 use crate::packet::ProbeId;
 use seaway_units::{DataSize, RemoteTimestamp, Timestamp};

@@ -1,4 +1,4 @@
-//! What each scheme makes of an RTCP interval: rates are bytes a second, times seconds.
+//! The update of each scheme once an RTCP interval: rates are bytes a second, times seconds.
 
 use crate::tfrc::Equation;
 

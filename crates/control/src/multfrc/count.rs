@@ -1,4 +1,4 @@
-//! How many connections: inverse increase on an idle queue, decrease on a full one (S001).
+//! The number of connections: inverse increase on an idle queue, decrease on a full one (S001).
 
 use crate::decision::{Gauge, Reason};
 use crate::estimators::plausible_rtt;

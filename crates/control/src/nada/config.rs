@@ -1,4 +1,4 @@
-//! What can be set of NADA, and its constants (RFC 8698 Table 2).
+//! Options of NADA, and its constants (RFC 8698 Table 2).
 
 use crate::info::FlowConfig;
 use crate::options;

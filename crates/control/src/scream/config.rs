@@ -1,4 +1,4 @@
-//! What can be set of SCReAM.
+//! Options of SCReAM.
 
 use crate::info::FlowConfig;
 use crate::options;

@@ -1,4 +1,4 @@
-//! What is out, counted as RFC 8298 section 4.1.2 does: from behind the highest number acknowledged.
+//! Bytes in flight, counted as RFC 8298 section 4.1.2 does: from behind the highest number acknowledged.
 
 use crate::packet::{PacketId, SentPacket};
 use std::collections::VecDeque;

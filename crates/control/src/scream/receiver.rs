@@ -1,4 +1,4 @@
-//! The receiving half: it only sets the pace of reports.
+//! The receiving half, which only sets the feedback interval.
 
 use super::config::Version;
 use crate::feedback::PeerReport;

@@ -1,4 +1,4 @@
-//! One feedback message, summed up for either version.
+//! Totals of one feedback message, for both versions.
 
 /// Sizes in octets, times in seconds.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Beside loss-based flows: are there foreign packets between ours, and a window as TCP's.
+//! Competition with loss-based flows: detects foreign packets between ours, and then uses a window like TCP's.
 
 use super::delay::Pair;
 use std::collections::VecDeque;

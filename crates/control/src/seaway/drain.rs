@@ -1,5 +1,5 @@
-//! After a sudden loss of capacity a standing queue remains: little is sent until it is drained. It is done once in
-//! several seconds, and not for long: the same signs come from TCP that joins, and what is not sent then finds no TCP.
+//! After a sudden loss of capacity a standing queue remains: little is sent until it is drained. This happens
+//! once in several seconds at most, and briefly: a TCP flow that joins causes the same signs, and a sender that is silent cannot detect it.
 
 /// Decides when little is sent.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Packets that leave back to back on purpose: what comes between them belongs to others.
+//! Packets that leave back to back on purpose, to detect foreign packets between them.
 
 /// The pattern in which packets leave.
 #[derive(Debug, Clone, Copy, PartialEq)]

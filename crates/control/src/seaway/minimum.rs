@@ -1,4 +1,4 @@
-//! The least of late, for any "of late", without a walk over all that came.
+//! A sliding minimum over any recent window, without a pass over all samples.
 
 use std::collections::VecDeque;
 

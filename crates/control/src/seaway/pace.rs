@@ -1,4 +1,4 @@
-//! What may leave: pace, window and pattern.
+//! The allowance: pacing rate, window and grouping.
 
 use super::config::{
     DRAIN_RATE, FALL, MOST_TOLERANCE, QUEUE_TIME, RISE, TEST_RATE, TOLERANCE_GAIN, TOLERANCE_OF_OVERFLOWS,

@@ -1,4 +1,4 @@
-//! What can be set of TFRC.
+//! Options of TFRC.
 
 use super::equation::{Equation, RetransmitTimeout, TimeoutEstimator};
 use crate::estimators::{ArrivalRate, Scheme};

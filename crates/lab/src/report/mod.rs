@@ -1,4 +1,4 @@
-//! From what was recorded to the summary.
+//! Fills the summary from the records of a run.
 
 mod convergence;
 mod media;

@@ -1,4 +1,4 @@
-//! What was reached at every bar, and the verdict of a row.
+//! The value at every bar, and the verdict of a row.
 
 use super::bars::{Bar, Quantity};
 use super::cases::Case;

@@ -1,4 +1,4 @@
-//! Periodic updates, made up for when a packet arrives or leaves.
+//! Periodic updates, caught up when a packet arrives or leaves.
 
 use crate::error::Error;
 use seaway_units::{TimeDelta, Timestamp};

@@ -1,4 +1,4 @@
-//! A transmitter that serves at the rate of the moment.
+//! A transmitter that serves at the present rate.
 
 use crate::capacity::Capacity;
 use crate::node::Packet;

@@ -1,4 +1,4 @@
-//! What a trace carries from one instant to the next.
+//! The data that a trace carries between two instants.
 
 use super::{Recording, Trace};
 use crate::capacity::{Capacity, Outages};

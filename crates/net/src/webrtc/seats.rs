@@ -1,4 +1,4 @@
-//! Who watches, and who may yet.
+//! The viewers that are connected, and the offers that wait.
 
 use super::{AccessUnit, Broadcast, Error, Estimate, Numbered};
 use std::sync::Arc;

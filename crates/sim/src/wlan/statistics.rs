@@ -1,4 +1,4 @@
-//! What a cell measures of itself.
+//! The statistics of a cell.
 
 use crate::wlan::mode::Nanos;
 use seaway_link::{Drops, Level, LinkStatistics, Meter};

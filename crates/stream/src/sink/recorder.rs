@@ -1,4 +1,4 @@
-//! Received video as a file that others play.
+//! Records received video to a file.
 
 use super::timeline::Timeline;
 use super::{Displayed, RecordingFile, Sink, is_mpeg_video};

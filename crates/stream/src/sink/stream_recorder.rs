@@ -1,4 +1,4 @@
-//! A coded stream as it comes.
+//! Records a coded stream unchanged.
 
 use super::{Displayed, Output, RecordingFile, Sink, is_mpeg_video};
 use crate::Error;

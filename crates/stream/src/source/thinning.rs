@@ -1,4 +1,4 @@
-//! Which coded pictures leave where the network carries fewer octets than they have.
+//! Chooses the coded pictures to send where the network carries less than their rate.
 
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 

@@ -1,6 +1,6 @@
-//! What was odd or hostile is forgotten: a minute after it the flow is as if it had never been.
+//! Recovery from odd or hostile feedback: a minute after it a flow behaves as if it had not happened.
 //!
-//! A flow on a small link is disturbed in one way, then has a minute of truth. Rate, delay and loss from then on are
+//! A flow on a small link is disturbed in one way, then gets a minute of correct feedback. Rate, delay and loss from then on are
 //! compared with those of flows that had the path's last state from the start.
 
 use crate::path::{Bottleneck, Channel, Counters, Forge, Path, PathRun, PlayoutBuffer};

@@ -1,4 +1,4 @@
-//! What every controller must stand, whatever its algorithm: call [`run`] for each entry of the registry.
+//! Tests that every controller must pass, whatever its algorithm: call [`run`] for each entry of the registry.
 //!
 //! * [`operations`]: random operations, honest and hostile, on a model; invariants after each step; every
 //!   failure shrinks to the shortest list of operations that shows it.

@@ -1,4 +1,4 @@
-//! What version 2 makes of marks and delay before it reacts (screamv2 section 4.2.1).
+//! Filters of marks and delay before version 2 reacts (screamv2 section 4.2.1).
 
 use super::VIRTUAL_RTT;
 

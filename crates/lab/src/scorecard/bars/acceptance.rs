@@ -1,4 +1,4 @@
-//! What a controller is accepted by: thirteen rows. The network of most is one flow that always has data to send, 10 Mbit/s,
+//! The acceptance suite: thirteen rows. The network of most is one flow that always has data to send, 10 Mbit/s,
 //! 25 ms each way and a drop-tail queue of 200 ms, 60 s of which 20 s do not count; starts are random, by seed.
 
 use super::network::Network;

@@ -1,4 +1,4 @@
-//! Bars: what a controller must reach in a case, and whether it does.
+//! Bars: thresholds that a controller must meet in a case.
 
 mod acceptance;
 mod network;

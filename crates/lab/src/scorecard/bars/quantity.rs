@@ -1,4 +1,4 @@
-//! What bars are about, computed from the summary of a run.
+//! The quantities of bars, computed from the summary of a run.
 
 use crate::scenario::Scenario;
 use crate::scorecard::metrics;

@@ -1,4 +1,4 @@
-//! What broke rate controllers and their applications in the field, each as a network.
+//! Conditions in which rate controllers and their applications failed in the field, each as a network.
 //!
 //! A packet emulator that segmentation offload deceives is a trap as well; this simulator handles packets one by one.
 
