@@ -85,7 +85,8 @@ impl ShapedStream {
         if shaper.delay() > 1 {
             return Err(Error::Unsupported("live shaping by a method that looks ahead".into()));
         }
-        let meter = Meter { estimate: estimate(&input.head, carriage), ..Meter::default() };
+        let is_whole = ahead > 0 && input.head.len() < ahead;
+        let meter = Meter { estimate: estimate(&input.head, carriage), is_whole, ..Meter::default() };
         Ok(Self {
             input,
             carriage,
@@ -101,7 +102,8 @@ impl ShapedStream {
         })
     }
 
-    /// The rate at which nothing is cut: the mean over the last ten seconds, and before two of them what is declared.
+    /// The rate at which nothing is cut: the mean of a short file, else that over the last ten seconds. While they are fewer, what is
+    /// missing of them counts as the beginning of the file.
     pub fn full_rate(&self) -> Bitrate {
         self.meter.full_rate()
     }
@@ -181,12 +183,15 @@ impl ShapedStream {
         Ok(ShapedPiece { octets, kind, is_entry, time, interval: self.time() - time })
     }
 
-    /// The target changes only where the rate does so by a percent: each change begins another second of the shaper.
+    /// S002 section 2.2: each picture is cut by the ratio of the rates. A rate for each second instead would cut what is above the
+    /// mean of a stream whose mean fits. The ratio changes only by more than a percent: what a picture has left goes to the next.
     fn set_rate(&mut self, rate: Bitrate) {
-        let video = (rate.as_bps_f64() - self.meter.other_rate()).max(1.0);
-        if (video / self.meter.target - 1.0).abs() > 0.01 {
-            self.meter.target = video;
-            self.shaper.set_target(Target::Rate(Bitrate::from_bps_f64(video)));
+        let other = self.meter.other_rate();
+        let full = (self.meter.full_rate().as_bps_f64() - other).max(1.0);
+        let share = ((rate.as_bps_f64() - other).max(1.0) / full).min(1.0);
+        if (share / self.meter.share - 1.0).abs() > 0.01 {
+            self.meter.share = share;
+            self.shaper.set_target(Target::Ratio(share));
         }
     }
 
@@ -216,7 +221,7 @@ impl ShapedStream {
             self.input.read_head(0)?;
             self.remuxer = remuxer();
             self.shaper = Shaper::new(shape::Config::new(self.method, Target::Ratio(1.0)));
-            (self.meter.target, self.has_ended) = (0.0, false);
+            (self.meter.share, self.has_ended) = (0.0, false);
             return Ok(true);
         }
         Ok(false)
@@ -329,8 +334,10 @@ struct Meter {
     other: f64,
     /// In bit/s.
     estimate: Option<f64>,
-    /// The present target of the video, in bit/s.
-    target: f64,
+    /// The estimate is of the whole input.
+    is_whole: bool,
+    /// What is left of the video at present.
+    share: f64,
 }
 
 impl Meter {
@@ -350,9 +357,9 @@ impl Meter {
 
     /// Video and the rest over the last seconds, in bit/s.
     fn rates(&self) -> Option<(f64, f64)> {
-        let ((first, video, other), (last, video_now, other_now)) =
+        let ((_, video, other), (_, video_now, other_now)) =
             (*self.pictures.front()?, *self.pictures.back()?);
-        let span = last - first;
+        let span = self.span();
         let rate = |octets: f64| octets * 8.0 / span.as_secs_f64();
         (span >= Self::LEAST).then(|| (rate(video_now - video), rate(other_now - other).max(0.0)))
     }
@@ -361,9 +368,23 @@ impl Meter {
         self.rates().map_or(0.0, |(_, other)| other)
     }
 
+    /// A few seconds with an intra picture more or less are far from the mean: they count by their length beside the estimate.
     fn full_rate(&self) -> Bitrate {
-        let rate = self.rates().map(|(video, other)| video + other).or(self.estimate);
-        Bitrate::from_bps_f64(rate.unwrap_or(Self::USUAL))
+        let measured = self.rates().map(|(video, other)| video + other);
+        let rate = match (measured, self.estimate) {
+            (Some(measured), Some(estimate)) if !self.is_whole => {
+                let part = (self.span().as_secs_f64() / Self::SPAN.as_secs_f64()).min(1.0);
+                part * measured + (1.0 - part) * estimate
+            }
+            (measured, estimate) => estimate.or(measured).unwrap_or(Self::USUAL),
+        };
+        Bitrate::from_bps_f64(rate)
+    }
+
+    /// What has been measured.
+    fn span(&self) -> TimeDelta {
+        let ends = self.pictures.front().zip(self.pictures.back());
+        ends.map_or(TimeDelta::ZERO, |((first, ..), (last, ..))| *last - *first)
     }
 }
 
@@ -400,10 +421,29 @@ mod tests {
         }
         decoder.finish();
         assert_eq!((decoder.stats().frames, decoder.stats().damaged_slices), (132, 0));
-        let rate = parts[1] * 8.0 / (44.0 * 0.04) / 1e3;
-        assert!((rate / 180.0 - 1.0).abs() < 0.12, "{rate} kbit/s");
+        let mut whole = open(CLIP, Carriage::Video);
+        let mut next = || whole.next_piece(Bitrate::from_mbps(1)).unwrap().unwrap().octets.len() as f64;
+        let whole: [f64; 3] = std::array::from_fn(|_| (0..44).map(|_| next()).sum());
+        let share = 180e3 / stream.full_rate().as_bps_f64();
+        assert!((parts[1] / whole[1] / share - 1.0).abs() < 0.03, "{} of {share}", parts[1] / whole[1]);
+        // What the cut pictures took too much the next one saves.
+        assert!(parts[0] == whole[0] && (0.99..=1.0).contains(&(parts[2] / whole[2])), "{parts:?} {whole:?}");
         let whole = BIG_BUCK_BUNNY_MPEG2.len() as f64;
         assert!(parts.iter().sum::<f64>() < 0.99 * whole, "{parts:?} of {whole}");
+    }
+
+    /// The policy of the window transport keeps its rate below this one: where it dipped with each stretch between intra
+    /// pictures, the stream would be cut to the least of them.
+    #[test]
+    fn the_full_rate_is_steady() {
+        let mut stream = ShapedStream::open(CLIP, Carriage::Video, Method::Memoryless, true).unwrap();
+        let mut rates = Vec::new();
+        for _ in 0..750 {
+            stream.next_piece(Bitrate::from_mbps(1)).unwrap().unwrap();
+            rates.push(stream.full_rate().as_bps_f64() / 250e3);
+        }
+        let off = rates.iter().map(|rate| (rate - 1.0).abs()).fold(0.0, f64::max);
+        assert!(off < 0.02, "{off}");
     }
 
     /// At its own rate nothing is lost of any container but null packets and stuffing.
