@@ -2,15 +2,15 @@
 
 use crate::agent::{
     Agent, DecoderSink, DriftingClock, MediaReceiver, MediaSender, MediaSenderParts, ModelSink, PORT, Sinks,
-    TcpReceiver, TcpSender, UdpSink, UdpSource, WindowSink, WindowSource,
+    TcpReceiver, TcpSender, UdpSink, UdpSource, WindowFrames, WindowSink, WindowSource,
 };
 use crate::loss_notification::LossNotification;
 use crate::options::RunOptions;
 use crate::payload::Payload;
 use crate::record::Recorder;
 use crate::scenario::{
-    self, CellKind, Direction, Flow, FlowKind, MediaFlow, OnOffSchedule, Scenario, SourceConfig, TcpFlow,
-    pairs,
+    self, CellKind, Direction, Flow, FlowKind, MediaFlow, OnOffSchedule, Scenario, ShaperMethod,
+    SourceConfig, TcpFlow, WindowFlow, pairs,
 };
 use crate::session_config;
 use crate::source::{LadderSource, LiveSource, MediaSource, Shaped};
@@ -129,9 +129,7 @@ impl World {
             FlowKind::Tcp(tcp) => builder.tcp(tcp),
             FlowKind::Window(window) => {
                 let sink = WindowSink::new(builder.reverse(), window, builder.interval);
-                let source = WindowSource::new(builder.forward(), window, builder.schedule, builder.interval)
-                    .map_err(|error| BuildError(format!("flow {}: {error}", flow.name)))?;
-                (Agent::WindowSource(Box::new(source)), Agent::WindowSink(Box::new(sink)))
+                (Agent::WindowSource(Box::new(builder.window(window)?)), Agent::WindowSink(Box::new(sink)))
             }
         };
         let (sender, receiver) = (self.engine.add_agent(sender), self.engine.add_agent(receiver));
@@ -221,6 +219,14 @@ fn needs_loss_notification(control: &ControlSpec) -> bool {
     control.options.iter().any(|(key, value)| key == "discriminate" && value == "oracle")
 }
 
+/// A coded stream that is shaped in a loop.
+fn shaped_clip(file: Option<&str>, method: ShaperMethod) -> Result<ShapedClip, seaway_media::Error> {
+    match file {
+        Some(file) => ShapedClip::open(Path::new(file), method.into()),
+        None => ShapedClip::new(BIG_BUCK_BUNNY_MPEG2, method.into()),
+    }
+}
+
 /// What the endpoints of a flow are built from.
 struct FlowBuilder<'s> {
     index: usize,
@@ -247,6 +253,18 @@ impl FlowBuilder<'_> {
         let receiver = TcpReceiver::new(self.reverse(), receiver, self.interval);
         let sender = TcpSender::new(self.forward(), source, self.schedule, self.interval);
         (Agent::TcpSender(Box::new(sender)), Agent::TcpReceiver(Box::new(receiver)))
+    }
+
+    fn window(self, window: &WindowFlow) -> Result<WindowSource, BuildError> {
+        let failed = |error: &dyn std::fmt::Display| BuildError(format!("flow {}: {error}", self.flow.name));
+        let frames = match &window.source {
+            Some(SourceConfig::Shaper { file, method }) => {
+                WindowFrames::Shaped(Box::new(shaped_clip(file.as_deref(), *method).map_err(|e| failed(&e))?))
+            }
+            _ => WindowFrames::even(window.rate, window.usual_fps()),
+        };
+        WindowSource::new(self.forward(), window, frames, self.schedule, self.interval)
+            .map_err(|error| failed(&error))
     }
 
     fn media(
@@ -288,11 +306,7 @@ impl FlowBuilder<'_> {
         }
         let failed = |error| BuildError(format!("flow {}: {error}", self.flow.name));
         if let SourceConfig::Shaper { file, method } = &media.source {
-            let clip = match file {
-                Some(file) => ShapedClip::open(Path::new(file), (*method).into()),
-                None => ShapedClip::new(BIG_BUCK_BUNNY_MPEG2, (*method).into()),
-            };
-            let source = Shaped::new(clip.map_err(failed)?);
+            let source = Shaped::new(shaped_clip(file.as_deref(), *method).map_err(failed)?);
             return Ok((MediaSource::Model(Box::new(source)), Sinks::default()));
         }
         if let SourceConfig::Clip { encoder, file } = &media.source {
@@ -310,7 +324,8 @@ impl FlowBuilder<'_> {
             if let Some(recording) = self.options.record.filter(|recording| recording.flow == self.index) {
                 sink = sink.recorded(ScreenRecorder::new(recording.recorder).map_err(failed)?);
             }
-            let live = LiveSource::new(source, overhead, references, self.interval.0);
+            let live = LiveSource::new(source, overhead, references, self.interval.0)
+                .with_key_frame_every(encoder.key_every);
             let sinks = Sinks { decoder: Some(Box::new(sink)), ..Sinks::default() };
             return Ok((MediaSource::Live(Box::new(live)), sinks));
         }

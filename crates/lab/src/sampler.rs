@@ -5,6 +5,7 @@ use crate::build::World;
 use crate::record::BIN;
 use crate::scenario::Scenario;
 use crate::series::{Series, Subject};
+use crate::source::LiveSource;
 use seaway_units::{Bitrate, Timestamp};
 
 /// Samples everything at the end of each bin.
@@ -65,6 +66,9 @@ fn take_media(series: &mut Series, now: Timestamp, subject: Subject, sender: &Me
     let encoder_rate = sender.encoder_rate();
     if encoder_rate > Bitrate::ZERO {
         series.push(now, subject, "encoder_rate", encoder_rate.as_bps_f64(), "bit/s");
+    }
+    if let Some(size) = sender.live().and_then(LiveSource::picture_size) {
+        series.push(now, subject, "picture_rows", f64::from(size.height()), "rows");
     }
     series.push(now, subject, "backlog", backlog, "B");
     let statistics = session.statistics();

@@ -11,6 +11,10 @@ fn simulate(scenario: &Scenario) -> Summary {
 }
 
 fn flow(keys: &str) -> Result<Scenario, String> {
+    flow_of("media", "10 Mbit/s", keys)
+}
+
+fn flow_of(kind: &str, link: &str, keys: &str) -> Result<Scenario, String> {
     let text = format!(
         r#"
 schema = 1
@@ -22,12 +26,12 @@ name = "link"
 from = "a"
 to = "b"
 both = true
-rate = "10 Mbit/s"
+rate = "{link}"
 delay = "20 ms"
 queue = {{ kind = "drop-tail", time = "200 ms" }}
 [[flow]]
 name = "video"
-kind = "media"
+kind = "{kind}"
 from = "a"
 to = "b"
 {keys}
@@ -42,6 +46,46 @@ to = "b"
         _ => Err("there is none".to_owned()),
     };
     Scenario::parse(Text { file: "t", text: &text, read: &read }, &[]).map_err(|error| error.to_string())
+}
+
+/// The bundled stream of 250 kbit/s: whole where the link carries it, shaped where it does not.
+#[test]
+fn a_window_flow_carries_a_shaped_stream() {
+    let keys = "rate = \"1 Mbit/s\"\npolicy = \"pd\"\nbuffer = \"8 s\"\nsource = { kind = \"shaper\" }";
+    for (link, least, most) in [("1 Mbit/s", 240e3, 260e3), ("200 kbit/s", 160e3, 195e3)] {
+        let video = &simulate(&flow_of("window", link, keys).unwrap()).flows[0];
+        let (rate, frames) = (video.goodput_bps.unwrap(), video.frames.unwrap());
+        assert!((least..most).contains(&rate), "{rate} of {link}");
+        assert_eq!((frames.captured, frames.skipped), (1000, 0), "{frames:?}");
+    }
+    let refused = flow_of("window", "1 Mbit/s", &format!("{keys}\nfps = 25.0")).unwrap_err();
+    assert!(refused.contains("has its own"), "{refused}");
+    let refused = flow_of("window", "1 Mbit/s", &keys.replace("shaper", "saturated")).unwrap_err();
+    assert!(refused.contains("a coded stream"), "{refused}");
+}
+
+/// Pictures get smaller with the rate by S004's rule.
+#[test]
+fn live_pictures_shrink_with_the_rate() {
+    let keys = |kbps: u32| {
+        format!(
+            "control = \"fixed(rate={kbps} kbit/s)\"\n\
+             source = {{ kind = \"clip\", encoder = {{ sizes = \"ns3-rmcat\", key_every = \"1 s\" }} }}"
+        )
+    };
+    let mut least = Vec::new();
+    for kbps in [250, 1000] {
+        let mut scenario = flow(&keys(kbps)).unwrap();
+        scenario.duration = TimeDelta::from_secs(8);
+        scenario.warmup = TimeDelta::from_secs(2);
+        let options = RunOptions { series: true, ..RunOptions::default() };
+        let outcome = run(&scenario, options, &mut |_| ControlFlow::Continue(())).unwrap();
+        let rows = outcome.series.readings().filter(|reading| reading.name == "picture_rows");
+        least.push(rows.map(|reading| reading.value).fold(f64::INFINITY, f64::min));
+    }
+    assert_eq!(least, [180.0, 360.0]);
+    let refused = flow(&keys(250).replace("1 s", "0 s")).unwrap_err();
+    assert!(refused.contains("key_every"), "{refused}");
 }
 
 #[test]

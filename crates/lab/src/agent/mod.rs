@@ -16,7 +16,7 @@ pub(crate) use receiver::{MediaReceiver, Sinks};
 pub(crate) use sender::{MediaSender, MediaSenderParts};
 pub(crate) use tcp::{TcpReceiver, TcpSender};
 pub(crate) use udp::{UdpSink, UdpSource};
-pub(crate) use window::{WindowSink, WindowSource};
+pub(crate) use window::{WindowFrames, WindowSink, WindowSource};
 
 use crate::payload::Payload;
 use seaway_link::{Node, Outbox, Packet, Port, Reactivity, Wake};

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use seaway_control::policy::{self, Demand, TargetPolicy};
 use seaway_control::{SpecError, StreamId};
 use seaway_link::{Outbox, Packet, Wake};
+use seaway_media::shaped::ShapedClip;
 use seaway_session::OVERHEAD_IPV4;
 use seaway_session::window::{
     ClientConfig, ClientStatistics, WindowClient, WindowSender, WindowSenderConfig, WindowSenderStatistics,
@@ -29,14 +30,61 @@ pub(crate) struct WindowSource {
     policy: Option<Box<dyn TargetPolicy>>,
     /// What the frames take at most.
     full: Bitrate,
-    fps: f64,
-    /// A frame at the full rate.
-    frame: Bytes,
-    interval: TimeDelta,
+    frames: WindowFrames,
     due: Option<Timestamp>,
     counted: IntervalCounters<Sent>,
     captured: u64,
     buffer: Vec<u8>,
+}
+
+/// What is sent.
+#[derive(Debug)]
+pub(crate) enum WindowFrames {
+    /// Frames of one size.
+    Even {
+        /// One at the full rate.
+        frame: Bytes,
+        fps: f64,
+    },
+    /// Pictures of a coded stream, shaped to the rate.
+    Shaped(Box<ShapedClip>),
+}
+
+impl WindowFrames {
+    /// Frames of one size.
+    pub(crate) fn even(rate: Bitrate, fps: f64) -> Self {
+        let octets = (rate.as_bytes_per_second() * (1.0 / fps)) as usize;
+        Self::Even { frame: Bytes::from(vec![0; octets.max(1)]), fps }
+    }
+
+    fn interval(&self) -> TimeDelta {
+        match self {
+            Self::Even { fps, .. } => TimeDelta::from_secs_f64(1.0 / fps),
+            Self::Shaped(clip) => clip.interval(),
+        }
+    }
+
+    /// What they take where nothing holds them back, at most `limit`.
+    fn full_rate(&self, limit: Bitrate) -> Bitrate {
+        match self {
+            Self::Even { .. } => limit,
+            Self::Shaped(clip) => clip.full_rate().min(limit),
+        }
+    }
+
+    /// The next one at that rate.
+    fn next(&mut self, rate: Bitrate) -> Bytes {
+        match self {
+            Self::Even { frame, fps } => {
+                let octets = (rate.as_bytes_per_second() / *fps) as usize;
+                frame.slice(..octets.clamp(1, frame.len()))
+            }
+            Self::Shaped(clip) => {
+                clip.set_rate(rate);
+                clip.next_frame().octets.into()
+            }
+        }
+    }
 }
 
 /// What the sending end counted.
@@ -50,21 +98,20 @@ impl WindowSource {
     pub(crate) fn new(
         tag: Tag,
         flow: &WindowFlow,
+        frames: WindowFrames,
         schedule: OnOffSchedule,
         interval: (Timestamp, Timestamp),
     ) -> Result<Self, SpecError> {
-        let octets = |span: f64| (flow.rate.as_bytes_per_second() * span) as u64;
-        let fifo = DataSize::from_bytes(octets(flow.fifo.as_secs_f64()));
+        let full = frames.full_rate(flow.rate);
+        let fifo = (full.as_bytes_per_second() * flow.fifo.as_secs_f64()) as u64;
         Ok(Self {
             tag,
             policy: flow.policy.as_ref().map(policy::build).transpose()?,
-            full: flow.rate,
-            fps: flow.fps,
-            sender: WindowSender::new(WindowSenderConfig::new(fifo)),
+            full,
+            sender: WindowSender::new(WindowSenderConfig::new(DataSize::from_bytes(fifo))),
             due: schedule.next_on(Timestamp::ZERO),
             schedule,
-            frame: Bytes::from(vec![0; octets(1.0 / flow.fps).max(1) as usize]),
-            interval: TimeDelta::from_secs_f64(1.0 / flow.fps),
+            frames,
             counted: IntervalCounters::new(interval),
             captured: 0,
             buffer: Vec::new(),
@@ -104,13 +151,9 @@ impl WindowSource {
     }
 
     fn capture(&mut self, due: Timestamp) {
-        let octets = (self.rate().as_bytes_per_second() / self.fps) as usize;
+        let frame = self.frames.next(self.rate());
         self.captured += 1;
-        self.sender.on_frame(
-            due,
-            due - Timestamp::ZERO,
-            &self.frame.slice(..octets.clamp(1, self.frame.len())),
-        );
+        self.sender.on_frame(due, due - Timestamp::ZERO, &frame);
     }
 
     /// What it did up to the beginning and up to the end of the time it is measured.
@@ -148,7 +191,7 @@ impl Endpoint for WindowSource {
         while let Some(due) = self.due.filter(|due| *due <= now) {
             self.steer(now);
             self.capture(due);
-            self.due = self.schedule.next_on(due + self.interval);
+            self.due = self.schedule.next_on(due + self.frames.interval());
         }
         self.steer_if_begun(now);
     }

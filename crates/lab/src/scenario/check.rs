@@ -7,6 +7,7 @@ use crate::scenario::media::MediaFlow;
 use crate::scenario::routing::RoutingGraph;
 use crate::scenario::tcp::{TcpFlow, TransferSize};
 use crate::scenario::{Bound, Cell, Expect, Link, Outlet, Scenario};
+use crate::source::SourceConfig;
 use seaway_control::policy;
 use seaway_control::{FlowConfig, nearest};
 use seaway_sim::tcp::HEADERS;
@@ -51,7 +52,12 @@ pub(crate) fn check(
                     policy::build(spec).map_err(|error| place.error("policy", error.to_string()))?;
                 }
                 place.require("rate", window.rate > Bitrate::ZERO, "expected a rate above zero")?;
-                place.require("fps", (1.0..=240.0).contains(&window.fps), "expected 1 to 240")?;
+                place.require("fps", (1.0..=240.0).contains(&window.usual_fps()), "expected 1 to 240")?;
+                let is_shaped = matches!(window.source, Some(SourceConfig::Shaper { .. }));
+                let expected = "expected kind = \"shaper\": a coded stream";
+                place.require("source", is_shaped || window.source.is_none(), expected)?;
+                let is_one = window.fps.is_none() || window.source.is_none();
+                place.require("fps", is_one, "a coded stream has its own")?;
                 let spans = TimeDelta::ZERO..=TimeDelta::from_secs(60);
                 place.require("buffer", spans.contains(&window.buffer), "expected at most 60 s")?;
                 let fifo = TimeDelta::from_millis(100)..=TimeDelta::from_secs(600);

@@ -1,6 +1,7 @@
 //! `kind = "window"`: video over S002's transport on its own wire.
 
 use super::media::maybe_control_spec;
+use crate::source::SourceConfig;
 use seaway_control::ControlSpec;
 use seaway_units::{Bitrate, TimeDelta};
 use serde::Deserialize;
@@ -9,14 +10,15 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowFlow {
-    /// What the frames take, headers left out.
+    /// What the frames take, headers left out; at most, where a source is shaped or steered.
     pub rate: Bitrate,
+    /// A coded stream that is shaped to the rate ([`SourceConfig::Shaper`]); absent: frames of one size.
+    pub source: Option<SourceConfig>,
     /// What steers the source by the FIFO, with its options; absent: it always gives `rate`.
     #[serde(default, deserialize_with = "maybe_control_spec")]
     pub policy: Option<ControlSpec>,
-    /// Frames a second.
-    #[serde(default = "usual_fps")]
-    pub fps: f64,
+    /// Frames a second; absent: 25, or what the coded stream has.
+    pub fps: Option<f64>,
     /// From the arrival of the first packet to its display.
     #[serde(default = "second")]
     pub buffer: TimeDelta,
@@ -25,8 +27,11 @@ pub struct WindowFlow {
     pub fifo: TimeDelta,
 }
 
-fn usual_fps() -> f64 {
-    25.0
+impl WindowFlow {
+    /// Frames a second of frames of one size.
+    pub(crate) fn usual_fps(&self) -> f64 {
+        self.fps.unwrap_or(25.0)
+    }
 }
 
 fn second() -> TimeDelta {

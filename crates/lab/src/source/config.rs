@@ -135,7 +135,9 @@ impl SourceConfig {
             }
             Self::Clip { encoder, .. } => {
                 let latency = (TimeDelta::ZERO..=TimeDelta::from_secs(1)).contains(&encoder.latency);
-                require("source.encoder.latency", latency, "expected 0 s to 1 s")
+                require("source.encoder.latency", latency, "expected 0 s to 1 s")?;
+                let some = encoder.key_every.is_none_or(|every| every > TimeDelta::ZERO);
+                require("source.encoder.key_every", some, "expected a time above zero")
             }
         }
     }
@@ -230,6 +232,8 @@ pub struct Encoder {
     /// How the size of the pictures follows the rate.
     #[serde(default)]
     pub sizes: Sizes,
+    /// A key frame this often without request, such as where groups of pictures are to be told apart; absent: on request.
+    pub key_every: Option<TimeDelta>,
 }
 
 /// Rules for the size of pictures.
@@ -257,7 +261,12 @@ impl Sizes {
 
 impl Default for Encoder {
     fn default() -> Self {
-        Self { kind: EncoderKind::default(), latency: encoder_latency(), sizes: Sizes::default() }
+        Self {
+            kind: EncoderKind::default(),
+            latency: encoder_latency(),
+            sizes: Sizes::default(),
+            key_every: None,
+        }
     }
 }
 

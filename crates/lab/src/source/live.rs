@@ -1,12 +1,13 @@
 //! Live coded video in virtual time: each frame is ready a constant delay after its capture.
 
 use seaway_control::StreamId;
+use seaway_media::PictureSize;
 use seaway_media::encoder::AdherenceReport;
 use seaway_session::{Frame, Sender};
 use seaway_stream::Error;
 use seaway_stream::sink::ReferencePicture;
 use seaway_stream::source::{Captured, EncodedSource, FrameControls, PacketOverhead, Source};
-use seaway_units::Timestamp;
+use seaway_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 use std::sync::mpsc;
 
@@ -20,6 +21,7 @@ pub(crate) struct LiveSource {
     /// Frames in the encoder, and when they are ready.
     encoding: VecDeque<(Timestamp, Frame)>,
     wants_key_frame: bool,
+    key_clock: KeyClock,
     /// Start of the measurement of adherence.
     measured_from: Option<Timestamp>,
     /// To the screen, which scores what it displays against them.
@@ -40,10 +42,17 @@ impl LiveSource {
             origin: None,
             encoding: VecDeque::new(),
             wants_key_frame: false,
+            key_clock: KeyClock::default(),
             measured_from: Some(measured_from),
             references,
             failure: None,
         }
+    }
+
+    /// Codes a key frame this often without request.
+    #[must_use]
+    pub(crate) fn with_key_frame_every(self, key_every: Option<TimeDelta>) -> Self {
+        Self { key_clock: KeyClock { every: key_every, last: None }, ..self }
     }
 
     /// Pictures are taken from `now` on, or no more.
@@ -64,6 +73,11 @@ impl LiveSource {
     /// How closely the encoder followed its target while the flow was measured.
     pub(crate) fn adherence(&self) -> AdherenceReport {
         self.source.adherence()
+    }
+
+    /// Of the pictures as they are coded, which a ladder scales with the rate.
+    pub(crate) fn picture_size(&self) -> Option<PictureSize> {
+        self.source.status().size
     }
 
     /// Why the clip or the encoder failed.
@@ -96,7 +110,7 @@ impl LiveSource {
             share: sender.share(StreamId(0)).media,
             overhead: self.overhead,
             skip: sender.should_skip(),
-            key_frame: std::mem::take(&mut self.wants_key_frame),
+            key_frame: self.key_clock.is_due(at) | std::mem::take(&mut self.wants_key_frame),
         };
         let Some(Captured { picture, frame, .. }) = self.source.capture(at, &controls)? else {
             self.origin = None;
@@ -112,5 +126,42 @@ impl LiveSource {
             None => sender.on_frame_skipped(at),
         }
         Ok(())
+    }
+}
+
+/// When key frames are coded without request.
+#[derive(Debug, Clone, Copy, Default)]
+struct KeyClock {
+    /// So often; `None`: never.
+    every: Option<TimeDelta>,
+    /// The last one, or the first picture.
+    last: Option<Timestamp>,
+}
+
+impl KeyClock {
+    /// Whether the picture captured at `at` is to be one.
+    fn is_due(&mut self, at: Timestamp) -> bool {
+        let last = *self.last.get_or_insert(at);
+        let is_due = self.every.is_some_and(|every| at.since(last) >= every);
+        if is_due {
+            self.last = Some(at);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_frames_by_the_clock() {
+        let pictures = || (0..50).map(|n| Timestamp::ZERO + TimeDelta::from_millis(40 * n));
+        let due = |every| {
+            let mut clock = KeyClock { every, last: None };
+            pictures().filter(|&at| clock.is_due(at)).map(|at| at.as_nanos() / 1_000_000).collect::<Vec<_>>()
+        };
+        assert_eq!(due(Some(TimeDelta::from_millis(600))), [600, 1200, 1800]);
+        assert_eq!(due(None), Vec::<u64>::new());
     }
 }
