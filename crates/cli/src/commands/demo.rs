@@ -9,6 +9,7 @@ use crate::live::report::{DelayFrom, Report};
 use crate::live::reporter::{Reporter, Stats};
 use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
+use crate::live::sizes::SizesOption;
 use crate::live::watch::Missed;
 use crate::scenario::Source;
 use crate::web::{ControlName, Hello, Page, WebOptions};
@@ -70,6 +71,8 @@ pub(crate) struct Arguments {
     playout: PlayoutOption,
     #[command(flatten)]
     buffer: BufferOptions,
+    #[command(flatten)]
+    sizes: SizesOption,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -145,6 +148,7 @@ impl Demo {
             .latency(arguments.repair.latency)
             .circuit_breaker(false)
             .pictures(source, true)
+            .sizes(arguments.sizes.rule())
             .preview(reporter.track(SENT))
             .references(send_references)
             .start_on(&mut runtime)?;

@@ -11,6 +11,7 @@ use crate::live::repair::RepairOptions;
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
+use crate::live::sizes::SizesOption;
 use crate::live::summary;
 use crate::web::{ControlName, Hello};
 use seaway_control::window::Window;
@@ -67,6 +68,8 @@ pub(crate) struct Arguments {
     /// With the input `none` it uses its own camera. $SEAWAY_TARGET is the path of a pipe with the target rate
     #[arg(help_heading = "Source", long, value_name = "COMMAND", conflicts_with = "copy")]
     encoder: Option<String>,
+    #[command(flatten)]
+    sizes: SizesOption,
     /// Play the input in a loop
     #[arg(help_heading = "Source", long)]
     repeat: bool,
@@ -161,6 +164,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .policy(plan.policy.clone())
         .stripe(arguments.stripe.into())
         .sockets(arguments.sockets)
+        .sizes(arguments.sizes.rule())
         .window(plan.is_window);
     let preview = reporter.track(0);
     let sender = match input {
@@ -240,6 +244,7 @@ impl Plan {
                 "{control} answers the level of the client's buffer, and a player behind --sdp reports none"
             )));
         }
+        arguments.check_sizes()?;
         let policy = arguments.policy.clone();
         policy.as_ref().map(policy::build).transpose().map_err(refused)?;
         if is_window {
@@ -297,6 +302,15 @@ impl Plan {
 }
 
 impl Arguments {
+    /// Pictures that are coded elsewhere keep their size.
+    fn check_sizes(&self) -> Result<(), Failure> {
+        let is_coded = self.copy || self.shape || self.encoder.is_some();
+        match self.sizes.is_given() && is_coded {
+            true => Err(Failure::input(&"--sizes is for pictures that are coded here")),
+            false => Ok(()),
+        }
+    }
+
     /// Options that the window transport has no use for.
     fn check_window(&self) -> Result<(), Failure> {
         let given = [
@@ -305,6 +319,7 @@ impl Arguments {
             (self.start.is_some(), "--start"),
             (self.copy, "--copy"),
             (self.encoder.is_some(), "--encoder"),
+            (self.sizes.is_given(), "--sizes"),
             (self.sockets, "--sockets"),
             (self.stripe != StripeName::default(), "--stripe"),
         ];

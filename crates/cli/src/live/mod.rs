@@ -10,6 +10,7 @@ pub(crate) mod report;
 pub(crate) mod reporter;
 pub(crate) mod session;
 pub(crate) mod settings;
+pub(crate) mod sizes;
 mod socket_input;
 pub(crate) mod summary;
 pub(crate) mod watch;

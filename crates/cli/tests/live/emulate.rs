@@ -173,7 +173,7 @@ fn attachments_that_cannot_be_are_refused() {
 /// Two namespaces, each with one end of an emulated lane.
 pub(crate) struct Lane {
     pub(crate) folder: tempfile::TempDir,
-    pub(crate) hosts: [String; 2],
+    hosts: [String; 2],
     emulator: Live,
 }
 
@@ -211,6 +211,13 @@ impl Lane {
             ip(&format!("-n {host} link set {host} up"))?;
         }
         Some(())
+    }
+
+    /// Runs seaway on that host, where nothing is protected.
+    pub(crate) fn seaway(&self, host: usize, arguments: &[&str]) -> Live {
+        let program = seaway(self.folder.path(), arguments).get_program().to_str().unwrap().to_owned();
+        let arguments = [arguments, &["--insecure"]].concat();
+        Live::start(within(&self.hosts[host], &program, self.folder.path(), &arguments))
     }
 
     fn run(&self, host: usize, program: &str, arguments: &str) -> String {

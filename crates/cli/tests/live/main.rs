@@ -2,6 +2,7 @@
 
 mod breaker;
 mod browser;
+mod changing_link;
 mod client_buffer;
 mod compare;
 mod confined;

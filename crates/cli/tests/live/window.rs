@@ -1,7 +1,5 @@
 //! The window transport: a coded MPEG stream, shaped while it is sent.
 
-use super::emulate::Lane;
-use super::namespaces::within;
 use super::process::{Live, free_port, has, seaway};
 use super::stream::probed;
 use pcap_file::pcap::PcapReader;
@@ -11,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// 132 pictures of 250 kbit/s.
-const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/bigbuckbunny_320x180.m2v");
+pub(crate) const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/bigbuckbunny_320x180.m2v");
 const PICTURES: u64 = 132;
 
 fn receive(folder: &Path, port: u16, arguments: &[&str]) -> Live {
@@ -46,7 +44,7 @@ fn sent(capture: &Path, port: u16) -> Vec<u8> {
 }
 
 /// Nothing of `file` is damaged in the eyes of libmpeg2, FFmpeg and our own shaper.
-fn plays(folder: &Path, file: &Path) -> u64 {
+pub(crate) fn plays(folder: &Path, file: &Path) -> u64 {
     if has("which", "mpeg2dec") {
         let output = Command::new("mpeg2dec").args(["-o", "null"]).arg(file).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -126,6 +124,8 @@ fn what_cannot_be_is_refused() {
         (vec!["send", CLIP, here, "--sdp", "x.sdp"], "--sdp"),
         (vec!["send", "/dev/null", here], "/dev/null"),
         (vec!["send", "test:320x180@25", "rtp://127.0.0.1:5004", "--shape"], "test:"),
+        (vec!["send", CLIP, here, "--sizes", "fixed"], "--sizes"),
+        (vec!["send", CLIP, "rtp://127.0.0.1:5004", "--shape", "--sizes", "fixed"], "--sizes"),
         (vec!["recv", here, "-o", "x.mp4"], ".ts"),
         (vec!["recv", here, "-o", "x.ts", "--segment", "1 min"], "--segment"),
     ] {
@@ -134,49 +134,4 @@ fn what_cannot_be_is_refused() {
         assert!(notes.contains(expected), "{expected}: {notes}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-}
-
-/// A quarter of what the clip takes is missing for a while.
-const LANE: &str = r#"
-schema = 1
-name = "lane"
-duration = "60 s"
-
-[[link]]
-name = "lane"
-from = "near"
-to = "far"
-both = true
-rate = "300 kbit/s"
-steps = [["8 s", "200 kbit/s"], ["16 s", "300 kbit/s"]]
-delay = "20 ms"
-queue = { kind = "drop-tail", packets = 40 }
-"#;
-
-#[test]
-fn the_rate_follows_a_link_between_two_hosts() {
-    let Some(lane) = Lane::over(LANE, "w") else { return };
-    let folder = lane.folder.path();
-    let on = |host: usize, arguments: &[&str]| {
-        let program = seaway(folder, arguments).get_program().to_str().unwrap().to_owned();
-        Live::start(within(&lane.hosts[host], &program, folder, &[arguments, &["--insecure"]].concat()))
-    };
-    let (url, recording) = ("seaway+window://10.98.0.2:5004", folder.join("got.m2v"));
-    let mut receiver = on(1, &["recv", url, "-o", "got.m2v", "--latency", "5 s", "--stats", "json"]);
-    receiver.wait_for("its start", |line| line["type"] == "sample");
-    let sender = on(0, &["send", CLIP, url, "--repeat", "--duration", "30s", "--stats", "json"]);
-    let shown = receiver.wait_for_frames(500);
-    let (status, lines, notes) = sender.end();
-    assert!(status.success(), "{notes}");
-    receiver.wait_for("the end", |line| line["what"] == "sender gone");
-    receiver.finish();
-    let lines: Vec<serde_json::Value> =
-        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let decisions = lines.iter().filter(|line| line["kind"] == "decision").count();
-    assert!(decisions >= 10, "{decisions} decisions in half a minute");
-    let targets = lines.iter().filter_map(|line| line["target_bps"].as_f64());
-    assert!(targets.fold(f64::INFINITY, f64::min) < 240e3);
-    let pictures = plays(folder, &recording);
-    assert!(pictures >= shown && pictures >= 600, "{pictures} recorded, {shown} shown");
-    lane.end();
 }

@@ -71,6 +71,7 @@ pub struct SenderBuilder {
     latency: TimeDelta,
     circuit_breaker: bool,
     feed: Feed,
+    sizes: LadderRule,
     key_interval: Option<TimeDelta>,
     preview: Option<BrowserTrack>,
     references: Option<mpsc::Sender<ReferencePicture>>,
@@ -105,6 +106,7 @@ impl SenderBuilder {
             latency: TimeDelta::from_millis(500),
             circuit_breaker: true,
             feed: Feed::Application,
+            sizes: LadderRule::LIVE,
             key_interval: None,
             preview: None,
             references: None,
@@ -199,6 +201,11 @@ impl SenderBuilder {
         Self { feed: Feed::Pictures { input, repeat }, ..self }
     }
 
+    /// How the size of the pictures follows the rate where they are coded live; [`LadderRule::LIVE`] by default.
+    pub fn sizes(self, sizes: LadderRule) -> Self {
+        Self { sizes, ..self }
+    }
+
     /// Sends the coded pictures of `input` as they are; with `repeat` from the beginning again at its end. Where the controller
     /// allows less than they have, whole pictures are left out ([`Thinning`](crate::source::Thinning)).
     pub fn coded(self, input: CodedInput, repeat: bool) -> Self {
@@ -269,12 +276,12 @@ impl SenderBuilder {
             false => self.add_rtp(runtime, socket, breaker, queues)?,
         };
         let Ends { controls, overhead, media_clock } = ends;
-        let Self { feed, limits, latency, key_interval, preview, references, .. } = self;
+        let Self { feed, limits, sizes, latency, key_interval, preview, references, .. } = self;
         let (clock, waker, stop) = (runtime.clock(), runtime.waker(), Arc::new(AtomicBool::new(false)));
         let input = FrameInput { clock, waker, commands, controls, overhead };
         let references = references.zip(media_clock);
         let meter = SupplyMeter::default();
-        let source = feed.open(overhead, limits.start, latency, clock, &meter, &stop)?;
+        let source = feed.open(overhead, (limits.start, sizes), latency, clock, &meter, &stop)?;
         let capture = source.map(|source| Capture {
             source,
             input: input.clone(),
@@ -376,7 +383,7 @@ impl Feed {
     fn open(
         self,
         overhead: PacketOverhead,
-        start: Bitrate,
+        (start, sizes): (Bitrate, LadderRule),
         latency: TimeDelta,
         clock: Clock,
         meter: &SupplyMeter,
@@ -396,12 +403,7 @@ impl Feed {
             Self::Pictures { input, repeat } => {
                 let start = overhead.payload_rate(start, input.format().frame_rate);
                 let input = ReadAheadPictures::start(clock, meter.clone(), stop.clone(), input, repeat)?;
-                let settings = EncoderSettings {
-                    start,
-                    latency: TimeDelta::ZERO,
-                    repeat: false,
-                    sizes: LadderRule::LIVE,
-                };
+                let settings = EncoderSettings { start, latency: TimeDelta::ZERO, repeat: false, sizes };
                 Some(Box::new(EncodedSource::new(Box::new(input), settings)?))
             }
         })
