@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python notebooks capi gstreamer bench cost fuzz mutants validate peers plots papers
+.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python notebooks release capi gstreamer bench cost fuzz mutants validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
@@ -104,6 +104,15 @@ notebooks:
 	python3 -m venv --clear target/notebooks-venv
 	target/notebooks-venv/bin/python -m pip install --quiet './python[notebooks]'
 	target/notebooks-venv/bin/python python/notebooks/run.py target/notebooks
+
+# A static tar and a Debian package for x86-64 Linux, in target/packages; the tar's binary runs in an empty root, and the package is
+# installed in one.
+release:
+	test -x $(CROSS_VENV)/bin/python || python3 -m venv $(CROSS_VENV)
+	$(CROSS_VENV)/bin/python -m pip install --quiet ziglang cargo-zigbuild
+	rustup target add x86_64-unknown-linux-musl
+	PATH="$$PWD/$(CROSS_VENV)/bin:$$PATH" release/make.sh
+	release/check.sh target/packages/seaway-*-x86_64-linux.tar.gz target/packages/seaway_*_amd64.deb
 
 # The C library with its header, for pkg-config: `make capi PREFIX=/usr/local`.
 PREFIX := target/capi

@@ -1,0 +1,47 @@
+#!/bin/sh
+# A release for x86-64 Linux, in target/packages: a tar with a static binary, and a Debian package of the same files.
+# cargo-zigbuild and zig, which links against musl, are found on PATH.
+set -eu
+cd "$(dirname "$0")/.."
+machine=x86_64
+architecture=amd64
+target=$machine-unknown-linux-musl
+version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+commit=$(git rev-parse --short=12 HEAD)
+test -z "$(git status --porcelain)" || commit=$commit.modified
+export SEAWAY_VERSION="$version+$commit"
+# The same bytes whenever it is made.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+built=${CARGO_TARGET_DIR:-target}/$target/release/seaway
+
+cargo-zigbuild zigbuild --release --locked -p seaway-cli --target "$target"
+name=seaway-$version-$machine-linux
+tree=target/packages/$name
+# One version at a time.
+rm -rf target/packages/seaway-*-"$machine"-linux* target/packages/seaway_*_"$architecture".deb
+install -D -m 755 "$built" "$tree/bin/seaway"
+"$tree/bin/seaway" generate "$tree/share"
+install -D -m 644 release/seaway-recv.service "$tree/lib/systemd/system/seaway-recv.service"
+install -D -m 644 release/Containerfile "$tree/Containerfile"
+install -D -m 644 -t "$tree/share/doc/seaway" README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C target/packages -cf - "$name" \
+    | gzip -9n >"target/packages/$name.tar.gz"
+echo "target/packages/$name.tar.gz"
+
+if command -v dpkg-deb >/dev/null; then
+    package=target/packages/deb-$architecture
+    rm -rf "$package"
+    mkdir -p "$package/DEBIAN" "$package/usr"
+    cp -a "$tree/bin" "$tree/lib" "$tree/share" "$package/usr/"
+    gzip -9n "$package"/usr/share/man/man1/*.1 "$package/usr/share/doc/seaway/CHANGELOG.md"
+    mkdir "$package/usr/share/zsh/vendor-completions"
+    mv "$package/usr/share/zsh/site-functions/_seaway" "$package/usr/share/zsh/vendor-completions/"
+    rmdir "$package/usr/share/zsh/site-functions"
+    size=$(du -sk "$package/usr" | cut -f 1)
+    sed "s/@VERSION@/$SEAWAY_VERSION/; s/@ARCHITECTURE@/$architecture/; s/@SIZE@/$size/" release/control \
+        >"$package/DEBIAN/control"
+    dpkg-deb --root-owner-group --build "$package" "target/packages/seaway_${version}_$architecture.deb" >/dev/null
+    rm -r "$package"
+    echo "target/packages/seaway_${version}_$architecture.deb"
+fi
