@@ -1,6 +1,7 @@
 //! Folders of results: written under a temporary name, then renamed, so that no folder is ever incomplete.
 
 use crate::failure::Failure;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs;
 use std::io::{BufWriter, Write};
@@ -95,7 +96,7 @@ fn make_readable(_path: &Path) -> std::io::Result<()> {
 }
 
 /// How a folder came to be: enough to make it again.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub(crate) struct Provenance {
     /// The command, quoted for a shell.
     pub(crate) command: String,

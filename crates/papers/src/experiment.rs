@@ -3,6 +3,7 @@
 use crate::interpretation::{Interpretation, Varied};
 use crate::results::Results;
 use crate::runner::{Failure, Runner, Stress};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A paper.
@@ -48,7 +49,7 @@ pub struct Experiment {
 }
 
 /// What sort of row it is. Only what is measured counts; the others say how things are built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A result of runs.

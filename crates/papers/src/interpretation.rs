@@ -1,9 +1,10 @@
 //! How a paper is read where it is silent or contradicts itself.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A choice that a paper leaves to its reader. There is one set for each paper; a row cannot make another choice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Interpretation {
     /// What it is about.
     pub subject: &'static str,
@@ -19,7 +20,7 @@ pub struct Interpretation {
 }
 
 /// A key of a scenario and its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Key {
     /// The scenario.
     pub scenario: &'static str,
@@ -39,7 +40,7 @@ impl Interpretation {
 }
 
 /// What a paper itself varies in a row: a key that a run may change without another Reading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Varied {
     /// The key's path; `*` stands for a part of it, or for a part's end.
     pub path: &'static str,

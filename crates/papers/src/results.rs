@@ -2,6 +2,7 @@
 
 use crate::figure::Figure;
 use crate::tolerance::Tolerance;
+use schemars::JsonSchema;
 use seaway_quality::statistics::Estimate;
 use serde::Serialize;
 
@@ -21,7 +22,7 @@ pub struct Results {
 }
 
 /// A number, the paper's beside ours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Check {
     /// What it is.
     pub what: String,

@@ -1,10 +1,11 @@
 //! The range in which a number must lie.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
 /// A closed range, open where a bound is absent.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Tolerance {
     /// At least.
     #[serde(skip_serializing_if = "Option::is_none")]

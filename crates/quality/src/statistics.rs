@@ -1,5 +1,6 @@
 //! Percentiles, distributions and confidence intervals.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The value that `percent` of the others do not exceed, by the nearest rank: always one that occurred.
@@ -10,7 +11,7 @@ pub fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
 }
 
 /// Mean, percentiles (nearest rank) and maximum of a set of values.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Distribution {
     /// Arithmetic mean.
     pub mean: f64,
@@ -40,7 +41,7 @@ impl Distribution {
 }
 
 /// A mean of independent runs and its confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Estimate {
     /// Arithmetic mean.
     pub mean: f64,

@@ -1,20 +1,23 @@
 //! Several runs of one scenario, each with its own seed: means and confidence intervals.
 
 use crate::summary::Summary;
+use schemars::JsonSchema;
 use seaway_quality::statistics::Estimate;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The summaries of several runs, their mean and its 95 % confidence interval.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Aggregate {
     /// The version of this form.
     pub schema: u32,
     /// One for each seed.
     pub runs: Vec<Summary>,
     /// In the shape of a summary: the mean of every number; a text where all runs agree.
+    #[schemars(with = "Map<String, Value>")]
     pub mean: Value,
     /// In the shape of a summary: half the width of the interval by Student's distribution.
+    #[schemars(with = "Map<String, Value>")]
     pub ci95: Value,
 }
 

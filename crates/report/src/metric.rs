@@ -3,9 +3,11 @@
 use crate::live::Sample;
 use crate::score::Score;
 use crate::summary::{FlowSummary, LinkSummary, Summary};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use seaway_quality::statistics::Distribution;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// What a metric belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +77,7 @@ impl Unit {
 }
 
 /// Which direction is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 pub enum Better {
     /// The higher the better.
     #[serde(rename = "more")]
@@ -184,7 +186,8 @@ macro_rules! measured {
     )*) => { $(
         #[doc = $doc]
         $(#[$attribute])*
-        #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+        #[derive(Debug, Clone, PartialEq, schemars::JsonSchema, serde::Serialize)]
+        #[schemars(transform = crate::schema::require_what_is_never_absent)]
         pub struct $name { $(
             #[doc = $about]
             #[serde(skip_serializing_if = "crate::metric::Field::is_absent")]
@@ -291,19 +294,37 @@ impl Metric {
     }
 }
 
+/// A metric as documents describe it.
+#[derive(JsonSchema, Serialize)]
+struct Form {
+    /// Its key in documents; parts are joined by dots.
+    key: String,
+    /// Its name on pages and in tables.
+    label: String,
+    /// The symbol of the unit in which it is displayed; empty for a pure number.
+    unit: &'static str,
+    /// Its value times this is in that unit; absent where that is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    factor: Option<f64>,
+    /// Which direction is better.
+    better: Better,
+    /// What it means.
+    about: String,
+}
+
+impl JsonSchema for Metric {
+    fn schema_name() -> Cow<'static, str> {
+        "Metric".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Form::json_schema(generator)
+    }
+}
+
 /// What a page needs of a metric.
 impl Serialize for Metric {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Form {
-            key: String,
-            label: String,
-            unit: &'static str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            factor: Option<f64>,
-            better: Better,
-            about: String,
-        }
         let (unit, factor) = self.unit().display();
         let factor = (factor != 1.0).then_some(factor);
         let (key, label, about) = (self.key(), self.label(), self.about());

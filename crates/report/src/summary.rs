@@ -3,6 +3,7 @@
 //! A metric is defined here and nowhere else: its field, its unit, its direction and its meaning.
 
 use crate::metric::measured;
+use schemars::JsonSchema;
 use seaway_quality::statistics::Distribution;
 use serde::Serialize;
 
@@ -276,7 +277,7 @@ impl Summary {
 }
 
 /// An expectation and its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Expectation {
     /// The number's path.
     pub of: String,

@@ -5,6 +5,7 @@ use crate::interrupt;
 use crate::live::session;
 use crate::privileges;
 use crate::scenario::Source;
+use schemars::JsonSchema;
 use seaway_lab::Emulation;
 use seaway_lab::scenario::{Attach, Override, Scenario};
 use seaway_net::{Counts, Emulator, EmulatorCommand, Finished, Interface, Lateness, Outlet, Tun, Waker};
@@ -148,40 +149,58 @@ fn drain(commands: &mpsc::Sender<EmulatorCommand<Network>>, waker: &Waker) {
 }
 
 /// The report of a run.
-#[derive(Debug, Serialize)]
-struct Report {
+#[derive(Debug, JsonSchema, Serialize)]
+pub(super) struct Report {
+    /// The version of this form.
     schema: u32,
+    /// The version of Seaway.
     seaway: &'static str,
+    /// The scenario's name.
     scenario: String,
+    /// The seed of all random numbers.
     seed: u64,
+    /// Length of the run in real time, seconds.
     emulated_s: f64,
+    /// How late it was.
     lateness: LatenessReport,
+    /// Where packets came in and went out.
     attach: Vec<AttachReport>,
+    /// The links, each direction apart.
     links: Vec<LinkSummary>,
     /// Packets still inside at the end.
     inside: u64,
 }
 
 /// How late the emulator was woken.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct LatenessReport {
+    /// How often it was woken.
     wakes: u64,
+    /// Half of the wake-ups were no later.
     p50_ms: f64,
+    /// 99 in 100 were no later.
     p99_ms: f64,
+    /// The latest.
     max_ms: f64,
-    /// How long packets waited to be read.
+    /// How long packets waited to be read: 99 in 100 no longer.
     read_p99_ms: f64,
+    /// The longest wait.
     read_max_ms: f64,
+    /// What both may be at 99 in 100.
     bound_ms: f64,
     /// False where a p99 is above the bound: the run says more of this machine than of the network.
     held: bool,
 }
 
-#[derive(Debug, Serialize)]
+/// What passed through an attachment.
+#[derive(Debug, JsonSchema, Serialize)]
 struct AttachReport {
+    /// The node of the scenario.
     node: String,
+    /// The device.
     #[serde(skip_serializing_if = "Option::is_none")]
     tun: Option<String>,
+    /// The address of the socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     udp: Option<String>,
     /// From outside.
@@ -196,9 +215,12 @@ struct AttachReport {
     unsent: u64,
 }
 
-#[derive(Debug, Serialize)]
+/// Packets one way.
+#[derive(Debug, JsonSchema, Serialize)]
 struct Traffic {
+    /// IP packets.
     packets: u64,
+    /// Their bytes.
     bytes: u64,
 }
 

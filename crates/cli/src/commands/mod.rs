@@ -7,6 +7,7 @@ mod generate;
 mod list;
 mod recv;
 mod reproduce;
+mod schema;
 mod score;
 mod scorecard;
 mod send;
@@ -54,6 +55,8 @@ enum Command {
     Recv(recv::Arguments),
     /// Reproduces the tables and figures of the papers
     Reproduce(reproduce::Arguments),
+    /// Prints the JSON Schema of a document
+    Schema(schema::Arguments),
     /// Scores a received clip against the one that was sent
     Score(score::Arguments),
     /// Scores every controller over the cases of RFC 8867 and RFC 8869 and over curves of loss, jitter and capacity
@@ -80,6 +83,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Command::List(arguments) => list::run(&arguments),
         Command::Recv(arguments) => recv::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
         Command::Scorecard(arguments) => scorecard::run(&arguments),
         Command::Send(arguments) => send::run(&arguments),

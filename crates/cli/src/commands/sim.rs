@@ -8,6 +8,7 @@ use crate::interrupt;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
 use crate::scenario::Source;
+use schemars::JsonSchema;
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::{Outcome, RunOptions, decisions, plot};
 use seaway_report::summary::Timing;
@@ -163,9 +164,9 @@ impl Write for Shared {
 }
 
 /// What is printed and kept: a summary, or several made one.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(untagged)]
-enum Report {
+pub(super) enum Report {
     One(Box<Summary>),
     Several(Box<Aggregate>),
 }

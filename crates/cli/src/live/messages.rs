@@ -1,10 +1,9 @@
 //! Events of a session as messages of the page and of the JSON lines.
 
-use crate::web::Live;
+use crate::web::{Because, Live, Signal};
 use seaway_control::Decision;
 use seaway_session::{FeedbackKind, ReceiverEvent, SenderEvent};
 use seaway_stream::{ReceiveEvent, SendEvent};
-use serde_json::{Map, Value, json};
 
 /// The message of a sender's event, where there is one.
 pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
@@ -76,23 +75,22 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
 
 /// An event without a cause.
 pub(super) fn event(time: f64, kind: &'static str, what: String) -> Live {
-    Live::Event { time, kind, what, because: Map::new() }
+    Live::Event { time, kind, what, because: None }
 }
 
 fn of_decision(time: f64, decision: &Decision) -> Live {
     let signal = &decision.signal;
-    let because = [
-        ("signal", json!({ "name": signal.name, "value": finite(signal.value), "unit": signal.unit })),
-        ("threshold", finite(decision.threshold)),
-        ("before_bps", json!(decision.before.as_bps())),
-        ("after_bps", json!(decision.after.as_bps())),
-        ("phase", json!(decision.phase)),
-    ];
-    let because = because.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Live::Event { time, kind: "decision", what: decision.cause.to_owned(), because }
+    let because = Because {
+        signal: Signal { name: signal.name, value: finite(signal.value), unit: signal.unit },
+        threshold: finite(decision.threshold),
+        before_bps: decision.before.as_bps(),
+        after_bps: decision.after.as_bps(),
+        phase: decision.phase,
+    };
+    Live::Event { time, kind: "decision", what: decision.cause.to_owned(), because: Some(because) }
 }
 
 /// JSON has no infinity.
-fn finite(value: f64) -> Value {
-    if value.is_finite() { json!(value) } else { Value::Null }
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
 }

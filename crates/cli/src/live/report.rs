@@ -2,6 +2,7 @@
 
 use super::session::Session;
 use crate::failure::{Failure, MISSED};
+use schemars::JsonSchema;
 use seaway_media::h264::acceleration;
 use seaway_net::Lateness;
 use seaway_quality::statistics::Distribution;
@@ -15,14 +16,18 @@ use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// The report.
-#[derive(Debug, Clone, Serialize)]
+/// The report of a live session.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub(crate) struct Report {
+    /// The version of this form.
     pub(crate) schema: u32,
+    /// The version of Seaway.
     pub(crate) seaway: &'static str,
     /// Which code of the codec ran, as [`acceleration`] has it.
     pub(crate) h264_code: &'static str,
+    /// The network, or `send` or `recv`.
     pub(crate) scenario: String,
+    /// The seed of all random numbers.
     pub(crate) seed: u64,
     /// True if the machine was too busy: the numbers say nothing about the network.
     pub(crate) void: bool,
@@ -32,7 +37,9 @@ pub(crate) struct Report {
     pub(crate) delay_from: DelayFrom,
     /// Where the delay comes from.
     pub(crate) delay_parts_ms: DelayParts,
+    /// The session as one flow.
     pub(crate) flows: Vec<FlowSummary>,
+    /// Input that was rejected.
     pub(crate) refused: RefusedReport,
     /// Coded pictures that were left out because the controller allowed less than they have.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +133,7 @@ fn write_flow(out: &mut impl Write, flow: &FlowSummary) -> std::io::Result<()> {
 }
 
 /// What delays are measured from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DelayFrom {
     /// The capture, on one clock.
@@ -137,13 +144,19 @@ pub(crate) enum DelayFrom {
 
 /// Means over the session in milliseconds, as the [samples](seaway_report::live::Sample) have them; what the delay has
 /// beyond them is the way of the first packet.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, JsonSchema, Serialize)]
 pub(crate) struct DelayParts {
+    /// From the capture of a frame to its end as a coded one.
     encoding: Option<f64>,
+    /// From there to its first packet.
     queueing: Option<f64>,
+    /// From its first packet to its last at the sender.
     pacing: Option<f64>,
+    /// From its first packet to its last at the receiver, repair included.
     assembly: Option<f64>,
+    /// From there to its decoder.
     playout: Option<f64>,
+    /// From there to the screen.
     decoding: Option<f64>,
 }
 
@@ -178,10 +191,13 @@ impl DelayParts {
 }
 
 /// Lateness of timers, in milliseconds.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, JsonSchema, Serialize)]
 pub(crate) struct Late {
+    /// Half of the timers were no later.
     pub(crate) p50: f64,
+    /// 99 in 100 were no later.
     pub(crate) p99: f64,
+    /// The latest.
     pub(crate) max: f64,
     /// Above this at p99 a run is void.
     pub(crate) bound: f64,
@@ -199,7 +215,7 @@ impl Late {
 }
 
 /// Coded pictures that were left out, by reason.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, JsonSchema, Serialize)]
 pub(crate) struct ThinnedReport {
     /// No other picture needed them.
     non_reference: u64,
@@ -217,16 +233,21 @@ impl ThinnedReport {
 }
 
 /// Input that was rejected, both ends together.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, JsonSchema, Serialize)]
 pub(crate) struct RefusedReport {
+    /// Of another session, or of a second peer.
     pub(crate) unknown_ssrc: u64,
+    /// Malformed.
     pub(crate) malformed: u64,
     /// Changed on the way, or made without the key.
     pub(crate) not_authentic: u64,
     /// Authentic, but came before.
     pub(crate) replayed: u64,
+    /// Packets that came before.
     pub(crate) duplicates: u64,
+    /// Reports for packets that were never sent or left long ago, packets far outside the present window.
     pub(crate) unmatched: u64,
+    /// Beyond a bound: unread events, gaps beyond the memory.
     pub(crate) overflow: u64,
 }
 

@@ -1,9 +1,9 @@
 //! The live messages.
 
+use schemars::JsonSchema;
 use seaway_report::Scope;
 use seaway_report::live::Sample;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast;
@@ -36,8 +36,8 @@ pub(crate) struct ControlName {
     pub source: &'static str,
 }
 
-/// A message to the browser. Values have the names of the JSON lines and the report.
-#[derive(Debug, Clone, Serialize)]
+/// A JSON line of a live session, or a message to its page. Values have the names of the report.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(crate) enum Live {
     /// The present values.
@@ -56,9 +56,9 @@ pub(crate) enum Live {
         kind: &'static str,
         /// In words.
         what: String,
-        /// Its cause: signal, threshold, rates before and after.
+        /// Why, at a change of the rate.
         #[serde(flatten)]
-        because: Map<String, Value>,
+        because: Option<Because>,
     },
     /// A request was carried out: what is in force now.
     Settings {
@@ -70,6 +70,32 @@ pub(crate) enum Live {
         /// Why.
         text: String,
     },
+}
+
+/// Why a rate was changed.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+pub(crate) struct Because {
+    /// What the controller looked at.
+    pub signal: Signal,
+    /// What it was compared with; null where that is not finite.
+    pub threshold: Option<f64>,
+    /// The rate before, bit/s.
+    pub before_bps: u64,
+    /// The rate after, bit/s.
+    pub after_bps: u64,
+    /// The state of the controller.
+    pub phase: &'static str,
+}
+
+/// A quantity that a controller looks at.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+pub(crate) struct Signal {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value; null where that is not finite.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: &'static str,
 }
 
 /// A request of a viewer.

@@ -1,5 +1,6 @@
 //! `seaway reproduce`.
 
+use crate::schema::check;
 use crate::util::Bench;
 
 #[test]
@@ -27,6 +28,8 @@ fn arithmetic_rows_are_printed_as_a_document_and_a_page() {
     let run = bench.run(&["reproduce", "s000-e4", "S000-F8", "--json", "-o", "out"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let report = run.json();
+    check("reproduction", &report);
+    check("provenance", &serde_json::from_str(&bench.read("out/run.json")).unwrap());
     assert_eq!(report["experiments"][0]["id"], "S000-E4");
     assert_eq!(report["experiments"][0]["verdict"], "held");
     assert_eq!(report["experiments"][1]["checks"][0]["paper"], 0.24);
@@ -43,6 +46,7 @@ fn a_conclusion_is_tried_with_other_seeds_and_changes() {
     let run = bench.run(&["reproduce", "S000-F16", "S000-E4", "--robust", "--seeds", "1", "--json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let found = run.json();
+    check("robustness", &found);
     let rows = found["rows"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[0]["id"], &rows[0]["survives"]), (1, &"S000-F16".into(), &true.into()));
     assert_eq!(rows[0]["changed"].as_array().map(Vec::len), Some(5));

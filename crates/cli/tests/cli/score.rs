@@ -1,5 +1,6 @@
 //! `seaway score` on real clips, beside the filters of an installed FFmpeg.
 
+use crate::schema::check;
 use crate::util::Bench;
 use seaway_testkit::shared;
 use serde_json::Value;
@@ -38,6 +39,7 @@ fn clips() -> Option<Bench> {
 fn score(bench: &Bench, received: &str, more: &[&str]) -> Value {
     let run = bench.run(&[["score", "sent.y4m", received, "--json"].as_slice(), more].concat());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
+    check("score", &run.json());
     run.json()
 }
 

@@ -1,6 +1,7 @@
 //! `seaway shape`.
 
 use super::util::{Bench, Run};
+use crate::schema::check;
 use std::io::Write;
 use std::process::Stdio;
 
@@ -34,6 +35,7 @@ fn a_smaller_stream_of_the_same_kind() {
         let run = bench.run(&["shape", &fixture(name), "out", "--ratio", "0.8", "--json"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let report = run.json();
+        check("shaping", &report);
         let number = |field: &str| report["totals"][field].as_u64().unwrap();
         assert!(number("bits_out") < number("bits_in") * 83 / 100);
         assert_eq!(report["pictures"].as_array().unwrap().len() as u64, number("pictures"));

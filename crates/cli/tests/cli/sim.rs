@@ -1,5 +1,6 @@
 //! `seaway sim`.
 
+use crate::schema::check;
 use crate::util::{Bench, Run};
 
 const SCENARIO: &str = r#"schema = 1
@@ -56,7 +57,9 @@ fn the_summary_is_one_json_document_and_the_same_each_time() {
     assert_eq!(again.stdout, first.stdout, "readings over time change nothing");
     let other = bench.run(&["sim", "cross.toml", "--json", "--no-timing", "--seed", "2"]);
     assert_ne!(other.stdout, first.stdout);
-    assert!(bench.run(&["sim", "cross.toml", "--json"]).json()["timing"]["wall_s"].is_number());
+    let timed = bench.run(&["sim", "cross.toml", "--json"]).json();
+    assert!(timed["timing"]["wall_s"].is_number());
+    check("summary", &timed);
 }
 
 #[test]
@@ -107,6 +110,7 @@ fn seeds_give_every_run_their_mean_and_its_interval() {
     ]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let report = run.json();
+    check("summary", &report);
     let runs = report["runs"].as_array().unwrap();
     assert_eq!(runs.iter().map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [5, 6, 7]);
     let received = |run: &serde_json::Value| run["flows"][0]["received_bps"].as_f64().unwrap();

@@ -1,6 +1,7 @@
 //! The client's buffer of S000: what controllers that answer its level do, and what they say without one.
 
 use super::process::{Live, free_port, seaway};
+use super::schema;
 use super::stream::INPUT;
 use std::path::Path;
 
@@ -20,6 +21,7 @@ fn the_rate_settles_where_the_client_takes_it() {
         // A machine that is too busy is said, and its numbers are none of the network's.
         assert!(status.code().is_some_and(|code| [0, 3].contains(&code)), "{notes}");
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        schema::check("session", &report);
         let flow = &report["flows"][0];
         assert!(flow["decisions"].as_u64() >= Some(20), "{control}: {flow}");
         assert!(flow["frames"]["displayed"].as_u64() >= Some(100), "{control}: {flow}");

@@ -2,6 +2,7 @@
 
 use super::browser::{SCRIPTS, is_there};
 use super::process::{Live, seaway};
+use super::schema::check;
 use std::path::Path;
 use std::process::Command;
 
@@ -48,6 +49,7 @@ fn controllers_are_compared_and_runs_remembered() {
     let (_, remembered, _) = compare(at, &["--control", "tfrc", "--seeds", "2", "--json"]);
     let (_, anew, _) = compare(at, &["--control", "tfrc", "--seeds", "2", "--json", "--no-cache"]);
     assert!(remembered == anew && remembered.contains("\"ci95\""));
+    check("comparison", &serde_json::from_str(&anew).unwrap());
     assert_eq!(std::fs::read_dir(at.join("cache/compare")).unwrap().count(), 4);
 
     if !is_there() {

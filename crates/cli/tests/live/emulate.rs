@@ -2,6 +2,7 @@
 
 use super::namespaces::{ip, within};
 use super::process::{Live, TIMEOUT, free_port, has, seaway, skip};
+use super::schema::check;
 use seaway_net::Clock;
 use seaway_units::TimeDelta;
 use serde_json::Value;
@@ -41,7 +42,9 @@ fn emulate(folder: &Path, scenario: &str, more: &[&str]) -> Live {
 }
 
 fn report(output: &str) -> Value {
-    serde_json::from_str(output).unwrap_or_else(|error| panic!("{error}: {output}"))
+    let report = serde_json::from_str(output).unwrap_or_else(|error| panic!("{error}: {output}"));
+    check("emulation", &report);
+    report
 }
 
 #[test]

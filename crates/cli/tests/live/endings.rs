@@ -1,6 +1,7 @@
 //! Ends and new beginnings of either side.
 
 use super::process::{free_port, seaway, signal};
+use super::schema;
 use super::stream::{receive, send};
 use seaway_media::input::open;
 use serde_json::Value;
@@ -49,10 +50,12 @@ fn an_interrupt_leaves_report_and_file() {
     let sender = send(folder.path(), port, &["--json"]);
     super::stream::wait_for_metric(&metrics, "frames_displayed", 20.0);
     let report: Value = serde_json::from_str(&receiver.finish()).unwrap();
+    schema::check("session", &report);
     assert!(report["flows"][0]["frames"]["displayed"].as_u64().unwrap() >= 20, "{report}");
     let file = folder.path().join("received.mp4");
     assert!(open(file.to_str().unwrap()).unwrap().next_picture().unwrap().is_some());
     let report: Value = serde_json::from_str(&sender.finish()).unwrap();
+    schema::check("session", &report);
     assert!(report["flows"][0]["packets"]["sent"].as_u64().unwrap() > 20, "{report}");
 }
 

@@ -21,6 +21,8 @@ mod player;
 mod process;
 mod recordings;
 mod relay;
+#[path = "../schema/mod.rs"]
+mod schema;
 mod scorecard;
 mod stream;
 mod subflows;

@@ -2,6 +2,7 @@
 
 use super::browser::{SCRIPTS, is_there};
 use super::process::{Live, seaway};
+use super::schema::check;
 use std::path::Path;
 use std::process::Command;
 
@@ -25,6 +26,7 @@ fn controllers_are_scored() {
     }
     // The same bytes each time, whichever run ended first.
     let (_, document, _) = scorecard(at, &[few.as_slice(), &["--json"]].concat());
+    check("scorecard", &serde_json::from_str(&document).unwrap());
     assert!(document == std::fs::read_to_string(at.join("out/scorecard.json")).unwrap());
     assert!(!at.join("scorecard.html").exists(), "no page beside a document");
 
@@ -55,6 +57,7 @@ fn bars_are_held_or_missed() {
         "{bars}"
     );
     let (_, document, _) = scorecard(at, &[few.as_slice(), &["--json"]].concat());
+    check("scorecard", &serde_json::from_str(&document).unwrap());
     let card: serde_json::Value = serde_json::from_str(&document).unwrap();
     let rows = card["rows"].as_array().unwrap();
     assert!(rows.iter().all(|row| row["whole"] == serde_json::json!([false])), "{document}");

@@ -1,6 +1,7 @@
 //! From `seaway send` to `seaway recv`.
 
 use super::process::{Live, TIMEOUT, free_port, has, seaway};
+use super::schema;
 use pcap_file::pcap::PcapReader;
 use seaway_media::input::open;
 use seaway_net::Clock;
@@ -87,10 +88,10 @@ fn json_lines_speak_one_vocabulary() {
     let received =
         receiver.wait_for("where time goes", |line| parts.iter().all(|part| line[part].is_number()));
     check(&received, &parts);
-    sender.finish();
-    let lines = receiver.finish();
+    let lines = sender.finish() + &receiver.finish();
     for line in lines.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
+        schema::check("line", &line);
         assert!(line["type"] == "sample" || line["type"] == "event", "{line}");
     }
 }

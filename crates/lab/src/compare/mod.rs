@@ -11,9 +11,11 @@ mod table;
 pub use run::{RateChange, Recording, Run, Trace};
 pub use setup::{Setup, Video};
 
+use schemars::JsonSchema;
+use seaway_report::Summary;
 use seaway_report::aggregate::mean_and_ci95;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::io::{self, Write};
 
 /// Several controllers, each with its runs.
@@ -44,24 +46,36 @@ pub struct Candidate {
     pub runs: Vec<Run>,
 }
 
-/// The JSON document.
-#[derive(Debug, Serialize)]
-struct Document<'a> {
+/// Controllers over one network with one video: the document that `compare --json` prints.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct Document<'a> {
+    /// The version of this form.
     schema: u32,
+    /// The version of Seaway.
     seaway: &'static str,
+    /// The scenario's name.
     scenario: &'a str,
+    /// The flow whose controllers are compared.
     flow: &'a str,
+    /// The video.
     clip: &'a str,
+    /// One for each controller.
     controls: Vec<Runs<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+/// The runs of a controller.
+#[derive(Debug, JsonSchema, Serialize)]
 struct Runs<'a> {
+    /// The controller with its options.
     control: &'a str,
+    /// One for each seed.
+    #[schemars(with = "Vec<Summary>")]
     runs: Vec<&'a Value>,
     /// In the shape of a summary.
+    #[schemars(with = "Map<String, Value>")]
     mean: Value,
     /// Half the width of the 95 % interval, in the shape of a summary.
+    #[schemars(with = "Map<String, Value>")]
     ci95: Value,
 }
 

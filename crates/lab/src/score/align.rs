@@ -8,7 +8,7 @@ use seaway_units::TimeDelta;
 use std::collections::VecDeque;
 
 /// The fate of a picture of the reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, schemars::JsonSchema, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
     /// It was shown.

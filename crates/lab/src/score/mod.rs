@@ -24,7 +24,7 @@ use std::thread::{self, ScopedJoinHandle};
 use vmaf::Vmaf;
 
 /// How received pictures are paired with those of the reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, schemars::JsonSchema, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Align {
     /// By time where the received file has times. Where it has none: by index, or by content where it has fewer
@@ -39,7 +39,7 @@ pub enum Align {
 }
 
 /// The pictures that a mean is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, schemars::JsonSchema, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// All pictures from the first that was shown.

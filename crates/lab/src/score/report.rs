@@ -4,6 +4,7 @@ use super::align::{Fate, Pair};
 use super::measure::{all_planes, measure};
 use super::{Align, Compared, Metrics, Mode, Options, PictureScores, ScoreError};
 use crate::series::Series;
+use schemars::JsonSchema;
 use seaway_media::FrameRate;
 use seaway_media::input::PictureFormat;
 use seaway_quality::freeze::{FreezeDetector, StallMeter};
@@ -45,7 +46,7 @@ pub(super) struct Facts {
 }
 
 /// The score of a sequence. What does not apply is left out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Report {
     /// The version of this form.
     pub schema: u32,
@@ -101,7 +102,7 @@ pub struct Report {
 }
 
 /// One of the two.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Sequence {
     /// Pixels.
     pub width: u32,
@@ -114,7 +115,7 @@ pub struct Sequence {
 }
 
 /// Pictures of the reference by fate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Frames {
     /// Shown.
     pub displayed: u64,
@@ -131,7 +132,7 @@ pub struct Frames {
 }
 
 /// Peak signal-to-noise ratio of a sequence, in decibels; identical pictures count as 100.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Psnr {
     /// Mean of the pictures' own: what EvalVid and most papers print.
     pub mean: f64,
@@ -144,7 +145,7 @@ pub struct Psnr {
 }
 
 /// A metric of a sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Mean {
     /// Arithmetic, over the pictures.
     pub mean: f64,
@@ -155,7 +156,7 @@ pub struct Mean {
 }
 
 /// Opinion scores.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Mos {
     /// Mean grade, 1 to 5.
     pub mean: f64,
@@ -164,7 +165,7 @@ pub struct Mos {
 }
 
 /// Freezes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Freezes {
     /// How many.
     pub count: u64,
@@ -175,7 +176,7 @@ pub struct Freezes {
 }
 
 /// Spans in which the picture that was due did not come.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Stalls {
     /// How many.
     pub count: u64,
@@ -186,7 +187,7 @@ pub struct Stalls {
 }
 
 /// Delays in milliseconds; percentiles are nearest rank.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Delay {
     /// Arithmetic.
     pub mean: f64,

@@ -16,6 +16,7 @@ pub use cases::{CURVES, Curve, Suite};
 pub use setup::{LeftOut, Setup};
 
 use crate::run::Outcome;
+use schemars::JsonSchema;
 use seaway_quality::statistics::Estimate;
 use seaway_report::{Metric, Scope};
 use serde::{Serialize, Serializer};
@@ -100,50 +101,72 @@ fn estimates<'a>(runs: impl Iterator<Item = &'a Numbers> + Clone) -> impl Iterat
 }
 
 /// Every controller over every case.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct Scorecard {
+    /// The version of this form.
     schema: u32,
+    /// The version of Seaway.
     seaway: &'static str,
     /// Runs of each case and controller.
     seeds: u16,
+    /// The seed of the first; the others follow it.
     first_seed: u64,
+    /// The scores.
     metrics: Vec<Column>,
     /// Scores are in their order.
     controls: Vec<String>,
+    /// Means over suites.
     suites: Vec<ScoredSuite>,
+    /// The axes of curves.
     curves: Vec<CurveAxis>,
+    /// Case by case.
     cases: Vec<ScoredCase>,
     /// The rows of the suites with bars.
     rows: Vec<JudgedRow>,
+    /// What was not run, and why.
     left_out: Vec<LeftOut>,
 }
 
 /// Means over the cases of a suite that all controllers have run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 struct ScoredSuite {
+    /// Its name.
     suite: &'static str,
+    /// Its rows are reached or missed.
     has_bars: bool,
+    /// Cases that all controllers have run.
     cases: usize,
+    /// Of each controller, under the keys of `metrics`.
+    #[schemars(with = "Vec<BTreeMap<String, Estimate>>")]
     scores: Vec<Estimates>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 struct CurveAxis {
+    /// What varies along it.
     name: &'static str,
+    /// Its label on the page.
     label: &'static str,
+    /// Its unit.
     unit: &'static str,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 struct ScoredCase {
+    /// Its suite.
     suite: &'static str,
+    /// Its name.
     name: String,
+    /// What it is.
     about: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    /// The curve that it is a point of.
     curve: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    /// Where on that curve.
     x: Option<f64>,
     /// Null where the controller was left out.
+    #[schemars(with = "Vec<Option<BTreeMap<String, Estimate>>>")]
     scores: Vec<Option<Estimates>>,
 }
 
@@ -165,7 +188,7 @@ impl Serialize for Estimates {
 }
 
 /// A score as documents describe it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 struct Column {
     #[serde(flatten)]
     metric: Metric,

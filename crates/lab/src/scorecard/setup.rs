@@ -5,6 +5,7 @@ use super::cases::{self, Case, Suite};
 use crate::build::World;
 use crate::options::RunOptions;
 use crate::scenario::Scenario;
+use schemars::JsonSchema;
 use seaway_control::{ControlSpec, Registry};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -27,7 +28,7 @@ pub struct Setup {
 }
 
 /// What was not run, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct LeftOut {
     /// The controller.
     pub control: String,

@@ -4,36 +4,46 @@ use super::bars::{Bar, Quantity};
 use super::cases::Case;
 use super::{Scorecard, Setup};
 use crate::run::Outcome;
+use schemars::JsonSchema;
 use seaway_report::summary::Summary;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A row of a suite with bars: it is whole for a controller that reaches every bar.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub(super) struct JudgedRow {
+    /// Its suite.
     pub(super) suite: &'static str,
+    /// Its name.
     pub(super) name: &'static str,
+    /// What it asks for.
     pub(super) about: &'static str,
+    /// Its bars.
     pub(super) bars: Vec<JudgedBar>,
     /// In the order of the controllers.
     pub(super) whole: Vec<bool>,
 }
 
 /// A bar with what every controller reached.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub(super) struct JudgedBar {
     /// The network.
     pub(super) case: String,
+    /// What is measured.
     pub(super) quantity: &'static str,
+    /// Its unit.
     pub(super) unit: &'static str,
     /// The bar in words.
     pub(super) bar: String,
+    /// At least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) least: Option<f64>,
+    /// At most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) most: Option<f64>,
     /// Means over the seeds, in the order of the controllers; null where it does not apply, which misses the bar.
     pub(super) reached: Vec<Option<f64>>,
+    /// Whether each controller reached it.
     pub(super) held: Vec<bool>,
 }
 

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::config::{Config, Multiplex};
@@ -123,7 +124,7 @@ pub struct Patch {
 }
 
 /// Counts of one container format.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainerReport {
     /// Of a program or system stream.

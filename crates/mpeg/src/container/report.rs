@@ -1,11 +1,12 @@
 //! Counts of one run through a remultiplexer.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::format::ContainerReport;
 
 /// Counts of one run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Report {
     /// The format, [`Format::name`](super::Format::name); empty before it is known.
     pub format: &'static str,

@@ -3,7 +3,9 @@
 use crate::bits::BitReader;
 
 /// `picture_coding_type`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, schemars::JsonSchema, serde::Serialize,
+)]
 pub enum PictureKind {
     /// Intra-coded.
     I,

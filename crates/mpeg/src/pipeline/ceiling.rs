@@ -1,6 +1,7 @@
 //! Measures an output against its ceiling, apart from the rate control that is to keep it.
 
 use crate::shape::{Ceiling, Target};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// By this share a bucket or a second may be exceeded before it counts: rounding.
@@ -9,7 +10,7 @@ const ROUNDING: f64 = 1e-6;
 pub(super) const SECOND_EXCESS: f64 = 0.03;
 
 /// How a stream has kept its ceiling.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct CeilingReport {
     /// Depth of the leaky bucket: the time in which the rate passes as many bits.
     pub bucket_seconds: f64,

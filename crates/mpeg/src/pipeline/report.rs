@@ -1,5 +1,6 @@
 //! The report on a whole stream.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ceiling::{CeilingReport, SECOND_EXCESS};
@@ -13,7 +14,7 @@ const TOLERANCE: f64 = 0.002;
 const OF_PICTURE: f64 = 0.1;
 
 /// One picture of the stream, in coding order.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct PictureRecord {
     /// Counts from 0.
     pub index: u64,
@@ -26,7 +27,7 @@ pub struct PictureRecord {
 }
 
 /// Sums over the pictures of a stream.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Totals {
     /// Access units, with a picture or without.
     pub pictures: u64,
@@ -59,7 +60,7 @@ pub struct Totals {
 }
 
 /// Pictures that were copied unchanged, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct LeftAloneCounts {
     /// Within the budget.
     pub nothing_to_do: u64,
@@ -117,7 +118,7 @@ impl Totals {
 }
 
 /// The report of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Report {
     /// Of the video.
     pub totals: Totals,

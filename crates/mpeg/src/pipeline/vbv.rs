@@ -4,6 +4,7 @@
 use crate::header::SequenceState;
 use crate::startcode::StartCode;
 use crate::unit::AccessUnit;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vbv_delay` of a stream of variable rate.
@@ -12,7 +13,7 @@ const VARIABLE: u16 = 0xffff;
 const CLOCK: f64 = 90_000.0;
 
 /// How the buffer fills.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VbvMode {
     /// At the declared rate all the time; `vbv_delay` gives its fullness (C.3.1).
@@ -22,7 +23,7 @@ pub enum VbvMode {
 }
 
 /// The VBV over a whole stream.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct VbvReport {
     /// `vbv_buffer_size` of the last sequence header, in bits.
     pub size_bits: u64,
@@ -37,7 +38,7 @@ pub struct VbvReport {
 }
 
 /// Fullness of the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Fullness {
     /// How the buffer fills.
     pub filling: VbvMode,

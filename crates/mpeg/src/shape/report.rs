@@ -1,6 +1,7 @@
 //! The report on a picture.
 
 use crate::header::PictureKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One access unit of the output, at the same position in the stream as the unit that came in.
@@ -13,7 +14,7 @@ pub struct Shaped {
 }
 
 /// Why a picture was copied unchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftAlone {
     /// It is within its budget.
@@ -25,7 +26,7 @@ pub enum LeftAlone {
 }
 
 /// One picture of the output.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize)]
 pub struct PictureReport {
     /// Its coding type; `None` where the unit has no readable picture.
     pub kind: Option<PictureKind>,

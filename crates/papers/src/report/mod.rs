@@ -9,6 +9,7 @@ use crate::figure::Figure;
 use crate::interpretation::Interpretation;
 use crate::results::{Check, Results};
 use crate::runner::{Failure, Runner};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use markdown::{figure_name, markdown};
@@ -16,7 +17,7 @@ pub use page::html;
 pub use robust::{Changed, RobustRow, Robustness};
 
 /// Experiments and their results.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct Report {
     /// The version of this form.
     pub schema: u32,
@@ -33,7 +34,7 @@ pub struct Report {
 }
 
 /// Rows by verdict; those that measure nothing are counted apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Counts {
     /// Measured rows whose numbers all lie in their tolerances.
     pub held: usize,
@@ -52,7 +53,7 @@ pub struct Counts {
 }
 
 /// A paper's Readings.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct PaperReadings {
     /// `S000`.
     pub paper: &'static str,
@@ -68,7 +69,7 @@ pub struct PaperReadings {
 }
 
 /// The verdict on an experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 pub enum Verdict {
     /// Every number lies in its tolerance, under the paper's one set of Readings.
     #[serde(rename = "held")]
@@ -105,7 +106,7 @@ impl Verdict {
 }
 
 /// An experiment and its result.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct Entry {
     /// `S000-T1`.
     pub id: &'static str,
@@ -134,6 +135,7 @@ pub struct Entry {
     /// Its numbers.
     pub checks: Vec<Check>,
     /// What it ran with.
+    #[schemars(with = "std::collections::BTreeMap<String, String>")]
     pub parameters: pairs::Pairs,
     /// The substitute for a clip that is not shipped.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,18 +3,19 @@
 use super::{Entry, Verdict, made_together};
 use crate::experiment::{Experiment, Kind, Method};
 use crate::runner::{Failure, Runner, Stress};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 
 /// Rows under changes that their papers do not make.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct Robustness {
     /// Measured rows, each under the changes of its paper.
     pub rows: Vec<RobustRow>,
 }
 
 /// A row and what became of it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct RobustRow {
     /// `S000-T1`.
     pub id: &'static str,
@@ -29,7 +30,7 @@ pub struct RobustRow {
 }
 
 /// A change and the verdict under it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct Changed {
     /// What was changed.
     pub what: &'static str,

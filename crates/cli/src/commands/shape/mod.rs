@@ -11,6 +11,7 @@ use crate::progress::Progress;
 use control::Control;
 pub(crate) use options::Arguments;
 use options::ShapeOptions;
+pub(super) use report::Document;
 use report::Journal;
 use seaway_mpeg::container::{ContainerReport, Error, Format, SNIFF_LIMIT, sniff};
 use seaway_mpeg::pipeline::{self, CeilingReport, FirstPass, Pipeline};

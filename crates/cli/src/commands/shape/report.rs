@@ -3,13 +3,16 @@
 use super::ShapeResult;
 use super::options::{Arguments, ShapeOptions};
 use crate::failure::Failure;
-use seaway_mpeg::container::ContainerReport;
-use seaway_mpeg::pipeline::{CeilingReport, PictureRecord, Report};
+use schemars::JsonSchema;
+use seaway_mpeg::container::{self, ContainerReport};
+use seaway_mpeg::pipeline::{CeilingReport, PictureRecord, Report, Totals, VbvReport};
 use seaway_mpeg::shape::Cluster;
 use seaway_units::Bitrate;
-use serde_json::json;
+use serde::Serialize;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek, Write};
+use std::num::{NonZeroU16, NonZeroUsize};
+use std::path::Path;
 
 /// Records of the pictures, kept in a temporary file until the end because a stream may be of any length.
 #[derive(Debug)]
@@ -54,43 +57,111 @@ fn lost(error: &std::io::Error) -> Failure {
     Failure::running(&format!("records for the report: {error}"))
 }
 
+/// A shaped stream.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(in crate::commands) struct Document<'a> {
+    /// The version of this form.
+    schema: u32,
+    /// The version of Seaway.
+    seaway: &'static str,
+    /// The file that was read.
+    input: &'a str,
+    /// The file that was written.
+    output: &'a str,
+    /// How it was shaped.
+    method: &'a str,
+    /// Macroblocks that share a breakpoint, or `block`.
+    cluster: ClusterName,
+    /// Pictures whose budgets are shared.
+    window: NonZeroUsize,
+    /// Threads.
+    threads: NonZeroUsize,
+    /// What was asked for.
+    target: AskedTarget<'a>,
+    /// False where the output has more bits than the target allows.
+    target_held: bool,
+    /// False where the ceiling was exceeded.
+    ceiling_held: bool,
+    /// False where a picture comes too late for its decoding time at the rate of the multiplex.
+    multiplex_held: bool,
+    /// How often the input was read.
+    passes: u8,
+    /// True where a signal ended it early.
+    interrupted: bool,
+    /// Of the video.
+    totals: &'a Totals,
+    /// Of the ceiling of a target in bit/s; null where none was asked for.
+    ceiling: Option<&'a CeilingReport>,
+    /// Of the VBV; null where the stream declares none.
+    vbv: Option<&'a VbvReport>,
+    /// Of the container.
+    container: &'a container::Report,
+    /// One by one, in coding order; they are written from the journal.
+    #[schemars(with = "Vec<PictureRecord>")]
+    pictures: [PictureRecord; 0],
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(untagged)]
+enum ClusterName {
+    Macroblocks(NonZeroU16),
+    Block(&'static str),
+}
+
+/// What was asked for; one of them is not null.
+#[derive(Debug, JsonSchema, Serialize)]
+struct AskedTarget<'a> {
+    /// A rate in bit/s.
+    rate_bps: Option<u64>,
+    /// A share of the input's bits.
+    ratio: Option<f64>,
+    /// The file of a rate that changes.
+    rate_schedule: Option<&'a Path>,
+}
+
+impl<'a> Document<'a> {
+    fn of(arguments: &'a Arguments, plan: &ShapeOptions, outcome: &'a ShapeResult) -> Self {
+        let Report { totals, ceiling, vbv, container } = &outcome.report;
+        Self {
+            schema: 1,
+            seaway: seaway_report::VERSION,
+            input: &arguments.input,
+            output: &arguments.output,
+            method: arguments.method_name(),
+            cluster: match plan.shaper.cluster {
+                Cluster::Macroblocks(count) => ClusterName::Macroblocks(count),
+                Cluster::Block => ClusterName::Block("block"),
+            },
+            window: plan.shaper.window,
+            threads: plan.shaper.threads,
+            target: AskedTarget {
+                rate_bps: arguments.rate.map(Bitrate::as_bps),
+                ratio: arguments.ratio,
+                rate_schedule: arguments.rate_schedule.as_deref(),
+            },
+            target_held: outcome.holds_target(),
+            ceiling_held: outcome.holds_ceiling(),
+            multiplex_held: outcome.holds_multiplex(),
+            passes: if outcome.two_passes { 2 } else { 1 },
+            interrupted: outcome.interrupted,
+            totals,
+            ceiling: ceiling.as_ref(),
+            vbv: vbv.as_ref(),
+            container,
+            pictures: [],
+        }
+    }
+}
+
 fn document(
     notes: BufWriter<File>,
     arguments: &Arguments,
     plan: &ShapeOptions,
     outcome: &ShapeResult,
 ) -> std::io::Result<()> {
-    let cluster = match plan.shaper.cluster {
-        Cluster::Macroblocks(count) => json!(count),
-        Cluster::Block => json!("block"),
-    };
-    let head = json!({
-        "schema": 1,
-        "seaway": seaway_report::VERSION,
-        "input": arguments.input,
-        "output": arguments.output,
-        "method": arguments.method_name(),
-        "cluster": cluster,
-        "window": plan.shaper.window,
-        "threads": plan.shaper.threads,
-        "target": {
-            "rate_bps": arguments.rate.map(Bitrate::as_bps),
-            "ratio": arguments.ratio,
-            "rate_schedule": arguments.rate_schedule,
-        },
-        "target_held": outcome.holds_target(),
-        "ceiling_held": outcome.holds_ceiling(),
-        "multiplex_held": outcome.holds_multiplex(),
-        "passes": if outcome.two_passes { 2 } else { 1 },
-        "interrupted": outcome.interrupted,
-        "totals": outcome.report.totals,
-        "ceiling": outcome.report.ceiling,
-        "vbv": outcome.report.vbv,
-        "container": outcome.report.container,
-    });
-    let head = serde_json::to_string_pretty(&head)?;
+    let head = serde_json::to_string_pretty(&Document::of(arguments, plan, outcome))?;
     let mut out = std::io::stdout().lock();
-    write!(out, "{},\n  \"pictures\": [", head.trim_end_matches("\n}"))?;
+    write!(out, "{}[", head.trim_end_matches("[]\n}"))?;
     let mut notes = notes.into_inner()?;
     notes.rewind()?;
     std::io::copy(&mut BufReader::new(notes), &mut out)?;

@@ -10,6 +10,7 @@ mod index;
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::config::Config;
@@ -21,7 +22,7 @@ use ebml::{Header, Parsed, id};
 use index::{Index, Moves};
 
 /// Counts of a Matroska file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct MatroskaReport {
     /// Number of the track that is shaped.
     pub track: u64,

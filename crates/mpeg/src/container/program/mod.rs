@@ -18,11 +18,12 @@ use super::pes;
 use super::track::VideoTrack;
 use crate::startcode;
 use reader::{Element, Reader};
+use schemars::JsonSchema;
 use serde::Serialize;
 use writer::Writer;
 
 /// Counts of a program or system stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ProgramReport {
     /// `stream_id` of the shaped video.
     pub video_stream_id: u8,

@@ -1,9 +1,10 @@
 //! Counts of a transport stream.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Counts of a transport stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct TransportReport {
     /// `program_number` of the shaped programme.
     pub program: u16,
@@ -37,7 +38,7 @@ pub struct TransportReport {
 }
 
 /// Counts at a constant multiplex rate.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct PacingReport {
     /// Null packets written to fill the rate.
     pub null_packets: u64,
