@@ -24,6 +24,7 @@ mod relay;
 #[path = "../schema/mod.rs"]
 mod schema;
 mod scorecard;
+mod shape;
 mod stream;
 mod subflows;
 mod tls;

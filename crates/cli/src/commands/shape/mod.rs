@@ -1,6 +1,7 @@
 //! `seaway shape`: lowers the rate of coded MPEG-1 and MPEG-2 video.
 
 mod control;
+mod live;
 mod options;
 mod report;
 
@@ -29,6 +30,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "{}: the output is the input; name another file",
             arguments.output
         )));
+    }
+    match (live::is_live(&arguments.input), live::is_live(&arguments.output)) {
+        (true, true) => return live::run(arguments, &plan),
+        (false, false) => {}
+        _ => {
+            let text = "a live stream goes from the network to the network: both names are udp:// or rtp://";
+            return Err(Failure::input(&text));
+        }
+    }
+    if let Some(option) = arguments.live_option() {
+        return Err(Failure::input(&format!("{option} is for streams from the network to the network")));
     }
     interrupt::install()?;
     let source = Input::open(&arguments.input)?;

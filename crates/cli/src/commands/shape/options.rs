@@ -22,10 +22,11 @@ fn after_help() -> String {
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(), group = ArgGroup::new("target").required(true))]
 pub(crate) struct Arguments {
-    /// The stream to read, `-` for standard input
+    /// The stream to read, `-` for standard input; a live one is udp://HOST:PORT or rtp://HOST:PORT, for a multicast group with
+    /// ?interface=ADDR
     #[arg(value_name = "IN")]
     pub(super) input: String,
-    /// Where to write, `-` for standard output
+    /// Where to write, `-` for standard output; a live one as for IN, also with ?ttl=N
     #[arg(value_name = "OUT")]
     pub(super) output: String,
     /// Rate of the video, such as '3.2 Mbit/s'; a file is read twice for it
@@ -56,7 +57,7 @@ pub(crate) struct Arguments {
     budget: Option<Budget>,
     /// Pictures that are shaped together, for methods that look ahead
     #[arg(long, value_name = "PICTURES")]
-    window: Option<NonZeroUsize>,
+    pub(super) window: Option<NonZeroUsize>,
     /// Threads; with more than one, every method delays several pictures
     #[arg(long, value_name = "N", default_value = "1")]
     threads: NonZeroUsize,
@@ -70,9 +71,32 @@ pub(crate) struct Arguments {
     /// The programme of a transport stream whose video is shaped; the first with MPEG video by default
     #[arg(long, value_name = "NUMBER")]
     program: Option<u16>,
+    /// From the network to the network: how long after its arrival each packet leaves. 1.5 s by default
+    #[arg(long, value_name = "TIME")]
+    pub(super) delay: Option<TimeDelta>,
+    /// From the network to the network: `all` shapes every programme with MPEG video; they share --rate by how hard they are to code
+    #[arg(long, value_name = "all", value_enum, conflicts_with = "program")]
+    pub(super) programs: Option<Programs>,
+    /// From the network to the network: print JSON lines
+    #[arg(long, value_name = "json", value_enum)]
+    pub(super) stats: Option<Stats>,
     /// Print one JSON document and nothing else
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// The programmes of a live stream that are shaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Programs {
+    /// All with MPEG-1 or MPEG-2 video
+    All,
+}
+
+/// What `--stats` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Stats {
+    /// One JSON object a second on standard output, and one at the end
+    Json,
 }
 
 /// The default of `--method`.
@@ -84,7 +108,7 @@ pub(super) struct ShapeOptions {
     pub(super) schedule: Schedule,
     pub(super) shaper: shape::Config,
     multiplex: Option<Multiplex>,
-    program: Option<u16>,
+    pub(super) program: Option<u16>,
 }
 
 impl Arguments {
@@ -133,6 +157,16 @@ impl Arguments {
         Ok(Schedule::constant(target))
     }
 
+    /// An option that only live streams have.
+    pub(super) fn live_option(&self) -> Option<&'static str> {
+        let given = [
+            (self.delay.is_some(), "--delay"),
+            (self.programs.is_some(), "--programs"),
+            (self.stats.is_some(), "--stats"),
+        ];
+        given.into_iter().find_map(|(given, name)| given.then_some(name))
+    }
+
     /// The name of the method.
     pub(super) fn method_name(&self) -> &'static str {
         Method::ALL.iter().find(|(_, method)| *method == self.method).map_or("", |(name, _)| name)
@@ -148,6 +182,15 @@ impl ShapeOptions {
     /// True where a first pass over a file shares out the bits of the whole stream: one rate, and no second is bound to it.
     pub(super) fn plans_ahead(&self) -> bool {
         self.shaper.ceiling.is_some_and(|ceiling| !ceiling.even_seconds)
+    }
+
+    /// Whether the null packets of a live transport stream are sent; `None` where another rate was asked for.
+    pub(super) fn keeps_null_packets(&self) -> Option<bool> {
+        match self.multiplex {
+            None | Some(Multiplex::Keep) => Some(true),
+            Some(Multiplex::Variable) => Some(false),
+            Some(Multiplex::Constant(_)) => None,
+        }
     }
 
     /// The whole configuration for a stream of this format.

@@ -1,0 +1,169 @@
+//! `seaway shape` from the network to the network.
+
+mod address;
+mod sink;
+mod source;
+mod statistics;
+
+pub(super) use address::is_live;
+
+use super::options::{Arguments, ShapeOptions};
+use crate::failure::{Failure, MISSED};
+use crate::interrupt;
+use address::Address;
+use seaway_mpeg::container::Error;
+use seaway_mpeg::live::{Config, LiveShaper, Programs};
+use seaway_mpeg::shape::Ceiling;
+use seaway_net::Clock;
+use seaway_units::{TimeDelta, Timestamp};
+use sink::Sink;
+use source::{Arrival, Unpacker};
+use statistics::Statistics;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// The delay where none is named.
+const DELAY: TimeDelta = TimeDelta::from_millis(1500);
+/// The longest that makes sense for one window.
+const LONGEST_DELAY: TimeDelta = TimeDelta::from_secs(10);
+/// Pictures of a window, at most: it ends by the delay.
+const WINDOW: NonZeroUsize = NonZeroUsize::new(600).unwrap();
+/// A silent input is looked at so often.
+const POLL: TimeDelta = TimeDelta::from_millis(50);
+/// From one line of `--stats` to the next.
+const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+/// Datagrams that are read before the clock is looked at.
+const AT_ONCE: usize = 64;
+/// Octets that may wait, for each programme.
+const MEMORY: usize = 64 << 20;
+
+pub(super) fn run(arguments: &Arguments, plan: &ShapeOptions) -> Result<ExitCode, Failure> {
+    let parse =
+        |name: &str| Address::parse(name).map_err(|error| Failure::input(&format!("{name}: {error}")));
+    let (input, output) = (parse(&arguments.input)?, parse(&arguments.output)?);
+    let config = config(arguments, plan)?;
+    interrupt::install_live()?;
+    let clock = Clock::start();
+    let arrivals = source::listen(&arguments.input, &input, clock)?;
+    let mut session = Session {
+        name: &arguments.input,
+        clock,
+        unpacker: Unpacker::new(input.transport),
+        statistics: Statistics::new(arguments.stats.is_some(), config.delay),
+        shaper: LiveShaper::new(config),
+        sink: Sink::open(&arguments.output, &output, clock)?,
+    };
+    session.run(&arrivals)?;
+    session.finish()
+}
+
+/// Reads the options that are for live streams.
+fn config(arguments: &Arguments, plan: &ShapeOptions) -> Result<Config, Failure> {
+    let refuse = |text: &str| Err(Failure::input(&text));
+    let delay = arguments.delay.unwrap_or(DELAY);
+    if delay < Config::LEAST_DELAY || delay > LONGEST_DELAY {
+        return refuse(&format!("--delay: expected {} to {LONGEST_DELAY}", Config::LEAST_DELAY));
+    }
+    if arguments.control.is_some() || arguments.rate_schedule.is_some() {
+        return refuse("--control and --rate-schedule do not apply to a live stream");
+    }
+    if arguments.json {
+        return refuse("--json does not apply to a live stream; --stats json prints a line each second");
+    }
+    let mut shaper = plan.shaper.clone();
+    if shaper.threads > NonZeroUsize::MIN {
+        return refuse("--threads does not apply to a live stream: several threads hold back pictures");
+    }
+    if arguments.window.is_none() {
+        shaper.window = WINDOW;
+    }
+    let programs = match arguments.programs {
+        Some(_) if arguments.rate.is_none() => return refuse("--programs all shares out a --rate"),
+        Some(_) => Programs::All,
+        None => Programs::One(plan.program),
+    };
+    if programs == Programs::All {
+        // The rates change from second to second.
+        let bucket = arguments.bucket.unwrap_or(Ceiling::BUCKET);
+        shaper.ceiling = Some(Ceiling { bucket, even_seconds: true });
+    }
+    let Some(null_packets) = plan.keeps_null_packets() else {
+        return refuse("--multiplex with a rate does not apply to a live stream; expected keep or variable");
+    };
+    Ok(Config { shaper, programs, delay, null_packets, memory: MEMORY })
+}
+
+struct Session<'a> {
+    name: &'a str,
+    clock: Clock,
+    unpacker: Unpacker,
+    shaper: LiveShaper,
+    sink: Sink,
+    statistics: Statistics,
+}
+
+impl Session<'_> {
+    /// Shapes until a signal comes.
+    fn run(&mut self, arrivals: &Receiver<Arrival>) -> Result<(), Failure> {
+        let mut next = self.clock.now() + INTERVAL;
+        while !interrupt::requested() {
+            let now = self.clock.now();
+            let due = self.shaper.poll_timeout().map_or(POLL, |due| due.since(now).min(POLL));
+            match arrivals.recv_timeout(Duration::from_nanos(due.as_nanos().max(0) as u64)) {
+                Ok(arrival) => {
+                    self.take(&arrival)?;
+                    for arrival in arrivals.try_iter().take(AT_ONCE) {
+                        self.take(&arrival)?;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::running(&format!("{}: nothing can be received", self.name)));
+                }
+            }
+            let now = self.clock.now();
+            self.shaper.handle_timeout(now).map_err(|error| self.refused(&error))?;
+            self.drain()?;
+            next = self.report(now, next)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, arrival: &Arrival) -> Result<(), Failure> {
+        let shaper = &mut self.shaper;
+        let taken = self.unpacker.push(arrival, |at, packet| shaper.push(at, packet));
+        taken.map_err(|error| self.refused(&error))?;
+        self.drain()
+    }
+
+    fn drain(&mut self) -> Result<(), Failure> {
+        while let Some(packet) = self.shaper.pull() {
+            self.sink.push(packet)?;
+        }
+        Ok(())
+    }
+
+    fn refused(&self, error: &Error) -> Failure {
+        Failure::input(&format!("{}: {error}", self.name))
+    }
+
+    fn report(&mut self, now: Timestamp, next: Timestamp) -> Result<Timestamp, Failure> {
+        if now < next {
+            return Ok(next);
+        }
+        self.statistics.line(now, &self.unpacker.report, &self.shaper.report(), &self.sink.report())?;
+        Ok((next + INTERVAL).max(now))
+    }
+
+    /// Prints what was done. What waits for its departure is dropped.
+    fn finish(mut self) -> Result<ExitCode, Failure> {
+        let (source, shaped, sent) = (&self.unpacker.report, self.shaper.report(), self.sink.report());
+        if source.datagrams == 0 {
+            return Err(Failure::running(&format!("{}: nothing came", self.name)));
+        }
+        let held = self.statistics.end(self.clock.now(), source, &shaped, &sent)?;
+        Ok(if held { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
+    }
+}

@@ -1,0 +1,160 @@
+//! What a live run says: a line a second for `--stats json`, and a summary at its end.
+
+use super::sink::SinkReport;
+use super::source::SourceReport;
+use crate::failure::Failure;
+use seaway_mpeg::live::Report;
+use seaway_mpeg::pipeline::CeilingReport;
+use seaway_net::Lateness;
+use seaway_units::{TimeDelta, Timestamp};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// How far behind its instant a packet may leave: a late thread of the sender.
+const SLACK: TimeDelta = TimeDelta::from_millis(10);
+
+#[derive(Debug)]
+pub(super) struct Statistics {
+    lines: bool,
+    delay: TimeDelta,
+    /// Bits of video in and out at the last line, and its instant.
+    last: (Timestamp, u64, u64),
+}
+
+impl Statistics {
+    pub(super) fn new(lines: bool, delay: TimeDelta) -> Statistics {
+        Statistics { lines, delay, last: (Timestamp::ZERO, 0, 0) }
+    }
+
+    /// Prints the line of a second.
+    pub(super) fn line(
+        &mut self,
+        now: Timestamp,
+        source: &SourceReport,
+        shaped: &Report,
+        sent: &SinkReport,
+    ) -> Result<(), Failure> {
+        if !self.lines {
+            return Ok(());
+        }
+        let mut line = self.document("sample", now, source, shaped, sent);
+        let (bits_in, bits_out) = video_bits(shaped);
+        let seconds = now.since(self.last.0).as_secs_f64().max(1e-3);
+        line["video_rate_in_bps"] = json!(((bits_in - self.last.1) as f64 / seconds).round());
+        line["video_rate_out_bps"] = json!(((bits_out - self.last.2) as f64 / seconds).round());
+        self.last = (now, bits_in, bits_out);
+        print(&line)
+    }
+
+    /// Prints the last line, and the summary; true where the delay and the ceiling were held.
+    pub(super) fn end(
+        &mut self,
+        now: Timestamp,
+        source: &SourceReport,
+        shaped: &Report,
+        sent: &SinkReport,
+    ) -> Result<bool, Failure> {
+        let ceilings = shaped.programs.iter().filter_map(|program| program.report.ceiling.as_ref());
+        let ceiling_held = ceilings.clone().all(CeilingReport::is_kept);
+        let delay_held = sent.lateness.percentile(0.99) <= SLACK;
+        if self.lines {
+            let mut line = self.document("end", now, source, shaped, sent);
+            line["delay_held"] = json!(delay_held);
+            line["ceiling_held"] = json!(ceiling_held);
+            line["programs"] = json!(shaped.programs);
+            print(&line)?;
+        }
+        let (bits_in, bits_out) = video_bits(shaped);
+        let ms = |time: TimeDelta| format!("{:.1} ms", time.as_millis_f64());
+        let mut text = format!(
+            "{} packets in {:.1} s, video at {:.1} % of its bits; {} programmes, {} parts of pictures passed unchanged\n\
+             delay {} stated; {} in the middle, 99 of 100 within {}, {} at most; {} late at most\n",
+            shaped.packets_in,
+            now.as_secs_f64(),
+            100.0 * bits_out as f64 / bits_in.max(1) as f64,
+            shaped.programs.len(),
+            shaped.given_up,
+            ms(self.delay),
+            ms(sent.delay.percentile(0.5)),
+            ms(sent.delay.percentile(0.99)),
+            ms(sent.delay.max()),
+            ms(sent.lateness.max()),
+        );
+        for (count, what) in [
+            (source.malformed, "malformed datagrams"),
+            (source.lost, "RTP packets lost before"),
+            (source.late, "RTP packets repeated or too late"),
+            (sent.refused, "datagrams refused by the kernel"),
+            (shaped.resyncs, "times the source's clock was found anew"),
+            (shaped.unshaped_programs, "programmes that cannot be shaped"),
+        ] {
+            if count > 0 {
+                text += &format!("{count} {what}\n");
+            }
+        }
+        if !delay_held {
+            let late = ms(sent.lateness.percentile(0.99));
+            text += &format!("MISSED: one packet in a hundred left more than {late} late\n");
+        }
+        for ceiling in ceilings.filter(|ceiling| !ceiling.is_kept()) {
+            let (level, second) = (100.0 * ceiling.highest_level, 100.0 * ceiling.fullest_second);
+            text +=
+                &format!("MISSED: a bucket filled to {level:.1} %, the fullest second at {second:.1} %\n");
+        }
+        std::io::stderr().write_all(text.as_bytes()).map_err(|error| Failure::output(&error))?;
+        Ok(delay_held && ceiling_held)
+    }
+
+    fn document(
+        &self,
+        kind: &str,
+        now: Timestamp,
+        source: &SourceReport,
+        shaped: &Report,
+        sent: &SinkReport,
+    ) -> Value {
+        let times = |lateness: &Lateness| {
+            json!({
+                "p50_ms": lateness.percentile(0.5).as_millis_f64(),
+                "p99_ms": lateness.percentile(0.99).as_millis_f64(),
+                "max_ms": lateness.max().as_millis_f64(),
+            })
+        };
+        let rates = shaped.programs.iter().map(|program| {
+            json!({
+                "program": program.program,
+                "rate_bps": program.rate_bps,
+                "pictures": program.report.totals.pictures,
+                "bits_in": program.report.totals.bits_in,
+                "bits_out": program.report.totals.bits_out,
+            })
+        });
+        json!({
+            "type": kind,
+            "time_s": now.as_secs_f64(),
+            "stated_delay_ms": self.delay.as_millis_f64(),
+            "input": source,
+            "output": { "datagrams": sent.datagrams, "octets": sent.octets, "refused": sent.refused },
+            "packets_in": shaped.packets_in,
+            "packets_out": shaped.packets_out,
+            "null_packets_dropped": shaped.null_packets_dropped,
+            "resyncs": shaped.resyncs,
+            "given_up": shaped.given_up,
+            "unshaped_programs": shaped.unshaped_programs,
+            "delay": times(&sent.delay),
+            "lateness": times(&sent.lateness),
+            "video": rates.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn video_bits(shaped: &Report) -> (u64, u64) {
+    shaped.programs.iter().fold((0, 0), |(bits_in, bits_out), program| {
+        let totals = &program.report.totals;
+        (bits_in + totals.bits_in, bits_out + totals.bits_out)
+    })
+}
+
+fn print(line: &Value) -> Result<(), Failure> {
+    writeln!(std::io::stdout().lock(), "{line}").map_err(|error| Failure::output(&error))
+}

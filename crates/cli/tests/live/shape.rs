@@ -1,0 +1,167 @@
+//! `seaway shape` from the network to the network, with FFmpeg as the source.
+
+use super::process::{Live, free_port, has, seaway, signal};
+use serde_json::Value;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Pictures of the clip: eight seconds.
+const PICTURES: u64 = 200;
+/// A group that stays on the host.
+const GROUP: &str = "239.255.77.19";
+
+fn ffmpeg(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new("ffmpeg");
+    command.current_dir(folder).args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"]);
+    command.args(arguments.split_whitespace());
+    command.stdin(Stdio::null());
+    command
+}
+
+/// As many programmes as there are rates, at a constant multiplex rate.
+fn make_clip(folder: &Path, rates: &[&str], multiplex: &str) {
+    let mut inputs = String::new();
+    let mut outputs = String::new();
+    for (index, rate) in rates.iter().enumerate() {
+        inputs += &format!("-f lavfi -i testsrc2=size=352x288:rate=25,noise=alls=12:allf=t,hue=h={index} ");
+        outputs += &format!(
+            "-map {index}:v -b:v:{index} {rate} -maxrate:v:{index} {rate} -bufsize:v:{index} 300k -program st={index} "
+        );
+    }
+    let coding = "-t 8 -c:v mpeg2video -g 12 -bf 2 -threads 1";
+    let made = ffmpeg(folder, &format!("{inputs} {coding} {outputs} -f mpegts -muxrate {multiplex} clip.ts"));
+    assert!({ made }.status().unwrap().success());
+}
+
+/// Keeps what comes until nothing does for three seconds.
+fn record(socket: UdpSocket) -> std::thread::JoinHandle<Vec<Vec<u8>>> {
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        let mut datagrams = Vec::new();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        while let Ok(length) = socket.recv(&mut buffer) {
+            datagrams.push(buffer[..length].to_vec());
+            socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        }
+        datagrams
+    })
+}
+
+/// Plays the clip through `seaway shape`; returns what came out and the last line of its statistics.
+fn play(
+    folder: &Path,
+    [input, from, programs]: [&str; 3],
+    output: &str,
+    options: &[&str],
+) -> (Vec<Vec<u8>>, Value) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = output.replace("PORT", &socket.local_addr().unwrap().port().to_string());
+    let recording = record(socket);
+    let mut shape = seaway(folder, &["shape", input, &to, "--stats", "json"]);
+    shape.args(options);
+    let mut shape = Live::start(shape);
+    shape.wait_for("its start", |line| line["type"] == "sample");
+    let source = format!("-re -i clip.ts -map 0 -c copy {programs} -f mpegts -muxrate 3M {from}");
+    assert!(ffmpeg(folder, &source).status().unwrap().success());
+    let datagrams = recording.join().unwrap();
+    signal("INT", shape.id());
+    let (status, lines, notes) = shape.end();
+    let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!((last["type"].as_str(), status.code()), (Some("end"), Some(0)), "{notes}");
+    (datagrams, last)
+}
+
+/// Frames by FFmpeg, which is to find nothing wrong.
+fn decoded(folder: &Path, program: u32) -> u64 {
+    let decode = format!("-i got.ts -map 0:p:{program}:v -f framemd5 -fps_mode passthrough -");
+    let output = ffmpeg(folder, &decode).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    output.stdout.split(|&octet| octet == b'\n').filter(|line| !line.is_empty() && line[0] != b'#').count()
+        as u64
+}
+
+fn checked(last: &Value, delay: f64) {
+    assert_eq!((last["delay_held"].as_bool(), last["ceiling_held"].as_bool()), (Some(true), Some(true)));
+    assert_eq!(last["stated_delay_ms"].as_f64(), Some(delay));
+    assert_eq!((last["input"]["malformed"].as_u64(), last["output"]["refused"].as_u64()), (Some(0), Some(0)));
+    // Of the last picture nobody knows that it is complete.
+    assert!(last["given_up"].as_u64().unwrap() <= 3, "{last}");
+}
+
+#[test]
+fn a_multicast_becomes_rtp_at_a_rate() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), &["1500k"], "2M");
+    let port = free_port();
+    let input = format!("udp://{GROUP}:{port}?interface=127.0.0.1");
+    let from = format!("udp://{GROUP}:{port}?localaddr=127.0.0.1&ttl=0&pkt_size=1316");
+    let options = ["--rate", "1 Mbit/s", "--delay", "700 ms", "--multiplex", "variable"];
+    let (datagrams, last) = play(folder.path(), [&input, &from, ""], "rtp://127.0.0.1:PORT", &options);
+    checked(&last, 700.0);
+    let rtp = |datagram: &Vec<u8>| datagram[0] == 0x80 && datagram[1] == 33;
+    assert!(datagrams.iter().all(rtp));
+    let numbers: Vec<u16> = datagrams.iter().map(|data| u16::from_be_bytes([data[2], data[3]])).collect();
+    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1)));
+    let got: Vec<u8> = datagrams.iter().flat_map(|datagram| datagram[12..].to_vec()).collect();
+    std::fs::write(folder.path().join("got.ts"), got).unwrap();
+    assert!(decoded(folder.path(), 1) >= PICTURES - 5);
+    let totals = &last["programs"][0]["totals"];
+    let rate = totals["rate_out_bps"].as_f64().unwrap();
+    assert!((0.93e6..1.02e6).contains(&rate), "{rate}");
+    assert!(last["null_packets_dropped"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn programmes_of_a_multicast_share_a_rate() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), &["800k", "800k"], "2500k");
+    let port = free_port();
+    let input = format!("udp://127.0.0.1:{port}");
+    let from = format!("udp://127.0.0.1:{port}?pkt_size=1316");
+    let options = ["--rate", "1200 kbit/s", "--programs", "all"];
+    let (datagrams, last) =
+        play(folder.path(), [&input, &from, "-program st=0 -program st=1"], "udp://127.0.0.1:PORT", &options);
+    checked(&last, 1500.0);
+    std::fs::write(folder.path().join("got.ts"), datagrams.concat()).unwrap();
+    let programs = last["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 2);
+    for program in programs {
+        let number = program["program"].as_u64().unwrap() as u32;
+        assert!(decoded(folder.path(), number) >= PICTURES - 5);
+    }
+    let rates: f64 = programs.iter().map(|program| program["totals"]["rate_out_bps"].as_f64().unwrap()).sum();
+    assert!((1.0e6..1.22e6).contains(&rates), "{rates}");
+}
+
+#[test]
+fn what_is_not_for_live_streams_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let live = ["shape", "udp://127.0.0.1:1", "udp://127.0.0.1:2"];
+    let refused = |arguments: &[&str]| {
+        let (status, _, notes) = Live::start(seaway(folder.path(), arguments)).end();
+        assert_eq!(status.code(), Some(2), "{notes}");
+        notes
+    };
+    for options in [
+        &["--ratio", "0.8", "--json"][..],
+        &["--ratio", "0.8", "--delay", "10 ms"],
+        &["--ratio", "0.8", "--programs", "all"],
+        &["--rate", "1 Mbit/s", "--multiplex", "2 Mbit/s"],
+        &["--rate", "1 Mbit/s", "--threads", "2"],
+    ] {
+        refused(&[&live[..], options].concat());
+    }
+    let one_way = refused(&["shape", "udp://127.0.0.1:1", "out.ts", "--ratio", "0.8"]);
+    assert!(one_way.contains("both names"), "{one_way}");
+    let file = refused(&["shape", "in.ts", "out.ts", "--ratio", "0.8", "--delay", "1 s"]);
+    assert!(file.contains("--delay"), "{file}");
+    assert!(refused(&["shape", "srt://127.0.0.1:1", live[2], "--ratio", "0.8"]).contains("srt"));
+}
