@@ -49,7 +49,7 @@ impl Config {
     /// The shortest delay.
     pub const LEAST_DELAY: TimeDelta = TimeDelta::from_millis(60);
 
-    /// What of the delay is for computing.
+    /// What of the delay is for computing, and for packets that come late by less.
     fn reserve(&self) -> TimeDelta {
         (self.delay / 4).max(TimeDelta::from_millis(20))
     }
@@ -141,7 +141,7 @@ pub struct LiveShaper {
 impl LiveShaper {
     /// A shaper that has read nothing.
     pub fn new(config: Config) -> LiveShaper {
-        let clock = PlayoutClock::new(config.delay);
+        let clock = PlayoutClock::new(config.delay, config.reserve());
         LiveShaper {
             config,
             state: State::Tables { table: ProgramTable::default(), since: None },

@@ -13,8 +13,6 @@ const LONGEST_INTERVAL: u64 = 27_000 * 300;
 const GAIN: f64 = 1.0 / 128.0;
 /// The most that the relation of the clocks changes, as a share of the time; a system clock is within 30 ppm.
 const STEEPEST: f64 = 1e-3;
-/// A larger deviation is a source that has paused or jumped, not the jitter of a network.
-const RESYNC: TimeDelta = TimeDelta::from_millis(100);
 
 /// Gives each packet of a transport stream its departure. Packets with a clock reference leave by the source's clock, which is
 /// recovered from their arrivals; those between two are spread evenly, as at a constant rate (13818-1, 2.4.2.2).
@@ -24,6 +22,7 @@ const RESYNC: TimeDelta = TimeDelta::from_millis(100);
 #[derive(Debug)]
 pub(super) struct PlayoutClock {
     delay: TimeDelta,
+    /// A larger deviation is a source that has paused or jumped, not jitter.
     resync: TimeDelta,
     /// Arrivals of the packets behind the last reference, that one first.
     untimed: VecDeque<Timestamp>,
@@ -48,10 +47,10 @@ struct Reference {
 }
 
 impl PlayoutClock {
-    pub(super) fn new(delay: TimeDelta) -> PlayoutClock {
+    pub(super) fn new(delay: TimeDelta, resync: TimeDelta) -> PlayoutClock {
         PlayoutClock {
             delay,
-            resync: RESYNC.min(delay / 2),
+            resync,
             untimed: VecDeque::new(),
             departures: VecDeque::new(),
             last: None,
@@ -131,7 +130,7 @@ mod tests {
 
     #[test]
     fn packets_between_two_references_are_spread_evenly() {
-        let mut clock = PlayoutClock::new(DELAY);
+        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
         // Four packets in 40 ms; the network delivers them in a burst.
         for (millis, reference) in [(100.0, Some(0)), (100.0, None), (100.0, None), (100.0, None)] {
             clock.push(at(millis), reference.map(|value| (value, false)));
@@ -143,7 +142,7 @@ mod tests {
 
     #[test]
     fn jitter_is_smoothed_and_drift_followed() {
-        let mut clock = PlayoutClock::new(DELAY);
+        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
         let (mut last, mut worst) = (0.0, 0.0f64);
         // 100 s; the source's clock is 50 ppm slow, and packets come up to 8 ms late.
         for index in 0..2500u64 {
@@ -164,7 +163,7 @@ mod tests {
 
     #[test]
     fn nothing_leaves_in_a_burst_after_a_silence_or_a_jump() {
-        let mut clock = PlayoutClock::new(DELAY);
+        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
         clock.push(at(0.0), Some((0, false)));
         clock.push(at(40.0), Some((27_000 * 40, false)));
         // The source stops for two seconds; then its clock begins anew.
@@ -178,7 +177,7 @@ mod tests {
 
     #[test]
     fn without_references_packets_leave_by_their_arrivals() {
-        let mut clock = PlayoutClock::new(DELAY);
+        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
         [10.0, 20.0, 30.0].into_iter().for_each(|millis| clock.push(at(millis), None));
         clock.release(at(20.0));
         assert_eq!(departures(&mut clock), [10.0, 20.0]);
