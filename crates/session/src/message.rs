@@ -274,6 +274,10 @@ impl RtpPacket {
         {
             decoded.read_elements(&extension)?;
         }
+        // A packet without elements of our own is of others, whose identifiers the session description gives.
+        if decoded.control.is_none() && decoded.marking.is_none() {
+            decoded.transport_sequence = None;
+        }
         Ok(decoded)
     }
 

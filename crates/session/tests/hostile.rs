@@ -215,3 +215,22 @@ fn what_a_first_round_trip_time_makes_overdue_is_done_at_once() {
     ];
     exercise::endpoints(&programme);
 }
+
+/// Found by fuzzing: an element with the identifier of our transport-wide number in a packet that has no other of ours is of others. It
+/// was read by our identifier, written in the form of others, and then not read again.
+#[test]
+fn a_transport_wide_number_alone_is_of_others() {
+    let octets = [
+        0x90, 0x25, 0xF8, 0xFF, 0xE2, 0x71, 0x71, 0xF1, 0x71, 1, 0, 0, 0x10, 0, 0, 1, 4, 2, 0x82, 0x82, 0,
+        0x97, 0,
+    ];
+    exercise::message(&octets);
+    let octets = Bytes::copy_from_slice(&octets);
+    let number = |message: Result<Message, _>| match message {
+        Ok(Message::Rtp(packet)) => packet.transport_sequence,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(number(Message::decode(&octets)), None);
+    assert_eq!(number(Message::decode_plain(&octets, Some(4))), Some(0x8282));
+    assert_eq!(number(Message::decode_plain(&octets, Some(5))), None);
+}
