@@ -498,9 +498,30 @@ mod tests {
         assert_eq!(path.run(seconds(1, 0.0, 100)), None);
         for _ in 0..10 {
             assert_eq!(path.end_interval(), None, "nothing was sent");
+        }
+        for _ in 0..10 {
             path.send(Bitrate::from_mbps(1));
             path.breaker.on_pause();
             assert_eq!(path.end_interval(), None, "nothing could be reported");
         }
+    }
+
+    /// The counters are read ten times a second, and intervals last 5 s all the same.
+    #[test]
+    fn silence_of_less_than_three_intervals_is_none() {
+        let mut path = Path::new(true);
+        assert_eq!(path.run(seconds(1, 0.0, 100)), None);
+        let mut tenths = 0;
+        let action = loop {
+            path.statistics.sent.packets += 10;
+            path.now += TimeDelta::from_millis(100);
+            tenths += 1;
+            if let Some(action) = path.breaker.observe(path.now, &path.statistics) {
+                break action;
+            }
+            assert!(tenths < 1000);
+        };
+        assert_eq!(action, BreakerAction::Cease(Breach::NoReports(TimeDelta::from_secs(15))));
+        assert_eq!(tenths, 150);
     }
 }
