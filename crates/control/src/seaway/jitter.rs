@@ -5,7 +5,8 @@ use super::rate::whole;
 use std::collections::VecDeque;
 
 /// Jitter of the path: a third of the 99.7th percentile of the change of delay between packets that left within 6 ms
-/// of each other. Rises at once and decays over 10 s.
+/// of each other. Rises at once and decays over 20 s, faster where it is far above what is seen: a single step of a
+/// quarter of a second, which may be forged, is nearly forgotten after a minute.
 #[derive(Debug, Clone)]
 pub(super) struct JitterMeter {
     /// A histogram a second, over logarithmic bins; their sum, and all that it counts.
@@ -30,6 +31,8 @@ impl JitterMeter {
     const LOG_RANGE: f64 = 8.987_196_820_661_973;
     const QUANTILE: f64 = 0.997;
     const DECAY: f64 = 20.0;
+    /// Above so many times what is seen it decays faster, by as much as it is above.
+    const FAR: f64 = 4.0;
     /// Steps of this size are no jitter: packets are served one at a time.
     const NOISE: f64 = 0.000_65;
 
@@ -138,7 +141,8 @@ impl JitterMeter {
         let passed = (t - self.updated).max(0.0);
         self.updated = t;
         let present = (self.percentile() / 3.0).max(Self::LEAST);
-        self.value = present.max(self.value * libm::exp(-passed / Self::DECAY));
+        let decay = Self::DECAY / (self.value / (Self::FAR * present)).max(1.0);
+        self.value = present.max(self.value * libm::exp(-passed / decay));
     }
 }
 
@@ -190,5 +194,25 @@ impl Volatility {
         let (sum, count) =
             self.swings.iter().fold((0.0, 0.0), |all, second| (all.0 + second.0, all.1 + second.1));
         self.degree = if count < Self::FEWEST { 0.0 } else { ((sum / count - 0.055) / 0.02).clamp(0.0, 1.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step of 0.8 s, as a forged report makes it, among steps of 1 ms.
+    #[test]
+    fn one_large_step_is_forgotten_in_a_minute() {
+        let mut meter = JitterMeter::new();
+        meter.add(1.0, 0.8);
+        meter.update(1.0);
+        assert!(meter.raw() > 0.25, "{}", meter.raw());
+        for step in 0..6000 {
+            let t = 1.0 + f64::from(step) / 100.0;
+            meter.add(t, 0.001);
+            meter.update(t);
+        }
+        assert!(meter.raw() < 2.0 * 0.001 / 3.0, "{}", meter.raw());
     }
 }
