@@ -45,6 +45,8 @@ impl Interleaving {
     const GAPS: usize = 240;
     const UPDATE: f64 = 0.2;
     const FEWEST: usize = 4;
+    /// Of the service rate that packets must arrive at to have been served one by one.
+    const LEAST_SHARE: f64 = 0.2;
     /// Gaps that differ by less are equal.
     const TIE: f64 = 0.05;
 
@@ -97,8 +99,14 @@ impl Interleaving {
         self.auc > 0.68 && self.auc - 0.5 > 3.5 * self.deviation
     }
 
-    const fn finds_none(&self) -> bool {
-        self.auc < 0.62 && self.inside >= 16 && self.between >= 16
+    /// Whether gaps show who is served. Packets that come in one aggregate, as on Wi-Fi and from a cell, have none: they
+    /// seem to be served many times faster than they arrive.
+    fn is_conclusive(&self, arrival_rate: f64) -> bool {
+        arrival_rate > Self::LEAST_SHARE * self.service_rate
+    }
+
+    fn finds_none(&self, arrival_rate: f64) -> bool {
+        self.auc < 0.62 && self.inside >= 16 && self.between >= 16 && self.is_conclusive(arrival_rate)
     }
 }
 
@@ -334,10 +342,11 @@ impl Competing {
         } else {
             self.below_since = None;
         }
-        let shortest = if self.interleaving.auc > 0.62 { 3.0 } else { 2.0 * seen.loop_delay };
+        let is_sure = self.interleaving.auc <= 0.62 && self.interleaving.is_conclusive(seen.arrival_rate);
+        let shortest = if is_sure { 2.0 * seen.loop_delay } else { 3.0 };
         let reason = if self.below_since.is_some_and(|since| t - since > shortest) {
             "the queue is gone"
-        } else if self.interleaving.finds_none() && t - self.entered > 1.0 {
+        } else if self.interleaving.finds_none(seen.arrival_rate) && t - self.entered > 1.0 {
             "no foreign packets between ours"
         } else if self.drained >= 2 {
             "the queue follows our rate"
@@ -348,5 +357,28 @@ impl Competing {
         };
         (self.standing_since, self.above_since, self.drain) = (None, None, Drain::None);
         Some(reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fifty gaps inside groups and between them, all of `gap`.
+    fn alike(gap: f64) -> Interleaving {
+        let mut gaps = Interleaving::new();
+        let pair = |grouped| Pair { spacing: gap, gap: 0.0, step: 0.0, wait: 0.05, grouped };
+        for step in 0..100 {
+            gaps.on_pair(f64::from(step) * 0.01, &pair(step % 2 == 0), 0.0);
+        }
+        gaps.compute(1.0, 1200.0);
+        gaps
+    }
+
+    /// Nobody else is served where packets of 10 Mbit/s come in its time; an aggregate says nothing of it.
+    #[test]
+    fn an_aggregate_does_not_prove_that_we_are_alone() {
+        assert!(alike(0.00096).finds_none(9.5e6));
+        assert!(!alike(0.000_001).finds_none(9.5e6));
     }
 }
