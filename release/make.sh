@@ -34,7 +34,8 @@ if command -v dpkg-deb >/dev/null; then
     rm -rf "$package"
     mkdir -p "$package/DEBIAN" "$package/usr"
     cp -a "$tree/bin" "$tree/lib" "$tree/share" "$package/usr/"
-    gzip -9n "$package"/usr/share/man/man1/*.1 "$package/usr/share/doc/seaway/CHANGELOG.md"
+    gzip -9n "$package"/usr/share/man/man1/*.1
+    (cd "$package/usr/share/doc/seaway" && gzip -9n CHANGELOG.md)
     mkdir "$package/usr/share/zsh/vendor-completions"
     mv "$package/usr/share/zsh/site-functions/_seaway" "$package/usr/share/zsh/vendor-completions/"
     rmdir "$package/usr/share/zsh/site-functions"
