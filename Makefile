@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python notebooks release capi gstreamer bench cost fuzz mutants validate peers plots papers
+.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python notebooks release capi package gstreamer bench cost fuzz mutants validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
@@ -122,6 +122,13 @@ capi:
 	install -D -m 644 crates/capi/seaway.pc $(PREFIX)/lib/pkgconfig/seaway.pc
 	install -D -m 755 target/release/libseaway.so $(PREFIX)/lib/libseaway.so
 	install -D -m 644 target/release/libseaway.a $(PREFIX)/lib/libseaway.a
+
+# Every crate as a registry would have it: each is built from its package alone, which takes many minutes.
+package:
+	CARGO_TARGET_DIR=target cargo package --locked --workspace --exclude seaway-examples --exclude seaway-python --exclude seaway-testkit
+	@for crate in target/package/seaway-*-*.crate; do case $$crate in *examples*|*python*|*testkit*) continue ;; esac; \
+		for file in README.md LICENSE-APACHE LICENSE-MIT; do \
+			tar -tzf $$crate | grep -q "/$$file$$" || { echo "$$crate: no $$file"; exit 1; }; done; done
 
 # The plugin for GStreamer, and an encoder that follows a network by it: gst/README.md. Needs libgstreamer1.0-dev.
 gstreamer:

@@ -5,7 +5,7 @@ use include_dir::{Dir, include_dir};
 use seaway_control::{Registry, nearest};
 use std::path::Path;
 
-static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
 
 /// A scenario of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 //! <https://peach.blender.org>, Creative Commons Attribution 3.0.
 
 /// The MP4 file, 1280x720, 25 pictures/s, 132 pictures.
-pub static BIG_BUCK_BUNNY: &[u8] = include_bytes!("../../../assets/bigbuckbunny_720p.mp4");
+pub static BIG_BUCK_BUNNY: &[u8] = include_bytes!("../assets/bigbuckbunny_720p.mp4");
 
 /// The same as an MPEG-2 elementary stream, 320x180, 250 kbit/s: an input of the shaper.
-pub static BIG_BUCK_BUNNY_MPEG2: &[u8] = include_bytes!("../../../assets/bigbuckbunny_320x180.m2v");
+pub static BIG_BUCK_BUNNY_MPEG2: &[u8] = include_bytes!("../assets/bigbuckbunny_320x180.m2v");
 
 /// The attribution to show with the clip.
 pub const ATTRIBUTION: &str = "Big Buck Bunny, (c) 2008 Blender Foundation, peach.blender.org, CC BY 3.0";
