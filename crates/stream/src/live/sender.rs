@@ -313,6 +313,11 @@ impl SenderBuilder {
             .within(*latency);
         self.repair.apply(*latency, &mut config);
         config.stripe = self.stripe;
+        // A coded stream has intra pictures of many times the mean, and no other size of them can be had: what waits behind one may
+        // take the latency.
+        if self.format == Format::Mpv {
+            config.queue.delay = config.queue.delay.map(|delay| delay.max(*latency));
+        }
         let overhead = PacketOverhead::new(config.packet, config.overhead);
         let mut sockets = vec![socket];
         let control_address =
