@@ -24,5 +24,6 @@ fn the_lab_opens_no_socket() {
         "with the workspace's features, which are none"
     );
     let workspace = include_str!("../../../Cargo.toml");
-    assert!(workspace.contains("seaway-stream = { path = \"crates/stream\", default-features = false }"));
+    let stream = workspace.lines().find(|line| line.starts_with("seaway-stream = ")).unwrap();
+    assert!(stream.contains("default-features = false"), "{stream}");
 }
