@@ -35,6 +35,6 @@ fn write(folder: &Path) -> io::Result<()> {
     }
     let manual = folder.join("man/man1");
     std::fs::create_dir_all(&manual)?;
-    // Nobody looks up a page of `seaway help send`.
+    // A page of `seaway help send` would repeat that of `seaway send`.
     clap_mangen::generate_to(super::Arguments::command().disable_help_subcommand(true), manual)
 }

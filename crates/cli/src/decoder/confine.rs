@@ -40,7 +40,7 @@ pub(super) fn confine() -> Vec<String> {
 /// Who started `seaway` may have left files open for it. Only the two pipes and standard error stay (Linux 5.9).
 fn close_inherited() -> nix::Result<()> {
     #[expect(unsafe_code, reason = "there is no safe form of the call")]
-    // SAFETY: the process has opened nothing of its own: what is closed here, nobody here uses.
+    // SAFETY: the process has opened nothing of its own: no part of it uses what is closed here.
     let outcome = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
     nix::errno::Errno::result(outcome).map(|_| ())
 }

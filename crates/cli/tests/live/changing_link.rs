@@ -29,7 +29,7 @@ queue = {{ kind = "drop-tail", packets = 40 }}
     )
 }
 
-/// What a session across the lane has told.
+/// What a session across the lane has reported.
 struct Session {
     /// The sender's JSON lines.
     lines: Vec<Value>,

@@ -86,7 +86,7 @@ fn checked(last: &Value, delay: f64) {
     assert_eq!((last["delay_held"].as_bool(), last["ceiling_held"].as_bool()), (Some(true), Some(true)));
     assert_eq!(last["stated_delay_ms"].as_f64(), Some(delay));
     assert_eq!((last["input"]["malformed"].as_u64(), last["output"]["refused"].as_u64()), (Some(0), Some(0)));
-    // Of the last picture nobody knows that it is complete.
+    // The end of the last picture is not marked.
     assert!(last["given_up"].as_u64().unwrap() <= 3, "{last}");
 }
 

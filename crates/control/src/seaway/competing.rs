@@ -375,7 +375,7 @@ mod tests {
         gaps
     }
 
-    /// Nobody else is served where packets of 10 Mbit/s come in its time; an aggregate says nothing of it.
+    /// Gaps of 10 Mbit/s at a rate of 9.5 show that no other flow is served. The gaps of an aggregate show nothing.
     #[test]
     fn an_aggregate_does_not_prove_that_we_are_alone() {
         assert!(alike(0.00096).finds_none(9.5e6));

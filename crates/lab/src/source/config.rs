@@ -232,7 +232,7 @@ pub struct Encoder {
     /// How the size of the pictures follows the rate.
     #[serde(default)]
     pub sizes: Sizes,
-    /// A key frame this often without request, such as where groups of pictures are to be told apart; absent: on request.
+    /// A key frame this often without request, for groups of pictures of one length; absent: on request.
     pub key_every: Option<TimeDelta>,
 }
 

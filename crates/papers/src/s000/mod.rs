@@ -11,19 +11,18 @@ use crate::experiment::{Experiment, Kind, Opposite, Paper};
 use crate::interpretation::Varied;
 use buffer::{TYPE_1, TYPE_2};
 
-/// What section 4.4 varies.
-const BOTH_TYPES: &[Varied] = &[
-    Varied {
-        path: "flow.video.control",
-        values: &[TYPE_1, TYPE_2],
-        printed: "section 4.4 compares type I with type II",
-    },
-    Varied {
-        path: "flow.video.receiver.buffer",
-        values: &[],
-        printed: "section 4.4: 16 384 and 32 768 B; figures 7 and 12: several sizes",
-    },
-];
+/// What section 4.4 varies: the control, and the size of the buffer.
+const TYPE: Varied = Varied {
+    path: "flow.video.control",
+    values: &[TYPE_1, TYPE_2],
+    printed: "section 4.4 compares type I with type II",
+};
+const SIZE: Varied = Varied {
+    path: "flow.video.receiver.buffer",
+    values: &[],
+    printed: "section 4.4: 16 384 and 32 768 B; figures 7 and 12: several sizes",
+};
+const BOTH_TYPES: &[Varied] = &[TYPE, SIZE];
 
 /// What figures 13 to 15 vary.
 const BESIDE_TFRC: &[Varied] = &[
@@ -259,16 +258,8 @@ const ROWS: &[Experiment] = &[
         claim: "deviation and time to settle after the player took twice as much, ordered by size",
         method: Run(buffer::sizes),
         varies: &[
-            Varied {
-                path: "flow.video.control",
-                values: &[TYPE_1, TYPE_2],
-                printed: "section 4.4 compares type I with type II",
-            },
-            Varied {
-                path: "flow.video.receiver.buffer",
-                values: &[],
-                printed: "section 4.4: 16 384 and 32 768 B; figures 7 and 12: several sizes",
-            },
+            TYPE,
+            SIZE,
             Varied { path: "duration", values: &["60 s"], printed: "room for the reaction" },
             Varied {
                 path: "flow.video.receiver.consume_then",

@@ -33,7 +33,7 @@ pub(super) fn listen(name: &str, address: &Address, clock: Clock) -> Result<Rece
     let name = name.to_owned();
     thread::spawn(move || {
         let mut buffer = vec![0; 1 << 16];
-        // A refusal is told by the thread that sends.
+        // The thread that sends reports a refusal.
         let _ = make_real_time();
         loop {
             match socket.recv(&mut buffer) {
@@ -50,7 +50,7 @@ pub(super) fn listen(name: &str, address: &Address, clock: Clock) -> Result<Rece
     Ok(arrivals)
 }
 
-/// False where nobody listens any more. A shaper that is too slow loses nothing here, but in the kernel.
+/// False once the receiving end of the channel is gone. A shaper that is too slow loses nothing here, but in the kernel.
 fn forward(sender: &SyncSender<Arrival>, arrival: Arrival) -> bool {
     sender.send(arrival).is_ok()
 }
