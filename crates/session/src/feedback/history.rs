@@ -50,6 +50,8 @@ pub(crate) struct SendHistory {
     /// What is outstanding.
     flight: DataSize,
     clock: ArrivalClock,
+    /// The last packet whose arrival was out of step with those before it.
+    out_of_step: Option<PacketId>,
 }
 
 #[derive(Debug)]
@@ -147,6 +149,7 @@ impl SendHistory {
             subflows: Vec::new(),
             flight: DataSize::ZERO,
             clock: ArrivalClock::default(),
+            out_of_step: None,
         }
     }
 
@@ -296,6 +299,12 @@ impl SendHistory {
         None
     }
 
+    /// Whether the reported arrival of a packet was out of step: the peer's clock was set, or what it took for this packet
+    /// was another's.
+    pub(super) fn is_out_of_step(&self, id: PacketId) -> bool {
+        self.out_of_step == Some(id)
+    }
+
     /// When a packet left.
     pub(super) fn sent_at(&self, id: PacketId) -> Option<Timestamp> {
         self.get(id).map(|record| record.sent)
@@ -326,7 +335,13 @@ impl SendHistory {
         if record.state == State::Received {
             return Match::Duplicate;
         }
-        let at = at.map(|at| self.clock.read(now, record.sent, at));
+        let at = at.map(|at| {
+            let (at, is_step) = self.clock.read(now, record.sent, at);
+            if is_step {
+                self.out_of_step = Some(id);
+            }
+            at
+        });
         let was_outstanding = record.state == State::Outstanding;
         let fate = if was_outstanding { Fate::Received { at, ecn } } else { Fate::Late { at } };
         record.state = State::Received;

@@ -323,8 +323,12 @@ impl FeedbackAdapter {
         self.history.forget(now);
     }
 
-    /// The round-trip time of the newest packet. One that was reported before says nothing of the present path.
+    /// The round-trip time of the newest packet. One that was reported before says nothing of the present path, nor does one
+    /// that is said to have arrived before it left.
     fn rtt_of(&self, (id, held): (PacketId, TimeDelta), packets: &[PacketReport]) -> Option<TimeDelta> {
+        if self.history.is_out_of_step(id) {
+            return None;
+        }
         packets.binary_search_by_key(&id, |report| report.packet.id).ok()?;
         Some(self.arrived - self.history.sent_at(id)? - held)
     }

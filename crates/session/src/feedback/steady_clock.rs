@@ -10,6 +10,9 @@ const RACE_SLACK: TimeDelta = TimeDelta::from_millis(100);
 /// estimate may lag behind a queue.
 const LONGEST_WAIT: (i64, TimeDelta) = (4, TimeDelta::from_millis(250));
 
+/// A packet that was overtaken waited so much longer at most than the one before it.
+const MOST_OVERTAKEN: TimeDelta = TimeDelta::from_secs(60);
+
 /// The receiver's clock, which reports of arrivals are read by. A transit is no longer than the time from a packet's
 /// departure to its report.
 #[derive(Debug, Default)]
@@ -20,12 +23,20 @@ pub(super) struct ArrivalClock {
 }
 
 impl ArrivalClock {
-    /// The packet that left at `sent` is reported now to have arrived `at`.
+    /// The packet that left at `sent` is reported now to have arrived `at`. Gives its arrival, and whether a step was taken
+    /// out of it.
     #[inline]
-    pub(super) fn read(&mut self, now: Timestamp, sent: Timestamp, at: RemoteTimestamp) -> RemoteTimestamp {
+    pub(super) fn read(
+        &mut self,
+        now: Timestamp,
+        sent: Timestamp,
+        at: RemoteTimestamp,
+    ) -> (RemoteTimestamp, bool) {
         let age = now - sent;
         let before = std::mem::replace(&mut self.age, age);
-        self.clock.read(sent, at, || (before + REPORT_SLACK, age + REPORT_SLACK))
+        let behind = self.clock.behind;
+        let at = self.clock.read(sent, at, || (before + REPORT_SLACK, age + REPORT_SLACK));
+        (at, self.clock.behind != behind)
     }
 }
 
@@ -64,13 +75,16 @@ impl DepartureClock {
 
 /// Takes the steps out of the other end's clock: a restart, a correction, a forged report. One packet's transit cannot
 /// differ from the one before by more than the path allows; where the two clocks say so, one of them was set. From then on
-/// the remote clock is read as if the transit had stayed the same. A clock that drifts is left as it is.
+/// the remote clock is read as if the transit had stayed the same, or as it was before if it was set back. A clock that drifts
+/// is left as it is.
 #[derive(Debug, Clone, Copy, Default)]
 struct SteadyClock {
     /// Of the packet before, remote less local instant as it was given out, ns.
     last: Option<i64>,
     /// What the remote clock is behind what it was at first, ns.
     behind: i64,
+    /// The same before its last step: what an odd packet moved is put back to the nanosecond.
+    before_step: i64,
 }
 
 impl SteadyClock {
@@ -83,15 +97,19 @@ impl SteadyClock {
         remote: RemoteTimestamp,
         bounds: impl FnOnce() -> (TimeDelta, TimeDelta),
     ) -> RemoteTimestamp {
-        let mut difference = self.difference(local, remote);
+        let raw = remote.as_nanos().wrapping_sub(local.as_nanos()).cast_signed();
+        let mut difference = raw.wrapping_add(self.behind);
         if let Some(last) = self.last {
             let change = difference.wrapping_sub(last);
             // The bounds cost more than all the rest, and most packets are far from them.
             if change.unsigned_abs() > REPORT_SLACK.as_nanos().unsigned_abs() {
                 let (fall, rise) = bounds();
-                if change < -fall.as_nanos() || change > rise.as_nanos() {
-                    self.behind = self.behind.wrapping_sub(change);
-                    difference = last;
+                let may_be = |change: i64| (-fall.as_nanos()..=rise.as_nanos()).contains(&change);
+                if !may_be(change) {
+                    let as_before = raw.wrapping_add(self.before_step);
+                    let is_back = may_be(as_before.wrapping_sub(last));
+                    difference = if is_back { as_before } else { last };
+                    (self.behind, self.before_step) = (difference.wrapping_sub(raw), self.behind);
                 }
             }
         }
@@ -99,13 +117,16 @@ impl SteadyClock {
         Self::remote(local, difference)
     }
 
-    /// The remote instant of a packet that says nothing of a step: it was overtaken.
+    /// The remote instant of a packet that says nothing of a step: it was overtaken, perhaps by the one that brought the step.
+    /// It is as far from the packet before as reordering can bring it.
     fn read_overtaken(&self, local: Timestamp, remote: RemoteTimestamp) -> RemoteTimestamp {
-        Self::remote(local, self.difference(local, remote))
-    }
-
-    fn difference(&self, local: Timestamp, remote: RemoteTimestamp) -> i64 {
-        remote.as_nanos().wrapping_sub(local.as_nanos()).cast_signed().wrapping_add(self.behind)
+        let raw = remote.as_nanos().wrapping_sub(local.as_nanos()).cast_signed();
+        let last = self.last.unwrap_or(raw);
+        let differences = [self.behind, self.before_step].map(|behind| raw.wrapping_add(behind));
+        let near = |difference: &i64| {
+            difference.wrapping_sub(last).unsigned_abs() <= MOST_OVERTAKEN.as_nanos().unsigned_abs()
+        };
+        Self::remote(local, differences.into_iter().find(near).unwrap_or(last))
     }
 
     fn remote(local: Timestamp, difference: i64) -> RemoteTimestamp {
@@ -132,6 +153,28 @@ mod tests {
             read.push((at.as_nanos() - local.as_nanos()) / 1_000_000);
         }
         assert_eq!(read, [30, 35, 35, 40, 40, 40, 40, 120, 120, 50]);
+    }
+
+    /// A packet that was sent an hour later than all others arrives before two that are on their way.
+    #[test]
+    fn what_an_odd_packet_moved_is_put_back() {
+        let ms = TimeDelta::from_millis;
+        let mut clock = DepartureClock::default();
+        let mut transit = |at: i64, sent: i64, is_newest| {
+            let (at, sent) =
+                (Timestamp::ZERO + ms(at), RemoteTimestamp::from_nanos(ms(sent).as_nanos() as u64));
+            at.as_nanos().cast_signed()
+                - clock.read(at, sent, Some(ms(40)), is_newest).as_nanos().cast_signed()
+        };
+        let transits = [
+            transit(10_020, 10_000, true),
+            transit(10_025, 3_610_005, true),
+            transit(10_030, 10_008, false),
+            transit(10_035, 10_010, false),
+            transit(10_040, 10_018, true),
+            transit(10_050, 10_030, true),
+        ];
+        assert_eq!(transits.map(|nanos| nanos / 1_000_000), [20, 20, 22, 25, 22, 20]);
     }
 
     #[test]
