@@ -99,6 +99,36 @@ impl<const N: usize> BaseDelay<N> {
     }
 }
 
+/// Holds a transit back that is shorter than all others by far until a second one confirms it. A single one is a forged
+/// packet or a wrong clock, and would stay the base delay for as long as that is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct EarlyFilter {
+    least: Option<Transit>,
+    early: Option<Transit>,
+}
+
+impl EarlyFilter {
+    /// A transit that is shorter by more has to be confirmed.
+    const FAR: TimeDelta = TimeDelta::from_millis(10);
+
+    /// Nothing known.
+    pub const fn new() -> Self {
+        Self { least: None, early: None }
+    }
+
+    /// The transit as it counts: of the first early one, the least before it.
+    pub fn confirmed(&mut self, transit: Transit) -> Transit {
+        let least = self.least.unwrap_or(transit);
+        if least - transit <= Self::FAR {
+            self.least = Some(least.min(transit));
+            return transit;
+        }
+        let counted = self.early.replace(transit).map_or(least, |early| early.max(transit).min(least));
+        self.least = Some(counted);
+        counted
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,5 +155,14 @@ mod tests {
         assert_eq!(base.update(at(19), transit(50)), TimeDelta::from_millis(20));
         assert_eq!(base.update(at(20), transit(50)), TimeDelta::ZERO);
         assert_eq!(base.update(at(2000), transit(90)), TimeDelta::ZERO, "long silence forgets all");
+    }
+
+    #[test]
+    fn one_early_packet_is_no_base() {
+        let transit = |ms: u64| RemoteTimestamp::from_nanos(ms * 1_000_000).transit_from(Timestamp::ZERO);
+        let mut filter = EarlyFilter::default();
+        let transits = [30, 1, 40, 25, 40, 13, 12, 40].map(transit);
+        // 25 ms is near 30; 13 ms confirms that less than 25 is possible, and 12 ms is near that.
+        assert_eq!(transits.map(|one| filter.confirmed(one)), [30, 30, 40, 25, 40, 13, 12, 40].map(transit));
     }
 }

@@ -11,7 +11,7 @@ mod rtt;
 pub use ewma::Ewma;
 pub use loss_discriminator::{LossDiscriminator, Scheme};
 pub use loss_interval::LossIntervals;
-pub use min_filter::{BaseDelay, RecentMin};
+pub use min_filter::{BaseDelay, EarlyFilter, RecentMin};
 pub use rate_window::{ArrivalRate, RateWindow};
 pub use retransmission_timer::RetransmissionTimer;
 pub use rtt::{DampedRtt, plausible_rtt};

@@ -4,7 +4,7 @@ use super::config::{BUILD_UP, LOSS_PENALTY, MARK_PENALTY, NadaConfig, RatioClock
 use super::equation::{penalty, perceived, smoothed};
 use super::losses::LossHistory;
 use super::window::{Totals, Window};
-use crate::estimators::{BaseDelay, RecentMin};
+use crate::estimators::{BaseDelay, EarlyFilter, RecentMin};
 use seaway_units::{DataSize, TimeDelta, Timestamp, Transit};
 
 /// A packet that arrived.
@@ -44,6 +44,7 @@ const MOST_BEHIND: u32 = 64;
 #[derive(Debug, Clone)]
 pub(super) struct Aggregator {
     config: NadaConfig,
+    early: EarlyFilter,
     base: BaseDelay<2>,
     delays: RecentMin<TAPS>,
     window: Window,
@@ -62,6 +63,7 @@ impl Aggregator {
     pub(super) const fn new(config: NadaConfig) -> Self {
         Self {
             config,
+            early: EarlyFilter::new(),
             base: BaseDelay::new(BASE_BUCKET),
             delays: RecentMin::new(),
             window: Window::new(),
@@ -77,15 +79,20 @@ impl Aggregator {
     /// A packet arrived now. One that comes after a higher number is discarded and stays a loss (RFC 8698
     /// section 5.1.2).
     pub(super) fn on_packet(&mut self, packet: &Observed) {
-        let raw = self.base.update(packet.at, packet.transit);
+        let raw = self.queueing(packet.at, packet.transit);
         self.count(packet.at, raw, packet);
     }
 
     /// A packet that left at `packet.at` is known to have arrived by now. On the sender's clock it did so when
     /// its queueing delay had passed: the constant part of the way only shifts the window.
     pub(super) fn on_matched(&mut self, now: Timestamp, packet: &Observed) {
-        let raw = self.base.update(now, packet.transit);
+        let raw = self.queueing(now, packet.transit);
         self.count((packet.at + raw).min(now), raw, packet);
+    }
+
+    /// The delay above the base.
+    fn queueing(&mut self, now: Timestamp, transit: Transit) -> TimeDelta {
+        self.base.update(now, self.early.confirmed(transit))
     }
 
     fn count(&mut self, at: Timestamp, raw: TimeDelta, packet: &Observed) {
@@ -121,6 +128,7 @@ impl Aggregator {
     /// The path changed.
     pub(super) const fn forget_base(&mut self) {
         self.base.reset();
+        self.early = EarlyFilter::new();
     }
 
     /// The signal when the newest packet arrived: at the sender, what is younger is not known yet.
