@@ -136,8 +136,7 @@ pub(super) struct Competing {
     /// Since when the queue is above the threshold.
     above_since: Option<f64>,
     /// The same, begun again where it fell to half of its highest.
-    standing_since: Option<f64>,
-    highest: f64,
+    standing: Option<Standing>,
     /// The window, packets.
     window: f64,
     entered: f64,
@@ -154,6 +153,42 @@ pub(super) struct Competing {
     below_since: Option<f64>,
     /// In the last drain test the delay did not change at all: no queue is like that.
     still: bool,
+}
+
+/// A queue that stands.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    since: f64,
+    /// The shortest and the longest that it was.
+    range: (f64, f64),
+    /// At which rate our packets arrived when it began, bit/s.
+    rate: f64,
+    /// What has been sent less since then than at this rate, bits.
+    relief: f64,
+    updated: f64,
+}
+
+impl Standing {
+    fn new(seen: &Observed) -> Self {
+        let (t, range) = (seen.t, (seen.queue, seen.queue));
+        Self { since: t, range, rate: seen.arrival_rate, relief: 0.0, updated: t }
+    }
+
+    fn update(&mut self, seen: &Observed) {
+        self.range = (self.range.0.min(seen.queue), self.range.1.max(seen.queue));
+        self.relief += (self.rate - seen.arrival_rate) * (seen.t - self.updated);
+        self.updated = seen.t;
+    }
+}
+
+/// What a queue that stands turns out to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Finding {
+    /// Foreign packets come between ours.
+    Others,
+    /// None: it does not change whatever we send, so it is the delay of another path than the base delay's. Our packets
+    /// arrived at this rate over it, bit/s.
+    LongerPath { rate: f64 },
 }
 
 /// A test: the queue falls as our rate does if the queue is ours.
@@ -189,6 +224,10 @@ impl Competing {
     const DRAIN: f64 = 0.55;
     /// A queue that serves others changes by more in a drain test, s.
     const STILL: f64 = 0.001;
+    /// A queue that stands must have become shorter where so much less was sent, s of its service, and so many times what
+    /// is no change.
+    const RELIEF: f64 = 0.1;
+    const RELIEF_OF_STILL: f64 = 4.0;
     /// The reason to leave where the delay is no queue: the base delay is another path's.
     pub(super) const LONGER_PATH: &'static str = "the delay is the path's own";
 
@@ -196,8 +235,7 @@ impl Competing {
         Self {
             interleaving: Interleaving::new(),
             above_since: None,
-            standing_since: None,
-            highest: 0.0,
+            standing: None,
             window: 0.0,
             entered: 0.0,
             slow_start: false,
@@ -218,21 +256,40 @@ impl Competing {
         self.above_since.is_some_and(|since| t - since > 0.3)
     }
 
-    /// Whether the queue stands and foreign packets come between ours.
-    pub(super) fn finds_others(&mut self, seen: &Observed, packet: f64) -> bool {
+    /// What the queue is, once it has stood for long enough.
+    pub(super) fn find(&mut self, seen: &Observed, packet: f64) -> Option<Finding> {
         let t = seen.t;
         if seen.queue <= Self::THRESHOLD + (4.0 * seen.jitter).min(0.030) {
-            (self.above_since, self.standing_since, self.highest) = (None, None, 0.0);
-            return false;
+            (self.above_since, self.standing) = (None, None);
+            return None;
         }
         self.above_since.get_or_insert(t);
-        if self.standing_since.is_none() || seen.queue < self.highest / 2.0 {
-            (self.standing_since, self.highest) = (Some(t), seen.queue);
+        let standing = self.standing.get_or_insert_with(|| Standing::new(seen));
+        if seen.queue < standing.range.1 / 2.0 {
+            *standing = Standing::new(seen);
         }
-        self.highest = self.highest.max(seen.queue);
+        standing.update(seen);
+        let standing = *standing;
         self.interleaving.compute(t, packet);
-        let stands = self.standing_since.is_some_and(|since| t - since > (6.0 * seen.loop_delay).max(1.0));
-        stands && self.interleaving.finds_others()
+        if t - standing.since <= (6.0 * seen.loop_delay).max(1.0) {
+            None
+        } else if self.is_still(&standing, seen.jitter, packet) {
+            (self.above_since, self.standing) = (None, None);
+            Some(Finding::LongerPath { rate: standing.rate })
+        } else {
+            self.interleaving.finds_others().then_some(Finding::Others)
+        }
+    }
+
+    /// A queue falls when less is sent, unless others send as much more at once and to the packet.
+    fn is_still(&self, standing: &Standing, jitter: f64, packet: f64) -> bool {
+        let service = self.interleaving.service_rate;
+        if service <= 0.0 {
+            return false;
+        }
+        let still = Self::STILL + jitter + packet * 8.0 / service;
+        standing.range.1 - standing.range.0 < still
+            && standing.relief / service > (Self::RELIEF_OF_STILL * still).max(Self::RELIEF)
     }
 
     pub(super) fn enter(&mut self, seen: &Observed, packet: f64) {
@@ -355,7 +412,7 @@ impl Competing {
         } else {
             return None;
         };
-        (self.standing_since, self.above_since, self.drain) = (None, None, Drain::None);
+        (self.standing, self.above_since, self.drain) = (None, None, Drain::None);
         Some(reason)
     }
 }

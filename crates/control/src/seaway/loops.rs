@@ -1,6 +1,6 @@
 //! The loops that follow the path, once a report. `docs/controllers/seaway.md` has their equations.
 
-use super::competing::{Competing, Observed};
+use super::competing::{Competing, Finding, Observed};
 use super::config::{EMPTY_GAIN, FALLEN, LEAST_QUEUE_BOUND, LONGEST_STEP, OBSERVER_GAIN, SURPRISE};
 use super::loss::Verdict;
 use super::scalable::Scalable;
@@ -114,12 +114,23 @@ impl Seaway {
         self.keep_base_true(t);
         self.test_loss(now, t);
         let seen = self.observed(t);
-        if self.competing.finds_others(&seen, self.config.packet) {
-            let auc = Gauge::new("interleaving", self.competing.interleaving.auc, "");
-            self.change(now, Reason::new("foreign packets between ours", auc, 0.68), |this| {
-                this.mode = Mode::Competing;
-                this.competing.enter(&seen, this.config.packet);
-            });
+        match self.competing.find(&seen, self.config.packet) {
+            None => {}
+            Some(Finding::Others) => {
+                let auc = Gauge::new("interleaving", self.competing.interleaving.auc, "");
+                self.change(now, Reason::new("foreign packets between ours", auc, 0.68), |this| {
+                    this.mode = Mode::Competing;
+                    this.competing.enter(&seen, this.config.packet);
+                });
+            }
+            Some(Finding::LongerPath { rate }) => {
+                let queue = Gauge::new("queue_delay", seen.queue, "s");
+                self.change(now, Reason::new(Competing::LONGER_PATH, queue, seen.target_queue), |this| {
+                    this.capacity = this.capacity.max(rate);
+                    this.forget_path();
+                    this.clip();
+                });
+            }
         }
     }
 

@@ -126,6 +126,16 @@ pub(super) struct Overflow {
     faded: f64,
     until: f64,
     lasts: f64,
+    finding: Finding,
+}
+
+/// What has been lost since the queue was last found to overflow, what of it came late after all, and what held before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Finding {
+    lost: u32,
+    late: u32,
+    until: f64,
+    lasts: f64,
 }
 
 /// Sums of waits, of their squares, and their number.
@@ -173,7 +183,8 @@ impl Overflow {
     pub(super) fn new() -> Self {
         let none = Waits::default();
         let (until, lasts) = (f64::NEG_INFINITY, Self::SHORTEST);
-        Self { all: none, before_losses: none, is_fresh: false, faded: 0.0, until, lasts }
+        let finding = Finding::default();
+        Self { all: none, before_losses: none, is_fresh: false, faded: 0.0, until, lasts, finding }
     }
 
     /// Once a report, so that a burst after a long time without loss is compared with the waits of late.
@@ -191,6 +202,7 @@ impl Overflow {
 
     /// A packet is lost after one that waited for so long. Gives whether the queue overflows.
     pub(super) fn on_loss(&mut self, t: f64, wait: f64) -> bool {
+        self.finding.lost += 1;
         if !std::mem::take(&mut self.is_fresh) {
             return false;
         }
@@ -202,12 +214,24 @@ impl Overflow {
         if lost < Self::FEWEST || !is_longer {
             return false;
         }
+        self.finding = Finding { lost: 1, late: 0, until: self.until, lasts: self.lasts };
         if t > self.until {
             let is_old = t > self.until + Self::LONGEST;
             self.lasts = if is_old { Self::SHORTEST } else { (2.0 * self.lasts).min(Self::LONGEST) };
         }
         self.until = t + self.lasts;
         true
+    }
+
+    /// A lost packet came late after all. Gives whether so did everything that the last finding rests on: it is taken back.
+    pub(super) fn on_late(&mut self) -> bool {
+        let Finding { lost, until, lasts, .. } = self.finding;
+        self.finding.late += 1;
+        let is_refuted = lasts > 0.0 && self.finding.late >= lost;
+        if is_refuted {
+            (self.until, self.lasts, self.finding) = (until, lasts, Finding::default());
+        }
+        is_refuted
     }
 
     pub(super) fn is_on(&self, t: f64) -> bool {
@@ -393,6 +417,20 @@ mod tests {
         assert!(found(|packet| packet % 100 == 99));
         assert!(!found(|packet| packet % 21 == 0), "random");
         assert!(!found(|packet| packet % 100 == 90), "at short waits");
+    }
+
+    /// Two packets that are overtaken at a long delay are taken for lost, and come.
+    #[test]
+    fn losses_that_come_late_are_no_overflow() {
+        let mut overflow = Overflow::new();
+        for packet in 0..500 {
+            overflow.fade(f64::from(packet) / 1e3);
+            overflow.on_arrival(f64::from(packet % 10) / 1e3);
+        }
+        assert!(overflow.on_loss(0.5, 0.5) && !overflow.on_loss(0.5, 0.5) && overflow.is_on(0.6));
+        assert!(!overflow.on_late() && overflow.is_on(0.6));
+        assert!(overflow.on_late() && !overflow.is_on(0.6));
+        assert!(!overflow.on_late());
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub struct Seaway {
     overflow: Overflow,
     /// A bound on the target queue that overflows taught.
     queue_bound: f64,
+    /// What it was when the last overflow was found.
+    bound_before: f64,
     competing: Competing,
     groups: Groups,
     updated: Option<f64>,
@@ -151,6 +153,7 @@ impl Seaway {
             loss_test: LossTest::new(),
             overflow: Overflow::new(),
             queue_bound: f64::INFINITY,
+            bound_before: f64::INFINITY,
             competing: Competing::new(),
             groups: Groups::new(),
             updated: None,
@@ -216,6 +219,9 @@ impl Seaway {
                 self.fates.on_lost(sent);
                 let wait = self.delay.newest().map_or(0.0, |newest| newest.wait);
                 let overflows = self.overflow.on_loss(t, wait);
+                if overflows {
+                    self.bound_before = self.queue_bound;
+                }
                 if overflows && matches!(self.mode, Mode::Delay) {
                     self.bound_queue(0.5);
                 }
@@ -225,6 +231,9 @@ impl Seaway {
             }
             Fate::Late { at } => {
                 self.fates.on_late(sent);
+                if self.overflow.on_late() {
+                    self.queue_bound = self.bound_before;
+                }
                 if let Some(at) = at {
                     self.on_arrival(now, t, report, sent, at);
                 }
@@ -321,9 +330,10 @@ impl RateController for Seaway {
         for report in feedback.packets {
             self.on_packet(now, t, report);
         }
-        let Some(newest) = self.delay.newest().filter(|_| self.received > 0.0) else { return };
-        let sample = feedback.rtt.or(Some(TimeDelta::from_secs_f64(t - newest.sent)));
-        if let Some(sample) = sample.and_then(plausible_rtt) {
+        if self.received == 0.0 || self.delay.newest().is_none() {
+            return;
+        }
+        if let Some(sample) = feedback.rtt.and_then(plausible_rtt) {
             self.round_trip.on_sample(t, sample);
         }
         let slack = self.tolerance() + Outage::SLACK;
