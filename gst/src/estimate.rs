@@ -81,7 +81,7 @@ impl Estimate {
         self.backlog += size;
     }
 
-    /// Whether the first packet leaves now: it is told to the controller.
+    /// Whether the first packet leaves now: it is reported to the controller.
     pub(crate) fn poll_departure(&mut self, now: Timestamp) -> bool {
         let Some(&(came, size)) = self.waiting.front() else { return false };
         if self.due(came, size).is_none_or(|due| due > now) {
@@ -120,7 +120,7 @@ impl Estimate {
     }
 
     /// The session stamps a packet in the call by which it left here: it is the last that left no later. One that did not pass
-    /// here (another stream of the session) is told now.
+    /// here (another stream of the session) is reported now.
     fn result(&mut self, packet: &Reported) -> PacketResult {
         let arrival = packet.arrived.map(|at| PacketArrival { at: Some(at), ecn: Ecn::NotEct });
         let until = self.open.partition_point(|open| open.left <= packet.sent);
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// A packet that did not pass here is told with its own size; the report finds those that did.
+    /// A packet that did not pass here is reported with its own size; the report finds those that did.
     #[test]
     fn reports_find_their_packets() {
         let mut estimate = Estimate::new("fixed(rate=1 Mbit/s)", LIMITS).unwrap();

@@ -177,7 +177,7 @@ impl<'p> Runner<'p> {
         self.row.own_readings.iter().cloned().collect()
     }
 
-    /// Makes numbers that are only told: under another Reading, or by another control. None of them counts.
+    /// Makes numbers that are only reported: under another Reading, or by another control. None of them counts.
     pub(crate) fn beside(
         &mut self,
         make: impl FnOnce(&mut Self) -> Result<Beside, Failure>,

@@ -196,7 +196,7 @@ impl Lane {
         let is_there = made.is_some() && Path::new("/dev/net/tun").exists();
         let scenario = attached(links, &format!("tun = \"{near}\""), &format!("tun = \"{far}\""));
         let mut emulator = emulate(folder.path(), &scenario, &[]);
-        if !is_there || !emulator.is_told("far is at tun") {
+        if !is_there || !emulator.prints_note("far is at tun") {
             skip("TUN devices and network namespaces need root and a kernel that has them");
             remove(&hosts);
             return None;

@@ -187,7 +187,7 @@ fn gstreamer_plays_and_its_reports_drive_the_rate() {
         });
         let sent =
             sender.wait_for("eight seconds", |line| line["time"].as_f64().is_some_and(|time| time > 8.0));
-        assert!(sender.is_told(&format!("runs on {kind}")));
+        assert!(sender.prints_note(&format!("runs on {kind}")));
         sender.finish();
         player.interrupt();
         player.end();

@@ -23,7 +23,7 @@ pub(crate) fn seaway(folder: &Path, arguments: &[&str]) -> Command {
 /// A process; it does not outlive the test.
 pub(crate) struct Live {
     child: Child,
-    said: Receiver<Line>,
+    lines: Receiver<Line>,
     /// What it wrote on standard error so far.
     notes: String,
     /// What it wrote on standard output so far.
@@ -39,7 +39,7 @@ impl Live {
     pub(crate) fn start(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let (sender, said) = channel();
+        let (sender, lines) = channel();
         let output = child.stdout.take().unwrap();
         let notes = child.stderr.take().unwrap();
         for (pipe, wrap) in [
@@ -55,13 +55,13 @@ impl Live {
                 }
             });
         }
-        Self { child, said, notes: String::new(), output: String::new() }
+        Self { child, lines, notes: String::new(), output: String::new() }
     }
 
     /// The next line of standard output, or nothing once it has closed.
     fn line(&mut self) -> Option<String> {
         loop {
-            match self.said.recv_timeout(TIMEOUT) {
+            match self.lines.recv_timeout(TIMEOUT) {
                 Ok(Line::Output(line)) => {
                     self.output.push_str(&line);
                     self.output.push('\n');
@@ -99,13 +99,13 @@ impl Live {
     /// Where a note says that something is served.
     pub(crate) fn wait_for_address(&mut self, what: &str) -> String {
         loop {
-            let told = self.notes.lines().find(|line| line.contains(what));
+            let note = self.notes.lines().find(|line| line.contains(what));
             if let Some(url) =
-                told.and_then(|line| line.split_whitespace().find(|word| word.starts_with("http")))
+                note.and_then(|line| line.split_whitespace().find(|word| word.starts_with("http")))
             {
                 return url.trim_start_matches("http://").to_owned();
             }
-            match self.said.recv_timeout(TIMEOUT) {
+            match self.lines.recv_timeout(TIMEOUT) {
                 Ok(Line::Note(line)) => {
                     self.notes.push_str(&line);
                     self.notes.push('\n');
@@ -114,15 +114,15 @@ impl Live {
                     self.output.push_str(&line);
                     self.output.push('\n');
                 }
-                Err(_) => panic!("{what} told no address: {}", self.notes),
+                Err(_) => panic!("{what} printed no address: {}", self.notes),
             }
         }
     }
 
-    /// Waits until a note says `what`; false where it ends without.
-    pub(crate) fn is_told(&mut self, what: &str) -> bool {
+    /// Waits for a note that contains `what`; false if the process ends without one.
+    pub(crate) fn prints_note(&mut self, what: &str) -> bool {
         while !self.notes.contains(what) {
-            match self.said.recv_timeout(TIMEOUT) {
+            match self.lines.recv_timeout(TIMEOUT) {
                 Ok(Line::Note(line)) => {
                     self.notes.push_str(&line);
                     self.notes.push('\n');
@@ -139,7 +139,7 @@ impl Live {
 
     /// Waits until a note says `what`; gives its line.
     pub(crate) fn wait_for_note(&mut self, what: &str) -> &str {
-        assert!(self.is_told(what), "nobody said {what}: {}", self.notes);
+        assert!(self.prints_note(what), "no note has {what}: {}", self.notes);
         self.notes.lines().find(|line| line.contains(what)).unwrap_or_default()
     }
 
@@ -183,7 +183,7 @@ impl Live {
         (status, std::mem::take(&mut self.output), std::mem::take(&mut self.notes))
     }
 
-    /// Ends a receiver by Ctrl-C to which nobody sent, which it tells.
+    /// Ends a receiver by Ctrl-C to which nobody sent, which it says.
     pub(crate) fn finish_empty(self) {
         self.interrupt();
         let (status, _, notes) = self.end();

@@ -88,7 +88,7 @@ fn segments_continue_under_the_next_numbers() {
 }
 
 #[test]
-fn nothing_received_is_told_and_leaves_no_file() {
+fn nothing_received_is_an_error_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [&["-o", "received.mp4", "--duration", "0.2 s"][..], &["-o", "-", "--duration", "0.2 s"]]
     {

@@ -72,7 +72,7 @@ pub(crate) struct SecondBudget {
     left: f64,
     /// Bits that the rate has passed so far and no picture has; negative after too many.
     owed: f64,
-    /// Kinds and bits of the newest pictures, by which the rest of the second is foreseen.
+    /// Kinds and bits of the newest pictures, from which the rest of the second is predicted.
     history: VecDeque<(Option<PictureKind>, f64)>,
 }
 
@@ -101,8 +101,8 @@ impl SecondBudget {
         if let (Some((newest, _)), Some((before, _))) = (intra.next(), intra.next()) {
             let group = before - newest;
             let at = |ahead: usize| self.history.len().checked_sub(group - ahead % group);
-            let foreseen = (0..pictures).filter_map(|ahead| self.history.get(at(ahead)?));
-            return foreseen.fold([0.0, 0.0], |[all, weighted], &(kind, bits)| {
+            let predicted = (0..pictures).filter_map(|ahead| self.history.get(at(ahead)?));
+            return predicted.fold([0.0, 0.0], |[all, weighted], &(kind, bits)| {
                 [all + bits, weighted + cut_weight(kind) * bits]
             });
         }

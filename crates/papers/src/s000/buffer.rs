@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// The law of [`super::readings`], and the one that it is compared with.
 pub(super) const TYPE_1: &str = "buffer-type1(gamma=adverse, rtt=ms)";
 pub(super) const TYPE_2: &str = "buffer-type2(rtt=ms)";
-/// Section 4.4's rule for the constants, told beside.
+/// Section 4.4's rule for the constants, reported beside the rows.
 const LITERAL: &str = "buffer-type1(gamma=literal, rtt=ms)";
 /// IP bits of a packet of the testbed, and its payload in octets.
 const PACKET_BITS: f64 = 12_000.0;

@@ -28,7 +28,7 @@ const TYPICAL: f64 = 0.1;
 const LARGEST: f64 = 0.3;
 
 const SUBSTITUTE: &str =
-    "without Mobile itself nothing is judged; the bundled clip, Big Buck Bunny, 320x180, is told beside";
+    "without Mobile itself nothing is judged; the bundled clip, Big Buck Bunny, 320x180, is reported beside";
 
 /// A clip and its pictures.
 struct Clip {
@@ -104,7 +104,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Judged on Mobile; numbers of another clip, or of none, are told.
+/// Judged on Mobile; numbers of another clip, or of none, are reported.
 fn judged(
     runner: &Runner<'_>,
     of: impl Fn(&Clip) -> Result<(Vec<Check>, Figure), Failure>,
@@ -118,8 +118,8 @@ fn judged(
     } else {
         checks.push(Check::value("pictures of Mobile", "", f64::NAN, Tolerance::at_least(1.0)));
     }
-    let (told, figure) = of(&bundled)?;
-    checks.extend(told.into_iter().map(Check::reported));
+    let (beside, figure) = of(&bundled)?;
+    checks.extend(beside.into_iter().map(Check::reported));
     figures.push(figure);
     Ok(Results {
         checks,

@@ -136,7 +136,7 @@ fn case(fps: u32, connections: usize) -> Case {
     Case::new("s003").set("flow.video.count", connections).set("flow.video.source.fps", fps).with_series()
 }
 
-/// What is told beside the rows: CBR that keeps both its rate and its gap, 5625 B every 0.03 s.
+/// What is reported beside the rows: CBR that keeps both its rate and its gap, 5625 B every 0.03 s.
 fn beside_bursts(case: Case) -> Case {
     case.set("flow.cbr-1.every", "30 ms")
 }

@@ -92,7 +92,7 @@ pub(super) fn conclusion(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         curves.push(figure::of_seeds(control, RESIDUAL.into_iter().zip(nada.delivered)));
     }
     checks.extend(reported(OURS, &ours));
-    let (told, _) = runner.beside(|runner| {
+    let (beside, _) = runner.beside(|runner| {
         let mut checks = Vec::new();
         for control in OTHERS {
             let other = Sweep::run(runner, control)?;
@@ -101,7 +101,7 @@ pub(super) fn conclusion(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         }
         Ok((checks, Vec::new()))
     })?;
-    checks.extend(told);
+    checks.extend(beside);
     let title = "Delivered to a station".to_owned();
     Ok(Results {
         checks,
