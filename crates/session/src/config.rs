@@ -139,6 +139,13 @@ impl StreamConfig {
     pub const fn new(description: StreamDescription, max: Bitrate) -> Self {
         Self { description, weight: 1.0, min: Bitrate::ZERO, max }
     }
+
+    /// Sound of a constant `rate` on the wire, which is taken out of the target before pictures get theirs.
+    pub const fn audio(description: StreamDescription, rate: Bitrate) -> Self {
+        /// So much more than the rest that a weighted split gives it all it can use.
+        const WEIGHT: f32 = 1000.0;
+        Self { description, weight: WEIGHT, min: rate, max: rate }
+    }
 }
 
 /// How frames are written into packets.
@@ -150,6 +157,8 @@ pub enum Format {
     H264,
     /// MPEG-1/2 video pictures with the headers before them; RFC 2250.
     Mpv,
+    /// Opus packets of at most 120 ms, one in each RTP packet; RFC 7587.
+    Opus,
 }
 
 /// What is kept together on one subflow of a controller that has several. A larger unit takes longer: it is captured at the

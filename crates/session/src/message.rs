@@ -129,6 +129,8 @@ pub mod payload_type {
     pub const H264: u8 = 96;
     /// Frames cut at the packet size, nothing added.
     pub const OPAQUE: u8 = 97;
+    /// Opus (RFC 7587), the usual one of browsers.
+    pub const OPUS: u8 = 111;
     /// Padding for probes; its payload is ignored.
     pub const PADDING: u8 = 99;
 
@@ -157,6 +159,7 @@ pub mod payload_type {
             crate::Format::Opaque => OPAQUE,
             crate::Format::H264 => H264,
             crate::Format::Mpv => MPV,
+            crate::Format::Opus => OPUS,
         }
     }
 }

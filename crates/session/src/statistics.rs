@@ -64,8 +64,10 @@ pub struct SenderStatistics {
     pub requested: u64,
     /// Key frames that the receiver requested.
     pub picture_losses: u64,
-    /// Frames.
+    /// Pictures.
     pub frames: SentFrames,
+    /// Frames of sound.
+    pub audio: SentAudio,
     /// Changes of rate or phase.
     pub decisions: u64,
     /// Smoothed round-trip time.
@@ -101,7 +103,18 @@ impl SenderStatistics {
     }
 }
 
-/// Frames at the sender.
+/// Frames of sound at the sender; each is a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SentAudio {
+    /// Frames that were queued.
+    pub queued: u64,
+    /// Frames that never left: refused by the queue, or dropped from it.
+    pub dropped: u64,
+    /// Frames that left.
+    pub sent: Count,
+}
+
+/// Pictures at the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SentFrames {
     /// Frames the source had, those it did not encode included.
@@ -129,7 +142,7 @@ pub struct ReceiverStatistics {
     pub repair: Count,
     /// Of it, padding.
     pub padding: Count,
-    /// Coded octets of displayed frames, once.
+    /// Coded octets of displayed pictures, once.
     pub goodput: DataSize,
     /// Reports that left.
     pub feedback: Count,
@@ -147,8 +160,10 @@ pub struct ReceiverStatistics {
     pub picture_losses: u64,
     /// Arrivals by ECN codepoint: not-ECT, ECT(1), ECT(0), CE.
     pub ecn: [u64; 4],
-    /// Frames.
+    /// Pictures.
     pub frames: ReceivedFrames,
+    /// Frames of sound; each is a packet.
+    pub audio: ReceivedFrames,
     /// Freezes of the video: a gap between displayed frames of more than three mean gaps and of more
     /// than the mean gap and 150 ms.
     pub freezes: Freezes,
@@ -173,10 +188,10 @@ impl ReceiverStatistics {
     }
 }
 
-/// Frames at the receiver.
+/// Frames at the receiver, pictures or sound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceivedFrames {
-    /// Delivered for display.
+    /// Delivered, to be displayed or heard.
     pub displayed: u64,
     /// Of them, those delivered after their deadline.
     pub held_up: u64,

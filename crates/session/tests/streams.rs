@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use seaway_control::StreamId;
 use seaway_session::*;
-use seaway_units::{DataSize, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::collections::BTreeSet;
 
 /// Video of 90 kHz and sound of 48 kHz through loss: each arrives in order and in time, under its own source and payload
@@ -75,4 +75,105 @@ fn two_streams_share_a_clock() {
         (ssrc(1, true), payload_type::retransmission(StreamId(1))),
     ];
     assert_eq!(media, BTreeSet::from(expected));
+}
+
+/// A session of pictures and Opus, a packet of `SIZE` octets every 20 ms.
+struct WithSound {
+    run: Run,
+    frames: u64,
+}
+
+impl WithSound {
+    const SIZE: usize = 120;
+    /// With headers.
+    const RATE: Bitrate = Bitrate::from_kbps(80);
+
+    fn new(control: &str, playout: Playout, there: Path) -> Self {
+        let mut config = config(control);
+        config.streams.push(StreamConfig::audio(StreamDescription::opus(), Self::RATE));
+        let receiver =
+            Receiver::new(Timestamp::ZERO, ReceiverConfig { playout, ..ReceiverConfig::new(0xACE) });
+        let mut run = Run::new(sender(Timestamp::ZERO, config), receiver, there, ideal(ms(20)));
+        run.bytes = true;
+        Self { run, frames: 0 }
+    }
+
+    /// Sound until `end`.
+    fn until(&mut self, end: u64) {
+        while self.frames * 20 < end {
+            self.run.until(at(self.frames * 20 + 1));
+            let mut packet = vec![self.frames as u8; Self::SIZE];
+            packet[0] = 0xFC;
+            let data = FrameData::Coded(packet.into());
+            let frame =
+                Frame { stream: StreamId(1), ..Frame::new(self.run.now, FrameKind::Key, data, ms(20)) };
+            self.run.sender.handle_frame(self.run.now, &frame).unwrap();
+            self.run.drain();
+            self.frames += 1;
+        }
+    }
+
+    /// Capture-to-playout delays of a stream from an instant on.
+    fn delays(&self, stream: u8, from: u64) -> Vec<TimeDelta> {
+        let of_stream = |(shown, frame): &&(Timestamp, ReceivedFrame)| {
+            frame.stream == StreamId(stream) && *shown >= at(from)
+        };
+        let delay = |(shown, frame): &(Timestamp, ReceivedFrame)| {
+            let captured = frame.captured.expect("a sender report came first").as_nanos();
+            TimeDelta::from_nanos(shown.as_nanos() as i64 - captured as i64)
+        };
+        self.run.frames.iter().filter(of_stream).map(delay).collect()
+    }
+}
+
+/// Where the rate carries little but sound, sound comes whole and does not wait behind pictures.
+#[test]
+fn sound_goes_before_pictures() {
+    let playout = Playout::LowLatency { max: ms(500) };
+    let mut session = WithSound::new("fixed(rate=200 kbit/s)", playout, ideal(ms(20)));
+    session.until(10_000);
+    let shares = [0, 1].map(|stream| session.run.sender.share(StreamId(stream)).media);
+    assert_eq!(shares, [120, 80].map(Bitrate::from_kbps));
+    let delays = session.delays(1, 0);
+    assert!(delays.len() >= 495, "{}", delays.len());
+    // A packet waits for the one that is leaving, which may be a full one of pictures.
+    let longest = delays.iter().max().unwrap();
+    assert!(*longest <= ms(20) + ms(1200 * 8 / 200 + 8), "{longest}");
+    let statistics = session.run.sender.statistics();
+    assert_eq!((statistics.audio.queued, statistics.audio.dropped), (500, 0));
+    assert!(statistics.frames.captured <= 251, "pictures alone: {:?}", statistics.frames);
+    let received = session.run.receiver.statistics();
+    assert_eq!(received.audio.lost, 0);
+    assert_eq!(received.picture_losses, 0, "sound needs no key frame");
+}
+
+/// Whole pictures take long to arrive on this link, and sound waits for its picture.
+#[test]
+fn sound_is_played_with_the_pictures_of_its_time() {
+    let playout = Playout::Adaptive { min: TimeDelta::ZERO, max: ms(500) };
+    let slow = bottleneck(ms(20), Bitrate::from_kbps(900), ms(400));
+    let mut session = WithSound::new("fixed(rate=800 kbit/s)", playout, slow);
+    session.until(20_000);
+    let mean = |stream| {
+        let delays = session.delays(stream, 5_000);
+        delays.iter().map(|delay| delay.as_millis_f64()).sum::<f64>() / delays.len() as f64
+    };
+    let (pictures, sound) = (mean(0), mean(1));
+    assert!(pictures > 50.0 && (pictures - sound).abs() < 20.0, "{pictures} ms, {sound} ms");
+}
+
+#[test]
+fn either_goes_on_without_the_other() {
+    let playout = Playout::Adaptive { min: TimeDelta::ZERO, max: ms(500) };
+    let mut session = WithSound::new("fixed(rate=1 Mbit/s)", playout, lossy(ms(20), 0.03, 9));
+    session.until(4_000);
+    session.run.until(at(8_000));
+    assert!(session.delays(0, 5_000).len() >= 74, "pictures without sound");
+    session.run.source = None;
+    session.frames = 400;
+    session.until(12_000);
+    session.run.until(at(13_000));
+    assert!(session.delays(1, 8_000).len() >= 197, "sound without pictures");
+    let audio = session.run.receiver.statistics().audio;
+    assert!(audio.displayed >= 396 && audio.lost + audio.late <= 4, "{audio:?}");
 }

@@ -16,6 +16,7 @@
 //! | [`extension`] | RTP header extensions (RFC 8285) and the elements this project sends |
 //! | [`rtcp`] | compound packets and every report |
 //! | [`h264`] | H.264 payload (RFC 6184) |
+//! | [`opus`] | Opus packets (RFC 6716), each of which is a payload (RFC 7587) |
 //! | [`mpv`] | MPEG-1 and MPEG-2 video payload (RFC 2250) |
 //! | [`window`] | S002's window transport, which does not use RTP |
 
@@ -27,6 +28,7 @@ pub mod h264;
 pub mod ip;
 mod list;
 pub mod mpv;
+pub mod opus;
 pub mod rtcp;
 pub mod rtp;
 pub mod window;

@@ -116,7 +116,7 @@ fn stripe_of(octet: u8) -> Option<Stripe> {
 }
 
 fn format_of(octet: u8) -> Option<Format> {
-    [Format::Opaque, Format::H264, Format::Mpv].get(usize::from(octet)).copied()
+    [Format::Opaque, Format::H264, Format::Mpv, Format::Opus].get(usize::from(octet)).copied()
 }
 
 #[cfg(test)]
@@ -139,6 +139,7 @@ mod tests {
                 StreamDescription::audio(Format::Opaque, 111, 48_000),
                 StreamDescription::video(Format::Opaque),
                 StreamDescription::audio(Format::Opaque, 0, 8_000),
+                StreamDescription::opus(),
             ],
         }
     }

@@ -71,6 +71,16 @@ impl StreamDescription {
         Self { kind: MediaKind::Audio, format, payload_type, clock_rate }
     }
 
+    /// Opus, whose clock is 48 kHz whatever it carries (RFC 7587 section 4.1).
+    pub const fn opus() -> Self {
+        Self::audio(Format::Opus, payload_type::OPUS, 48_000)
+    }
+
+    /// True for sound.
+    pub fn is_audio(&self) -> bool {
+        self.kind == MediaKind::Audio
+    }
+
     pub(crate) fn is_valid(&self) -> bool {
         !payload_type::is_reserved(self.payload_type) && (1..1 << 24).contains(&self.clock_rate)
     }

@@ -29,16 +29,20 @@ pub fn to_sdp(streams: &[StreamDescription], to: SocketAddr) -> String {
     streams.iter().zip(0..).fold(head, |text, (stream, id)| {
         let StreamDescription { kind, format, payload_type, clock_rate } = stream;
         let rtx = payload_type::retransmission(StreamId(id));
-        let kind = if *kind == MediaKind::Audio { "audio" } else { "video" };
-        let (name, parameters) = match format {
+        let is_audio = *kind == MediaKind::Audio;
+        let kind = if is_audio { "audio" } else { "video" };
+        let pli = if is_audio { String::new() } else { format!("a=rtcp-fb:{payload_type} nack pli\r\n") };
+        let (name, channels, parameters) = match format {
             Format::Opaque => return text,
-            Format::H264 => ("H264", format!("a=fmtp:{payload_type} packetization-mode=1\r\n")),
-            Format::Mpv => ("MPV", String::new()),
+            Format::H264 => ("H264", "", format!("a=fmtp:{payload_type} packetization-mode=1\r\n")),
+            Format::Mpv => ("MPV", "", String::new()),
+            // Two channels by name, whatever the packets carry (RFC 7587 section 7).
+            Format::Opus => ("opus", "/2", format!("a=fmtp:{payload_type} sprop-stereo=1\r\n")),
         };
         format!(
-            "{text}m={kind} {port} RTP/AVPF {payload_type} {rtx}\r\na=rtpmap:{payload_type} {name}/{clock_rate}\r\n\
+            "{text}m={kind} {port} RTP/AVPF {payload_type} {rtx}\r\na=rtpmap:{payload_type} {name}/{clock_rate}{channels}\r\n\
              {parameters}a=rtpmap:{rtx} rtx/{clock_rate}\r\na=fmtp:{rtx} apt={payload_type}\r\n\
-             a=rtcp:{control}\r\na=rtcp-fb:{payload_type} nack\r\na=rtcp-fb:{payload_type} nack pli\r\n\
+             a=rtcp:{control}\r\na=rtcp-fb:{payload_type} nack\r\n{pli}\
              a=rtcp-fb:{payload_type} transport-cc\r\na=extmap:{TRANSPORT_SEQUENCE_ID} {TRANSPORT_WIDE}\r\na=sendonly\r\n"
         )
     })
@@ -183,6 +187,15 @@ mod tests {
                 feedback(32)
             )
         );
+    }
+
+    #[test]
+    fn sound_has_its_clock_and_needs_no_key_frame() {
+        let text = to_sdp(&[StreamDescription::opus()], "192.0.2.7:5004".parse().unwrap());
+        let media = "m=audio 5004 RTP/AVPF 111 112\r\na=rtpmap:111 opus/48000/2\r\na=fmtp:111 sprop-stereo=1\r\n\
+                     a=rtpmap:112 rtx/48000\r\na=fmtp:112 apt=111\r\n";
+        assert!(text.contains(media) && text.contains("a=rtcp-fb:111 nack\r\n"), "{text}");
+        assert!(!text.contains("pli"), "{text}");
     }
 
     /// As GStreamer's manual and FFmpeg's `-sdp_file` write them.

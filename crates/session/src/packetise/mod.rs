@@ -2,6 +2,7 @@
 
 mod h264;
 mod mpv;
+mod opus;
 
 use crate::config::Format;
 use crate::frame::FrameData;
@@ -23,6 +24,7 @@ pub(crate) fn cut(
     match (format, data) {
         (Format::H264, FrameData::Coded(frame)) => h264::cut(frame, limit, payloads)?,
         (Format::Mpv, FrameData::Coded(frame)) => mpv::cut(frame, limit, payloads)?,
+        (Format::Opus, FrameData::Coded(packet)) => payloads.push(opus::cut(packet, limit)?),
         (_, FrameData::Coded(frame)) => {
             let pieces = frame.chunks(limit).map(|piece| Payload::from(frame.slice_ref(piece)));
             payloads.extend(pieces);
@@ -47,6 +49,7 @@ pub(crate) fn join<'a>(
     match format {
         Format::H264 => h264::join(payloads).map(FrameData::Coded),
         Format::Mpv => mpv::join(payloads).map(FrameData::Coded),
+        Format::Opus => opus::join(payloads),
         Format::Opaque => {
             let size: usize = payloads.clone().map(Payload::len).sum();
             if payloads.clone().any(Payload::is_synthetic) {

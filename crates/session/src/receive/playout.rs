@@ -122,6 +122,8 @@ pub(super) struct PlayoutClock {
     /// Least difference of arrival and media time, ns.
     base: i64,
     delay: TimeDelta,
+    /// Later by so much for the sake of another stream.
+    behind: TimeDelta,
 }
 
 impl PlayoutClock {
@@ -129,7 +131,17 @@ impl PlayoutClock {
     pub(super) fn new(rate: u32, rule: PlayoutRule) -> Self {
         let (transit, lateness) = (Extreme::new(BASE_WINDOW), Lateness::new());
         let longest = rule.max.max(LEAST_WAIT);
-        Self { rate, rule, longest, highest: None, transit, lateness, base: 0, delay: rule.min }
+        Self {
+            rate,
+            rule,
+            longest,
+            highest: None,
+            transit,
+            lateness,
+            base: 0,
+            delay: rule.min,
+            behind: TimeDelta::ZERO,
+        }
     }
 
     /// The present playout delay of whole frames.
@@ -140,6 +152,11 @@ impl PlayoutClock {
     /// When a whole frame is given out that came at `whole` and is presented at this media time.
     pub(super) fn release(&self, whole: Timestamp, media: TimeDelta) -> Timestamp {
         if self.rule.waits { self.due(media) } else { whole }
+    }
+
+    /// A packet came.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.highest.is_some()
     }
 
     /// The longest that anything waits, for a packet or for its time: the largest playout delay, save where that
@@ -177,6 +194,16 @@ impl PlayoutClock {
 
     /// When the frame of this media time is due.
     pub(super) fn due(&self, media: TimeDelta) -> Timestamp {
+        self.earliest(media) + self.delay + self.behind
+    }
+
+    /// Every frame is due later by `behind`, at most by the largest playout delay.
+    pub(super) fn stay_behind(&mut self, behind: TimeDelta) {
+        self.behind = behind.max(TimeDelta::ZERO).min(self.rule.max);
+    }
+
+    /// When the frame of this media time is due by its own stream.
+    pub(super) fn own_due(&self, media: TimeDelta) -> Timestamp {
         self.earliest(media) + self.delay
     }
 

@@ -543,6 +543,12 @@ impl Session {
             subflows,
             abandoned_at: nack_list.abandoned_at(),
         };
+        let pictures = self.streams.iter().filter(|stream| !stream.description().is_audio());
+        if self.streams.len() > 1
+            && let Some(latest) = pictures.filter_map(ReceiveStream::playout_transit).min()
+        {
+            self.streams.iter_mut().for_each(|stream| stream.follow_pictures(latest));
+        }
         for stream in &mut self.streams {
             self.next_release = earlier(self.next_release, stream.release(now, repair, events, statistics));
             stream.schedule_key_request(now, self.has_media);

@@ -9,10 +9,10 @@ use crate::describe::StreamDescription;
 use crate::event::{Events, ReceiverEvent};
 use crate::frame::{FrameData, FrameKind, ReceivedFrame};
 use crate::message::RtpPacket;
-use crate::statistics::ReceiverStatistics;
+use crate::statistics::{ReceivedFrames, ReceiverStatistics};
 use bytes::Bytes;
 use seaway_control::StreamId;
-use seaway_units::{DataSize, TimeDelta, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp, Transit};
 use seaway_wire::h264::annex_b;
 use seaway_wire::rtcp::SenderReport;
 
@@ -84,15 +84,36 @@ impl ReceiveStream {
     /// No frame waits, and no key frame is wanted.
     #[inline]
     pub(super) fn is_idle(&self, has_media: bool) -> bool {
-        let wants_key =
-            || self.keys.due.is_some() || self.keys.forced || has_media && self.jitter_buffer.needs_key();
+        let wants_key = || self.keys.due.is_some() || self.keys.forced || has_media && self.needs_key();
         self.jitter_buffer.is_empty() && self.gap_since().is_none() && !wants_key()
+    }
+
+    /// Nothing can be shown before a key frame, and none is on its way. Every frame of sound is one.
+    fn needs_key(&self) -> bool {
+        !self.description.is_audio() && self.jitter_buffer.needs_key()
     }
 
     /// A sender report maps the media clock to the sender's clock.
     pub(super) fn on_sender_report(&mut self, report: &SenderReport<'_>) {
         let (at, timestamp) = (report.ntp_time.to_remote(), report.rtp_timestamp);
         self.mapping = Some(ClockMapping { at, timestamp, rate: self.description.clock_rate });
+    }
+
+    /// Capture on the sender's clock less playout on ours: the smaller, the later it is played. `None`
+    /// before the first sender report and the first packet.
+    pub(super) fn playout_transit(&self) -> Option<Transit> {
+        let mapping = self.mapping.filter(|_| self.playout.has_begun())?;
+        let due = self.playout.own_due(self.playout.media_time(mapping.timestamp));
+        Some(mapping.at.transit_from(due))
+    }
+
+    /// Sound is played when the pictures are that were captured with it.
+    pub(super) fn follow_pictures(&mut self, pictures: Transit) {
+        if self.description.is_audio()
+            && let Some(own) = self.playout_transit()
+        {
+            self.playout.stay_behind(own - pictures);
+        }
     }
 
     /// A media packet arrived for the first time.
@@ -144,8 +165,9 @@ impl ReceiveStream {
                 return true;
             }
             Inserted::Late { whole } => {
-                statistics.frames.late += u64::from(whole);
-                statistics.frames.lost -= u64::from(whole);
+                let frames = self.frames(statistics);
+                frames.late += u64::from(whole);
+                frames.lost -= u64::from(whole);
             }
             Inserted::Duplicate => statistics.refused.duplicates += 1,
             Inserted::Outside => statistics.refused.unmatched += 1,
@@ -179,17 +201,23 @@ impl ReceiveStream {
                     events.push(ReceiverEvent::Frame(frame));
                 }
                 Released::Lost { frames, skipped, froze } => {
-                    statistics.frames.lost += frames;
-                    statistics.frames.skipped += skipped;
+                    let counts = self.frames(statistics);
+                    counts.lost += frames;
+                    counts.skipped += skipped;
                     if frames > 0 {
                         events.push(ReceiverEvent::FramesLost { stream, frames });
                     }
-                    if froze {
+                    if froze && !self.description.is_audio() {
                         events.push(ReceiverEvent::Frozen { stream });
                     }
                 }
             }
         }
+    }
+
+    /// Its counters of frames.
+    fn frames<'a>(&self, statistics: &'a mut ReceiverStatistics) -> &'a mut ReceivedFrames {
+        if self.description.is_audio() { &mut statistics.audio } else { &mut statistics.frames }
     }
 
     fn gap_since(&self) -> Option<Timestamp> {
@@ -208,11 +236,14 @@ impl ReceiveStream {
         frame: Assembled,
         statistics: &mut ReceiverStatistics,
     ) -> ReceivedFrame {
-        self.freezes.on_displayed(now, &mut statistics.freezes);
-        statistics.frames.displayed += 1;
-        statistics.frames.held_up += u64::from(frame.due < now);
-        statistics.frames.skipped += frame.skipped;
-        statistics.goodput += frame.data.size();
+        if !self.description.is_audio() {
+            self.freezes.on_displayed(now, &mut statistics.freezes);
+            statistics.goodput += frame.data.size();
+        }
+        let frames = self.frames(statistics);
+        frames.displayed += 1;
+        frames.held_up += u64::from(frame.due < now);
+        frames.skipped += frame.skipped;
         ReceivedFrame {
             stream: self.id,
             timestamp: frame.timestamp,
@@ -227,6 +258,9 @@ impl ReceiveStream {
 
     /// The decoder cannot go on without a key frame.
     pub(super) fn on_picture_lost(&mut self, now: Timestamp) {
+        if self.description.is_audio() {
+            return;
+        }
         self.keys.forced = true;
         self.keys.due.get_or_insert(now);
     }
@@ -234,7 +268,7 @@ impl ReceiveStream {
     /// A key frame is requested while one is needed and none is on its way.
     #[inline]
     pub(super) fn schedule_key_request(&mut self, now: Timestamp, has_media: bool) {
-        if self.jitter_buffer.needs_key() && has_media || self.keys.forced {
+        if self.needs_key() && has_media || self.keys.forced {
             self.keys.due.get_or_insert(now);
         } else {
             self.keys = KeyRequests::default();
@@ -256,8 +290,9 @@ impl ReceiveStream {
     /// A key frame is requested now.
     pub(super) fn on_key_request(&mut self, now: Timestamp, rtt: Option<TimeDelta>) {
         let first = rtt.map_or(KEY_INTERVAL, |rtt| (rtt * 2).max(KEY_INTERVAL));
+        let needs_key = self.needs_key();
         let keys = &mut self.keys;
-        if keys.forced && !self.jitter_buffer.needs_key() {
+        if keys.forced && !needs_key {
             *keys = KeyRequests::default();
             return;
         }

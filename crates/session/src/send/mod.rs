@@ -226,9 +226,13 @@ impl Sender {
             packetise::cut(format, &frame.data, self.payload_limit(), &mut self.payloads)?;
         }
         self.follow_receiver_reports(now);
-        self.statistics.frames.captured += 1;
         let timestamp = self.media_clock(stream).timestamp(frame.captured);
         let arriving = Arriving { stream, kind: frame.kind, timestamp };
+        if self.is_audio(stream) {
+            self.queue_audio(now, arriving);
+            return Ok(());
+        }
+        self.statistics.frames.captured += 1;
         if self.payloads.is_empty() || !self.scheduler.queue.admits(now, arriving) {
             self.statistics.frames.skipped += 1;
             if frame.kind == FrameKind::Key {
@@ -241,15 +245,7 @@ impl Sender {
             if frame.kind == FrameKind::Key {
                 self.keys[usize::from(stream.0)] = KeyState { last: Some(now), wanted: false };
             }
-            let header = self.header_len();
-            let overhead = self.config.overhead;
-            let size = |payload: &Payload| overhead + DataSize::from_bytes((header + payload.len()) as u64);
-            let sized = self.payloads.drain(..).map(|payload| {
-                let size = size(&payload);
-                (payload, size)
-            });
-            self.scheduler.queue.set_subflows(self.controller.subflows());
-            self.scheduler.queue.push(now, arriving, sized);
+            self.queue_payloads(now, arriving);
             self.protected[usize::from(stream.0)].interval = interval;
         }
         let (size, target) = (frame.data.size(), frame.target);
@@ -258,6 +254,36 @@ impl Sender {
         self.signal_demand(now, stream);
         self.follow_controller(now);
         Ok(())
+    }
+
+    /// Queues the payloads of an admitted frame.
+    fn queue_payloads(&mut self, now: Timestamp, arriving: Arriving) {
+        let header = self.header_len();
+        let overhead = self.config.overhead;
+        let size = |payload: &Payload| overhead + DataSize::from_bytes((header + payload.len()) as u64);
+        let sized = self.payloads.drain(..).map(|payload| {
+            let size = size(&payload);
+            (payload, size)
+        });
+        self.scheduler.queue.set_subflows(self.controller.subflows());
+        self.scheduler.queue.push(now, arriving, sized);
+    }
+
+    /// A frame of sound. Controllers follow the frames of pictures; they see that sound waits and leaves.
+    fn queue_audio(&mut self, now: Timestamp, arriving: Arriving) {
+        if self.payloads.is_empty() || !self.scheduler.queue.admits(now, arriving) {
+            self.statistics.audio.dropped += 1;
+            return;
+        }
+        self.statistics.audio.queued += 1;
+        self.queue_payloads(now, arriving);
+        self.signal_backlog(now);
+        self.follow_controller(now);
+    }
+
+    fn is_audio(&self, stream: StreamId) -> bool {
+        let config = self.config.streams.get(usize::from(stream.0));
+        config.is_some_and(|config| config.description.is_audio())
     }
 
     /// The instant named by [`poll_timeout`](Self::poll_timeout) has come.
@@ -557,8 +583,9 @@ impl Sender {
 
     /// Requests a key frame of an encoder, unless one is on its way.
     fn want_key(&mut self, now: Timestamp, stream: StreamId, cause: KeyFrameCause) {
+        let is_audio = self.is_audio(stream);
         let rtt = self.rtt().unwrap_or(TimeDelta::from_millis(100));
-        let Some(state) = self.keys.get_mut(usize::from(stream.0)) else { return };
+        let Some(state) = self.keys.get_mut(usize::from(stream.0)).filter(|_| !is_audio) else { return };
         let fresh = state.last.is_some_and(|last| now.since(last) < rtt);
         let on_its_way = fresh && cause != KeyFrameCause::Dropped;
         if !state.wanted && !on_its_way {
@@ -582,13 +609,17 @@ impl Sender {
 
     fn drop_stale_frames(&mut self, now: Timestamp) {
         let dropped = self.scheduler.queue.drop_stale(now);
-        if dropped.frames == 0 {
+        if dropped.frames == 0 && dropped.audio == 0 {
             return;
         }
         self.schedule.is_valid = false;
-        self.statistics.frames.skipped += dropped.frames;
-        self.statistics.frames.queued -= dropped.frames;
-        self.events.push(SenderEvent::FramesDropped { frames: dropped.frames });
+        self.statistics.audio.dropped += dropped.audio;
+        self.statistics.audio.queued -= dropped.audio;
+        if dropped.frames > 0 {
+            self.statistics.frames.skipped += dropped.frames;
+            self.statistics.frames.queued -= dropped.frames;
+            self.events.push(SenderEvent::FramesDropped { frames: dropped.frames });
+        }
         for stream in (0..SourceId::STREAMS).filter(|stream| dropped.need_key >> stream & 1 == 1) {
             self.want_key(now, StreamId(stream), KeyFrameCause::Dropped);
         }

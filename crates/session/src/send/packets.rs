@@ -48,19 +48,25 @@ impl Sender {
     ) -> Option<(Content, Timestamp)> {
         let queued = self.scheduler.queue.pop(subflow)?;
         let (stream, since, number, ends) = (queued.stream, queued.since, queued.sequence, queued.end);
+        let is_audio = self.is_audio(stream);
         let frames = &mut self.statistics.frames;
-        if queued.start {
-            frames.begun += 1;
-            frames.waited += now.since(since);
-        }
-        if ends {
-            frames.sent += 1;
-            frames.took += now.since(since);
-            self.signal_demand(now, stream);
+        if is_audio {
+            self.statistics.audio.sent.add(queued.size);
+        } else {
+            if queued.start {
+                frames.begun += 1;
+                frames.waited += now.since(since);
+            }
+            if ends {
+                frames.sent += 1;
+                frames.took += now.since(since);
+                self.signal_demand(now, stream);
+            }
         }
         let source = SourceId { stream, subflow, repair: false };
         let packet = RtpPacket {
-            marker: queued.end,
+            // Of sound it marks the end of silence (RFC 3551 section 4.1).
+            marker: queued.end && !is_audio,
             payload_type: self.config.streams[usize::from(stream.0)].description.payload_type,
             sequence_number: self.assign_number(source),
             timestamp: queued.timestamp,
@@ -76,7 +82,9 @@ impl Sender {
             payload: queued.payload,
             ..RtpPacket::default()
         };
-        self.protect(now, since, number, &packet);
+        if !is_audio {
+            self.protect(now, since, number, &packet);
+        }
         *message = Message::Rtp(packet);
         Some((Content::Media(stream), since))
     }

@@ -1,5 +1,6 @@
-//! The send queue: frames cut into packets. It is bounded, and drops whole frames.
+//! The send queue: frames cut into packets. It is bounded, and drops whole frames. Sound leaves before pictures.
 
+use crate::clock::earlier;
 use crate::config::{QueueLimits, Stripe};
 use crate::frame::FrameKind;
 use crate::payload::Payload;
@@ -46,12 +47,17 @@ struct StreamState {
     needs_key: bool,
     /// Wire octets that wait.
     waiting: DataSize,
+    /// Its frames are those of sound.
+    is_audio: bool,
 }
 
 /// Frames that were dropped while they waited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Dropped {
+    /// Pictures.
     pub(super) frames: u64,
+    /// Frames of sound.
+    pub(super) audio: u64,
     /// The streams, a bit each, that need a key frame.
     pub(super) need_key: u8,
 }
@@ -63,21 +69,26 @@ pub(super) struct SendQueue {
     stripe: Stripe,
     subflows: u8,
     queues: Vec<VecDeque<Queued>>,
+    /// Packets of sound: they are few, and leave by the first subflow that is due.
+    audio: VecDeque<Queued>,
     streams: Vec<StreamState>,
     waiting: DataSize,
-    /// Since when the oldest frame waits of which no packet left: only such frames can be dropped.
+    /// Since when the oldest picture waits of which no packet left: only such frames can be dropped.
     unsent: Option<Timestamp>,
 }
 
 impl SendQueue {
-    pub(super) fn new(limits: QueueLimits, stripe: Stripe, streams: usize) -> Self {
+    /// An empty queue of streams of which each is sound, or not.
+    pub(super) fn new(limits: QueueLimits, stripe: Stripe, is_audio: impl Iterator<Item = bool>) -> Self {
         let queues = vec![VecDeque::new()];
+        let streams = is_audio.map(|is_audio| StreamState { is_audio, ..StreamState::default() });
         Self {
             limits,
             stripe,
             subflows: 1,
             queues,
-            streams: vec![StreamState::default(); streams],
+            audio: VecDeque::new(),
+            streams: streams.collect(),
             waiting: DataSize::ZERO,
             unsent: None,
         }
@@ -99,14 +110,16 @@ impl SendQueue {
     }
 
     fn oldest_since(&self) -> Option<Timestamp> {
-        self.queues.iter().filter_map(|queue| queue.front()).map(|queued| queued.since).min()
+        let queues = self.queues.iter().chain([&self.audio]);
+        queues.filter_map(|queue| queue.front()).map(|queued| queued.since).min()
     }
 
     /// When the oldest frame will be stale.
     #[inline]
     pub(super) fn stale_at(&self) -> Option<Timestamp> {
         let delay = self.limits.delay?;
-        self.unsent.map(|since| since + delay)
+        let audio = self.audio.front().map(|queued| queued.since);
+        earlier(self.unsent, audio).map(|since| since + delay)
     }
 
     /// Finds the oldest unsent frame after one left or moved.
@@ -157,7 +170,8 @@ impl SendQueue {
             Stripe::Frame => least_waiting(&self.queues, stream.next_frame),
             Stripe::Gop => (stream.groups.saturating_sub(1) % u64::from(self.subflows)) as usize,
         };
-        let queue = &mut self.queues[place];
+        let is_audio = stream.is_audio;
+        let queue = if is_audio { &mut self.audio } else { &mut self.queues[place] };
         let mut start = true;
         for (payload, size) in payloads {
             self.waiting += size;
@@ -179,7 +193,9 @@ impl SendQueue {
         }
         if let Some(last) = queue.back_mut().filter(|_| !start) {
             last.end = true;
-            self.unsent.get_or_insert(now);
+            if !is_audio {
+                self.unsent.get_or_insert(now);
+            }
         }
         stream.next_frame += 1;
     }
@@ -209,18 +225,19 @@ impl SendQueue {
 
     /// The next packet of a subflow.
     pub(super) fn front(&self, subflow: Subflow) -> Option<&Queued> {
-        self.queues.get(self.queue_of(subflow))?.front()
+        self.audio.front().or_else(|| self.queues.get(self.queue_of(subflow))?.front())
     }
 
     /// Takes the next packet of a subflow.
     pub(super) fn pop(&mut self, subflow: Subflow) -> Option<Queued> {
         let index = self.queue_of(subflow);
-        let queued = self.queues.get_mut(index)?.pop_front()?;
+        let queued =
+            self.audio.pop_front().or_else(|| self.queues.get_mut(index).and_then(VecDeque::pop_front))?;
         self.waiting -= queued.size;
         let stream = &mut self.streams[usize::from(queued.stream.0)];
         stream.waiting -= queued.size;
         stream.after_sent = stream.after_sent.max(queued.sequence + 1);
-        if queued.start {
+        if queued.start && !stream.is_audio {
             self.note_unsent();
         }
         Some(queued)
@@ -233,13 +250,20 @@ impl SendQueue {
         if self.stale_at().is_none_or(|stale| now < stale) {
             return dropped;
         }
-        for queue in &mut self.queues {
+        let Some(delay) = self.limits.delay else { return dropped };
+        let is_stale = |since: Timestamp| since + delay <= now;
+        let stale_pictures = self.unsent.is_some_and(is_stale);
+        let stale_audio = self.audio.front().is_some_and(|queued| is_stale(queued.since));
+        let pictures = self.queues.iter_mut().filter(|_| stale_pictures);
+        for queue in pictures.chain(stale_audio.then_some(&mut self.audio)) {
             let unsent = queue.iter().position(|queued| queued.start).unwrap_or(queue.len());
             for queued in queue.drain(unsent..) {
                 let stream = &mut self.streams[usize::from(queued.stream.0)];
                 self.waiting -= queued.size;
                 stream.waiting -= queued.size;
-                if queued.start {
+                if queued.start && stream.is_audio {
+                    dropped.audio += 1;
+                } else if queued.start {
                     dropped.frames += 1;
                     if queued.kind != FrameKind::Discardable {
                         dropped.need_key |= 1 << queued.stream.0;
@@ -248,10 +272,19 @@ impl SendQueue {
                 }
             }
         }
-        self.unsent = None;
+        if stale_pictures {
+            self.unsent = None;
+        }
         for (index, stream) in self.streams.iter_mut().enumerate() {
             let own = |queued: &&Queued| usize::from(queued.stream.0) == index;
-            let kept = self.queues.iter().flatten().filter(own).map(|queued| queued.sequence + 1).max();
+            let kept = self
+                .queues
+                .iter()
+                .chain([&self.audio])
+                .flatten()
+                .filter(own)
+                .map(|queued| queued.sequence + 1)
+                .max();
             stream.next_sequence = kept.unwrap_or(0).max(stream.after_sent);
         }
         dropped
@@ -289,13 +322,13 @@ mod tests {
 
     #[test]
     fn stale_frames_go_whole_and_leave_no_gap() {
-        let mut queue = SendQueue::new(limits(Some(100)), Stripe::Gop, 1);
+        let mut queue = SendQueue::new(limits(Some(100)), Stripe::Gop, std::iter::once(false));
         push(&mut queue, at(0), FrameKind::Key, 3);
         assert_eq!(queue.pop(Subflow(0)).map(|queued| (queued.sequence, queued.start)), Some((0, true)));
         push(&mut queue, at(10), FrameKind::Reference, 2);
         push(&mut queue, at(20), FrameKind::Discardable, 1);
         assert_eq!(queue.drop_stale(at(109)), Dropped::default());
-        assert_eq!(queue.drop_stale(at(110)), Dropped { frames: 2, need_key: 1 });
+        assert_eq!(queue.drop_stale(at(110)), Dropped { frames: 2, audio: 0, need_key: 1 });
         assert_eq!(queue.waiting(), DataSize::from_bytes(2000), "the frame that began to leave goes on");
         assert!(!push(&mut queue, at(111), FrameKind::Reference, 1));
         assert!(push(&mut queue, at(112), FrameKind::Key, 1));
@@ -306,11 +339,34 @@ mod tests {
 
     #[test]
     fn discardable_frames_stay_out_early() {
-        let mut queue = SendQueue::new(limits(Some(100)), Stripe::Gop, 1);
+        let mut queue = SendQueue::new(limits(Some(100)), Stripe::Gop, std::iter::once(false));
         push(&mut queue, at(0), FrameKind::Key, 1);
         assert!(!push(&mut queue, at(51), FrameKind::Discardable, 1));
         assert!(push(&mut queue, at(51), FrameKind::Reference, 30), "no reference was lost");
         assert!(!push(&mut queue, at(52), FrameKind::Key, 1), "full");
+    }
+
+    #[test]
+    fn sound_leaves_first_and_grows_stale_alone() {
+        let mut queue = SendQueue::new(limits(Some(100)), Stripe::Packet, [false, true].into_iter());
+        let sound = |queue: &mut SendQueue, now| {
+            let frame = Arriving { stream: StreamId(1), kind: FrameKind::Key, timestamp: 0 };
+            assert!(queue.admits(now, frame));
+            queue.push(now, frame, std::iter::once((Payload::zeros(100), DataSize::from_bytes(100))));
+        };
+        push(&mut queue, at(0), FrameKind::Key, 2);
+        sound(&mut queue, at(60));
+        let next = |queue: &mut SendQueue| queue.pop(Subflow(0)).map(|queued| queued.stream);
+        assert_eq!(next(&mut queue), Some(StreamId(1)), "before the picture that came before");
+        sound(&mut queue, at(80));
+        assert_eq!(queue.stale_at(), Some(at(100)));
+        assert_eq!(queue.drop_stale(at(100)), Dropped { frames: 1, audio: 0, need_key: 1 });
+        assert_eq!(queue.stale_at(), Some(at(180)));
+        sound(&mut queue, at(170));
+        assert_eq!(queue.drop_stale(at(180)), Dropped { frames: 0, audio: 2, need_key: 0 });
+        assert_eq!((queue.waiting(), queue.stale_at()), (DataSize::ZERO, None));
+        sound(&mut queue, at(190));
+        assert_eq!(queue.pop(Subflow(0)).map(|queued| queued.sequence), Some(1), "numbered on");
     }
 
     proptest! {
@@ -320,7 +376,7 @@ mod tests {
             steps in prop::collection::vec((0u8..6, 0u8..3, 1usize..5), 1..100),
             stripe in prop::sample::select(vec![Stripe::Packet, Stripe::Frame, Stripe::Gop]),
         ) {
-            let mut queue = SendQueue::new(limits(Some(100)), stripe, 2);
+            let mut queue = SendQueue::new(limits(Some(100)), stripe, [false, false].into_iter());
             for (millis, (step, which, packets)) in steps.into_iter().enumerate() {
                 let now = at(20 * millis as u64);
                 match step {
@@ -346,7 +402,7 @@ mod tests {
 
     #[test]
     fn groups_go_by_subflows_and_come_home() {
-        let mut queue = SendQueue::new(limits(None), Stripe::Gop, 1);
+        let mut queue = SendQueue::new(limits(None), Stripe::Gop, std::iter::once(false));
         queue.set_subflows(2);
         for kind in
             [FrameKind::Key, FrameKind::Reference, FrameKind::Key, FrameKind::Reference, FrameKind::Key]

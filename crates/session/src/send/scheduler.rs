@@ -72,7 +72,11 @@ struct ActiveProbe {
 impl Scheduler {
     pub(super) fn new(config: &SenderConfig) -> Self {
         Self {
-            queue: SendQueue::new(config.queue, config.stripe, config.streams.len()),
+            queue: SendQueue::new(
+                config.queue,
+                config.stripe,
+                config.streams.iter().map(|stream| stream.description.is_audio()),
+            ),
             retransmissions: RetransmissionBuffer::new(config.repair),
             repairs: [0; SourceId::STREAMS as usize],
             repairs_waiting: 0,

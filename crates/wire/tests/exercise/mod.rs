@@ -10,7 +10,7 @@ use seaway_wire::extension::{
 };
 use seaway_wire::rtcp::twcc::TwccWriter;
 use seaway_wire::rtcp::{self, Ccfb, Message, Packet, Twcc, ccfb};
-use seaway_wire::{Error, h264, mpv, rtp, window};
+use seaway_wire::{Error, h264, mpv, opus, rtp, window};
 
 /// Writes with `emit` into a buffer of exactly `len` octets, and shows that one octet less is refused.
 pub(crate) fn emitted(len: usize, emit: impl Fn(&mut [u8]) -> Result<usize, Error>) -> Vec<u8> {
@@ -32,6 +32,7 @@ pub(crate) fn rtp(bytes: &[u8]) {
         elements(&extension);
     }
     h264_payload(packet.payload);
+    opus_packet(packet.payload);
     mpeg_video(packet.payload);
 }
 
@@ -174,6 +175,14 @@ pub(crate) fn h264_payload(bytes: &[u8]) {
     let mut stream = Vec::new();
     payload.append_annex_b(&mut stream);
     assert!(stream.len() <= 4 * bytes.len() + 8);
+}
+
+/// An Opus packet, which is a payload.
+pub(crate) fn opus_packet(bytes: &[u8]) {
+    let Ok(packet) = opus::Packet::parse(bytes) else { return };
+    assert!((120..=5760).contains(&packet.duration()));
+    let lost = opus::Packet::parse(&opus::Packet::lost(bytes[0])).expect("one frame without octets");
+    assert_eq!((lost.frame, lost.frames, lost.stereo), (packet.frame, 1, packet.stereo));
 }
 
 /// An H.264 byte stream, cut into payloads of a few octets and put together again.
