@@ -51,6 +51,14 @@ pub enum Error {
     /// An encoder that is another program failed.
     #[error("{0}")]
     Encoder(String),
+    /// An error of the Opus library.
+    #[error("Opus {operation}: {reason}")]
+    Opus {
+        /// The operation.
+        operation: &'static str,
+        /// The reason.
+        reason: String,
+    },
     /// An error of the H.264 library.
     #[error("H.264 {operation}: {reason}")]
     Codec {

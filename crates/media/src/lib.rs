@@ -1,4 +1,4 @@
-//! Pictures: inputs, live encoders, decoders and writers; no network.
+//! Pictures and sound: inputs, live encoders, decoders and writers; no network.
 //!
 //! Encodes a synthetic scene at 300 kbit/s, then at 150:
 //!
@@ -36,8 +36,10 @@
 //! | [`output`] | recordings |
 //! | [`h264`] | byte streams, access units, and the check of access units before decoding |
 //! | [`shaped`] | coded MPEG-1/2 streams, shaped to a rate that may change |
+//! | [`audio`] | sound of inputs, Opus |
 //! | [`clip`] | the bundled clip |
 
+pub mod audio;
 pub mod clip;
 pub mod decoder;
 pub mod encoder;

@@ -70,6 +70,12 @@ measured! {
         playout_ms: Option<f64> = "Playout", Milliseconds, Lower,
         /// from there to the screen
         decoding_ms: Option<f64> = "Decoder", Milliseconds, Lower,
+        /// level of the sound, RMS over 100 ms below full scale
+        sound_level_dbfs: Option<f64> = "Sound", Decibels, Neutral,
+        /// packets of sound that were sent, or heard
+        sound_packets: Option<u64> = "Sound packets", One, Higher,
+        /// packets of sound that did not come in time, repair included
+        sound_lost: Option<u64> = "Sound packets lost", One, Lower,
         /// from capture to display
         delay_ms: Option<f64> = "Delay", Milliseconds, Lower,
         /// luma PSNR of the picture on screen against the captured one

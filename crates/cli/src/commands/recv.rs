@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), None, Some(receiver)).with_key_log(key_log);
-    let mut is_incomplete = false;
+    let (mut is_incomplete, mut is_told) = (false, false);
     let is_watched = options.is_watched() || reporter.has_status_line();
     let interval = if is_watched { STEP } else { UNWATCHED_STEP };
     let outcome = session::run_every(interval, clock, options.duration, |now| {
@@ -103,6 +103,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
             note(&format!("the recording has ended, the session goes on: {failure}"));
             is_incomplete = true;
+        }
+        if session.has_sound && !std::mem::replace(&mut is_told, true) && arguments.loses_sound() {
+            note("the recording has no sound: .mp4 keeps it");
         }
         reporter.report(now, &mut session)?;
         if !arguments.is_window() && reporter.page().is_some_and(Page::take_key_frame_request) {
@@ -204,6 +207,12 @@ impl Arguments {
         let failure = |why: &dyn std::fmt::Display| Failure::input(&format!("{file}: {why}"));
         let text = std::fs::read_to_string(file).map_err(|error| failure(&error))?;
         text.parse().map(Some).map_err(|error: String| failure(&error))
+    }
+
+    /// There is a recording, in a format without sound.
+    fn loses_sound(&self) -> bool {
+        let format = self.output.as_deref().map(RecordingFormat::of_name);
+        format.is_some_and(|format| !matches!(format, Ok(RecordingFormat::Mp4)))
     }
 
     /// The session is watched, and its purpose was not standard output.

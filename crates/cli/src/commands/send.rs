@@ -12,6 +12,7 @@ use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
 use crate::live::sizes::SizesOption;
+use crate::live::sound::{self, Sound};
 use crate::live::summary;
 use crate::web::{ControlName, Hello};
 use seaway_control::window::Window;
@@ -68,6 +69,9 @@ pub(crate) struct Arguments {
     /// With the input `none` it uses its own camera. $SEAWAY_TARGET is the path of a pipe with the target rate
     #[arg(help_heading = "Source", long, value_name = "COMMAND", conflicts_with = "copy")]
     encoder: Option<String>,
+    /// Send no sound. The first sound track of a file is sent as Opus where FFmpeg is installed, that of `test:…+tone` always
+    #[arg(help_heading = "Source", long)]
+    no_audio: bool,
     #[command(flatten)]
     sizes: SizesOption,
     /// Play the input in a loop
@@ -137,7 +141,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::input(&"--sdp describes plain RTP, and this session is keyed"));
     }
     let input = plan.open(arguments)?;
-    input.left_out().iter().for_each(|track| note(&format!("left out: {track}")));
+    let sound = arguments.sound(&input);
+    sound::tell(&sound, input.left_out());
     if let Some(file) = &arguments.sdp {
         write_description(file, to, input.format())?;
     }
@@ -163,6 +168,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .key_interval(arguments.key_every.or(arguments.sdp.as_ref().map(|_| PLAYER_KEY_INTERVAL)))
         .policy(plan.policy.clone())
         .stripe(arguments.stripe.into())
+        .sound(sound.into_source())
         .sockets(arguments.sockets)
         .sizes(arguments.sizes.rule())
         .window(plan.is_window);
@@ -302,6 +308,18 @@ impl Plan {
 }
 
 impl Arguments {
+    /// The sound that is sent with `input`.
+    fn sound(&self, input: &Input) -> Sound {
+        let why = match input {
+            _ if self.no_audio => "--no-audio",
+            Input::External(..) => "--encoder has no sound",
+            Input::Shaped(_) => return Sound::None,
+            _ if self.sdp.is_some() => "--sdp describes the pictures alone",
+            _ => return Sound::open(&self.input),
+        };
+        Sound::LeftOut(why.into())
+    }
+
     /// Pictures that are coded elsewhere keep their size.
     fn check_sizes(&self) -> Result<(), Failure> {
         let is_coded = self.copy || self.shape || self.encoder.is_some();
@@ -318,6 +336,7 @@ impl Arguments {
             (self.key_every.is_some(), "--key-every"),
             (self.start.is_some(), "--start"),
             (self.copy, "--copy"),
+            (self.no_audio, "--no-audio"),
             (self.encoder.is_some(), "--encoder"),
             (self.sizes.is_given(), "--sizes"),
             (self.sockets, "--sockets"),

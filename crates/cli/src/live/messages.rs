@@ -31,6 +31,7 @@ pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
         SendEvent::RateRaised(None) => of("breaker", "the congestion has gone".into()),
         SendEvent::CircuitBroken(breach) => of("stopped", breach.to_string()),
         SendEvent::ControlChanged(control) => of("setting", format!("controller {control}")),
+        SendEvent::SoundFailed(error) => of("source", format!("the sound has ended: {error}")),
         SendEvent::ControlRejected(error) => Some(Live::Error { text: error.to_string() }),
         _ => None,
     }

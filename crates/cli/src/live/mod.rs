@@ -12,6 +12,7 @@ pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod sizes;
 mod socket_input;
+pub(crate) mod sound;
 pub(crate) mod summary;
 pub(crate) mod watch;
 

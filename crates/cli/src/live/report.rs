@@ -8,10 +8,10 @@ use seaway_net::Lateness;
 use seaway_quality::statistics::Distribution;
 use seaway_report::Summary;
 use seaway_report::summary::{FlowSummary, Frames, Freezes, Packets, Psnr};
-use seaway_session::Refused;
+use seaway_session::{Refused, SentAudio};
 use seaway_stream::source::Thinned;
 use seaway_stream::{Receiver, RejectCounters, Sender};
-use seaway_units::{Bitrate, Timestamp};
+use seaway_units::{Bitrate, Decibels, Timestamp};
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
@@ -41,6 +41,9 @@ pub(crate) struct Report {
     pub(crate) flows: Vec<FlowSummary>,
     /// Input that was rejected.
     pub(crate) refused: RefusedReport,
+    /// The sound, where there is some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sound: Option<SoundReport>,
     /// Coded pictures that were left out because the controller allowed less than they have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) thinned: Option<ThinnedReport>,
@@ -68,6 +71,7 @@ impl Report {
             delay_parts_ms: DelayParts::of(session),
             flows: vec![flow(session, now)],
             refused: refused(session),
+            sound: SoundReport::of(session),
             thinned: ThinnedReport::of(session),
         }
     }
@@ -211,6 +215,56 @@ impl Late {
             max: lateness.max().as_millis_f64(),
             bound: Lateness::BOUND.as_millis_f64(),
         }
+    }
+}
+
+/// Packets of sound, 20 ms each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize)]
+pub(crate) struct SoundReport {
+    /// Those that left the sender.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent: Option<u64>,
+    /// Those that waited too long at the sender and did not leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped: Option<u64>,
+    /// Those that were heard at the receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heard: Option<u64>,
+    /// Those that did not come, and were not repaired in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<u64>,
+    /// The level of the last 100 ms in dBFS, at the receiver where that is known; absent where it was silent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level_dbfs: Option<f64>,
+}
+
+impl SoundReport {
+    /// `None` where there was none.
+    fn of(session: &Session) -> Option<Self> {
+        let mut report = Self::default();
+        if let Some((state, session)) = session
+            .sender
+            .as_ref()
+            .and_then(|sender| Some((sender.state(), sender.state().session.as_ref()?)))
+        {
+            let SentAudio { dropped, sent, .. } = session.statistics.audio;
+            if sent.packets + dropped > 0 {
+                (report.sent, report.dropped) = (Some(sent.packets), Some(dropped));
+                report.level_dbfs = state.sound_level.map(Decibels::get);
+            }
+        }
+        if let Some((state, session)) = session
+            .receiver
+            .as_ref()
+            .and_then(|receiver| Some((receiver.state(), receiver.state().session.as_ref()?)))
+        {
+            let audio = session.statistics.audio;
+            if audio.displayed + audio.lost > 0 {
+                (report.heard, report.lost) = (Some(audio.displayed), Some(audio.lost + audio.late));
+                report.level_dbfs = state.sound_level.map(Decibels::get);
+            }
+        }
+        (report != Self::default()).then_some(report)
     }
 }
 

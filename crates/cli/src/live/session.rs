@@ -13,9 +13,9 @@ use crate::web::Live;
 use seaway_lab::PathState;
 use seaway_net::{Clock, Socket};
 use seaway_report::live::Sample;
-use seaway_session::{ReceiverEvent, SenderEvent};
+use seaway_session::{ReceiverEvent, SenderEvent, StreamDescription};
 use seaway_stream::{ReceiveEvent, Receiver, RunningRuntime, Runtime, SendEvent, Sender};
-use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, Decibels, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -39,6 +39,8 @@ pub(crate) struct Session {
     has_feedback: bool,
     /// A sender was found.
     has_begun: bool,
+    /// It sends sound.
+    pub(crate) has_sound: bool,
     /// What came instead of a stream that is understood.
     not_understood: Option<u8>,
     /// Why the recording has ended early.
@@ -65,6 +67,7 @@ impl Session {
             key_log: None,
             has_feedback: false,
             has_begun: false,
+            has_sound: false,
             not_understood: None,
             recording_failed: None,
             events: Vec::new(),
@@ -110,6 +113,9 @@ impl Session {
         match event {
             SendEvent::SourceEnded => self.source_ended = true,
             SendEvent::SourceFailed(error) => return Err(Failure::running(&error)),
+            SendEvent::SoundFailed(error) => {
+                note(&format!("the sound has ended, the pictures go on: {error}"))
+            }
             SendEvent::Connected(keys) => {
                 self.connected = true;
                 self.key_log.as_mut().map_or(Ok(()), |log| log.add(&keys, true))?;
@@ -149,7 +155,10 @@ impl Session {
                 note(&format!("{from} wants to send with another key and is refused"));
                 self.other_key = Some(from);
             }
-            ReceiveEvent::Session(ReceiverEvent::SessionStarted(_)) => self.has_begun = true,
+            ReceiveEvent::Session(ReceiverEvent::SessionStarted(session)) => {
+                self.has_begun = true;
+                self.has_sound = session.streams.iter().any(StreamDescription::is_audio);
+            }
             ReceiveEvent::Session(ReceiverEvent::NotUnderstood { payload_type }) => {
                 note(&not_understood(payload_type));
                 self.not_understood = Some(payload_type);
@@ -303,6 +312,11 @@ impl Session {
                 sample.frames_skipped = Some(session.statistics.frames.skipped);
                 sample.sent_bps = state.sent_rate().map(Bitrate::as_bps);
                 sample.loss_ratio = state.loss_ratio();
+                let sound = session.statistics.audio;
+                if sound.sent.packets > 0 {
+                    sample.sound_packets = Some(sound.sent.packets);
+                    sample.sound_level_dbfs = state.sound_level.map(Decibels::get);
+                }
             }
         }
         if let Some(state) = self.receiver.as_mut().map(Receiver::state_mut) {
@@ -314,6 +328,12 @@ impl Session {
                 sample.frames_displayed = Some(state.displayed);
                 sample.peer = session.peer.map(|peer| peer.to_string()).or(sample.peer);
                 sample.freezes = Some(state.freezes);
+                let sound = session.statistics.audio;
+                if sound.displayed + sound.lost > 0 {
+                    sample.sound_packets = Some(sound.displayed);
+                    sample.sound_lost = Some(sound.lost + sound.late);
+                    sample.sound_level_dbfs = state.sound_level.map(Decibels::get);
+                }
             }
             sample.resolution = state.size.map(|size| size.to_string()).or(sample.resolution);
             sample.assembly_ms = state.assembly.take_recent_mean();

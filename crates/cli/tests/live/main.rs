@@ -25,6 +25,7 @@ mod relay;
 mod schema;
 mod scorecard;
 mod shape;
+mod sound;
 mod stream;
 mod subflows;
 mod tls;

@@ -25,7 +25,11 @@ impl Synthetic {
         Self { format, next: 0, pool: PicturePool::new(format.size) }
     }
 
-    /// Parses the text behind `test:`: a size, and a rate behind `@`. Both are optional (1280x720, 25).
+    /// The end of a specification with sound, see [`audio::TestTone`](crate::audio::TestTone).
+    pub(crate) const TONE: &str = "+tone";
+
+    /// Parses the text behind `test:`: a size, and a rate behind `@`. Both are optional (1280x720, 25). An end `+tone` is passed
+    /// over: it stands for sound.
     ///
     /// # Errors
     /// [`Error::Specification`] or [`Error::Size`].
@@ -34,6 +38,7 @@ impl Synthetic {
             found: format!("test:{text}"),
             expected: "test:WIDTHxHEIGHT@RATE, for example test:1280x720@25",
         };
+        let text = text.strip_suffix(Self::TONE).unwrap_or(text);
         let (size, rate) = text.split_once('@').unwrap_or((text, "25"));
         let (width, height) = match size {
             "" => (1280, 720),

@@ -1,5 +1,8 @@
 //! MP4 writers (ISO/IEC 14496-12): fragmented (section 8.8), which is playable at any time, and progressive.
 
+mod sound;
+
+use self::sound::SoundTrack;
 use crate::h264::{NalType, nal_units};
 use crate::{Error, PictureSize};
 use seaway_units::TimeDelta;
@@ -12,9 +15,11 @@ const UNIT: TimeDelta = TimeDelta::from_nanos(1_000_000_000 / TIMESCALE + 1);
 /// A fragment is written once it holds this much, in time or in octets.
 const FRAGMENT: TimeDelta = TimeDelta::from_secs(1);
 const FRAGMENT_OCTETS: usize = 8 << 20;
+/// With B pictures: more than any is decoded before it is shown.
+const REORDERING: TimeDelta = TimeDelta::from_millis(500);
 
-/// Writes H.264 access units with their times to a fragmented MP4. Parameter sets stay in the samples (`avc3`), so that
-/// the picture size may change.
+/// Writes H.264 access units with their times to a fragmented MP4, and Opus packets as a second track. Parameter sets stay in
+/// the samples (`avc3`), so that the picture size may change.
 #[derive(Debug)]
 pub struct Mp4Writer<W> {
     out: W,
@@ -25,6 +30,10 @@ pub struct Mp4Writer<W> {
     data: Vec<u8>,
     /// When the last sample is decoded.
     decoded: Option<TimeDelta>,
+    /// Pictures are written as shown later by this, and an edit list takes it away: none is decoded after it is shown.
+    delay: TimeDelta,
+    /// `None`: the file has no sound.
+    sound: Option<SoundTrack>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +49,43 @@ struct Sample {
 impl<W: Write> Mp4Writer<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
-        Self { out, started: false, fragments: 0, pending: Vec::new(), data: Vec::new(), decoded: None }
+        Self {
+            out,
+            started: false,
+            fragments: 0,
+            pending: Vec::new(),
+            data: Vec::new(),
+            decoded: None,
+            delay: TimeDelta::ZERO,
+            sound: None,
+        }
+    }
+
+    /// Pictures come in decoding order, which is not that of their times: with B pictures. Before the header.
+    pub fn reorder(&mut self) {
+        if !self.started {
+            self.delay = REORDERING;
+        }
+    }
+
+    /// Gives the file a sound track, unless its header is written already. True where it has one.
+    pub fn add_sound(&mut self) -> bool {
+        if !self.started {
+            self.sound.get_or_insert_default();
+        }
+        self.sound.is_some()
+    }
+
+    /// Appends an Opus packet of `duration` that is heard from `start` on, both in samples at 48 kHz, the start since time zero
+    /// of the pictures and not before the end of the packet before. Packets before the first key frame are dropped.
+    ///
+    /// # Errors
+    /// Where writing to `out` fails.
+    pub fn write_sound(&mut self, packet: &[u8], start: u64, duration: u32) -> Result<(), Error> {
+        let Some(sound) = self.sound.as_mut().filter(|_| self.started) else { return Ok(()) };
+        sound.push(packet, start, duration);
+        // Where pictures come, their fragments take the sound with them.
+        if sound.is_long() { self.write_fragments(None) } else { Ok(()) }
     }
 
     /// Appends an access unit (Annex B) of presentation time `shown`, in decoding order. Access units before the first
@@ -65,12 +110,12 @@ impl<W: Write> Mp4Writer<W> {
         self.decoded = Some(time);
         let is_long = self.pending.first().is_some_and(|first| time - first.time >= FRAGMENT);
         if is_long || self.data.len() >= FRAGMENT_OCTETS {
-            self.write_fragment(time)?;
+            self.write_fragments(Some(time))?;
         }
         let before = self.data.len();
         append_with_lengths(access_unit, &mut self.data);
         let size = (self.data.len() - before) as u32;
-        self.pending.push(Sample { time, shown_after: shown - time, size, key });
+        self.pending.push(Sample { time, shown_after: shown + self.delay - time, size, key });
         Ok(())
     }
 
@@ -82,8 +127,9 @@ impl<W: Write> Mp4Writer<W> {
         if let Some(&last) = self.pending.last() {
             let before = self.pending.len().checked_sub(2).map(|index| self.pending[index].time);
             let usual = before.map_or(TimeDelta::from_millis(40), |before| last.time - before);
-            self.write_fragment(last.time + usual)?;
+            self.write_fragments(Some(last.time + usual))?;
         }
+        self.write_fragments(None)?;
         self.out.flush().map_err(Error::io("output"))?;
         Ok(self.out)
     }
@@ -91,25 +137,37 @@ impl<W: Write> Mp4Writer<W> {
     fn write_header(&mut self, (sequence, picture): (&[u8], &[u8]), size: PictureSize) -> Result<(), Error> {
         let mut header = Vec::new();
         boxed(&mut header, b"ftyp", |out| out.extend_from_slice(b"isom\0\0\x02\0isomiso6mp41"));
-        movie(&mut header, size, sequence, picture, None);
+        movie(
+            &mut header,
+            size,
+            sequence,
+            picture,
+            Content::Fragments { has_sound: self.sound.is_some(), delay: self.delay },
+        );
         self.out.write_all(&header).map_err(Error::io("output"))
     }
 
-    /// Writes the pending samples, and flushes: the file can be played so far. The next picture is shown at `next`.
-    fn write_fragment(&mut self, next: TimeDelta) -> Result<(), Error> {
+    /// Writes the pending sound, and the pending pictures where the next is shown at `next`. Then the file can be played so far.
+    fn write_fragments(&mut self, next: Option<TimeDelta>) -> Result<(), Error> {
+        if let Some(next) = next {
+            let samples = std::mem::take(&mut self.pending);
+            let data = std::mem::take(&mut self.data);
+            self.write_fragment(&data, |number, offset| fragment(&samples, next, number, offset))?;
+        }
+        if let Some((samples, data)) = self.sound.as_mut().and_then(SoundTrack::take) {
+            self.write_fragment(&data, |number, offset| sound::fragment(&samples, number, offset))?;
+        }
+        self.out.flush().map_err(Error::io("output"))
+    }
+
+    fn write_fragment(&mut self, data: &[u8], head: impl Fn(u32, u32) -> Vec<u8>) -> Result<(), Error> {
         self.fragments += 1;
-        let mut head = fragment(&self.pending, next, self.fragments, 0);
         // The offset of the data depends on the length of the box, which does not depend on the offset.
-        let offset = head.len() as u32 + 8;
-        head = fragment(&self.pending, next, self.fragments, offset);
-        head.extend((self.data.len() as u32 + 8).to_be_bytes());
+        let offset = head(self.fragments, 0).len() as u32 + 8;
+        let mut head = head(self.fragments, offset);
+        head.extend((data.len() as u32 + 8).to_be_bytes());
         head.extend_from_slice(b"mdat");
-        let out = &mut self.out;
-        let written =
-            out.write_all(&head).and_then(|()| out.write_all(&self.data)).and_then(|()| out.flush());
-        self.pending.clear();
-        self.data.clear();
-        written.map_err(Error::io("output"))
+        self.out.write_all(&head).and_then(|()| self.out.write_all(data)).map_err(Error::io("output"))
     }
 }
 
@@ -166,13 +224,31 @@ impl ProgressiveMp4 {
             let mut header = Vec::new();
             boxed(&mut header, b"ftyp", |out| out.extend_from_slice(b"isom\0\0\x02\0isomiso2avc1mp41"));
             let index = Index { samples: &self.samples, end, offset };
-            movie(&mut header, self.size, sequence, picture, Some(&index));
+            movie(&mut header, self.size, sequence, picture, Content::Indexed(&index));
             header
         };
         // Lengths do not depend on the offset.
         let mut file = layout(layout(0).len() as u32 + 8);
         boxed(&mut file, b"mdat", |out| out.extend_from_slice(&self.data));
         Ok(file)
+    }
+}
+
+/// What a movie box describes.
+#[derive(Clone, Copy)]
+enum Content<'a> {
+    /// Pictures, and maybe sound, in fragments.
+    Fragments { has_sound: bool, delay: TimeDelta },
+    /// Pictures of a progressive file.
+    Indexed(&'a Index<'a>),
+}
+
+impl<'a> Content<'a> {
+    const fn index(self) -> Option<&'a Index<'a>> {
+        match self {
+            Self::Fragments { .. } => None,
+            Self::Indexed(index) => Some(index),
+        }
     }
 }
 
@@ -267,15 +343,20 @@ fn words(out: &mut Vec<u8>, words: &[u32]) {
 /// The unit matrix of `mvhd` and `tkhd`.
 const MATRIX: [u32; 9] = [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000];
 
-/// Appends the `moov` box; without an index the samples are in fragments.
-fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], index: Option<&Index<'_>>) {
+/// Appends the `moov` box.
+fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], content: Content<'_>) {
+    let index = content.index();
+    let (has_sound, delay) = match content {
+        Content::Fragments { has_sound, delay } => (has_sound, delay),
+        Content::Indexed(_) => (false, TimeDelta::ZERO),
+    };
     let duration = index.map_or(0, Index::duration);
     boxed(out, b"moov", |out| {
         full(out, b"mvhd", 0, 0, |out| {
             // Times unknown, rate and volume one.
             words(out, &[0, 0, TIMESCALE as u32, duration, 0x1_0000, 0x0100_0000, 0, 0]);
             words(out, &MATRIX);
-            words(out, &[0, 0, 0, 0, 0, 0, 2]);
+            words(out, &[0, 0, 0, 0, 0, 0, if has_sound { 3 } else { 2 }]);
         });
         boxed(out, b"trak", |out| {
             // Enabled, in the movie, in the preview.
@@ -284,14 +365,29 @@ fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], 
                 words(out, &MATRIX);
                 words(out, &[size.width() << 16, size.height() << 16]);
             });
+            edit_list(out, units(delay) as u32);
             boxed(out, b"mdia", |out| media(out, size, sequence, picture, index));
         });
+        if has_sound {
+            sound::track(out);
+        }
         if index.is_none() {
             boxed(out, b"mvex", |out| {
                 full(out, b"trex", 0, 0, |out| words(out, &[1, 1, 0, 0, 0]));
+                if has_sound {
+                    full(out, b"trex", 0, 0, |out| words(out, &[sound::TRACK, 1, 0, 0, 0]));
+                }
             });
         }
     });
+}
+
+/// Appends an edit list where the track begins at this time of its media, and not at zero.
+fn edit_list(out: &mut Vec<u8>, begin: u32) {
+    if begin > 0 {
+        // One edit without end, at the usual rate.
+        boxed(out, b"edts", |out| full(out, b"elst", 0, 0, |out| words(out, &[1, 0, begin, 0x1_0000])));
+    }
 }
 
 fn media(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], index: Option<&Index<'_>>) {

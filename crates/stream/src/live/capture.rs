@@ -1,6 +1,7 @@
 //! The capture thread: frames of a source at their time.
 
 use super::browser::BrowserTrack;
+use super::cue::Cue;
 use super::event::SendEvent;
 use super::input::FrameInput;
 use super::sender_machine::{SenderCommand, SenderUpdate};
@@ -34,6 +35,9 @@ pub(super) struct Capture {
     pub(super) updates: Sender<SenderUpdate>,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) meter: SupplyMeter,
+    pub(super) cue: Cue,
+    /// The source has times of its own and sets the beginning.
+    pub(super) has_times: bool,
     /// What the coding of frames took in all since the last status, and their number.
     pub(super) encoding: (TimeDelta, i64),
 }
@@ -44,6 +48,7 @@ impl Capture {
         Builder::new().name("capture".into()).spawn(move || {
             let outcome = self.run();
             self.meter.on_end(self.input.now());
+            self.cue.end();
             let event = match outcome {
                 Ok(()) => SendEvent::SourceEnded,
                 Err(error) => SendEvent::SourceFailed(error),
@@ -60,6 +65,7 @@ impl Capture {
         }
         self.send_full_rate();
         let mut began = self.input.now();
+        self.begin(began);
         let (mut last_status, mut last_key) = (began, began);
         while !self.stop.load(Ordering::Relaxed) {
             let due = began + self.source.next_due();
@@ -68,6 +74,7 @@ impl Capture {
             if now.since(due) > TimeDelta::from_secs(1) {
                 // The machine was suspended: go on from here rather than catch up in a burst.
                 began += now.since(due);
+                self.begin(began);
             }
             let is_key_due = self.key_interval.is_some_and(|interval| now.since(last_key) >= interval);
             if is_key_due {
@@ -84,6 +91,13 @@ impl Capture {
             }
         }
         Ok(())
+    }
+
+    /// Time zero of the source is at this instant.
+    fn begin(&self, at: Timestamp) {
+        if !self.has_times {
+            self.cue.begin(at);
+        }
     }
 
     /// Captures one frame; false at the end of the source.

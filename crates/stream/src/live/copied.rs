@@ -1,5 +1,6 @@
 //! Coded pictures of an input, sent as they are.
 
+use super::cue::Cue;
 use super::read_ahead::ReadAhead;
 use super::supply::SupplyMeter;
 use crate::Error;
@@ -29,8 +30,11 @@ pub(super) struct CopiedSource {
     meter: SupplyMeter,
     stop: Arc<AtomicBool>,
     thinning: Thinning,
+    cue: Cue,
     /// The instant of the input's time zero.
     origin: Option<Timestamp>,
+    /// When the first picture is shown: with B pictures later than it is decoded.
+    first: TimeDelta,
     /// The decoding time of the last picture.
     last: TimeDelta,
     interval: TimeDelta,
@@ -47,7 +51,7 @@ impl CopiedSource {
         stop: Arc<AtomicBool>,
         mut input: CodedInput,
         repeat: bool,
-        latency: TimeDelta,
+        (latency, cue): (TimeDelta, Cue),
     ) -> io::Result<Self> {
         let mut is_empty = true;
         let pictures = ReadAhead::start(clock, meter.clone(), stop.clone(), move || {
@@ -65,14 +69,16 @@ impl CopiedSource {
             meter,
             stop,
             thinning: Thinning::new(latency),
+            cue,
             origin: None,
+            first: TimeDelta::ZERO,
             last: TimeDelta::ZERO,
             interval: FrameRate::USUAL.interval(),
         })
     }
 
-    /// The instant at which the input's time is zero, for a picture that came at `now`.
-    fn origin(&mut self, now: Timestamp, decode: TimeDelta) -> Timestamp {
+    /// The instant at which the input's time is zero, for a picture that came at `now`. Sound follows it.
+    fn origin(&mut self, now: Timestamp, decode: TimeDelta, shown: TimeDelta) -> Timestamp {
         let step = decode - self.last;
         self.last = decode;
         let origin = match self.origin {
@@ -85,6 +91,15 @@ impl CopiedSource {
             }
             _ => now - decode,
         };
+        let is_again = step < TimeDelta::ZERO;
+        if is_again || self.origin.is_none() {
+            self.first = shown;
+        }
+        if is_again {
+            self.cue.restart(origin + self.first);
+        } else if self.origin != Some(origin) {
+            self.cue.begin(origin + self.first);
+        }
         self.origin = Some(origin);
         origin
     }
@@ -107,7 +122,7 @@ impl Source for CopiedSource {
 
     fn capture(&mut self, _at: Timestamp, controls: &FrameControls) -> Result<Option<Captured>, Error> {
         let Some(picture) = self.pictures.next()? else { return Ok(None) };
-        let origin = self.origin(self.clock.now(), picture.decode);
+        let origin = self.origin(self.clock.now(), picture.decode, picture.time);
         self.wait_until(origin + (picture.decode - EARLY));
         let nanos = self.interval.as_nanos().clamp(1_000_000, 1_000_000_000) as u32;
         let frame_rate = FrameRate::new(1_000_000_000, nanos).unwrap_or(FrameRate::USUAL);

@@ -33,6 +33,8 @@ pub enum SendEvent {
     SourceEnded,
     /// The source failed and has ended.
     SourceFailed(Error),
+    /// The source of sound failed. Pictures go on.
+    SoundFailed(Error),
 }
 
 /// An event of a [`Receiver`](super::Receiver). Frames go to the sinks and are no events.

@@ -1,5 +1,6 @@
 //! An encoder that is another program: its coded pictures as they come, our target as it changes.
 
+use super::cue::Cue;
 use super::read_ahead::{ReadAhead, ReadAheadPictures};
 use super::supply::SupplyMeter;
 use crate::Error;
@@ -92,8 +93,14 @@ impl ExternalSource {
         if let Some((pictures, writer)) = pictures.zip(encoder.take_pictures()) {
             meter = SupplyMeter::default();
             let Pictures { input, repeat } = pictures;
-            let input =
-                ReadAheadPictures::start(self.clock, self.meter.clone(), self.stop.clone(), input, repeat)?;
+            let input = ReadAheadPictures::start(
+                self.clock,
+                self.meter.clone(),
+                self.stop.clone(),
+                input,
+                repeat,
+                Cue::default(),
+            )?;
             let feeder = Feeder {
                 clock: self.clock,
                 meter: self.meter.clone(),

@@ -2,10 +2,16 @@
 
 use super::sender_machine::{EncoderControls, SenderCommand};
 use crate::source::{CodedFrame, FrameControls, PacketOverhead};
+use bytes::Bytes;
+use seaway_control::StreamId;
+use seaway_media::audio::BLOCK_TIME;
 use seaway_net::{Clock, Waker};
-use seaway_session::FrameKind;
+use seaway_session::{Frame, FrameData, FrameKind};
 use seaway_units::Timestamp;
 use std::sync::{Arc, mpsc};
+
+/// The stream of sound, behind that of pictures.
+pub(super) const SOUND: StreamId = StreamId(1);
 
 /// Takes frames from an encoder and gives it the target of the session. Never blocks.
 #[derive(Debug, Clone)]
@@ -46,6 +52,15 @@ impl FrameInput {
             frame.kind = FrameKind::Discardable;
         }
         self.command(SenderCommand::Frame(frame));
+    }
+
+    /// Sends an Opus packet of [`BLOCK_TIME`] whose sound was captured at `captured`.
+    pub(super) fn send_sound(&self, captured: Timestamp, packet: Bytes) {
+        let frame = Frame {
+            stream: SOUND,
+            ..Frame::new(captured, FrameKind::Key, FrameData::Coded(packet), BLOCK_TIME)
+        };
+        self.command(SenderCommand::Sound(frame));
     }
 
     /// Counts a picture that was not coded.

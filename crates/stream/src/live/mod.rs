@@ -7,6 +7,7 @@
 mod browser;
 mod capture;
 mod copied;
+mod cue;
 mod event;
 mod external;
 mod identity;
@@ -21,6 +22,7 @@ mod repair;
 mod runtime;
 mod sender;
 mod sender_machine;
+mod sound;
 mod state;
 mod supply;
 mod transcoded;

@@ -4,13 +4,15 @@ use super::event::ReceiveEvent;
 use super::receiver_machine::{ReceiverCommand, ReceiverSnapshot, ReceiverUpdate};
 use super::state::DelayParts;
 use crate::Error;
-use crate::sink::{Displayed, PictureScore, Playback, ReferencePicture, Screen, Sink};
+use crate::sink::{Displayed, Heard, PictureScore, Playback, ReferencePicture, Screen, Sink};
+use seaway_control::StreamId;
+use seaway_media::audio::{BLOCK_SAMPLES, OpusDecoder, level};
 use seaway_media::decoder::MpegDecoder;
 use seaway_media::{Picture, PictureSize};
 use seaway_net::{Clock, Waker};
 use seaway_quality::freeze::FreezeDetector;
-use seaway_session::{Format, ReceivedFrame, ReceiverEvent, SessionDescription};
-use seaway_units::{TimeDelta, Timestamp, Transit};
+use seaway_session::{Format, FrameData, ReceivedFrame, ReceiverEvent, SessionDescription};
+use seaway_units::{Decibels, TimeDelta, Timestamp, Transit};
 use std::io;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
@@ -21,6 +23,8 @@ pub(super) enum PlaybackUpdate {
     /// A frame is on the screen, so long after its capture, in this size.
     Displayed(Option<TimeDelta>, DelayParts, Option<PictureSize>),
     Scored(PictureScore),
+    /// The level of the sound; `None` is silence.
+    SoundLevel(Option<Decibels>),
     Event(Timestamp, ReceiveEvent),
     Snapshot(Box<ReceiverSnapshot>),
 }
@@ -41,6 +45,8 @@ pub(super) struct Player {
     pub(super) updates: Sender<PlaybackUpdate>,
     pub(super) freezes: FreezeDetector,
     pub(super) delay: RelativeDelay,
+    /// The sound of the present session, where it has some.
+    pub(super) sound: Option<Sound>,
     /// When the media thread gave the present frame.
     pub(super) given: Timestamp,
 }
@@ -51,6 +57,35 @@ pub(super) struct RelativeDelay {
     /// The sender's clock less ours for the frame of the least delay: the largest so far.
     fastest: Option<Transit>,
     rtt: Option<TimeDelta>,
+}
+
+/// The sound of a session.
+pub(super) struct Sound {
+    /// Its streams, of which the first is heard.
+    streams: Vec<StreamId>,
+    decoder: OpusDecoder,
+    heard: Vec<i16>,
+}
+
+impl Sound {
+    /// Samples of two channels between two levels: 100 ms.
+    const LEVEL: usize = 10 * BLOCK_SAMPLES;
+
+    fn of(session: &SessionDescription) -> Result<Option<Self>, Error> {
+        let all = session.streams.iter().zip(0..).filter(|(stream, _)| stream.is_audio());
+        let streams: Vec<_> = all.map(|(_, id)| StreamId(id)).collect();
+        if streams.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self { streams, decoder: OpusDecoder::new()?, heard: Vec::new() }))
+    }
+
+    /// The level of the last 100 ms, once they are whole. What is no Opus is silence.
+    fn hear(&mut self, frame: &ReceivedFrame) -> Option<Option<Decibels>> {
+        let FrameData::Coded(packet) = &frame.data else { return None };
+        self.heard.extend_from_slice(self.decoder.decode(packet).unwrap_or_default());
+        (self.heard.len() >= Self::LEVEL).then(|| level(&std::mem::take(&mut self.heard)))
+    }
 }
 
 impl Player {
@@ -67,6 +102,9 @@ impl Player {
 
     fn on_update(&mut self, update: ReceiverUpdate) -> Result<(), Error> {
         match update {
+            ReceiverUpdate::Event(at, ReceiverEvent::Frame(frame)) if self.is_sound(frame.stream) => {
+                self.hear(at, &frame);
+            }
             ReceiverUpdate::Event(at, ReceiverEvent::Frame(frame)) => {
                 self.given = at;
                 self.show(&frame)?;
@@ -77,10 +115,21 @@ impl Player {
                 {
                     self.follow_format(session);
                 }
-                if matches!(event, ReceiverEvent::FramesLost { .. } | ReceiverEvent::Frozen { .. }) {
+                if let ReceiverEvent::SessionStarted(session) = &event {
+                    self.sound = Sound::of(session)?;
+                    self.sinks.iter_mut().for_each(|sink| sink.on_session(&session.streams));
+                }
+                if let ReceiverEvent::FramesLost { stream, .. } | ReceiverEvent::Frozen { stream } = &event
+                    && !self.is_sound(*stream)
+                {
                     self.screen.iter_mut().for_each(Screen::on_loss);
                 }
-                self.update(PlaybackUpdate::Event(at, ReceiveEvent::Session(event)));
+                // Lost sound is counted; events are about pictures.
+                let is_of_sound =
+                    matches!(event, ReceiverEvent::FramesLost { stream, .. } if self.is_sound(stream));
+                if !is_of_sound {
+                    self.update(PlaybackUpdate::Event(at, ReceiveEvent::Session(event)));
+                }
             }
             ReceiverUpdate::Keys(at, event) => self.update(PlaybackUpdate::Event(at, event)),
             ReceiverUpdate::Snapshot(snapshot) => {
@@ -97,6 +146,30 @@ impl Player {
         if is_mpeg && !std::mem::replace(&mut self.gives_all, is_mpeg) {
             self.screen.iter_mut().for_each(|screen| screen.set_decoder(Box::new(MpegDecoder::new())));
         }
+    }
+
+    fn is_sound(&self, stream: StreamId) -> bool {
+        self.sound.as_ref().is_some_and(|sound| sound.streams.contains(&stream))
+    }
+
+    /// Gives sound to the sinks, and measures its level.
+    fn hear(&mut self, at: Timestamp, frame: &ReceivedFrame) {
+        if self.sound.as_ref().is_none_or(|sound| sound.streams.first() != Some(&frame.stream)) {
+            return;
+        }
+        let heard = Heard { at, frame };
+        let mut failures = Vec::new();
+        self.sinks.retain_mut(|sink| sink.on_sound(&heard).map_err(|error| failures.push(error)).is_ok());
+        self.report_failures(at, failures);
+        if let Some(level) = self.sound.as_mut().and_then(|sound| sound.hear(frame)) {
+            self.update(PlaybackUpdate::SoundLevel(level));
+        }
+    }
+
+    fn report_failures(&self, at: Timestamp, failures: Vec<Error>) {
+        failures
+            .into_iter()
+            .for_each(|error| self.update(PlaybackUpdate::Event(at, ReceiveEvent::SinkFailed(error))));
     }
 
     fn update(&self, update: PlaybackUpdate) {
@@ -160,9 +233,7 @@ impl Player {
         let displayed = Displayed { at, frame, picture };
         let mut failures = Vec::new();
         self.sinks.retain_mut(|sink| sink.on_frame(&displayed).map_err(|error| failures.push(error)).is_ok());
-        failures
-            .into_iter()
-            .for_each(|error| self.update(PlaybackUpdate::Event(at, ReceiveEvent::SinkFailed(error))));
+        self.report_failures(at, failures);
         if self.sinks.iter_mut().fold(false, |wanted, sink| sink.take_key_frame_request() | wanted) {
             self.request_key_frame();
         }

@@ -1,5 +1,6 @@
 //! The thread that reads an input, so that an input without data blocks no other thread.
 
+use super::cue::Cue;
 use super::supply::SupplyMeter;
 use seaway_media::input::{PictureFormat, PictureSource};
 use seaway_media::{Error, Picture};
@@ -75,7 +76,7 @@ pub(super) struct ReadAheadPictures {
 }
 
 impl ReadAheadPictures {
-    /// Reads `input`, with `repeat` from the beginning again at its end.
+    /// Reads `input`, with `repeat` from the beginning again at its end, which goes to `cue`.
     ///
     /// # Errors
     /// The system grants no thread.
@@ -85,16 +86,18 @@ impl ReadAheadPictures {
         stop: Arc<AtomicBool>,
         mut input: Box<dyn PictureSource>,
         repeat: bool,
+        cue: Cue,
     ) -> io::Result<Self> {
         let format = input.format();
-        let mut is_empty = true;
+        let mut count = 0;
         let pictures = ReadAhead::start(clock, meter, stop, move || {
             let mut picture = input.next_picture()?;
-            if picture.is_none() && repeat && !is_empty {
+            if picture.is_none() && repeat && count > 0 {
+                cue.repeat_at(format.frame_rate.time_of(count));
                 input.rewind()?;
                 picture = input.next_picture()?;
             }
-            is_empty &= picture.is_none();
+            count += u64::from(picture.is_some());
             Ok(picture)
         })?;
         Ok(Self { format, pictures })

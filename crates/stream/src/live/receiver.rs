@@ -184,6 +184,7 @@ impl ReceiverBuilder {
             updates: send_updates,
             freezes: FreezeDetector::default(),
             delay: RelativeDelay::default(),
+            sound: None,
             given: clock.now(),
         };
         let (playback, state) = (Some(player.start()?), ReceiverState::default());
@@ -300,6 +301,7 @@ impl Receiver {
                 Ok(PlaybackUpdate::Displayed(delay, parts, size)) => {
                     self.state.on_displayed(delay, parts, size);
                 }
+                Ok(PlaybackUpdate::SoundLevel(level)) => self.state.sound_level = level,
                 Ok(PlaybackUpdate::Scored(score)) => self.state.on_score(score),
                 Ok(PlaybackUpdate::Snapshot(snapshot)) => self.state.on_snapshot(snapshot),
                 Ok(PlaybackUpdate::Event(at, event)) => {

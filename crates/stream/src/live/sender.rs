@@ -3,6 +3,7 @@
 use super::browser::BrowserTrack;
 use super::capture::Capture;
 use super::copied::CopiedSource;
+use super::cue::Cue;
 use super::event::SendEvent;
 use super::external::{ExternalSource, Pictures};
 use super::identity::Identity;
@@ -11,6 +12,7 @@ use super::read_ahead::ReadAheadPictures;
 use super::repair::Repair;
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender_machine::{EncoderControls, SenderCommand, SenderMachine, SenderUpdate};
+use super::sound::{self, SoundCapture};
 use super::state::SenderState;
 use super::supply::SupplyMeter;
 use super::window::{SessionQueues, WindowSenderMachine};
@@ -19,6 +21,7 @@ use crate::sink::ReferencePicture;
 use crate::source::{EncodedSource, EncoderSettings, PacketOverhead, Source};
 use seaway_control::policy::{self, Direct, Pd, PdConfig, TargetPolicy};
 use seaway_control::{ControlSpec, Registry, StreamId};
+use seaway_media::audio::{AudioSource, OpusEncoder};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::{CodedInput, PictureSource};
 use seaway_net::{Clock, Lateness, Socket};
@@ -26,7 +29,7 @@ use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
 use seaway_session::{
     self as session, CircuitBreaker, FeedbackFormat, Format, Limits, MediaClock, OVERHEAD_IPV4,
-    OVERHEAD_IPV6, PlainReceiver, SenderConfig, SessionKey, Stripe,
+    OVERHEAD_IPV6, PlainReceiver, SenderConfig, SessionKey, StreamConfig, StreamDescription, Stripe,
 };
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::io;
@@ -71,6 +74,7 @@ pub struct SenderBuilder {
     latency: TimeDelta,
     circuit_breaker: bool,
     feed: Feed,
+    sound: Option<Box<dyn AudioSource>>,
     sizes: LadderRule,
     key_interval: Option<TimeDelta>,
     preview: Option<BrowserTrack>,
@@ -106,6 +110,7 @@ impl SenderBuilder {
             latency: TimeDelta::from_millis(500),
             circuit_breaker: true,
             feed: Feed::Application,
+            sound: None,
             sizes: LadderRule::LIVE,
             key_interval: None,
             preview: None,
@@ -226,6 +231,19 @@ impl SenderBuilder {
         Self { feed: Feed::Source(Box::new(source)), ..self }
     }
 
+    /// Sends sound with the pictures of [`pictures`](Self::pictures) or [`coded`](Self::coded), as Opus: its first sample is heard
+    /// when the first picture is shown, and it begins again where the pictures do. It leaves before them, and its rate is taken
+    /// out of theirs. Not with plain RTP for players of others, nor over the window transport.
+    pub fn sound(self, sound: impl Into<Option<Box<dyn AudioSource>>>) -> Self {
+        Self { sound: sound.into(), ..self }
+    }
+
+    /// Whether sound is sent.
+    fn has_sound(&self) -> bool {
+        let has_times = matches!(self.feed, Feed::Pictures { .. } | Feed::Coded { .. });
+        self.sound.is_some() && has_times && !self.window && (!self.plain || self.key.is_some())
+    }
+
     /// Sends a key frame this often without request, for players that cannot request one.
     pub fn key_interval(self, interval: impl Into<Option<TimeDelta>>) -> Self {
         Self { key_interval: interval.into(), ..self }
@@ -276,12 +294,20 @@ impl SenderBuilder {
             false => self.add_rtp(runtime, socket, breaker, queues)?,
         };
         let Ends { controls, overhead, media_clock } = ends;
-        let Self { feed, limits, sizes, latency, key_interval, preview, references, .. } = self;
+        let has_sound = self.has_sound();
+        let Self { feed, limits, sizes, latency, key_interval, preview, references, sound, .. } = self;
+        let cue = Cue::default();
         let (clock, waker, stop) = (runtime.clock(), runtime.waker(), Arc::new(AtomicBool::new(false)));
         let input = FrameInput { clock, waker, commands, controls, overhead };
         let references = references.zip(media_clock);
         let meter = SupplyMeter::default();
-        let source = feed.open(overhead, (limits.start, sizes), latency, clock, &meter, &stop)?;
+        let has_times = matches!(feed, Feed::Coded { .. });
+        let source = feed.open(overhead, (limits.start, sizes), (latency, &cue), clock, &meter, &stop)?;
+        if let Some(source) = sound.filter(|_| has_sound) {
+            let (encoder, input) = (OpusEncoder::new(sound::RATE)?, input.clone());
+            let (cue, stop, updates) = (cue.clone(), stop.clone(), send_updates.clone());
+            SoundCapture { source, encoder, input, cue, stop, updates }.start()?;
+        }
         let capture = source.map(|source| Capture {
             source,
             input: input.clone(),
@@ -292,6 +318,8 @@ impl SenderBuilder {
             updates: send_updates,
             stop: stop.clone(),
             meter: meter.clone(),
+            cue,
+            has_times,
             encoding: Default::default(),
         });
         let (capture, state) = (capture.map(Capture::start).transpose()?, SenderState::new(control));
@@ -319,6 +347,10 @@ impl SenderBuilder {
             config.queue.delay = config.queue.delay.map(|delay| delay.max(*latency));
         }
         let overhead = PacketOverhead::new(config.packet, config.overhead);
+        if self.has_sound() {
+            let rate = sound::wire_rate(overhead.headers);
+            config.streams.push(StreamConfig::audio(StreamDescription::opus(), rate));
+        }
         let mut sockets = vec![socket];
         let control_address =
             if plain { Some(plain_rtp(&mut config, &mut sockets, runtime, identity, *to)?) } else { None };
@@ -389,7 +421,7 @@ impl Feed {
         self,
         overhead: PacketOverhead,
         (start, sizes): (Bitrate, LadderRule),
-        latency: TimeDelta,
+        (latency, cue): (TimeDelta, &Cue),
         clock: Clock,
         meter: &SupplyMeter,
         stop: &Arc<AtomicBool>,
@@ -403,11 +435,19 @@ impl Feed {
             }
             Self::Coded { input, repeat } => {
                 let (meter, stop) = (meter.clone(), stop.clone());
-                Some(Box::new(CopiedSource::start(clock, meter, stop, input, repeat, latency)?))
+                Some(Box::new(CopiedSource::start(
+                    clock,
+                    meter,
+                    stop,
+                    input,
+                    repeat,
+                    (latency, cue.clone()),
+                )?))
             }
             Self::Pictures { input, repeat } => {
                 let start = overhead.payload_rate(start, input.format().frame_rate);
-                let input = ReadAheadPictures::start(clock, meter.clone(), stop.clone(), input, repeat)?;
+                let input =
+                    ReadAheadPictures::start(clock, meter.clone(), stop.clone(), input, repeat, cue.clone())?;
                 let settings = EncoderSettings { start, latency: TimeDelta::ZERO, repeat: false, sizes };
                 Some(Box::new(EncodedSource::new(Box::new(input), settings)?))
             }
@@ -520,6 +560,7 @@ impl Sender {
                     self.state.on_snapshot(snapshot);
                 }
                 Ok(SenderUpdate::Source(status)) => self.state.on_source(status),
+                Ok(SenderUpdate::SoundLevel(level)) => self.state.sound_level = level,
                 Ok(SenderUpdate::Event(at, event)) => {
                     if let SendEvent::ControlChanged(control) = &event {
                         self.state.control = control.clone();

@@ -10,7 +10,7 @@ use seaway_protect::channel::{Received, SenderChannel};
 use seaway_session::{
     BreakerAction, CircuitBreaker, Frame, Limits, Message, Sender, SenderEvent, SenderStatistics, Transmit,
 };
-use seaway_units::{Bitrate, DataSize, Ecn, Timestamp};
+use seaway_units::{Bitrate, DataSize, Decibels, Ecn, Timestamp};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -20,6 +20,8 @@ use std::sync::{Arc, mpsc};
 pub(super) enum SenderCommand {
     /// Send a frame.
     Frame(Frame),
+    /// Send a frame of sound.
+    Sound(Frame),
     /// The source left a frame out.
     FrameSkipped,
     /// Change the range of the rate.
@@ -44,6 +46,8 @@ pub(super) enum SenderUpdate {
     Event(Timestamp, SendEvent),
     Snapshot(Box<SenderSnapshot>),
     Source(SourceStatus),
+    /// The level of the sound that is sent; `None` is silence.
+    SoundLevel(Option<Decibels>),
 }
 
 /// The session at one instant.
@@ -112,7 +116,7 @@ impl EncoderControls {
 /// The socket of RTCP where that does not share the port of RTP.
 const CONTROL: usize = 1;
 
-/// A session's sender with one stream, one socket and one destination; plain RTP has a second socket for RTCP, which goes to
+/// A session's sender with a stream of pictures, and maybe one of sound, with one socket and one destination; plain RTP has a second socket for RTCP, which goes to
 /// the next port, and subflows may have a socket each. Until the channel is ready the session stands still, and
 /// so it does from the moment at which the circuit breaker ends it.
 #[derive(Debug)]
@@ -296,6 +300,8 @@ impl SenderMachine {
             SenderCommand::Frame(_) if !self.is_ready => self.sender.on_frame_skipped(now),
             // The sender counts a frame that it cannot send.
             SenderCommand::Frame(frame) => drop(self.sender.handle_frame(now, &frame)),
+            SenderCommand::Sound(_) if !self.is_ready => {}
+            SenderCommand::Sound(frame) => drop(self.sender.handle_frame(now, &frame)),
             SenderCommand::FrameSkipped => self.sender.on_frame_skipped(now),
             SenderCommand::Limits(limits) => {
                 self.limits = limits;

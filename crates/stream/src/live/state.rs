@@ -7,7 +7,7 @@ use crate::sink::PictureScore;
 use crate::source::SourceStatus;
 use seaway_control::ControlSpec;
 use seaway_media::PictureSize;
-use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Decibels, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// Rates and ratios are taken over this time.
@@ -24,6 +24,8 @@ pub struct SenderState {
     pub source: SourceStatus,
     /// Whether the source keeps up, as of the last event that was taken.
     pub supply: Supply,
+    /// The level of the sound over the last 100 ms; `None` for silence, and where there is no sound.
+    pub sound_level: Option<Decibels>,
     /// From the capture of a frame to its end as a coded one, in milliseconds.
     pub encoding: Samples,
     /// From the end of coding to the first packet of a frame, in milliseconds.
@@ -44,6 +46,7 @@ impl SenderState {
             session: None,
             source: SourceStatus::default(),
             supply: Supply::default(),
+            sound_level: None,
             encoding,
             queueing,
             pacing,
@@ -103,6 +106,8 @@ pub struct ReceiverState {
     pub displayed: u64,
     /// The size of the last one, where it was decoded.
     pub size: Option<PictureSize>,
+    /// The level of the sound over the last 100 ms, as it is heard; `None` for silence, and where there is no sound.
+    pub sound_level: Option<Decibels>,
     /// Freezes that ended.
     pub freezes: u64,
     /// Their total duration.

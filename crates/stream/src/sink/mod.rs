@@ -4,6 +4,7 @@ mod recorder;
 mod recording_file;
 mod screen;
 mod screen_recorder;
+mod sound_timeline;
 mod stream_recorder;
 mod timeline;
 
@@ -15,7 +16,7 @@ pub use stream_recorder::StreamRecorder;
 
 use crate::Error;
 use seaway_media::Picture;
-use seaway_session::ReceivedFrame;
+use seaway_session::{ReceivedFrame, StreamDescription};
 use seaway_units::Timestamp;
 
 /// Takes received frames, each at the instant it is displayed. A function of a [`Displayed`] is a sink.
@@ -25,6 +26,17 @@ pub trait Sink: Send {
     /// # Errors
     /// The sink cannot continue and is dropped; the receiver goes on without it.
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error>;
+
+    /// A session began, with these streams.
+    fn on_session(&mut self, _streams: &[StreamDescription]) {}
+
+    /// Sound is heard: an Opus packet.
+    ///
+    /// # Errors
+    /// As of [`on_frame`](Self::on_frame).
+    fn on_sound(&mut self, _heard: &Heard<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// True if a key frame is to be requested now; called after each frame.
     fn take_key_frame_request(&mut self) -> bool {
@@ -50,6 +62,15 @@ pub struct Displayed<'a> {
     /// The decoded picture; `None` if the receiver does not decode, or the picture comes with a later frame. With B pictures it
     /// is that of an earlier frame.
     pub picture: Option<&'a Picture>,
+}
+
+/// A frame of sound, as it is heard.
+#[derive(Debug, Clone, Copy)]
+pub struct Heard<'a> {
+    /// The instant.
+    pub at: Timestamp,
+    /// The Opus packet.
+    pub frame: &'a ReceivedFrame,
 }
 
 /// True for coded octets that begin with a start code of MPEG-1/2 video: those of H.264 have a clear first bit, and a type.

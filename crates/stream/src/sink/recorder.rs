@@ -1,13 +1,15 @@
-//! Records received video to a file.
+//! Records received video, and its sound, to a file.
 
+use super::sound_timeline::{Placed, SoundTimeline, samples};
 use super::timeline::Timeline;
-use super::{Displayed, RecordingFile, Sink, is_mpeg_video};
+use super::{Displayed, Heard, RecordingFile, Sink, is_mpeg_video};
 use crate::Error;
 use bytes::Bytes;
 use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
 use seaway_media::{FrameRate, Picture, PictureSize};
-use seaway_session::{FrameData, FrameKind};
+use seaway_session::{Format, FrameData, FrameKind, StreamDescription};
 use seaway_units::TimeDelta;
+use seaway_wire::opus;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -37,11 +39,16 @@ pub struct Recorder {
     /// `None` after a failure.
     writer: Option<Writer>,
     timeline: Timeline,
+    /// The sender has sound.
+    has_sound: bool,
+    sound: SoundTimeline,
     /// When the present file began.
     begun: Option<TimeDelta>,
     segments: Option<Segments>,
     /// Frames of a stream with B pictures, before its first picture is decoded.
     early: Vec<(Bytes, TimeDelta, bool)>,
+    /// There are B pictures.
+    reorders: bool,
     size: Option<PictureSize>,
 }
 
@@ -92,9 +99,12 @@ impl Recorder {
             format,
             writer,
             timeline: Timeline::default(),
+            has_sound: false,
+            sound: SoundTimeline::default(),
             begun: None,
             segments: None,
             early: Vec::new(),
+            reorders: false,
             size: None,
         }
     }
@@ -129,7 +139,14 @@ impl Recorder {
         let path = segments.path.clone();
         self.writer.take().map_or(Ok(()), Writer::finish)?;
         let next = RecordingFile::create(&path).map_err(Error::Output)?;
-        self.writer = Some(Writer::new(self.format, Box::new(next)));
+        let mut writer = Writer::new(self.format, Box::new(next));
+        if self.has_sound {
+            writer.add_sound();
+        }
+        if self.reorders {
+            writer.reorder();
+        }
+        self.writer = Some(writer);
         self.begun = None;
         Ok(())
     }
@@ -149,7 +166,38 @@ impl Recorder {
     }
 }
 
+impl Recorder {
+    /// Writes a packet of sound, behind others that stand for those that were lost before it.
+    fn record_sound(&mut self, packet: &[u8], placed: Placed, kind: opus::Packet) -> Result<(), Error> {
+        let (Some(begun), Some(Writer::Mp4(writer))) = (self.begun, &mut self.writer) else { return Ok(()) };
+        let begun = samples(begun.as_nanos());
+        let lost = opus::Packet::lost(packet.first().copied().unwrap_or_default());
+        let Placed { start, missing } = placed;
+        let mut write = |packet: &[u8], start: i64, duration| match u64::try_from(start - begun) {
+            Ok(start) => writer.write_sound(packet, start, duration).map_err(output),
+            // It was heard before the first picture of this file was shown.
+            Err(_) => Ok(()),
+        };
+        for index in 0..missing / i64::from(kind.frame) {
+            write(&lost, start - missing + index * i64::from(kind.frame), kind.frame.into())?;
+        }
+        write(packet, start, kind.duration())
+    }
+}
+
 impl Writer {
+    fn add_sound(&mut self) {
+        if let Self::Mp4(writer) = self {
+            writer.add_sound();
+        }
+    }
+
+    fn reorder(&mut self) {
+        if let Self::Mp4(writer) = self {
+            writer.reorder();
+        }
+    }
+
     fn new(format: RecordingFormat, out: Box<dyn Output>) -> Self {
         let out = Counted { out, octets: 0 };
         match format {
@@ -186,6 +234,9 @@ impl Sink for Recorder {
         }
         let key = frame.kind == FrameKind::Key;
         let time = self.timeline.time(displayed.at, frame.timestamp);
+        if let Some(captured) = frame.captured {
+            self.sound.on_picture(captured, time);
+        }
         self.size = picture.map(Picture::size).or(self.size);
         if let (Some(Writer::Y4m(writer)), Some(picture)) = (&mut self.writer, picture) {
             writer.write(picture).map_err(output)?;
@@ -196,10 +247,32 @@ impl Sink for Recorder {
             }
             return Ok(());
         };
+        if !self.early.is_empty() {
+            self.reorders = true;
+            self.writer.iter_mut().for_each(Writer::reorder);
+        }
         for (data, time, key) in std::mem::take(&mut self.early) {
             self.record(&data, time, key, size)?;
         }
         self.record(data, time, key, size)
+    }
+
+    fn on_session(&mut self, streams: &[StreamDescription]) {
+        self.sound.on_session();
+        self.has_sound |= streams.iter().any(|stream| stream.format == Format::Opus);
+        if self.has_sound {
+            self.writer.iter_mut().for_each(Writer::add_sound);
+        }
+    }
+
+    fn on_sound(&mut self, heard: &Heard<'_>) -> Result<(), Error> {
+        let frame = heard.frame;
+        let FrameData::Coded(data) = &frame.data else { return Ok(()) };
+        let Ok(packet) = opus::Packet::parse(data) else { return Ok(()) };
+        match self.sound.place(frame.timestamp, packet.duration(), frame.captured) {
+            Some(placed) => self.record_sound(data, placed, packet),
+            None => Ok(()),
+        }
     }
 
     fn take_key_frame_request(&mut self) -> bool {

@@ -1,0 +1,52 @@
+//! The sound of a live input.
+
+use crate::failure::note;
+use seaway_media::audio::{self, AudioSource};
+
+/// What is sent of an input's sound.
+#[derive(Debug)]
+pub(crate) enum Sound {
+    /// This track.
+    Sent(Box<dyn AudioSource>),
+    /// Nothing, for this reason.
+    LeftOut(String),
+    /// There is none.
+    None,
+}
+
+impl Sound {
+    /// Opens the sound of the input `name`.
+    pub(crate) fn open(name: &str) -> Self {
+        match audio::open(name) {
+            Ok(Some(source)) => Self::Sent(source),
+            Ok(None) => Self::None,
+            Err(error) => Self::LeftOut(error.to_string()),
+        }
+    }
+
+    /// The track that is sent.
+    pub(crate) fn into_source(self) -> Option<Box<dyn AudioSource>> {
+        match self {
+            Self::Sent(source) => Some(source),
+            Self::LeftOut(_) | Self::None => None,
+        }
+    }
+}
+
+/// Tells the user which track of sound is sent, and which tracks of the input are not and why. `others` are those that are not
+/// pictures.
+pub(crate) fn tell(sound: &Sound, others: &[String]) {
+    let mut has_taken = false;
+    if let Sound::Sent(source) = sound {
+        note(&format!("sound: {}, sent as Opus", source.codec()));
+    }
+    for track in others {
+        let is_audio = track.starts_with("audio ");
+        match sound {
+            // The first of its kind is sent.
+            Sound::Sent(_) if is_audio && !std::mem::replace(&mut has_taken, true) => {}
+            Sound::LeftOut(why) if is_audio => note(&format!("left out: {track}: {why}")),
+            _ => note(&format!("left out: {track}")),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Sound beside pictures, through a lossy network into a recording.
+
+use super::process::{Live, free_port, has, seaway};
+use super::schema::check;
+use super::stream::receive;
+use seaway_media::PlaneView;
+use seaway_media::input::{open, read_code};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// 2 Mbit/s and 25 ms each way, with losses in bursts.
+const LANE: &str = r#"
+schema = 1
+name = "lane"
+duration = "60 s"
+
+[[link]]
+name = "lane"
+from = "near"
+to = "far"
+both = true
+rate = "2 Mbit/s"
+delay = "25 ms"
+loss = { kind = "gilbert-elliott", mean = 0.02, burst = 3 }
+queue = { kind = "drop-tail", packets = 100 }
+"#;
+
+/// Picture and sound may be apart by so much.
+const APART: f64 = 0.040;
+
+/// Sends `input` through the network with these options; gives the reports of both ends, what the sender said, and the recording's
+/// name.
+fn through_loss(folder: &Path, input: &str, options: &[&str]) -> (Value, Value, String) {
+    let (port, relay) = (free_port(), free_port());
+    let near = format!("[[attach]]\nnode = \"near\"\nudp = \"127.0.0.1:{relay}\"\n");
+    let far = format!("[[attach]]\nnode = \"far\"\nudp = \"127.0.0.1:0\"\npeer = \"127.0.0.1:{port}\"\n");
+    std::fs::write(folder.join("lane.toml"), format!("{LANE}\n{near}\n{far}")).unwrap();
+    let mut emulator = Live::start(seaway(folder, &["emulate", "lane.toml", "--bound", "60 s"]));
+    emulator.wait_for_note("far is at udp");
+    let receiver = receive(folder, port, &["-o", "got.mp4", "--json"]);
+    let url = format!("rtp://127.0.0.1:{relay}");
+    let sender = Live::start(seaway(folder, &[&["send", input, &url, "--json"], options].concat()));
+    let (status, sent, notes) = sender.end();
+    assert!(status.success(), "{notes}");
+    let received = receiver.finish();
+    emulator.finish();
+    let report = |output: &str| {
+        let report = serde_json::from_str(output).unwrap();
+        check("session", &report);
+        report
+    };
+    (report(&sent), report(&received), notes)
+}
+
+/// When the sound of a recording becomes loud, by FFmpeg's decoder.
+fn beeps(file: &Path) -> Vec<f64> {
+    const RATE: usize = 48_000;
+    let mut command = Command::new("ffmpeg");
+    command.args(["-v", "error", "-copyts", "-i"]).arg(file);
+    // Gaps and the beginning are filled with silence.
+    command.args(["-map", "0:a", "-af", "aresample=48000:async=1:min_hard_comp=0.001:first_pts=0"]);
+    let output = command.args(["-ac", "1", "-f", "s16le", "-"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let samples: Vec<i16> =
+        output.stdout.chunks_exact(2).map(|octets| i16::from_le_bytes([octets[0], octets[1]])).collect();
+    let (mut beeps, mut last_loud) = (Vec::new(), None);
+    for (index, _) in samples.iter().enumerate().filter(|(_, sample)| sample.unsigned_abs() > 3_000) {
+        if last_loud.is_none_or(|last| index - last > RATE / 2) {
+            beeps.push(index as f64 / RATE as f64);
+        }
+        last_loud = Some(index);
+    }
+    beeps
+}
+
+/// When pictures of a recording are shown of which this is true, and was not of the one before.
+fn shown(file: &Path, is_it: impl Fn(&PlaneView<'_>) -> bool) -> Vec<f64> {
+    let mut source = open(file.to_str().unwrap()).unwrap();
+    let (mut times, mut was_it) = (Vec::new(), true);
+    while let Some(picture) = source.next_picture().unwrap() {
+        let is_now = is_it(&picture.luma());
+        if is_now && !was_it {
+            times.push(picture.time().as_secs_f64());
+        }
+        was_it = is_now;
+    }
+    times
+}
+
+/// Each flash has its beep.
+fn check_in_step(flashes: &[f64], beeps: &[f64], count: usize) {
+    assert!(flashes.len() >= count, "{flashes:?}");
+    for flash in flashes {
+        let apart = beeps.iter().map(|beep| beep - flash).min_by(|a, b| a.abs().total_cmp(&b.abs()));
+        let apart = apart.unwrap_or(f64::INFINITY);
+        assert!(apart.abs() <= APART, "{apart} s at {flash} s: {flashes:?}, {beeps:?}");
+    }
+}
+
+fn track_durations(file: &Path) -> Vec<(String, f64)> {
+    let entries = "stream=codec_name,duration";
+    let mut command = Command::new("ffprobe");
+    let output =
+        command.args(["-v", "error", "-of", "csv=p=0", "-show_entries", entries]).arg(file).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let of_line = |line: &str| {
+        let (codec, duration) = line.split_once(',').unwrap();
+        (codec.to_owned(), duration.trim_end_matches(',').parse().unwrap())
+    };
+    text.lines().filter(|line| !line.is_empty()).map(of_line).collect()
+}
+
+/// The tone begins with each second of the clock in the picture.
+#[test]
+fn the_test_tone_arrives_with_its_pictures() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (sent, received, notes) = through_loss(folder.path(), "test:320x180@25+tone", &["--duration", "8 s"]);
+    assert!(notes.contains("sound: tone, sent as Opus"), "{notes}");
+    let file = folder.path().join("got.mp4");
+    let seconds = shown(&file, |luma| read_code(luma).is_some_and(|number| number % 25 == 0));
+    check_in_step(&seconds, &beeps(&file), 5);
+    let tracks = track_durations(&file);
+    let [(video, pictures), (audio, sound)] = &tracks[..] else { panic!("{tracks:?}") };
+    assert_eq!((video.as_str(), audio.as_str()), ("h264", "opus"));
+    assert!(*pictures > 6.0 && (pictures - sound).abs() < 0.5, "{tracks:?}");
+    let count = |report: &Value, name: &str| report["sound"][name].as_u64().unwrap();
+    let (left, heard, lost) = (count(&sent, "sent"), count(&received, "heard"), count(&received, "lost"));
+    assert!(left >= 390 && heard + lost + 20 >= left && lost * 50 <= left, "{left} {heard} {lost}");
+    let level = received["sound"]["level_dbfs"].as_f64().unwrap();
+    assert!((-60.0..=-8.0).contains(&level), "{level}");
+}
+
+/// A clip with a flash and a beep each second, six seconds, with B pictures and AAC.
+fn make_clip(folder: &Path, name: &str) {
+    let flash = "color=black:size=320x180:rate=25,drawbox=color=white:t=fill:enable='lt(mod(t,1),0.08)'";
+    let beep = "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.1)':s=44100";
+    let mut command = Command::new("ffmpeg");
+    command.current_dir(folder).args(["-v", "error", "-f", "lavfi", "-i", flash, "-f", "lavfi", "-i", beep]);
+    command.args([
+        "-t", "6", "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac", name,
+    ]);
+    assert!(command.status().unwrap().success());
+}
+
+fn flashes(file: &Path) -> Vec<f64> {
+    shown(file, |luma| {
+        let sum: u64 = luma.data.iter().map(|&sample| u64::from(sample)).sum();
+        sum > 128 * luma.data.len() as u64
+    })
+}
+
+fn clip_in_step(name: &str, options: &[&str], count: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), name);
+    let (_, received, notes) = through_loss(folder.path(), name, options);
+    assert!(notes.contains("sound: aac, sent as Opus"), "{notes}");
+    assert!(!notes.contains("left out"), "{notes}");
+    let file = folder.path().join("got.mp4");
+    check_in_step(&flashes(&file), &beeps(&file), count);
+    assert!(received["sound"]["heard"].as_u64().unwrap() > 200, "{received}");
+}
+
+#[test]
+fn the_sound_of_a_file_stays_with_its_pictures() {
+    if has("ffmpeg", "-version") {
+        clip_in_step("clip.mp4", &[], 4);
+    }
+}
+
+/// With B pictures, which are decoded before they are shown; the times of a transport stream begin anywhere.
+#[test]
+fn the_sound_of_a_copied_stream_stays_with_its_pictures() {
+    if has("ffmpeg", "-version") {
+        clip_in_step("clip.ts", &["--copy"], 4);
+    }
+}
+
+/// Each repetition begins with its sound.
+#[test]
+fn a_repeated_file_stays_in_step() {
+    if has("ffmpeg", "-version") {
+        clip_in_step("clip.mp4", &["--repeat", "--duration", "14 s"], 10);
+    }
+}
+
+#[test]
+fn what_is_left_out_is_told() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), "clip.mp4");
+    let (_, received, notes) = through_loss(folder.path(), "clip.mp4", &["--no-audio"]);
+    assert!(notes.contains("left out: audio track 2 (mp4a): --no-audio"), "{notes}");
+    assert!(received.get("sound").is_none(), "{received}");
+    assert_eq!(track_durations(&folder.path().join("got.mp4")).len(), 1);
+}

@@ -1,0 +1,167 @@
+//! The sound of a file, decoded by an installed FFmpeg.
+
+use super::{AudioSource, Block, SAMPLE_RATE};
+use crate::Error;
+use crate::subprocess::Subprocess;
+use std::io::{BufReader, ErrorKind, Read};
+use std::process::{ChildStdout, Command, Stdio};
+
+/// The first sound track of a file, from its first picture on.
+pub struct FfmpegAudio {
+    name: String,
+    codec: String,
+    /// From the beginning of the file to its first picture, in samples.
+    before: u64,
+    pcm: BufReader<ChildStdout>,
+    process: Subprocess,
+}
+
+/// What ffprobe says of a file.
+#[derive(Debug, PartialEq)]
+struct Tracks {
+    /// The codec of the first sound track.
+    codec: String,
+    /// From the beginning of the file to its first picture, seconds.
+    picture: f64,
+}
+
+impl FfmpegAudio {
+    /// Opens the sound of a file; `None` where it has none.
+    ///
+    /// # Errors
+    /// FFmpeg, with its ffprobe, is not installed or cannot read the file.
+    pub fn open(name: &str) -> Result<Option<Self>, Error> {
+        let Some(Tracks { codec, picture }) = probe(name)? else { return Ok(None) };
+        let before = (picture.max(0.0) * f64::from(SAMPLE_RATE)) as u64;
+        let (process, pcm) = decode(name)?;
+        let mut source = Self { name: name.to_owned(), codec, before, pcm, process };
+        source.skip()?;
+        Ok(Some(source))
+    }
+
+    /// Drops what is heard before the first picture.
+    fn skip(&mut self) -> Result<(), Error> {
+        let octets = self.before * OCTETS as u64;
+        let skipped = std::io::copy(&mut self.pcm.by_ref().take(octets), &mut std::io::sink());
+        skipped.map(drop).map_err(Error::io(&self.name))
+    }
+}
+
+impl AudioSource for FfmpegAudio {
+    fn next_block(&mut self, block: &mut Block) -> Result<bool, Error> {
+        block.fill(0);
+        let mut octets = Vec::with_capacity(size_of::<Block>());
+        let read = self.pcm.by_ref().take(size_of::<Block>() as u64).read_to_end(&mut octets);
+        read.map_err(Error::io(&self.name))?;
+        for (sample, octets) in block.iter_mut().zip(octets.as_chunks::<2>().0) {
+            *sample = i16::from_le_bytes(*octets);
+        }
+        Ok(!octets.is_empty())
+    }
+
+    /// The codec of the track, for example `aac`.
+    fn codec(&self) -> &str {
+        &self.codec
+    }
+
+    fn rewind(&mut self) -> Result<(), Error> {
+        let (process, pcm) = decode(&self.name)?;
+        (self.process, self.pcm) = (process, pcm);
+        self.skip()
+    }
+}
+
+impl std::fmt::Debug for FfmpegAudio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FfmpegAudio")
+            .field("name", &self.name)
+            .field("codec", &self.codec)
+            .field("process", &self.process.child().id())
+            .finish()
+    }
+}
+
+/// Octets of a sample of two channels.
+const OCTETS: usize = 4;
+
+/// Starts the decoder. Its first sample is that of the beginning of the file: where the track begins later, silence stands
+/// before it, and gaps are filled.
+fn decode(name: &str) -> Result<(Subprocess, BufReader<ChildStdout>), Error> {
+    let mut command = Command::new("ffmpeg");
+    command.args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error", "-i"]).arg(file(name));
+    command.args(["-map", "0:a:0", "-vn", "-sn", "-af", "aresample=async=1:first_pts=0", "-ac", "2", "-ar"]);
+    command.args([&SAMPLE_RATE.to_string(), "-f", "s16le", "pipe:1"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let process = Subprocess::spawn(&mut command).map_err(|error| missing(name, &error))?;
+    let pipe = process.child().stdout.take();
+    let pcm = pipe.ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
+    Ok((process, BufReader::new(pcm)))
+}
+
+fn probe(name: &str) -> Result<Option<Tracks>, Error> {
+    let entries = "stream=codec_type,codec_name,start_time:format=start_time";
+    let mut command = Command::new("ffprobe");
+    command.args(["-v", "error", "-of", "compact", "-show_entries", entries, "-i"]).arg(file(name));
+    let output = command.stdin(Stdio::null()).output().map_err(|error| missing(name, &error))?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        let reason = reason.lines().last().unwrap_or("no reason given");
+        return Err(Error::Ffmpeg(format!("ffprobe cannot read {name}: {reason}")));
+    }
+    Ok(tracks(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// A name is a file, never an option or a protocol of FFmpeg.
+fn file(name: &str) -> String {
+    format!("file:{name}")
+}
+
+fn missing(name: &str, error: &std::io::Error) -> Error {
+    Error::Ffmpeg(match error.kind() {
+        ErrorKind::NotFound => format!("the sound of {name} needs FFmpeg, which is not installed"),
+        _ => format!("ffmpeg: {error}"),
+    })
+}
+
+/// Reads lines such as `stream|codec_name=aac|codec_type=audio|start_time=0.000000`.
+fn tracks(text: &str) -> Option<Tracks> {
+    let value = |line: &str, key: &str| {
+        line.split('|')
+            .find_map(|field| field.split_once('=').filter(|(name, _)| *name == key)?.1.into())
+            .map(str::to_owned)
+    };
+    let first = |kind: &str| {
+        let is_it = |line: &&str| value(line, "codec_type").as_deref() == Some(kind);
+        text.lines().filter(|line| line.starts_with("stream|")).find(is_it)
+    };
+    let start =
+        |line: Option<&str>| value(line?, "start_time")?.parse::<f64>().ok().filter(|at| at.is_finite());
+    let begin = start(text.lines().find(|line| line.starts_with("format|"))).unwrap_or(0.0);
+    let codec = value(first("audio")?, "codec_name").unwrap_or_else(|| "unknown".into());
+    let picture = start(first("video")).map_or(0.0, |at| (at - begin).max(0.0));
+    Some(Tracks { codec, picture })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ffprobe_says() {
+        let text = "stream|codec_name=h264|codec_type=video|start_time=1.480000\n\
+            stream|codec_name=aac|codec_type=audio|start_time=1.400000\n\
+            stream|codec_name=opus|codec_type=audio|start_time=1.400000\nformat|start_time=1.400000\n";
+        let found = tracks(text).unwrap();
+        assert_eq!(found.codec, "aac");
+        assert!((found.picture - 0.08).abs() < 1e-9);
+        assert_eq!(tracks("stream|codec_name=h264|codec_type=video|start_time=0.0\n"), None);
+        let odd = "stream|codec_type=audio|start_time=N/A\nformat|start_time=nan\n";
+        assert_eq!(tracks(odd), Some(Tracks { codec: "unknown".into(), picture: 0.0 }));
+    }
+
+    #[test]
+    fn a_name_is_a_file() {
+        assert_eq!(file("-y.mov"), "file:-y.mov");
+        assert_eq!(file("concat:a|b"), "file:concat:a|b");
+    }
+}

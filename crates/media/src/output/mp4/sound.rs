@@ -1,0 +1,122 @@
+//! Opus as a track of a fragmented MP4 ("Encapsulation of Opus in ISO Base Media File Format", version 0.6.8).
+
+use super::{MATRIX, boxed, full, words};
+
+/// The number of the track.
+pub(super) const TRACK: u32 = 2;
+/// Units of time a second: samples.
+const TIMESCALE: u32 = 48_000;
+/// Sound that waits for pictures at most.
+const LONGEST: u64 = 2 * TIMESCALE as u64;
+
+/// Packets that are not written yet.
+#[derive(Debug, Default)]
+pub(super) struct SoundTrack {
+    pending: Vec<Packet>,
+    data: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packet {
+    start: u64,
+    duration: u32,
+    size: u32,
+}
+
+impl SoundTrack {
+    pub(super) fn push(&mut self, packet: &[u8], start: u64, duration: u32) {
+        self.pending.push(Packet { start, duration, size: packet.len() as u32 });
+        self.data.extend_from_slice(packet);
+    }
+
+    /// More waits than a fragment of pictures lasts: none come.
+    pub(super) fn is_long(&self) -> bool {
+        let ends = self.pending.first().zip(self.pending.last());
+        ends.is_some_and(|(first, last)| last.start - first.start >= LONGEST)
+    }
+
+    /// Takes what waits, and its octets.
+    pub(super) fn take(&mut self) -> Option<(Vec<Packet>, Vec<u8>)> {
+        let Self { pending, data } = std::mem::take(self);
+        (!pending.is_empty()).then_some((pending, data))
+    }
+}
+
+/// Appends the `trak` box of the sound.
+pub(super) fn track(out: &mut Vec<u8>) {
+    boxed(out, b"trak", |out| {
+        // Enabled, in the movie, in the preview; full volume, no size.
+        full(out, b"tkhd", 0, 7, |out| {
+            words(out, &[0, 0, TRACK, 0, 0, 0, 0, 0, 0x0100_0000]);
+            words(out, &MATRIX);
+            words(out, &[0, 0]);
+        });
+        boxed(out, b"mdia", media);
+    });
+}
+
+fn media(out: &mut Vec<u8>) {
+    // Language "und".
+    full(out, b"mdhd", 0, 0, |out| words(out, &[0, 0, TIMESCALE, 0, 0x55C4_0000]));
+    full(out, b"hdlr", 0, 0, |out| {
+        words(out, &[0]);
+        out.extend_from_slice(b"soun\0\0\0\0\0\0\0\0\0\0\0\0Sound\0");
+    });
+    boxed(out, b"minf", |out| {
+        full(out, b"smhd", 0, 0, |out| words(out, &[0]));
+        boxed(out, b"dinf", |out| {
+            full(out, b"dref", 0, 0, |out| {
+                words(out, &[1]);
+                // The samples are in this file.
+                full(out, b"url ", 0, 1, |_| {});
+            });
+        });
+        boxed(out, b"stbl", |out| {
+            full(out, b"stsd", 0, 0, |out| {
+                words(out, &[1]);
+                boxed(out, b"Opus", sample_entry);
+            });
+            full(out, b"stts", 0, 0, |out| words(out, &[0]));
+            full(out, b"stsc", 0, 0, |out| words(out, &[0]));
+            full(out, b"stsz", 0, 0, |out| words(out, &[0, 0]));
+            full(out, b"stco", 0, 0, |out| words(out, &[0]));
+        });
+    });
+}
+
+fn sample_entry(out: &mut Vec<u8>) {
+    // Two channels of 16 bits.
+    words(out, &[0, 1, 0, 0, 0x0002_0010, 0, TIMESCALE << 16]);
+    boxed(out, b"dOps", |out| {
+        // Version, channels; nothing to skip at the beginning: a recording begins amid the sound.
+        out.extend_from_slice(&[0, 2, 0, 0]);
+        out.extend(TIMESCALE.to_be_bytes());
+        // No gain, mapping family 0: mono or stereo.
+        out.extend_from_slice(&[0, 0, 0]);
+    });
+}
+
+/// A fragment of these packets, whose octets are at `offset`.
+pub(super) fn fragment(packets: &[Packet], number: u32, offset: u32) -> Vec<u8> {
+    let start = packets.first().map_or(0, |first| first.start);
+    let nexts = packets.iter().skip(1).map(|packet| Some(packet.start)).chain([None]);
+    let mut out = Vec::with_capacity(128 + 8 * packets.len());
+    boxed(&mut out, b"moof", |out| {
+        full(out, b"mfhd", 0, 0, |out| words(out, &[number]));
+        boxed(out, b"traf", |out| {
+            // Offsets count from this box; every packet is a sync sample.
+            full(out, b"tfhd", 0, 0x2_0020, |out| words(out, &[TRACK, 0x0200_0000]));
+            full(out, b"tfdt", 1, 0, |out| out.extend(start.to_be_bytes()));
+            // Each with duration and size. A packet lasts to the next, also over a gap.
+            full(out, b"trun", 0, 0x301, |out| {
+                words(out, &[packets.len() as u32, offset]);
+                for (packet, next) in packets.iter().zip(nexts) {
+                    let lasting =
+                        next.map_or(packet.duration.into(), |next| next.saturating_sub(packet.start));
+                    words(out, &[u32::try_from(lasting).unwrap_or(u32::MAX), packet.size]);
+                }
+            });
+        });
+    });
+    out
+}
