@@ -14,6 +14,7 @@ const PANELS = [
   { title: "Round-trip time and queueing", height: 120, keys: ["rtt_ms", "queue_delay_ms"] },
   { title: "Loss", height: 100, keys: ["loss_ratio", "residual_loss_ratio"] },
   { title: "Playout buffer and delay", height: 120, keys: ["playout_buffer_ms", "delay_ms"] },
+  { title: "Sound", optional: true, note: "its level", height: 80, keys: ["sound_level_dbfs"] },
   { title: "Client's buffer", optional: true, note: "its level and the thresholds of the controller", height: 120, keys: ["buffer_bytes", "buffer_low_bytes", "buffer_high_bytes"] },
   { title: "Where the delay comes from", note: "the rest is the way", height: 120, keys: ["encoding_ms", "queueing_ms", "pacing_ms", "assembly_ms", "playout_ms", "decoding_ms"] },
   { title: "PSNR", note: "received against sent", height: 120, keys: ["psnr_db"] },
@@ -52,6 +53,14 @@ function build(metrics) {
     chart.canvas.addEventListener("pointerleave", () => { pointer = null; redraw(); });
     return chart;
   });
+}
+
+// The level of the sound, where the session has some; silence has none.
+function showSound({ sound_packets: packets, sound_level_dbfs: level }) {
+  const row = byId("sound");
+  row.hidden = packets == null;
+  row.querySelector("meter").value = level ?? -60;
+  row.querySelector("output").textContent = level == null ? "silent" : `${level.toFixed(0)} dBFS`;
 }
 
 // A switch of controller or network is a dashed line through every panel.
@@ -99,6 +108,7 @@ const on = {
     samples = samples.filter(({ time }) => time >= message.time - SHOWN_S);
     marks = marks.filter(({ time }) => time >= message.time - SHOWN_S);
     redraw();
+    showSound(message);
     for (const [box, text] of numbers) box.textContent = text(message);
   },
   event(message) {

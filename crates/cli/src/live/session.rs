@@ -114,7 +114,7 @@ impl Session {
             SendEvent::SourceEnded => self.source_ended = true,
             SendEvent::SourceFailed(error) => return Err(Failure::running(&error)),
             SendEvent::SoundFailed(error) => {
-                note(&format!("the sound has ended, the pictures go on: {error}"))
+                note(&format!("the sound has ended, the pictures go on: {error}"));
             }
             SendEvent::Connected(keys) => {
                 self.connected = true;

@@ -120,3 +120,48 @@ pub(super) fn fragment(packets: &[Packet], number: u32, offset: u32) -> Vec<u8> 
     });
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands behind the only box of this kind.
+    fn content<'a>(file: &'a [u8], kind: &[u8; 4], len: usize) -> &'a [u8] {
+        let at = file.windows(4).position(|window| window == kind).expect("the box");
+        &file[at + 4..at + 4 + len]
+    }
+
+    fn word(octets: &[u8], index: usize) -> u32 {
+        u32::from_be_bytes([0, 1, 2, 3].map(|octet| octets[4 * index + octet]))
+    }
+
+    #[test]
+    fn the_track_is_opus_in_two_channels() {
+        let mut file = Vec::new();
+        track(&mut file);
+        // Section 4.3.2: version, channels, pre-skip, sample rate, gain, mapping family.
+        assert_eq!(content(&file, b"dOps", 11), [0, 2, 0, 0, 0, 0, 0xBB, 0x80, 0, 0, 0]);
+        assert_eq!(content(&file, b"Opus", 28)[16..20], [0, 2, 0, 16]);
+        assert_eq!(word(content(&file, b"mdhd", 24), 3), 48_000);
+    }
+
+    #[test]
+    fn a_packet_lasts_to_the_next_and_the_last_as_long_as_itself() {
+        let mut sound = SoundTrack::default();
+        for (start, duration) in [(480, 960), (1_440, 960), (3_360, 960)] {
+            sound.push(&[0xFC, 1, 2], start, duration);
+        }
+        assert!(!sound.is_long());
+        let (packets, data) = sound.take().unwrap();
+        assert_eq!((data.len(), sound.take().is_none()), (9, true));
+        let file = fragment(&packets, 7, 99);
+        assert_eq!(content(&file, b"tfdt", 12), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xE0]);
+        let run = content(&file, b"trun", 36);
+        let words: Vec<u32> = (1..9).map(|index| word(run, index)).collect();
+        assert_eq!(words, [3, 99, 960, 3, 1_920, 3, 960, 3]);
+        let mut sound = SoundTrack::default();
+        sound.push(&[0xFC], 0, 960);
+        sound.push(&[0xFC], LONGEST, 960);
+        assert!(sound.is_long(), "no picture takes it along");
+    }
+}
