@@ -59,10 +59,12 @@ const TREND_GAIN: f64 = 1.0 / 30.0;
 const RISING: f64 = 0.4;
 /// Notified losses that are remembered, and more than the packets of a gap that is judged.
 const NOTICES: usize = 32;
-/// The least interval and the longest trip are those of the present and the former span of this length: a path changes, and
-/// what an older network showed must not decide for ever.
-const SPAN: TimeDelta = TimeDelta::from_secs(25);
-/// The least trip is that of eight spans: only a queue that never drains, or another route, could raise it.
+/// The least interval and the longest trip are those of the present span of this length and of so many in all: a path
+/// changes, and what an older network showed must not decide for ever, nor longer for a change at another instant.
+const SPAN: TimeDelta = TimeDelta::from_millis(2500);
+const SPANS: usize = 15;
+/// The least trip is that of eight longer spans: only a queue that never drains, or another route, could raise it.
+const BASE_SPAN: TimeDelta = TimeDelta::from_secs(25);
 const BASE_SPANS: usize = 8;
 /// What a slot takes off the mean of slots in ZBS.
 const ZBS_KEEP: f64 = 0.875;
@@ -79,7 +81,8 @@ pub struct LossDiscriminator {
     base: BaseDelay<BASE_SPANS>,
     least_trip: f64,
     most_trip: f64,
-    present: Extremes,
+    /// By spans, the present one first.
+    spans: [Extremes; SPANS],
     /// When the present span began.
     present_from: Timestamp,
     in_spike: bool,
@@ -101,6 +104,10 @@ struct Extremes {
 
 impl Extremes {
     const NONE: Self = Self { interval: f64::INFINITY, trip: f64::NEG_INFINITY };
+
+    fn with(self, other: Self) -> Self {
+        Self { interval: self.interval.min(other.interval), trip: self.trip.max(other.trip) }
+    }
 }
 
 impl LossDiscriminator {
@@ -111,10 +118,10 @@ impl LossDiscriminator {
             last: None,
             origin: None,
             least_interval: f64::INFINITY,
-            base: BaseDelay::new(SPAN),
+            base: BaseDelay::new(BASE_SPAN),
             least_trip: 0.0,
             most_trip: f64::NEG_INFINITY,
-            present: Extremes::NONE,
+            spans: [Extremes::NONE; SPANS],
             present_from: Timestamp::ZERO,
             in_spike: false,
             mean: 0.0,
@@ -153,7 +160,7 @@ impl LossDiscriminator {
         self.age(now);
         if missing == 0 && interval > 0.0 {
             self.least_interval = self.least_interval.min(interval);
-            self.present.interval = self.present.interval.min(interval);
+            self.spans[0].interval = self.spans[0].interval.min(interval);
         }
         self.mean_slot = ZBS_KEEP * self.mean_slot + (1.0 - ZBS_KEEP) * interval / (missing as f64 + 1.0);
         self.mean += ZIGZAG_GAIN * (trip - self.mean);
@@ -170,23 +177,27 @@ impl LossDiscriminator {
         gap.end - gap.start <= NOTICES as u64 && gap.all(|lost| self.notices.contains(&lost))
     }
 
-    /// Where the present span is over, what came before it is forgotten.
+    /// Where the present span is over, the oldest is forgotten.
     fn age(&mut self, now: Timestamp) {
         let age = now.since(self.present_from);
         if age < SPAN {
             return;
         }
-        // After a long silence not even the former span is of the present path.
-        let former = if age < SPAN * 2 { self.present } else { Extremes::NONE };
-        (self.least_interval, self.most_trip) = (former.interval, former.trip);
-        (self.present, self.present_from) = (Extremes::NONE, now);
+        let passed = age.as_nanos() / SPAN.as_nanos();
+        for _ in 0..passed.min(SPANS as i64) {
+            self.spans.copy_within(..SPANS - 1, 1);
+            self.spans[0] = Extremes::NONE;
+        }
+        self.present_from += SPAN * passed;
+        let kept = self.spans.iter().copied().fold(Extremes::NONE, Extremes::with);
+        (self.least_interval, self.most_trip) = (kept.interval, kept.trip);
     }
 
     fn observe(&mut self, now: Timestamp, sequence: u64, trip: f64, transit: Transit) {
         self.last = Some((sequence, now.as_secs_f64(), trip));
         self.least_trip = trip - self.base.update(now, transit).as_secs_f64();
         self.most_trip = self.most_trip.max(trip);
-        self.present.trip = self.present.trip.max(trip);
+        self.spans[0].trip = self.spans[0].trip.max(trip);
         let (enter, leave) =
             if let Scheme::Spike(enter, leave) = self.scheme { (enter, leave) } else { (0.5, 1.0 / 3.0) };
         let range = self.most_trip - self.least_trip;
