@@ -5,10 +5,10 @@ use seaway_media::FrameRate;
 use seaway_media::Picture;
 use seaway_media::encoder::ConstantQpEncoder;
 use seaway_media::input::{PictureSource, Synthetic, open};
-use seaway_session::{FrameData, FrameKind, ReceivedFrame};
+use seaway_session::{Format, FrameData, FrameKind, ReceivedFrame, StreamDescription};
 use seaway_stream::Error;
-use seaway_stream::sink::{Displayed, Output, Recorder, RecordingFile, Sink};
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_stream::sink::{Displayed, Heard, Output, Recorder, RecordingFile, Sink};
+use seaway_units::{RemoteTimestamp, TimeDelta, Timestamp};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
@@ -32,7 +32,7 @@ impl Camera {
         let frame = ReceivedFrame {
             stream: StreamId(0),
             timestamp,
-            captured: None,
+            captured: Some(captured(at.since(Timestamp::ZERO).as_millis())),
             kind: if coded.key { FrameKind::Key } else { FrameKind::Reference },
             data: FrameData::Coded(coded.data.into()),
             first_arrival: at,
@@ -40,6 +40,70 @@ impl Camera {
             due: at,
         };
         sink.on_frame(&Displayed { at, frame: &frame, picture: Some(&picture) })
+    }
+}
+
+/// The Opus packets of these numbers, of 20 ms each; the first begins 10 ms before the first picture.
+fn hear(sink: &mut Recorder, numbers: impl Iterator<Item = u32>) {
+    for index in numbers {
+        let millis = 20 * i64::from(index) - 10;
+        let frame = ReceivedFrame {
+            stream: StreamId(1),
+            timestamp: 7 + 960 * index,
+            captured: Some(captured(millis)),
+            kind: FrameKind::Key,
+            data: FrameData::Coded(vec![0xFC; 50].into()),
+            first_arrival: at(millis + 50),
+            completed: at(millis + 50),
+            due: at(millis + 50),
+        };
+        sink.on_sound(&Heard { at: at(millis + 50), frame: &frame }).unwrap();
+    }
+}
+
+/// On the sender's clock.
+fn captured(millis: i64) -> RemoteTimestamp {
+    RemoteTimestamp::from_nanos((10_000 + millis) as u64 * 1_000_000)
+}
+
+/// Start and size of the packets of sound, by FFmpeg; `None`, and a line on standard error, without it.
+fn packets(file: &Path) -> Option<Vec<(f64, usize)>> {
+    let wanted =
+        ["-v", "error", "-select_streams", "a", "-show_entries", "packet=pts_time,size", "-of", "csv=p=0"];
+    let Ok(output) = Command::new("ffprobe").args(wanted).arg(file).output() else {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: packets by ffprobe, which is not installed");
+        return None;
+    };
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{}", file.display());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let packet = |line: &str| {
+        let mut fields = line.split(',');
+        let mut next = || fields.next().unwrap().to_owned();
+        (next().parse().unwrap(), next().parse().unwrap())
+    };
+    Some(text.lines().filter(|line| !line.is_empty()).map(packet).collect())
+}
+
+/// Sound that came before the first picture is there, lost packets are concealed, and it goes on where the pictures end.
+#[test]
+fn sound_stands_beside_the_pictures() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut recorder, path) = Recorder::create(&folder.path().join("clip.mp4"), None).unwrap();
+    recorder.on_session(&[StreamDescription::video(Format::H264), StreamDescription::opus()]);
+    let mut camera = Camera::new();
+    hear(&mut recorder, (0..20).filter(|number| !(5..7).contains(number)));
+    for index in 0..25_u32 {
+        camera.show(&mut recorder, at(40 * i64::from(index)), 3_600 * index, index == 0).unwrap();
+    }
+    hear(&mut recorder, 20..220);
+    Box::new(recorder).finish().unwrap();
+    assert_eq!(times(&path).len(), 25);
+    let Some(packets) = packets(&path) else { return };
+    // The first packet began before the first picture.
+    assert_eq!(packets.len(), 219);
+    for (index, (start, size)) in packets.iter().enumerate() {
+        assert!((start - (0.01 + 0.02 * index as f64)).abs() < 1e-4, "{index}: {start}");
+        assert_eq!(*size, if (4..6).contains(&index) { 1 } else { 50 }, "{index}");
     }
 }
 

@@ -7,14 +7,17 @@ use crate::Error;
 use bytes::Bytes;
 use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
 use seaway_media::{FrameRate, Picture, PictureSize};
-use seaway_session::{Format, FrameData, FrameKind, StreamDescription};
+use seaway_session::{Format, FrameData, FrameKind, ReceivedFrame, StreamDescription};
 use seaway_units::TimeDelta;
 use seaway_wire::opus;
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Frames that are kept until the first picture is decoded: more than a decoder holds back.
 const EARLY: usize = 32;
+/// Packets of sound that are kept until the first picture is recorded, which takes longer to arrive: three seconds.
+const EARLY_SOUND: usize = 150;
 
 /// A file or a pipe to write to. A recording flushes it after each piece that can be played.
 pub trait Output: Write + Send {
@@ -42,6 +45,7 @@ pub struct Recorder {
     /// The sender has sound.
     has_sound: bool,
     sound: SoundTimeline,
+    early_sound: VecDeque<ReceivedFrame>,
     /// When the present file began.
     begun: Option<TimeDelta>,
     segments: Option<Segments>,
@@ -101,6 +105,7 @@ impl Recorder {
             timeline: Timeline::default(),
             has_sound: false,
             sound: SoundTimeline::default(),
+            early_sound: VecDeque::new(),
             begun: None,
             segments: None,
             early: Vec::new(),
@@ -167,6 +172,16 @@ impl Recorder {
 }
 
 impl Recorder {
+    /// Records a packet of sound in its place, where it has one.
+    fn place_sound(&mut self, frame: &ReceivedFrame) -> Result<(), Error> {
+        let FrameData::Coded(data) = &frame.data else { return Ok(()) };
+        let Ok(packet) = opus::Packet::parse(data) else { return Ok(()) };
+        match self.sound.place(frame.timestamp, packet.duration(), frame.captured) {
+            Some(placed) => self.record_sound(data, placed, packet),
+            None => Ok(()),
+        }
+    }
+
     /// Writes a packet of sound, behind others that stand for those that were lost before it.
     fn record_sound(&mut self, packet: &[u8], placed: Placed, kind: opus::Packet) -> Result<(), Error> {
         let (Some(begun), Some(Writer::Mp4(writer))) = (self.begun, &mut self.writer) else { return Ok(()) };
@@ -254,7 +269,11 @@ impl Sink for Recorder {
         for (data, time, key) in std::mem::take(&mut self.early) {
             self.record(&data, time, key, size)?;
         }
-        self.record(data, time, key, size)
+        self.record(data, time, key, size)?;
+        for frame in std::mem::take(&mut self.early_sound) {
+            self.place_sound(&frame)?;
+        }
+        Ok(())
     }
 
     fn on_session(&mut self, streams: &[StreamDescription]) {
@@ -266,13 +285,14 @@ impl Sink for Recorder {
     }
 
     fn on_sound(&mut self, heard: &Heard<'_>) -> Result<(), Error> {
-        let frame = heard.frame;
-        let FrameData::Coded(data) = &frame.data else { return Ok(()) };
-        let Ok(packet) = opus::Packet::parse(data) else { return Ok(()) };
-        match self.sound.place(frame.timestamp, packet.duration(), frame.captured) {
-            Some(placed) => self.record_sound(data, placed, packet),
-            None => Ok(()),
+        if self.begun.is_some() {
+            return self.place_sound(heard.frame);
         }
+        if self.early_sound.len() == EARLY_SOUND {
+            self.early_sound.pop_front();
+        }
+        self.early_sound.push_back(heard.frame.clone());
+        Ok(())
     }
 
     fn take_key_frame_request(&mut self) -> bool {
