@@ -118,7 +118,8 @@ fn the_test_tone_arrives_with_its_pictures() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (sent, received, notes) = through_loss(folder.path(), "test:320x180@25+tone", &["--duration", "8 s"]);
+    let (sent, received, notes) =
+        through_loss(folder.path(), "test:320x180@25+tone", &["--duration", "8.5 s"]);
     assert!(notes.contains("sound: tone, sent as Opus"), "{notes}");
     let file = folder.path().join("got.mp4");
     let seconds = shown(&file, |luma| read_code(luma).is_some_and(|number| number % 25 == 0));
@@ -183,7 +184,7 @@ fn the_sound_of_a_copied_stream_stays_with_its_pictures() {
 #[test]
 fn a_repeated_file_stays_in_step() {
     if has("ffmpeg", "-version") {
-        clip_in_step("clip.mp4", &["--repeat", "--duration", "14 s"], 10);
+        clip_in_step("clip.mp4", &["--repeat", "--duration", "14.5 s"], 10);
     }
 }
 
