@@ -15,14 +15,24 @@ pub fn reachable_address(bind: SocketAddr) -> SocketAddr {
     ip.map_or(bind, |ip| SocketAddr::new(ip, bind.port()))
 }
 
-/// Nothing is sent: connecting looks up the route to an address of documentation (RFC 5737, RFC 3849).
+/// The route to an address of documentation (RFC 5737, RFC 3849).
 fn with_default_route(is_ipv4: bool) -> io::Result<IpAddr> {
-    let (any, beyond): (IpAddr, IpAddr) = match is_ipv4 {
-        true => (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into()),
-        false => (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, 1).into()),
+    let beyond: IpAddr = match is_ipv4 {
+        true => Ipv4Addr::new(192, 0, 2, 1).into(),
+        false => Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, 1).into(),
     };
+    address_towards(SocketAddr::new(beyond, 9))
+}
+
+/// The address of this host from which packets to `peer` leave. Nothing is sent: connecting looks up the route.
+///
+/// # Errors
+/// There is no route.
+pub fn address_towards(peer: SocketAddr) -> io::Result<IpAddr> {
+    let any: IpAddr =
+        if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
-    socket.connect((beyond, 9))?;
+    socket.connect(peer)?;
     Ok(socket.local_addr()?.ip())
 }
 

@@ -91,7 +91,7 @@ pub use feedback::{
     PacketArrival, PacketResult,
 };
 pub use frame::{Frame, FrameData, FrameKind, ReceivedFrame};
-pub use message::{ControlData, Message, RtpPacket, Transmit, payload_type};
+pub use message::{ControlData, Message, RtpPacket, TRANSPORT_SEQUENCE_ID, Transmit, payload_type};
 pub use payload::Payload;
 pub use receive::{BufferStatistics, Receiver};
 pub use send::{Pacer, Sender, Wake, WakeReason};

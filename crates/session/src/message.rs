@@ -178,7 +178,7 @@ pub struct ControlData {
 }
 
 /// Local identifier of transport-wide sequence numbers.
-pub(crate) const TRANSPORT_SEQUENCE_ID: u8 = 4;
+pub const TRANSPORT_SEQUENCE_ID: u8 = 4;
 
 /// Local identifiers of the header extension elements.
 mod element {

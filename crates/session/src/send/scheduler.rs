@@ -48,6 +48,8 @@ pub(super) struct Scheduler {
     /// By subflow.
     pacers: Vec<Pacer>,
     probe: Option<ActiveProbe>,
+    /// A receiver of others that knows no repair source takes no padding, so probes are not sent.
+    takes_padding: bool,
     /// The source is silent on purpose.
     pub(super) paused: bool,
     /// All subflows together leave at this rate at most, whatever the controller allows.
@@ -82,6 +84,7 @@ impl Scheduler {
             repairs_waiting: 0,
             pacers: Vec::new(),
             probe: None,
+            takes_padding: config.plain.is_none() || config.repair.is_some(),
             paused: false,
             most: None,
             filler: config.endless.then_some(config.packet),
@@ -130,7 +133,7 @@ impl Scheduler {
     /// Begins the probe that the controller wants, unless one is being sent. True where it did.
     #[inline]
     pub(super) fn begin_probe(&mut self, now: Timestamp, controller: &mut dyn RateController) -> bool {
-        if self.probe.is_some() || self.paused || self.most.is_some() {
+        if self.probe.is_some() || self.paused || self.most.is_some() || !self.takes_padding {
             return false;
         }
         self.probe = controller.poll_probe(now).map(|probe| ActiveProbe {
