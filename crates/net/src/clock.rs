@@ -31,6 +31,17 @@ impl Clock {
         Timestamp::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
+    /// `at` for a library that has its time as [`Instant`].
+    pub(crate) fn instant(&self, at: Timestamp) -> Instant {
+        self.origin + Duration::from_nanos(at.as_nanos())
+    }
+
+    /// The instant of a library on this clock; the origin where it is before.
+    pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
+        let nanos = at.saturating_duration_since(self.origin).as_nanos();
+        Timestamp::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
     /// Sleeps until `due`; returns at once if that is past.
     pub fn sleep_until(&self, due: Timestamp) {
         let left = due.since(self.now());

@@ -22,7 +22,7 @@ mod tun;
 mod wait;
 pub mod webrtc;
 
-pub use address::reachable_address;
+pub use address::{address_towards, reachable_address};
 pub use capture::Capture;
 pub use clock::{Clock, SNAPSHOT_INTERVAL, next_snapshot};
 pub use emulator::{Counts, Emulator, EmulatorCommand, Frame, Observer, Outlet};

@@ -3,13 +3,14 @@
 use bytes::{Bytes, BytesMut};
 use rtc::interceptor::Registry;
 use rtc::peer_connection::configuration::interceptor_registry::register_default_interceptors;
-use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MediaEngine};
+use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MIME_TYPE_OPUS, MediaEngine};
 use rtc::peer_connection::event::RTCPeerConnectionEvent;
 use rtc::peer_connection::message::{RTCMessage, TaggedRTCMessage};
 use rtc::peer_connection::sdp::RTCSessionDescription;
 use rtc::peer_connection::state::RTCPeerConnectionState;
 use rtc::peer_connection::transport::{CandidateConfig, CandidateHostConfig, RTCIceCandidate};
 use rtc::peer_connection::{RTCPeerConnection, RTCPeerConnectionBuilder};
+use rtc::rtcp::payload_feedbacks::picture_loss_indication::PictureLossIndication;
 use rtc::rtp_transceiver::rtp_sender::{RTCRtpCodec, RTCRtpCodecParameters, RtpCodecKind};
 use rtc::rtp_transceiver::{RTCRtpTransceiverDirection, RTCRtpTransceiverInit};
 use rtc::sansio::Protocol;
@@ -35,6 +36,8 @@ struct Client {
     peer: RTCPeerConnection,
     state: RTCPeerConnectionState,
     packets: u64,
+    /// The source of the pictures.
+    ssrc: Option<u32>,
 }
 
 impl Client {
@@ -52,13 +55,22 @@ impl Client {
         media
             .register_codec(RTCRtpCodecParameters { rtp_codec, payload_type: 108 }, RtpCodecKind::Video)
             .unwrap();
+        let opus = RTCRtpCodec {
+            mime_type: MIME_TYPE_OPUS.to_owned(),
+            clock_rate: 48_000,
+            channels: 2,
+            sdp_fmtp_line: String::new(),
+            rtcp_feedback: vec![],
+        };
+        let opus = RTCRtpCodecParameters { rtp_codec: opus, payload_type: 111 };
+        media.register_codec(opus, RtpCodecKind::Audio).unwrap();
         let interceptors = register_default_interceptors(Registry::new(), &mut media).unwrap();
         let builder = RTCPeerConnectionBuilder::new().with_media_engine(media);
         let mut peer = builder.with_interceptor_registry(interceptors).build(now()).unwrap();
         let direction = RTCRtpTransceiverDirection::Recvonly;
         let init = RTCRtpTransceiverInit { direction, streams: vec![], send_encodings: vec![] };
         peer.add_transceiver_from_kind(RtpCodecKind::Video, Some(init)).unwrap();
-        Self { socket, local, peer, state: RTCPeerConnectionState::New, packets: 0 }
+        Self { socket, local, peer, state: RTCPeerConnectionState::New, packets: 0, ssrc: None }
     }
 
     fn offer(&mut self) -> String {
@@ -116,8 +128,18 @@ impl Client {
             }
         }
         while let Some(TaggedRTCMessage { message, .. }) = self.peer.poll_read() {
-            self.packets += u64::from(matches!(message, RTCMessage::RtpPacket(..)));
+            if let RTCMessage::RtpPacket(_, packet) = message {
+                self.packets += 1;
+                self.ssrc = Some(packet.header.ssrc);
+            }
         }
+    }
+
+    /// Asks for a key frame.
+    fn want_key_frame(&mut self) {
+        let request = PictureLossIndication { sender_ssrc: 1, media_ssrc: self.ssrc.unwrap() };
+        let message = RTCMessage::RtcpPacket(String::new(), vec![Box::new(request)]);
+        self.peer.handle_write(TaggedRTCMessage { now: now(), message }).unwrap();
     }
 }
 
@@ -135,7 +157,7 @@ fn with_wrong_fingerprint(description: &str) -> String {
 }
 
 async fn answer(broadcast: &Broadcast, offer: String) -> String {
-    broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap()
+    broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap().0
 }
 
 #[tokio::test]
@@ -147,6 +169,36 @@ async fn pictures_reach_who_has_the_offered_certificate() {
     client.watch(&broadcast, TIMEOUT, |client| client.packets > 10).await;
     assert!(client.packets > 10, "{:?}", client.state);
     assert_eq!(broadcast.viewers(), 1);
+    while broadcast.take_key_frame_request() {}
+    client.want_key_frame();
+    let mut is_wanted = false;
+    for _ in 0..600 {
+        let count = client.packets;
+        client.watch(&broadcast, TIMEOUT, |client| client.packets > count).await;
+        is_wanted |= broadcast.take_key_frame_request();
+        if is_wanted {
+            break;
+        }
+    }
+    assert!(is_wanted, "no request of the viewer arrived");
+}
+
+/// A player of others: it wants sound too, and has no use for a second picture.
+#[tokio::test]
+async fn a_player_of_others_gets_the_first_track() {
+    let broadcast = Broadcast::new(vec!["sent", "received"]);
+    let mut client = Client::new().await;
+    let direction = RTCRtpTransceiverDirection::Recvonly;
+    let init = RTCRtpTransceiverInit { direction, streams: vec![], send_encodings: vec![] };
+    client.peer.add_transceiver_from_kind(RtpCodecKind::Audio, Some(init)).unwrap();
+    let offer = client.offer();
+    assert!(offer.contains("m=audio"), "{offer}");
+    let (answer, seat) = broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap();
+    client.accept(answer);
+    client.watch(&broadcast, TIMEOUT, |client| client.packets > 10).await;
+    assert!(client.packets > 10, "{:?}", client.state);
+    assert!(broadcast.release(seat) && !broadcast.release(seat));
+    assert_eq!(broadcast.viewers(), 0);
 }
 
 /// The pictures of the test above come within a fraction of this time.

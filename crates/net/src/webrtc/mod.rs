@@ -3,11 +3,16 @@
 //! A [`Broadcast`] belongs to a tokio runtime and never blocks its publisher: a viewer that is too slow loses pictures
 //! until the next key frame. A viewer takes a seat once its connection stands, so offers alone block no viewer.
 
+mod answer;
 mod estimator;
+mod filler;
+mod inbox;
 mod peer;
+mod publisher;
 mod seats;
 mod track;
 mod viewer;
+mod whip;
 
 use seats::Seats;
 use std::fmt;
@@ -22,6 +27,9 @@ use seaway_units::TimeDelta;
 use tokio::sync::mpsc;
 
 pub use estimator::{Estimate, Estimator, EstimatorError, Rates};
+pub use publisher::{Accepted, Publisher, PublisherState, PublishingEnd, StreamNumbers};
+pub use seats::SeatId;
+pub use whip::{Published, WhipClient, WhipError, WhipResource, WhipUrl};
 
 /// A coded picture in Annex B form.
 #[derive(Debug, Clone)]
@@ -135,25 +143,32 @@ impl Broadcast {
         self.shared.seats().estimates()
     }
 
-    /// Answers a browser's offer (SDP, all its candidates inside) and serves it from `local` until it leaves. An offer that
+    /// Answers a player's offer (SDP, all its candidates inside) and serves it from `local` until it leaves. An offer that
     /// does not lead to a connection within five seconds is forgotten.
     ///
     /// # Errors
     /// Too many viewers, an offer without our tracks, or no socket.
-    pub async fn answer(&self, local: IpAddr, offer: String) -> Result<String, Error> {
+    pub async fn answer(&self, local: IpAddr, offer: String) -> Result<(String, SeatId), Error> {
         let (pictures, queue) = mpsc::channel(Self::BACKLOG);
         let seat = self.shared.seats().reserve(pictures)?;
         match viewer::Viewer::accept(self.shared.clone(), seat, local, offer, queue).await {
             Ok((viewer, answer, estimate)) => {
                 self.shared.seats().set_estimate(seat, estimate);
                 tokio::spawn(viewer.run());
-                Ok(answer)
+                Ok((answer, seat))
             }
             Err(error) => {
                 self.shared.seats().release(seat);
                 Err(error)
             }
         }
+    }
+}
+
+impl Broadcast {
+    /// Ends the session of a viewer. False where it has left already.
+    pub fn release(&self, seat: SeatId) -> bool {
+        self.shared.seats().release(seat)
     }
 }
 

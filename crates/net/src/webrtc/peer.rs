@@ -1,7 +1,8 @@
 //! A peer connection that answers an offer with our tracks.
 
+use super::inbox::{Inbox, InboxInterceptor};
 use super::{Error, Estimator, Track};
-use rtc::interceptor::Registry;
+use rtc::interceptor::{Registry, Slot};
 use rtc::media_stream::MediaStreamTrack;
 use rtc::peer_connection::configuration::RTCConfigurationBuilder;
 use rtc::peer_connection::configuration::interceptor_registry::{
@@ -18,6 +19,15 @@ use rtc::rtp_transceiver::rtp_sender::{
 use std::net::SocketAddr;
 use std::time::Instant;
 
+/// A connection, its tracks and the RTCP that arrives for them.
+pub(super) struct Answered {
+    pub(super) peer: RTCPeerConnection,
+    pub(super) tracks: Vec<Track>,
+    pub(super) inbox: Inbox,
+    /// The answer (SDP).
+    pub(super) answer: String,
+}
+
 /// Answers `offer` with one H.264 track a name, reachable at `local`; the estimator gets their feedback.
 pub(super) fn answer(
     now: Instant,
@@ -25,10 +35,12 @@ pub(super) fn answer(
     tracks: &[&'static str],
     estimator: Option<Estimator>,
     offer: String,
-) -> Result<(RTCPeerConnection, Vec<Track>, String), Error> {
+) -> Result<Answered, Error> {
     let wrong = |error: rtc::shared::error::Error| Error::Offer(error.to_string());
     let offer = RTCSessionDescription::offer(offer).map_err(wrong)?;
-    let mut peer = connection(now, estimator).map_err(wrong)?;
+    let interceptor = InboxInterceptor::default();
+    let inbox = interceptor.inbox();
+    let mut peer = connection(now, estimator, interceptor).map_err(wrong)?;
     peer.set_remote_description(now, offer).map_err(wrong)?;
     let mut sending = Vec::new();
     for (index, name) in tracks.iter().enumerate() {
@@ -42,7 +54,7 @@ pub(super) fn answer(
     peer.set_local_description(now, answer).map_err(wrong)?;
     let description =
         peer.local_description().ok_or_else(|| Error::Offer("no answer came out of it".into()))?;
-    Ok((peer, sending, description.sdp))
+    Ok(Answered { peer, tracks: sending, inbox, answer: description.sdp })
 }
 
 /// The payload type that both sides agreed on for H.264 on this track.
@@ -53,7 +65,11 @@ pub(super) fn payload_type(peer: &mut RTCPeerConnection, track: &Track) -> Optio
     h264.map(|codec| codec.payload_type)
 }
 
-fn connection(now: Instant, estimator: Option<Estimator>) -> rtc::shared::error::Result<RTCPeerConnection> {
+fn connection(
+    now: Instant,
+    estimator: Option<Estimator>,
+    inbox: InboxInterceptor,
+) -> rtc::shared::error::Result<RTCPeerConnection> {
     let mut media = MediaEngine::default();
     let codec = RTCRtpCodecParameters { rtp_codec: h264(), payload_type: 102 };
     media.register_codec(codec, RtpCodecKind::Video)?;
@@ -65,6 +81,7 @@ fn connection(now: Instant, estimator: Option<Estimator>) -> rtc::shared::error:
             configure_congestion_control(interceptors, estimator, CongestionFeedback::Twcc, &mut media)?
         }
     };
+    let interceptors = interceptors.with(Slot::Custom(InboxInterceptor::SLOT), inbox);
     RTCPeerConnectionBuilder::new()
         .with_configuration(RTCConfigurationBuilder::new().build())
         .with_media_engine(media)
@@ -72,7 +89,8 @@ fn connection(now: Instant, estimator: Option<Estimator>) -> rtc::shared::error:
         .build(now)
 }
 
-fn h264() -> RTCRtpCodec {
+/// H.264 as every browser decodes it.
+pub(super) fn h264() -> RTCRtpCodec {
     RTCRtpCodec {
         mime_type: MIME_TYPE_H264.to_owned(),
         clock_rate: 90_000,
@@ -99,7 +117,11 @@ fn media_stream_track(name: &str, ssrc: u32) -> MediaStreamTrack {
     )
 }
 
-fn add_candidate(peer: &mut RTCPeerConnection, local: SocketAddr) -> rtc::shared::error::Result<()> {
+/// Says that the connection can be reached at `local`.
+pub(super) fn add_candidate(
+    peer: &mut RTCPeerConnection,
+    local: SocketAddr,
+) -> rtc::shared::error::Result<()> {
     let base_config = CandidateConfig {
         network: "udp".to_owned(),
         address: local.ip().to_string(),

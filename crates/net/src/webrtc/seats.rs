@@ -13,9 +13,9 @@ pub(super) struct Seats {
     next: u64,
 }
 
-/// Names a seat.
+/// Names the session of a viewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SeatId(u64);
+pub struct SeatId(pub u64);
 
 #[derive(Debug)]
 struct Seat {
@@ -66,8 +66,11 @@ impl Seats {
         }
     }
 
-    pub(super) fn release(&mut self, id: SeatId) {
+    /// True where there was such a seat.
+    pub(super) fn release(&mut self, id: SeatId) -> bool {
+        let before = self.seats.len();
         self.seats.retain(|seat| seat.id != id);
+        self.seats.len() < before
     }
 
     /// The number of viewers whose connection stands.

@@ -1,12 +1,14 @@
 //! One viewer: a socket, a peer connection, and the pictures for it.
 
+use super::inbox::Inbox;
+use super::peer::{self, Answered};
 use super::seats::SeatId;
-use super::{Error, Estimate, Estimator, Numbered, Shared, Track, peer};
+use super::{Error, Estimate, Estimator, Numbered, Shared, Track};
 use bytes::BytesMut;
 use rtc::peer_connection::RTCPeerConnection;
 use rtc::peer_connection::event::RTCPeerConnectionEvent;
-use rtc::peer_connection::message::{RTCMessage, TaggedRTCMessage};
 use rtc::peer_connection::state::RTCPeerConnectionState;
+use rtc::rtcp;
 use rtc::rtcp::payload_feedbacks::full_intra_request::FullIntraRequest;
 use rtc::rtcp::payload_feedbacks::picture_loss_indication::PictureLossIndication;
 use rtc::sansio::Protocol;
@@ -29,6 +31,7 @@ pub(super) struct Viewer {
     local: SocketAddr,
     peer: RTCPeerConnection,
     tracks: Vec<Track>,
+    inbox: Inbox,
     pictures: mpsc::Receiver<Numbered>,
     connected: bool,
 }
@@ -58,9 +61,10 @@ impl Viewer {
         let estimator = shared.control.as_ref().map(|(control, rates)| Estimator::new(now, control, *rates));
         let estimator = estimator.transpose().map_err(|error| Error::Offer(error.to_string()))?;
         let estimate = estimator.as_ref().map(Estimator::estimate);
-        let (peer, tracks, answer) = peer::answer(now, local, &shared.tracks, estimator, offer)?;
-        let connected = false;
-        Ok((Self { shared, seat, socket, local, peer, tracks, pictures, connected }, answer, estimate))
+        let Answered { peer, tracks, inbox, answer } =
+            peer::answer(now, local, &shared.tracks, estimator, offer)?;
+        let viewer = Self { shared, seat, socket, local, peer, tracks, inbox, pictures, connected: false };
+        Ok((viewer, answer, estimate))
     }
 
     pub(super) async fn run(mut self) {
@@ -113,10 +117,11 @@ impl Viewer {
                 }
             }
         }
-        while let Some(TaggedRTCMessage { message, .. }) = self.peer.poll_read() {
-            if let RTCMessage::RtcpPacket(_, packets) = message
-                && packets.iter().any(|packet| requests_key_frame(packet.as_ref()))
-            {
+        // RTP to us, which we did not offer to take.
+        while self.peer.poll_read().is_some() {}
+        while let Some(mut compound) = self.inbox.take() {
+            let packets = rtcp::packet::unmarshal(&mut compound).unwrap_or_default();
+            if packets.iter().any(|packet| requests_key_frame(packet.as_ref())) {
                 self.shared.request_key_frame();
             }
         }
@@ -153,7 +158,7 @@ impl Viewer {
     }
 }
 
-fn requests_key_frame(packet: &dyn rtc::rtcp::Packet) -> bool {
+fn requests_key_frame(packet: &dyn rtcp::Packet) -> bool {
     let packet = packet.as_any();
     packet.is::<PictureLossIndication>() || packet.is::<FullIntraRequest>()
 }
