@@ -1,4 +1,4 @@
-// Both pictures by WebRTC: one connection, a track each, no trickle.
+// Both pictures by WHEP: one connection, a track each, no trickle.
 
 const GATHER_WITHIN_MS = 3000;
 const CONNECT_WITHIN_MS = 6000;
@@ -27,15 +27,21 @@ async function once(elements, onState) {
     if ("jitterBufferTarget" in transceiver.receiver) transceiver.receiver.jitterBufferTarget = 0;
     videos.get(transceiver).srcObject = new MediaStream([track]);
   });
+  let session = null;
+  const leave = () => session && fetch(session, { method: "DELETE", keepalive: true }).catch(() => {});
+  addEventListener("pagehide", leave);
   try {
     await peer.setLocalDescription(await peer.createOffer());
     await gathered(peer);
-    const reply = await fetch(`api/watch${location.search}`, { method: "POST", headers: { "content-type": "application/sdp" }, body: peer.localDescription.sdp });
+    const reply = await fetch(`whep${location.search}`, { method: "POST", headers: { "content-type": "application/sdp" }, body: peer.localDescription.sdp });
     if (!reply.ok) throw new Error(await reply.text());
+    session = reply.headers.get("location");
     await peer.setRemoteDescription({ type: "answer", sdp: await reply.text() });
     await ended(peer, onState);
   } finally {
+    removeEventListener("pagehide", leave);
     peer.close();
+    leave();
   }
 }
 

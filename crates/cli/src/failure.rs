@@ -1,6 +1,7 @@
 //! Why a command failed, its exit code, and messages on standard error.
 
 use crate::status_line;
+use seaway_net::webrtc::WhipError;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
@@ -52,6 +53,9 @@ impl From<seaway_stream::Error> for Failure {
             seaway_stream::Error::Bind { .. }
             | seaway_stream::Error::Control(_)
             | seaway_stream::Error::NoKeys
+            | seaway_stream::Error::NotForServer
+            | seaway_stream::Error::PlainHttp(_)
+            | seaway_stream::Error::Publish(WhipError::Certificates(_))
             | seaway_stream::Error::Unprotected(_) => Self::input(&error),
             seaway_stream::Error::Output(error) if error.kind() == ErrorKind::BrokenPipe => {
                 Self::output(&error)

@@ -29,6 +29,18 @@ pub enum Error {
     /// Off this host, plain RTP needs explicit permission.
     #[error("{0} is not on this host: a session with it needs a key")]
     Unprotected(std::net::SocketAddr),
+    /// Off this host, a media server needs HTTPS or explicit permission.
+    #[error(
+        "{0} is not on this host: over plain HTTP anyone on the path can take the media server's place; use whip+https://"
+    )]
+    PlainHttp(std::net::SocketAddr),
+    /// A media server takes H.264, on one connection.
+    #[error("a media server takes H.264 on one connection")]
+    NotForServer,
+    /// A media server gave no session.
+    #[cfg(feature = "live")]
+    #[error(transparent)]
+    Publish(#[from] seaway_net::webrtc::WhipError),
     /// The window transport has no keys.
     #[error("the window transport has no keys: a session with another host goes unprotected, or not at all")]
     NoKeys,

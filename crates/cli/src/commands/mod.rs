@@ -62,7 +62,7 @@ enum Command {
     /// Scores every controller over the cases of RFC 8867 and RFC 8869 and over curves of loss, jitter and capacity
     Scorecard(scorecard::Arguments),
     /// Sends a clip or a camera live to another host
-    Send(send::Arguments),
+    Send(Box<send::Arguments>),
     /// Reduces the rate of coded MPEG-1 and MPEG-2 video without re-encoding
     Shape(shape::Arguments),
     /// Runs a scenario in the simulator, faster than real time

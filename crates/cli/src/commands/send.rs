@@ -5,10 +5,11 @@ use crate::files::Output;
 use crate::interrupt;
 use crate::live::client_buffer::{self, LevelWatch};
 use crate::live::input::Input;
-use crate::live::keys::{self, Access};
+use crate::live::keys;
 use crate::live::options::LiveOptions;
 use crate::live::repair::RepairOptions;
 use crate::live::report::{DelayFrom, Report};
+use crate::live::server::{Destination, ServerOptions};
 use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
 use crate::live::sizes::SizesOption;
@@ -19,11 +20,9 @@ use seaway_control::window::Window;
 use seaway_control::{ControlSpec, Registry, SpecError, policy};
 use seaway_media::shaped::Carriage;
 use seaway_session::window::WindowSenderConfig;
-use seaway_session::{
-    Format, Limits, OVERHEAD_IPV4, SessionUrl, StreamDescription, Stripe, Transport, to_sdp,
-};
+use seaway_session::{Format, Limits, OVERHEAD_IPV4, StreamDescription, Stripe, Transport, to_sdp};
 use seaway_stream::source::ShapedSource;
-use seaway_stream::{Repair, Sender};
+use seaway_stream::{Repair, Sender, SenderBuilder};
 use seaway_units::{Bitrate, RateRange, TimeDelta};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -35,8 +34,9 @@ pub(crate) struct Arguments {
     /// The input: a file, a named pipe, `-`, udp://host:port, tcp://host:port, `test:1280x720@25`, or anything that FFmpeg reads if it
     /// is installed. Over the window transport a coded MPEG stream: .m2v, .mpg, .vob, .ts, or `-`
     input: String,
-    /// The destination: rtp://host:port, with ?key=… as `recv` prints it, or seaway+window://host:port for S002's window transport
-    destination: SessionUrl,
+    /// The destination: rtp://host:port, with ?key=… as `recv` prints it, seaway+window://host:port for S002's window transport,
+    /// or whip+https://host/path for a media server (WHIP, RFC 9725)
+    destination: Destination,
     /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'. The default is 'seaway', over the window transport 'window'
     #[arg(help_heading = "Rate and repair", long)]
     control: Option<ControlSpec>,
@@ -88,6 +88,8 @@ pub(crate) struct Arguments {
     #[arg(help_heading = "Network", long, value_name = "ADDR")]
     bind: Option<SocketAddr>,
     #[command(flatten)]
+    server: ServerOptions,
+    #[command(flatten)]
     repair: RepairOptions,
     #[command(flatten)]
     options: LiveOptions,
@@ -98,6 +100,7 @@ Examples:
   seaway send clip.mp4 'rtp://192.168.1.20:5004?key=…'        the URL that `recv` printed
   seaway send /dev/video0 rtp://192.168.1.20:5004 --key-file key
   ffmpeg -re -i clip.mp4 -c copy -f mpegts - | seaway send - rtp://127.0.0.1:5004 --copy
+  seaway send clip.mp4 whip+https://media.example.org/live/whip    a media server; SEAWAY_TOKEN has its token
   seaway send clip.mp4 rtp://127.0.0.1:5004 --sdp stream.sdp --control 'fixed(rate=1 Mbit/s)'
 
 docs/field-guide.md has more. Exit codes: 0 done, 1 failed while running or no receiver answered, 2 wrong usage or bad input,
@@ -134,16 +137,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served or a file is written.
     let plan = Plan::new(arguments)?;
     interrupt::install_live()?;
-    let to = keys::resolve(&arguments.destination)?;
-    let access = plan.access(arguments, to)?;
-    let is_keyed = access.key.is_some();
-    if is_keyed && arguments.sdp.is_some() {
-        return Err(Failure::input(&"--sdp describes plain RTP, and this session is keyed"));
-    }
+    let Addressed { builder, is_keyed, to } = plan.address(arguments)?;
     let input = plan.open(arguments)?;
     let sound = arguments.sound(&input);
     sound::tell(&sound, input.left_out());
-    if let Some(file) = &arguments.sdp {
+    if let (Some(file), Some(to)) = (&arguments.sdp, to) {
         write_description(file, to, input.format())?;
     }
     let options = &arguments.options;
@@ -153,13 +151,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut reporter = options.reporter(|| hello(arguments, &settings, &input))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
     let key_log = options.keys.exporter()?;
-    let mut builder = Sender::builder(to);
-    if let Some(local) = arguments.bind {
-        builder = builder.bind(local);
-    }
+    let builder = match arguments.bind {
+        Some(local) => builder.bind(local),
+        None => builder,
+    };
     let builder = builder
-        .key(access.key)
-        .insecure(access.insecure)
         .plain(arguments.sdp.is_some())
         .control(plan.control.clone())
         .limits(plan.limits)
@@ -186,7 +182,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
-    let mut session = session.to(arguments.destination.to_string(), arguments.sdp.is_some());
+    let mut session = session.to(arguments.destination.to_string(), is_foreign(arguments));
     let (mut is_warned, mut level) = (false, LevelWatch::new());
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
@@ -224,6 +220,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(session.missed().map_or(ExitCode::SUCCESS, |missed| missed.report()))
 }
 
+/// A sender that has its destination.
+struct Addressed {
+    builder: SenderBuilder,
+    /// The other end must show that it is the right one before anything leaves.
+    is_keyed: bool,
+    /// The receiver, where it is none of a media server's.
+    to: Option<SocketAddr>,
+}
+
+/// Whether the other end is none of this project, and may report once in several seconds.
+const fn is_foreign(arguments: &Arguments) -> bool {
+    arguments.sdp.is_some() || matches!(arguments.destination, Destination::Server(_))
+}
+
 /// The input of an external encoder with a camera of its own.
 const OWN_CAMERA: &str = "none";
 
@@ -240,17 +250,18 @@ impl Plan {
     /// Checks the options, of which some belong to one transport.
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let refused = |error: SpecError| Failure::input(&error);
-        let is_window = arguments.destination.transport() == Transport::Window;
+        let is_window = matches!(&arguments.destination, Destination::Receiver(url) if url.transport() == Transport::Window);
         let named = |name: &str| ControlSpec { name: name.into(), options: Vec::new() };
         let default = if is_window { "window" } else { Registry::DEFAULT };
         let control = arguments.control.clone().unwrap_or_else(|| named(default));
         Registry::builtin().check(&control).map_err(refused)?;
-        if arguments.sdp.is_some() && client_buffer::is_needed_by(&control) {
+        if is_foreign(arguments) && client_buffer::is_needed_by(&control) {
             return Err(Failure::input(&format!(
-                "{control} answers the level of the client's buffer, and a player behind --sdp reports none"
+                "{control} answers the level of the client's buffer, and a player or a media server reports none"
             )));
         }
         arguments.check_sizes()?;
+        arguments.check_server()?;
         let policy = arguments.policy.clone();
         policy.as_ref().map(policy::build).transpose().map_err(refused)?;
         if is_window {
@@ -264,12 +275,27 @@ impl Plan {
         Ok(Self { control, limits: Limits { min, start, max }, repair, policy, is_window })
     }
 
-    fn access(&self, arguments: &Arguments, to: SocketAddr) -> Result<Access, Failure> {
+    fn address(&self, arguments: &Arguments) -> Result<Addressed, Failure> {
         let keys = &arguments.options.keys;
-        match self.is_window {
-            true => keys.of_window(&arguments.destination, to),
-            false => keys.of_sender(&arguments.destination, to),
+        let url = match &arguments.destination {
+            Destination::Receiver(url) => url,
+            Destination::Server(url) => {
+                keys.of_server()?;
+                let builder = Sender::to_server(arguments.server.server(url))?.insecure(keys.insecure);
+                return Ok(Addressed { builder, is_keyed: true, to: None });
+            }
+        };
+        let to = keys::resolve(url)?;
+        let access = match self.is_window {
+            true => keys.of_window(url, to),
+            false => keys.of_sender(url, to),
+        }?;
+        let is_keyed = access.key.is_some();
+        if is_keyed && arguments.sdp.is_some() {
+            return Err(Failure::input(&"--sdp describes plain RTP, and this session is keyed"));
         }
+        let builder = Sender::builder(to).key(access.key).insecure(access.insecure);
+        Ok(Addressed { builder, is_keyed, to: Some(to) })
     }
 
     fn open(&self, arguments: &Arguments) -> Result<Input, Failure> {
@@ -314,6 +340,9 @@ impl Arguments {
             _ if self.no_audio => "--no-audio",
             Input::External(..) => "--encoder has no sound",
             Input::Shaped(_) => return Sound::None,
+            _ if matches!(self.destination, Destination::Server(_)) => {
+                "a media server gets the pictures alone"
+            }
             _ if self.sdp.is_some() => "--sdp describes the pictures alone",
             _ => return Sound::open(&self.input),
         };
@@ -326,6 +355,23 @@ impl Arguments {
         match self.sizes.is_given() && is_coded {
             true => Err(Failure::input(&"--sizes is for pictures that are coded here")),
             false => Ok(()),
+        }
+    }
+
+    /// Options that a media server has no use for, and those that it alone has.
+    fn check_server(&self) -> Result<(), Failure> {
+        if !matches!(self.destination, Destination::Server(_)) {
+            return self.server.check_unused();
+        }
+        let given = [
+            (self.sdp.is_some(), "--sdp"),
+            (self.shape, "--shape"),
+            (self.sockets, "--sockets"),
+            (self.stripe != StripeName::default(), "--stripe"),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to a media server"))),
+            None => Ok(()),
         }
     }
 

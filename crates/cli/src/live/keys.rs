@@ -20,7 +20,7 @@ pub(crate) struct KeyOptions {
     key_file: Option<String>,
     /// Allow plain RTP with another host: anyone on the path can see the video and replace it
     #[arg(long)]
-    insecure: bool,
+    pub(crate) insecure: bool,
     /// For debugging: write the SRTP master keys to this file. Anyone who reads it can decrypt a capture
     #[arg(long, value_name = "FILE")]
     export_keys: Option<String>,
@@ -47,6 +47,15 @@ impl KeyOptions {
                  --key-file or in {VARIABLE}; --insecure sends plain RTP"
             ))),
             access => Ok(self.warned(access, to)),
+        }
+    }
+
+    /// For a media server, which has keys of its own.
+    pub(crate) fn of_server(&self) -> Result<(), Failure> {
+        let given = [(self.key_file.is_some(), "--key-file"), (self.export_keys.is_some(), "--export-keys")];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to a media server"))),
+            None => Ok(()),
         }
     }
 

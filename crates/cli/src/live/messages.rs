@@ -22,6 +22,7 @@ pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
         SendEvent::Session(SenderEvent::PeerAppeared { .. }) => of("peer", "receiver appeared".into()),
         SendEvent::Session(SenderEvent::PeerLeft { .. }) => of("peer", "receiver left".into()),
         SendEvent::Connected(_) => of("peer", "receiver has the key".into()),
+        SendEvent::Server(state) => of("peer", super::server::state_name(*state)),
         SendEvent::OtherKey => of("peer", "receiver has another key".into()),
         SendEvent::Replaced => of("peer", "another sender took over".into()),
         SendEvent::RateReduced(breach, most) => {

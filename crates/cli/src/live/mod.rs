@@ -8,6 +8,7 @@ pub(crate) mod options;
 pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod reporter;
+pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod sizes;

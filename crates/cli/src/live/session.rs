@@ -4,6 +4,7 @@ use super::STEP;
 use super::client_buffer;
 use super::keys::KeyLog;
 use super::messages;
+use super::server::state_name;
 use super::settings::Settings;
 use super::watch::{Missed, Seen, Watch};
 use crate::failure::{Failure, note};
@@ -11,6 +12,7 @@ use crate::files::Output;
 use crate::interrupt;
 use crate::web::Live;
 use seaway_lab::PathState;
+use seaway_net::webrtc::PublisherState;
 use seaway_net::{Clock, Socket};
 use seaway_report::live::Sample;
 use seaway_session::{ReceiverEvent, SenderEvent, StreamDescription};
@@ -120,6 +122,10 @@ impl Session {
                 self.connected = true;
                 self.key_log.as_mut().map_or(Ok(()), |log| log.add(&keys, true))?;
             }
+            SendEvent::Server(state) => self.on_server(state)?,
+            SendEvent::NotDeleted(error) if self.connected => {
+                note(&format!("the media server did not take the end of the session: {error}"));
+            }
             SendEvent::OtherKey if !self.connected => {
                 return Err(Failure::running(&"the receiver has another key"));
             }
@@ -141,6 +147,21 @@ impl Session {
                 return Err(Failure::running(&"another sender with the same key took over"));
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_server(&mut self, state: PublisherState) -> Result<(), Failure> {
+        match state {
+            PublisherState::Connecting => {}
+            PublisherState::Connected | PublisherState::Interrupted => {
+                self.connected = true;
+                note(&state_name(state));
+            }
+            PublisherState::Ended(why) => {
+                self.connected = false;
+                return Err(Failure::running(&why));
+            }
         }
         Ok(())
     }

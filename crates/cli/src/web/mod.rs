@@ -1,6 +1,6 @@
 //! The page: a web server on a thread of its own.
 //!
-//! `GET /` is the page (`page/` in this crate); `POST /api/watch` answers a browser's WebRTC offer; `/api/live` is a WebSocket
+//! `GET /` is the page (`page/` in this crate); `POST /whep` answers a player's WebRTC offer (WHEP); `/api/live` is a WebSocket
 //! of JSON, [`Live`] to the browser and [`Request`](live::Request) back. Every request carries the token.
 
 mod access;

@@ -4,16 +4,18 @@ use super::assets;
 use super::connections::Connection;
 use super::live::{Hub, Live};
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{StatusCode, header};
+use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use axum::{Extension, Router};
-use seaway_net::webrtc::Broadcast;
+use seaway_net::webrtc::{Broadcast, Error, SeatId};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 
+/// The type of offers and answers.
+const SDP: &str = "application/sdp";
 /// An offer is a few kilobytes.
 const LONGEST_OFFER: usize = 64 * 1024;
 const LONGEST_REQUEST: usize = 4 * 1024;
@@ -29,21 +31,54 @@ struct Shared {
 pub(super) fn router(hub: Arc<Hub>, broadcast: Broadcast) -> Router {
     Router::new()
         .route("/api/live", get(live))
-        .route("/api/watch", post(watch).layer(DefaultBodyLimit::max(LONGEST_OFFER)))
+        .route("/whep", post(watch).options(offers).layer(DefaultBodyLimit::max(LONGEST_OFFER)))
+        .route("/whep/{seat}", delete(leave))
         .route("/", get(assets::page))
         .with_state(Shared { hub, broadcast })
 }
 
+/// WHEP (draft-ietf-wish-whep-02): an offer of a player, all its candidates inside. The session has a URL of its own.
 async fn watch(
     Extension(connection): Extension<Connection>,
     State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
     offer: String,
 ) -> Response {
     let Some(local) = connection.local else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    match shared.broadcast.answer(local, offer).await {
-        Ok(answer) => ([(header::CONTENT_TYPE, "application/sdp")], answer).into_response(),
-        Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !kind.to_ascii_lowercase().starts_with(SDP) {
+        let why = format!("expected an offer of the type {SDP}");
+        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, why).into_response();
     }
+    match shared.broadcast.answer(local, offer).await {
+        Ok((answer, SeatId(seat))) => {
+            // Whoever shows the token in the URL has no other place for it.
+            let query = query.map_or_else(String::new, |query| format!("?{query}"));
+            let place = format!("/whep/{seat}{query}");
+            let headers = [(header::CONTENT_TYPE, SDP.to_owned()), (header::LOCATION, place)];
+            (StatusCode::CREATED, headers, answer).into_response()
+        }
+        Err(error) => (status(&error), error.to_string()).into_response(),
+    }
+}
+
+const fn status(error: &Error) -> StatusCode {
+    match error {
+        Error::Full { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Offer(_) => StatusCode::BAD_REQUEST,
+        Error::Socket(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// What may be posted.
+async fn offers() -> Response {
+    (StatusCode::NO_CONTENT, [("accept-post", SDP)]).into_response()
+}
+
+/// The player ends its session. Another request to its URL, such as trickle ICE by PATCH, is not supported (405).
+async fn leave(State(shared): State<Shared>, Path(seat): Path<u64>) -> StatusCode {
+    if shared.broadcast.release(SeatId(seat)) { StatusCode::OK } else { StatusCode::NOT_FOUND }
 }
 
 async fn live(State(shared): State<Shared>, upgrade: WebSocketUpgrade) -> Response {

@@ -92,7 +92,7 @@ fn serve(broadcast: Broadcast, offer: String) -> (String, oneshot::Sender<()>) {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            sender.send(broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap()).unwrap();
+            sender.send(broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap().0).unwrap();
             let _ = end.await;
         });
     });

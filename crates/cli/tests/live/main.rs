@@ -31,4 +31,5 @@ mod subflows;
 mod tls;
 mod usage;
 mod web;
+mod whip;
 mod window;

@@ -77,6 +77,16 @@ impl Live {
         }
     }
 
+    /// Waits for a line of standard output that begins so.
+    pub(crate) fn wait_for_output(&mut self, begin: &str) {
+        while let Some(line) = self.line() {
+            if line.starts_with(begin) {
+                return;
+            }
+        }
+        panic!("{begin} never came: {}", self.notes);
+    }
+
     /// The next of its JSON lines that `wanted` takes.
     pub(crate) fn wait_for(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let (clock, bound) = (Clock::start(), TimeDelta::from_secs(TIMEOUT.as_secs() as i64));

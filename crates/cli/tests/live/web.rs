@@ -46,7 +46,8 @@ fn every_request_needs_the_token() {
             (format!("GET {path}"), "Host: evil.example\r\n".to_owned()),
             (format!("GET {path}"), format!("{own}Origin: http://evil.example\r\n")),
             ("GET /api/live".to_owned(), own.clone()),
-            ("POST /api/watch".to_owned(), format!("{own}Content-Length: 0\r\n")),
+            ("POST /whep".to_owned(), format!("{own}Content-Length: 0\r\n")),
+            ("DELETE /whep/0".to_owned(), own.clone()),
         ] {
             let refused = answer(&host, &request, &lines);
             assert!(refused.starts_with("HTTP/1.1 403"), "{request} {lines}: {refused}");
@@ -88,13 +89,49 @@ fn half_open_offers_keep_no_viewer_out() {
     let folder = tempfile::tempdir().unwrap();
     let mut receiver = receive(folder.path(), super::process::free_port(), &["--web", "127.0.0.1:0"]);
     let (host, path) = parts(&receiver.wait_for_address("page"));
-    let watch = path.replacen("/?", "/api/watch?", 1);
-    let lines = format!("Host: {host}\r\nContent-Length: {}\r\n\r\n{OFFER}", OFFER.len());
+    let watch = path.replacen("/?", "/whep?", 1);
+    let lines = offer_of(&host, "application/sdp");
     // Five times as many as there are seats.
     for index in 0..40 {
         let answered = answer(&host, &format!("POST {watch}"), lines.trim_end_matches("\r\n"));
-        assert!(answered.starts_with("HTTP/1.1 200"), "{index}: {answered}");
+        assert!(answered.starts_with("HTTP/1.1 201"), "{index}: {answered}");
     }
+    receiver.finish_empty();
+}
+
+fn offer_of(host: &str, kind: &str) -> String {
+    format!("Host: {host}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{OFFER}", OFFER.len())
+}
+
+/// The session of a player that is none of ours: it has a URL, and ends by it.
+#[test]
+fn a_player_makes_and_ends_a_session_by_whep() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut receiver = receive(folder.path(), super::process::free_port(), &["--web", "127.0.0.1:0"]);
+    let (host, path) = parts(&receiver.wait_for_address("page"));
+    let token = path.trim_start_matches("/?token=");
+    let own = format!("Host: {host}\r\n");
+    let bearer = format!("{own}Authorization: Bearer {token}\r\n");
+    let status = |answer: &str| answer[9..12].to_owned();
+    let watch = path.replacen("/?", "/whep?", 1);
+    let with = |kind: &str| offer_of(&host, kind);
+    let other = answer(&host, &format!("POST {watch}"), with("text/plain").trim_end_matches("\r\n"));
+    assert_eq!(status(&other), "415", "{other}");
+    let made = answer(&host, &format!("POST {watch}"), with("application/sdp").trim_end_matches("\r\n"));
+    assert_eq!(status(&made), "201", "{made}");
+    let place = made.lines().find_map(|line| line.strip_prefix("location: ")).unwrap().to_owned();
+    assert!(place.starts_with("/whep/") && place.ends_with(&format!("?token={token}")), "{place}");
+    assert!(
+        made.contains("content-type: application/sdp") && made.contains("a=fingerprint:sha-256 "),
+        "{made}"
+    );
+    assert_eq!(status(&answer(&host, &format!("PATCH {place}"), &own)), "405");
+    let bare = place.split('?').next().unwrap();
+    assert_eq!(status(&answer(&host, &format!("DELETE {bare}"), &own)), "403");
+    assert_eq!(status(&answer(&host, &format!("DELETE {bare}"), &bearer)), "200");
+    assert_eq!(status(&answer(&host, &format!("DELETE {place}"), &own)), "404");
+    let options = answer(&host, "OPTIONS /whep", &bearer);
+    assert!(options.contains("accept-post: application/sdp"), "{options}");
     receiver.finish_empty();
 }
 

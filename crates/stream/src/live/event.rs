@@ -2,6 +2,7 @@
 
 use crate::Error;
 use seaway_control::{ControlSpec, SpecError};
+use seaway_net::webrtc::{PublisherState, WhipError};
 use seaway_protect::SrtpKeys;
 use seaway_session::{Breach, ReceiverEvent, SenderEvent};
 use seaway_units::{Bitrate, TimeDelta};
@@ -25,6 +26,10 @@ pub enum SendEvent {
     RateRaised(Option<Bitrate>),
     /// The network does not carry the transmission (RFC 8083). It has ended.
     CircuitBroken(Breach),
+    /// The connection to a media server changed.
+    Server(PublisherState),
+    /// The media server did not take the end of the session.
+    NotDeleted(WhipError),
     /// Another controller took over.
     ControlChanged(ControlSpec),
     /// A change of the controller was rejected.

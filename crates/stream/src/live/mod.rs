@@ -6,6 +6,7 @@
 
 mod browser;
 mod capture;
+mod channel;
 mod copied;
 mod cue;
 mod event;
@@ -22,6 +23,7 @@ mod repair;
 mod runtime;
 mod sender;
 mod sender_machine;
+mod server;
 mod sound;
 mod state;
 mod supply;
@@ -41,5 +43,6 @@ pub use runtime::{RunningRuntime, Runtime};
 pub use seaway_protect::{MasterKey, SrtpKeys};
 pub use sender::{Sender, SenderBuilder};
 pub use sender_machine::SenderSnapshot;
+pub use server::MediaServer;
 pub use state::{ReceiverState, Samples, SenderState};
 pub use supply::{Shortage, Supply};

@@ -2,6 +2,7 @@
 
 use super::browser::BrowserTrack;
 use super::capture::Capture;
+use super::channel::Channel;
 use super::copied::CopiedSource;
 use super::cue::Cue;
 use super::event::SendEvent;
@@ -12,6 +13,7 @@ use super::read_ahead::ReadAheadPictures;
 use super::repair::Repair;
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender_machine::{EncoderControls, SenderCommand, SenderMachine, SenderUpdate};
+use super::server::{self, MediaServer, Publication};
 use super::sound::{self, SoundCapture};
 use super::state::SenderState;
 use super::supply::SupplyMeter;
@@ -24,6 +26,7 @@ use seaway_control::{ControlSpec, Registry, StreamId};
 use seaway_media::audio::{AudioSource, OpusEncoder};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::{CodedInput, PictureSource};
+use seaway_net::webrtc::WhipResource;
 use seaway_net::{Clock, Lateness, Socket};
 use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
@@ -59,12 +62,15 @@ pub struct Sender {
     stop: Arc<AtomicBool>,
     meter: SupplyMeter,
     runtime: Option<RunningRuntime>,
+    /// The session at a media server, and where its end is reported.
+    resource: Option<(WhipResource, mpsc::Sender<SenderUpdate>)>,
 }
 
 /// Configures a [`Sender`].
 pub struct SenderBuilder {
     to: SocketAddr,
     bind: SocketAddr,
+    server: Option<MediaServer>,
     key: Option<SessionKey>,
     insecure: bool,
     plain: bool,
@@ -101,6 +107,7 @@ impl SenderBuilder {
         Self {
             to,
             bind: SocketAddr::new(any, 0),
+            server: None,
             key: None,
             insecure: false,
             plain: false,
@@ -241,7 +248,8 @@ impl SenderBuilder {
     /// Whether sound is sent.
     fn has_sound(&self) -> bool {
         let has_times = matches!(self.feed, Feed::Pictures { .. } | Feed::Coded { .. });
-        self.sound.is_some() && has_times && !self.window && (!self.plain || self.key.is_some())
+        let is_understood = self.server.is_none() && (!self.plain || self.key.is_some());
+        self.sound.is_some() && has_times && !self.window && is_understood
     }
 
     /// Sends a key frame this often without request, for players that cannot request one.
@@ -275,14 +283,12 @@ impl SenderBuilder {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Sender, Error> {
-        let is_loopback = self.to.ip().to_canonical().is_loopback();
-        if self.key.is_none() && !self.insecure && !is_loopback {
-            return Err(Error::Unprotected(self.to));
-        }
-        if self.window && self.key.is_some() {
-            return Err(Error::NoKeys);
-        }
-        let bind = self.bind;
+        self.check()?;
+        let is_loopback = self.is_loopback();
+        let bind = match &self.server {
+            Some(server) => server.local_address(self.to, self.bind)?,
+            None => self.bind,
+        };
         let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
         let breaker = self.circuit_breaker.then(|| CircuitBreaker::new(!is_loopback));
         let (commands, queue) = mpsc::channel();
@@ -293,7 +299,8 @@ impl SenderBuilder {
             true => self.add_window(runtime, socket, breaker, queues)?,
             false => self.add_rtp(runtime, socket, breaker, queues)?,
         };
-        let Ends { controls, overhead, media_clock } = ends;
+        let Ends { controls, overhead, media_clock, resource } = ends;
+        let resource = resource.map(|resource| (resource, send_updates.clone()));
         let has_sound = self.has_sound();
         let Self { feed, limits, sizes, latency, key_interval, preview, references, sound, .. } = self;
         let cue = Cue::default();
@@ -323,7 +330,35 @@ impl SenderBuilder {
             encoding: Default::default(),
         });
         let (capture, state) = (capture.map(Capture::start).transpose()?, SenderState::new(control));
-        Ok(Sender { input, updates, state, capture, stop, meter, runtime: None })
+        Ok(Sender { input, updates, state, capture, stop, meter, runtime: None, resource })
+    }
+
+    fn is_loopback(&self) -> bool {
+        self.to.ip().to_canonical().is_loopback()
+    }
+
+    fn has_subflows(&self) -> bool {
+        let requirements = self.control.as_ref().map(|control| Registry::builtin().requirements(control));
+        requirements.is_ok_and(|requirements| requirements.is_ok_and(|requirements| requirements.subflows))
+    }
+
+    /// Whether the session is protected as its user wants it, and possible.
+    fn check(&self) -> Result<(), Error> {
+        let is_exposed = !self.insecure && !self.is_loopback();
+        match &self.server {
+            Some(_)
+                if self.window
+                    || self.format != Format::H264
+                    || self.key.is_some()
+                    || self.has_subflows() =>
+            {
+                Err(Error::NotForServer)
+            }
+            Some(server) if is_exposed && !server.url.is_secure() => Err(Error::PlainHttp(self.to)),
+            None if is_exposed && self.key.is_none() => Err(Error::Unprotected(self.to)),
+            None if self.window && self.key.is_some() => Err(Error::NoKeys),
+            _ => Ok(()),
+        }
     }
 
     /// Adds the machine of an RTP session.
@@ -335,10 +370,11 @@ impl SenderBuilder {
         queues: SessionQueues,
     ) -> Result<Ends, Error> {
         let Self { to, key, limits, latency, .. } = self;
-        let plain = self.plain && key.is_none();
+        let plain = self.plain && key.is_none() && self.server.is_none();
         let identity = Identity::random()?;
-        let mut config = config(*to, identity, key.is_some(), self.control.clone()?, *limits, self.format)
-            .within(*latency);
+        let is_protected = key.is_some() || self.server.is_some();
+        let mut config =
+            config(*to, identity, is_protected, self.control.clone()?, *limits, self.format).within(*latency);
         self.repair.apply(*latency, &mut config);
         config.stripe = self.stripe;
         // A coded stream has intra pictures of many times the mean, and no other size of them can be had: what waits behind one may
@@ -352,18 +388,32 @@ impl SenderBuilder {
             config.streams.push(StreamConfig::audio(StreamDescription::opus(), rate));
         }
         let mut sockets = vec![socket];
+        let publication = match &self.server {
+            Some(server) => Some(server.publish(runtime.clock(), &sockets[0], identity)?),
+            None => None,
+        };
+        if let Some(Publication { accepted, .. }) = &publication {
+            to_others(&mut config, runtime, identity);
+            server::limit_to(*accepted, &mut config);
+        }
         let control_address =
             if plain { Some(plain_rtp(&mut config, &mut sockets, runtime, identity, *to)?) } else { None };
-        let socket_count = if plain { 1 } else { self.socket_count };
+        let socket_count = if plain || publication.is_some() { 1 } else { self.socket_count };
         for _ in 1..socket_count {
             let address = SocketAddr::new(sockets[0].local_address()?.ip(), 0);
             sockets.push(Socket::bind(address).map_err(|error| Error::Bind { address, error })?);
         }
         let now = runtime.clock().now();
-        let channel = match key.clone() {
-            None if plain => SenderChannel::plain_host(*to),
-            None => SenderChannel::plain(*to),
-            Some(key) => SenderChannel::keyed(*to, key, identity.session, identity.seed),
+        let (channel, resource) = match (publication, key.clone()) {
+            (Some(Publication { publisher, resource, .. }), _) => {
+                (Channel::Server(Box::new(publisher)), Some(resource))
+            }
+            (None, None) if plain => (Channel::receiver(SenderChannel::plain_host(*to)), None),
+            (None, None) => (Channel::receiver(SenderChannel::plain(*to)), None),
+            (None, Some(key)) => {
+                let channel = SenderChannel::keyed(*to, key, identity.session, identity.seed);
+                (Channel::receiver(channel), None)
+            }
         };
         let policy: Box<dyn TargetPolicy> = match &self.policy {
             Some(policy) => policy::build(policy)?,
@@ -376,7 +426,7 @@ impl SenderBuilder {
             .with_sockets(socket_count);
         let controls = machine.controls();
         runtime.add(machine, sockets)?;
-        Ok(Ends { controls, overhead, media_clock })
+        Ok(Ends { controls, overhead, media_clock, resource })
     }
 
     /// Adds the machine of the window transport.
@@ -405,7 +455,7 @@ impl SenderBuilder {
         )?;
         let controls = machine.controls();
         runtime.add(machine, vec![socket])?;
-        Ok(Ends { controls, overhead: PacketOverhead::NONE, media_clock: None })
+        Ok(Ends { controls, overhead: PacketOverhead::NONE, media_clock: None, resource: None })
     }
 }
 
@@ -414,6 +464,7 @@ struct Ends {
     controls: Arc<EncoderControls>,
     overhead: PacketOverhead,
     media_clock: Option<MediaClock>,
+    resource: Option<WhipResource>,
 }
 
 impl Feed {
@@ -469,12 +520,7 @@ fn plain_rtp(
         let failure = || io::Error::other(format!("{address} leaves no port for RTCP"));
         port.map(|port| SocketAddr::new(address.ip(), port)).ok_or_else(failure)
     };
-    config.feedback = FeedbackFormat::Twcc;
-    // Its estimate of the flight needs reports several times in a round trip, and players report once a frame or a second.
-    config.pushback = None;
-    config.adaptive.iter_mut().for_each(|adaptive| adaptive.fec = false);
-    let wall_clock = wall_clock(runtime.clock().now());
-    config.plain = Some(PlainReceiver { cname: identity.cname(), wall_clock });
+    to_others(config, runtime, identity);
     let local = sockets[0].local_address()?;
     let any = SocketAddr::new(local.ip(), 0);
     let bound = next(local).ok().and_then(|address| Socket::bind(address).ok());
@@ -484,6 +530,16 @@ fn plain_rtp(
     };
     sockets.push(control);
     Ok(next(to)?)
+}
+
+/// The receiver is none of this project.
+fn to_others(config: &mut SenderConfig, runtime: &Runtime, identity: Identity) {
+    config.feedback = FeedbackFormat::Twcc;
+    // Its estimate of the flight needs reports several times in a round trip, and players report once a frame or a second.
+    config.pushback = None;
+    config.adaptive.iter_mut().for_each(|adaptive| adaptive.fec = false);
+    let wall_clock = wall_clock(runtime.clock().now());
+    config.plain = Some(PlainReceiver { cname: identity.cname(), wall_clock });
 }
 
 /// The time of day at the origin of the session's clock, since 1900.
@@ -522,6 +578,19 @@ impl Sender {
     /// Configures a sender to `to`.
     pub fn builder(to: SocketAddr) -> SenderBuilder {
         SenderBuilder::new(to)
+    }
+
+    /// Configures a sender that publishes at a media server by WHIP (RFC 9725): H.264 over ICE, DTLS and SRTP. It begins with one
+    /// request to the server, for ten seconds at most, and the server has ten more to connect.
+    ///
+    /// # Errors
+    /// The server's name has no address.
+    pub fn to_server(server: MediaServer) -> Result<SenderBuilder, Error> {
+        let to = server
+            .url
+            .resolve()
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", server.url)))?;
+        Ok(SenderBuilder { server: Some(server), ..SenderBuilder::new(to) })
     }
 
     /// The present instant of the session's clock.
@@ -603,6 +672,13 @@ impl Sender {
         self.state.supply = self.meter.read(self.now());
         self.meter.on_end(self.now());
         if self.input.command(SenderCommand::Close) {
+            self.input.clock.sleep_until(self.now() + GOODBYE);
+        }
+        if let Some((resource, updates)) = self.resource.take() {
+            if let Err(error) = resource.delete() {
+                let _ = updates.send(SenderUpdate::Event(self.now(), SendEvent::NotDeleted(error)));
+            }
+            self.input.command(SenderCommand::CloseChannel);
             self.input.clock.sleep_until(self.now() + GOODBYE);
         }
         let lateness = self.runtime.take().map(RunningRuntime::close).transpose()?;

@@ -1,12 +1,14 @@
 //! A session's sender on a socket.
 
+use super::channel::Channel;
 use super::event::SendEvent;
 use super::machine::RejectCounters;
 use crate::source::{FrameControls, PacketOverhead, SourceStatus};
 use seaway_control::{ControlSpec, Gauge, StreamId, Subflow};
+use seaway_net::webrtc::PublisherState;
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
 use seaway_protect::Error;
-use seaway_protect::channel::{Received, SenderChannel};
+use seaway_protect::channel::Received;
 use seaway_session::{
     BreakerAction, CircuitBreaker, Frame, Limits, Message, Sender, SenderEvent, SenderStatistics, Transmit,
 };
@@ -38,6 +40,8 @@ pub(super) enum SenderCommand {
     Finish,
     /// End the session.
     Close,
+    /// The session has ended: close the connection to the media server.
+    CloseChannel,
 }
 
 /// From the media thread and the capture thread to the application.
@@ -113,6 +117,17 @@ impl EncoderControls {
     }
 }
 
+/// How far the end of a session has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Closing {
+    No,
+    /// The goodbye of the session is to leave.
+    Session,
+    /// That of the channel is to leave.
+    Channel,
+    Closed,
+}
+
 /// The socket of RTCP where that does not share the port of RTP.
 const CONTROL: usize = 1;
 
@@ -122,7 +137,8 @@ const CONTROL: usize = 1;
 #[derive(Debug)]
 pub(super) struct SenderMachine {
     sender: Sender,
-    channel: SenderChannel,
+    channel: Channel,
+    server_state: Option<PublisherState>,
     /// Where RTCP goes by its own socket.
     control: Option<SocketAddr>,
     /// Subflows leave by so many sockets in turn; all else by the first.
@@ -130,6 +146,7 @@ pub(super) struct SenderMachine {
     is_ready: bool,
     breaker: Option<CircuitBreaker>,
     is_broken: bool,
+    closing: Closing,
     /// As the application wants them, and what the source uses at most.
     limits: Limits,
     source_rate: Option<Bitrate>,
@@ -145,7 +162,7 @@ impl SenderMachine {
     pub(super) fn new(
         now: Timestamp,
         sender: Sender,
-        channel: SenderChannel,
+        channel: Channel,
         control: Option<SocketAddr>,
         breaker: Option<CircuitBreaker>,
         commands: mpsc::Receiver<SenderCommand>,
@@ -155,12 +172,14 @@ impl SenderMachine {
         let mut machine = Self {
             limits: sender.limits(),
             sender,
+            server_state: channel.server_state(),
             channel,
             control,
             socket_count: 1,
             is_ready: false,
             breaker,
             is_broken: false,
+            closing: Closing::No,
             source_rate: None,
             commands,
             updates,
@@ -189,6 +208,14 @@ impl SenderMachine {
 
     /// The session goes on where the channel has become ready, and its receiver needs a key frame then.
     fn follow_channel(&mut self, now: Timestamp) {
+        let server_state = self.channel.server_state();
+        if std::mem::replace(&mut self.server_state, server_state) != server_state
+            && self.closing == Closing::No
+        {
+            server_state
+                .into_iter()
+                .for_each(|state| self.update(SenderUpdate::Event(now, SendEvent::Server(state))));
+        }
         let is_ready = self.channel.is_ready(now) && !self.is_broken;
         let was_ready = std::mem::replace(&mut self.is_ready, is_ready);
         if self.is_ready && !was_ready {
@@ -234,8 +261,14 @@ impl SenderMachine {
     }
 
     /// Seals the packet in `buffer` and says where it goes; `None` where the channel cannot.
-    fn seal(&mut self, is_rtcp: bool, transmit: &Transmit, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        let to = self.channel.seal(buffer).ok()?;
+    fn seal(
+        &mut self,
+        now: Timestamp,
+        is_rtcp: bool,
+        transmit: &Transmit,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Outgoing> {
+        let to = self.channel.seal(now, buffer)?;
         let subflow_socket = if is_rtcp { 0 } else { usize::from(transmit.subflow.0) % self.socket_count };
         let control = self.control.filter(|_| is_rtcp);
         let (socket, to) = control.map_or((subflow_socket, to), |control| (CONTROL, control));
@@ -321,7 +354,11 @@ impl SenderMachine {
             SenderCommand::Paused(paused) => self.sender.on_paused(now, paused),
             SenderCommand::RouteChanged => self.sender.on_route_changed(now),
             SenderCommand::Finish => {}
-            SenderCommand::Close => self.sender.on_close(now),
+            SenderCommand::Close => {
+                self.sender.on_close(now);
+                self.closing = Closing::Session;
+            }
+            SenderCommand::CloseChannel => self.closing = Closing::Channel,
         }
     }
 }
@@ -379,11 +416,16 @@ impl Machine for SenderMachine {
         let mut message = Message::default();
         while let Some(transmit) = self.poll_session(now, &mut message) {
             message.encode(buffer);
-            if let Some(outgoing) = self.seal(matches!(message, Message::Rtcp(_)), &transmit, buffer) {
+            if let Some(outgoing) = self.seal(now, matches!(message, Message::Rtcp(_)), &transmit, buffer) {
                 return Some(outgoing);
             }
             // The packet counts as sent and is lost.
             buffer.clear();
+        }
+        if self.closing == Closing::Channel {
+            self.closing = Closing::Closed;
+            self.channel.close(now);
+            return self.poll_datagram(now, buffer);
         }
         self.after_input(now);
         None

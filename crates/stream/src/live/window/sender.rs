@@ -186,7 +186,7 @@ impl WindowSenderMachine {
             SenderCommand::Finish => self.sender.finish(),
             SenderCommand::Close => self.sender.abandon(),
             // The window opens by itself, and begins anew after a pause.
-            SenderCommand::Paused(_) | SenderCommand::RouteChanged => {}
+            SenderCommand::Paused(_) | SenderCommand::RouteChanged | SenderCommand::CloseChannel => {}
             // It carries no sound of its own.
             SenderCommand::Sound(_) => {}
         }

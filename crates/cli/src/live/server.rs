@@ -1,0 +1,105 @@
+//! Media servers: their address among the destinations of `send`, their options, and what is said of them.
+
+use crate::failure::{Failure, note};
+use seaway_net::webrtc::{PublisherState, WhipUrl};
+use seaway_session::SessionUrl;
+use seaway_stream::MediaServer;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Holds the token where no option does.
+const VARIABLE: &str = "SEAWAY_TOKEN";
+
+/// Where `send` sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// A receiver of this project, or a player.
+    Receiver(SessionUrl),
+    /// A media server.
+    Server(WhipUrl),
+}
+
+impl FromStr for Destination {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match WhipUrl::is_meant_by(text) {
+            true => text.parse().map(Self::Server),
+            false => text
+                .parse()
+                .map(Self::Receiver)
+                .map_err(|error| format!("{error}; or whip+https://host/path for a media server")),
+        }
+    }
+}
+
+impl fmt::Display for Destination {
+    /// Without secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Receiver(url) => url.fmt(f),
+            Self::Server(url) => url.fmt(f),
+        }
+    }
+}
+
+/// Options that concern a media server.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Media servers")]
+pub(crate) struct ServerOptions {
+    /// The bearer token that the media server wants; SEAWAY_TOKEN hides it from the list of processes
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+    /// Check the media server's certificate by the certificates in this PEM file instead of the system's
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+}
+
+impl ServerOptions {
+    /// The server at `url`.
+    pub(crate) fn server(&self, url: &WhipUrl) -> MediaServer {
+        if self.token.is_some() {
+            note(&format!(
+                "every user of this host sees the token in the list of processes; {VARIABLE} hides it"
+            ));
+        }
+        let of_environment = || std::env::var(VARIABLE).ok().filter(|token| !token.is_empty());
+        let token = self.token.clone().or_else(of_environment);
+        MediaServer { url: url.clone(), token, authorities: self.ca.clone() }
+    }
+
+    /// Refuses the options where no media server is the destination.
+    pub(crate) fn check_unused(&self) -> Result<(), Failure> {
+        let given = [(self.token.is_some(), "--token"), (self.ca.is_some(), "--ca")];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => Err(Failure::input(&format!("{option} is for whip+https://"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The state of the connection, in words.
+pub(super) fn state_name(state: PublisherState) -> String {
+    match state {
+        PublisherState::Connecting => "connecting to the media server".into(),
+        PublisherState::Connected => "the media server is connected".into(),
+        PublisherState::Interrupted => "the media server is not heard".into(),
+        PublisherState::Ended(why) => why.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations() {
+        let parsed = |text: &str| text.parse::<Destination>();
+        assert!(matches!(parsed("rtp://127.0.0.1:5004"), Ok(Destination::Receiver(_))));
+        let server = parsed("whip+https://example.org/live?token=secret").unwrap();
+        assert_eq!(server.to_string(), "whip+https://example.org/live");
+        assert!(parsed("whip+udp://a/b").is_err());
+        assert!(parsed("https://a/b").unwrap_err().contains("whip+https://"));
+    }
+}

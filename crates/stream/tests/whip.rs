@@ -1,0 +1,170 @@
+//! A sender and a media server: WHIP, DTLS-SRTP, the rate on the server's reports.
+
+mod media_server;
+
+use media_server::{Manner, MediaServerStub};
+use seaway_media::input::open;
+use seaway_net::webrtc::{PublisherState, PublishingEnd, WhipError};
+use seaway_session::{FeedbackKind, Limits, SenderEvent};
+use seaway_stream::{Error, MediaServer, SendEvent, Sender};
+use seaway_units::{Bitrate, TimeDelta};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A bound for what hangs.
+const TIMEOUT: TimeDelta = TimeDelta::from_secs(60);
+
+const USUAL: Manner = Manner { has_rtx: true, has_own_fingerprint: true };
+const LIMITS: Limits =
+    Limits { min: Bitrate::from_kbps(150), start: Bitrate::from_kbps(500), max: Bitrate::from_mbps(3) };
+
+fn publish(server: &MediaServerStub) -> Result<Sender, Error> {
+    publish_pictures(server, "test:320x180@25")
+}
+
+fn publish_pictures(server: &MediaServerStub, pictures: &str) -> Result<Sender, Error> {
+    let url = format!("whip+http://{}/live?stream=1", server.address).parse().unwrap();
+    let server = MediaServer { url, token: Some("secret".into()), authorities: None };
+    let builder = Sender::to_server(server)?.limits(LIMITS);
+    builder.pictures(open(pictures).unwrap(), true).start()
+}
+
+/// Takes events until `is_enough`; gives them.
+fn run(sender: &mut Sender, mut is_enough: impl FnMut(&Sender, &SendEvent) -> bool) {
+    let begin = sender.now();
+    while sender.now().since(begin) < TIMEOUT {
+        if let Some((_, event)) = sender.next_event(Duration::from_millis(10))
+            && is_enough(sender, &event)
+        {
+            return;
+        }
+    }
+    panic!("waited in vain: {:?}", sender.state().session);
+}
+
+/// Takes events while it is so.
+fn run_while(sender: &mut Sender, is_so: impl Fn(&Sender) -> bool) {
+    let begin = sender.now();
+    while is_so(sender) {
+        assert!(sender.now().since(begin) < TIMEOUT, "waited in vain: {:?}", sender.state());
+        let _ = sender.next_event(Duration::from_millis(10));
+    }
+}
+
+/// Takes events until the server has counted `count` more.
+fn run_until(sender: &mut Sender, counter: &AtomicU64, count: u64) {
+    let (begin, first) = (sender.now(), counter.load(Ordering::Relaxed));
+    while counter.load(Ordering::Relaxed) < first + count {
+        assert!(sender.now().since(begin) < TIMEOUT, "waited in vain: {:?}", sender.state().session);
+        let _ = sender.next_event(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_server_gets_the_pictures_and_key_frames_on_request() {
+    let server = MediaServerStub::start(USUAL);
+    let mut sender = publish(&server).unwrap();
+    let mut kinds = Vec::new();
+    run(&mut sender, |_, event| {
+        kinds.extend(match event {
+            SendEvent::Session(SenderEvent::FeedbackFound { kind }) => Some(*kind),
+            _ => None,
+        });
+        kinds.contains(&FeedbackKind::Twcc)
+    });
+    run_until(&mut sender, &server.shared.pictures, 25);
+    // The encoder sends none by itself.
+    run_until(&mut sender, &server.shared.pictures, 25);
+    let before = server.shared.key_pictures.load(Ordering::Relaxed);
+    server.want_key_frame();
+    run_until(&mut sender, &server.shared.key_pictures, 1);
+    // The state is ten times a second.
+    run_until(&mut sender, &server.shared.pictures, 25);
+    let statistics = &sender.state().session.as_ref().unwrap().statistics;
+    assert!(before >= 1 && statistics.received > 20 && statistics.picture_losses == 1, "{statistics:?}");
+    assert_eq!((statistics.refused.malformed, statistics.refused.unknown_ssrc), (0, 0), "{statistics:?}");
+    sender.close().unwrap();
+    let requests = server.requests();
+    assert_eq!(requests.len(), 2, "{requests:?}");
+    assert!(requests[0].starts_with("POST /live?stream=1 HTTP/1.1\r\n"), "{requests:?}");
+    assert!(requests[1].starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{requests:?}");
+    for request in &requests {
+        assert!(request.to_lowercase().contains("authorization: bearer secret\r\n"), "{request}");
+    }
+}
+
+#[test]
+fn what_is_lost_is_sent_again() {
+    let server = MediaServerStub::start(USUAL);
+    let mut sender = publish(&server).unwrap();
+    run_until(&mut sender, &server.shared.pictures, 25);
+    server.lose_one();
+    run_until(&mut sender, &server.shared.repaired, 1);
+    sender.close().unwrap();
+}
+
+/// Without a source of retransmissions in the answer none leaves, and all the rest does.
+#[test]
+fn a_server_without_retransmissions_is_served() {
+    let server = MediaServerStub::start(Manner { has_rtx: false, ..USUAL });
+    let mut sender = publish(&server).unwrap();
+    run_until(&mut sender, &server.shared.pictures, 25);
+    server.lose_one();
+    run_until(&mut sender, &server.shared.pictures, 50);
+    assert_eq!(server.shared.repaired.load(Ordering::Relaxed), 0);
+    sender.close().unwrap();
+}
+
+#[test]
+fn the_encoder_follows_a_drop_of_the_link_within_two_seconds() {
+    const LOW: Bitrate = Bitrate::from_kbps(400);
+    let server = MediaServerStub::start(USUAL);
+    server.set_rate(4_000_000);
+    let mut sender = publish_pictures(&server, "test:640x360@25").unwrap();
+    let target = |sender: &Sender| sender.state().source.target.unwrap_or(Bitrate::ZERO);
+    // What leaves, not what might: a source below the new rate would see no change of the link.
+    run_while(&mut sender, |sender| {
+        sender.state().sent_rate().is_none_or(|rate| rate < Bitrate::from_kbps(900))
+    });
+    server.set_rate(LOW.as_bps());
+    let dropped = sender.now();
+    run_while(&mut sender, |sender| target(sender) > LOW);
+    let took = sender.now().since(dropped);
+    assert!(took < TimeDelta::from_secs(2), "{took:?}");
+    sender.close().unwrap();
+}
+
+#[test]
+fn another_certificate_than_that_of_the_answer_gets_nothing() {
+    let server = MediaServerStub::start(Manner { has_own_fingerprint: false, ..USUAL });
+    let mut sender = publish(&server).unwrap();
+    run(&mut sender, |_, event| {
+        assert!(!matches!(event, SendEvent::Server(PublisherState::Connected)));
+        matches!(event, SendEvent::Server(PublisherState::Ended(PublishingEnd::NotConnected)))
+    });
+    assert_eq!(server.shared.packets.load(Ordering::Relaxed), 0);
+    sender.close().unwrap();
+}
+
+#[test]
+fn the_end_of_the_server_is_reported() {
+    let server = MediaServerStub::start(USUAL);
+    let mut sender = publish(&server).unwrap();
+    run_until(&mut sender, &server.shared.pictures, 5);
+    server.end();
+    run(&mut sender, |_, event| {
+        matches!(event, SendEvent::Server(PublisherState::Ended(PublishingEnd::Closed)))
+    });
+    sender.close().unwrap();
+}
+
+#[test]
+fn plain_http_and_other_media_are_refused() {
+    let server = |url: &str| MediaServer { url: url.parse().unwrap(), token: None, authorities: None };
+    let to = |url| Sender::to_server(server(url)).unwrap();
+    assert!(matches!(to("whip+http://192.0.2.7/live").start(), Err(Error::PlainHttp(_))));
+    let several = to("whip+http://127.0.0.1:9/live").control("multfrc".parse().unwrap()).start();
+    assert!(matches!(several, Err(Error::NotForServer)));
+    let nobody = to("whip+http://127.0.0.1:9/live").start();
+    assert!(matches!(nobody, Err(Error::Publish(WhipError::Request(_)))));
+}
