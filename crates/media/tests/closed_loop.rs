@@ -1,6 +1,8 @@
 //! Source, encoder and decoder in a chain, as in a sender and a receiver.
 
-use seaway_media::decoder::{Concealment, Decoded, Freeze, H264Decoder, ReceivedFrame, VideoDecoder};
+use seaway_media::decoder::{
+    Concealment, Decoded, Freeze, H264Decoder, HeaderDecoder, ReceivedFrame, VideoDecoder,
+};
 use seaway_media::encoder::{
     Encoded, EncodedFrame, Ladder, LadderEncoder, LadderRule, LiveEncoder, LiveEncoderConfig, RateAdherence,
     VideoEncoder,
@@ -93,6 +95,7 @@ fn a_lost_frame_freezes_until_the_next_key_frame() {
         let mut source = Synthetic::from_specification("160x90@25").unwrap();
         let mut encoder = encoder(&source, Bitrate::from_kbps(300));
         let mut decoder = H264Decoder::new(Concealment::Freeze).unwrap();
+        let mut headers = HeaderDecoder::new();
         let mut shown = Vec::new();
         for index in 0..12 {
             if index == 8 {
@@ -103,13 +106,35 @@ fn a_lost_frame_freezes_until_the_next_key_frame() {
                 continue;
             }
             let after_loss = noticed && index == 5;
-            match decoder.decode(&ReceivedFrame { after_loss, ..received(&frame) }).unwrap() {
-                Decoded::Picture(picture) => shown.push(picture.id().0),
-                Decoded::Frozen(reason) => assert_eq!(reason, Freeze::ReferencesMissing),
+            let received = ReceivedFrame { after_loss, ..received(&frame) };
+            // The headers say the same.
+            match (decoder.decode(&received).unwrap(), headers.decode(&received).unwrap()) {
+                (Decoded::Picture(picture), Decoded::Unseen(size)) => {
+                    assert_eq!(size, picture.size());
+                    shown.push(picture.id().0);
+                }
+                (Decoded::Frozen(reason), Decoded::Frozen(seen)) => {
+                    assert_eq!((reason, seen), (Freeze::ReferencesMissing, Freeze::ReferencesMissing));
+                }
+                other => panic!("{other:?}"),
             }
         }
         assert_eq!(shown, [0, 1, 2, 3, 8, 9, 10, 11]);
     }
+}
+
+#[test]
+fn headers_tell_damage_and_parameter_sets_alone() {
+    let mut source = Synthetic::from_specification("160x90@25").unwrap();
+    let mut encoder = encoder(&source, Bitrate::from_kbps(300));
+    let (mut headers, (_, key)) = (HeaderDecoder::new(), next_frame(&mut encoder, &mut source));
+    let mut decode = |data: &[u8]| headers.decode(&ReceivedFrame { data, ..received(&key) }).unwrap();
+    let slice = key.data.windows(4).position(|window| window == [0, 0, 1, 0x65]).unwrap();
+    let slice = slice - usize::from(key.data[slice - 1] == 0);
+    assert!(matches!(decode(&key.data[slice..]), Decoded::Frozen(Freeze::Damaged)), "no parameter set");
+    assert!(matches!(decode(&key.data[..slice]), Decoded::Frozen(Freeze::Delayed)));
+    assert!(matches!(decode(&key.data[slice..]), Decoded::Unseen(size) if size.to_string() == "160x90"));
+    assert!(matches!(decode(b"no access unit"), Decoded::Frozen(Freeze::Delayed)));
 }
 
 #[test]

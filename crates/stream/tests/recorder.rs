@@ -39,7 +39,7 @@ impl Camera {
             completed: at,
             due: at,
         };
-        sink.on_frame(&Displayed { at, frame: &frame, picture: Some(&picture) })
+        sink.on_frame(&Displayed { at, frame: &frame, picture: Some(&picture), size: Some(picture.size()) })
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.is_window() {
         // Its decoder is our own, in Rust.
         receiver = receiver.window(true);
-    } else {
+    } else if recorder.as_ref().is_some_and(|recorder| recorder.needs_pictures()) {
         receiver = decoder::confined(receiver);
     }
     if let Some(recorder) = recorder {

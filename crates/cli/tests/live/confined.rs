@@ -61,7 +61,7 @@ fn a_crash_of_the_decoder_is_a_freeze() {
     }
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();
-    let mut receiver = receive(folder.path(), port, &["--stats", "json"]);
+    let mut receiver = receive(folder.path(), port, &["--stats", "json", "-o", "pictures.y4m"]);
     let sender = send(folder.path(), port, &[]);
     let before = receiver.wait_for_frames(10);
     let decoders = children(receiver.id());
@@ -76,4 +76,20 @@ fn a_crash_of_the_decoder_is_a_freeze() {
     // All well, and nobody is left behind.
     receiver.finish();
     assert!(!Path::new(&format!("/proc/{}", again[0])).exists());
+}
+
+#[test]
+fn a_recording_of_the_stream_needs_no_decoder() {
+    if !can_look() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let mut receiver = receive(folder.path(), port, &["--stats", "json", "-o", "stream.mp4"]);
+    let sender = send(folder.path(), port, &[]);
+    receiver.wait_for_frames(10);
+    assert!(children(receiver.id()).is_empty());
+    sender.finish();
+    receiver.finish();
+    assert!(folder.path().join("stream.mp4").metadata().unwrap().len() > 10_000);
 }

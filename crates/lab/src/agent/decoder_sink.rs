@@ -154,7 +154,7 @@ impl DecoderSink {
         })?;
         Ok(match shown {
             Playback::Displayed { picture, .. } => {
-                if let Some(recording) = &mut self.recording {
+                if let Some((recording, picture)) = self.recording.as_mut().zip(picture) {
                     recording.recorder.show(now, &picture)?;
                 }
                 let freeze = self.freezes.on_picture(now);

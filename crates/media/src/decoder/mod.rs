@@ -1,13 +1,16 @@
-//! Decoders: access units in, pictures out. Damaged pictures are not output.
+//! Decoders: access units in, pictures out, or whether there would be one. Damaged pictures are not output.
 
+mod continuity;
+mod headers;
 mod mpeg;
 mod openh264;
 mod raw;
 
+pub use self::headers::HeaderDecoder;
 pub use self::mpeg::MpegDecoder;
 pub use self::openh264::{Concealment, H264Decoder};
 
-use crate::{Error, FrameId, Picture};
+use crate::{Error, FrameId, Picture, PictureSize};
 use seaway_units::TimeDelta;
 use std::fmt;
 
@@ -38,6 +41,8 @@ pub trait VideoDecoder: fmt::Debug + Send {
 pub enum Decoded {
     /// A picture to show.
     Picture(Picture),
+    /// It could be decoded, to a picture of this size, and was not, since nobody looks at it.
+    Unseen(PictureSize),
     /// No new picture: the last one stays.
     Frozen(Freeze),
 }

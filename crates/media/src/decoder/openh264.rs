@@ -1,7 +1,7 @@
 //! OpenH264 as a decoder.
 
+use super::continuity::Continuity;
 use super::{Decoded, Freeze, ReceivedFrame, VideoDecoder, raw};
-use crate::h264::{Inspector, Refusal};
 use crate::picture::PlaneView;
 use crate::{Error, Picture, PicturePool, PictureSize};
 use openh264::decoder as codec;
@@ -20,10 +20,7 @@ pub enum Concealment {
 /// come in the order in which they are shown.
 pub struct H264Decoder {
     codec: codec::Decoder,
-    inspector: Inspector,
-    concealment: Concealment,
-    /// Waits for a key frame.
-    frozen: bool,
+    continuity: Continuity,
     pool: Option<PicturePool>,
 }
 
@@ -37,35 +34,23 @@ impl H264Decoder {
         if concealment == Concealment::Conceal {
             raw::conceal(&mut codec)?;
         }
-        Ok(Self { codec, inspector: Inspector::default(), concealment, frozen: true, pool: None })
+        Ok(Self { codec, continuity: Continuity::new(concealment), pool: None })
     }
 }
 
 impl VideoDecoder for H264Decoder {
     fn decode(&mut self, frame: &ReceivedFrame<'_>) -> Result<Decoded, Error> {
-        let inspection = match self.inspector.inspect(frame.data) {
+        let concealment = self.continuity.concealment();
+        let inspection = match self.continuity.follow(frame) {
             Ok(inspection) => inspection,
-            // Parameter sets may come alone.
-            Err(Refusal::NoPicture) => return Ok(Decoded::Frozen(Freeze::Delayed)),
-            Err(_) => {
-                self.frozen = true;
-                return Ok(Decoded::Frozen(Freeze::Damaged));
-            }
+            Err(freeze) => return Ok(Decoded::Frozen(freeze)),
         };
-        let lost = frame.after_loss || inspection.follows_gap;
-        match self.concealment {
-            _ if inspection.key => self.frozen = false,
-            Concealment::Freeze => self.frozen |= lost,
-            Concealment::Conceal => {}
-        }
-        if self.frozen {
-            return Ok(Decoded::Frozen(Freeze::ReferencesMissing));
-        }
+        let size = inspection.size;
         let output = raw::decode(&mut self.codec, inspection.stream, !inspection.reorders);
-        let trusted = output.sound || self.concealment == Concealment::Conceal;
-        self.frozen = !trusted;
+        let trusted = output.sound || concealment == Concealment::Conceal;
+        self.continuity.set_frozen(!trusted);
         Ok(match output.picture.filter(|_| trusted) {
-            Some(planes) => match copy(&mut self.pool, inspection.size, planes, frame) {
+            Some(planes) => match copy(&mut self.pool, size, planes, frame) {
                 Some(picture) => Decoded::Picture(picture),
                 None => Decoded::Frozen(Freeze::Damaged),
             },
@@ -77,8 +62,7 @@ impl VideoDecoder for H264Decoder {
 
 impl std::fmt::Debug for H264Decoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { concealment, frozen, .. } = self;
-        f.debug_struct("H264Decoder").field("concealment", concealment).field("frozen", frozen).finish()
+        f.debug_struct("H264Decoder").field("continuity", &self.continuity).finish_non_exhaustive()
     }
 }
 

@@ -49,4 +49,8 @@ impl Sink for BrowserTrack {
         self.publish(at, data, frame.kind == FrameKind::Key);
         Ok(())
     }
+
+    fn needs_pictures(&self) -> bool {
+        false
+    }
 }

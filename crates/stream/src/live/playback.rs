@@ -184,19 +184,21 @@ impl Player {
     }
 
     fn show(&mut self, frame: &ReceivedFrame) -> Result<(), Error> {
-        let Some(screen) = &mut self.screen else { return self.display(frame, None, None) };
+        let Some(screen) = &mut self.screen else { return self.display(frame, None, None, None) };
         if let Some(references) = &self.references {
             references.try_iter().for_each(|reference| screen.on_reference(reference));
         }
         let mut scores = Vec::new();
         match screen.show(frame.timestamp, &frame.data, |score| scores.push(score))? {
-            Playback::Displayed { picture, captured } => self.display(frame, Some(&picture), captured)?,
-            Playback::Held { .. } if self.gives_all => self.give(frame, None, self.clock.now()),
+            Playback::Displayed { picture, size, captured } => {
+                self.display(frame, picture.as_ref(), Some(size), captured)?;
+            }
+            Playback::Held { .. } if self.gives_all => self.give(frame, None, None, self.clock.now()),
             Playback::Held { needs_key_frame: true } => {
                 self.request_key_frame();
             }
             Playback::Held { needs_key_frame: false } => {}
-            Playback::Delayed => self.give(frame, None, self.clock.now()),
+            Playback::Delayed => self.give(frame, None, None, self.clock.now()),
         }
         scores.into_iter().for_each(|score| self.update(PlaybackUpdate::Scored(score)));
         Ok(())
@@ -215,12 +217,12 @@ impl Player {
         &mut self,
         frame: &ReceivedFrame,
         picture: Option<&Picture>,
+        size: Option<PictureSize>,
         captured: Option<Timestamp>,
     ) -> Result<(), Error> {
         let at = self.clock.now();
-        self.give(frame, picture, at);
+        self.give(frame, picture, size, at);
         let delay = captured.map(|captured| at.since(captured)).or_else(|| self.delay.of(frame, at));
-        let size = picture.map(Picture::size);
         self.update(PlaybackUpdate::Displayed(delay, self.parts(frame, at), size));
         if let Some(duration) = self.freezes.on_picture(at) {
             self.update(PlaybackUpdate::Event(at, ReceiveEvent::Freeze(duration)));
@@ -229,8 +231,14 @@ impl Player {
     }
 
     /// Gives a frame to the sinks; without picture where that comes later, or where nothing is decoded.
-    fn give(&mut self, frame: &ReceivedFrame, picture: Option<&Picture>, at: Timestamp) {
-        let displayed = Displayed { at, frame, picture };
+    fn give(
+        &mut self,
+        frame: &ReceivedFrame,
+        picture: Option<&Picture>,
+        size: Option<PictureSize>,
+        at: Timestamp,
+    ) {
+        let displayed = Displayed { at, frame, picture, size };
         let mut failures = Vec::new();
         self.sinks.retain_mut(|sink| sink.on_frame(&displayed).map_err(|error| failures.push(error)).is_ok());
         self.report_failures(at, failures);

@@ -13,7 +13,7 @@ use super::transcoded::TranscodedTrack;
 use super::window::WindowReceiverMachine;
 use crate::Error;
 use crate::sink::{ReferencePicture, Screen, Sink};
-use seaway_media::decoder::{MpegDecoder, VideoDecoder};
+use seaway_media::decoder::{HeaderDecoder, MpegDecoder, VideoDecoder};
 use seaway_net::{Clock, Lateness, Socket, Waker};
 use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
@@ -55,6 +55,7 @@ pub struct ReceiverBuilder {
 enum Decoding {
     /// By the sinks, if at all.
     None,
+    /// If a sink looks at pictures.
     Here,
     By(Box<dyn VideoDecoder>),
 }
@@ -172,12 +173,13 @@ impl ReceiverBuilder {
         if let Some(track) = browser {
             sinks.push(Box::new(TranscodedTrack::new(track, !window)));
         }
+        let is_seen = references.is_some() || sinks.iter().any(|sink| sink.needs_pictures());
         let player = Player {
             clock,
             frames,
             commands: commands.clone(),
             waker: waker.clone(),
-            screen: decoding.screen(window)?,
+            screen: decoding.screen(window, is_seen)?,
             references,
             sinks,
             gives_all: window,
@@ -224,10 +226,11 @@ impl ReceiverBuilder {
 }
 
 impl Decoding {
-    fn screen(self, is_mpeg: bool) -> Result<Option<Screen>, Error> {
+    fn screen(self, is_mpeg: bool, is_seen: bool) -> Result<Option<Screen>, Error> {
         Ok(match self {
             Self::None => None,
             _ if is_mpeg => Some(Screen::with_decoder(Box::new(MpegDecoder::new()))),
+            Self::Here if !is_seen => Some(Screen::with_decoder(Box::new(HeaderDecoder::new()))),
             Self::Here => Some(Screen::new()?),
             Self::By(decoder) => Some(Screen::with_decoder(decoder)),
         })

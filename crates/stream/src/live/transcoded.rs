@@ -38,6 +38,11 @@ impl TranscodedTrack {
 }
 
 impl Sink for TranscodedTrack {
+    /// The receiver always decodes MPEG video.
+    fn needs_pictures(&self) -> bool {
+        false
+    }
+
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {
         let is_mpeg = matches!(&displayed.frame.data, FrameData::Coded(data) if is_mpeg_video(data));
         if self.passes && !is_mpeg {

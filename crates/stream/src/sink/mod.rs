@@ -15,7 +15,7 @@ pub use screen_recorder::{ScreenRecorder, ScreenRecorderConfig};
 pub use stream_recorder::StreamRecorder;
 
 use crate::Error;
-use seaway_media::Picture;
+use seaway_media::{Picture, PictureSize};
 use seaway_session::{ReceivedFrame, StreamDescription};
 use seaway_units::Timestamp;
 
@@ -36,6 +36,11 @@ pub trait Sink: Send {
     /// As of [`on_frame`](Self::on_frame).
     fn on_sound(&mut self, _heard: &Heard<'_>) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Whether it looks at pictures. If no sink does, the receiver does not decode H.264, and frames come without.
+    fn needs_pictures(&self) -> bool {
+        true
     }
 
     /// True if a key frame is to be requested now; called after each frame.
@@ -62,6 +67,8 @@ pub struct Displayed<'a> {
     /// The decoded picture; `None` if the receiver does not decode, or the picture comes with a later frame. With B pictures it
     /// is that of an earlier frame.
     pub picture: Option<&'a Picture>,
+    /// The size of the picture, also where it is known from the headers alone.
+    pub size: Option<PictureSize>,
 }
 
 /// A frame of sound, as it is heard.

@@ -6,7 +6,7 @@ use super::{Displayed, Heard, RecordingFile, Sink, is_mpeg_video};
 use crate::Error;
 use bytes::Bytes;
 use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
-use seaway_media::{FrameRate, Picture, PictureSize};
+use seaway_media::{FrameRate, PictureSize};
 use seaway_session::{Format, FrameData, FrameKind, ReceivedFrame, StreamDescription};
 use seaway_units::TimeDelta;
 use seaway_wire::opus;
@@ -252,7 +252,7 @@ impl Sink for Recorder {
         if let Some(captured) = frame.captured {
             self.sound.on_picture(captured, time);
         }
-        self.size = picture.map(Picture::size).or(self.size);
+        self.size = displayed.size.or(self.size);
         if let (Some(Writer::Y4m(writer)), Some(picture)) = (&mut self.writer, picture) {
             writer.write(picture).map_err(output)?;
         }
@@ -293,6 +293,10 @@ impl Sink for Recorder {
         }
         self.early_sound.push_back(heard.frame.clone());
         Ok(())
+    }
+
+    fn needs_pictures(&self) -> bool {
+        self.format == RecordingFormat::Y4m
     }
 
     fn take_key_frame_request(&mut self) -> bool {

@@ -3,7 +3,7 @@
 use seaway_media::Error;
 use seaway_media::decoder::{Concealment, Decoded, Freeze, H264Decoder, ReceivedFrame, VideoDecoder};
 use seaway_media::h264::{NalType, nal_units};
-use seaway_media::{FrameId, Picture, Scaler};
+use seaway_media::{FrameId, Picture, PictureSize, Scaler};
 use seaway_quality::Plane;
 use seaway_quality::psnr::{mean_squared_error, of_error};
 use seaway_session::FrameData;
@@ -26,8 +26,10 @@ pub struct ReferencePicture {
 pub enum Playback {
     /// It is displayed.
     Displayed {
-        /// The decoded picture.
-        picture: Picture,
+        /// The decoded picture; `None` where nobody looks at it, and the decoder reads headers alone.
+        picture: Option<Picture>,
+        /// Its size.
+        size: PictureSize,
         /// When it was captured, where its reference is known.
         captured: Option<Timestamp>,
     },
@@ -133,8 +135,10 @@ impl Screen {
                 if let Some(reference) = &reference {
                     self.score(reference, true, &mut score);
                 }
-                Ok(Playback::Displayed { picture, captured: reference.map(|reference| reference.at) })
+                let (size, captured) = (picture.size(), reference.map(|reference| reference.at));
+                Ok(Playback::Displayed { picture: Some(picture), size, captured })
             }
+            Decoded::Unseen(size) => Ok(Playback::Displayed { picture: None, size, captured: None }),
             Decoded::Frozen(Freeze::Delayed) if has_slice(data) => Ok(Playback::Delayed),
             Decoded::Frozen(freeze) => Ok(Playback::Held { needs_key_frame: freeze != Freeze::Delayed }),
         }

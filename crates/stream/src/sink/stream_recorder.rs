@@ -51,6 +51,10 @@ impl Sink for StreamRecorder {
         Ok(())
     }
 
+    fn needs_pictures(&self) -> bool {
+        false
+    }
+
     fn finish(self: Box<Self>) -> Result<(), Error> {
         self.out.finish().map_err(Error::Output)?;
         if self.octets == 0 { Err(Error::NothingRecorded) } else { Ok(()) }
