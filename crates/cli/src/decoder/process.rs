@@ -108,8 +108,17 @@ impl Launcher {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
+        widen(&output);
         Ok(Running { child, input, output })
     }
+}
+
+/// Makes room for a picture in a pipe, so that the two processes do not take turns for each part of it. A smaller pipe serves too.
+fn widen(pipe: &impl AsFd) {
+    #[cfg(target_os = "linux")]
+    let _ = nix::fcntl::fcntl(pipe.as_fd(), nix::fcntl::FcntlArg::F_SETPIPE_SZ(1 << 20));
+    #[cfg(not(target_os = "linux"))]
+    let _ = pipe;
 }
 
 impl Running {

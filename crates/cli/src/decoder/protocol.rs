@@ -82,14 +82,14 @@ pub(super) fn write_kind(to: &mut impl Write, kind: Kind) -> io::Result<()> {
 
 /// Writes a picture: width, height and the samples of the three planes.
 pub(super) fn write_picture(to: &mut impl Write, picture: &Picture) -> io::Result<()> {
-    to.write_all(&[Kind::Picture as u8])?;
+    let mut head = vec![Kind::Picture as u8];
     for side in [picture.size().width(), picture.size().height()] {
-        to.write_all(&side.to_le_bytes())?;
+        head.extend(side.to_le_bytes());
     }
+    to.write_all(&head)?;
+    // The rows of a picture have no gaps between them.
     for plane in picture.planes() {
-        for row in plane.data.chunks(plane.stride) {
-            to.write_all(&row[..plane.width])?;
-        }
+        to.write_all(plane.data)?;
     }
     to.flush()
 }

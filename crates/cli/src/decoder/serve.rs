@@ -12,8 +12,7 @@ use std::process::ExitCode;
 /// Decodes what comes by standard input until it ends.
 pub(crate) fn serve() -> Result<ExitCode, Failure> {
     let decoder = H264Decoder::new(Concealment::default()).map_err(|error| Failure::running(&error))?;
-    // Standard output has its buffer from here on.
-    let (input, output) = (io::stdin().lock(), io::BufWriter::with_capacity(1 << 16, io::stdout().lock()));
+    let (input, output) = (io::stdin().lock(), Pipe(io::stdout().lock()));
     for lacking in confine() {
         note(&format!(
             "the decoder has a process of its own, which is less confined than it should be: {lacking}"
@@ -23,6 +22,25 @@ pub(crate) fn serve() -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Standard output without the buffer that ends at line breaks: planes go to the pipe as they are.
+struct Pipe(io::StdoutLock<'static>);
+
+impl Write for Pipe {
+    #[cfg(unix)]
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        Ok(nix::unistd::write(&self.0, data)?)
+    }
+
+    #[cfg(not(unix))]
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.0.write(data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 fn answer(mut decoder: H264Decoder, mut input: impl io::Read, mut output: impl Write) -> io::Result<()> {
     let mut request = Request::default();
     while read_request(&mut input, &mut request)? {
@@ -30,8 +48,8 @@ fn answer(mut decoder: H264Decoder, mut input: impl io::Read, mut output: impl W
         let frame = ReceivedFrame { data: &request.data, id: FrameId(0), time: TimeDelta::ZERO, after_loss };
         match decoder.decode(&frame) {
             Ok(Decoded::Picture(picture)) => write_picture(&mut output, &picture)?,
+            Ok(Decoded::Unseen(_)) | Err(_) => write_kind(&mut output, Kind::Failed)?,
             Ok(Decoded::Frozen(freeze)) => write_kind(&mut output, Kind::of_freeze(freeze))?,
-            Err(_) => write_kind(&mut output, Kind::Failed)?,
         }
     }
     Ok(())
