@@ -154,9 +154,8 @@ def quality(file, clip, size):
     rate = FORMATS[size][2]
     probe = ["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "packet=size", "-of", "json", str(file)]
     packets = json.loads(subprocess.run(probe, check=True, capture_output=True, text=True).stdout)["packets"]
-    # A recording has the times of capture: where pictures were left out, the picture nearest to each time of the clip.
-    times = f"setpts=N/{rate}/TB" if len(packets) == PICTURES else f"setpts=PTS-STARTPTS,fps={rate}:round=near"
-    even = f"[0:v]{times}[a];[1:v]setpts=N/{rate}/TB[b];[a][b]psnr=stats_file=-"
+    # Picture by picture: where some were left out, and the last column says so, those behind are compared with others.
+    even = f"[0:v]setpts=N/{rate}/TB[a];[1:v]setpts=N/{rate}/TB[b];[a][b]psnr=stats_file=-"
     compare = ["ffmpeg", "-hide_banner", "-nostdin", "-i", str(file), "-i", str(clip), "-lavfi", even, "-f", "null", "-"]
     said = subprocess.run(compare, check=True, capture_output=True, text=True).stdout
     planes = [float(value) for value in re.findall(r"psnr_y:([\d.]+|inf)", said)]
@@ -177,7 +176,7 @@ def measured(program, clip, size, folder):
             pictures.unlink(missing_ok=True)
             rows.setdefault(name, []).append(run())
     used = {name: tuple(statistics.median(row[end] for row in values) * 1e3 / PICTURES for end in (0, 1)) for name, values in rows.items()}
-    recording, seen = pathlib.Path(folder) / "sent.mp4", {}
+    recording, seen = pathlib.Path(folder) / "sent.h264", {}
     for name, share in ((REDUCED, SHARE), (OURS, 1.0)):
         recording.unlink(missing_ok=True)
         seaway(program, clip, size, True, recording, share)
