@@ -34,6 +34,7 @@
 //! | [`source`] | where coded frames come from: pictures through our encoder, or an application's own encoder |
 //! | [`sink`] | where received frames go: the screen, recordings, functions of the application |
 //! | [`Sender`], [`Receiver`] | a session on UDP with its threads, its state and its events |
+//! | [`MediaServer`] | takes the stream of a sender by WHIP: [`Sender::to_server`] |
 //! | [`FrameInput`] | takes the frames of an encoder that the application runs itself |
 //! | [`Runtime`] | the media thread, where several senders, receivers and an emulated network share one |
 //! | [`BrowserTrack`] | shows what is sent or received in browsers |

@@ -1,4 +1,4 @@
-//! Pictures to browsers by WebRTC: H.264 tracks, one connection a viewer.
+//! WebRTC: pictures to browsers and other players, and a session's packets to a media server ([`Publisher`], [`WhipClient`]).
 //!
 //! A [`Broadcast`] belongs to a tokio runtime and never blocks its publisher: a viewer that is too slow loses pictures
 //! until the next key frame. A viewer takes a seat once its connection stands, so offers alone block no viewer.
