@@ -27,7 +27,7 @@ pub(crate) fn send(folder: &Path, port: u16, arguments: &[&str]) -> Live {
 }
 
 /// The pictures of a file, by our own decoder.
-fn pictures(file: &Path) -> u64 {
+pub(crate) fn pictures(file: &Path) -> u64 {
     let mut source = open(file.to_str().unwrap()).unwrap();
     let mut count = 0;
     while source.next_picture().unwrap().is_some() {
