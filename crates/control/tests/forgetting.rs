@@ -13,6 +13,11 @@ const KEPT: &[(&str, &str, &str)] = &[
     ("ctfrc", "longer route", "its sawtooth has two forms on this path, one with less loss and more delay"),
     ("multfrc(form=lerd", "longer route", "as ctfrc"),
     (
+        "gcc(variant=draft)",
+        "capacity up for a while",
+        "on this path it stays below 2.8 Mbit/s without a queue, or beyond 3 in a full one",
+    ),
+    (
         "vtp(discriminate=trend)",
         "capacity down",
         "a queue that stays full does not rise: no congestion to Trend",
