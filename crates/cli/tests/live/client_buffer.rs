@@ -62,7 +62,10 @@ fn what_makes_no_buffer_is_refused() {
     for (arguments, expected) in [
         (vec!["recv", "rtp://127.0.0.1:5004", "--buffer", "64 kB"], "--consume"),
         (vec!["recv", "rtp://127.0.0.1:5004", "--buffer", "0 B", "--consume", "1 Mbit/s"], "above zero"),
-        (vec!["send", INPUT, "rtp://127.0.0.1:5004", "--control", "buffer-type2", "--sdp", "x.sdp"], "--sdp"),
+        (
+            vec!["send", INPUT, "rtp://127.0.0.1:5004", "--control", "buffer-type2", "--sdp", "x.sdp"],
+            "a player or a media server reports none",
+        ),
     ] {
         let (status, _, notes) = start(folder.path(), &arguments).end();
         assert_eq!(status.code(), Some(2), "{notes}");
