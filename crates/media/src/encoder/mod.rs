@@ -1,12 +1,12 @@
 //! Live encoders: pictures in, access units out, at a target rate that may change at any picture.
 
 mod adherence;
-mod codec;
 mod complexity;
 mod constant_qp;
 mod external;
 mod ladder;
 mod openh264;
+mod options;
 mod rate_control;
 
 pub use self::adherence::{AdherenceReport, AdherenceWindow, RateAdherence};

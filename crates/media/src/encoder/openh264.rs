@@ -1,10 +1,11 @@
 //! OpenH264 as a live encoder.
 
-use super::codec::Codec;
 use super::complexity::{Complexity, ComplexityMeter};
 use super::rate_control::{Decision, RateControl};
-use super::{Encoded, EncodedFrame, VideoEncoder};
+use super::{Encoded, EncodedFrame, VideoEncoder, options};
 use crate::{Error, FrameRate, Picture, PictureSize};
+use openh264::encoder as codec;
+use openh264::formats::YUVSource;
 use seaway_units::{Bitrate, DataSize, TimeDelta};
 
 /// Configuration of a [`LiveEncoder`].
@@ -23,7 +24,7 @@ pub struct LiveEncoderConfig {
 /// Our own rate control sets the quantiser of each picture; that of the codec is off. A key frame that exceeds its
 /// budget is coded again.
 pub struct LiveEncoder {
-    codec: Codec,
+    codec: codec::Encoder,
     config: LiveEncoderConfig,
     control: RateControl,
     meter: ComplexityMeter,
@@ -36,23 +37,41 @@ impl LiveEncoder {
     /// The range of the quantiser; beyond it the rate is not met.
     pub const QUANTISERS: std::ops::RangeInclusive<u8> = 10..=51;
 
+    /// The codec codes the first picture of a size with this quantiser, whatever is set.
+    const FIRST_QUANTISER: u8 = 26;
+
     /// A key frame above its budget by more than this factor is coded again.
     const TOLERANCE: f64 = 1.25;
-
-    /// The first key frame of a size is coded again below its budget divided by this factor.
-    const WASTE: f64 = 1.6;
 
     /// An encoder that has coded nothing. It takes the size of each picture.
     ///
     /// # Errors
     /// Where the library cannot be set up.
     pub fn new(config: LiveEncoderConfig) -> Result<Self, Error> {
-        let codec = Codec::new(config.frame_rate)?;
+        let codec = codec(config.frame_rate)?;
         let control = RateControl::new(config.frame_rate.interval(), config.start, Self::QUANTISERS);
         Ok(Self { codec, config, control, meter: ComplexityMeter::default(), size: None, key_frame: false })
     }
 
-    /// Codes a key frame, and codes it again where it is far too large, or where the first guess made it far too small.
+    /// Codes a picture and discards it: the codec accepts a quantiser only once it knows the size, and the rate control
+    /// learns the size of a key frame.
+    fn prime(&mut self, picture: &Picture, complexity: Complexity) -> Result<(), Error> {
+        self.control.restart();
+        let data = run(&mut self.codec, picture)?;
+        self.control.learn(DataSize::of(&data), Self::FIRST_QUANTISER, complexity, true);
+        self.size = Some(picture.size());
+        Ok(())
+    }
+
+    fn code(&mut self, picture: &Picture, quantiser: u8, key: bool) -> Result<Vec<u8>, Error> {
+        options::set_quantiser(&mut self.codec, quantiser)?;
+        if key {
+            self.codec.force_intra_frame();
+        }
+        run(&mut self.codec, picture)
+    }
+
+    /// Codes a key frame, and codes it again where it is far too large.
     fn code_key(
         &mut self,
         picture: &Picture,
@@ -60,18 +79,12 @@ impl LiveEncoder {
         mut quantiser: u8,
         budget: DataSize,
     ) -> Result<(Vec<u8>, u8), Error> {
-        let is_guess = !self.control.knows_key_frames();
-        let mut data = self.codec.code(picture, quantiser, true)?;
-        let (size, budgeted) = (data.len() as f64, budget.as_bytes() as f64);
-        let is_too_large = size > budgeted * Self::TOLERANCE && quantiser < *Self::QUANTISERS.end();
-        let is_too_small = is_guess && size * Self::WASTE < budgeted && quantiser > *Self::QUANTISERS.start();
-        if is_too_large || is_too_small {
+        let mut data = self.code(picture, quantiser, true)?;
+        let limit = budget.as_bytes() as f64 * Self::TOLERANCE;
+        if data.len() as f64 > limit && quantiser < *Self::QUANTISERS.end() {
             self.control.learn(DataSize::of(&data), quantiser, complexity, true);
-            quantiser = match is_too_large {
-                true => self.control.coarser_key(complexity, budget, quantiser),
-                false => self.control.key_quantiser(complexity, budget),
-            };
-            data = self.codec.code(picture, quantiser, true)?;
+            quantiser = self.control.coarser_key(complexity, budget, quantiser);
+            data = self.code(picture, quantiser, true)?;
         }
         Ok((data, quantiser))
     }
@@ -92,8 +105,8 @@ impl VideoEncoder for LiveEncoder {
 
     fn encode(&mut self, picture: &Picture) -> Result<Encoded, Error> {
         let complexity = self.meter.measure(picture);
-        if self.size.replace(picture.size()) != Some(picture.size()) {
-            self.control.restart();
+        if self.size != Some(picture.size()) {
+            self.prime(picture, complexity)?;
             self.key_frame = true;
         }
         let (quantiser, budget) = match self.control.decide(picture.time(), complexity, self.key_frame) {
@@ -103,7 +116,7 @@ impl VideoEncoder for LiveEncoder {
         let key = std::mem::take(&mut self.key_frame);
         let (data, quantiser) = match key {
             true => self.code_key(picture, complexity, quantiser, budget)?,
-            false => (self.codec.code(picture, quantiser, false)?, quantiser),
+            false => (self.code(picture, quantiser, false)?, quantiser),
         };
         self.control.on_coded(DataSize::of(&data), quantiser, complexity, key);
         Ok(Encoded::Frame(EncodedFrame {
@@ -125,5 +138,51 @@ impl VideoEncoder for LiveEncoder {
 impl std::fmt::Debug for LiveEncoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LiveEncoder").field("config", &self.config).field("control", &self.control).finish()
+    }
+}
+
+/// The codec with one thread, its own rate control off, and key frames on request only.
+pub(super) fn codec(frame_rate: FrameRate) -> Result<codec::Encoder, Error> {
+    let quantisers = LiveEncoder::QUANTISERS;
+    let setup = codec::EncoderConfig::new()
+        .usage_type(codec::UsageType::CameraVideoRealTime)
+        .rate_control_mode(codec::RateControlMode::Off)
+        .max_frame_rate(codec::FrameRate::from_hz(frame_rate.hz() as f32))
+        .qp(codec::QpRange::new(*quantisers.start(), *quantisers.end()))
+        // Receivers request key frames; one on a scene change would only make the burst larger.
+        .scene_change_detect(false)
+        .intra_frame_period(codec::IntraFramePeriod::from_num_frames(0))
+        .skip_frames(false)
+        .num_threads(1);
+    let library = openh264::OpenH264API::from_source();
+    codec::Encoder::with_api_config(library, setup).map_err(Error::codec("set-up"))
+}
+
+pub(super) fn run(codec: &mut codec::Encoder, picture: &Picture) -> Result<Vec<u8>, Error> {
+    let millis = u64::try_from(picture.time().as_millis()).unwrap_or(0);
+    let time = openh264::Timestamp::from_millis(millis);
+    Ok(codec.encode_at(picture, time).map_err(Error::codec("encode"))?.to_vec())
+}
+
+/// A picture is an input of the codec as it is.
+impl YUVSource for Picture {
+    fn dimensions(&self) -> (usize, usize) {
+        (self.size().width() as usize, self.size().height() as usize)
+    }
+
+    fn strides(&self) -> (usize, usize, usize) {
+        self.planes().map(|plane| plane.stride).into()
+    }
+
+    fn y(&self) -> &[u8] {
+        self.planes()[0].data
+    }
+
+    fn u(&self) -> &[u8] {
+        self.planes()[1].data
+    }
+
+    fn v(&self) -> &[u8] {
+        self.planes()[2].data
     }
 }

@@ -163,19 +163,10 @@ impl RateControl {
         Model { offset: self.inter.offset + new * (self.intra.offset - self.inter.offset), learnt: true }
     }
 
-    /// Whether a key frame of the present size was coded.
-    pub(super) const fn knows_key_frames(&self) -> bool {
-        self.intra.learnt
-    }
-
-    /// The quantiser of a key frame, by what was learnt.
-    pub(super) fn key_quantiser(&self, complexity: Complexity, budget: DataSize) -> u8 {
-        self.quantiser(complexity, true, budget.as_bytes() as f64 * 8.0)
-    }
-
     /// The coarser quantiser for a second attempt at a key frame.
     pub(super) fn coarser_key(&self, complexity: Complexity, budget: DataSize, quantiser: u8) -> u8 {
-        self.key_quantiser(complexity, budget).max(quantiser + 1).min(*self.quantisers.end())
+        let bits = budget.as_bytes() as f64 * 8.0;
+        self.quantiser(complexity, true, bits).max(quantiser + 1).min(*self.quantisers.end())
     }
 
     /// Adds a coded picture.
