@@ -7,7 +7,7 @@ use crate::table::Table;
 use crate::watch::{Failure, Watch};
 use pyo3::prelude::*;
 use seaway_control::{ControllerInfo, OptionInfo, Registry};
-use seaway_lab::{Outcome, RunOptions, library, plan, run};
+use seaway_lab::{Outcome, RunOptions, ShownFrame, library, plan, run};
 use seaway_units::TimeDelta;
 
 /// The outcome of a run.
@@ -58,8 +58,8 @@ impl NativeRun {
 
     /// Capture times of the displayed frames, s, by flow.
     fn shown(&self) -> Vec<(String, Vec<f64>)> {
-        let seconds = |(flow, times): &(String, Vec<seaway_units::Timestamp>)| {
-            (flow.clone(), times.iter().map(|at| at.as_secs_f64()).collect())
+        let seconds = |(flow, frames): &(String, Vec<ShownFrame>)| {
+            (flow.clone(), frames.iter().map(|frame| frame.captured.as_secs_f64()).collect())
         };
         self.0.shown.iter().map(seconds).collect()
     }

@@ -23,6 +23,15 @@ pub struct Recording {
     pub scores: Vec<PictureScore>,
 }
 
+/// A frame that was displayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShownFrame {
+    /// When it was captured.
+    pub captured: Timestamp,
+    /// When it was displayed.
+    pub displayed: Timestamp,
+}
+
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -32,8 +41,8 @@ pub struct Outcome {
     pub series: Series,
     /// Why rates changed, by flow; empty unless series were requested.
     pub decisions: Vec<(String, Vec<Decision>)>,
-    /// Capture times of the displayed frames, by flow; empty unless series were requested.
-    pub shown: Vec<(String, Vec<Timestamp>)>,
+    /// The displayed frames, by flow; empty unless series were requested.
+    pub shown: Vec<(String, Vec<ShownFrame>)>,
     /// The recording, if one was requested.
     pub recording: Option<Recording>,
     /// True if it was interrupted: the summary covers the time before.

@@ -6,7 +6,7 @@ use crate::options::RunOptions;
 use crate::pcap::Capture;
 use crate::record::BIN;
 use crate::report::{self, Capacities};
-use crate::run::{Outcome, Recording};
+use crate::run::{Outcome, Recording, ShownFrame};
 use crate::sampler::Sampler;
 use crate::scenario::{Flow, Scenario};
 use crate::source::LiveSource;
@@ -181,7 +181,7 @@ fn decisions(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Decision>)>
     scenario.flows.iter().zip(&world.endpoints).filter_map(of).collect()
 }
 
-fn shown(scenario: &Scenario, world: &World) -> Vec<(String, Vec<Timestamp>)> {
+fn shown(scenario: &Scenario, world: &World) -> Vec<(String, Vec<ShownFrame>)> {
     let of = |(flow, ends): (&Flow, &(AgentId, AgentId))| match world.engine.agent(ends.1) {
         Agent::MediaReceiver(receiver) if !receiver.shown().is_empty() => {
             Some((flow.name.clone(), receiver.shown().to_vec()))

@@ -19,6 +19,7 @@ pub mod live;
 pub mod metric;
 pub mod page;
 pub mod plot;
+pub mod qlog;
 pub mod schema;
 pub mod score;
 pub mod summary;

@@ -1,6 +1,8 @@
 //! What a live session measures at an instant: the JSON lines, the page and `/metrics` show it.
 
 use crate::metric::measured;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 measured! {
     /// The values of a live session at an instant. Rates and ratios are over the last half second.
@@ -81,4 +83,30 @@ measured! {
         /// luma PSNR of the picture on screen against the captured one
         psnr_db: Option<f64> = "PSNR", Decibels, Higher,
     }
+}
+
+/// Why a rate was changed.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Because {
+    /// What the controller looked at.
+    pub signal: Signal,
+    /// What it was compared with; null where that is not finite.
+    pub threshold: Option<f64>,
+    /// The rate before, bit/s.
+    pub before_bps: u64,
+    /// The rate after, bit/s.
+    pub after_bps: u64,
+    /// The state of the controller.
+    pub phase: &'static str,
+}
+
+/// A quantity that a controller looks at.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Signal {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value; null where that is not finite.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: &'static str,
 }

@@ -4,6 +4,7 @@ use crate::decoder;
 use crate::failure::{Failure, note};
 use crate::interrupt;
 use crate::live::client_buffer::{self, BufferOptions};
+use crate::live::qlog::{self, SessionLog};
 use crate::live::repair::{PlayoutOption, RepairOptions};
 use crate::live::report::{DelayFrom, Report};
 use crate::live::reporter::{Reporter, Stats};
@@ -18,6 +19,7 @@ use seaway_lab::scenario::{Flow, FlowKind, Scenario};
 use seaway_lab::{Emulation, PathState, library};
 use seaway_media::input::{bundled_clip, open};
 use seaway_net::{Clock, Emulator, EmulatorCommand, Outlet, Waker};
+use seaway_report::qlog::End;
 use seaway_session::{ByteBufferConfig, Limits};
 use seaway_stream::{Receiver, RunningRuntime, Runtime, Sender};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
@@ -54,6 +56,9 @@ pub(crate) struct Arguments {
     /// Write every datagram to a capture file
     #[arg(long, value_name = "FILE")]
     pcap: Option<String>,
+    /// Write values, events and changes of the rate to a log in qlog's form (docs/qlog.md)
+    #[arg(long, value_name = "FILE", value_parser = qlog::file)]
+    qlog: Option<String>,
     /// Open the page in a browser
     #[arg(long, conflicts_with = "headless")]
     open: bool,
@@ -180,7 +185,9 @@ impl Demo {
         let last = self.step(now);
         let lateness = self.runtime.close()?;
         self.session.close()?;
+        let logged = self.reporter.finish();
         last?;
+        logged?;
         let Scenario { name, seed, .. } = &self.scenario;
         let report = Report::new(name, *seed, &self.session, now, &lateness, DelayFrom::Capture);
         Ok((report, self.session.missed()))
@@ -220,10 +227,11 @@ impl NetworkHandle {
 
 fn reporter(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Result<Reporter, Failure> {
     let listen = (!arguments.headless).then_some(arguments.web);
-    let reporter =
-        Reporter::new()
-            .with_stats(arguments.stats)
-            .with_page(listen, &arguments.web_options, || hello(arguments, scenario, settings))?;
+    let log = |name: &String| SessionLog::create(name, &scenario.name, End::Both);
+    let reporter = Reporter::new()
+        .with_stats(arguments.stats)
+        .with_log(arguments.qlog.as_ref().map(log).transpose()?)
+        .with_page(listen, &arguments.web_options, || hello(arguments, scenario, settings))?;
     if arguments.open {
         reporter.page().into_iter().for_each(open_browser);
     }

@@ -5,6 +5,7 @@ mod demo;
 mod emulate;
 mod generate;
 mod list;
+mod qlog;
 mod recv;
 mod reproduce;
 mod schema;
@@ -51,6 +52,8 @@ enum Command {
     Generate(generate::Arguments),
     /// Lists controllers, scenarios, experiments and metrics
     List(list::Arguments),
+    /// Writes the page that draws a log of `--qlog`
+    Qlog(qlog::Arguments),
     /// Receives live video from another host
     Recv(recv::Arguments),
     /// Reproduces the tables and figures of the papers
@@ -81,6 +84,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
+        Command::Qlog(arguments) => qlog::run(&arguments),
         Command::Recv(arguments) => recv::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),

@@ -14,6 +14,7 @@ use crate::live::summary;
 use crate::live::{STEP, UNWATCHED_STEP};
 use crate::web::{Hello, Page};
 use seaway_media::output::RecordingFormat;
+use seaway_report::qlog::End;
 use seaway_session::{PlainRtp, SessionUrl, Transport};
 use seaway_stream::Receiver;
 use seaway_stream::sink::{Recorder, Sink, StreamRecorder};
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let options = &arguments.options;
     arguments.check()?;
     let recorder = arguments.output.as_deref().map(|name| arguments.recorder(name)).transpose()?;
-    let mut reporter = options.reporter(|| hello(arguments))?;
+    let mut reporter = options.reporter(&arguments.source.to_string(), End::Receiver, || hello(arguments))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
     let bind = keys::resolve(&arguments.source)?;
     let access = arguments.access(bind)?;
@@ -93,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), None, Some(receiver)).with_key_log(key_log);
     let (mut is_incomplete, mut is_told) = (false, false);
-    let is_watched = options.is_watched() || reporter.has_status_line();
+    let is_watched = options.is_watched() || options.qlog.is_some() || reporter.has_status_line();
     let interval = if is_watched { STEP } else { UNWATCHED_STEP };
     let outcome = session::run_every(interval, clock, options.duration, |now| {
         let flow = session.drain()?;
@@ -116,8 +117,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let end = clock.now();
     let closed = session.close();
     let lateness = runtime.close()?;
-    drop(reporter);
+    let logged = reporter.finish();
     outcome?;
+    logged?;
     if options.json {
         Report::new("recv", 0, &session, end, &lateness, DelayFrom::LeastPlusHalfRoundTrip).print(true)?;
     }

@@ -7,6 +7,7 @@ use crate::output::Provenance;
 use crate::web::Live;
 use seaway_lab::{compare, score, scorecard};
 use seaway_papers::report as papers;
+use seaway_report::qlog::Record;
 use seaway_report::schema::of;
 use serde_json::Value;
 use std::io::Write;
@@ -43,6 +44,7 @@ pub(crate) const SCHEMAS: &[DocumentSchema] = &[
     document("summary", 1, of::<sim::Report>, "sim --json; summary.json of sim -o"),
     document("session", 1, of::<report::Report>, "send --json, recv --json, demo --json"),
     document("line", 1, of::<Live>, "a line of --stats json of send, recv and demo"),
+    document("qlog", 1, of::<Record>, "a record of --qlog of sim, send, recv and demo"),
     document("emulation", 1, of::<emulate::Report>, "emulate --json"),
     document("comparison", 1, of::<compare::Document<'_>>, "compare --json; compare.json of compare -o"),
     document("scorecard", 1, of::<scorecard::Scorecard>, "scorecard --json"),

@@ -19,6 +19,7 @@ use crate::web::{ControlName, Hello};
 use seaway_control::window::Window;
 use seaway_control::{ControlSpec, Registry, SpecError, policy};
 use seaway_media::shaped::Carriage;
+use seaway_report::qlog::End;
 use seaway_session::window::WindowSenderConfig;
 use seaway_session::{Format, Limits, OVERHEAD_IPV4, StreamDescription, Stripe, Transport, to_sdp};
 use seaway_stream::source::ShapedSource;
@@ -148,7 +149,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Whether the receiver has a buffer shows under a controller that answers it.
     let has_buffer = client_buffer::is_needed_by(&plan.control);
     let mut settings = Settings::new(&plan.control, plan.limits, None).with_buffer(has_buffer);
-    let mut reporter = options.reporter(|| hello(arguments, &settings, &input))?;
+    let mut reporter =
+        options.reporter(&arguments.input, End::Sender, || hello(arguments, &settings, &input))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
     let key_log = options.keys.exporter()?;
     let builder = match arguments.bind {
@@ -210,8 +212,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let end = clock.now();
     let closed = session.close();
     let lateness = runtime.close()?;
-    drop(reporter);
+    let logged = reporter.finish();
     closed.and(outcome)?;
+    logged?;
     if options.json {
         Report::new(&arguments.input, 0, &session, end, &lateness, DelayFrom::Capture).print(true)?;
     }

@@ -5,6 +5,7 @@ mod table;
 use crate::failure::{Failure, MISSED};
 use crate::files::Output;
 use crate::interrupt;
+use crate::live::qlog;
 use crate::output::{Folder, Provenance};
 use crate::progress::Progress;
 use crate::scenario::Source;
@@ -49,6 +50,9 @@ pub(crate) struct Arguments {
     /// rtp_udp`
     #[arg(long, value_name = "FILE", conflicts_with = "seeds")]
     pcap: Option<String>,
+    /// Write readings, changes of rates and displayed pictures to a log in qlog's form (docs/qlog.md)
+    #[arg(long, value_name = "FILE", conflicts_with = "seeds", value_parser = qlog::file)]
+    qlog: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -61,7 +65,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenarios = with_seeds(&scenario, arguments);
     interrupt::install()?;
     let folder = arguments.output.as_deref().map(Folder::begin).transpose()?;
-    let outcomes = simulate(&scenarios, folder.is_some(), arguments)?;
+    let log = arguments.qlog.as_deref().map(Output::create).transpose()?;
+    let outcomes = simulate(&scenarios, folder.is_some() || log.is_some(), arguments)?;
+    if let (Some(log), Some(outcome)) = (log, outcomes.first()) {
+        let failed = |error| Failure::running(&format!("--qlog: {error}"));
+        let log = seaway_lab::qlog::write(outcome, BufWriter::new(log)).map_err(failed)?;
+        log.into_inner().map_err(|error| failed(error.into_error()))?.finish()?;
+    }
     let summaries: Vec<Summary> = outcomes.iter().map(|outcome| outcome.summary.clone()).collect();
     let holds = summaries.iter().all(Summary::holds);
     let report = Report::of(summaries, arguments.seeds.is_some());

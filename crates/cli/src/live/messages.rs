@@ -1,7 +1,8 @@
 //! Events of a session as messages of the page and of the JSON lines.
 
-use crate::web::{Because, Live, Signal};
+use crate::web::Live;
 use seaway_control::Decision;
+use seaway_lab::decisions;
 use seaway_session::{FeedbackKind, ReceiverEvent, SenderEvent};
 use seaway_stream::{ReceiveEvent, SendEvent};
 
@@ -81,18 +82,6 @@ pub(super) fn event(time: f64, kind: &'static str, what: String) -> Live {
 }
 
 fn of_decision(time: f64, decision: &Decision) -> Live {
-    let signal = &decision.signal;
-    let because = Because {
-        signal: Signal { name: signal.name, value: finite(signal.value), unit: signal.unit },
-        threshold: finite(decision.threshold),
-        before_bps: decision.before.as_bps(),
-        after_bps: decision.after.as_bps(),
-        phase: decision.phase,
-    };
-    Live::Event { time, kind: "decision", what: decision.cause.to_owned(), because: Some(because) }
-}
-
-/// JSON has no infinity.
-fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
+    let because = Some(decisions::because(decision));
+    Live::Event { time, kind: "decision", what: decision.cause.to_owned(), because }
 }

@@ -5,6 +5,7 @@ pub(crate) mod input;
 pub(crate) mod keys;
 mod messages;
 pub(crate) mod options;
+pub(crate) mod qlog;
 pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod reporter;

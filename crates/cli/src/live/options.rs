@@ -1,9 +1,11 @@
 //! What the commands of a live session have in common.
 
 use super::keys::KeyOptions;
+use super::qlog::{self, SessionLog};
 use super::reporter::{Reporter, Stats};
 use crate::failure::Failure;
 use crate::web::{Hello, WebOptions};
+use seaway_report::qlog::End;
 use seaway_units::TimeDelta;
 use std::net::SocketAddr;
 
@@ -31,14 +33,23 @@ pub(crate) struct LiveOptions {
     /// Write every datagram to a capture file
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<String>,
+    /// Write values, events and changes of the rate to a log in qlog's form (docs/qlog.md)
+    #[arg(long, value_name = "FILE", value_parser = qlog::file)]
+    pub(crate) qlog: Option<String>,
     #[command(flatten)]
     pub(crate) keys: KeyOptions,
 }
 
 impl LiveOptions {
     /// The outputs that the options select.
-    pub(crate) fn reporter(&self, hello: impl FnOnce() -> Hello) -> Result<Reporter, Failure> {
-        let reporter = Reporter::new().with_stats(self.stats);
+    pub(crate) fn reporter(
+        &self,
+        title: &str,
+        end: End,
+        hello: impl FnOnce() -> Hello,
+    ) -> Result<Reporter, Failure> {
+        let log = self.qlog.as_deref().map(|name| SessionLog::create(name, title, end)).transpose()?;
+        let reporter = Reporter::new().with_stats(self.stats).with_log(log);
         let reporter = reporter.with_page(self.web, &self.web_options, hello)?;
         Ok(reporter.with_metrics(self.metrics, &self.web_options)?.with_status_line())
     }

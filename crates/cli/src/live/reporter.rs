@@ -1,5 +1,6 @@
 //! Output while a session runs: the page, JSON lines on standard output, a metrics endpoint.
 
+use super::qlog::SessionLog;
 use super::session::Session;
 use super::summary;
 use crate::failure::{Failure, note};
@@ -18,6 +19,7 @@ pub(crate) struct Reporter {
     lines: bool,
     metrics: Option<Metrics>,
     line: Option<StatusLine>,
+    log: Option<SessionLog>,
     next: Timestamp,
 }
 
@@ -44,6 +46,11 @@ impl Reporter {
     /// Shows how the session is on the terminal, if there is one.
     pub(crate) fn with_status_line(self) -> Self {
         Self { line: StatusLine::on_terminal(), ..self }
+    }
+
+    /// Writes a qlog.
+    pub(crate) fn with_log(self, log: Option<SessionLog>) -> Self {
+        Self { log, ..self }
     }
 
     /// Whether the terminal shows how the session is.
@@ -128,7 +135,15 @@ impl Reporter {
         Ok(())
     }
 
-    fn send(&self, message: &Live) -> Result<(), Failure> {
+    /// Ends the outputs; a qlog is put in its place.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        self.log.map_or(Ok(()), SessionLog::finish)
+    }
+
+    fn send(&mut self, message: &Live) -> Result<(), Failure> {
+        if let Some(log) = &mut self.log {
+            log.add(message)?;
+        }
         if let Some(page) = &self.page {
             page.send(message);
         }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use seaway_report::Scope;
-use seaway_report::live::Sample;
+use seaway_report::live::{Because, Sample};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -70,32 +70,6 @@ pub(crate) enum Live {
         /// Why.
         text: String,
     },
-}
-
-/// Why a rate was changed.
-#[derive(Debug, Clone, JsonSchema, Serialize)]
-pub(crate) struct Because {
-    /// What the controller looked at.
-    pub signal: Signal,
-    /// What it was compared with; null where that is not finite.
-    pub threshold: Option<f64>,
-    /// The rate before, bit/s.
-    pub before_bps: u64,
-    /// The rate after, bit/s.
-    pub after_bps: u64,
-    /// The state of the controller.
-    pub phase: &'static str,
-}
-
-/// A quantity that a controller looks at.
-#[derive(Debug, Clone, JsonSchema, Serialize)]
-pub(crate) struct Signal {
-    /// Its name.
-    pub name: &'static str,
-    /// Its value; null where that is not finite.
-    pub value: Option<f64>,
-    /// Its unit.
-    pub unit: &'static str,
 }
 
 /// A request of a viewer.

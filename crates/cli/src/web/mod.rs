@@ -11,7 +11,7 @@ mod metrics;
 mod serve;
 mod tls;
 
-pub(crate) use live::{Because, ControlName, Hello, Live, Signal};
+pub(crate) use live::{ControlName, Hello, Live};
 
 pub(crate) use metrics::Metrics;
 pub(crate) use tls::WebOptions;

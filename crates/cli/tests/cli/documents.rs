@@ -1,6 +1,6 @@
 //! `seaway schema`: what it prints is what docs/schema has, and what documents are held to.
 
-use crate::schema::{check, printed, problems};
+use crate::schema::{check, printed, problems, records};
 use crate::util::Bench;
 use seaway_report::Scope;
 use serde_json::{Value, json};
@@ -70,6 +70,64 @@ fn a_wrong_document_is_refused() {
     let mut wrong = summary.clone();
     wrong["flows"][0]["nobody_described_it"] = json!(1);
     assert!(!problems("summary", &wrong).is_empty());
+}
+
+#[test]
+fn a_run_can_be_read_from_its_log() {
+    let bench = Bench::new();
+    let sim = ["sim", "squeeze", "--set", "duration=15 s", "--set", "flow.video.control=gcc"];
+    let plain = bench.run(&[&sim[..], &["--json", "--no-timing"]].concat());
+    let run = bench.run(&[&sim[..], &["--json", "--no-timing", "--qlog", "run.qlog"]].concat());
+    assert_eq!((run.code, &run.stdout), (plain.code, &plain.stdout), "{}", run.stderr);
+    let records = records(&bench.read("run.qlog"));
+    assert_eq!(records[0]["title"], "squeeze");
+    assert_eq!(records[0]["trace"]["vantage_point"]["type"], "network");
+    assert_eq!(records[0]["trace"]["vantage_point"]["flow"], "client");
+    let times: Vec<f64> = records[1..].iter().map(|event| event["time"].as_f64().unwrap()).collect();
+    assert!(times.is_sorted(), "events are in order of time");
+    let count = |name: &str| records.iter().filter(|event| event["name"] == name).count() as u64;
+    let flow = &run.json()["flows"][0];
+    assert_eq!(Some(count("seaway:decision")), flow["decisions"].as_u64());
+    assert_eq!(Some(count("seaway:picture_displayed")), flow["frames"]["displayed"].as_u64());
+    assert!(
+        records.iter().any(|event| event["group_id"] == "bottleneck" && event["data"]["name"] == "queue")
+    );
+    let delays = records.iter().filter(|event| event["name"] == "seaway:picture_displayed");
+    let delays: Vec<f64> = delays.map(|event| event["data"]["delay_ms"].as_f64().unwrap()).collect();
+    let most = delays.iter().copied().fold(0.0, f64::max);
+    let max = flow["delay_ms"]["max"].as_f64().unwrap();
+    // The histogram of the summary has bins, and leaves the time before the measurement out.
+    assert!(most > 0.98 * max && delays.iter().all(|delay| *delay > 20.0), "{most} and {max}");
+    let refused = bench.run(&["sim", "squeeze", "--qlog", "-"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("name a file"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_log_becomes_a_page() {
+    let bench = Bench::new();
+    let run = bench.run(&["sim", "squeeze", "--set", "duration=5 s", "--qlog", "run.sqlog"]);
+    assert!(bench.names(".") == ["run.sqlog"], "{}", run.stderr);
+    let drawn = bench.run(&["qlog", "run.sqlog"]);
+    assert_eq!((drawn.code, drawn.stdout.as_str()), (Some(0), "page: run.html\n"), "{}", drawn.stderr);
+    let page = bench.read("run.html");
+    assert!(page.contains("seaway:decision") && page.contains("<h1>run.sqlog</h1>"));
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"), "it loads nothing");
+    assert_eq!(bench.run(&["qlog"]).stdout, "page: qlog.html\n");
+    assert!(bench.read("qlog.html").contains("\"log\":null"));
+    // A log that was cut off is drawn as far as it goes.
+    let log = bench.read("run.sqlog");
+    bench.write("cut.sqlog", &log[..log.len() - 20]);
+    let drawn = bench.run(&["qlog", "cut.sqlog", "-o", "-"]);
+    assert!(
+        drawn.code == Some(0) && drawn.stderr.contains("records damaged or cut off: 1"),
+        "{}",
+        drawn.stderr
+    );
+    bench.write("no.sqlog", "{}");
+    for (name, why) in [("no.sqlog", "no qlog"), ("none.sqlog", "No such file")] {
+        let refused = bench.run(&["qlog", name]);
+        assert!(refused.code == Some(2) && refused.stderr.contains(why), "{}", refused.stderr);
+    }
 }
 
 #[test]

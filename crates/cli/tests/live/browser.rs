@@ -36,6 +36,24 @@ pub(crate) fn is_there() -> bool {
 }
 
 #[test]
+fn the_page_of_a_log_draws_it_and_what_is_dropped_on_it() {
+    if !is_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [["sim", "squeeze", "--qlog", "run.sqlog"].as_slice(), &["qlog", "run.sqlog"], &["qlog"]]
+    {
+        let output = seaway(folder.path(), arguments).output().unwrap();
+        assert!(folder.path().join("run.sqlog").exists(), "{output:?}");
+    }
+    let files = ["run.html", "qlog.html", "run.sqlog"].map(|name| folder.path().join(name));
+    let mut command = Command::new("node");
+    command.arg("qlog.mjs").args(files).arg(folder.path()).current_dir(SCRIPTS);
+    let (status, steps, notes) = Live::start(command).end();
+    assert!(status.success(), "{steps}{notes}");
+}
+
+#[test]
 fn the_page_shows_and_steers_the_session() {
     if !is_there() {
         return;

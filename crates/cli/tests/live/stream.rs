@@ -68,8 +68,8 @@ fn what_is_received_can_be_played() {
 fn json_lines_speak_one_vocabulary() {
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();
-    let mut receiver = receive(folder.path(), port, &["--stats", "json"]);
-    let mut sender = send(folder.path(), port, &["--stats", "json"]);
+    let mut receiver = receive(folder.path(), port, &["--stats", "json", "--qlog", "there.qlog"]);
+    let mut sender = send(folder.path(), port, &["--stats", "json", "--qlog", "here.qlog"]);
     receiver.wait_for_frames(20);
     let decision = sender.wait_for("a decision", |line| line["kind"] == "decision");
     for name in ["time", "what", "signal", "threshold", "before_bps", "after_bps", "phase"] {
@@ -93,6 +93,15 @@ fn json_lines_speak_one_vocabulary() {
         let line: Value = serde_json::from_str(line).unwrap();
         schema::check("line", &line);
         assert!(line["type"] == "sample" || line["type"] == "event", "{line}");
+    }
+    for (name, end, event) in
+        [("here.qlog", "client", "seaway:decision"), ("there.qlog", "server", "seaway:event")]
+    {
+        let records = schema::records(&std::fs::read_to_string(folder.path().join(name)).unwrap());
+        assert_eq!(records[0]["trace"]["vantage_point"]["type"], end);
+        for event in ["seaway:values", event] {
+            assert!(records.iter().any(|record| record["name"] == event), "{name}: no {event}");
+        }
     }
 }
 

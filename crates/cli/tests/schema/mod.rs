@@ -49,3 +49,18 @@ fn close(schema: &mut Value, is_part: bool) {
         _ => {}
     }
 }
+
+/// The records of a log in qlog's form (RFC 7464), each as the schema has it: the header first.
+pub(crate) fn records(log: &str) -> Vec<Value> {
+    let texts: Vec<&str> = log.split(char::from(0x1e)).collect();
+    assert_eq!(texts[0], "", "a record begins with its separator");
+    let record = |text: &&str| {
+        assert!(text.ends_with('\n'), "{text}");
+        let record = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        check("qlog", &record);
+        record
+    };
+    let records: Vec<Value> = texts[1..].iter().map(record).collect();
+    assert_eq!(records[0]["file_schema"], "urn:ietf:params:qlog:file:sequential");
+    records
+}

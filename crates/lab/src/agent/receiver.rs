@@ -8,6 +8,7 @@ use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::loss_notification::LossNotification;
 use crate::payload::{Content, Encoding, Payload};
+use crate::run::ShownFrame;
 use crate::tag::Tag;
 use seaway_link::{Outbox, Packet, Wake};
 use seaway_session::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
@@ -40,8 +41,8 @@ pub(crate) struct MediaReceiver {
     delays: Histogram,
     /// Losses of the channel, if the controller uses loss notification.
     notification: Option<LossNotification>,
-    /// When the frames that were shown were captured; `None`: not kept.
-    shown: Option<Vec<Timestamp>>,
+    /// The frames that were shown; `None`: not kept.
+    shown: Option<Vec<ShownFrame>>,
 }
 
 impl MediaReceiver {
@@ -75,7 +76,7 @@ impl MediaReceiver {
         }
     }
 
-    /// Keeps when the frames that are shown were captured, if enabled.
+    /// Keeps when frames are captured and shown, if enabled.
     pub(crate) fn keeping_shown(mut self, is_asked: bool) -> Self {
         self.shown = is_asked.then(Vec::new);
         self
@@ -97,8 +98,8 @@ impl MediaReceiver {
         &self.delays
     }
 
-    /// When the frames that were shown were captured; empty where that is not kept.
-    pub(crate) fn shown(&self) -> &[Timestamp] {
+    /// The frames that were shown; empty where they are not kept.
+    pub(crate) fn shown(&self) -> &[ShownFrame] {
         self.shown.as_deref().unwrap_or_default()
     }
 
@@ -173,7 +174,7 @@ impl MediaReceiver {
                 sink.show(now, now - age);
             }
             if let Some(shown) = &mut self.shown {
-                shown.push(now - age);
+                shown.push(ShownFrame { captured: now - age, displayed: now });
             }
             if is_measured {
                 self.delays.add(age);

@@ -17,9 +17,9 @@ pub(super) fn shown(outcome: &Outcome, connections: usize, fps: f64) -> Vec<bool
     let mut shown = vec![false; FRAMES];
     for connection in 0..connections {
         let name = if connections == 1 { "video".to_owned() } else { format!("video#{}", connection + 1) };
-        let captured = outcome.shown.iter().find(|(flow, _)| *flow == name);
-        for at in captured.into_iter().flat_map(|(_, captured)| captured) {
-            let played = ((at.as_secs_f64() - START) * fps).round() as usize;
+        let frames = outcome.shown.iter().find(|(flow, _)| *flow == name);
+        for frame in frames.into_iter().flat_map(|(_, frames)| frames) {
+            let played = ((frame.captured.as_secs_f64() - START) * fps).round() as usize;
             let group = played / GROUP * connections + connection;
             if let Some(frame) = shown.get_mut(group * GROUP + played % GROUP) {
                 *frame = true;

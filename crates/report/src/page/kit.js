@@ -72,6 +72,42 @@ function chooser(names, onChange, withAll) {
   return chosen;
 }
 
+// The index of the first of these instants after `time`.
+function after(instants, time) {
+  let low = 0, high = instants.length;
+  while (low < high) { const middle = (low + high) >> 1; if (instants[middle] <= time) low = middle + 1; else high = middle; }
+  return low;
+}
+
+// New target rates over a chart of rates, of changes by a tenth and more: full where the rate fell, hollow where it rose.
+function drawDecisions(context, chart, decisions, colour) {
+  context.strokeStyle = context.fillStyle = chart.paint(colour);
+  let last = -Infinity;
+  for (const { at, before, after } of decisions) {
+    const x = chart.x(at);
+    if (Math.abs(after - before) < 0.1 * before || x - last < 7) continue;
+    last = x;
+    context.beginPath();
+    context.arc(x, chart.y(after), 2.6, 0, 7);
+    context.save();
+    if (after > before) context.fillStyle = chart.paint("--card");
+    context.fill();
+    context.stroke();
+    context.restore();
+  }
+}
+
+// A change of the rate and its cause, as nodes of text.
+function describeDecision({ at, before, after, cause, signal, value, unit, threshold, phase, more }) {
+  const change = `${quantity(before, "bit/s")} → ${quantity(after, "bit/s")}`;
+  const bound = threshold == null ? "" : ` (threshold ${quantity(threshold, unit)})`;
+  return [
+    ` ${at.toFixed(2)} s · `, make("b", { textContent: change }), ` · ${cause}`, make("br"),
+    `${signal.replaceAll("_", " ")} ${quantity(value, unit)}${bound}`, phase ? ` · ${phase}` : "",
+    more ? ` · one of ${more + 1} within 0.1 s` : "",
+  ];
+}
+
 // A box beside the pointer.
 function showTip(event, ...content) {
   const tip = byId("tip");

@@ -83,12 +83,6 @@ function videoOf(name, encoded, index) {
 
 const STEP = data.step;
 const at = (values, time) => values?.[Math.min(values.length - 1, Math.max(0, Math.floor(time / STEP)))] ?? null;
-// The index of the first of these instants after `time`.
-function after(instants, time) {
-  let low = 0, high = instants.length;
-  while (low < high) { const middle = (low + high) >> 1; if (instants[middle] <= time) low = middle + 1; else high = middle; }
-  return low;
-}
 const psnrAt = ({ psnr }, time) => psnr.db[after(psnr.at, time) - 1] ?? null;
 const known = (points) => points.filter(([, value]) => value != null);
 const grid = (values = []) => known(values.map((value, index) => [(index + 0.5) * STEP, value]));
@@ -124,24 +118,8 @@ const charts = PANELS.map(({ points, value, kind = "line", capacity, ...options 
   return new Chart(byId("plots"), { ...options, series, last: index === PANELS.length - 1 });
 });
 
-// Changes by a tenth and more: full where the rate fell, hollow where it rose.
 function decisions(context, chart) {
-  for (const index of inOrder()) {
-    context.strokeStyle = context.fillStyle = chart.paint(colour(index));
-    let last = -Infinity;
-    for (const { at, before, after } of data.controls[index].decisions) {
-      const x = chart.x(at);
-      if (Math.abs(after - before) < 0.1 * before || x - last < 7) continue;
-      last = x;
-      context.beginPath();
-      context.arc(x, chart.y(after), 2.6, 0, 7);
-      context.save();
-      if (after > before) context.fillStyle = chart.paint("--card");
-      context.fill();
-      context.stroke();
-      context.restore();
-    }
-  }
+  for (const index of inOrder()) drawDecisions(context, chart, data.controls[index].decisions, colour(index));
 }
 
 // ---- Causes.
@@ -153,17 +131,7 @@ function cause(index, time) {
   const control = data.controls[index];
   const decision = lastDecision(control, time);
   const text = make("p", {}, make("b", { textContent: control.name }));
-  if (!decision) {
-    text.append(" has not changed its rate yet");
-  } else {
-    const { signal, value, unit, threshold } = decision;
-    const change = `${quantity(decision.before, "bit/s")} → ${quantity(decision.after, "bit/s")}`;
-    const bound = threshold == null ? "" : ` (threshold ${quantity(threshold, unit)})`;
-    text.append(
-      ` ${decision.at.toFixed(2)} s · `, make("b", { textContent: change }), ` · ${decision.cause}`, make("br"),
-      `${signal.replaceAll("_", " ")} ${quantity(value, unit)}${bound}`, decision.phase ? ` · ${decision.phase}` : "",
-      decision.more ? ` · one of ${decision.more + 1} within 0.1 s` : "");
-  }
+  text.append(...(decision ? describeDecision(decision) : [" has not changed its rate yet"]));
   return owned(make("li", { className: "cause" }, dot(), text), index);
 }
 
