@@ -3,8 +3,8 @@
 
 .PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python notebooks release capi package gstreamer bench cost fuzz mutants validate peers plots papers
 
-# The sans-I/O crates, which also run in a browser.
-PORTABLE := units wire control session link sim mpeg quality report
+# The sans-I/O crates, which also run in a browser; the lab does without its codec there.
+PORTABLE := units wire control session link sim mpeg quality report lab
 # What tests run beside the binary; they skip, and say so, where one is missing.
 GSTREAMER := gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav \
 	python3-gi gir1.2-gstreamer-1.0
@@ -55,7 +55,7 @@ docs:
 wasm:
 	$(call stage,wasm)
 	@if rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null | xargs -r test -d; then \
-		cargo check --locked --target wasm32-unknown-unknown $(PORTABLE:%=-p seaway-%); \
+		cargo check --locked --no-default-features --target wasm32-unknown-unknown $(PORTABLE:%=-p seaway-%); \
 	else echo "wasm: SKIPPED, the target is not installed"; fi
 
 # The binary for other systems, as far as a check goes: nothing is linked. Some dependencies compile C, for which zig, a wheel, has

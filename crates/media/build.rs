@@ -9,6 +9,10 @@ fn main() {
     for name in ["CXXFLAGS", "NASMENV", "NASM", "OPENH264_NO_ASM"] {
         println!("cargo::rerun-if-env-changed={name}");
     }
+    // Without the codec there is no code of it.
+    if var("CARGO_FEATURE_CODEC").is_err() {
+        return;
+    }
     let code = code();
     println!("cargo::rustc-env=SEAWAY_H264_CODE={code}");
     if code == "x86 without" {

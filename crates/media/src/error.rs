@@ -74,8 +74,4 @@ impl Error {
         let path = path.into();
         move |source| Self::Io { path, source }
     }
-
-    pub(crate) fn codec(operation: &'static str) -> impl FnOnce(openh264::Error) -> Self {
-        move |error| Self::Codec { operation, reason: error.to_string() }
-    }
 }

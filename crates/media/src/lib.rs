@@ -41,6 +41,7 @@
 
 pub mod audio;
 pub mod clip;
+mod codec;
 pub mod decoder;
 pub mod encoder;
 mod error;

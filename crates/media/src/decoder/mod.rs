@@ -1,14 +1,13 @@
 //! Decoders: access units in, pictures out, or whether there would be one. Damaged pictures are not output.
 
 mod continuity;
+mod h264;
 mod headers;
 mod mpeg;
-mod openh264;
-mod raw;
 
+pub use self::h264::{Concealment, H264Decoder};
 pub use self::headers::HeaderDecoder;
 pub use self::mpeg::MpegDecoder;
-pub use self::openh264::{Concealment, H264Decoder};
 
 use crate::{Error, FrameId, Picture, PictureSize};
 use seaway_units::TimeDelta;

@@ -1,14 +1,14 @@
 //! OpenH264 at a constant quantiser.
 
 use super::EncodedFrame;
-use super::openh264::{codec, run};
-use super::options;
+use super::LiveEncoder;
+use crate::codec::Encoder;
 use crate::{Error, FrameRate, Picture, PictureSize};
 use seaway_units::Bitrate;
 
 /// H.264 constrained baseline at a constant quantiser, for recordings and for tables of sizes.
 pub struct ConstantQpEncoder {
-    codec: openh264::encoder::Encoder,
+    codec: Encoder,
     quantiser: u8,
     size: Option<PictureSize>,
 }
@@ -19,7 +19,7 @@ impl ConstantQpEncoder {
     /// # Errors
     /// Where the library cannot be set up.
     pub fn new(frame_rate: FrameRate, quantiser: u8) -> Result<Self, Error> {
-        Ok(Self { codec: codec(frame_rate)?, quantiser, size: None })
+        Ok(Self { codec: Encoder::new(frame_rate, &LiveEncoder::QUANTISERS)?, quantiser, size: None })
     }
 
     /// Codes one picture, with `key` as a key frame. The first picture and those of a new size are always key frames.
@@ -30,14 +30,14 @@ impl ConstantQpEncoder {
         let is_new = self.size.replace(picture.size()) != Some(picture.size());
         if is_new {
             // The codec accepts a quantiser only once it knows the size, so this attempt is discarded.
-            run(&mut self.codec, picture)?;
-            options::set_quantiser(&mut self.codec, self.quantiser)?;
+            self.codec.encode(picture)?;
+            self.codec.set_quantiser(self.quantiser)?;
         }
         let key = key || is_new;
         if key {
-            self.codec.force_intra_frame();
+            self.codec.force_key_frame();
         }
-        let data = run(&mut self.codec, picture)?;
+        let data = self.codec.encode(picture)?;
         Ok(EncodedFrame {
             data,
             id: picture.id(),

@@ -5,15 +5,14 @@ mod complexity;
 mod constant_qp;
 mod external;
 mod ladder;
-mod openh264;
-mod options;
+mod live;
 mod rate_control;
 
 pub use self::adherence::{AdherenceReport, AdherenceWindow, RateAdherence};
 pub use self::constant_qp::ConstantQpEncoder;
 pub use self::external::{ExternalEncoder, TargetPipe};
 pub use self::ladder::{Ladder, LadderEncoder, LadderRule};
-pub use self::openh264::{LiveEncoder, LiveEncoderConfig};
+pub use self::live::{LiveEncoder, LiveEncoderConfig};
 
 use crate::{Error, FrameId, Picture, PictureSize};
 use seaway_units::{Bitrate, DataSize, TimeDelta};

@@ -1,10 +1,12 @@
 //! H.264 byte streams: NAL units, parameter sets, and the check of access units before they reach the C++ decoder (ITU-T
 //! H.264 section 7 and Annex B).
 
+#[cfg(feature = "codec")]
 mod acceleration;
 mod access_units;
 mod inspect;
 
+#[cfg(feature = "codec")]
 pub use acceleration::acceleration;
 pub use access_units::AccessUnitSplitter;
 pub use inspect::{Inspection, Inspector, Refusal};

@@ -1,11 +1,10 @@
 //! Pictures of a coded track: samples of a container, decoded and reordered for display.
 
 use super::{PictureFormat, PictureSource};
+use crate::codec::Decoder;
 use crate::h264::{DecoderConfiguration, Inspector, append_from_lengths};
 use crate::picture::PlaneView;
 use crate::{Error, FrameId, FrameRate, Picture, PicturePool, PictureSize};
-use openh264::decoder::{DecodeOptions, DecodedYUV, Decoder, Flush};
-use openh264::formats::YUVSource;
 use seaway_units::TimeDelta;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -91,7 +90,7 @@ impl CodedSource {
         let mut source = Self {
             track,
             left_out: tracks.left_out,
-            decoder: Decoder::new().map_err(Error::codec("decoder set-up"))?,
+            decoder: Decoder::new()?,
             inspector: Inspector::default(),
             configured: false,
             sample: Vec::new(),
@@ -143,46 +142,38 @@ impl CodedSource {
             return;
         };
         self.waiting.insert(sample.time);
-        let later = DecodeOptions::new().flush_after_decode(Flush::NoFlush);
-        match self.decoder.decode_with_options(inspection.stream, later) {
-            Ok(Some(picture)) => {
-                let time = self.waiting.pop_first().unwrap_or(sample.time);
-                self.decoded.extend(copy(&mut self.pool, &picture, time));
-            }
-            Ok(None) => {}
-            Err(_) => {
-                self.undecodable += 1;
-                self.waiting.remove(&sample.time);
-            }
+        let (pool, waiting, decoded) = (&mut self.pool, &mut self.waiting, &mut self.decoded);
+        let result = self.decoder.decode_in_order(inspection.stream, |picture| {
+            let time = waiting.pop_first().unwrap_or(sample.time);
+            decoded.extend(copy(pool, picture, time));
+        });
+        if result.is_err() {
+            self.undecodable += 1;
+            self.waiting.remove(&sample.time);
         }
     }
 
     /// Outputs the pictures that the decoder holds for reordering.
     fn drain(&mut self) {
         self.ended = true;
-        let pictures = self.decoder.flush_remaining().unwrap_or_default();
-        for picture in &pictures {
-            let Some(time) = self.waiting.pop_first() else { break };
-            self.decoded.extend(copy(&mut self.pool, picture, time));
-        }
+        let (pool, waiting, decoded) = (&mut self.pool, &mut self.waiting, &mut self.decoded);
+        self.decoder.drain(|picture| {
+            if let Some(time) = waiting.pop_first() {
+                decoded.extend(copy(pool, picture, time));
+            }
+        });
     }
 }
 
 /// Copies a decoded picture; `None` where its size is not supported.
-fn copy(pool: &mut PicturePool, from: &DecodedYUV<'_>, time: TimeDelta) -> Option<Picture> {
-    let (width, height) = from.dimensions();
+fn copy(pool: &mut PicturePool, planes: [PlaneView<'_>; 3], time: TimeDelta) -> Option<Picture> {
     let even = |side: usize| u32::try_from(side & !1).unwrap_or(0);
-    let size = PictureSize::new(even(width), even(height)).ok()?;
+    let size = PictureSize::new(even(planes[0].width), even(planes[0].height)).ok()?;
     if pool.size() != size {
         *pool = PicturePool::new(size);
     }
     let mut buffer = pool.take();
-    let (luma, chroma, _) = from.strides();
-    buffer.copy_from([
-        PlaneView { data: from.y(), stride: luma, width, height },
-        PlaneView { data: from.u(), stride: chroma, width: width / 2, height: height / 2 },
-        PlaneView { data: from.v(), stride: chroma, width: width / 2, height: height / 2 },
-    ]);
+    buffer.copy_from(planes);
     Some(buffer.finish(FrameId(0), time))
 }
 
@@ -203,7 +194,7 @@ impl PictureSource for CodedSource {
     fn rewind(&mut self) -> Result<(), Error> {
         self.track.reader.rewind()?;
         // A new decoder has no reference pictures.
-        self.decoder = Decoder::new().map_err(Error::codec("decoder set-up"))?;
+        self.decoder = Decoder::new()?;
         self.inspector = Inspector::default();
         self.waiting.clear();
         self.decoded.clear();

@@ -247,6 +247,8 @@ pub fn open_bytes(bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Box<dyn Pi
 /// # Errors
 /// Where the codec cannot be set up.
 pub fn bundled_clip() -> Result<Box<dyn PictureSource>, Error> {
+    // So that a build without the codec leaves out the clip too.
+    crate::codec::check()?;
     open_bytes(crate::clip::BIG_BUCK_BUNNY)
 }
 

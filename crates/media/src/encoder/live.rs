@@ -2,10 +2,9 @@
 
 use super::complexity::{Complexity, ComplexityMeter};
 use super::rate_control::{Decision, RateControl};
-use super::{Encoded, EncodedFrame, VideoEncoder, options};
+use super::{Encoded, EncodedFrame, VideoEncoder};
+use crate::codec::Encoder;
 use crate::{Error, FrameRate, Picture, PictureSize};
-use openh264::encoder as codec;
-use openh264::formats::YUVSource;
 use seaway_units::{Bitrate, DataSize, TimeDelta};
 
 /// Configuration of a [`LiveEncoder`].
@@ -24,7 +23,7 @@ pub struct LiveEncoderConfig {
 /// Our own rate control sets the quantiser of each picture; that of the codec is off. A key frame that exceeds its
 /// budget is coded again.
 pub struct LiveEncoder {
-    codec: codec::Encoder,
+    codec: Encoder,
     config: LiveEncoderConfig,
     control: RateControl,
     meter: ComplexityMeter,
@@ -48,7 +47,7 @@ impl LiveEncoder {
     /// # Errors
     /// Where the library cannot be set up.
     pub fn new(config: LiveEncoderConfig) -> Result<Self, Error> {
-        let codec = codec(config.frame_rate)?;
+        let codec = Encoder::new(config.frame_rate, &Self::QUANTISERS)?;
         let control = RateControl::new(config.frame_rate.interval(), config.start, Self::QUANTISERS);
         Ok(Self { codec, config, control, meter: ComplexityMeter::default(), size: None, key_frame: false })
     }
@@ -57,18 +56,18 @@ impl LiveEncoder {
     /// learns the size of a key frame.
     fn prime(&mut self, picture: &Picture, complexity: Complexity) -> Result<(), Error> {
         self.control.restart();
-        let data = run(&mut self.codec, picture)?;
+        let data = self.codec.encode(picture)?;
         self.control.learn(DataSize::of(&data), Self::FIRST_QUANTISER, complexity, true);
         self.size = Some(picture.size());
         Ok(())
     }
 
     fn code(&mut self, picture: &Picture, quantiser: u8, key: bool) -> Result<Vec<u8>, Error> {
-        options::set_quantiser(&mut self.codec, quantiser)?;
+        self.codec.set_quantiser(quantiser)?;
         if key {
-            self.codec.force_intra_frame();
+            self.codec.force_key_frame();
         }
-        run(&mut self.codec, picture)
+        self.codec.encode(picture)
     }
 
     /// Codes a key frame, and codes it again where it is far too large.
@@ -138,51 +137,5 @@ impl VideoEncoder for LiveEncoder {
 impl std::fmt::Debug for LiveEncoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LiveEncoder").field("config", &self.config).field("control", &self.control).finish()
-    }
-}
-
-/// The codec with one thread, its own rate control off, and key frames on request only.
-pub(super) fn codec(frame_rate: FrameRate) -> Result<codec::Encoder, Error> {
-    let quantisers = LiveEncoder::QUANTISERS;
-    let setup = codec::EncoderConfig::new()
-        .usage_type(codec::UsageType::CameraVideoRealTime)
-        .rate_control_mode(codec::RateControlMode::Off)
-        .max_frame_rate(codec::FrameRate::from_hz(frame_rate.hz() as f32))
-        .qp(codec::QpRange::new(*quantisers.start(), *quantisers.end()))
-        // Receivers request key frames; one on a scene change would only make the burst larger.
-        .scene_change_detect(false)
-        .intra_frame_period(codec::IntraFramePeriod::from_num_frames(0))
-        .skip_frames(false)
-        .num_threads(1);
-    let library = openh264::OpenH264API::from_source();
-    codec::Encoder::with_api_config(library, setup).map_err(Error::codec("set-up"))
-}
-
-pub(super) fn run(codec: &mut codec::Encoder, picture: &Picture) -> Result<Vec<u8>, Error> {
-    let millis = u64::try_from(picture.time().as_millis()).unwrap_or(0);
-    let time = openh264::Timestamp::from_millis(millis);
-    Ok(codec.encode_at(picture, time).map_err(Error::codec("encode"))?.to_vec())
-}
-
-/// A picture is an input of the codec as it is.
-impl YUVSource for Picture {
-    fn dimensions(&self) -> (usize, usize) {
-        (self.size().width() as usize, self.size().height() as usize)
-    }
-
-    fn strides(&self) -> (usize, usize, usize) {
-        self.planes().map(|plane| plane.stride).into()
-    }
-
-    fn y(&self) -> &[u8] {
-        self.planes()[0].data
-    }
-
-    fn u(&self) -> &[u8] {
-        self.planes()[1].data
-    }
-
-    fn v(&self) -> &[u8] {
-        self.planes()[2].data
     }
 }

@@ -1,10 +1,10 @@
 //! OpenH264 as a decoder.
 
 use super::continuity::Continuity;
-use super::{Decoded, Freeze, ReceivedFrame, VideoDecoder, raw};
+use super::{Decoded, Freeze, ReceivedFrame, VideoDecoder};
+use crate::codec::Decoder;
 use crate::picture::PlaneView;
 use crate::{Error, Picture, PicturePool, PictureSize};
-use openh264::decoder as codec;
 
 /// What to do where reference pictures are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,7 +19,7 @@ pub enum Concealment {
 /// Decodes progressive H.264 with 8 bits and 4:2:0. Without B pictures each access unit is output at once, otherwise pictures
 /// come in the order in which they are shown.
 pub struct H264Decoder {
-    codec: codec::Decoder,
+    codec: Decoder,
     continuity: Continuity,
     pool: Option<PicturePool>,
 }
@@ -30,9 +30,9 @@ impl H264Decoder {
     /// # Errors
     /// Where the library cannot be set up.
     pub fn new(concealment: Concealment) -> Result<Self, Error> {
-        let mut codec = codec::Decoder::new().map_err(Error::codec("decoder set-up"))?;
+        let mut codec = Decoder::new()?;
         if concealment == Concealment::Conceal {
-            raw::conceal(&mut codec)?;
+            codec.conceal()?;
         }
         Ok(Self { codec, continuity: Continuity::new(concealment), pool: None })
     }
@@ -46,7 +46,7 @@ impl VideoDecoder for H264Decoder {
             Err(freeze) => return Ok(Decoded::Frozen(freeze)),
         };
         let size = inspection.size;
-        let output = raw::decode(&mut self.codec, inspection.stream, !inspection.reorders);
+        let output = self.codec.decode(inspection.stream, !inspection.reorders);
         let trusted = output.sound || concealment == Concealment::Conceal;
         self.continuity.set_frozen(!trusted);
         Ok(match output.picture.filter(|_| trusted) {
