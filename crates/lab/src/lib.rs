@@ -68,6 +68,7 @@ mod sweep;
 pub mod table;
 mod tag;
 mod tcp_config;
+pub mod traces;
 
 pub use build::BuildError;
 pub use emulation::{Emulation, PathState};

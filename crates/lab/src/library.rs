@@ -35,6 +35,11 @@ impl BundledScenario {
         Scenario::parse_with(registry, text, overrides)
     }
 
+    /// The folder that it is in: `networks`.
+    pub fn group(&self) -> &'static str {
+        self.path.parent().and_then(Path::to_str).unwrap_or_default()
+    }
+
     /// A file of the library, named as the scenario names it.
     ///
     /// # Errors

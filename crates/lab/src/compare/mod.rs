@@ -8,9 +8,11 @@ mod run;
 mod setup;
 mod table;
 
-pub use run::{RateChange, Recording, Run, Trace};
+pub use run::{Recording, Run};
 pub use setup::{Setup, Video};
+pub use table::flow_metrics;
 
+use crate::traces::RateChange;
 use schemars::JsonSchema;
 use seaway_report::Summary;
 use seaway_report::aggregate::mean_and_ci95;

@@ -31,6 +31,11 @@ const SHOWN: &[&str] = &[
     "decisions",
 ];
 
+/// The metrics of a flow that are compared, in order.
+pub fn flow_metrics() -> impl Iterator<Item = Metric> {
+    SHOWN.iter().filter_map(|key| Scope::Flow.metric(key))
+}
+
 /// The rows that apply to any controller.
 pub(super) fn rows(comparison: &Comparison) -> Vec<Row> {
     let flows: Vec<(Value, Value)> = comparison
@@ -45,15 +50,14 @@ pub(super) fn rows(comparison: &Comparison) -> Vec<Row> {
             (flow(&mean), flow(&ci95))
         })
         .collect();
-    let row = |key: &&str| {
-        let metric = Scope::Flow.metric(key)?;
+    let row = |metric: Metric| {
         let factor = metric.unit().display().1;
         let number = |document: &Value| metric.value(document).map(|number| number * factor);
         let cell = |(mean, ci95): &(Value, Value)| Some(Estimate { mean: number(mean)?, ci95: number(ci95) });
         let cells: Vec<_> = flows.iter().map(cell).collect();
         cells.iter().any(Option::is_some).then_some(Row { metric, cells })
     };
-    SHOWN.iter().filter_map(row).collect()
+    flow_metrics().filter_map(row).collect()
 }
 
 /// The mean and its interval, for a person to read.
