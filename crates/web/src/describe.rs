@@ -1,0 +1,179 @@
+//! What a page offers: scenarios, controllers, and the link that its sliders change.
+
+use seaway_control::{ControllerInfo, Registry};
+use seaway_lab::compare::flow_metrics;
+use seaway_lab::library::{self, BundledScenario};
+use seaway_lab::scenario::{FlowKind, Link, Scenario};
+use seaway_link::{JitterConfig, LossConfig, QueueConfig};
+use seaway_report::Metric;
+use seaway_units::TimeDelta;
+use serde::Serialize;
+
+/// The scenarios of the library, the controllers, and the metrics of a run in their order.
+#[derive(Debug, Serialize)]
+pub(crate) struct Listing {
+    seaway: &'static str,
+    scenarios: Vec<ListedScenario>,
+    controls: Vec<ListedControl>,
+    metrics: Vec<Metric>,
+}
+
+#[derive(Debug, Serialize)]
+struct ListedScenario {
+    name: &'static str,
+    /// The folder: `networks`.
+    group: &'static str,
+    about: String,
+    text: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct ListedControl {
+    name: &'static str,
+    source: &'static str,
+}
+
+impl Listing {
+    pub(crate) fn new() -> Self {
+        let control = |info: &ControllerInfo| ListedControl { name: info.name, source: info.source };
+        Self {
+            seaway: seaway_report::VERSION,
+            // One that does not parse is listed without a word about it; a test holds that all do.
+            scenarios: library::entries().iter().map(ListedScenario::of).collect(),
+            controls: Registry::builtin().controllers().iter().map(control).collect(),
+            metrics: flow_metrics().collect(),
+        }
+    }
+}
+
+impl ListedScenario {
+    fn of(entry: &BundledScenario) -> Self {
+        let about = entry.parse(&[]).ok().and_then(|scenario| scenario.about).unwrap_or_default();
+        Self { name: entry.name, group: entry.group(), about, text: entry.text }
+    }
+}
+
+/// A scenario.
+#[derive(Debug, Serialize)]
+pub(crate) struct Description {
+    name: String,
+    about: Option<String>,
+    duration_s: f64,
+    /// The media flows, as the summary names them.
+    flows: Vec<FlowDescription>,
+    /// The link with a recorded capacity, else that with the lowest first rate; absent where there is none, such as in a cell.
+    link: Option<LinkDescription>,
+}
+
+/// A media flow.
+#[derive(Debug, Serialize)]
+struct FlowDescription {
+    name: String,
+    /// The entry of the scenario; several flows come of one with a `count`.
+    entry: String,
+    control: String,
+}
+
+/// What the sliders change. A value is absent where the scenario's cannot be said by one number.
+#[derive(Debug, Serialize)]
+struct LinkDescription {
+    name: String,
+    rate_bps: Option<u64>,
+    /// The rate changes, or follows a trace.
+    varies: bool,
+    /// The capacity is recorded, and no rate replaces it.
+    is_trace: bool,
+    delay_ms: f64,
+    jitter_ms: Option<f64>,
+    loss: Option<f64>,
+    /// The loss has a mean and a length of bursts.
+    is_bursty: bool,
+    queue_ms: Option<f64>,
+}
+
+impl Description {
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        let flows = scenario.flows.iter().filter_map(|flow| match &flow.kind {
+            FlowKind::Media(media) => Some(FlowDescription {
+                name: flow.name.clone(),
+                entry: flow.name.split('#').next().unwrap_or_default().to_owned(),
+                control: media.control.to_string(),
+            }),
+            _ => None,
+        });
+        let slowest = scenario.links.iter().min_by_key(|link| link.forward.config.rate);
+        Self {
+            name: scenario.name.clone(),
+            about: scenario.about.clone(),
+            duration_s: scenario.duration.as_secs_f64(),
+            flows: flows.collect(),
+            link: slowest.map(LinkDescription::of),
+        }
+    }
+}
+
+impl LinkDescription {
+    fn of(link: &Link) -> Self {
+        let config = &link.forward.config;
+        let is_trace = config.trace.is_some();
+        Self {
+            name: link.name.clone(),
+            rate_bps: config.rate.map(seaway_units::Bitrate::as_bps),
+            varies: is_trace || !config.steps.is_empty(),
+            is_trace,
+            delay_ms: config.delay.as_millis_f64(),
+            jitter_ms: match config.jitter {
+                None => Some(0.0),
+                Some(JitterConfig::Rfc8868 { std, .. } | JitterConfig::Reordering { std, .. }) => {
+                    Some(std.as_millis_f64())
+                }
+            },
+            loss: match &config.loss {
+                None => Some(0.0),
+                Some(LossConfig::Independent { rate, .. }) => Some(*rate),
+                Some(LossConfig::Periodic { every, .. }) => Some(1.0 / *every as f64),
+                Some(LossConfig::GilbertElliott { mean, .. }) => *mean,
+                Some(_) => None,
+            },
+            is_bursty: matches!(&config.loss, Some(LossConfig::GilbertElliott { mean: Some(_), .. })),
+            queue_ms: match &config.queue {
+                Some(QueueConfig::DropTail(queue)) => queue.time.map(TimeDelta::as_millis_f64),
+                _ => None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_link_of_a_lossy_network() {
+        let scenario = library::find("lossy-wifi").unwrap().parse(&[]).unwrap();
+        let description = Description::of(&scenario);
+        assert_eq!(description.flows[0].entry, "video");
+        let link = description.link.unwrap();
+        assert_eq!((link.rate_bps, link.delay_ms, link.jitter_ms), (Some(6_000_000), 20.0, Some(0.0)));
+        assert_eq!((link.loss, link.is_bursty, link.queue_ms), (Some(0.02), true, Some(200.0)));
+        assert!(!link.varies);
+    }
+
+    #[test]
+    fn flows_of_one_entry_name_it() {
+        let scenarios = library::entries();
+        let counted = scenarios.iter().find(|entry| entry.text.contains("\ncount = "));
+        let description = Description::of(&counted.unwrap().parse(&[]).unwrap());
+        for flow in description.flows {
+            assert!(!flow.entry.contains('#') && flow.name.starts_with(&flow.entry), "{flow:?}");
+        }
+    }
+
+    #[test]
+    fn a_cell_has_no_link_to_change() {
+        let scenario = library::find("rfc8869-3.3-up").unwrap().parse(&[]).unwrap();
+        let link = Description::of(&scenario).link;
+        assert!(link.is_none_or(|link| !link.name.is_empty()));
+        assert!(Listing::new().scenarios.iter().all(|scenario| !scenario.about.is_empty()));
+    }
+}

@@ -1,0 +1,73 @@
+// The lab as WebAssembly gives the bytes that the binary prints: `node numbers.mjs MODULE BINARY`.
+//
+// Every scenario of the library runs in both, for twenty seconds where it lasts longer and may be cut, and two networks under
+// every controller. The page's own scripts drive the module, and no slider of theirs leads to a scenario that is refused.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
+import vm from "node:vm";
+
+const [module, binary] = process.argv.slice(2);
+const folder = join(dirname(fileURLToPath(import.meta.url)), "../page");
+const scripts = ["../../report/src/page/kit.js", "lab.js", "link.js"].map((name) => readFileSync(join(folder, name), "utf8"));
+vm.runInThisContext(`${scripts.join("\n")}\nObject.assign(globalThis, { labOf, SLIDERS, linkChanges });`);
+const { instance } = await WebAssembly.instantiate(gunzipSync(readFileSync(module)), {});
+const lab = labOf(instance);
+const ask = (request) => JSON.parse(lab(request));
+
+const SHORT = ["duration=20 s", "warmup=0 s"];
+const CONTROLLED = ["lossy-wifi", "squeeze"];
+const { scenarios, controls } = ask({ do: "list" });
+const runs = scenarios.map(({ name, text }) => {
+  const long = Number(/^duration = "(\d+) s"/m.exec(text)?.[1] ?? Infinity) > 20;
+  const isCut = long && !ask({ do: "describe", file: name, library: name, set: SHORT }).error;
+  return [name, isCut ? SHORT : []];
+});
+for (const name of CONTROLLED) {
+  runs.push(...controls.map((control) => [name, [...SHORT, `flow.video.control=${control.name}`]]));
+}
+
+// The binary exits with 3 if an expectation of the scenario is missed.
+function native(name, set) {
+  const options = ["sim", name, "--json", "--no-timing", ...set.flatMap((change) => ["--set", change])];
+  try {
+    return execFileSync(binary, options, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
+  } catch (error) {
+    if (error.status === 3) return error.stdout;
+    throw new Error(`seaway ${options.join(" ")}: ${error.stderr || error.message}`);
+  }
+}
+
+let refused = 0;
+for (const { name } of scenarios) {
+  const { link } = ask({ do: "describe", file: name, library: name });
+  for (const { key, scale, isOff } of SLIDERS.filter(() => link)) {
+    for (const place of isOff?.(link) ? [] : [0, 0.3, 1]) {
+      const set = linkChanges(link, { [key]: scale(place) });
+      const { error } = ask({ do: "describe", file: name, library: name, set });
+      refused += error ? 1 : 0;
+      if (error) console.error(`${name}, slider ${key} at ${place}: ${error}`);
+    }
+  }
+}
+
+let differ = 0;
+let events = 0;
+for (const [name, set] of runs) {
+  const printed = native(name, set);
+  const here = `${lab({ do: "summary", file: name, library: name, set })}\n`;
+  events += JSON.parse(printed).events;
+  if (here !== printed) {
+    differ += 1;
+    const lines = printed.split("\n");
+    const line = here.split("\n").findIndex((text, index) => text !== lines[index]);
+    console.error(`${name} ${set.join(" ")}: line ${line + 1}: ${here.split("\n")[line]}, the binary: ${lines[line]}`);
+  }
+}
+if (refused > 0 || differ > 0 || runs.length < 60 || events < 1e6) {
+  console.error(`playground: ${refused} sliders are refused, ${differ} of ${runs.length} runs differ, ${events} events`);
+  process.exit(1);
+}
+console.log(`playground: ${runs.length} runs give the binary's bytes, ${events} events`);
