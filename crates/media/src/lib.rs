@@ -35,11 +35,13 @@
 //! | [`decoder`] | H.264 to pictures, frozen where references are missing |
 //! | [`output`] | recordings |
 //! | [`h264`] | byte streams, access units, and the check of access units before decoding |
+//! | [`stamp`] | counter and time of day in a picture |
 //! | [`shaped`] | coded MPEG-1/2 streams, shaped to a rate that may change |
 //! | [`audio`] | sound of inputs, Opus |
 //! | [`clip`] | the bundled clip |
 
 pub mod audio;
+mod cells;
 pub mod clip;
 mod codec;
 pub mod decoder;
@@ -51,6 +53,7 @@ pub mod output;
 mod picture;
 mod scale;
 pub mod shaped;
+pub mod stamp;
 mod subprocess;
 
 pub use error::Error;
