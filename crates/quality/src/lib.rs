@@ -17,6 +17,7 @@ pub mod mos;
 mod plane;
 pub mod psnr;
 pub mod ssim;
+pub mod stale;
 pub mod statistics;
 
 pub use plane::{Incomparable, Plane};
