@@ -13,7 +13,7 @@ const PANELS = [
   { title: "Rate", height: 200, keys: ["capacity_bps", "allowance_bps", "target_bps", "sent_bps", "received_bps"] },
   { title: "Round-trip time and queueing", height: 120, keys: ["rtt_ms", "queue_delay_ms"] },
   { title: "Loss", height: 100, keys: ["loss_ratio", "residual_loss_ratio"] },
-  { title: "Playout buffer and delay", height: 120, keys: ["playout_buffer_ms", "delay_ms"] },
+  { title: "Playout buffer and delay", height: 120, keys: ["playout_buffer_ms", "delay_ms", "glass_to_glass_ms", "picture_age_ms"] },
   { title: "Sound", optional: true, note: "its level", height: 80, keys: ["sound_level_dbfs"] },
   { title: "Client's buffer", optional: true, note: "its level and the thresholds of the controller", height: 120, keys: ["buffer_bytes", "buffer_low_bytes", "buffer_high_bytes"] },
   { title: "Where the delay comes from", note: "the rest is the way", height: 120, keys: ["encoding_ms", "queueing_ms", "pacing_ms", "assembly_ms", "playout_ms", "decoding_ms"] },
@@ -112,6 +112,7 @@ const on = {
     for (const [box, text] of numbers) box.textContent = text(message);
   },
   event(message) {
+    if (message.kind === "stale" || message.kind === "fresh") byId("received-figure").classList.toggle("stale", message.kind === "stale");
     if (message.kind === "setting") marks.push({ time: message.time, label: message.what });
     listEvent(message);
   },

@@ -80,6 +80,12 @@ measured! {
         sound_lost: Option<u64> = "Sound packets lost", One, Lower,
         /// from capture to display
         delay_ms: Option<f64> = "Delay", Milliseconds, Lower,
+        /// from capture to display by the stamp in the picture, where the clocks of both hosts agree
+        glass_to_glass_ms: Option<f64> = "Glass to glass", Milliseconds, Lower,
+        /// time since the capture of the picture on the screen
+        picture_age_ms: Option<f64> = "Picture's age", Milliseconds, Lower,
+        /// times that the picture on the screen became older than the bound
+        stale: Option<u64> = "Stale pictures", One, Lower,
         /// luma PSNR of the picture on screen against the captured one
         psnr_db: Option<f64> = "PSNR", Decibels, Higher,
     }

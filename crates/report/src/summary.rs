@@ -104,6 +104,10 @@ measured! {
         frames: Option<Frames> = "", One, Neutral,
         /// from capture to display
         delay_ms: Option<Distribution> = "Capture to display", Milliseconds, Lower,
+        /// from capture to display by the stamp in the picture, where the clocks of both hosts agree
+        glass_to_glass_ms: Option<Distribution> = "Glass to glass", Milliseconds, Lower,
+        /// times that the picture on the screen was older than the bound
+        stale: Option<Stale> = "", One, Lower,
         /// gaps between displayed frames (webrtc-stats)
         freezes: Option<Freezes> = "", One, Lower,
         /// luma PSNR of the picture on screen against the captured one, repeats counted
@@ -188,6 +192,15 @@ measured! {
         lost: u64 = "Frames lost", One, Lower,
         /// frames skipped by the encoder
         skipped: u64 = "Frames skipped", One, Lower,
+    }
+
+    /// Times that the picture on the screen was older than the bound.
+    #[derive(Copy)]
+    pub struct Stale {
+        /// number of such times
+        count: u64 = "Stale pictures", One, Lower,
+        /// total duration of those that ended
+        total_s: f64 = "Stale", Seconds, Lower,
     }
 
     /// Gaps between displayed frames, as webrtc-stats defines them.

@@ -4,6 +4,7 @@ use crate::decoder;
 use crate::failure::{Failure, note};
 use crate::interrupt;
 use crate::live::client_buffer::{self, BufferOptions};
+use crate::live::options;
 use crate::live::qlog::{self, SessionLog};
 use crate::live::repair::{PlayoutOption, RepairOptions};
 use crate::live::report::{DelayFrom, Report};
@@ -59,6 +60,12 @@ pub(crate) struct Arguments {
     /// Write values, events and changes of the rate to a log in qlog's form (docs/qlog.md)
     #[arg(long, value_name = "FILE", value_parser = qlog::file)]
     qlog: Option<String>,
+    /// Write a stamp with a counter and the time of day into each picture (docs/stamp.md), and read it where it is received
+    #[arg(long)]
+    stamp: bool,
+    /// Tell when the picture on the screen was captured longer ago than this, such as '300 ms', and when it is younger again
+    #[arg(long, value_name = "TIME", value_parser = options::bound)]
+    stale_after: Option<TimeDelta>,
     /// Open the page in a browser
     #[arg(long, conflicts_with = "headless")]
     open: bool,
@@ -140,6 +147,8 @@ impl Demo {
             .buffer(buffer)
             .latency(arguments.repair.latency)
             .playout(arguments.playout.mode())
+            .stamps(arguments.stamp)
+            .stale_after(arguments.stale_after)
             .browser(reporter.track(RECEIVED))
             .start_on(&mut runtime)?;
         let (network, to) =
@@ -154,6 +163,7 @@ impl Demo {
             .circuit_breaker(false)
             .pictures(source, true)
             .sizes(arguments.sizes.rule())
+            .stamp(arguments.stamp)
             .preview(reporter.track(SENT))
             .references(send_references)
             .start_on(&mut runtime)?;

@@ -6,7 +6,7 @@ use crate::files::Output;
 use crate::interrupt;
 use crate::live::client_buffer::BufferOptions;
 use crate::live::keys::{self, Access};
-use crate::live::options::LiveOptions;
+use crate::live::options::{self, LiveOptions};
 use crate::live::repair::{PlayoutOption, check_latency};
 use crate::live::report::{DelayFrom, Report};
 use crate::live::session::{self, Session};
@@ -46,6 +46,13 @@ pub(crate) struct Arguments {
     /// recognised by its packets. The address is that of SOURCE
     #[arg(help_heading = "Other senders", long, value_name = "FILE")]
     sdp: Option<String>,
+    /// Read the stamp in the pictures of `send --stamp` and report the time from glass to glass. The clocks of both hosts agree: they
+    /// are one, or follow NTP
+    #[arg(help_heading = "Watching", long)]
+    stamp: bool,
+    /// Tell when the picture on the screen was captured longer ago than this, such as '300 ms', and when it is younger again
+    #[arg(help_heading = "Watching", long, value_name = "TIME", value_parser = options::bound)]
+    stale_after: Option<TimeDelta>,
     #[command(flatten)]
     playout: PlayoutOption,
     #[command(flatten)]
@@ -78,12 +85,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut receiver = receiver
         .plain(plain)
         .latency(arguments.latency())
+        .stamps(arguments.stamp)
+        .stale_after(arguments.stale_after)
         .playout(arguments.playout.mode())
         .buffer(arguments.buffer.config()?);
     if arguments.is_window() {
         // Its decoder is our own, in Rust.
         receiver = receiver.window(true);
-    } else if recorder.as_ref().is_some_and(|recorder| recorder.needs_pictures()) {
+    } else if arguments.stamp || recorder.as_ref().is_some_and(|recorder| recorder.needs_pictures()) {
         receiver = decoder::confined(receiver);
     }
     if let Some(recorder) = recorder {
@@ -178,6 +187,11 @@ impl Arguments {
             return Err(Failure::input(&"-o - takes standard output, which --json and --stats need"));
         }
         check_latency(self.latency())?;
+        if self.stamp && self.is_window() {
+            return Err(Failure::input(
+                &"--stamp does not apply to seaway+window://, whose pictures are coded beforehand",
+            ));
+        }
         if self.buffer.config()?.is_some() && self.is_window() {
             return Err(Failure::input(
                 &"--buffer does not apply to seaway+window://, whose buffer is --latency",

@@ -75,6 +75,9 @@ pub(crate) struct Arguments {
     no_audio: bool,
     #[command(flatten)]
     sizes: SizesOption,
+    /// Write a stamp with a counter and the time of day into the upper right corner of each picture (docs/stamp.md)
+    #[arg(help_heading = "Source", long, conflicts_with_all = ["copy", "encoder", "shape"])]
+    stamp: bool,
     /// Play the input in a loop
     #[arg(help_heading = "Source", long)]
     repeat: bool,
@@ -172,7 +175,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .window(plan.is_window);
     let preview = reporter.track(0);
     let sender = match input {
-        Input::Pictures(pictures) => builder.pictures(pictures, arguments.repeat).preview(preview),
+        Input::Pictures(pictures) => {
+            builder.pictures(pictures, arguments.repeat).stamp(arguments.stamp).preview(preview)
+        }
         Input::Coded(coded) => builder.coded(coded, arguments.repeat).preview(preview),
         Input::External(command, pictures) => {
             let pictures = pictures.map(|pictures| (pictures, arguments.repeat));
@@ -304,6 +309,9 @@ impl Plan {
     fn open(&self, arguments: &Arguments) -> Result<Input, Failure> {
         let name = &arguments.input;
         match &arguments.encoder {
+            _ if self.is_window && arguments.stamp => Err(Failure::input(
+                &"--stamp does not apply to seaway+window://, whose pictures are coded beforehand",
+            )),
             _ if self.is_window => Input::shaped(name, Carriage::Container, arguments.repeat),
             _ if arguments.shape => {
                 note("the video goes alone; seaway+window:// carries what else the container has");

@@ -53,6 +53,8 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
     let of = |kind, what| Some(self::event(time, kind, what));
     match event {
         ReceiveEvent::Freeze(duration) => of("freeze", format!("picture frozen for {duration:.0}")),
+        ReceiveEvent::Stale(age) => of("stale", format!("the picture on the screen is {age:.0} old")),
+        ReceiveEvent::Fresh(duration) => of("fresh", format!("the picture was too old for {duration:.0}")),
         ReceiveEvent::Connected(_) => of("receiver", "sender has the key".into()),
         ReceiveEvent::OtherKey(from) => of("receiver", format!("{from} has another key")),
         ReceiveEvent::SinkFailed(error) => of("receiver", format!("the recording has ended: {error}")),

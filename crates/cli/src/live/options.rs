@@ -9,6 +9,15 @@ use seaway_report::qlog::End;
 use seaway_units::TimeDelta;
 use std::net::SocketAddr;
 
+/// Parses a time above zero.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn bound(text: &str) -> Result<TimeDelta, String> {
+    let bound: TimeDelta = text.parse().map_err(|error| format!("{error}"))?;
+    if bound > TimeDelta::ZERO { Ok(bound) } else { Err("expected more than 0 s".into()) }
+}
+
 /// Options of `send` and `recv`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Watching")]

@@ -7,7 +7,7 @@ use seaway_media::h264::acceleration;
 use seaway_net::Lateness;
 use seaway_quality::statistics::Distribution;
 use seaway_report::Summary;
-use seaway_report::summary::{FlowSummary, Frames, Freezes, Packets, Psnr};
+use seaway_report::summary::{FlowSummary, Frames, Freezes, Packets, Psnr, Stale};
 use seaway_session::{Refused, SentAudio};
 use seaway_stream::source::Thinned;
 use seaway_stream::{Receiver, RejectCounters, Sender};
@@ -117,6 +117,12 @@ fn write_flow(out: &mut impl Write, flow: &FlowSummary) -> std::io::Result<()> {
     }
     if let Some(Distribution { p50, p95, p99, .. }) = flow.delay_ms {
         writeln!(out, "capture to display: p50 {p50:.0} ms, p95 {p95:.0} ms, p99 {p99:.0} ms")?;
+    }
+    if let Some(Distribution { p50, p95, p99, .. }) = flow.glass_to_glass_ms {
+        writeln!(out, "glass to glass: p50 {p50:.0} ms, p95 {p95:.0} ms, p99 {p99:.0} ms")?;
+    }
+    if let Some(Stale { count, total_s }) = flow.stale {
+        writeln!(out, "stale pictures: {count} times, {total_s:.2} s in all")?;
     }
     if let Some(Psnr { value, kind }) = flow.psnr_db {
         writeln!(out, "PSNR ({kind}): {value:.1} dB")?;
@@ -357,12 +363,16 @@ fn flow(session: &Session, now: Timestamp) -> FlowSummary {
         flow.goodput_bps = per_second(statistics.goodput.as_bytes());
         flow.feedback_bps = per_second(statistics.feedback.size.as_bytes());
         flow.buffer = statistics.buffer.map(|end| seaway_lab::buffer_summary(&Default::default(), &end));
+        let total_s = state.stale_time.as_secs_f64();
+        flow.stale = state.stale.map(|count| Stale { count, total_s });
         flow.freezes = Some(Freezes { count: state.freezes, total_s: state.frozen.as_secs_f64() });
     }
     flow.packets = packets;
     flow.frames = Some(frames);
     flow.encoder = sender.and_then(|state| state.source.adherence.as_ref()).map(seaway_lab::encoder_summary);
     flow.delay_ms = receiver.and_then(|state| Distribution::of(&mut state.delays.kept().to_vec()));
+    flow.glass_to_glass_ms =
+        receiver.and_then(|state| Distribution::of(&mut state.glass_to_glass.kept().to_vec()));
     flow.psnr_db = receiver.and_then(|state| state.psnr.mean()).map(|value| Psnr { value, kind: "decoded" });
     flow
 }

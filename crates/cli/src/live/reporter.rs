@@ -123,7 +123,7 @@ impl Reporter {
         }
         if self.next <= now {
             self.next = now + Self::INTERVAL;
-            let values = Box::new(session.sample());
+            let values = Box::new(session.sample(now));
             if let Some(metrics) = &self.metrics {
                 metrics.set(&values);
             }

@@ -185,6 +185,10 @@ impl Session {
                 self.not_understood = Some(payload_type);
             }
             ReceiveEvent::Session(ReceiverEvent::SessionEnded) => note("the sender has ended the session"),
+            ReceiveEvent::Stale(age) => note(&format!("the picture on the screen is too old: {age:.0}")),
+            ReceiveEvent::Fresh(duration) => {
+                note(&format!("the picture is fresh again, it was too old for {duration:.0}"));
+            }
             ReceiveEvent::SinkFailed(error) => self.recording_failed = Some(error.into()),
             _ => {}
         }
@@ -309,8 +313,8 @@ impl Session {
         std::mem::take(&mut self.events)
     }
 
-    /// The present values; unknown ones are absent.
-    pub(crate) fn sample(&mut self) -> Sample {
+    /// The values at `now`; unknown ones are absent.
+    pub(crate) fn sample(&mut self, now: Timestamp) -> Sample {
         let mut sample = Sample { state: Some(self.watch.state().name()), ..Sample::default() };
         sample.peer.clone_from(&self.destination);
         [sample.buffer_bytes, sample.buffer_low_bytes, sample.buffer_high_bytes] =
@@ -349,6 +353,7 @@ impl Session {
                 sample.frames_displayed = Some(state.displayed);
                 sample.peer = session.peer.map(|peer| peer.to_string()).or(sample.peer);
                 sample.freezes = Some(state.freezes);
+                sample.stale = state.stale;
                 let sound = session.statistics.audio;
                 if sound.displayed + sound.lost > 0 {
                     sample.sound_packets = Some(sound.displayed);
@@ -361,6 +366,8 @@ impl Session {
             sample.playout_ms = state.playout.take_recent_mean();
             sample.decoding_ms = state.decoding.take_recent_mean();
             sample.delay_ms = state.delays.take_recent_mean();
+            sample.glass_to_glass_ms = state.glass_to_glass.take_recent_mean();
+            sample.picture_age_ms = state.picture_age(now).map(TimeDelta::as_millis_f64);
             sample.psnr_db = state.psnr.take_recent_mean();
         }
         if let Some(network) = &self.network {

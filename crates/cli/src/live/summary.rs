@@ -17,6 +17,7 @@ pub(crate) fn line(sample: &Sample, is_sender: bool) -> String {
         sample.resolution.clone(),
         sample.received_bps.or(sample.sent_bps).map(rate),
         sample.delay_ms.map(|delay| format!("delay {delay:.0} ms")),
+        sample.glass_to_glass_ms.map(|delay| format!("glass to glass {delay:.0} ms")),
         sample.rtt_ms.map(|rtt| format!("round trip {rtt:.0} ms")),
         sample.residual_loss_ratio.or(sample.loss_ratio).map(|loss| format!("loss {:.1} %", loss * 100.0)),
         sample.sound_level_dbfs.map(|level| format!("sound {level:.0} dBFS")),
@@ -66,6 +67,13 @@ pub(crate) fn of_receiver(session: &Session, now: Timestamp) -> String {
     }
     if let Some(Distribution { p50, p95, .. }) = Distribution::of(&mut state.delays.kept().to_vec()) {
         text.push_str(&format!(", delay {p50:.0} ms, of 95 % at most {p95:.0} ms"));
+    }
+    if let Some(Distribution { p50, p95, .. }) = Distribution::of(&mut state.glass_to_glass.kept().to_vec()) {
+        text.push_str(&format!(", glass to glass {p50:.0} ms, of 95 % at most {p95:.0} ms"));
+    }
+    if let Some(times) = state.stale {
+        let stale = state.stale_time.as_secs_f64();
+        text.push_str(&format!(", {times} times a picture that was too old, {stale:.1} s in all"));
     }
     let frozen = state.frozen.as_secs_f64();
     text.push_str(&format!(", {} freezes of {frozen:.1} s in all", state.freezes));

@@ -26,6 +26,7 @@ mod schema;
 mod scorecard;
 mod shape;
 mod sound;
+mod stamp;
 mod stream;
 mod subflows;
 mod tls;

@@ -54,6 +54,11 @@ pub enum ReceiveEvent {
     OtherKey(SocketAddr),
     /// The picture changed after it had frozen for this long.
     Freeze(TimeDelta),
+    /// The picture on the screen was captured this long ago: the bound of [`ReceiverBuilder::stale_after`](super::ReceiverBuilder::stale_after)
+    /// or more.
+    Stale(TimeDelta),
+    /// It is younger than the bound again. It was not for this long.
+    Fresh(TimeDelta),
     /// A sink failed and is dropped.
     SinkFailed(Error),
 }

@@ -25,6 +25,7 @@ mod sender;
 mod sender_machine;
 mod server;
 mod sound;
+mod stamped;
 mod state;
 mod supply;
 mod transcoded;

@@ -2,31 +2,55 @@
 
 use super::event::ReceiveEvent;
 use super::receiver_machine::{ReceiverCommand, ReceiverSnapshot, ReceiverUpdate};
+use super::stamped::since_1970;
 use super::state::DelayParts;
 use crate::Error;
 use crate::sink::{Displayed, Heard, PictureScore, Playback, ReferencePicture, Screen, Sink};
 use seaway_control::StreamId;
 use seaway_media::audio::{BLOCK_SAMPLES, OpusDecoder, level};
 use seaway_media::decoder::MpegDecoder;
+use seaway_media::stamp::Stamp;
 use seaway_media::{Picture, PictureSize};
 use seaway_net::{Clock, Waker};
 use seaway_quality::freeze::FreezeDetector;
+use seaway_quality::stale::StaleDetector;
 use seaway_session::{Format, FrameData, ReceivedFrame, ReceiverEvent, SessionDescription};
 use seaway_units::{Decibels, TimeDelta, Timestamp, Transit};
 use std::io;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// From the playback thread to the application.
 #[derive(Debug)]
 pub(super) enum PlaybackUpdate {
-    /// A frame is on the screen, so long after its capture, in this size.
-    Displayed(Option<TimeDelta>, DelayParts, Option<PictureSize>),
+    /// A frame is on the screen.
+    Displayed(DisplayedFrame),
     Scored(PictureScore),
     /// The level of the sound; `None` is silence.
     SoundLevel(Option<Decibels>),
     Event(Timestamp, ReceiveEvent),
     Snapshot(Box<ReceiverSnapshot>),
+}
+
+/// A frame on the screen.
+#[derive(Debug)]
+pub(super) struct DisplayedFrame {
+    /// When it was displayed.
+    pub(super) at: Timestamp,
+    /// Since its capture.
+    pub(super) delay: Option<TimeDelta>,
+    /// The same by the stamp in the picture.
+    pub(super) glass_to_glass: Option<TimeDelta>,
+    pub(super) parts: DelayParts,
+    pub(super) size: Option<PictureSize>,
+}
+
+impl DisplayedFrame {
+    /// Since its capture, as far as that is known.
+    pub(super) fn age(&self) -> TimeDelta {
+        self.glass_to_glass.or(self.delay).unwrap_or(TimeDelta::ZERO)
+    }
 }
 
 /// What the playback thread works with.
@@ -44,6 +68,10 @@ pub(super) struct Player {
     pub(super) gives_all: bool,
     pub(super) updates: Sender<PlaybackUpdate>,
     pub(super) freezes: FreezeDetector,
+    /// Looks at the age of the picture on the screen, where that has a bound.
+    pub(super) stale: Option<StaleDetector>,
+    /// Stamps in pictures are read.
+    pub(super) reads_stamps: bool,
     pub(super) delay: RelativeDelay,
     /// The sound of the present session, where it has some.
     pub(super) sound: Option<Sound>,
@@ -92,12 +120,35 @@ impl Player {
     /// Plays on a thread until the session ends.
     pub(super) fn start(mut self) -> io::Result<JoinHandle<Result<(), Error>>> {
         Builder::new().name("playback".into()).spawn(move || {
-            while let Ok(update) = self.frames.recv() {
-                self.on_update(update)?;
+            loop {
+                match self.next_update() {
+                    Ok(update) => self.on_update(update)?,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+                self.watch_age();
             }
             // Each is completed, whatever becomes of the others.
             self.sinks.into_iter().map(Sink::finish).fold(Ok(()), Result::and)
         })
+    }
+
+    /// Waits for the next update, or until the picture on the screen is too old.
+    fn next_update(&self) -> Result<ReceiverUpdate, RecvTimeoutError> {
+        match self.stale.as_ref().and_then(StaleDetector::poll_timeout) {
+            None => self.frames.recv().map_err(RecvTimeoutError::from),
+            Some(due) => {
+                let left = due.since(self.clock.now()).as_nanos().max(0) as u64;
+                self.frames.recv_timeout(Duration::from_nanos(left))
+            }
+        }
+    }
+
+    fn watch_age(&mut self) {
+        let now = self.clock.now();
+        if let Some(age) = self.stale.as_mut().and_then(|stale| stale.handle_timeout(now)) {
+            self.update(PlaybackUpdate::Event(now, ReceiveEvent::Stale(age)));
+        }
     }
 
     fn on_update(&mut self, update: ReceiverUpdate) -> Result<(), Error> {
@@ -220,10 +271,17 @@ impl Player {
         size: Option<PictureSize>,
         captured: Option<Timestamp>,
     ) -> Result<(), Error> {
-        let at = self.clock.now();
+        let (at, day) = (self.clock.now(), since_1970());
         self.give(frame, picture, size, at);
         let delay = captured.map(|captured| at.since(captured)).or_else(|| self.delay.of(frame, at));
-        self.update(PlaybackUpdate::Displayed(delay, self.parts(frame, at), size));
+        let stamp = picture.filter(|_| self.reads_stamps).and_then(|picture| Stamp::read(&picture.luma()));
+        let glass_to_glass = stamp.map(|stamp| stamp.age(day));
+        let displayed = DisplayedFrame { at, delay, glass_to_glass, parts: self.parts(frame, at), size };
+        let age = displayed.age();
+        self.update(PlaybackUpdate::Displayed(displayed));
+        if let Some(duration) = self.stale.as_mut().and_then(|stale| stale.on_picture(at, age)) {
+            self.update(PlaybackUpdate::Event(at, ReceiveEvent::Fresh(duration)));
+        }
         if let Some(duration) = self.freezes.on_picture(at) {
             self.update(PlaybackUpdate::Event(at, ReceiveEvent::Freeze(duration)));
         }

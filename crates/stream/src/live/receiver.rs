@@ -17,6 +17,7 @@ use seaway_media::decoder::{HeaderDecoder, MpegDecoder, VideoDecoder};
 use seaway_net::{Clock, Lateness, Socket, Waker};
 use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
+use seaway_quality::stale::StaleDetector;
 use seaway_session::{self as session, ByteBufferConfig, PlainRtp, Playout, ReceiverConfig, SessionKey};
 use seaway_units::{TimeDelta, Timestamp};
 use std::net::SocketAddr;
@@ -48,6 +49,8 @@ pub struct ReceiverBuilder {
     window: bool,
     decoding: Decoding,
     references: Option<mpsc::Receiver<ReferencePicture>>,
+    reads_stamps: bool,
+    stale_after: Option<TimeDelta>,
     sinks: Vec<Box<dyn Sink>>,
     browser: Option<BrowserTrack>,
 }
@@ -133,6 +136,18 @@ impl ReceiverBuilder {
         Self { references: Some(references), ..self }
     }
 
+    /// Whether stamps in pictures are read ([`SenderBuilder::stamp`](super::SenderBuilder::stamp)), for which pictures are decoded. The
+    /// clocks of both hosts agree: they are one, or follow NTP. False by default.
+    pub fn stamps(self, reads_stamps: bool) -> Self {
+        Self { reads_stamps, ..self }
+    }
+
+    /// Tells by [`ReceiveEvent::Stale`] that the picture on the screen was captured this long ago, and by [`ReceiveEvent::Fresh`] that
+    /// a younger one is there. Without stamps its age is counted from the least delay of the path and half a round trip.
+    pub fn stale_after(self, bound: impl Into<Option<TimeDelta>>) -> Self {
+        Self { stale_after: bound.into(), ..self }
+    }
+
     /// Starts the receiver with a media thread of its own.
     ///
     /// # Errors
@@ -169,11 +184,11 @@ impl ReceiverBuilder {
         } else {
             self.add_rtp(runtime, socket, queue, received)?;
         }
-        let Self { window, decoding, references, mut sinks, browser, .. } = self;
+        let Self { window, decoding, references, reads_stamps, stale_after, mut sinks, browser, .. } = self;
         if let Some(track) = browser {
             sinks.push(Box::new(TranscodedTrack::new(track, !window)));
         }
-        let is_seen = references.is_some() || sinks.iter().any(|sink| sink.needs_pictures());
+        let is_seen = references.is_some() || reads_stamps || sinks.iter().any(|sink| sink.needs_pictures());
         let player = Player {
             clock,
             frames,
@@ -185,11 +200,15 @@ impl ReceiverBuilder {
             gives_all: window,
             updates: send_updates,
             freezes: FreezeDetector::default(),
+            stale: stale_after.map(StaleDetector::new),
+            reads_stamps,
             delay: RelativeDelay::default(),
             sound: None,
             given: clock.now(),
         };
-        let (playback, state) = (Some(player.start()?), ReceiverState::default());
+        let mut state = ReceiverState::default();
+        state.stale = stale_after.map(|_| 0);
+        let playback = Some(player.start()?);
         Ok(Receiver { clock, waker, local, commands, updates, state, playback, runtime: None })
     }
 
@@ -265,6 +284,8 @@ impl Receiver {
             window: false,
             decoding: Decoding::Here,
             references: None,
+            reads_stamps: false,
+            stale_after: None,
             sinks: Vec::new(),
             browser: None,
         }
@@ -301,15 +322,16 @@ impl Receiver {
         loop {
             let left = Duration::from_nanos(end.since(self.now()).as_nanos().max(0) as u64);
             match self.updates.recv_timeout(left) {
-                Ok(PlaybackUpdate::Displayed(delay, parts, size)) => {
-                    self.state.on_displayed(delay, parts, size);
-                }
+                Ok(PlaybackUpdate::Displayed(frame)) => self.state.on_displayed(&frame),
                 Ok(PlaybackUpdate::SoundLevel(level)) => self.state.sound_level = level,
                 Ok(PlaybackUpdate::Scored(score)) => self.state.on_score(score),
                 Ok(PlaybackUpdate::Snapshot(snapshot)) => self.state.on_snapshot(snapshot),
                 Ok(PlaybackUpdate::Event(at, event)) => {
-                    if let ReceiveEvent::Freeze(duration) = event {
-                        self.state.on_freeze(duration);
+                    match event {
+                        ReceiveEvent::Freeze(duration) => self.state.on_freeze(duration),
+                        ReceiveEvent::Stale(_) => *self.state.stale.get_or_insert(0) += 1,
+                        ReceiveEvent::Fresh(duration) => self.state.on_fresh(duration),
+                        _ => {}
                     }
                     return Some((at, event));
                 }

@@ -1,5 +1,6 @@
 //! The media thread.
 
+use super::stamped::since_1970;
 use crate::Error;
 use crate::sink::Output;
 use seaway_net::{
@@ -8,7 +9,7 @@ use seaway_net::{
 use std::io::{BufWriter, IntoInnerError, Write};
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Datagrams that may wait to be written to a capture.
 const CAPTURE_BACKLOG: usize = 4096;
@@ -67,9 +68,7 @@ impl Runtime {
     /// # Errors
     /// The system grants no thread.
     pub fn capture(&mut self, output: Box<dyn Output>) -> Result<(), Error> {
-        #[expect(clippy::disallowed_methods, reason = "a capture counts from the Unix epoch")]
-        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let epoch = epoch.saturating_sub(Duration::from_nanos(self.clock.now().as_nanos()));
+        let epoch = since_1970().saturating_sub(Duration::from_nanos(self.clock.now().as_nanos()));
         let (tap, observed) = sync_channel(CAPTURE_BACKLOG);
         self.reactor.tap(tap);
         let thread = Builder::new().name("capture".into());

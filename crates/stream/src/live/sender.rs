@@ -15,6 +15,7 @@ use super::runtime::{RunningRuntime, Runtime};
 use super::sender_machine::{EncoderControls, SenderCommand, SenderMachine, SenderUpdate};
 use super::server::{self, MediaServer, Publication};
 use super::sound::{self, SoundCapture};
+use super::stamped::{Stamped, since_1970};
 use super::state::SenderState;
 use super::supply::SupplyMeter;
 use super::window::{SessionQueues, WindowSenderMachine};
@@ -41,7 +42,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Time to send the RTCP BYE at the end.
 const GOODBYE: TimeDelta = TimeDelta::from_millis(100);
@@ -82,6 +83,7 @@ pub struct SenderBuilder {
     feed: Feed,
     sound: Option<Box<dyn AudioSource>>,
     sizes: LadderRule,
+    stamp: bool,
     key_interval: Option<TimeDelta>,
     preview: Option<BrowserTrack>,
     references: Option<mpsc::Sender<ReferencePicture>>,
@@ -119,6 +121,7 @@ impl SenderBuilder {
             feed: Feed::Application,
             sound: None,
             sizes: LadderRule::LIVE,
+            stamp: false,
             key_interval: None,
             preview: None,
             references: None,
@@ -218,6 +221,12 @@ impl SenderBuilder {
         Self { sizes, ..self }
     }
 
+    /// Writes a stamp into the corner of each picture that is coded live ([`Stamp`](seaway_media::stamp::Stamp)): a receiver reads
+    /// from it how long the picture took from glass to glass. False by default.
+    pub fn stamp(self, stamp: bool) -> Self {
+        Self { stamp, ..self }
+    }
+
     /// Sends the coded pictures of `input` as they are; with `repeat` from the beginning again at its end. Where the controller
     /// allows less than they have, whole pictures are left out ([`Thinning`](crate::source::Thinning)).
     pub fn coded(self, input: CodedInput, repeat: bool) -> Self {
@@ -302,14 +311,15 @@ impl SenderBuilder {
         let Ends { controls, overhead, media_clock, resource } = ends;
         let resource = resource.map(|resource| (resource, send_updates.clone()));
         let has_sound = self.has_sound();
-        let Self { feed, limits, sizes, latency, key_interval, preview, references, sound, .. } = self;
+        let Self { feed, limits, sizes, stamp, latency, key_interval, preview, references, sound, .. } = self;
         let cue = Cue::default();
         let (clock, waker, stop) = (runtime.clock(), runtime.waker(), Arc::new(AtomicBool::new(false)));
         let input = FrameInput { clock, waker, commands, controls, overhead };
         let references = references.zip(media_clock);
         let meter = SupplyMeter::default();
         let has_times = matches!(feed, Feed::Coded { .. });
-        let source = feed.open(overhead, (limits.start, sizes), (latency, &cue), clock, &meter, &stop)?;
+        let source =
+            feed.open(overhead, (limits.start, sizes, stamp), (latency, &cue), clock, &meter, &stop)?;
         if let Some(source) = sound.filter(|_| has_sound) {
             let (encoder, input) = (OpusEncoder::new(sound::RATE)?, input.clone());
             let (cue, stop, updates) = (cue.clone(), stop.clone(), send_updates.clone());
@@ -471,7 +481,7 @@ impl Feed {
     fn open(
         self,
         overhead: PacketOverhead,
-        (start, sizes): (Bitrate, LadderRule),
+        (start, sizes, stamp): (Bitrate, LadderRule, bool),
         (latency, cue): (TimeDelta, &Cue),
         clock: Clock,
         meter: &SupplyMeter,
@@ -500,7 +510,9 @@ impl Feed {
                 let input =
                     ReadAheadPictures::start(clock, meter.clone(), stop.clone(), input, repeat, cue.clone())?;
                 let settings = EncoderSettings { start, latency: TimeDelta::ZERO, repeat: false, sizes };
-                Some(Box::new(EncodedSource::new(Box::new(input), settings)?))
+                let input: Box<dyn PictureSource> =
+                    if stamp { Box::new(Stamped::new(Box::new(input))?) } else { Box::new(input) };
+                Some(Box::new(EncodedSource::new(input, settings)?))
             }
         })
     }
@@ -543,12 +555,10 @@ fn to_others(config: &mut SenderConfig, runtime: &Runtime, identity: Identity) {
 }
 
 /// The time of day at the origin of the session's clock, since 1900.
-#[expect(clippy::disallowed_methods, reason = "here the time of day enters")]
 fn wall_clock(now: Timestamp) -> Duration {
     /// From 1900 to 1970.
     const EPOCH: Duration = Duration::from_secs(2_208_988_800);
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    (since_1970 + EPOCH).saturating_sub(Duration::from_nanos(now.as_nanos()))
+    (since_1970() + EPOCH).saturating_sub(Duration::from_nanos(now.as_nanos()))
 }
 
 fn config(

@@ -1,5 +1,6 @@
 //! State of a live session, kept by the application's thread.
 
+use super::playback::DisplayedFrame;
 use super::receiver_machine::ReceiverSnapshot;
 use super::sender_machine::SenderSnapshot;
 use super::supply::Supply;
@@ -112,6 +113,14 @@ pub struct ReceiverState {
     pub freezes: u64,
     /// Their total duration.
     pub frozen: TimeDelta,
+    /// Times that the picture on the screen became older than the bound, one that lasts included; `None` without a bound.
+    pub stale: Option<u64>,
+    /// Total duration of those that ended.
+    pub stale_time: TimeDelta,
+    /// When the picture on the screen was captured, as far as that is known.
+    captured: Option<Timestamp>,
+    /// Delay of the displayed frames by the stamps in their pictures, in milliseconds. The clocks of both hosts agree.
+    pub glass_to_glass: Samples,
     /// Delay of the displayed frames in milliseconds: from capture where the sender is in this process, else above the
     /// least delay plus half the round-trip time.
     pub delays: Samples,
@@ -138,14 +147,12 @@ impl ReceiverState {
         self.session = Some(snapshot);
     }
 
-    pub(super) fn on_displayed(
-        &mut self,
-        delay: Option<TimeDelta>,
-        parts: DelayParts,
-        size: Option<PictureSize>,
-    ) {
+    pub(super) fn on_displayed(&mut self, frame: &DisplayedFrame) {
+        let DisplayedFrame { at, delay, glass_to_glass, parts, size } = *frame;
         self.displayed += 1;
+        self.captured = Some(at - frame.age());
         self.size = size.or(self.size);
+        glass_to_glass.into_iter().for_each(|delay| self.glass_to_glass.add(delay.as_millis_f64()));
         self.assembly.add(parts.assembly.as_millis_f64());
         self.playout.add(parts.playout.as_millis_f64());
         self.decoding.add(parts.decoding.as_millis_f64());
@@ -159,6 +166,15 @@ impl ReceiverState {
     pub(super) fn on_freeze(&mut self, duration: TimeDelta) {
         self.freezes += 1;
         self.frozen += duration;
+    }
+
+    pub(super) fn on_fresh(&mut self, duration: TimeDelta) {
+        self.stale_time += duration;
+    }
+
+    /// How long ago the picture on the screen was captured, as far as that is known.
+    pub fn picture_age(&self, now: Timestamp) -> Option<TimeDelta> {
+        self.captured.map(|captured| now.since(captured))
     }
 
     /// The received rate over the last half second.

@@ -4,7 +4,7 @@ const { metrics, log: given } = pageData();
 const MOST_ROWS = 500;
 const PANELS = [
   { title: "Rate", height: 220, unit: "bit/s", over: marks, keys: ["capacity", "capacity_bps", "target_rate", "allowance_bps", "encoder_rate", "target_bps", "sent_rate", "sent_bps", "received_rate", "received_bps"] },
-  { title: "Delay", height: 140, unit: "ms", keys: ["picture_delay", "delay_ms", "rtt", "rtt_ms", "queue_delay_ms", "playout_buffer_ms"] },
+  { title: "Delay", height: 140, unit: "ms", keys: ["picture_delay", "delay_ms", "rtt", "rtt_ms", "queue_delay_ms", "playout_buffer_ms", "glass_to_glass_ms", "picture_age_ms"] },
   { title: "Queue", note: "of the link", height: 90, unit: "packets", keys: ["queue"] },
   { title: "Send queue", height: 90, unit: "B", keys: ["backlog", "backlog_bytes"] },
   { title: "Lost", note: "in 0.1 s", height: 80, unit: "packets", kind: "bars", step: 0.1, keys: ["lost"] },
