@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python playground site notebooks release capi package gstreamer bench cost fuzz mutants validate peers plots papers
+.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python playground site notebooks release capi package quic gstreamer bench cost fuzz mutants validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser; the lab does without its codec there.
 PORTABLE := units wire control session link sim mpeg quality report lab
@@ -203,6 +203,11 @@ validate: tools
 # Estimators of others in our simulator, fetched by cargo: the numbers of docs/results/peers.md.
 peers:
 	cd peers && cargo run --locked
+
+# Our controller beside BBR and CUBIC over QUIC, in virtual time, into docs/results/quic.md: a minute.
+quic:
+	cargo build --locked -p seaway-quic --example compare
+	target/debug/examples/compare >docs/results/quic.md
 
 # The pictures in docs/controllers and docs/rate-shaping.md; the latter need the shared media, mpeg2enc and M2VRequantiser.
 plots:

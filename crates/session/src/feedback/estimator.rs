@@ -66,10 +66,20 @@ pub struct PacketArrival {
 
 impl BandwidthEstimator {
     /// Both halves of a controller, with its limits.
-    pub fn new((mut controller, source): ControllerPair, limits: Limits) -> Self {
+    pub fn new(pair: ControllerPair, limits: Limits) -> Self {
+        Self::with_detection(pair, limits, true)
+    }
+
+    /// Both halves of a controller for a transport that detects its losses itself, as QUIC does: nothing is lost but what
+    /// a report lists as lost.
+    pub fn with_reported_losses(pair: ControllerPair, limits: Limits) -> Self {
+        Self::with_detection(pair, limits, false)
+    }
+
+    fn with_detection((mut controller, source): ControllerPair, limits: Limits, detects_loss: bool) -> Self {
         let Limits { min, start, max } = limits;
         controller.on_signal(Timestamp::ZERO, LocalSignal::Limits { min, start, max });
-        Self { controller, feedback: FeedbackAdapter::new(true, Some(source)), now: Timestamp::ZERO }
+        Self { controller, feedback: FeedbackAdapter::new(detects_loss, Some(source)), now: Timestamp::ZERO }
     }
 
     /// The controller, for its target, allowance and phase.
