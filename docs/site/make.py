@@ -17,6 +17,9 @@ import urllib.parse
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# Names of files of the book, which are not in the tree.
+MARKDOWN = ".md"
+INDEX, SUMMARY = (name + MARKDOWN for name in ("index", "SUMMARY"))
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(```.*?^```[ \t]*$)", re.M | re.S)
 BESIDE = """
@@ -52,7 +55,7 @@ def target(page, link):
 
 def source_name(path):
     """Where a document stands in the source of the book."""
-    return path.with_name("index.md") if path.name == "README.md" else path
+    return path.with_name(INDEX) if path.name == "README.md" else path
 
 
 def pages_of(folder):
@@ -102,7 +105,7 @@ def rewritten(page, text, extra):
         extra.add(path)
         anchor = match[2].partition("#")[2]
         if (ROOT / path).is_dir():
-            path = path / "index.md"
+            path = path / INDEX
         to = os.path.relpath(source_name(path), page.parent)
         return match[1] + to + ("#" + anchor if anchor else "") + match[3]
 
@@ -132,8 +135,8 @@ def write_source(source):
         if (ROOT / page).is_dir():
             text, files = folder_page(page)
             extra.update(files)
-            put(source / "src" / page / "index.md", text)
-            summary.append(f"- [{page.name.capitalize()}]({page}/index.md)")
+            put(source / "src" / page / INDEX, text)
+            summary.append(f"- [{page.name.capitalize()}]({page}/{INDEX})")
             continue
         text = rewritten(page, (ROOT / page).read_text(), extra)
         head, _, rest = text.partition("\n")
@@ -147,15 +150,15 @@ def write_source(source):
         if (ROOT / path).is_dir():
             text, files = folder_page(path)
             extra.update(files)
-            put(source / "src" / path / "index.md", text)
-            summary.append(f"- [{path.name.capitalize()}]({path}/index.md)")
+            put(source / "src" / path / INDEX, text)
+            summary.append(f"- [{path.name.capitalize()}]({path}/{INDEX})")
         elif path.suffix == ".md":
             put(source / "src" / source_name(path), rewritten(path, (ROOT / path).read_text(), extra))
             summary.append(f"- [{title(ROOT / path)}]({source_name(path)})")
         else:
             (source / "src" / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / path, source / "src" / path)
-    put(source / "src/SUMMARY.md", "\n".join(summary) + "\n")
+    put(source / "src" / SUMMARY, "\n".join(summary) + "\n")
     for name in ("book.toml", "site.css", "menu.js"):
         shutil.copy(Path(__file__).parent / name, source / name)
 
