@@ -10,7 +10,10 @@ let metrics = [];
 const OWN = "as-written";
 const labelOf = (control) => control.replace(OWN, "as written");
 
-const traceOf = (run, of, name) => run.traces.find((trace) => trace.of === of && trace.name === name)?.values ?? [];
+const traceOf = (run, of, name, or) => {
+  const named = (name) => run.traces.find((trace) => trace.of === of && trace.name === name)?.values;
+  return named(name) ?? named(or) ?? [];
+};
 // Pairs of time and value, each the mean of so many values.
 function grid(values, count = 1) {
   const points = [];
@@ -25,6 +28,8 @@ const PANELS = [
   { title: "Rate received", unit: "bit/s", height: 210, kind: "line", name: "received_rate", mean: 5, note: "mean of 0.5 s", over: dots, capacity: true },
   { title: "Round-trip time", unit: "ms", height: 120, kind: "line", name: "rtt" },
   { title: "Queue", unit: "packets", height: 90, kind: "line", name: "queue", isOfLink: true },
+  // Where the controller steers by a buffer of bytes, that buffer is shown.
+  { title: "Buffer", note: "of the receiver", unit: "B", height: 100, kind: "line", name: "receiver_buffer", or: "buffer" },
   { title: "Lost", note: "in 0.1 s", unit: "packets", height: 80, kind: "bars", name: "lost" },
 ];
 let charts = [];
@@ -52,7 +57,7 @@ function show(runs, flow) {
   byId("time").value = String(now);
   const place = shown[0].run.bottleneck;
   const panels = PANELS.map((panel) => ({ ...panel, of: panel.isOfLink ? place : flow, place }))
-    .filter((panel) => shown.some(({ run }) => traceOf(run, panel.of, panel.name).some((value) => value > 0)));
+    .filter((panel) => shown.some(({ run }) => traceOf(run, panel.of, panel.name, panel.or).some((value) => value > 0)));
   const plots = make("div");
   charts = panels.map((panel, index) => chartOf(plots, panel, index === panels.length - 1));
   byId("plots").replaceChildren(...plots.childNodes);
@@ -62,9 +67,9 @@ function show(runs, flow) {
   listChanges();
 }
 
-function chartOf(container, { name, of, place, kind, capacity, mean, ...options }, last) {
+function chartOf(container, { name, or, of, place, kind, capacity, mean, ...options }, last) {
   const series = shown.map(({ name: label, run, slot }) => {
-    const values = traceOf(run, of, name);
+    const values = traceOf(run, of, name, or);
     const points = grid(values, mean);
     return { label, colour: colour(slot), kind, step: STEP, points: () => points, value: (time) => at(values, time), isShown: () => true };
   });
