@@ -366,7 +366,15 @@ fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], 
                 words(out, &[size.width() << 16, size.height() << 16]);
             });
             edit_list(out, units(delay) as u32);
-            boxed(out, b"mdia", |out| media(out, size, sequence, picture, index));
+            let video = Media {
+                timescale: TIMESCALE as u32,
+                duration: index.map_or(0, Index::duration),
+                handler: b"vide\0\0\0\0\0\0\0\0\0\0\0\0Video\0",
+                header: (b"vmhd", 1, &[0, 0]),
+                entry: &|out| boxed(out, b"avc3", |out| sample_entry(out, size, sequence, picture)),
+                index,
+            };
+            boxed(out, b"mdia", |out| media(out, &video));
         });
         if has_sound {
             sound::track(out);
@@ -390,16 +398,32 @@ fn edit_list(out: &mut Vec<u8>, begin: u32) {
     }
 }
 
-fn media(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], index: Option<&Index<'_>>) {
-    let duration = index.map_or(0, Index::duration);
+/// How the `mdia` boxes of tracks differ.
+struct Media<'a> {
+    /// Units of time a second.
+    timescale: u32,
+    duration: u32,
+    /// Type and name of the handler.
+    handler: &'a [u8],
+    /// Type, flags and content of the media header.
+    header: (&'a [u8; 4], u32, &'a [u32]),
+    /// Writes the sample entry.
+    entry: &'a dyn Fn(&mut Vec<u8>),
+    /// Of samples that are not in fragments.
+    index: Option<&'a Index<'a>>,
+}
+
+fn media(out: &mut Vec<u8>, media: &Media<'_>) {
     // Language "und".
-    full(out, b"mdhd", 0, 0, |out| words(out, &[0, 0, TIMESCALE as u32, duration, 0x55C4_0000]));
+    let times = [0, 0, media.timescale, media.duration, 0x55C4_0000];
+    full(out, b"mdhd", 0, 0, |out| words(out, &times));
     full(out, b"hdlr", 0, 0, |out| {
         words(out, &[0]);
-        out.extend_from_slice(b"vide\0\0\0\0\0\0\0\0\0\0\0\0Video\0");
+        out.extend_from_slice(media.handler);
     });
     boxed(out, b"minf", |out| {
-        full(out, b"vmhd", 0, 1, |out| words(out, &[0, 0]));
+        let (kind, flags, header) = media.header;
+        full(out, kind, 0, flags, |out| words(out, header));
         boxed(out, b"dinf", |out| {
             full(out, b"dref", 0, 0, |out| {
                 words(out, &[1]);
@@ -410,9 +434,9 @@ fn media(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], 
         boxed(out, b"stbl", |out| {
             full(out, b"stsd", 0, 0, |out| {
                 words(out, &[1]);
-                boxed(out, b"avc3", |out| sample_entry(out, size, sequence, picture));
+                (media.entry)(out);
             });
-            if let Some(index) = index {
+            if let Some(index) = media.index {
                 return index.tables(out);
             }
             // Empty: the samples are in the fragments.

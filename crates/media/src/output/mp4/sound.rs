@@ -1,6 +1,6 @@
 //! Opus as a track of a fragmented MP4 ("Encapsulation of Opus in ISO Base Media File Format", version 0.6.8).
 
-use super::{MATRIX, boxed, full, words};
+use super::{MATRIX, Media, boxed, full, media, words};
 
 /// The number of the track.
 pub(super) const TRACK: u32 = 2;
@@ -51,36 +51,15 @@ pub(super) fn track(out: &mut Vec<u8>) {
             words(out, &MATRIX);
             words(out, &[0, 0]);
         });
-        boxed(out, b"mdia", media);
-    });
-}
-
-fn media(out: &mut Vec<u8>) {
-    // Language "und".
-    full(out, b"mdhd", 0, 0, |out| words(out, &[0, 0, TIMESCALE, 0, 0x55C4_0000]));
-    full(out, b"hdlr", 0, 0, |out| {
-        words(out, &[0]);
-        out.extend_from_slice(b"soun\0\0\0\0\0\0\0\0\0\0\0\0Sound\0");
-    });
-    boxed(out, b"minf", |out| {
-        full(out, b"smhd", 0, 0, |out| words(out, &[0]));
-        boxed(out, b"dinf", |out| {
-            full(out, b"dref", 0, 0, |out| {
-                words(out, &[1]);
-                // The samples are in this file.
-                full(out, b"url ", 0, 1, |_| {});
-            });
-        });
-        boxed(out, b"stbl", |out| {
-            full(out, b"stsd", 0, 0, |out| {
-                words(out, &[1]);
-                boxed(out, b"Opus", sample_entry);
-            });
-            full(out, b"stts", 0, 0, |out| words(out, &[0]));
-            full(out, b"stsc", 0, 0, |out| words(out, &[0]));
-            full(out, b"stsz", 0, 0, |out| words(out, &[0, 0]));
-            full(out, b"stco", 0, 0, |out| words(out, &[0]));
-        });
+        let sound = Media {
+            timescale: TIMESCALE,
+            duration: 0,
+            handler: b"soun\0\0\0\0\0\0\0\0\0\0\0\0Sound\0",
+            header: (b"smhd", 0, &[0]),
+            entry: &|out| boxed(out, b"Opus", sample_entry),
+            index: None,
+        };
+        boxed(out, b"mdia", |out| media(out, &sound));
     });
 }
 
