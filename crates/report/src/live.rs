@@ -74,7 +74,7 @@ measured! {
         decoding_ms: Option<f64> = "Decoder", Milliseconds, Lower,
         /// level of the sound, RMS over 100 ms below full scale
         sound_level_dbfs: Option<f64> = "Sound", Decibels, Neutral,
-        /// packets of sound that were sent, or heard
+        /// packets of sound that were sent, or played
         sound_packets: Option<u64> = "Sound packets", One, Higher,
         /// packets of sound that did not come in time, repair included
         sound_lost: Option<u64> = "Sound packets lost", One, Lower,

@@ -191,7 +191,7 @@ impl ReceiverStatistics {
 /// Frames at the receiver, pictures or sound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceivedFrames {
-    /// Delivered, to be displayed or heard.
+    /// Delivered, to be displayed or played.
     pub displayed: u64,
     /// Of them, those delivered after their deadline.
     pub held_up: u64,

@@ -7,7 +7,7 @@ use seaway_media::encoder::ConstantQpEncoder;
 use seaway_media::input::{PictureSource, Synthetic, open};
 use seaway_session::{Format, FrameData, FrameKind, ReceivedFrame, StreamDescription};
 use seaway_stream::Error;
-use seaway_stream::sink::{Displayed, Heard, Output, Recorder, RecordingFile, Sink};
+use seaway_stream::sink::{Displayed, Output, Played, Recorder, RecordingFile, Sink};
 use seaway_units::{RemoteTimestamp, TimeDelta, Timestamp};
 use std::io::Write;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn hear(sink: &mut Recorder, numbers: impl Iterator<Item = u32>) {
             completed: at(millis + 50),
             due: at(millis + 50),
         };
-        sink.on_sound(&Heard { at: at(millis + 50), frame: &frame }).unwrap();
+        sink.on_sound(&Played { at: at(millis + 50), frame: &frame }).unwrap();
     }
 }
 

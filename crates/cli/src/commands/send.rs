@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Addressed { builder, is_keyed, to } = plan.address(arguments)?;
     let input = plan.open(arguments)?;
     let sound = arguments.sound(&input);
-    sound::tell(&sound, input.left_out());
+    sound::print_tracks(&sound, input.left_out());
     if let (Some(file), Some(to)) = (&arguments.sdp, to) {
         write_description(file, to, input.format())?;
     }

@@ -233,9 +233,9 @@ pub(crate) struct SoundReport {
     /// Those that waited too long at the sender and did not leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<u64>,
-    /// Those that were heard at the receiver.
+    /// Those that were played at the receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
-    heard: Option<u64>,
+    played: Option<u64>,
     /// Those that did not come, and were not repaired in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<u64>,
@@ -266,7 +266,7 @@ impl SoundReport {
         {
             let audio = session.statistics.audio;
             if audio.displayed + audio.lost > 0 {
-                (report.heard, report.lost) = (Some(audio.displayed), Some(audio.lost + audio.late));
+                (report.played, report.lost) = (Some(audio.displayed), Some(audio.lost + audio.late));
                 report.level_dbfs = state.sound_level.map(Decibels::get);
             }
         }

@@ -84,7 +84,7 @@ pub(super) fn state_name(state: PublisherState) -> String {
     match state {
         PublisherState::Connecting => "connecting to the media server".into(),
         PublisherState::Connected => "the media server is connected".into(),
-        PublisherState::Interrupted => "the media server is not heard".into(),
+        PublisherState::Interrupted => "nothing comes from the media server".into(),
         PublisherState::Ended(why) => why.to_string(),
     }
 }

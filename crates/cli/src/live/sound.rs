@@ -33,9 +33,9 @@ impl Sound {
     }
 }
 
-/// Tells the user which track of sound is sent, and which tracks of the input are not and why. `others` are those that are not
+/// Prints which track of sound is sent, and which tracks of the input are not and why. `others` are those that are not
 /// pictures.
-pub(crate) fn tell(sound: &Sound, others: &[String]) {
+pub(crate) fn print_tracks(sound: &Sound, others: &[String]) {
     let mut has_taken = false;
     if let Sound::Sent(source) = sound {
         note(&format!("sound: {}, sent as Opus", source.codec()));

@@ -86,7 +86,7 @@ pub enum PublisherState {
     Connecting,
     /// Packets can leave.
     Connected,
-    /// The server was not heard for seconds, and may come back.
+    /// Nothing came from the server for seconds; it may come back.
     Interrupted,
     /// It has ended.
     Ended(PublishingEnd),
@@ -99,7 +99,7 @@ pub enum PublishingEnd {
     NotConnected,
     /// The server ended it.
     Closed,
-    /// The server was no longer heard.
+    /// Nothing comes from the server any more.
     Lost,
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for PublishingEnd {
                  the answer"
             }
             Self::Closed => "the server ended the session",
-            Self::Lost => "the server is no longer heard",
+            Self::Lost => "nothing comes from the server any more",
         })
     }
 }

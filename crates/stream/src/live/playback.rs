@@ -5,7 +5,7 @@ use super::receiver_machine::{ReceiverCommand, ReceiverSnapshot, ReceiverUpdate}
 use super::stamped::since_1970;
 use super::state::DelayParts;
 use crate::Error;
-use crate::sink::{Displayed, Heard, PictureScore, Playback, ReferencePicture, Screen, Sink};
+use crate::sink::{Displayed, PictureScore, Playback, Played, ReferencePicture, Screen, Sink};
 use seaway_control::StreamId;
 use seaway_media::audio::{BLOCK_SAMPLES, OpusDecoder, level};
 use seaway_media::decoder::MpegDecoder;
@@ -89,10 +89,10 @@ pub(super) struct RelativeDelay {
 
 /// The sound of a session.
 pub(super) struct Sound {
-    /// Its streams, of which the first is heard.
+    /// Its streams, of which the first is played.
     streams: Vec<StreamId>,
     decoder: OpusDecoder,
-    heard: Vec<i16>,
+    measured: Vec<i16>,
 }
 
 impl Sound {
@@ -105,14 +105,14 @@ impl Sound {
         if streams.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Self { streams, decoder: OpusDecoder::new()?, heard: Vec::new() }))
+        Ok(Some(Self { streams, decoder: OpusDecoder::new()?, measured: Vec::new() }))
     }
 
     /// The level of the last 100 ms, once they are whole. What is no Opus is silence.
-    fn hear(&mut self, frame: &ReceivedFrame) -> Option<Option<Decibels>> {
+    fn measure(&mut self, frame: &ReceivedFrame) -> Option<Option<Decibels>> {
         let FrameData::Coded(packet) = &frame.data else { return None };
-        self.heard.extend_from_slice(self.decoder.decode(packet).unwrap_or_default());
-        (self.heard.len() >= Self::LEVEL).then(|| level(&std::mem::take(&mut self.heard)))
+        self.measured.extend_from_slice(self.decoder.decode(packet).unwrap_or_default());
+        (self.measured.len() >= Self::LEVEL).then(|| level(&std::mem::take(&mut self.measured)))
     }
 }
 
@@ -208,11 +208,11 @@ impl Player {
         if self.sound.as_ref().is_none_or(|sound| sound.streams.first() != Some(&frame.stream)) {
             return;
         }
-        let heard = Heard { at, frame };
+        let played = Played { at, frame };
         let mut failures = Vec::new();
-        self.sinks.retain_mut(|sink| sink.on_sound(&heard).map_err(|error| failures.push(error)).is_ok());
+        self.sinks.retain_mut(|sink| sink.on_sound(&played).map_err(|error| failures.push(error)).is_ok());
         self.report_failures(at, failures);
-        if let Some(level) = self.sound.as_mut().and_then(|sound| sound.hear(frame)) {
+        if let Some(level) = self.sound.as_mut().and_then(|sound| sound.measure(frame)) {
             self.update(PlaybackUpdate::SoundLevel(level));
         }
     }

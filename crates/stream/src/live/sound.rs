@@ -68,7 +68,7 @@ impl SoundCapture {
 
     fn run(&mut self) -> Result<(), Error> {
         let mut reading = Reading { restarts: 0, time: TimeDelta::ZERO, has_ended: false };
-        let (mut block, mut heard): (Block, Vec<i16>) = ([0; 2 * BLOCK_SAMPLES], Vec::new());
+        let (mut block, mut measured): (Block, Vec<i16>) = ([0; 2 * BLOCK_SAMPLES], Vec::new());
         while !self.is_over() {
             let Some(position) = self.cue.position() else {
                 self.sleep_until(self.input.now() + PIECE);
@@ -87,7 +87,7 @@ impl SoundCapture {
                 continue;
             }
             if now.since(due) <= LATE {
-                self.send(position.began + reading.time, &block, &mut heard)?;
+                self.send(position.began + reading.time, &block, &mut measured)?;
             }
             reading.time += BLOCK_TIME;
         }
@@ -111,15 +111,15 @@ impl SoundCapture {
         Ok(())
     }
 
-    fn send(&mut self, captured: Timestamp, block: &Block, heard: &mut Vec<i16>) -> Result<(), Error> {
+    fn send(&mut self, captured: Timestamp, block: &Block, measured: &mut Vec<i16>) -> Result<(), Error> {
         let packet = Bytes::copy_from_slice(self.encoder.encode(block)?);
         // What a decoder gives for this packet was captured so much earlier.
         self.input.send_sound(captured - self.encoder.delay(), packet);
-        heard.extend_from_slice(block);
-        if heard.len() >= LEVEL * block.len() {
+        measured.extend_from_slice(block);
+        if measured.len() >= LEVEL * block.len() {
             // The application may have dropped its handle.
-            let _ = self.updates.send(SenderUpdate::SoundLevel(level(heard)));
-            heard.clear();
+            let _ = self.updates.send(SenderUpdate::SoundLevel(level(measured)));
+            measured.clear();
         }
         Ok(())
     }

@@ -30,11 +30,11 @@ pub trait Sink: Send {
     /// A session began, with these streams.
     fn on_session(&mut self, _streams: &[StreamDescription]) {}
 
-    /// Sound is heard: an Opus packet.
+    /// Sound is played: an Opus packet.
     ///
     /// # Errors
     /// As of [`on_frame`](Self::on_frame).
-    fn on_sound(&mut self, _heard: &Heard<'_>) -> Result<(), Error> {
+    fn on_sound(&mut self, _played: &Played<'_>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -71,9 +71,9 @@ pub struct Displayed<'a> {
     pub size: Option<PictureSize>,
 }
 
-/// A frame of sound, as it is heard.
+/// A frame of sound, as it is played.
 #[derive(Debug, Clone, Copy)]
-pub struct Heard<'a> {
+pub struct Played<'a> {
     /// The instant.
     pub at: Timestamp,
     /// The Opus packet.

@@ -2,7 +2,7 @@
 
 use super::sound_timeline::{Placed, SoundTimeline, samples};
 use super::timeline::Timeline;
-use super::{Displayed, Heard, RecordingFile, Sink, is_mpeg_video};
+use super::{Displayed, Played, RecordingFile, Sink, is_mpeg_video};
 use crate::Error;
 use bytes::Bytes;
 use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
@@ -190,7 +190,7 @@ impl Recorder {
         let Placed { start, missing } = placed;
         let mut write = |packet: &[u8], start: i64, duration| match u64::try_from(start - begun) {
             Ok(start) => writer.write_sound(packet, start, duration).map_err(output),
-            // It was heard before the first picture of this file was shown.
+            // It was played before the first picture of this file was shown.
             Err(_) => Ok(()),
         };
         for index in 0..missing / i64::from(kind.frame) {
@@ -284,14 +284,14 @@ impl Sink for Recorder {
         }
     }
 
-    fn on_sound(&mut self, heard: &Heard<'_>) -> Result<(), Error> {
+    fn on_sound(&mut self, played: &Played<'_>) -> Result<(), Error> {
         if self.begun.is_some() {
-            return self.place_sound(heard.frame);
+            return self.place_sound(played.frame);
         }
         if self.early_sound.len() == EARLY_SOUND {
             self.early_sound.pop_front();
         }
-        self.early_sound.push_back(heard.frame.clone());
+        self.early_sound.push_back(played.frame.clone());
         Ok(())
     }
 
