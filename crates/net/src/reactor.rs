@@ -5,7 +5,7 @@ use crate::interface::Interface;
 use crate::lateness::Lateness;
 use crate::socket::Incoming;
 use crate::train::Train;
-use crate::wait::{Alarm, Waiter};
+use crate::wait::{Notifier, Waiter};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
 use std::any::Any;
 use std::io;
@@ -71,14 +71,14 @@ pub struct Finished {
 /// Wakes a [`Reactor`] from another thread.
 #[derive(Debug, Clone)]
 pub struct Waker {
-    alarm: Alarm,
+    notifier: Notifier,
     stop: Arc<AtomicBool>,
 }
 
 impl Waker {
     /// Calls [`Machine::handle_wake`] of every machine.
     pub fn wake(&self) {
-        self.alarm.ring();
+        self.notifier.notify();
     }
 
     /// Ends the reactor's run.
@@ -124,7 +124,7 @@ impl Reactor {
     /// The system grants no means to wake it.
     pub fn new(clock: Clock) -> io::Result<Self> {
         let waiter = Waiter::new()?;
-        let waker = Waker { alarm: waiter.alarm(), stop: Arc::new(AtomicBool::new(false)) };
+        let waker = Waker { notifier: waiter.notifier(), stop: Arc::new(AtomicBool::new(false)) };
         Ok(Self { clock, waiter, waker, machines: Vec::new(), scratch: Scratch::default(), tap: None })
     }
 

@@ -1,4 +1,4 @@
-//! A broadcast's viewers: the fingerprints of both ends are pinned, and offers alone hold no seat.
+//! A broadcast's viewers: the fingerprints of both ends are pinned, and offers alone hold no slot.
 
 use bytes::{Bytes, BytesMut};
 use rtc::interceptor::Registry;
@@ -193,11 +193,11 @@ async fn a_player_of_others_gets_the_first_track() {
     client.peer.add_transceiver_from_kind(RtpCodecKind::Audio, Some(init)).unwrap();
     let offer = client.offer();
     assert!(offer.contains("m=audio"), "{offer}");
-    let (answer, seat) = broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap();
+    let (answer, slot) = broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap();
     client.accept(answer);
     client.watch(&broadcast, TIMEOUT, |client| client.packets > 10).await;
     assert!(client.packets > 10, "{:?}", client.state);
-    assert!(broadcast.release(seat) && !broadcast.release(seat));
+    assert!(broadcast.release(slot) && !broadcast.release(slot));
     assert_eq!(broadcast.viewers(), 0);
 }
 

@@ -18,7 +18,7 @@ use crate::live::summary;
 use crate::web::{ControlName, Hello};
 use seaway_control::window::Window;
 use seaway_control::{ControlSpec, Registry, SpecError, policy};
-use seaway_media::shaped::Carriage;
+use seaway_media::shaped::Encapsulation;
 use seaway_report::qlog::End;
 use seaway_session::window::WindowSenderConfig;
 use seaway_session::{Format, Limits, OVERHEAD_IPV4, StreamDescription, Stripe, Transport, to_sdp};
@@ -312,10 +312,10 @@ impl Plan {
             _ if self.is_window && arguments.stamp => Err(Failure::input(
                 &"--stamp does not apply to seaway+window://, whose pictures are coded beforehand",
             )),
-            _ if self.is_window => Input::shaped(name, Carriage::Container, arguments.repeat),
+            _ if self.is_window => Input::shaped(name, Encapsulation::Container, arguments.repeat),
             _ if arguments.shape => {
                 note("the video goes alone; seaway+window:// carries what else the container has");
-                Input::shaped(name, Carriage::Video, arguments.repeat)
+                Input::shaped(name, Encapsulation::ElementaryStream, arguments.repeat)
             }
             Some(command) if name == OWN_CAMERA => Ok(Input::External(command.clone(), None)),
             Some(command) => Input::open(name, false)?.coded_by(command),

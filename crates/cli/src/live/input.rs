@@ -4,7 +4,7 @@ use super::socket_input;
 use crate::failure::{Failure, note};
 use crate::interrupt;
 use seaway_media::input::{self, CodedInput, PictureSource};
-use seaway_media::shaped::{Carriage, Method, ShapedStream};
+use seaway_media::shaped::{Encapsulation, Method, ShapedStream};
 use seaway_net::Clock;
 use seaway_session::Format;
 use seaway_units::TimeDelta;
@@ -40,10 +40,10 @@ impl Input {
     }
 
     /// Opens the coded MPEG stream `name`, with `repeat` for ever again.
-    pub(crate) fn shaped(name: &str, carriage: Carriage, repeat: bool) -> Result<Self, Failure> {
+    pub(crate) fn shaped(name: &str, encapsulation: Encapsulation, repeat: bool) -> Result<Self, Failure> {
         let owned = name.to_owned();
         while_waiting(name, move || {
-            let stream = ShapedStream::open(&owned, carriage, Method::Memoryless, repeat);
+            let stream = ShapedStream::open(&owned, encapsulation, Method::Memoryless, repeat);
             stream.map(|stream| Self::Shaped(Box::new(stream))).map_err(|error| Failure::input(&error))
         })
     }

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Extension, Router};
-use seaway_net::webrtc::{Broadcast, Error, SeatId};
+use seaway_net::webrtc::{Broadcast, Error, SlotId};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
@@ -32,7 +32,7 @@ pub(super) fn router(hub: Arc<Hub>, broadcast: Broadcast) -> Router {
     Router::new()
         .route("/api/live", get(live))
         .route("/whep", post(watch).options(offers).layer(DefaultBodyLimit::max(LONGEST_OFFER)))
-        .route("/whep/{seat}", delete(leave))
+        .route("/whep/{slot}", delete(leave))
         .route("/", get(assets::page))
         .with_state(Shared { hub, broadcast })
 }
@@ -52,10 +52,10 @@ async fn watch(
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, why).into_response();
     }
     match shared.broadcast.answer(local, offer).await {
-        Ok((answer, SeatId(seat))) => {
+        Ok((answer, SlotId(slot))) => {
             // Whoever shows the token in the URL has no other place for it.
             let query = query.map_or_else(String::new, |query| format!("?{query}"));
-            let place = format!("/whep/{seat}{query}");
+            let place = format!("/whep/{slot}{query}");
             let headers = [(header::CONTENT_TYPE, SDP.to_owned()), (header::LOCATION, place)];
             (StatusCode::CREATED, headers, answer).into_response()
         }
@@ -77,8 +77,8 @@ async fn offers() -> Response {
 }
 
 /// The player ends its session. Another request to its URL, such as trickle ICE by PATCH, is not supported (405).
-async fn leave(State(shared): State<Shared>, Path(seat): Path<u64>) -> StatusCode {
-    if shared.broadcast.release(SeatId(seat)) { StatusCode::OK } else { StatusCode::NOT_FOUND }
+async fn leave(State(shared): State<Shared>, Path(slot): Path<u64>) -> StatusCode {
+    if shared.broadcast.release(SlotId(slot)) { StatusCode::OK } else { StatusCode::NOT_FOUND }
 }
 
 async fn live(State(shared): State<Shared>, upgrade: WebSocketUpgrade) -> Response {

@@ -91,7 +91,7 @@ fn half_open_offers_keep_no_viewer_out() {
     let (host, path) = parts(&receiver.wait_for_address("page"));
     let watch = path.replacen("/?", "/whep?", 1);
     let lines = offer_of(&host, "application/sdp");
-    // Five times as many as there are seats.
+    // Five times as many as there are slots.
     for index in 0..40 {
         let answered = answer(&host, &format!("POST {watch}"), lines.trim_end_matches("\r\n"));
         assert!(answered.starts_with("HTTP/1.1 201"), "{index}: {answered}");

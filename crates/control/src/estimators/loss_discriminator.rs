@@ -58,7 +58,7 @@ const TREND_GAIN: f64 = 1.0 / 30.0;
 /// Trend's threshold.
 const RISING: f64 = 0.4;
 /// Notified losses that are remembered, and more than the packets of a gap that is judged.
-const NOTICES: usize = 32;
+const RECENT_LOSSES: usize = 32;
 /// The least interval and the longest trip are those of the present span of this length and of so many in all: a path
 /// changes, and what an older network showed must not decide for ever, nor longer for a change at another instant.
 const SPAN: TimeDelta = TimeDelta::from_millis(2500);
@@ -91,8 +91,8 @@ pub struct LossDiscriminator {
     mean_slot: f64,
     rising: f64,
     /// Numbers that the channel is known to have lost, the oldest overwritten.
-    notices: [u64; NOTICES],
-    next_notice: usize,
+    recent_losses: [u64; RECENT_LOSSES],
+    next_loss: usize,
 }
 
 /// The least interval and the longest trip of a span.
@@ -128,15 +128,15 @@ impl LossDiscriminator {
             deviation: 0.0,
             mean_slot: 0.0,
             rising: 0.0,
-            notices: [u64::MAX; NOTICES],
-            next_notice: 0,
+            recent_losses: [u64::MAX; RECENT_LOSSES],
+            next_loss: 0,
         }
     }
 
     /// A link says that the channel lost packet `sequence`.
     pub fn on_notice(&mut self, sequence: u64) {
-        self.notices[self.next_notice] = sequence;
-        self.next_notice = (self.next_notice + 1) % NOTICES;
+        self.recent_losses[self.next_loss] = sequence;
+        self.next_loss = (self.next_loss + 1) % RECENT_LOSSES;
     }
 
     /// Packet `sequence` arrived at `now`, having left at `sent` on the sender's clock. Answers whether what is
@@ -174,7 +174,7 @@ impl LossDiscriminator {
     }
 
     fn all_noticed(&self, mut gap: std::ops::Range<u64>) -> bool {
-        gap.end - gap.start <= NOTICES as u64 && gap.all(|lost| self.notices.contains(&lost))
+        gap.end - gap.start <= RECENT_LOSSES as u64 && gap.all(|lost| self.recent_losses.contains(&lost))
     }
 
     /// Where the present span is over, the oldest is forgotten.

@@ -39,7 +39,7 @@ impl FfmpegAudio {
         Ok(Some(source))
     }
 
-    /// Drops what is heard before the first picture.
+    /// Drops what is played before the first picture.
     fn skip(&mut self) -> Result<(), Error> {
         let octets = self.before * OCTETS as u64;
         let skipped = std::io::copy(&mut self.pcm.by_ref().take(octets), &mut std::io::sink());

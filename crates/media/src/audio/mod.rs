@@ -25,7 +25,7 @@ pub const BLOCK_TIME: TimeDelta = TimeDelta::from_millis(20);
 /// 20 ms of sound: left and right in turn.
 pub type Block = [i16; 2 * BLOCK_SAMPLES];
 
-/// A source of sound that belongs to pictures. Its first sample is heard when the first picture is shown.
+/// A source of sound that belongs to pictures. Its first sample is played when the first picture is shown.
 pub trait AudioSource: fmt::Debug + Send {
     /// Writes the next 20 ms over `block`, silence behind the last sample. False at the end: nothing was written.
     ///

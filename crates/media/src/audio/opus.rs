@@ -80,7 +80,7 @@ impl OpusDecoder {
         self.decode_into(packet, LONGEST)
     }
 
-    /// What is heard in place of a lost block.
+    /// What is played in place of a lost block.
     ///
     /// # Errors
     /// The decoder failed.
@@ -129,14 +129,14 @@ mod tests {
         let rate = packets.iter().map(Vec::len).sum::<usize>() as f64 * 8.0 / 2.0;
         assert!((40e3..80e3).contains(&rate), "{rate} bit/s");
         let mut decoder = OpusDecoder::new().unwrap();
-        let heard: Vec<i16> =
+        let played: Vec<i16> =
             packets.iter().flat_map(|packet| decoder.decode(packet).unwrap().to_vec()).collect();
-        assert_eq!(heard.len(), 100 * 2 * BLOCK_SAMPLES);
+        assert_eq!(played.len(), 100 * 2 * BLOCK_SAMPLES);
         let delay = OpusEncoder::new(Bitrate::from_kbps(64)).unwrap().delay();
         assert!(delay < BLOCK_TIME / 2, "{delay}");
         // The second beep: its first loud sample.
         let from = 2 * 24_000;
-        let onset = heard[from..].iter().position(|sample| sample.unsigned_abs() > 3_000).unwrap();
+        let onset = played[from..].iter().position(|sample| sample.unsigned_abs() > 3_000).unwrap();
         let onset = (from + onset) as f64 / 2.0 / f64::from(SAMPLE_RATE) - delay.as_secs_f64();
         assert!((onset - 1.0).abs() < 0.003, "{onset} s");
     }

@@ -104,13 +104,14 @@ impl fmt::Debug for MpegDecoder {
 mod tests {
     use super::*;
     use crate::FrameId;
-    use crate::shaped::{Carriage, Method, ShapedStream};
+    use crate::shaped::{Encapsulation, Method, ShapedStream};
     use seaway_units::{Bitrate, TimeDelta};
 
     const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/bigbuckbunny_320x180.m2v");
 
     fn shown(lost: impl Fn(usize) -> bool) -> Vec<bool> {
-        let mut stream = ShapedStream::open(CLIP, Carriage::Container, Method::Memoryless, false).unwrap();
+        let mut stream =
+            ShapedStream::open(CLIP, Encapsulation::Container, Method::Memoryless, false).unwrap();
         let (mut decoder, mut after_loss, mut shown) = (MpegDecoder::new(), false, Vec::new());
         for index in 0.. {
             let Some(piece) = stream.next_piece(Bitrate::from_kbps(200)).unwrap() else { break };

@@ -76,7 +76,7 @@ impl<W: Write> Mp4Writer<W> {
         self.sound.is_some()
     }
 
-    /// Appends an Opus packet of `duration` that is heard from `start` on, both in samples at 48 kHz, the start since time zero
+    /// Appends an Opus packet of `duration` that is played from `start` on, both in samples at 48 kHz, the start since time zero
     /// of the pictures and not before the end of the packet before. Packets before the first key frame are dropped.
     ///
     /// # Errors

@@ -9,4 +9,4 @@ mod stream;
 pub use clip::{ShapedClip, ShapedFrame};
 pub use seaway_mpeg::header::PictureKind;
 pub use seaway_mpeg::shape::Method;
-pub use stream::{Carriage, ShapedPiece, ShapedStream};
+pub use stream::{Encapsulation, ShapedPiece, ShapedStream};

@@ -16,13 +16,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-/// What of a stream is carried.
+/// What leaves of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carriage {
+pub enum Encapsulation {
     /// The container with all that it holds: sound, tables, time stamps. All pieces one after another are a stream of its format.
     Container,
     /// The video elementary stream alone.
-    Video,
+    ElementaryStream,
 }
 
 /// One coded picture of the output, in coding order.
@@ -44,7 +44,7 @@ pub struct ShapedPiece {
 /// Reads a coded stream and shapes it to the latest rate. A picture leaves before the next but one is read.
 pub struct ShapedStream {
     input: Input,
-    carriage: Carriage,
+    encapsulation: Encapsulation,
     method: Method,
     remuxer: Remuxer,
     shaper: Shaper,
@@ -69,7 +69,12 @@ impl ShapedStream {
     /// # Errors
     /// It cannot be read, it is no elementary, program, system or transport stream with MPEG-1 or MPEG-2 video, `method` looks
     /// ahead, or standard input is to be repeated.
-    pub fn open(name: &str, carriage: Carriage, method: Method, repeat: bool) -> Result<Self, Error> {
+    pub fn open(
+        name: &str,
+        encapsulation: Encapsulation,
+        method: Method,
+        repeat: bool,
+    ) -> Result<Self, Error> {
         let mut input = Input::open(name)?;
         if repeat && input.path.is_none() {
             return Err(Error::Unsupported("standard input cannot be repeated".into()));
@@ -86,10 +91,10 @@ impl ShapedStream {
             return Err(Error::Unsupported("live shaping by a method that looks ahead".into()));
         }
         let is_whole = ahead > 0 && input.head.len() < ahead;
-        let meter = Meter { estimate: estimate(&input.head, carriage), is_whole, ..Meter::default() };
+        let meter = Meter { estimate: estimate(&input.head, encapsulation), is_whole, ..Meter::default() };
         Ok(Self {
             input,
-            carriage,
+            encapsulation,
             method,
             remuxer: remuxer(),
             shaper,
@@ -167,13 +172,13 @@ impl ShapedStream {
         let octets =
             shaped.map(|shaped| shaped.bytes).filter(|bytes| bytes.len() <= whole).unwrap_or(original);
         let len = octets.len();
-        let octets = match self.carriage {
-            Carriage::Video => {
+        let octets = match self.encapsulation {
+            Encapsulation::ElementaryStream => {
                 self.replace(Replacement::Kept)?;
                 self.drain();
                 octets
             }
-            Carriage::Container => {
+            Encapsulation::Container => {
                 self.replace(Replacement::Bytes(octets))?;
                 self.drain()
             }
@@ -209,7 +214,7 @@ impl ShapedStream {
     fn rest(&mut self) -> Option<ShapedPiece> {
         let octets = self.drain();
         let (time, interval) = (self.time(), TimeDelta::ZERO);
-        let is_wanted = self.carriage == Carriage::Container && !octets.is_empty();
+        let is_wanted = self.encapsulation == Encapsulation::Container && !octets.is_empty();
         is_wanted.then_some(ShapedPiece { octets, kind: None, is_entry: false, time, interval })
     }
 
@@ -230,10 +235,10 @@ impl ShapedStream {
 
 impl fmt::Debug for ShapedStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { input, carriage, method, .. } = self;
+        let Self { input, encapsulation, method, .. } = self;
         f.debug_struct("ShapedStream")
             .field("input", &input.name)
-            .field("carriage", carriage)
+            .field("encapsulation", encapsulation)
             .field("method", method)
             .finish_non_exhaustive()
     }
@@ -248,7 +253,7 @@ fn malformed(name: &str, error: impl fmt::Display) -> Error {
 }
 
 /// The rate of what is in `head`; the declared one where that is too short to tell.
-fn estimate(head: &[u8], carriage: Carriage) -> Option<f64> {
+fn estimate(head: &[u8], encapsulation: Encapsulation) -> Option<f64> {
     let (mut remuxer, mut state) = (remuxer(), SequenceState::default());
     let (mut seconds, mut octets, mut discarded) = (0.0, 0, Vec::new());
     // An error comes again where the stream is read.
@@ -260,7 +265,7 @@ fn estimate(head: &[u8], carriage: Carriage) -> Option<f64> {
         let _ = remuxer.replace(Replacement::Kept);
         remuxer.drain_output(&mut discarded);
     }
-    if carriage == Carriage::Container {
+    if encapsulation == Encapsulation::Container {
         octets = octets.max(discarded.len());
     }
     if seconds >= Meter::LEAST.as_secs_f64() {
@@ -393,6 +398,7 @@ mod tests {
     use super::*;
     use crate::clip::BIG_BUCK_BUNNY_MPEG2;
     use seaway_mpeg::decode::Decoder;
+    use std::io::Write;
 
     const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/bigbuckbunny_320x180.m2v");
     const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpeg/tests/fixtures/");
@@ -401,14 +407,14 @@ mod tests {
         std::iter::from_fn(|| stream.next_piece(rate).unwrap()).flat_map(|piece| piece.octets).collect()
     }
 
-    fn open(name: &str, carriage: Carriage) -> ShapedStream {
-        ShapedStream::open(name, carriage, Method::Memoryless, false).unwrap()
+    fn open(name: &str, encapsulation: Encapsulation) -> ShapedStream {
+        ShapedStream::open(name, encapsulation, Method::Memoryless, false).unwrap()
     }
 
     /// A picture is there before the next but one is read, and the rate holds from it on.
     #[test]
     fn the_rate_changes_at_the_next_picture() {
-        let mut stream = open(CLIP, Carriage::Video);
+        let mut stream = open(CLIP, Encapsulation::ElementaryStream);
         assert!((stream.full_rate().as_bps_f64() / 250e3 - 1.0).abs() < 0.02, "{}", stream.full_rate());
         let (mut parts, mut decoder) = ([0.0; 3], Decoder::new());
         for (part, kbps) in [1000, 180, 1000].into_iter().enumerate() {
@@ -421,7 +427,7 @@ mod tests {
         }
         decoder.finish();
         assert_eq!((decoder.stats().frames, decoder.stats().damaged_slices), (132, 0));
-        let mut whole = open(CLIP, Carriage::Video);
+        let mut whole = open(CLIP, Encapsulation::ElementaryStream);
         let mut next = || whole.next_piece(Bitrate::from_mbps(1)).unwrap().unwrap().octets.len() as f64;
         let whole: [f64; 3] = std::array::from_fn(|_| (0..44).map(|_| next()).sum());
         let share = 180e3 / stream.full_rate().as_bps_f64();
@@ -436,7 +442,8 @@ mod tests {
     /// pictures, the stream would be cut to the least of them.
     #[test]
     fn the_full_rate_is_steady() {
-        let mut stream = ShapedStream::open(CLIP, Carriage::Video, Method::Memoryless, true).unwrap();
+        let mut stream =
+            ShapedStream::open(CLIP, Encapsulation::ElementaryStream, Method::Memoryless, true).unwrap();
         let mut rates = Vec::new();
         for _ in 0..750 {
             stream.next_piece(Bitrate::from_mbps(1)).unwrap().unwrap();
@@ -452,40 +459,35 @@ mod tests {
         for name in ["elementary.m2v", "program.vob", "packs.mpg", "system.mpg", "two_programmes.ts"] {
             let path = format!("{FIXTURES}{name}");
             let input = std::fs::read(&path).unwrap();
-            let whole = all(&mut open(&path, Carriage::Container), Bitrate::from_mbps(1000));
-            let video = all(&mut open(&path, Carriage::Video), Bitrate::from_mbps(1000));
+            let whole = all(&mut open(&path, Encapsulation::Container), Bitrate::from_mbps(1000));
+            let video = all(&mut open(&path, Encapsulation::ElementaryStream), Bitrate::from_mbps(1000));
             assert!(video.len() <= whole.len() && whole.len() <= input.len(), "{name}");
             let format = |stream: &[u8]| sniff(stream, true).unwrap();
             assert_eq!(format(&whole), format(&input), "{name}");
             let count = |stream: &[u8]| {
-                let mut source =
-                    ShapedStream::open(&written(stream), Carriage::Video, Method::Memoryless, false).unwrap();
+                let mut file = tempfile::NamedTempFile::new().unwrap();
+                file.write_all(stream).unwrap();
+                let mut source = open(file.path().to_str().unwrap(), Encapsulation::ElementaryStream);
                 std::iter::from_fn(|| source.next_piece(Bitrate::MAX).unwrap()).count()
             };
             assert_eq!(count(&whole), count(&input), "{name}");
         }
     }
 
-    fn written(stream: &[u8]) -> String {
-        let name = format!("seaway-{}-{:x}", std::process::id(), stream.as_ptr() as usize);
-        let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, stream).unwrap();
-        path.to_string_lossy().into_owned()
-    }
-
     #[test]
     fn a_file_begins_again_where_that_is_wanted() {
-        let mut stream = ShapedStream::open(CLIP, Carriage::Container, Method::Memoryless, true).unwrap();
+        let mut stream =
+            ShapedStream::open(CLIP, Encapsulation::Container, Method::Memoryless, true).unwrap();
         let mut times = (0..300).map(|_| stream.next_piece(Bitrate::from_mbps(1)).unwrap().unwrap().time);
         assert_eq!(times.nth(299), Some(TimeDelta::from_millis(299 * 40)));
-        let mut once = open(CLIP, Carriage::Container);
+        let mut once = open(CLIP, Encapsulation::Container);
         assert_eq!(std::iter::from_fn(|| once.next_piece(Bitrate::from_mbps(1)).unwrap()).count(), 132);
     }
 
     #[test]
     fn what_cannot_be_shaped_live_is_refused() {
         let refused = |name: &str, method| {
-            ShapedStream::open(name, Carriage::Video, method, false).unwrap_err().to_string()
+            ShapedStream::open(name, Encapsulation::ElementaryStream, method, false).unwrap_err().to_string()
         };
         assert!(refused(CLIP, Method::Auto).contains("looks ahead"));
         assert!(refused(&format!("{FIXTURES}program.mkv"), Method::Memoryless).contains("Matroska"));

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 /// Waits for interfaces.
 #[derive(Debug)]
-pub(crate) struct Waiter(Alarm);
+pub(crate) struct Waiter(Notifier);
 
 /// Ends the wait from another thread.
 #[derive(Debug, Clone)]
-pub(crate) struct Alarm(Arc<EventFd>);
+pub(crate) struct Notifier(Arc<EventFd>);
 
-impl Alarm {
+impl Notifier {
     /// The present wait ends, or else the next.
-    pub(crate) fn ring(&self) {
+    pub(crate) fn notify(&self) {
         // It fails only if the counter of the event file overflows: 2^64 unread wake-ups.
         let _ = self.0.write(1);
     }
@@ -31,16 +31,16 @@ impl Waiter {
     /// The kernel grants no event file.
     pub(crate) fn new() -> io::Result<Self> {
         let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
-        Ok(Self(Alarm(Arc::new(event))))
+        Ok(Self(Notifier(Arc::new(event))))
     }
 
     /// What ends a wait.
-    pub(crate) fn alarm(&self) -> Alarm {
+    pub(crate) fn notifier(&self) -> Notifier {
         self.0.clone()
     }
 
-    /// Waits until one of `interfaces` is readable, the alarm rang or `longest` has passed; `None` waits without limit. Writes to
-    /// `ready` which are readable; true if the alarm rang.
+    /// Waits until one of `interfaces` is readable, it was notified or `longest` has passed; `None` waits without limit. Writes to
+    /// `ready` which are readable; true if it was notified.
     ///
     /// # Errors
     /// Polling failed; a signal is no error.
@@ -50,7 +50,7 @@ impl Waiter {
         longest: Option<TimeDelta>,
         ready: &mut Vec<bool>,
     ) -> io::Result<bool> {
-        let Self(Alarm(event)) = self;
+        let Self(Notifier(event)) = self;
         let readable = |file| PollFd::new(file, PollFlags::POLLIN);
         let mut files: Vec<PollFd<'_>> = interfaces.map(|interface| readable(interface.as_fd())).collect();
         files.push(readable(event.as_fd()));

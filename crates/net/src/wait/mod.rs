@@ -8,9 +8,9 @@ mod linux;
 mod portable;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{Alarm, Waiter};
+pub(crate) use linux::{Notifier, Waiter};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use portable::{Alarm, Waiter};
+pub(crate) use portable::{Notifier, Waiter};
 
 #[cfg(test)]
 mod tests {
@@ -66,13 +66,13 @@ mod tests {
         }
     });
 
-    both!(an_alarm_wakes_once, |mut waiter: Waiter| {
-        let (alarm, mut ready) = (waiter.alarm(), Vec::new());
+    both!(a_notifier_wakes_once, |mut waiter: Waiter| {
+        let (notifier, mut ready) = (waiter.notifier(), Vec::new());
         // Before the wait, and from another thread during it.
-        alarm.ring();
+        notifier.notify();
         assert!(waiter.wait([].into_iter(), None, &mut ready).unwrap());
         assert!(!waiter.wait([].into_iter(), Some(TimeDelta::ZERO), &mut ready).unwrap());
-        let other = std::thread::spawn(move || alarm.ring());
+        let other = std::thread::spawn(move || notifier.notify());
         assert!(waiter.wait([].into_iter(), Some(TimeDelta::from_secs(5)), &mut ready).unwrap());
         other.join().unwrap();
     });

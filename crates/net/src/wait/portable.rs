@@ -14,24 +14,24 @@ use std::time::Duration;
 /// Waits for interfaces.
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    alarm: Alarm,
+    notifier: Notifier,
     events: Events,
 }
 
 /// Ends the wait from another thread.
 #[derive(Debug, Clone)]
-pub(crate) struct Alarm(Arc<Bell>);
+pub(crate) struct Notifier(Arc<Shared>);
 
 #[derive(Debug)]
-struct Bell {
+struct Shared {
     poller: Poller,
-    rang: AtomicBool,
+    is_notified: AtomicBool,
 }
 
-impl Alarm {
+impl Notifier {
     /// The present wait ends, or else the next.
-    pub(crate) fn ring(&self) {
-        self.0.rang.store(true, Ordering::Release);
+    pub(crate) fn notify(&self) {
+        self.0.is_notified.store(true, Ordering::Release);
         // It fails only where the poller is at its end, and with it the thread that would wake.
         let _ = self.0.poller.notify();
     }
@@ -56,17 +56,17 @@ impl Waiter {
     /// # Errors
     /// The system grants no poller.
     pub(crate) fn new() -> io::Result<Self> {
-        let bell = Bell { poller: Poller::new()?, rang: AtomicBool::new(false) };
-        Ok(Self { alarm: Alarm(Arc::new(bell)), events: Events::new() })
+        let shared = Shared { poller: Poller::new()?, is_notified: AtomicBool::new(false) };
+        Ok(Self { notifier: Notifier(Arc::new(shared)), events: Events::new() })
     }
 
     /// What ends a wait.
-    pub(crate) fn alarm(&self) -> Alarm {
-        self.alarm.clone()
+    pub(crate) fn notifier(&self) -> Notifier {
+        self.notifier.clone()
     }
 
-    /// Waits until one of `interfaces` is readable, the alarm rang or `longest` has passed; `None` waits without limit. Writes to
-    /// `ready` which are readable; true if the alarm rang.
+    /// Waits until one of `interfaces` is readable, it was notified or `longest` has passed; `None` waits without limit. Writes to
+    /// `ready` which are readable; true if it was notified.
     ///
     /// # Errors
     /// Polling failed; a signal is no error.
@@ -76,21 +76,21 @@ impl Waiter {
         longest: Option<TimeDelta>,
         ready: &mut Vec<bool>,
     ) -> io::Result<bool> {
-        let Self { alarm: Alarm(bell), events } = self;
-        let mut registered = Registered { poller: &bell.poller, interfaces: Vec::new() };
+        let Self { notifier: Notifier(shared), events } = self;
+        let mut registered = Registered { poller: &shared.poller, interfaces: Vec::new() };
         for (key, interface) in interfaces.enumerate() {
             // SAFETY: it is borrowed for longer than `registered`, which takes it back when it is dropped.
-            unsafe { bell.poller.add(interface.source(), Event::readable(key)) }?;
+            unsafe { shared.poller.add(interface.source(), Event::readable(key)) }?;
             registered.interfaces.push(interface);
         }
         ready.clear();
         ready.resize(registered.interfaces.len(), false);
         events.clear();
         let span = longest.map(|span| Duration::from_nanos(span.as_nanos().max(0) as u64));
-        match bell.poller.wait(events, span) {
+        match shared.poller.wait(events, span) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             _ => events.iter().filter(|event| event.readable).for_each(|event| ready[event.key] = true),
         }
-        Ok(bell.rang.swap(false, Ordering::Acquire))
+        Ok(shared.is_notified.swap(false, Ordering::Acquire))
     }
 }

@@ -1,7 +1,7 @@
 //! WebRTC: pictures to browsers and other players, and a session's packets to a media server ([`Publisher`], [`WhipClient`]).
 //!
 //! A [`Broadcast`] belongs to a tokio runtime and never blocks its publisher: a viewer that is too slow loses pictures
-//! until the next key frame. A viewer takes a seat once its connection stands, so offers alone block no viewer.
+//! until the next key frame. A viewer takes a slot once its connection stands, so offers alone block no viewer.
 
 mod answer;
 mod estimator;
@@ -9,12 +9,12 @@ mod filler;
 mod inbox;
 mod peer;
 mod publisher;
-mod seats;
+mod slots;
 mod track;
 mod viewer;
 mod whip;
 
-use seats::Seats;
+use slots::Slots;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 
 pub use estimator::{Estimate, Estimator, EstimatorError, Rates};
 pub use publisher::{Accepted, Publisher, PublisherState, PublishingEnd, StreamNumbers};
-pub use seats::SeatId;
+pub use slots::SlotId;
 pub use whip::{Published, WhipClient, WhipError, WhipResource, WhipUrl};
 
 /// A coded picture in Annex B form.
@@ -79,7 +79,7 @@ struct Shared {
     tracks: Vec<&'static str>,
     /// The controller that estimates the path to each viewer, and its range.
     control: Option<(ControlSpec, Rates)>,
-    seats: Mutex<Seats>,
+    slots: Mutex<Slots>,
     wants_key_frame: AtomicBool,
 }
 
@@ -118,14 +118,14 @@ impl Broadcast {
     }
 
     fn with(tracks: Vec<&'static str>, control: Option<(ControlSpec, Rates)>) -> Self {
-        let seats = Mutex::new(Seats::new(tracks.len()));
+        let slots = Mutex::new(Slots::new(tracks.len()));
         let wants_key_frame = AtomicBool::new(false);
-        Self { shared: Arc::new(Shared { tracks, control, seats, wants_key_frame }) }
+        Self { shared: Arc::new(Shared { tracks, control, slots, wants_key_frame }) }
     }
 
     /// Sends a picture to every viewer of a track.
     pub fn publish(&self, track: usize, unit: &AccessUnit) {
-        self.shared.seats().publish(track, unit);
+        self.shared.slots().publish(track, unit);
     }
 
     /// Whether a viewer needs a key frame. Reading it clears the request.
@@ -135,12 +135,12 @@ impl Broadcast {
 
     /// The number of viewers whose connection stands.
     pub fn viewers(&self) -> usize {
-        self.shared.seats().viewers()
+        self.shared.slots().viewers()
     }
 
     /// The estimates for the viewers, where the broadcast is [controlled](Self::controlled).
     pub fn estimates(&self) -> Vec<Arc<Estimate>> {
-        self.shared.seats().estimates()
+        self.shared.slots().estimates()
     }
 
     /// Answers a player's offer (SDP, all its candidates inside) and serves it from `local` until it leaves. An offer that
@@ -148,17 +148,17 @@ impl Broadcast {
     ///
     /// # Errors
     /// Too many viewers, an offer without our tracks, or no socket.
-    pub async fn answer(&self, local: IpAddr, offer: String) -> Result<(String, SeatId), Error> {
+    pub async fn answer(&self, local: IpAddr, offer: String) -> Result<(String, SlotId), Error> {
         let (pictures, queue) = mpsc::channel(Self::BACKLOG);
-        let seat = self.shared.seats().reserve(pictures)?;
-        match viewer::Viewer::accept(self.shared.clone(), seat, local, offer, queue).await {
+        let slot = self.shared.slots().reserve(pictures)?;
+        match viewer::Viewer::accept(self.shared.clone(), slot, local, offer, queue).await {
             Ok((viewer, answer, estimate)) => {
-                self.shared.seats().set_estimate(seat, estimate);
+                self.shared.slots().set_estimate(slot, estimate);
                 tokio::spawn(viewer.run());
-                Ok((answer, seat))
+                Ok((answer, slot))
             }
             Err(error) => {
-                self.shared.seats().release(seat);
+                self.shared.slots().release(slot);
                 Err(error)
             }
         }
@@ -167,15 +167,15 @@ impl Broadcast {
 
 impl Broadcast {
     /// Ends the session of a viewer. False where it has left already.
-    pub fn release(&self, seat: SeatId) -> bool {
-        self.shared.seats().release(seat)
+    pub fn release(&self, slot: SlotId) -> bool {
+        self.shared.slots().release(slot)
     }
 }
 
 impl Shared {
-    fn seats(&self) -> MutexGuard<'_, Seats> {
+    fn slots(&self) -> MutexGuard<'_, Slots> {
         // Channels and counters are consistent at any time, so a panic while it was locked does no harm.
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn request_key_frame(&self) {

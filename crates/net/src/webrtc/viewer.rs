@@ -2,7 +2,7 @@
 
 use super::inbox::Inbox;
 use super::peer::{self, Answered};
-use super::seats::SeatId;
+use super::slots::SlotId;
 use super::{Error, Estimate, Estimator, Numbered, Shared, Track};
 use bytes::BytesMut;
 use rtc::peer_connection::RTCPeerConnection;
@@ -26,7 +26,7 @@ const IDLE: Duration = Duration::from_secs(1);
 
 pub(super) struct Viewer {
     shared: Arc<Shared>,
-    seat: SeatId,
+    slot: SlotId,
     socket: UdpSocket,
     local: SocketAddr,
     peer: RTCPeerConnection,
@@ -50,7 +50,7 @@ pub(super) fn clock() -> Instant {
 impl Viewer {
     pub(super) async fn accept(
         shared: Arc<Shared>,
-        seat: SeatId,
+        slot: SlotId,
         local: IpAddr,
         offer: String,
         pictures: mpsc::Receiver<Numbered>,
@@ -63,7 +63,7 @@ impl Viewer {
         let estimate = estimator.as_ref().map(Estimator::estimate);
         let Answered { peer, tracks, inbox, answer } =
             peer::answer(now, local, &shared.tracks, estimator, offer)?;
-        let viewer = Self { shared, seat, socket, local, peer, tracks, inbox, pictures, connected: false };
+        let viewer = Self { shared, slot, socket, local, peer, tracks, inbox, pictures, connected: false };
         Ok((viewer, answer, estimate))
     }
 
@@ -106,7 +106,7 @@ impl Viewer {
             if let RTCPeerConnectionEvent::OnConnectionStateChangeEvent(state) = event {
                 match state {
                     RTCPeerConnectionState::Connected => {
-                        self.connected = self.shared.seats().connect(self.seat);
+                        self.connected = self.shared.slots().connect(self.slot);
                         if !self.connected {
                             return Next::Leave;
                         }

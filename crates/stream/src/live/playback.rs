@@ -154,7 +154,7 @@ impl Player {
     fn on_update(&mut self, update: ReceiverUpdate) -> Result<(), Error> {
         match update {
             ReceiverUpdate::Event(at, ReceiverEvent::Frame(frame)) if self.is_sound(frame.stream) => {
-                self.hear(at, &frame);
+                self.play_sound(at, &frame);
             }
             ReceiverUpdate::Event(at, ReceiverEvent::Frame(frame)) => {
                 self.given = at;
@@ -204,7 +204,7 @@ impl Player {
     }
 
     /// Gives sound to the sinks, and measures its level.
-    fn hear(&mut self, at: Timestamp, frame: &ReceivedFrame) {
+    fn play_sound(&mut self, at: Timestamp, frame: &ReceivedFrame) {
         if self.sound.as_ref().is_none_or(|sound| sound.streams.first() != Some(&frame.stream)) {
             return;
         }

@@ -247,7 +247,7 @@ impl SenderBuilder {
         Self { feed: Feed::Source(Box::new(source)), ..self }
     }
 
-    /// Sends sound with the pictures of [`pictures`](Self::pictures) or [`coded`](Self::coded), as Opus: its first sample is heard
+    /// Sends sound with the pictures of [`pictures`](Self::pictures) or [`coded`](Self::coded), as Opus: its first sample is played
     /// when the first picture is shown, and it begins again where the pictures do. It leaves before them, and its rate is taken
     /// out of theirs. Not with plain RTP for players of others, nor over the window transport.
     pub fn sound(self, sound: impl Into<Option<Box<dyn AudioSource>>>) -> Self {

@@ -94,7 +94,7 @@ impl SoundCapture {
         Ok(())
     }
 
-    /// Begins again where the pictures do. A block that would be heard beyond that is left out.
+    /// Begins again where the pictures do. A block that would be played beyond that is left out.
     fn follow(&mut self, now: Timestamp, reading: &mut Reading, position: Position) -> Result<(), Error> {
         let is_over = |repeat: &TimeDelta| match reading.has_ended {
             true => now >= position.began + *repeat,

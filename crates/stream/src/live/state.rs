@@ -107,7 +107,7 @@ pub struct ReceiverState {
     pub displayed: u64,
     /// The size of the last one, where it was decoded.
     pub size: Option<PictureSize>,
-    /// The level of the sound over the last 100 ms, as it is heard; `None` for silence, and where there is no sound.
+    /// The level of the sound over the last 100 ms, as it is played; `None` for silence, and where there is no sound.
     pub sound_level: Option<Decibels>,
     /// Freezes that ended.
     pub freezes: u64,
