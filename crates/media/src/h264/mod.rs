@@ -5,11 +5,14 @@
 mod acceleration;
 mod access_units;
 mod inspect;
+mod sequence;
 
 #[cfg(feature = "codec")]
 pub use acceleration::acceleration;
 pub use access_units::AccessUnitSplitter;
 pub use inspect::{Inspection, Inspector, Refusal};
+pub(crate) use sequence::named_rate;
+pub use sequence::reorders;
 
 /// Types of NAL units (ITU-T H.264 table 7-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

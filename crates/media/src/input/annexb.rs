@@ -2,10 +2,8 @@
 
 use super::ReadSeek;
 use super::coded::{Coded, Sample, SampleReader, Tracks};
-use crate::h264::{AccessUnitSplitter, DecoderConfiguration, NalType, nal_units};
+use crate::h264::{AccessUnitSplitter, DecoderConfiguration, nal_units, named_rate};
 use crate::{Error, FrameRate};
-use h264_reader::nal::sps::SeqParameterSet;
-use h264_reader::nal::{Nal, RefNal};
 use std::collections::VecDeque;
 use std::io::{Read, Seek, SeekFrom};
 
@@ -45,14 +43,6 @@ pub(super) fn open(file: Box<dyn ReadSeek>) -> Result<(Coded, Tracks), Error> {
     let frame_rate = Some(reader.frame_rate);
     let configuration = DecoderConfiguration { length_size: 0, parameter_sets: Vec::new() };
     Ok((Coded { reader: Box::new(reader), configuration, frame_rate }, Tracks::default()))
-}
-
-/// The rate in the usability information of a sequence parameter set (section E.2.1: two ticks a picture).
-fn named_rate(access_unit: &[u8]) -> Option<FrameRate> {
-    let unit = nal_units(access_unit).find(|unit| NalType::of(unit) == Some(NalType::SequenceParameters))?;
-    let parameters = SeqParameterSet::from_bits(RefNal::new(unit, &[], true).rbsp_bits()).ok()?;
-    let timing = parameters.vui_parameters?.timing_info?;
-    FrameRate::new(timing.time_scale, timing.num_units_in_tick.checked_mul(2)?)
 }
 
 struct ByteStream {

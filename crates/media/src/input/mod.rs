@@ -16,9 +16,12 @@ mod y4m;
 
 pub use copied::{CodedInput, CodedPicture};
 pub use looped::Looped;
+#[cfg(test)]
+pub(crate) use open::open_coded_bytes;
 pub use open::{bundled_clip, open, open_bytes, open_coded, open_coded_pipe, open_pipe, open_reference};
 pub use synthetic::{Synthetic, read_code};
 
+use crate::audio::AudioSource;
 use crate::{Error, FrameRate, Picture, PictureSize};
 use std::fmt;
 use std::io::{Read, Seek};
@@ -53,6 +56,12 @@ pub trait PictureSource: fmt::Debug + Send {
     /// Number of coded pictures so far that could not be decoded.
     fn undecodable(&self) -> u64 {
         0
+    }
+
+    /// The sound of an input that is read once, the first time: `None` where it has none. That of a file is opened
+    /// [by its name](crate::audio::open). An error says why a track cannot be decoded.
+    fn take_sound(&mut self) -> Option<Result<Box<dyn AudioSource>, Error>> {
+        None
     }
 
     /// Descriptions of the tracks that are not used, for example `audio track 2 (mp4a)`.

@@ -203,7 +203,7 @@ pub fn open_coded(name: &str) -> Result<CodedInput, Error> {
 }
 
 #[cfg(test)]
-pub(super) fn open_coded_bytes(bytes: &'static [u8]) -> Result<CodedInput, Error> {
+pub(crate) fn open_coded_bytes(bytes: &'static [u8]) -> Result<CodedInput, Error> {
     let prefix = &bytes[..PREFIX];
     find(prefix).expect("a known format").coded(Box::new(Cursor::new(bytes)), prefix)
 }

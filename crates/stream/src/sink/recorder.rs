@@ -5,6 +5,7 @@ use super::timeline::Timeline;
 use super::{Displayed, Played, RecordingFile, Sink, is_mpeg_video};
 use crate::Error;
 use bytes::Bytes;
+use seaway_media::h264::reorders;
 use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
 use seaway_media::{FrameRate, PictureSize};
 use seaway_session::{Format, FrameData, FrameKind, ReceivedFrame, StreamDescription};
@@ -244,10 +245,12 @@ impl Sink for Recorder {
             let what = "the sender's video is MPEG-1/2: its recording has a name that ends in .m2v or .y4m";
             return Err(seaway_media::Error::Unsupported(what.into()).into());
         }
-        if picture.is_none() {
-            self.timeline.reorder();
-        }
         let key = frame.kind == FrameKind::Key;
+        if key && reorders(data) == Some(true) {
+            self.reorders = true;
+            self.timeline.reorder();
+            self.writer.iter_mut().for_each(Writer::reorder);
+        }
         let time = self.timeline.time(displayed.at, frame.timestamp);
         if let Some(captured) = frame.captured {
             self.sound.on_picture(captured, time);
@@ -262,10 +265,6 @@ impl Sink for Recorder {
             }
             return Ok(());
         };
-        if !self.early.is_empty() {
-            self.reorders = true;
-            self.writer.iter_mut().for_each(Writer::reorder);
-        }
         for (data, time, key) in std::mem::take(&mut self.early) {
             self.record(&data, time, key, size)?;
         }
