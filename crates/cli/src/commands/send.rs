@@ -70,7 +70,8 @@ pub(crate) struct Arguments {
     /// With the input `none` it uses its own camera. $SEAWAY_TARGET is the path of a pipe with the target rate
     #[arg(help_heading = "Source", long, value_name = "COMMAND", conflicts_with = "copy")]
     encoder: Option<String>,
-    /// Send no sound. The first sound track of a file is sent as Opus where FFmpeg is installed, that of `test:…+tone` always
+    /// Send no sound. The first sound track of a file or a transport stream is sent as Opus where FFmpeg is installed, that of
+    /// `test:…+tone` always
     #[arg(help_heading = "Source", long)]
     no_audio: bool,
     #[command(flatten)]
@@ -142,8 +143,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = Plan::new(arguments)?;
     interrupt::install_live()?;
     let Addressed { builder, is_keyed, to } = plan.address(arguments)?;
-    let input = plan.open(arguments)?;
-    let sound = arguments.sound(&input);
+    let mut input = plan.open(arguments)?;
+    let sound = arguments.sound(&mut input);
     sound::print_tracks(&sound, input.left_out());
     if let (Some(file), Some(to)) = (&arguments.sdp, to) {
         write_description(file, to, input.format())?;
@@ -346,7 +347,7 @@ impl Plan {
 
 impl Arguments {
     /// The sound that is sent with `input`.
-    fn sound(&self, input: &Input) -> Sound {
+    fn sound(&self, input: &mut Input) -> Sound {
         let why = match input {
             _ if self.no_audio => "--no-audio",
             Input::External(..) => "--encoder has no sound",
@@ -355,7 +356,7 @@ impl Arguments {
                 "a media server gets the pictures alone"
             }
             _ if self.sdp.is_some() => "--sdp describes the pictures alone",
-            _ => return Sound::open(&self.input),
+            _ => return Sound::open(&self.input, input),
         };
         Sound::LeftOut(why.into())
     }

@@ -3,6 +3,8 @@
 use super::socket_input;
 use crate::failure::{Failure, note};
 use crate::interrupt;
+use seaway_media::Error;
+use seaway_media::audio::AudioSource;
 use seaway_media::input::{self, CodedInput, PictureSource};
 use seaway_media::shaped::{Encapsulation, Method, ShapedStream};
 use seaway_net::Clock;
@@ -61,6 +63,15 @@ impl Input {
         match self {
             Self::Shaped(_) => Format::Mpv,
             _ => Format::H264,
+        }
+    }
+
+    /// The sound that comes with it, the first time; that of a file is opened by its name.
+    pub(crate) fn take_sound(&mut self) -> Option<Result<Box<dyn AudioSource>, Error>> {
+        match self {
+            Self::Pictures(pictures) => pictures.take_sound(),
+            Self::Coded(coded) => coded.take_sound(),
+            Self::Shaped(_) | Self::External(..) => None,
         }
     }
 

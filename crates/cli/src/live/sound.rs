@@ -1,5 +1,6 @@
 //! The sound of a live input.
 
+use super::input::Input;
 use crate::failure::note;
 use seaway_media::audio::{self, AudioSource};
 
@@ -15,12 +16,12 @@ pub(crate) enum Sound {
 }
 
 impl Sound {
-    /// Opens the sound of the input `name`.
-    pub(crate) fn open(name: &str) -> Self {
-        match audio::open(name) {
-            Ok(Some(source)) => Self::Sent(source),
-            Ok(None) => Self::None,
-            Err(error) => Self::LeftOut(error.to_string()),
+    /// Opens the sound of `input`, whose name is `name`.
+    pub(crate) fn open(name: &str, input: &mut Input) -> Self {
+        match input.take_sound().or_else(|| audio::open(name).transpose()) {
+            Some(Ok(source)) => Self::Sent(source),
+            None => Self::None,
+            Some(Err(error)) => Self::LeftOut(error.to_string()),
         }
     }
 

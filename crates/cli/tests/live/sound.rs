@@ -7,7 +7,7 @@ use seaway_media::PlaneView;
 use seaway_media::input::{open, read_code};
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// 2 Mbit/s and 25 ms each way, with losses in bursts.
 const LANE: &str = r#"
@@ -32,6 +32,16 @@ const APART: f64 = 0.040;
 /// Sends `input` through the network with these options; gives the reports of both ends, what the sender said, and the recording's
 /// name.
 fn through_loss(folder: &Path, input: &str, options: &[&str]) -> (Value, Value, String) {
+    through_loss_from(folder, input, None, options)
+}
+
+/// As [`through_loss`], with this standard input.
+fn through_loss_from(
+    folder: &Path,
+    input: &str,
+    stdin: Option<Stdio>,
+    options: &[&str],
+) -> (Value, Value, String) {
     let (port, relay) = (free_port(), free_port());
     let near = format!("[[attach]]\nnode = \"near\"\nudp = \"127.0.0.1:{relay}\"\n");
     let far = format!("[[attach]]\nnode = \"far\"\nudp = \"127.0.0.1:0\"\npeer = \"127.0.0.1:{port}\"\n");
@@ -40,7 +50,8 @@ fn through_loss(folder: &Path, input: &str, options: &[&str]) -> (Value, Value, 
     emulator.wait_for_note("far is at udp");
     let receiver = receive(folder, port, &["-o", "got.mp4", "--json"]);
     let url = format!("rtp://127.0.0.1:{relay}");
-    let sender = Live::start(seaway(folder, &[&["send", input, &url, "--json"], options].concat()));
+    let command = seaway(folder, &[&["send", input, &url, "--json"], options].concat());
+    let sender = Live::start_with(command, stdin.unwrap_or_else(Stdio::null));
     let (status, sent, notes) = sender.end();
     assert!(status.success(), "{notes}");
     let received = receiver.finish();
@@ -78,14 +89,23 @@ fn beeps(file: &Path) -> Vec<f64> {
 fn shown(file: &Path, is_it: impl Fn(&PlaneView<'_>) -> bool) -> Vec<f64> {
     let mut source = open(file.to_str().unwrap()).unwrap();
     let (mut times, mut was_it) = (Vec::new(), true);
+    let begin = begin_of_pictures(file);
     while let Some(picture) = source.next_picture().unwrap() {
         let is_now = is_it(&picture.luma());
         if is_now && !was_it {
-            times.push(picture.time().as_secs_f64());
+            times.push(begin + picture.time().as_secs_f64());
         }
         was_it = is_now;
     }
     times
+}
+
+/// When a player shows the first picture; our reader counts from there.
+fn begin_of_pictures(file: &Path) -> f64 {
+    let mut command = Command::new("ffprobe");
+    command.args(["-v", "error", "-select_streams", "v", "-show_entries", "stream=start_time"]);
+    let output = command.args(["-of", "csv=p=0"]).arg(file).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().trim_end_matches(',').parse().unwrap()
 }
 
 /// Each flash has its beep.
@@ -135,15 +155,19 @@ fn the_test_tone_arrives_with_its_pictures() {
     assert!((-60.0..=-8.0).contains(&level), "{level}");
 }
 
-/// A clip with a flash and a beep each second, six seconds, with B pictures and AAC.
-fn make_clip(folder: &Path, name: &str) {
-    let flash = "color=black:size=320x180:rate=25,drawbox=color=white:t=fill:enable='lt(mod(t,1),0.08)'";
+/// FFmpeg's options for a clip with a flash and a beep each second, six seconds, with B pictures and AAC.
+fn clip(rate: u32) -> Vec<String> {
+    let flash = "drawbox=color=white:t=fill:enable='lt(mod(t,1),0.08)'";
+    let pictures = format!("color=black:size=320x180:rate={rate},{flash}");
     let beep = "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.1)':s=44100";
+    let inputs = ["-f", "lavfi", "-i", &pictures, "-f", "lavfi", "-i", beep];
+    let video = ["-t", "6", "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p"];
+    inputs.into_iter().chain(video).chain(["-c:a", "aac"]).map(str::to_owned).collect()
+}
+
+fn make_clip(folder: &Path, name: &str) {
     let mut command = Command::new("ffmpeg");
-    command.current_dir(folder).args(["-v", "error", "-f", "lavfi", "-i", flash, "-f", "lavfi", "-i", beep]);
-    command.args([
-        "-t", "6", "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac", name,
-    ]);
+    command.current_dir(folder).args(["-v", "error"]).args(clip(25)).arg(name);
     assert!(command.status().unwrap().success());
 }
 
@@ -178,6 +202,36 @@ fn the_sound_of_a_copied_stream_stays_with_its_pictures() {
     if has("ffmpeg", "-version") {
         clip_in_step("clip.ts", &["--copy"], 4);
     }
+}
+
+/// What an encoder of others gives through a pipe, at a rate that is not the usual one.
+fn pipe_in_step(options: &[&str]) {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut encoder = Command::new("ffmpeg");
+    encoder.args(["-v", "error", "-re"]).args(clip(50)).args(["-f", "mpegts", "-"]);
+    let mut encoder = encoder.stdout(Stdio::piped()).spawn().unwrap();
+    let pipe = encoder.stdout.take().unwrap();
+    let (sent, received, notes) = through_loss_from(folder.path(), "-", Some(pipe.into()), options);
+    encoder.wait().unwrap();
+    assert!(notes.contains("sound: AAC audio, sent as Opus"), "{notes}");
+    let due = sent["flows"][0]["frames"]["due"].as_u64().unwrap();
+    assert!((290..=310).contains(&due), "{due} of 300");
+    let file = folder.path().join("got.mp4");
+    check_in_step(&flashes(&file), &beeps(&file), 4);
+    assert!(received["sound"]["played"].as_u64().unwrap() > 200, "{received}");
+}
+
+#[test]
+fn the_sound_of_a_pipe_stays_with_its_pictures() {
+    pipe_in_step(&[]);
+}
+
+#[test]
+fn the_sound_of_a_copied_pipe_stays_with_its_pictures() {
+    pipe_in_step(&["--copy"]);
 }
 
 /// Each repetition begins with its sound.

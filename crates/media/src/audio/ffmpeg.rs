@@ -4,16 +4,16 @@ use super::{AudioSource, Block, SAMPLE_RATE};
 use crate::Error;
 use crate::subprocess::Subprocess;
 use std::io::{BufReader, ErrorKind, Read};
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 /// The first sound track of a file, from its first picture on.
+#[derive(Debug)]
 pub struct FfmpegAudio {
     name: String,
     codec: String,
     /// From the beginning of the file to its first picture, in samples.
     before: u64,
-    pcm: BufReader<ChildStdout>,
-    process: Subprocess,
+    pcm: Pcm,
 }
 
 /// What ffprobe says of a file.
@@ -33,30 +33,20 @@ impl FfmpegAudio {
     pub fn open(name: &str) -> Result<Option<Self>, Error> {
         let Some(Tracks { codec, picture }) = probe(name)? else { return Ok(None) };
         let before = (picture.max(0.0) * f64::from(SAMPLE_RATE)) as u64;
-        let (process, pcm) = decode(name)?;
-        let mut source = Self { name: name.to_owned(), codec, before, pcm, process };
+        let mut source = Self { name: name.to_owned(), codec, before, pcm: decode(name)? };
         source.skip()?;
         Ok(Some(source))
     }
 
     /// Drops what is played before the first picture.
     fn skip(&mut self) -> Result<(), Error> {
-        let octets = self.before * OCTETS as u64;
-        let skipped = std::io::copy(&mut self.pcm.by_ref().take(octets), &mut std::io::sink());
-        skipped.map(drop).map_err(Error::io(&self.name))
+        self.pcm.skip(self.before).map_err(Error::io(&self.name))
     }
 }
 
 impl AudioSource for FfmpegAudio {
     fn next_block(&mut self, block: &mut Block) -> Result<bool, Error> {
-        block.fill(0);
-        let mut octets = Vec::with_capacity(size_of::<Block>());
-        let read = self.pcm.by_ref().take(size_of::<Block>() as u64).read_to_end(&mut octets);
-        read.map_err(Error::io(&self.name))?;
-        for (sample, octets) in block.iter_mut().zip(octets.as_chunks::<2>().0) {
-            *sample = i16::from_le_bytes(*octets);
-        }
-        Ok(!octets.is_empty())
+        self.pcm.next_block(block).map_err(Error::io(&self.name))
     }
 
     /// The codec of the track, for example `aac`.
@@ -65,37 +55,85 @@ impl AudioSource for FfmpegAudio {
     }
 
     fn rewind(&mut self) -> Result<(), Error> {
-        let (process, pcm) = decode(&self.name)?;
-        (self.process, self.pcm) = (process, pcm);
+        self.pcm = decode(&self.name)?;
         self.skip()
-    }
-}
-
-impl std::fmt::Debug for FfmpegAudio {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FfmpegAudio")
-            .field("name", &self.name)
-            .field("codec", &self.codec)
-            .field("process", &self.process.child().id())
-            .finish()
     }
 }
 
 /// Octets of a sample of two channels.
 const OCTETS: usize = 4;
 
-/// Starts the decoder. Its first sample is that of the beginning of the file: where the track begins later, silence stands
-/// before it, and gaps are filled.
-fn decode(name: &str) -> Result<(Subprocess, BufReader<ChildStdout>), Error> {
-    let mut command = Command::new("ffmpeg");
-    command.args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error", "-i"]).arg(file(name));
-    command.args(["-map", "0:a:0", "-vn", "-sn", "-af", "aresample=async=1:first_pts=0", "-ac", "2", "-ar"]);
-    command.args([&SAMPLE_RATE.to_string(), "-f", "s16le", "pipe:1"]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let process = Subprocess::spawn(&mut command).map_err(|error| missing(name, &error))?;
-    let pipe = process.child().stdout.take();
-    let pcm = pipe.ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
-    Ok((process, BufReader::new(pcm)))
+/// Samples that an FFmpeg process gives.
+#[derive(Debug)]
+pub(super) struct Pcm {
+    pipe: BufReader<ChildStdout>,
+    /// Killed on drop.
+    _process: Subprocess,
+}
+
+impl Pcm {
+    /// Starts FFmpeg with `input`, its input options, and decodes the track that `map` selects. The first sample is that of
+    /// time `first`, in samples: where the track begins later, silence stands before it, and gaps are filled. With `is_fed` its
+    /// standard input is a pipe, which is given back.
+    ///
+    /// # Errors
+    /// FFmpeg is not installed, or the system grants no process.
+    pub(super) fn decode(
+        name: &str,
+        input: &[&str],
+        map: &str,
+        first: i64,
+        is_fed: bool,
+    ) -> Result<(Self, Option<ChildStdin>), Error> {
+        let mut command = Command::new("ffmpeg");
+        command.args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"]).args(input);
+        // Two steps: with another rate `first_pts` is off by a tenth of a second.
+        let filter = format!("aresample={SAMPLE_RATE},aresample=async=1:first_pts={first}");
+        command.args([
+            "-map",
+            map,
+            "-vn",
+            "-sn",
+            "-af",
+            &filter,
+            "-ac",
+            "2",
+            "-ar",
+            &SAMPLE_RATE.to_string(),
+        ]);
+        command.args(["-f", "s16le", "-flush_packets", "1", "pipe:1"]);
+        command.stdin(if is_fed { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let process = Subprocess::spawn(&mut command).map_err(|error| missing(name, &error))?;
+        let (stdin, pipe) = {
+            let mut child = process.child();
+            (child.stdin.take(), child.stdout.take())
+        };
+        let pipe = pipe.ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
+        Ok((Self { pipe: BufReader::new(pipe), _process: process }, stdin))
+    }
+
+    /// As [`AudioSource::next_block`].
+    pub(super) fn next_block(&mut self, block: &mut Block) -> std::io::Result<bool> {
+        block.fill(0);
+        let mut octets = Vec::with_capacity(size_of::<Block>());
+        self.pipe.by_ref().take(size_of::<Block>() as u64).read_to_end(&mut octets)?;
+        for (sample, octets) in block.iter_mut().zip(octets.as_chunks::<2>().0) {
+            *sample = i16::from_le_bytes(*octets);
+        }
+        Ok(!octets.is_empty())
+    }
+
+    /// Drops so many samples.
+    fn skip(&mut self, samples: u64) -> std::io::Result<()> {
+        let octets = samples * OCTETS as u64;
+        std::io::copy(&mut self.pipe.by_ref().take(octets), &mut std::io::sink()).map(drop)
+    }
+}
+
+/// Decodes a file from its beginning.
+fn decode(name: &str) -> Result<Pcm, Error> {
+    Pcm::decode(name, &["-i", &file(name)], "0:a:0", 0, false).map(|(pcm, _)| pcm)
 }
 
 fn probe(name: &str) -> Result<Option<Tracks>, Error> {

@@ -4,10 +4,12 @@
 
 mod ffmpeg;
 mod opus;
+mod piped;
 mod tone;
 
 pub use ffmpeg::FfmpegAudio;
 pub use opus::{OpusDecoder, OpusEncoder};
+pub(crate) use piped::{PipedTrack, Tap};
 pub use tone::TestTone;
 
 use crate::Error;
@@ -44,8 +46,8 @@ pub trait AudioSource: fmt::Debug + Send {
 }
 
 /// The sound that belongs to the pictures of `name`, as [`input::open`](crate::input::open) opens them: that of `test:…+tone` is
-/// a beep each second, that of a file is decoded by FFmpeg. `None` where the input has none; a camera, a network stream and a pipe are not
-/// searched.
+/// a beep each second, that of a file is decoded by FFmpeg. `None` where the input has none; a camera and a network stream are
+/// not searched, and the sound of a pipe comes with [its pictures](crate::input::PictureSource::take_sound).
 ///
 /// # Errors
 /// It has sound that cannot be decoded, for example because FFmpeg is not installed.

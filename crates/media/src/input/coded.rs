@@ -1,6 +1,7 @@
 //! Pictures of a coded track: samples of a container, decoded and reordered for display.
 
 use super::{PictureFormat, PictureSource};
+use crate::audio::{AudioSource, PipedTrack};
 use crate::codec::Decoder;
 use crate::h264::{DecoderConfiguration, Inspector, append_from_lengths};
 use crate::picture::PlaneView;
@@ -39,10 +40,13 @@ pub(super) struct Coded {
     pub(super) frame_rate: Option<FrameRate>,
 }
 
-/// The tracks of a container that are not used.
+/// The tracks of a container beside its pictures.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
+    /// Those that are not pictures.
     pub(super) left_out: Vec<String>,
+    /// The sound of an input that is read once.
+    pub(super) sound: Option<PipedTrack>,
 }
 
 impl Tracks {
@@ -66,6 +70,8 @@ impl Tracks {
 pub(super) struct CodedSource {
     track: Coded,
     left_out: Vec<String>,
+    /// The sound that was not taken yet, and the time of the first picture.
+    sound: Option<(PipedTrack, TimeDelta)>,
     decoder: Decoder,
     inspector: Inspector,
     /// The decoder has read the container's parameter sets.
@@ -90,6 +96,7 @@ impl CodedSource {
         let mut source = Self {
             track,
             left_out: tracks.left_out,
+            sound: None,
             decoder: Decoder::new()?,
             inspector: Inspector::default(),
             configured: false,
@@ -105,7 +112,10 @@ impl CodedSource {
         };
         source.fill()?;
         match source.decoded.front() {
-            Some(first) => source.format.size = first.size(),
+            Some(first) => {
+                source.format.size = first.size();
+                source.sound = tracks.sound.map(|sound| (sound, first.time()));
+            }
             None => {
                 return Err(Error::Unsupported("H.264 track without a picture that can be decoded".into()));
             }
@@ -215,9 +225,19 @@ impl PictureSource for CodedSource {
         self.undecodable
     }
 
+    fn take_sound(&mut self) -> Option<Result<Box<dyn AudioSource>, Error>> {
+        let (track, begin) = self.sound.take()?;
+        Some(open_sound(track, begin))
+    }
+
     fn left_out(&self) -> &[String] {
         &self.left_out
     }
+}
+
+/// The sound of a track from the time of the first picture on.
+pub(super) fn open_sound(track: PipedTrack, begin: TimeDelta) -> Result<Box<dyn AudioSource>, Error> {
+    Ok(Box::new(track.open(begin)?))
 }
 
 impl std::fmt::Debug for CodedSource {

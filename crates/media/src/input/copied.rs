@@ -1,7 +1,8 @@
 //! Coded pictures of an input as they stand there, for a sender that does not decode them.
 
-use super::coded::{Coded, Tracks};
+use super::coded::{Coded, Tracks, open_sound};
 use crate::Error;
+use crate::audio::{AudioSource, PipedTrack};
 use crate::h264::{NalType, append_from_lengths, append_nal, nal_units};
 use seaway_units::TimeDelta;
 
@@ -26,6 +27,7 @@ pub struct CodedPicture {
 pub struct CodedInput {
     track: Coded,
     left_out: Vec<String>,
+    sound: Option<PipedTrack>,
     sample: Vec<u8>,
     /// The parameter sets in force, as a byte stream.
     parameter_sets: Vec<u8>,
@@ -84,6 +86,7 @@ impl CodedInput {
         Self {
             track,
             left_out: tracks.left_out,
+            sound: tracks.sound,
             sample: Vec::new(),
             parameter_sets,
             decoded: TimeDelta::ZERO,
@@ -131,6 +134,13 @@ impl CodedInput {
     pub fn rewind(&mut self) -> Result<(), Error> {
         self.decoded = TimeDelta::ZERO;
         self.track.reader.rewind()
+    }
+
+    /// As [`PictureSource::take_sound`](super::PictureSource::take_sound).
+    pub fn take_sound(&mut self) -> Option<Result<Box<dyn AudioSource>, Error>> {
+        let track = self.sound.take()?;
+        let first = track.first;
+        Some(open_sound(track, first))
     }
 
     /// Descriptions of the tracks that are not used.

@@ -3,7 +3,7 @@
 use super::framer::{Framed, Framer};
 use super::framing::Framing;
 use super::packet::Packet;
-use super::psi::{Tables, type_name};
+use super::psi::{Component, Tables, is_sound, type_name};
 use crate::container::pes;
 use std::collections::VecDeque;
 
@@ -24,6 +24,26 @@ pub struct ElementaryPacket {
     pub payload: Vec<u8>,
     /// Part of it is missing.
     pub damaged: bool,
+}
+
+/// An elementary stream beside the one that is taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Companion {
+    stream_type: u8,
+    /// PID of its packets.
+    pub pid: u16,
+}
+
+impl Companion {
+    /// True for sound.
+    pub fn is_sound(&self) -> bool {
+        is_sound(self.stream_type)
+    }
+
+    /// Its codec, or the number of its type.
+    pub fn name(&self) -> String {
+        type_name(self.stream_type)
+    }
 }
 
 /// Takes the first stream of a type out of a transport stream.
@@ -62,6 +82,15 @@ impl Demultiplexer {
         let components = self.tables.programs().iter().flat_map(|program| &program.components);
         let names = components.map(|component| type_name(component.stream_type)).collect();
         (self.pid.is_none() && self.tables.complete()).then_some(names)
+    }
+
+    /// The other streams of the programme in which the stream was found.
+    pub fn companions(&self) -> Vec<Companion> {
+        let has_it = |components: &[Component]| components.iter().any(|one| self.pid == Some(one.pid));
+        let mut programs = self.tables.programs().iter().map(|program| &program.components);
+        let companions = programs.find(|components| has_it(components)).into_iter().flatten();
+        let others = companions.filter(|component| self.pid != Some(component.pid));
+        others.map(|&Component { stream_type, pid }| Companion { stream_type, pid }).collect()
     }
 
     /// Takes bytes of the transport stream.
@@ -202,5 +231,15 @@ mod tests {
         demultiplexer.push(&tables(0x24));
         assert_eq!(demultiplexer.others(), Some(vec!["H.265 video".to_owned()]));
         assert!(!demultiplexer.is_found());
+    }
+
+    #[test]
+    fn companions_are_those_of_the_programme() {
+        let stream = include_bytes!("../../../tests/fixtures/two_programmes.ts");
+        let mut demultiplexer = Demultiplexer::new(Framing::Plain, 2);
+        demultiplexer.push(stream);
+        let companions = demultiplexer.companions();
+        let seen: Vec<_> = companions.iter().map(|one| (one.is_sound(), one.name())).collect();
+        assert_eq!(seen, [(true, "MPEG audio".to_owned())]);
     }
 }

@@ -19,7 +19,7 @@ mod writer;
 
 use std::collections::VecDeque;
 
-pub use demultiplexer::{Demultiplexer, ElementaryPacket, H264};
+pub use demultiplexer::{Companion, Demultiplexer, ElementaryPacket, H264};
 pub use framing::Framing;
 pub use programs::{PacketView, ProgramTable, VideoProgram};
 pub use report::{PacingReport, TransportReport};

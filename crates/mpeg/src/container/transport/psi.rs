@@ -195,6 +195,11 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
+/// `stream_type` of sound: MPEG-1 and MPEG-2, AAC in ADTS and LATM, AC-3 and Enhanced AC-3 (ATSC A/53).
+pub(super) fn is_sound(stream_type: u8) -> bool {
+    matches!(stream_type, 0x03 | 0x04 | 0x0f | 0x11 | 0x81 | 0x87)
+}
+
 /// The name of a `stream_type`, for a message.
 pub(super) fn type_name(stream_type: u8) -> String {
     let name = match stream_type {
@@ -208,6 +213,7 @@ pub(super) fn type_name(stream_type: u8) -> String {
         0x24 => "H.265 video",
         0x33 => "H.266 video",
         0x81 => "AC-3 audio",
+        0x87 => "E-AC-3 audio",
         _ => return format!("stream type 0x{stream_type:02x}"),
     };
     name.to_owned()

@@ -1,0 +1,140 @@
+//! The sound of a transport stream that is read once, such as a pipe: FFmpeg decodes it from a copy of the octets.
+
+use super::ffmpeg::Pcm;
+use super::{AudioSource, Block, SAMPLE_RATE};
+use crate::Error;
+use seaway_units::TimeDelta;
+use std::io::Write;
+use std::process::ChildStdin;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::Builder;
+
+/// Octets that are kept until the sound is opened.
+const MOST_KEPT: usize = 8 << 20;
+/// Chunks that wait for FFmpeg. It falls behind only where it does not answer.
+const MOST_WAITING: usize = 256;
+
+/// The end of the copy at the reader of the stream. It copies as long as somebody has the [`PipedTrack`] or its sound.
+#[derive(Debug, Default)]
+pub(crate) struct Tap(Weak<Mutex<Copying>>);
+
+#[derive(Debug)]
+enum Copying {
+    /// The octets since the beginning.
+    Kept(Vec<u8>),
+    /// To the thread that feeds FFmpeg.
+    Fed(SyncSender<Vec<u8>>),
+    Ended,
+}
+
+/// A track of sound in a transport stream that is read once.
+#[derive(Debug)]
+pub(crate) struct PipedTrack {
+    copying: Arc<Mutex<Copying>>,
+    pid: u16,
+    codec: String,
+    /// The time stamp of time zero, 90 kHz.
+    origin: u64,
+    /// The time of the first picture.
+    pub(crate) first: TimeDelta,
+}
+
+impl Tap {
+    /// A tap, and the track of `pid` that it leads to. The stream began with `seen`.
+    pub(crate) fn new(
+        seen: Vec<u8>,
+        pid: u16,
+        codec: String,
+        origin: u64,
+        first: TimeDelta,
+    ) -> (Self, PipedTrack) {
+        let copying = Arc::new(Mutex::new(Copying::Kept(seen)));
+        let tap = Self(Arc::downgrade(&copying));
+        (tap, PipedTrack { copying, pid, codec, origin, first })
+    }
+
+    /// Copies the next octets. Those that FFmpeg cannot take in time are lost to the sound.
+    pub(crate) fn push(&self, octets: &[u8]) {
+        let Some(copying) = self.0.upgrade() else { return };
+        let mut copying = lock(&copying);
+        match &mut *copying {
+            Copying::Kept(kept) if kept.len() + octets.len() <= MOST_KEPT => kept.extend_from_slice(octets),
+            Copying::Kept(_) => *copying = Copying::Ended,
+            Copying::Fed(feed) => drop(feed.try_send(octets.to_vec())),
+            Copying::Ended => {}
+        }
+    }
+
+    /// The stream has ended.
+    pub(crate) fn finish(&self) {
+        if let Some(copying) = self.0.upgrade() {
+            let mut copying = lock(&copying);
+            if matches!(*copying, Copying::Fed(_)) {
+                *copying = Copying::Ended;
+            }
+        }
+    }
+}
+
+fn lock(copying: &Mutex<Copying>) -> MutexGuard<'_, Copying> {
+    copying.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PipedTrack {
+    /// Its sound from this time on.
+    ///
+    /// # Errors
+    /// FFmpeg is not installed, or the system grants no process or thread.
+    pub(crate) fn open(self, begin: TimeDelta) -> Result<PipedAudio, Error> {
+        let ticks = self.origin as f64 + begin.as_secs_f64() * 90_000.0;
+        let samples = (ticks / 90_000.0 * f64::from(SAMPLE_RATE)).round() as i64;
+        let (input, track) = (["-f", "mpegts", "-i", "pipe:0"], format!("0:i:{}", self.pid));
+        // Times of the stream, and no delay to look at streams that are not used.
+        let options = ["-copyts", "-analyzeduration", "1", "-fpsprobesize", "0"];
+        let (pcm, stdin) = Pcm::decode("the input", &[&options[..], &input].concat(), &track, samples, true)?;
+        let stdin = stdin.ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
+        let (feed, chunks) = sync_channel(MOST_WAITING);
+        let mut copying = lock(&self.copying);
+        let kept = match std::mem::replace(&mut *copying, Copying::Ended) {
+            Copying::Kept(kept) => kept,
+            Copying::Fed(_) | Copying::Ended => Vec::new(),
+        };
+        *copying = Copying::Fed(feed);
+        drop(copying);
+        let feeding = Builder::new().name("sound feed".into()).spawn(move || write(stdin, &kept, &chunks));
+        feeding.map_err(|error| Error::Ffmpeg(format!("no thread for the sound: {error}")))?;
+        Ok(PipedAudio { _copying: self.copying, codec: self.codec, pcm })
+    }
+}
+
+/// Feeds FFmpeg until the stream ends, nobody wants its sound, or it has gone.
+fn write(mut stdin: ChildStdin, kept: &[u8], chunks: &Receiver<Vec<u8>>) {
+    let mut is_taken = stdin.write_all(kept).is_ok();
+    while is_taken && let Ok(chunk) = chunks.recv() {
+        is_taken = stdin.write_all(&chunk).is_ok();
+    }
+}
+
+/// The sound of a [`PipedTrack`].
+#[derive(Debug)]
+pub(crate) struct PipedAudio {
+    /// Ends the copy when nobody reads the sound any more.
+    _copying: Arc<Mutex<Copying>>,
+    codec: String,
+    pcm: Pcm,
+}
+
+impl AudioSource for PipedAudio {
+    fn next_block(&mut self, block: &mut Block) -> Result<bool, Error> {
+        self.pcm.next_block(block).map_err(Error::io("the input's sound"))
+    }
+
+    fn codec(&self) -> &str {
+        &self.codec
+    }
+
+    fn rewind(&mut self) -> Result<(), Error> {
+        Err(Error::Unsupported("the sound of a pipe cannot be read again".into()))
+    }
+}
