@@ -114,10 +114,10 @@ playground:
 		mkdir -p target/playground \
 		&& cargo build --locked --profile browser -p seaway-web --lib --target wasm32-unknown-unknown \
 		&& gzip -9 -n -c $(WASM) > target/playground/seaway.wasm.gz \
-		&& cargo run --locked -q -p seaway-web --example playground target/playground/seaway.wasm.gz target/playground/index.html \
-		&& cargo build --locked --bin seaway \
+		&& cargo build --locked -p seaway-cli -p seaway-web --bin seaway --example playground \
+		&& target/debug/examples/playground target/playground/seaway.wasm.gz target/playground/index.html \
 		&& node crates/web/tests/numbers.mjs target/playground/seaway.wasm.gz target/debug/seaway || exit 1; \
-		if command -v chromium >/dev/null && npm ci --silent --no-audit --no-fund --prefix $(BROWSER); then \
+		if command -v chromium >/dev/null && { test -d $(BROWSER)/node_modules/playwright-core || npm ci --silent --no-audit --no-fund --prefix $(BROWSER); }; then \
 			node $(BROWSER)/playground.mjs target/playground/index.html target/debug/seaway target/playground; \
 		else echo "playground: the page is NOT LOOKED AT, chromium or npm's playwright-core is missing"; fi; \
 	else echo "playground: SKIPPED, node or the target wasm32-unknown-unknown is missing"; fi

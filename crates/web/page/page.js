@@ -29,7 +29,7 @@ const PANELS = [
   { title: "Round-trip time", unit: "ms", height: 120, kind: "line", name: "rtt" },
   { title: "Queue", unit: "packets", height: 90, kind: "line", name: "queue", isOfLink: true },
   // Where the controller steers by a buffer of bytes, that buffer is shown.
-  { title: "Buffer", note: "of the receiver", unit: "B", height: 100, kind: "line", name: "receiver_buffer", or: "buffer" },
+  { title: "Buffer", note: "of the receiver", unit: "B", height: 80, kind: "line", name: "receiver_buffer", or: "buffer" },
   { title: "Lost", note: "in 0.1 s", unit: "packets", height: 80, kind: "bars", name: "lost" },
 ];
 let charts = [];

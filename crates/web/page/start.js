@@ -136,6 +136,10 @@ function start() {
   const { controls } = chosen;
   if (!controls.length) return complain("Choose a controller.");
   byId("plots").setAttribute("aria-busy", "true");
+  const own = round;
+  setTimeout(() => {
+    if (own === round && found.size < controls.length) byId("state").textContent = `Running ${significant(description.duration_s)} s of virtual time …`;
+  }, PATIENCE);
   for (const control of controls) {
     ask({ do: "run", flow, source: sourceOf(changesFor(control)) }, (answer) => {
       found.set(control, answer);

@@ -80,7 +80,7 @@ async function names(page) {
 
 async function firstView(page) {
   assert.deepEqual(await names(page), ["seaway", "gcc", "tfrc"]);
-  assert.equal(await page.locator("#plots canvas").count(), 4);
+  assert.equal(await page.locator("#plots canvas").count(), 5);
   assert.equal(await page.inputValue("#scenario"), "lossy-wifi");
   assert.ok(await page.locator("#changes button").count() > 20);
 }
