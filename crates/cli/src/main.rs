@@ -2,6 +2,7 @@
 
 mod cache;
 mod commands;
+mod configuration;
 mod controls;
 mod decoder;
 mod failure;
@@ -19,11 +20,17 @@ mod scenario;
 mod status_line;
 mod web;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let code = commands::run(commands::Arguments::parse());
+    let variable = |name: &str| std::env::var(name).ok();
+    let line =
+        configuration::complete(&commands::Arguments::command(), std::env::args_os().collect(), variable);
+    let code = match line {
+        Ok(line) => commands::run(commands::Arguments::parse_from(line)),
+        Err(failure) => failure.report(),
+    };
     // A thread may still wait for one.
     seaway_media::kill_subprocesses();
     code

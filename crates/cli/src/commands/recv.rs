@@ -67,6 +67,7 @@ Examples:
   seaway recv rtp://0.0.0.0:5004 --web 127.0.0.1:8090          watched in a browser
   seaway recv rtp://127.0.0.1:5004 --sdp camera.sdp -o -       H.264 of another sender, to standard output
 
+Every option may also be a variable of the environment, --latency as SEAWAY_LATENCY, or stand in the file of --config.
 docs/field-guide.md has more. Exit codes: 0 done, 1 failed while running or nothing was received, 2 wrong usage or bad input.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

@@ -108,6 +108,7 @@ Examples:
   seaway send clip.mp4 whip+https://media.example.org/live/whip    a media server; SEAWAY_TOKEN has its token
   seaway send clip.mp4 rtp://127.0.0.1:5004 --sdp stream.sdp --control 'fixed(rate=1 Mbit/s)'
 
+Every option may also be a variable of the environment, --latency as SEAWAY_LATENCY, or stand in the file of --config.
 docs/field-guide.md has more. Exit codes: 0 done, 1 failed while running or no receiver answered, 2 wrong usage or bad input,
 3 more than one in twenty of the pictures that were due did not come.";
 

@@ -45,6 +45,9 @@ pub(crate) struct LiveOptions {
     /// Write values, events and changes of the rate to a log in qlog's form (docs/qlog.md)
     #[arg(long, value_name = "FILE", value_parser = qlog::file)]
     pub(crate) qlog: Option<String>,
+    /// Take options that are given neither here nor as SEAWAY_… variables from this file (TOML): 'latency = "300 ms"'
+    #[arg(help_heading = "Configuration", long, value_name = "FILE")]
+    config: Option<String>,
     #[command(flatten)]
     pub(crate) keys: KeyOptions,
 }

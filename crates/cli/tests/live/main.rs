@@ -5,6 +5,7 @@ mod browser;
 mod changing_link;
 mod client_buffer;
 mod compare;
+mod configuration;
 mod confined;
 mod console;
 mod copy;
