@@ -10,6 +10,7 @@ mod files;
 mod interrupt;
 mod live;
 mod output;
+mod plot_options;
 #[cfg(target_os = "linux")]
 mod privileges;
 #[cfg(not(target_os = "linux"))]

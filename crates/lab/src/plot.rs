@@ -2,7 +2,7 @@
 
 use crate::series::{Reading, Series};
 use seaway_control::Decision;
-use seaway_report::plot::{Axis, Bars, Content, Curve, Panel, Plot, Point};
+use seaway_report::plot::{Axis, Bars, Content, Curve, Panel, Plot, Point, Theme};
 use std::collections::BTreeMap;
 
 /// A quantity: its title, its unit, the factor to that unit, and the series that it shows.
@@ -32,12 +32,28 @@ const MOST_CURVES: usize = 14;
 /// The most frequent causes have a row, and the run is cut into spans of time for their bars.
 const MOST_CAUSES: usize = 10;
 const SPANS: usize = 250;
-const WIDTH: f64 = 810.0;
-const HEIGHT: f64 = 200.0;
+
+/// The size of a plot, and where it is shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlotStyle {
+    /// The width without the legend, pixels.
+    pub width: f64,
+    /// The height of a panel, pixels.
+    pub panel_height: f64,
+    /// Where it is shown.
+    pub theme: Theme,
+}
+
+impl Default for PlotStyle {
+    fn default() -> Self {
+        Self { width: 810.0, panel_height: 200.0, theme: Theme::Auto }
+    }
+}
 
 /// Draws the series and the decisions of each flow as an SVG document. Quantities without a value above zero have no
 /// panel.
-pub fn svg(series: &Series, decisions: &[(String, Vec<Decision>)], title: &str) -> String {
+pub fn svg(series: &Series, decisions: &[(String, Vec<Decision>)], title: &str, style: PlotStyle) -> String {
+    let PlotStyle { width, panel_height, theme } = style;
     let end = series.readings().last().map_or(1.0, |reading| reading.at.as_secs_f64());
     let mut colours = BTreeMap::new();
     let mut panels: Vec<Panel> =
@@ -57,7 +73,7 @@ pub fn svg(series: &Series, decisions: &[(String, Vec<Decision>)], title: &str) 
             content: Content::Bars(causes.iter().map(row).collect()),
         });
     }
-    Plot { title: title.to_owned(), width: WIDTH, panel_height: HEIGHT, panels }.svg()
+    Plot { title: title.to_owned(), width, panel_height, panels }.themed_svg(theme)
 }
 
 fn seconds(end: f64) -> Axis {
@@ -205,7 +221,7 @@ mod tests {
         panel(&QUANTITIES[0], &series, 2.0, &mut colours).unwrap();
         assert_eq!(colours.into_values().collect::<std::collections::BTreeSet<_>>().len(), MOST_CURVES);
         // The names do not overlap.
-        let document = svg(&series, &[], "many");
+        let document = svg(&series, &[], "many", PlotStyle::default());
         let row = |name: &str| -> f64 {
             let before = document.split(&format!(">{name}<")).next().unwrap();
             before.rsplit(" y=\"").next().unwrap().split('"').next().unwrap().parse().unwrap()
@@ -238,7 +254,7 @@ mod tests {
         let mut decided: Vec<_> = (0..1999).map(|second| decision(second, "equation")).collect();
         decided.push(decision(1999, "loss event"));
         let decisions = vec![("video".to_owned(), decided)];
-        let document = svg(&series, &decisions, "a title");
+        let document = svg(&series, &decisions, "a title", PlotStyle::default());
         assert!(document.starts_with("<svg") && document.trim_end().ends_with("</svg>"));
         for expected in [
             "a title",
@@ -252,6 +268,6 @@ mod tests {
         }
         assert!(!document.contains("Queue of each link"), "a panel of nothing but zeros");
         assert!(document.len() < 100_000, "{} octets", document.len());
-        assert!(svg(&Series::default(), &[], "nothing").contains("nothing"));
+        assert!(svg(&Series::default(), &[], "nothing", PlotStyle::default()).contains("nothing"));
     }
 }

@@ -30,13 +30,24 @@ pub(crate) const NUMBERED: usize = 8;
 
 /// A style sheet with each `$name` replaced by its colour, for light surroundings and once more for dark ones.
 pub(crate) fn resolved(style: &str) -> String {
+    format!("{}@media(prefers-color-scheme:dark){{{}}}", light(style), dark(style))
+}
+
+/// The same for light surroundings alone.
+pub(crate) fn light(style: &str) -> String {
+    with(style, |entry| entry.1)
+}
+
+/// The same for dark ones.
+pub(crate) fn dark(style: &str) -> String {
+    with(style, |entry| entry.2)
+}
+
+fn with(style: &str, colour: fn(&(&str, &'static str, &'static str)) -> &'static str) -> String {
     // Later names are not the beginning of earlier ones.
-    let with = |colour: fn(&(&str, &'static str, &'static str)) -> &'static str| {
-        COLOURS
-            .iter()
-            .fold(style.to_owned(), |style, entry| style.replace(&format!("${}", entry.0), colour(entry)))
-    };
-    format!("{}@media(prefers-color-scheme:dark){{{}}}", with(|entry| entry.1), with(|entry| entry.2))
+    COLOURS
+        .iter()
+        .fold(style.to_owned(), |style, entry| style.replace(&format!("${}", entry.0), colour(entry)))
 }
 
 /// The colours as properties of the root element.

@@ -95,16 +95,46 @@ const TITLE: f64 = 28.0;
 /// The height of a line of the legend, where there is room, and the width of a character.
 const LINE: f64 = 14.0;
 const CHARACTER: f64 = 6.2;
-/// Curves with at most so many points have marks and intervals; of those with more, neighbours are averaged.
+/// Curves with at most so many points have marks and intervals.
 const MARKED: usize = 30;
-const MOST_POINTS: usize = 250;
+/// Curves with more points than this are drawn by the least and the greatest of neighbours.
+const MOST_POINTS: usize = 500;
+/// What is said below a plot with such a curve, and the height of that line.
+const REDUCED: &str =
+    "Curves of more than 500 points are drawn by the least and the greatest of neighbouring ones.";
+const NOTE: f64 = 18.0;
 /// About so many marks has a curve that is too long for a mark at each point, where it is printed.
 const MARKS: usize = 8;
+
+/// Where a plot is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Theme {
+    /// On a screen, whose reader may prefer light or dark.
+    #[default]
+    Auto,
+    /// On a light ground.
+    Light,
+    /// On a dark ground.
+    Dark,
+    /// On paper: on a light ground, with dashes and marks by which curves differ without colour.
+    Print,
+}
 
 impl Plot {
     /// The plot as a document of its own.
     pub fn svg(&self) -> String {
-        self.document(&format!("<style>{}</style>", style()), Look::Screen)
+        self.themed_svg(Theme::Auto)
+    }
+
+    /// The plot as a document of its own, for that ground.
+    pub fn themed_svg(&self, theme: Theme) -> String {
+        let (colours, look): (fn(&str) -> String, _) = match theme {
+            Theme::Auto => (colours::resolved, Look::Screen),
+            Theme::Light => (colours::light, Look::Screen),
+            Theme::Dark => (colours::dark, Look::Screen),
+            Theme::Print => (colours::light, Look::Print),
+        };
+        self.document(&format!("<style>{}</style>", colours(&rules())), look)
     }
 
     /// The plot as a part of a page, which needs [`style`].
@@ -128,7 +158,9 @@ impl Plot {
         let (left, right) = (LEFT, self.width - 8.0);
         let width = self.width + legend.map_or(0.0, |longest| 34.0 + CHARACTER * longest as f64);
         let first = if self.title.is_empty() { 0.0 } else { TITLE };
-        let height = first + self.panel_height * self.panels.len().max(1) as f64;
+        let panels = first + self.panel_height * self.panels.len().max(1) as f64;
+        let is_reduced = self.panels.iter().any(Panel::is_reduced);
+        let height = panels + if is_reduced { NOTE } else { 0.0 };
         let titles = self.panels.iter().map(|panel| format!("{} against {}", panel.title, panel.x.label));
         let about = escaped(&titles.collect::<Vec<_>>().join("; ")).replace('"', "&quot;");
         let mut svg = format!(
@@ -144,6 +176,9 @@ impl Plot {
             text(&mut svg, f64::midpoint(left, right), area.top - 9.0, "title middle", &panel.title);
             panel.draw(&mut svg, &area, look);
         }
+        if is_reduced {
+            text(&mut svg, left, panels + 6.0, "", REDUCED);
+        }
         svg.push_str("</svg>\n");
         svg
     }
@@ -151,10 +186,15 @@ impl Plot {
 
 /// The style of plots.
 pub fn style() -> String {
+    colours::resolved(&rules())
+}
+
+/// The rules of the style, with the names of colours.
+fn rules() -> String {
     let own = (0..NUMBERED).map(|index| format!(".chart .c{index}{{stroke:$c{index};fill:$c{index}}}"));
     let dashes = DASHES.iter().enumerate();
     let dashes = dashes.map(|(index, dash)| format!(".chart .d{index}{{stroke-dasharray:{dash}}}"));
-    let style = format!(
+    format!(
         ".chart{{font:11px system-ui,sans-serif}}.chart .back{{fill:$card}}.chart text{{fill:$soft}}\
          .chart .title{{fill:$ink;font-weight:600;font-size:12px}}.chart .grid{{stroke:$grid}}{}\
          .chart .curve{{fill:none;stroke-width:1.6;stroke-linejoin:round}}.chart .ring{{fill:none;stroke-width:2}}\
@@ -162,8 +202,7 @@ pub fn style() -> String {
          .chart .end{{text-anchor:end}}.chart .middle{{text-anchor:middle}}",
         own.collect::<String>(),
         dashes.collect::<String>()
-    );
-    colours::resolved(&style)
+    )
 }
 
 /// What a plot is for.
@@ -218,6 +257,11 @@ struct Area {
 }
 
 impl Panel {
+    /// Whether a curve is drawn with fewer points than it has.
+    fn is_reduced(&self) -> bool {
+        matches!(&self.content, Content::Curves(curves) if curves.iter().any(|curve| is_reduced(&curve.points)))
+    }
+
     fn names(&self) -> Vec<&str> {
         match &self.content {
             Content::Curves(curves) | Content::Columns(curves) => {
@@ -404,21 +448,36 @@ fn ticks((low, high): (f64, f64), count: f64) -> Vec<(f64, String)> {
     values.map(|value| (value, format!("{value:.digits$}"))).collect()
 }
 
-/// The mean of neighbours where there are more than [`MOST_POINTS`]; points within a level stretch are left out.
+/// The least and the greatest of neighbours where there are more than [`MOST_POINTS`], in their order, so that every peak is
+/// there; points within a level stretch are left out.
 fn thinned(points: &[Point]) -> Vec<Point> {
     if points.len() <= MARKED {
         return points.to_vec();
     }
-    let mean = |points: &[Point]| {
-        let of = |value: fn(&Point) -> f64| points.iter().map(value).sum::<f64>() / points.len() as f64;
-        Point { x: of(|point| point.x), y: of(|point| point.y), ci95: of(|point| point.ci95) }
-    };
-    let means: Vec<Point> = points.chunks(points.len().div_ceil(MOST_POINTS)).map(mean).collect();
+    let kept = if is_reduced(points) { envelope(points) } else { points.to_vec() };
     let is_level = |index: usize| {
-        let near = [index.wrapping_sub(1), index + 1].map(|index| means.get(index));
-        near.iter().all(|point| point.is_some_and(|point| point.y == means[index].y))
+        let near = [index.wrapping_sub(1), index + 1].map(|index| kept.get(index));
+        near.iter().all(|point| point.is_some_and(|point| point.y == kept[index].y))
     };
-    (0..means.len()).filter(|&index| !is_level(index)).map(|index| means[index]).collect()
+    (0..kept.len()).filter(|&index| !is_level(index)).map(|index| kept[index]).collect()
+}
+
+const fn is_reduced(points: &[Point]) -> bool {
+    points.len() > MOST_POINTS
+}
+
+/// The first and the last point, and of each part between the least and the greatest.
+fn envelope(points: &[Point]) -> Vec<Point> {
+    let [first, inner @ .., last] = points else { return points.to_vec() };
+    let parts = inner.chunks(inner.len().div_ceil(MOST_POINTS / 2));
+    let ends = parts.flat_map(|part| {
+        let by_value = |a: &usize, b: &usize| part[*a].y.total_cmp(&part[*b].y);
+        let least = (0..part.len()).min_by(by_value).unwrap_or(0);
+        let greatest = (0..part.len()).max_by(by_value).unwrap_or(0);
+        let (one, other) = (least.min(greatest), least.max(greatest));
+        if one == other { vec![part[one]] } else { vec![part[one], part[other]] }
+    });
+    std::iter::once(*first).chain(ends).chain(std::iter::once(*last)).collect()
 }
 
 #[cfg(test)]
@@ -482,6 +541,49 @@ mod tests {
         let level: Vec<Point> = (0..10_000).map(|index| point(index, 1.0)).collect();
         assert_eq!(thinned(&level).len(), 2);
         let rising: Vec<Point> = (0..10_000).map(|index| point(index, f64::from(index))).collect();
-        assert!(thinned(&rising).len() <= MOST_POINTS);
+        assert!(thinned(&rising).len() <= MOST_POINTS + 2);
+    }
+
+    #[test]
+    fn no_peak_is_lost_and_the_plot_says_how_it_is_drawn() {
+        let value = |index: u32| match index {
+            4321 => 90.0,
+            7777 => -40.0,
+            _ => f64::from(index % 7),
+        };
+        let points: Vec<Point> =
+            (0..10_000).map(|index| Point { x: f64::from(index), y: value(index), ci95: 0.0 }).collect();
+        let drawn = thinned(&points);
+        assert!(drawn.iter().all(|point| points.contains(point)), "points of the curve, no means");
+        assert!(drawn.is_sorted_by(|a, b| a.x < b.x) && drawn.len() <= MOST_POINTS + 2);
+        assert_eq!((drawn.first(), drawn.last()), (points.first(), points.last()));
+        for peak in [4321, 7777] {
+            assert!(drawn.contains(&points[peak]), "{peak}");
+        }
+        let plot = |count: usize| Plot {
+            title: String::new(),
+            width: 300.0,
+            panel_height: 200.0,
+            panels: vec![Panel {
+                title: String::new(),
+                x: Axis { range: (0.0, 10_000.0), ..Axis::default() },
+                y: Axis { range: (-50.0, 100.0), ..Axis::default() },
+                content: Content::Curves(vec![Curve {
+                    name: "noisy".into(),
+                    colour: 0,
+                    points: points[..count].to_vec(),
+                    is_line: true,
+                }]),
+            }],
+        };
+        assert!(plot(10_000).svg().contains(REDUCED) && !plot(MOST_POINTS).svg().contains(REDUCED));
+        assert!(REDUCED.contains(&MOST_POINTS.to_string()));
+        let themed = |theme| plot(10).themed_svg(theme);
+        assert!(themed(Theme::Auto).contains("prefers-color-scheme"));
+        assert!(
+            !themed(Theme::Light).contains("prefers-color-scheme") && themed(Theme::Light).contains("#fff")
+        );
+        assert!(themed(Theme::Dark).contains("#171b1f") && !themed(Theme::Dark).contains("{fill:#fff}"));
+        assert!(themed(Theme::Print).contains("curve c0 d0"));
     }
 }

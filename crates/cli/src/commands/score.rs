@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::files::Output;
 use crate::interrupt;
 use crate::output::{Folder, Provenance};
+use crate::plot_options::PlotOptions;
 use crate::progress::Progress;
 use clap::ValueEnum;
 use seaway_lab::plot;
@@ -42,6 +43,8 @@ pub(crate) struct Arguments {
     /// Write a folder with the scores, a table of each picture, a plot and the command
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    plots: PlotOptions,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -161,7 +164,7 @@ fn save(folder: Folder, arguments: &Arguments, report: &Report) -> Result<(), Fa
     folder.write_json("score.json", report)?;
     folder.write("frames.csv", |file| report.write_csv(file))?;
     let title = format!("{} against {}", arguments.received, arguments.reference);
-    let picture = plot::svg(&report.series(), &[], &title);
+    let picture = plot::svg(&report.series(), &[], &title, arguments.plots.style());
     folder.write("plot.svg", |file| file.write_all(picture.as_bytes()))?;
     folder.finish()
 }

@@ -7,9 +7,11 @@ use crate::files::Output;
 use crate::interrupt;
 use crate::live::qlog;
 use crate::output::{Folder, Provenance};
+use crate::plot_options::PlotOptions;
 use crate::progress::Progress;
 use crate::scenario::Source;
 use schemars::JsonSchema;
+use seaway_lab::plot::PlotStyle;
 use seaway_lab::scenario::{Override, Scenario};
 use seaway_lab::{Outcome, RunOptions, decisions, plot};
 use seaway_report::summary::Timing;
@@ -45,6 +47,8 @@ pub(crate) struct Arguments {
     /// Write a folder with the results, time series, plots, the scenario and the command
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    plots: PlotOptions,
     /// Write the packets of each flow, as its sending host sees them, to a capture file; with `-` to standard output,
     /// and the report to standard error. Wireshark recognises RTP in it with the option `--enable-heuristic
     /// rtp_udp`
@@ -76,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let holds = summaries.iter().all(Summary::holds);
     let report = Report::of(summaries, arguments.seeds.is_some());
     if let Some(folder) = folder {
-        save(folder, &source, &outcomes, &report)?;
+        save(folder, &source, &outcomes, &report, arguments.plots.style())?;
     }
     let printed = if captures_to_output {
         report.print(std::io::stderr().lock(), false)
@@ -205,7 +209,13 @@ impl Report {
 }
 
 /// One seed's files stand in the folder itself, those of several each in a folder of its own.
-fn save(folder: Folder, source: &Source, outcomes: &[Outcome], report: &Report) -> Result<(), Failure> {
+fn save(
+    folder: Folder,
+    source: &Source,
+    outcomes: &[Outcome],
+    report: &Report,
+    style: PlotStyle,
+) -> Result<(), Failure> {
     folder.write_json("run.json", &Provenance::of_this_process())?;
     folder.write_json("summary.json", report)?;
     folder.write("scenario.toml", |file| file.write_all(source.text().as_bytes()))?;
@@ -221,7 +231,8 @@ fn save(folder: Folder, source: &Source, outcomes: &[Outcome], report: &Report) 
         folder.write(&place("series.csv"), |file| outcome.series.write_csv(file))?;
         folder.write(&place("series.parquet"), |file| outcome.series.write_parquet(file))?;
         folder.write(&place("decisions.csv"), |file| decisions::write_csv(&outcome.decisions, file))?;
-        let picture = plot::svg(&outcome.series, &outcome.decisions, &format!("{scenario}, seed {seed}"));
+        let picture =
+            plot::svg(&outcome.series, &outcome.decisions, &format!("{scenario}, seed {seed}"), style);
         folder.write(&place("plot.svg"), |file| file.write_all(picture.as_bytes()))?;
     }
     folder.finish()

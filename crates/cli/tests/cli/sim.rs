@@ -449,3 +449,30 @@ fn odd_files_are_refused_by_name() {
         "nothing half-written"
     );
 }
+
+#[test]
+fn plots_have_the_size_and_the_ground_that_are_chosen() {
+    let bench = Bench::new();
+    let sim = ["sim", "squeeze", "--set", "duration=60 s", "-o", "out"];
+    let plot = |more: &[&str]| {
+        let run = bench.run(&[&sim[..], more].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        bench.read("out/plot.svg")
+    };
+    let usual = plot(&[]);
+    // 600 readings of each curve.
+    assert!(usual.contains("the least and the greatest of neighbouring ones"));
+    let printed = plot(&["--plot-theme", "print", "--plot-size", "400x150"]);
+    assert!(printed.contains("curve c0 d0") && !printed.contains("prefers-color-scheme"));
+    let width = |text: &str| -> f64 {
+        text.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    assert!(width(&printed) < width(&usual) - 400.0, "{} and {}", width(&printed), width(&usual));
+    for (arguments, why) in [
+        (["sim", "squeeze", "--plot-size", "400x150"].as_slice(), "--output"),
+        (&["sim", "squeeze", "-o", "out", "--plot-size", "40x15"], "from 200x100"),
+    ] {
+        let refused = bench.run(arguments);
+        assert!(refused.code == Some(2) && refused.stderr.contains(why), "{}", refused.stderr);
+    }
+}
