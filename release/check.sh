@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks a release: the tar's binary where there is nothing else (no library, no /proc, no /dev), and the Debian package in a root of
-# its own.
+# its own. A binary for another machine runs under QEMU (Debian package qemu-user-static).
 #     release/check.sh target/packages/seaway-0.2.0-x86_64-linux.tar.gz [target/packages/seaway_0.2.0_amd64.deb]
 set -eu
 root=$(mktemp -d)
@@ -17,9 +17,16 @@ fail() {
 tar -C "$root" -xzf "$1"
 name=$(basename "$1" .tar.gz)
 mkdir "$root/out" "$root/tmp"
+machine=${name#seaway-*-}
+machine=${machine%-linux}
+emulator=
+if [ "$machine" != "$(uname -m)" ]; then
+    emulator=/tmp/qemu-$machine-static
+    cp "$(command -v "qemu-$machine-static")" "$root$emulator" || fail "qemu-$machine-static is not installed"
+fi
 # Root of a namespace of one's own where one is not root.
 inside() {
-    if [ "$(id -u)" = 0 ]; then chroot "$root" "$@"; else unshare -r chroot "$root" "$@"; fi
+    if [ "$(id -u)" = 0 ]; then chroot "$root" $emulator "$@"; else unshare -r chroot "$root" $emulator "$@"; fi
 }
 seaway=/$name/bin/seaway
 
@@ -76,13 +83,17 @@ if test $# -gt 1; then
     system=$root/system
     mkdir -p "$system/var/lib/dpkg/info" "$system/var/lib/dpkg/updates" "$system/var/lib/dpkg/triggers"
     : >"$system/var/lib/dpkg/status"
+    if [ -n "$emulator" ]; then
+        dpkg --root="$system" --add-architecture "$(dpkg-deb --field "$2" Architecture)"
+        install -D "$root$emulator" "$system$emulator"
+    fi
     dpkg --root="$system" --install "$2" >/dev/null
     for file in usr/bin/seaway usr/lib/systemd/system/seaway-recv.service usr/share/man/man1/seaway-send.1.gz \
         usr/share/bash-completion/completions/seaway usr/share/zsh/vendor-completions/_seaway \
         usr/share/fish/vendor_completions.d/seaway.fish usr/share/doc/seaway/LICENSE-MIT; do
         test -s "$system/$file" || fail "the package has no $file"
     done
-    test "$(chroot "$system" /usr/bin/seaway -V)" = "$version" || fail "the package has another version"
+    test "$(chroot "$system" $emulator /usr/bin/seaway -V)" = "$version" || fail "the package has another version"
     if command -v systemd-analyze >/dev/null; then
         # The unit as this machine's systemd reads it, with the program where it is now.
         sed "s#/usr/bin/seaway#$system/usr/bin/seaway#" "$system/usr/lib/systemd/system/seaway-recv.service" \

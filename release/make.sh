@@ -1,10 +1,25 @@
 #!/bin/sh
-# A release for x86-64 Linux, in target/packages: a tar with a static binary, and a Debian package of the same files.
-# cargo-zigbuild and zig, which links against musl, are found on PATH.
+# A release for Linux, in target/packages: a tar with a static binary, and a Debian package of the same files.
+#     release/make.sh [x86_64|aarch64]
+# cargo-zigbuild and zig, which links against musl, are found on PATH. For another machine than this one the binary writes its pages and
+# completions under QEMU (Debian package qemu-user-static).
 set -eu
 cd "$(dirname "$0")/.."
-machine=x86_64
-architecture=amd64
+machine=${1:-x86_64}
+case $machine in
+    x86_64) architecture=amd64 ;;
+    aarch64) architecture=arm64 ;;
+    *)
+        echo "release: no such machine: $machine; there are x86_64 and aarch64" >&2
+        exit 2
+        ;;
+esac
+emulator=
+test "$machine" = "$(uname -m)" || emulator=qemu-$machine-static
+test -z "$emulator" || command -v "$emulator" >/dev/null || {
+    echo "release: $emulator is not installed" >&2
+    exit 1
+}
 target=$machine-unknown-linux-musl
 version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 commit=$(git rev-parse --short=12 HEAD)
@@ -21,7 +36,7 @@ tree=target/packages/$name
 # One version at a time.
 rm -rf target/packages/seaway-*-"$machine"-linux* target/packages/seaway_*_"$architecture".deb
 install -D -m 755 "$built" "$tree/bin/seaway"
-"$tree/bin/seaway" generate "$tree/share"
+$emulator "$tree/bin/seaway" generate "$tree/share"
 install -D -m 644 release/seaway-recv.service "$tree/lib/systemd/system/seaway-recv.service"
 install -D -m 644 release/Containerfile "$tree/Containerfile"
 install -D -m 644 -t "$tree/share/doc/seaway" README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT
