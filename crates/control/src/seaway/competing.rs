@@ -438,4 +438,37 @@ mod tests {
         assert!(alike(0.00096).finds_none(9.5e6));
         assert!(!alike(0.000_001).finds_none(9.5e6));
     }
+
+    /// What four seconds turn out to be in which a queue of 40 ms follows our rate by so much, and our rate falls from 3 Mbit/s
+    /// by so many a second.
+    fn found(follows: f64, fall: f64) -> Option<Finding> {
+        let mut competing = Competing { interleaving: alike(0.0032), ..Competing::new() };
+        let (mut queue, mut rate) = (0.040, 3e6);
+        (0..80).find_map(|step| {
+            let seen = Observed {
+                t: 1.0 + f64::from(step) * 0.05,
+                queue,
+                target_queue: 0.010,
+                smoothed_rtt: 0.1,
+                least_rtt: 0.06,
+                longest_rtt: 0.1,
+                loop_delay: 0.1,
+                interval: 0.05,
+                received: 15.0,
+                arrival_rate: rate,
+                jitter: 0.001,
+            };
+            rate = (rate - fall * 0.05).max(1e6);
+            queue -= follows * 0.05 * (3e6 - rate) / 3e6;
+            competing.find(&seen, 1200.0)
+        })
+    }
+
+    #[test]
+    fn a_delay_that_stays_whatever_is_sent_is_the_paths_own() {
+        assert_eq!(found(0.0, 1e6), Some(Finding::LongerPath { rate: 3e6 }));
+        // A queue of ours falls, a little is enough; and nothing is known where we send as before.
+        assert_eq!(found(0.05, 1e6), None);
+        assert_eq!(found(0.0, 0.0), None);
+    }
 }
