@@ -1,21 +1,13 @@
 //! The circuit breaker: a transmission that the network does not carry is stopped; with a key it waits for the receiver.
 
 use super::keyed;
+use super::lane::emulate;
 use super::process::{Live, free_port, seaway};
 use super::relay::{Attack, Relay};
 use super::stream::{INPUT, receive, send};
 
 /// 300 kbit/s with hardly a queue, and a round trip of 600 ms: nothing but loss tells the sender of its limit.
 const POLICER: &str = r#"
-schema = 1
-name = "policer"
-duration = "600 s"
-
-[[link]]
-name = "policer"
-from = "near"
-to = "far"
-both = true
 rate = "300 kbit/s"
 delay = "300 ms"
 queue = { kind = "drop-tail", packets = 2 }
@@ -24,13 +16,8 @@ queue = { kind = "drop-tail", packets = 2 }
 #[test]
 fn a_congested_path_reduces_a_fixed_rate_to_a_tenth() {
     let folder = tempfile::tempdir().unwrap();
-    let (port, relay) = (free_port(), free_port());
-    let near = format!("[[attach]]\nnode = \"near\"\nudp = \"127.0.0.1:{relay}\"\n");
-    let far = format!("[[attach]]\nnode = \"far\"\nudp = \"127.0.0.1:0\"\npeer = \"127.0.0.1:{port}\"\n");
-    std::fs::write(folder.path().join("policer.toml"), format!("{POLICER}\n{near}\n{far}")).unwrap();
-    let arguments = ["emulate", "policer.toml", "--bound", "60 s"];
-    let mut emulator = Live::start(seaway(folder.path(), &arguments));
-    emulator.wait_for_note("far is at udp");
+    let port = free_port();
+    let (emulator, relay) = emulate(folder.path(), POLICER, port);
     let receiver = receive(folder.path(), port, &["--json"]);
     let mut sender = send(folder.path(), relay, &["--control", "fixed(rate=3 Mbit/s)"]);
     let note = sender.wait_for_note("is sent for a minute or more: the path is congested");

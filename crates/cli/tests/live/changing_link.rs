@@ -1,6 +1,7 @@
 //! The papers' systems between two hosts, over a link that changes.
 
 use super::emulate::Lane;
+use super::lane::link;
 use super::process::has;
 use super::stream::{INPUT, probed};
 use super::window::{CLIP, plays};
@@ -9,24 +10,15 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// A link of 20 ms each way that is narrower from 8 to 16 s.
-fn link(rate: &str, narrow: &str) -> String {
-    format!(
+fn changing(rate: &str, narrow: &str) -> String {
+    link(&format!(
         r#"
-schema = 1
-name = "lane"
-duration = "60 s"
-
-[[link]]
-name = "lane"
-from = "near"
-to = "far"
-both = true
 rate = "{rate}"
 steps = [["8 s", "{narrow}"], ["16 s", "{rate}"]]
 delay = "20 ms"
 queue = {{ kind = "drop-tail", packets = 40 }}
 "#
-    )
+    ))
 }
 
 /// What a session across the lane has reported.
@@ -82,7 +74,7 @@ impl Session {
 /// S000: the client takes less than the narrow link carries, so that its buffer sets the rate.
 #[test]
 fn the_clients_buffer_sets_the_rate() {
-    let Some(lane) = Lane::over(&link("1 Mbit/s", "500 kbit/s"), "b") else { return };
+    let Some(lane) = Lane::over(&changing("1 Mbit/s", "500 kbit/s"), "b") else { return };
     let client = ["--buffer", "64 kB", "--consume", "250 kbit/s", "-o", "got.mp4"];
     let send = ["--control", "buffer-type1", "--rate", "0.05..1Mbit/s"];
     let session = Session::run(&lane, "rtp", &client, (INPUT, &send), 200);
@@ -98,7 +90,7 @@ fn the_clients_buffer_sets_the_rate() {
 /// S002: the clip takes more than the narrow link carries.
 #[test]
 fn a_shaped_stream_follows_the_window() {
-    let Some(lane) = Lane::over(&link("300 kbit/s", "200 kbit/s"), "w") else { return };
+    let Some(lane) = Lane::over(&changing("300 kbit/s", "200 kbit/s"), "w") else { return };
     let recv = ["-o", "got.m2v", "--latency", "5 s"];
     let session = Session::run(&lane, "seaway+window", &recv, (CLIP, &["--repeat"]), 500);
     session.decides();
@@ -110,8 +102,8 @@ fn a_shaped_stream_follows_the_window() {
 
 /// S003: four connections, each with a socket, share what the link carries.
 #[test]
-fn connections_share_the_link() {
-    let Some(lane) = Lane::over(&link("1 Mbit/s", "500 kbit/s"), "s") else { return };
+fn connections_share_the_changing() {
+    let Some(lane) = Lane::over(&changing("1 Mbit/s", "500 kbit/s"), "s") else { return };
     let striped = ["--control", "tfrc(count=4)", "--stripe", "gop", "--sockets", "--key-every", "400 ms"];
     let session = Session::run(&lane, "rtp", &["-o", "got.mp4"], (INPUT, &striped), 200);
     session.decides();
@@ -123,7 +115,7 @@ fn connections_share_the_link() {
 /// S004: NADA, and pictures that shrink by S004's rule: 90 rows at 150 kbit/s, 180 from 157 on.
 #[test]
 fn pictures_shrink_and_grow_with_the_rate() {
-    let Some(lane) = Lane::over(&link("1.5 Mbit/s", "200 kbit/s"), "n") else { return };
+    let Some(lane) = Lane::over(&changing("1.5 Mbit/s", "200 kbit/s"), "n") else { return };
     let adaptive = ["--control", "nada", "--sizes", "ns3-rmcat"];
     let session = Session::run(&lane, "rtp", &["-o", "got.mp4"], ("test:640x360@30", &adaptive), 200);
     session.decides();

@@ -1,5 +1,6 @@
 //! `seaway emulate`: between sockets, and between the kernels of two network namespaces.
 
+use super::lane::{attached, link};
 use super::namespaces::{ip, within};
 use super::process::{Live, TIMEOUT, free_port, has, seaway, skip};
 use super::schema::check;
@@ -11,27 +12,13 @@ use std::path::Path;
 
 /// 10 Mbit/s and 20 ms each way.
 const LANE: &str = r#"
-schema = 1
-name = "lane"
-duration = "60 s"
-
-[[link]]
-name = "lane"
-from = "near"
-to = "far"
-both = true
 rate = "10 Mbit/s"
 delay = "20 ms"
 queue = { kind = "drop-tail", packets = 100 }
 "#;
 
 fn lane(near: &str, far: &str) -> String {
-    attached(LANE, near, far)
-}
-
-/// The network of `links`, attached at both ends.
-fn attached(links: &str, near: &str, far: &str) -> String {
-    format!("{links}\n[[attach]]\nnode = \"near\"\n{near}\n\n[[attach]]\nnode = \"far\"\n{far}\n")
+    attached(&link(LANE), near, far)
 }
 
 /// An emulator of this scenario; it does not mind how late it is.
@@ -156,7 +143,7 @@ fn attachments_that_cannot_be_are_refused() {
     let free = "udp = \"127.0.0.1:0\"";
     let cases = [
         (lane(&busy, free), taken.local_addr().unwrap().to_string()),
-        (LANE.to_owned(), "two [[attach]]".to_owned()),
+        (link(LANE), "two [[attach]]".to_owned()),
         (lane(free, "tun = \"x\""), "`tun` alone or by `udp` alone".to_owned()),
         (lane(free, ""), "either `tun` or `udp`".to_owned()),
         (lane(free, "tun = \"a device of a long name\""), "name of a device".to_owned()),
@@ -183,7 +170,7 @@ pub(crate) struct Lane {
 impl Lane {
     /// Makes them, or says why the test is skipped. `mark` tells tests apart.
     fn new(mark: &str) -> Option<Self> {
-        Self::over(LANE, mark)
+        Self::over(&link(LANE), mark)
     }
 
     /// As [`Lane::new`], over the network of `links` between `near` and `far`.

@@ -16,6 +16,7 @@ mod estimate;
 mod export;
 mod hostile;
 mod keyed;
+mod lane;
 mod namespaces;
 mod plain_rtp;
 mod player;

@@ -1,5 +1,6 @@
 //! Sound beside pictures, through a lossy network into a recording.
 
+use super::lane::emulate;
 use super::process::{Live, free_port, has, seaway};
 use super::schema::check;
 use super::stream::receive;
@@ -11,15 +12,6 @@ use std::process::{Command, Stdio};
 
 /// 2 Mbit/s and 25 ms each way, with losses in bursts.
 const LANE: &str = r#"
-schema = 1
-name = "lane"
-duration = "60 s"
-
-[[link]]
-name = "lane"
-from = "near"
-to = "far"
-both = true
 rate = "2 Mbit/s"
 delay = "25 ms"
 loss = { kind = "gilbert-elliott", mean = 0.02, burst = 3 }
@@ -42,12 +34,8 @@ fn through_loss_from(
     stdin: Option<Stdio>,
     options: &[&str],
 ) -> (Value, Value, String) {
-    let (port, relay) = (free_port(), free_port());
-    let near = format!("[[attach]]\nnode = \"near\"\nudp = \"127.0.0.1:{relay}\"\n");
-    let far = format!("[[attach]]\nnode = \"far\"\nudp = \"127.0.0.1:0\"\npeer = \"127.0.0.1:{port}\"\n");
-    std::fs::write(folder.join("lane.toml"), format!("{LANE}\n{near}\n{far}")).unwrap();
-    let mut emulator = Live::start(seaway(folder, &["emulate", "lane.toml", "--bound", "60 s"]));
-    emulator.wait_for_note("far is at udp");
+    let port = free_port();
+    let (emulator, relay) = emulate(folder, LANE, port);
     let receiver = receive(folder, port, &["-o", "got.mp4", "--json"]);
     let url = format!("rtp://127.0.0.1:{relay}");
     let command = seaway(folder, &[&["send", input, &url, "--json"], options].concat());
