@@ -253,6 +253,22 @@ mod tests {
         }
     }
 
+    /// A transport that reports its losses says so of each: neither three later packets nor a time make one.
+    #[test]
+    fn reported_losses_are_the_only_ones() {
+        let flow = FlowConfig { packet: DataSize::from_bytes(1200), ecn: Ecn::NotEct };
+        let pair = Registry::builtin().build(&"nada".parse().unwrap(), flow).unwrap();
+        let rate = Bitrate::from_mbps(1);
+        let mut estimator =
+            BandwidthEstimator::with_reported_losses(pair, Limits { min: rate, start: rate, max: rate });
+        half_second(&mut estimator, |id| id % 3 == 1);
+        estimator.handle_timeout(estimator.now() + TimeDelta::from_secs(20));
+        assert_eq!(estimator.counts().lost, 0);
+        let now = estimator.now();
+        estimator.on_report(now, &[PacketResult { id: PacketId(1), arrival: None }], TimeDelta::ZERO);
+        assert_eq!(estimator.counts().lost, 1);
+    }
+
     #[test]
     fn a_packet_that_was_never_sent_is_left_out() {
         let mut estimator = estimator("gcc");
