@@ -73,12 +73,14 @@ def order():
             found.extend((page, 1) for page in pages_of(path))
         elif path.suffix == ".md":
             found.append((path, 0))
-    unique = list(dict.fromkeys(found))
-    listed = {page for page, _ in unique}
+    # A page that is named by itself and in its folder stands where it is first.
+    listed = {}
+    for page, depth in found:
+        listed.setdefault(page, depth)
     missing = [path for path in (ROOT / "docs").rglob("*.md") if path.relative_to(ROOT) not in listed]
     if missing:
         sys.exit("docs/README.md leads not to " + ", ".join(str(path.relative_to(ROOT)) for path in missing))
-    return unique
+    return list(listed.items())
 
 
 def playground_links(page):
