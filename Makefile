@@ -3,8 +3,8 @@
 
 .PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python playground site notebooks release capi package quic gstreamer bench cost fuzz mutants validate peers plots papers
 
-# The sans-I/O crates, which also run in a browser; the lab does without its codec there.
-PORTABLE := units wire control session link sim mpeg quality report lab
+# The sans-I/O crates, which also run in a browser.
+PORTABLE := units wire control session link sim mpeg quality report
 # What tests run beside the binary; they skip, and say so, where one is missing.
 GSTREAMER := gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav \
 	gstreamer1.0-nice python3-gi gir1.2-gstreamer-1.0 gir1.2-gst-plugins-base-1.0 gir1.2-gst-plugins-bad-1.0
@@ -52,10 +52,11 @@ docs:
 	$(call stage,docs)
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
+# The lab reads and writes files where there are some, and does without its codec in a browser.
 wasm:
 	$(call stage,wasm)
 	@if rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null | xargs -r test -d; then \
-		cargo check --locked --no-default-features --target wasm32-unknown-unknown $(PORTABLE:%=-p seaway-%); \
+		cargo check --locked --no-default-features --target wasm32-unknown-unknown $(PORTABLE:%=-p seaway-%) -p seaway-lab; \
 	else echo "wasm: SKIPPED, the target is not installed"; fi
 
 # The binary for other systems, as far as a check goes: nothing is linked. Some dependencies compile C, for which zig, a wheel, has
