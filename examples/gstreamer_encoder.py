@@ -18,7 +18,7 @@ coded = "video/x-h264,stream-format=byte-stream,alignment=au"
 pipeline = Gst.parse_launch(f"{source} ! videoconvert ! {sys.argv[1]} name=encoder ! h264parse config-interval=-1 ! {coded} ! fdsink")
 encoder = pipeline.get_by_name("encoder")
 
-def obey():
+def follow():
     for line in open(os.environ["SEAWAY_TARGET"]):
         match line.split():
             case ["bitrate", bps]:
@@ -27,7 +27,7 @@ def obey():
                 request = Gst.Structure.new_from_string("GstForceKeyUnit,all-headers=(boolean)true")
                 encoder.get_static_pad("src").send_event(Gst.Event.new_custom(Gst.EventType.CUSTOM_UPSTREAM, request))
 
-threading.Thread(target=obey, daemon=True).start()
+threading.Thread(target=follow, daemon=True).start()
 pipeline.set_state(Gst.State.PLAYING)
 end = pipeline.get_bus().timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.EOS | Gst.MessageType.ERROR)
 pipeline.set_state(Gst.State.NULL)

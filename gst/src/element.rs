@@ -29,7 +29,7 @@ glib::wrapper! {
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-    // Nobody gets it without asking: a player that picks elements by itself has no use for it.
+    // Rank none: a player that picks elements by itself has no use for it.
     gst::Element::register(Some(plugin), "seawaybwe", gst::Rank::NONE, Element::static_type())
 }
 
@@ -144,7 +144,7 @@ impl Imp {
         gst::Pad::event_default(&self.source, Some(&*self.obj()), event)
     }
 
-    /// Says what was decided, and tells the application where the rate has changed.
+    /// Publishes the decision, and notifies the application where the rate has changed.
     fn publish(&self) {
         let mut state = self.state();
         let Some(estimate) = state.estimate.as_mut() else { return };

@@ -157,8 +157,8 @@ def sim(
     is not held meanwhile, so several threads run several scenarios at once.
     """
     source, changes, made = _source(scenario), _changes(overrides), laws(controllers)
-    with bar(progress, lambda: _native.check(source, changes, made)[0], "sim") as told:
-        return Run(_native.sim(source, changes, control, seed, made, series, told))
+    with bar(progress, lambda: _native.check(source, changes, made)[0], "sim") as report:
+        return Run(_native.sim(source, changes, control, seed, made, series, report))
 
 
 class Sweep:
@@ -178,8 +178,8 @@ class Sweep:
 
     def run(self, *, threads: int | None = None, progress: Progress = None) -> Table:
         """Makes all runs on so many threads, by default a core each. The table has a row a run and flow."""
-        with bar(progress, self._native.seconds, "sweep") as told:
-            return self._native.run(threads, told)
+        with bar(progress, self._native.seconds, "sweep") as report:
+            return self._native.run(threads, report)
 
     def run_into(
         self,
@@ -193,8 +193,8 @@ class Sweep:
 
         Returns the number of runs that other shards have still to make.
         """
-        with bar(progress, self._native.seconds, "sweep") as told:
-            return self._native.run_into(os.fspath(folder), shard, threads, told)
+        with bar(progress, self._native.seconds, "sweep") as report:
+            return self._native.run_into(os.fspath(folder), shard, threads, report)
 
 
 def sweep(
@@ -276,8 +276,8 @@ def compare(
     """Runs the same network and the same video under one to eight controllers."""
     specs, changes, source, made = _specs(control), _changes(overrides), _source(scenario), laws(controllers)
     total = lambda: _native.check(source, changes, made)[0] * len(specs) * seeds  # noqa: E731
-    with bar(progress, total, "compare") as told:
-        return Comparison(_native.compare(source, specs, flow, clip, seed, seeds, changes, made, told))
+    with bar(progress, total, "compare") as report:
+        return Comparison(_native.compare(source, specs, flow, clip, seed, seeds, changes, made, report))
 
 
 class Score:

@@ -166,7 +166,7 @@ impl PythonController {
             }
             let Some(law) = &self.law else { return Ok(()) };
             match call(law, py)? {
-                Some(answer) if !answer.is_none(py) => self.obey(now, answer.bind(py)),
+                Some(answer) if !answer.is_none(py) => self.apply(now, answer.bind(py)),
                 _ => Ok(()),
             }
         });
@@ -176,7 +176,7 @@ impl PythonController {
     }
 
     /// Takes the rate, and the cause where one is given.
-    fn obey(&mut self, now: Timestamp, answer: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn apply(&mut self, now: Timestamp, answer: &Bound<'_, PyAny>) -> PyResult<()> {
         let before = self.rate;
         let phase_before = self.phase;
         let plain;

@@ -60,7 +60,9 @@ impl Watch {
         if self.progress.is_some() || call % SELDOM == SELDOM - 1 {
             let looked = Python::attach(|py| {
                 py.check_signals()?;
-                self.progress.as_ref().map_or(Ok(()), |told| told.call1(py, (by.as_secs_f64(),)).map(drop))
+                self.progress
+                    .as_ref()
+                    .map_or(Ok(()), |report| report.call1(py, (by.as_secs_f64(),)).map(drop))
             });
             if let Err(error) = looked {
                 self.failure.set(error);

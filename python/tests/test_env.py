@@ -57,7 +57,7 @@ def test_steps_are_as_long_as_they_say():
     assert 140 <= len(episode(by_feedback, 1, lambda step: 0.0)) <= 170
 
 
-def test_names_choose_what_is_seen_and_what_it_is_worth():
+def test_names_choose_observations_and_reward():
     names = list(seaway.env.observations())
     assert len(names) == 11
     for reward in seaway.env.rewards():
@@ -81,7 +81,7 @@ def test_names_choose_what_is_seen_and_what_it_is_worth():
             RateControlEnv("clean", **wrong)
 
 
-def test_overload_is_seen_and_worth_less():
+def test_overload_is_observed_and_rewarded_less():
     def last(act):
         env = RateControlEnv("squeeze", overrides={"duration": "20 s", "warmup": "1 s"}, step=0.1, observations=["queue_delay", "loss_ratio"], reward="aurora")
         return np.mean([[*seen, rewards] for seen, rewards in episode(env, 1, lambda step: act)[-20:]], axis=0)

@@ -160,10 +160,10 @@ def test_polars_pandas_and_duckdb_read_a_table_in_place():
     assert len(pandas.DataFrame.from_arrow(table)) == len(table) if hasattr(pandas.DataFrame, "from_arrow") else True
 
 
-def test_progress_is_told_and_its_exception_ends_the_run():
-    told = []
-    seaway.sim("clean", {"duration": "6 s", "warmup": "0 s"}, progress=told.append)
-    assert abs(sum(told) - 6.0) < 1e-9
+def test_progress_is_reported_and_its_exception_ends_the_run():
+    steps = []
+    seaway.sim("clean", {"duration": "6 s", "warmup": "0 s"}, progress=steps.append)
+    assert abs(sum(steps) - 6.0) < 1e-9
 
     def stop(_):
         raise KeyboardInterrupt

@@ -74,10 +74,10 @@ def test_killed_shards_are_resumed_to_the_same_bytes(run_binary, tmp_path):
     assert run_binary("sweep", "plan.toml", "-o", "whole").returncode == 0
     code = (
         "import os, seaway; done = []\n"
-        "def told(passed):\n"
+        "def progressed(passed):\n"
         "    done.append(passed)\n"
         "    if sum(done) > 200: os._exit(9)\n"
-        "seaway.Sweep.read('plan.toml').run_into('parts', progress=told)\n"
+        "seaway.Sweep.read('plan.toml').run_into('parts', progress=progressed)\n"
     )
     killed = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
     assert killed.returncode == 9

@@ -6,7 +6,7 @@ emulate` between them; then the same in `seaway sim`. The rate is that of the IP
 waits in the queue: between the namespaces its way by the captures of both ends, less propagation and its own transmission.
 
 Needs root, iproute2, FFmpeg and seaway (or $SEAWAY); writes docs/results/papers-live.md. Ends with 1 where a bound was missed. A run
-whose emulator was late is void, and told so. Names of systems as arguments run those alone, and write nothing.
+whose emulator was late is void, and the page marks it. Names of systems as arguments run those alone, and write nothing.
 """
 
 import json

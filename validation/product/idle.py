@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often `seaway recv` wakes while nobody sends, by thread: `validation/product/idle.py target/release/seaway`."""
+"""How often `seaway recv` wakes without a sender, by thread: `validation/product/idle.py target/release/seaway`."""
 
 import pathlib
 import subprocess

@@ -62,10 +62,10 @@ def calls(program, rate):
 
 def plain(train):
     """This machine's limit: CPU µs a packet of a loop that sends `train` packets a call and reads what came, in two processes."""
-    ready, tell = os.pipe()
+    ready, report = os.pipe()
     receiver = os.fork()
     if receiver == 0:
-        drain(tell)
+        drain(report)
     port = int(os.read(ready, 16))
     sender = os.fork()
     if sender == 0:
@@ -76,7 +76,7 @@ def plain(train):
         if status:
             sys.exit(f"the plain loop ended with {status}")
         used.append(usage.ru_utime + usage.ru_stime)
-    os.close(ready), os.close(tell)
+    os.close(ready), os.close(report)
     return sum(used) / PLAIN * 1e6
 
 
@@ -98,12 +98,12 @@ def fill(port, train):
     os._exit(0)
 
 
-def drain(tell):
+def drain(report):
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
     sock.bind(("127.0.0.1", 0))
-    os.write(tell, str(sock.getsockname()[1]).encode())
+    os.write(report, str(sock.getsockname()[1]).encode())
     buffer = bytearray(65536)
     while sock.recv_into(buffer):
         pass

@@ -118,7 +118,7 @@ def to_ffmpeg(program, clip, size, folder):
 
 
 def ended(receiver):
-    """CPU seconds of a decoding FFmpeg for all pictures, once it has been told to end, which it does without the last ones."""
+    """CPU seconds of a decoding FFmpeg for all pictures, once it has a signal to end, which it does without the last ones."""
     # The first signal ends it at the next packet, the second one ends the wait for it.
     for _ in range(2):
         os.kill(receiver.pid, signal.SIGTERM)
@@ -190,7 +190,7 @@ def measured(program, clip, size, folder):
 
 # Of the same stream, without a key, to a Y4M file.
 OURS, THEIRS = "seaway, --insecure, to Y4M", "seaway --sdp, FFmpeg to Y4M"
-# What anybody runs: with a key, and without a decoder.
+# The usual session: with a key, and without a decoder.
 REDUCED = f"seaway, keyed, {SHARE} of the rate"
 KEY = secrets.token_urlsafe(32)
 

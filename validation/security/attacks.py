@@ -60,7 +60,7 @@ class Live:
             if found:
                 return found[0]
             time.sleep(0.02)
-        sys.exit(f"nobody said {text}: {self.notes}")
+        sys.exit(f"there is no line with {text}: {self.notes}")
 
     def latest(self, name):
         """The newest value of a counter, after those that wait."""
@@ -150,7 +150,7 @@ def malformed():
 def floods(binary, seconds, folder):
     chance = random.Random(1)
     kinds = {
-        "strangers: octets at random": [chance.randbytes(chance.randrange(1, 1400)) for _ in range(4096)],
+        "octets at random": [chance.randbytes(chance.randrange(1, 1400)) for _ in range(4096)],
         "malformed handshakes, RTP and RTCP": malformed(),
         "a recorded session, again and again": recorded(binary, folder),
     }
@@ -249,14 +249,14 @@ def first_media(octets, to):
 
 
 def pauses(binary):
-    """A sender that stands still while strangers try to take its place."""
+    """A sender that stands still while an attacker tries to take its place."""
     for pause in (2, 60):
         at = port()
         receiver, sender = receive(binary, at), send(binary, at)
         receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 50)
         sender.child.send_signal(signal.SIGSTOP)
         time.sleep(1)
-        shown, stranger = receiver.shown(), send(binary, at, keyed=False)
+        shown, attacker = receiver.shown(), send(binary, at, keyed=False)
         time.sleep(pause - 1)
         stolen = receiver.shown() - shown
         sender.child.send_signal(signal.SIGCONT)
@@ -266,10 +266,10 @@ def pauses(binary):
         captured, before = sender.latest("frames_captured"), receiver.shown()
         time.sleep(20)
         share = (receiver.shown() - before) / (sender.latest("frames_captured") - captured)
-        stranger.child.kill()
+        attacker.child.kill()
         sender.end()
         receiver.end()
-        yield f"a sender that stands still for {pause} s, a stranger meanwhile", "pictures of the stranger", str(stolen), "none", stolen == 0
+        yield f"a sender that stands still for {pause} s, an attacker meanwhile", "pictures of the attacker", str(stolen), "none", stolen == 0
         yield "", "first picture after it", f"{at_first - back:.1f} s", "at most 2 s", at_first - back <= 2
         yield "", "pictures displayed afterwards", f"{share:.1%}", "at least 99 %", share >= 0.99
 

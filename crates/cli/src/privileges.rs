@@ -4,8 +4,8 @@ use crate::failure::note;
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, getgroups, setgroups, setresgid, setresuid};
 
-/// The user without rights (`nobody`), for a root login that did not come by `sudo`.
-const NOBODY_ID: u32 = 65_534;
+/// The user without rights (uid 65534), for a root login that did not come by `sudo`.
+const UNPRIVILEGED_ID: u32 = 65_534;
 
 /// Neither this thread nor those that it starts can gain privileges.
 pub(crate) fn seal() {
@@ -14,7 +14,7 @@ pub(crate) fn seal() {
     }
 }
 
-/// Continues as the user who called `sudo`, else as `nobody`. All threads do, and their capabilities go with the user. Does
+/// Continues as the user who called `sudo`, else as one without rights. All threads do, and their capabilities go with the user. Does
 /// nothing where this is not root.
 pub(crate) fn give_up() {
     if !Uid::effective().is_root() {
@@ -29,7 +29,7 @@ pub(crate) fn give_up() {
 /// What sudo says of its caller.
 fn caller(variable: &str) -> u32 {
     let id = std::env::var(variable).ok().and_then(|id| id.parse().ok());
-    id.filter(|id| *id != 0).unwrap_or(NOBODY_ID)
+    id.filter(|id| *id != 0).unwrap_or(UNPRIVILEGED_ID)
 }
 
 /// In this order, since each step needs the rights that the next one gives up.

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_subflow_with_news_is_reported_once_an_interval() {
+    fn every_subflow_with_arrivals_is_reported_once_an_interval() {
         let mut source = PeriodicFeedback::default();
         for subflow in [200, 3, 3] {
             source.on_arrival(Timestamp::ZERO, &arrival(subflow));

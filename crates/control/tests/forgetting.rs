@@ -61,7 +61,7 @@ fn the_other_controllers_forget() {
     assert_forgets(names(1), Network::PLAIN);
 }
 
-/// Losses of the channel, which each scheme has to tell from those of the queue before and after.
+/// Losses of the channel, which each scheme has to distinguish from those of the queue before and after.
 #[test]
 fn discriminators_forget() {
     let schemes = ["biaz", "mbiaz", "spike", "vtp", "zigzag", "zbs", "trend", "oracle"];

@@ -182,9 +182,9 @@ impl FlowRecord {
     fn note_arrival(&mut self, arrival: Arrival) {
         self.arrivals.push(arrival);
         if self.arrivals.len() >= self.next_batch {
-            let heard_until = self.returns.back().map_or(Timestamp::ZERO, |(at, _)| *at);
-            let is_heard = !self.is_answered || self.arrivals.len() >= MOST_WAITING;
-            self.catch_up(if is_heard { Timestamp::from_nanos(u64::MAX) } else { heard_until });
+            let reported_until = self.returns.back().map_or(Timestamp::ZERO, |(at, _)| *at);
+            let is_complete = !self.is_answered || self.arrivals.len() >= MOST_WAITING;
+            self.catch_up(if is_complete { Timestamp::from_nanos(u64::MAX) } else { reported_until });
             self.next_batch = self.arrivals.len() + BATCH;
         }
     }

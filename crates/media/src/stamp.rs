@@ -1,4 +1,4 @@
-//! The stamp in a picture: a counter and the time of day of its capture, which whoever sees the picture can read.
+//! The stamp in a picture: a counter and the time of day of its capture, which can be read from the picture.
 //! docs/stamp.md has its form.
 
 use crate::Error;

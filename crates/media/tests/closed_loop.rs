@@ -124,7 +124,7 @@ fn a_lost_frame_freezes_until_the_next_key_frame() {
 }
 
 #[test]
-fn headers_tell_damage_and_parameter_sets_alone() {
+fn headers_show_damage_and_parameter_sets_alone() {
     let mut source = Synthetic::from_specification("160x90@25").unwrap();
     let mut encoder = encoder(&source, Bitrate::from_kbps(300));
     let (mut headers, (_, key)) = (HeaderDecoder::new(), next_frame(&mut encoder, &mut source));

@@ -17,7 +17,7 @@ pub struct Paper {
     pub readings: &'static [Interpretation],
     /// The rule by which the beginning of a run is left out.
     pub settled: &'static str,
-    /// What a reader should know beside the numbers: what the paper says, what cannot hold, what we would tell its authors.
+    /// What a reader should know beside the numbers: what the paper says, what cannot hold, what we suggest to its authors.
     pub account: &'static str,
     /// The changes by which its conclusions are tried.
     pub stresses: &'static [Stress],

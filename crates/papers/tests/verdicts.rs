@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// As `seaway reproduce` has by itself.
 const SEEDS: u16 = 5;
-/// A wrong model misses by more than a seed's luck.
+/// A wrong model misses by more than seeds differ.
 const SEEDS_OF_OPPOSITES: u16 = 2;
 
 fn line(entry: &Entry) -> String {

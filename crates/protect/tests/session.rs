@@ -50,7 +50,7 @@ fn another_key_opens_nothing_and_both_ends_learn_it() {
 }
 
 #[test]
-fn a_recorded_session_is_worth_nothing() {
+fn a_recorded_session_gives_no_access() {
     let mut ends = Ends::new(1);
     ends.run(500, |_| true);
     ends.now += DELAY;
@@ -223,7 +223,7 @@ fn nothing_secret_is_printed() {
 }
 
 #[test]
-fn without_a_key_only_the_peer_is_heard() {
+fn without_a_key_only_the_peer_is_accepted() {
     let mut channel = SenderChannel::plain(address(1));
     assert!(channel.is_ready(at(0)) && channel.poll_timeout().is_none());
     assert_eq!(channel.handle_datagram(at(0), address(2), b"x"), Err(Error::UnknownSource));

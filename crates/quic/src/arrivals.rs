@@ -1,4 +1,4 @@
-//! When packets arrived, as far as acknowledgements tell.
+//! When packets arrived, as far as acknowledgements show.
 
 use seaway_units::{TimeDelta, Timestamp};
 
@@ -45,9 +45,9 @@ const LONGEST_HOLD: TimeDelta = TimeDelta::from_millis(50);
 
 /// How long the peer held the acknowledgement of a packet that took `sample` to be acknowledged.
 ///
-/// A transport knows that (`ACK Delay`) and does not tell its controller; but it takes it off the sample before that enters the
-/// smoothed round-trip time, `smoothed = 7/8 smoothed + 1/8 adjusted` (RFC 9002 section 5.3), which it does tell, before
-/// and after.
+/// A transport has that time (`ACK Delay`) and does not pass it to its controller, but subtracts it from the sample before that
+/// enters the smoothed round-trip time, `smoothed = 7/8 smoothed + 1/8 adjusted` (RFC 9002 section 5.3). It passes the smoothed
+/// time before and after.
 pub(crate) fn holding_time(sample: TimeDelta, before: TimeDelta, after: TimeDelta) -> TimeDelta {
     let adjusted = after * 8 - before * 7;
     let held = sample - adjusted;
@@ -62,7 +62,7 @@ mod tests {
 
     /// RFC 9002 section 5.3: 80 ms smoothed, a sample of 95 ms of which the peer held 15: 80 again; of which it held 7: 81.
     #[test]
-    fn the_smoothed_time_tells_what_was_held() {
+    fn the_smoothed_time_shows_what_was_held() {
         let millis = TimeDelta::from_millis;
         assert_eq!(holding_time(millis(95), millis(80), millis(80)), millis(15));
         assert_eq!(holding_time(millis(95), millis(80), millis(81)), millis(7));

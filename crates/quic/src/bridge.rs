@@ -1,4 +1,4 @@
-//! Between what a QUIC transport tells its congestion controller and what ours take, without either transport.
+//! Between what a QUIC transport passes to its congestion controller and what ours take, without either transport.
 
 use crate::arrivals::{Arrivals, holding_time};
 use crate::open::{Open, OpenPackets};
@@ -337,7 +337,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a transport tells, in whatever order, every controller leaves it a window.
+        /// Whatever a transport reports, in whatever order, every controller leaves it a window.
         #[test]
         fn there_is_always_a_window(
             spec in prop::sample::select(&["seaway", "nada", "gcc", "scream", "tfrc", "window"][..]),

@@ -23,7 +23,7 @@ impl ControllerConfig {
     /// between 100 kbit/s and 1 Gbit/s.
     ///
     /// # Errors
-    /// There is none of that name, an option is wrong, or it needs more than acknowledgements tell.
+    /// There is none of that name, an option is wrong, or it needs more than acknowledgements contain.
     pub fn new(spec: &str) -> Result<Self, Error> {
         Self::with_registry(Registry::builtin(), spec)
     }

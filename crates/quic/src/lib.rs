@@ -25,18 +25,18 @@
 //! an application that wants to rise fills what its next rendition would use with padding, on a stream of low priority
 //! that is reset with each frame (`simulation/source.rs`).
 //!
-//! # What QUIC does not say, and what is done about it
+//! # What QUIC does not report, and what is done about it
 //!
 //! * **When packets arrived.** Acknowledgements carry no arrival times, and transports give their controllers no one-way
 //!   delays. The delay signal is the time from departure to acknowledgement: it includes the way back, so a queue there
 //!   counts as one here. Packets that are acknowledged together are spread over the time since the acknowledgement before.
-//! * **How long the peer held an acknowledgement.** Transports take it off their smoothed round-trip time and do not tell it. It is
+//! * **How long the peer held an acknowledgement.** Transports subtract it from their smoothed round-trip time and do not report it. It is
 //!   computed from that time before and after. An acknowledgement of a single packet, which is the one that is held, is
 //!   therefore reported with the next one.
-//! * **Which packets were lost.** noq tells. quinn tells how many octets were lost among the packets before an instant: the
+//! * **Which packets were lost.** noq reports them. quinn reports how many octets were lost among the packets before an instant: the
 //!   oldest count. Losses that noq finds to be spurious are taken back; quinn does not look for them.
-//! * **Which packets were marked.** Both transports tell that there were congestion marks, neither tells how many: one packet counts
-//!   as marked. A controller that responds to the share of marks is told too little.
+//! * **Which packets were marked.** Both transports report that there were congestion marks, neither reports how many: one packet
+//!   counts as marked. A controller that responds to the share of marks sees too few.
 //! * **Time.** Neither transport wakes its controller: a timer of ours runs with the next packet or acknowledgement.
 //! * **Pace.** noq paces at our rate. quinn paces 1.25 windows over a smoothed round-trip time, so the window there is the rate times
 //!   that time and two packets; and it lets ten packets leave at once. A controller that bounds the flight is left to the
@@ -47,7 +47,7 @@
 //!
 //! # Which controllers
 //!
-//! `seaway` is tested by what users of QUIC for live media ask (`tests/acceptance.rs`): the use of the link, the queue, the time to a
+//! `seaway` is tested by what users of QUIC for live media need (`tests/acceptance.rs`): the use of the link, the queue, the time to a
 //! higher rendition, jitter and a slow way back. Under quinn the bounds on the queue are wider by what its pacer lets leave at once,
 //! and with jitter `seaway` has 0.97 of CUBIC's rate or more under both, not all of it. `docs/results/quic.md` compares it with BBR and
 //! CUBIC. Flows beside it on the same link were not measured. The others run. The queue of `nada` grows with its upper limit: give it one near the capacity of the

@@ -1,10 +1,10 @@
-//! The packets whose fate is open, by what a transport tells of them.
+//! The packets that are neither acknowledged nor lost, by what a transport reports of them.
 
 use seaway_control::PacketId;
 use seaway_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
-/// A transport that declares nothing of a packet for so long has given it up without a word: its number space was discarded
+/// A transport that declares nothing of a packet for so long has given it up: its number space was discarded
 /// with the keys of the handshake, or it carried acknowledgements alone.
 const LONGEST_FATE: TimeDelta = TimeDelta::from_secs(10);
 /// Packets whose fate may be open.
@@ -51,7 +51,7 @@ impl OpenPackets {
     }
 
     /// A packet that left at `sent` with these octets is acknowledged. Where the transport gives no numbers, packets that left
-    /// in one batch are told apart by their sizes, and the octets of one may complete another.
+    /// in one batch are distinguished by their sizes, and the octets of one may complete another.
     pub(crate) fn acknowledge(&mut self, sent: Timestamp, number: Option<u64>, size: u64) -> Vec<Open> {
         let batch = self.packets.partition_point(|open| open.sent < sent)
             ..self.packets.partition_point(|open| open.sent <= sent);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_a_batch_are_told_apart_by_their_octets() {
+    fn packets_of_a_batch_are_distinguished_by_their_octets() {
         let mut open = OpenPackets::default();
         for (id, size) in [1200, 1200, 400].into_iter().enumerate() {
             open.push(at(1), None, size, PacketId(id as u64));

@@ -12,8 +12,8 @@ use std::time::Instant;
 
 /// A controller of ours behind quinn's trait. A transport's configuration takes a [`ControllerConfig`], which makes it.
 ///
-/// The transport paces 1.25 windows over a smoothed round-trip time and knows no rate, so the window follows the pace. It tells of
-/// batches of packets, and of octets that were lost.
+/// The transport paces 1.25 windows over a smoothed round-trip time and has no rate, so the window follows the pace. It reports
+/// batches of packets, and octets that were lost.
 #[derive(Debug)]
 pub struct QuinnController {
     config: Arc<ControllerConfig>,

@@ -126,7 +126,7 @@ fn far_numbers_do_no_harm() {
 }
 
 #[test]
-fn forged_reports_of_another_name_are_not_heard() {
+fn forged_reports_of_another_name_are_dropped() {
     let mut run = run();
     run.until(at(2_000));
     let before = run.sender.statistics();

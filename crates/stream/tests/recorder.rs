@@ -44,7 +44,7 @@ impl Camera {
 }
 
 /// The Opus packets of these numbers, of 20 ms each; the first begins 10 ms before the first picture.
-fn hear(sink: &mut Recorder, numbers: impl Iterator<Item = u32>) {
+fn play_sound(sink: &mut Recorder, numbers: impl Iterator<Item = u32>) {
     for index in numbers {
         let millis = 20 * i64::from(index) - 10;
         let frame = ReceivedFrame {
@@ -91,11 +91,11 @@ fn sound_stands_beside_the_pictures() {
     let (mut recorder, path) = Recorder::create(&folder.path().join("clip.mp4"), None).unwrap();
     recorder.on_session(&[StreamDescription::video(Format::H264), StreamDescription::opus()]);
     let mut camera = Camera::new();
-    hear(&mut recorder, (0..20).filter(|number| !(5..7).contains(number)));
+    play_sound(&mut recorder, (0..20).filter(|number| !(5..7).contains(number)));
     for index in 0..25_u32 {
         camera.show(&mut recorder, at(40 * i64::from(index)), 3_600 * index, index == 0).unwrap();
     }
-    hear(&mut recorder, 20..220);
+    play_sound(&mut recorder, 20..220);
     Box::new(recorder).finish().unwrap();
     assert_eq!(times(&path).len(), 25);
     let Some(packets) = packets(&path) else { return };

@@ -165,6 +165,6 @@ fn plain_http_and_other_media_are_refused() {
     assert!(matches!(to("whip+http://192.0.2.7/live").start(), Err(Error::PlainHttp(_))));
     let several = to("whip+http://127.0.0.1:9/live").control("multfrc".parse().unwrap()).start();
     assert!(matches!(several, Err(Error::NotForServer)));
-    let nobody = to("whip+http://127.0.0.1:9/live").start();
-    assert!(matches!(nobody, Err(Error::Publish(WhipError::Request(_)))));
+    let refused = to("whip+http://127.0.0.1:9/live").start();
+    assert!(matches!(refused, Err(Error::Publish(WhipError::Request(_)))));
 }

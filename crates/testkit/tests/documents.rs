@@ -3,42 +3,18 @@
 //! A citation is the path from the root of the repository and the headings in quotes, for example
 //! `docs/models/wlan.md`, section "Backoff", rule 3. Documents may link instead, relative to themselves, with an anchor.
 
+mod tree;
+
 use std::fs;
 use std::path::{Path, PathBuf};
+use tree::{files, root};
 
 const OWN: &str = "crates/testkit/tests/documents.rs";
-/// Folders without sources of the project.
-const SKIPPED: [&str; 7] = ["target", "node_modules", "dist", ".git", "corpus", "artifacts", "__pycache__"];
-/// Endings of the files that are searched.
-const SEARCHED: [&str; 9] = ["rs", "md", "toml", "py", "sh", "js", "ts", "mjs", "tcl"];
 /// Paths with this beginning must exist.
 const ROOTS: [&str; 7] = ["crates/", "docs/", "examples/", "fuzz/", "peers/", "scenarios/", "validation/"];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 fn exists(path: impl AsRef<Path>) -> bool {
     root().join(path).exists()
-}
-
-/// The searched files by their path from the root, with their text (a transport stream, which ends in `.ts` too, has none).
-fn files() -> Vec<(String, String)> {
-    let (root, mut files, mut folders) = (root(), Vec::new(), vec![root()]);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() && !SKIPPED.iter().any(|skipped| path.ends_with(skipped)) {
-                folders.push(path);
-            } else if path.ends_with("Makefile")
-                || SEARCHED.iter().any(|end| path.extension() == Some(end.as_ref()))
-            {
-                files.push((name, fs::read_to_string(&path).unwrap_or_default()));
-            }
-        }
-    }
-    files
 }
 
 fn headings(path: impl AsRef<Path>) -> Vec<String> {

@@ -37,7 +37,7 @@ function toAddress() {
 
 // ---- The workers. What was asked before the last choice is given up; a run that takes long for it is stopped.
 
-const PATIENCE = 300;
+const STALE_RUN_MS = 300;
 let lab = null;
 let round = 0;
 let waiting = [];
@@ -92,7 +92,7 @@ function giveUp() {
   const jobs = stale.map(({ job }) => job);
   setTimeout(() => stale.forEach((hand, index) => {
     if (hand.job === jobs[index] && workers.includes(hand)) { replace(hand); give(); }
-  }), PATIENCE);
+  }), STALE_RUN_MS);
 }
 
 // ---- From a choice to its runs.
@@ -139,12 +139,12 @@ function start() {
   const own = round;
   setTimeout(() => {
     if (own === round && found.size < controls.length) byId("state").textContent = `Running ${significant(description.duration_s)} s of virtual time …`;
-  }, PATIENCE);
+  }, STALE_RUN_MS);
   for (const control of controls) {
     ask({ do: "run", flow, source: sourceOf(changesFor(control)) }, (answer) => {
       found.set(control, answer);
       const isAll = found.size === controls.length;
-      if (isAll || performance.now() - began > PATIENCE) present(controls, found, flow);
+      if (isAll || performance.now() - began > STALE_RUN_MS) present(controls, found, flow);
       if (isAll) state(controls.length, performance.now() - began);
     });
   }

@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     /// Write a stamp with a counter and the time of day into each picture (docs/stamp.md), and read it where it is received
     #[arg(long)]
     stamp: bool,
-    /// Tell when the picture on the screen was captured longer ago than this, such as '300 ms', and when it is younger again
+    /// Report when the picture on the screen was captured longer ago than this, such as '300 ms', and when it is younger again
     #[arg(long, value_name = "TIME", value_parser = options::bound)]
     stale_after: Option<TimeDelta>,
     /// Open the page in a browser

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// are one, or follow NTP
     #[arg(help_heading = "Watching", long)]
     stamp: bool,
-    /// Tell when the picture on the screen was captured longer ago than this, such as '300 ms', and when it is younger again
+    /// Report when the picture on the screen was captured longer ago than this, such as '300 ms', and when it is younger again
     #[arg(help_heading = "Watching", long, value_name = "TIME", value_parser = options::bound)]
     stale_after: Option<TimeDelta>,
     #[command(flatten)]
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), None, Some(receiver)).with_key_log(key_log);
-    let (mut is_incomplete, mut is_told) = (false, false);
+    let (mut is_incomplete, mut is_noted) = (false, false);
     let is_watched = options.is_watched() || options.qlog.is_some() || reporter.has_status_line();
     let interval = if is_watched { STEP } else { UNWATCHED_STEP };
     let outcome = session::run_every(interval, clock, options.duration, |now| {
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             note(&format!("the recording has ended, the session goes on: {failure}"));
             is_incomplete = true;
         }
-        if session.has_sound && !std::mem::replace(&mut is_told, true) && arguments.loses_sound() {
+        if session.has_sound && !std::mem::replace(&mut is_noted, true) && arguments.loses_sound() {
             note("the recording has no sound: .mp4 keeps it");
         }
         reporter.report(now, &mut session)?;

@@ -150,7 +150,7 @@ fn captured(
 /// A file that the run writes and its caller finishes.
 struct Shared {
     out: Arc<Mutex<BufWriter<Output>>>,
-    /// What went wrong with it first: the run cannot tell that from a scenario that it refuses.
+    /// What went wrong with it first: the run cannot distinguish that from a scenario that it refuses.
     failure: Arc<Mutex<Option<std::io::Error>>>,
 }
 

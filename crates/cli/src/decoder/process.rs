@@ -11,8 +11,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A decoder that says nothing for so long hangs, in milliseconds.
-const PATIENCE_MS: u16 = 2000;
+/// A decoder without output for so long hangs, in milliseconds.
+const TIMEOUT_MS: u16 = 2000;
 
 /// A decoder in a process of its own.
 #[derive(Debug)]
@@ -53,8 +53,8 @@ impl DecoderProcess {
 
     fn exchange(&mut self, frame: &ReceivedFrame<'_>) -> io::Result<Decoded> {
         let Some(running) = &mut self.running else { return Err(io::ErrorKind::NotConnected.into()) };
-        write_request(&mut Patient(&mut running.input), frame.after_loss, frame.data)?;
-        let (kind, picture) = read_answer(&mut Patient(&mut running.output), &mut self.pool)?;
+        write_request(&mut WithTimeout(&mut running.input), frame.after_loss, frame.data)?;
+        let (kind, picture) = read_answer(&mut WithTimeout(&mut running.output), &mut self.pool)?;
         Ok(match (kind, picture) {
             (_, Some(picture)) => Decoded::Picture(picture.finish(frame.id, frame.time)),
             (Kind::Delayed, None) => Decoded::Frozen(Freeze::Delayed),
@@ -130,27 +130,27 @@ impl Running {
     }
 }
 
-/// A pipe that fails where nothing moves for [`PATIENCE_MS`].
-struct Patient<'a, P>(&'a mut P);
+/// A pipe that fails where nothing moves for [`TIMEOUT_MS`].
+struct WithTimeout<'a, P>(&'a mut P);
 
-impl<P: AsFd> Patient<'_, P> {
+impl<P: AsFd> WithTimeout<'_, P> {
     fn wait(&self, wanted: PollFlags) -> io::Result<()> {
         let mut pipes = [PollFd::new(self.0.as_fd(), wanted)];
-        match poll(&mut pipes, PollTimeout::from(PATIENCE_MS))? {
+        match poll(&mut pipes, PollTimeout::from(TIMEOUT_MS))? {
             0 => Err(io::Error::new(io::ErrorKind::TimedOut, "it hangs")),
             _ => Ok(()),
         }
     }
 }
 
-impl<P: AsFd + Read> Read for Patient<'_, P> {
+impl<P: AsFd + Read> Read for WithTimeout<'_, P> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.wait(PollFlags::POLLIN)?;
         self.0.read(buffer)
     }
 }
 
-impl<P: AsFd + Write> Write for Patient<'_, P> {
+impl<P: AsFd + Write> Write for WithTimeout<'_, P> {
     /// In pieces that a pipe takes at once where it says that there is room (PIPE_BUF).
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         self.wait(PollFlags::POLLOUT)?;

@@ -94,7 +94,7 @@ pub(super) fn write_picture(to: &mut impl Write, picture: &Picture) -> io::Resul
     to.flush()
 }
 
-/// Reads an answer; its picture has neither number nor time yet. Whoever wrote it may have been taken over.
+/// Reads an answer; its picture has neither number nor time yet. The process that wrote it may have been taken over.
 ///
 /// # Errors
 /// The pipe ends, or what comes is no answer.

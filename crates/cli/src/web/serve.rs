@@ -53,7 +53,7 @@ async fn watch(
     }
     match shared.broadcast.answer(local, offer).await {
         Ok((answer, SlotId(slot))) => {
-            // Whoever shows the token in the URL has no other place for it.
+            // A client with the token in the URL has no other place for it.
             let query = query.map_or_else(String::new, |query| format!("?{query}"));
             let place = format!("/whep/{slot}{query}");
             let headers = [(header::CONTENT_TYPE, SDP.to_owned()), (header::LOCATION, place)];

@@ -68,7 +68,7 @@ fn a_wrong_document_is_refused() {
     assert!(!with("/flows/0/rtt_ms", json!({ "mean": 1.0 })).is_empty(), "no percentiles");
     assert!(!with("/links/0", json!({ "name": "access" })).is_empty(), "no numbers");
     let mut wrong = summary.clone();
-    wrong["flows"][0]["nobody_described_it"] = json!(1);
+    wrong["flows"][0]["not_described"] = json!(1);
     assert!(!problems("summary", &wrong).is_empty());
 }
 

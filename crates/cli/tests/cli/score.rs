@@ -84,7 +84,7 @@ fn every_tenth_picture_dropped_is_scored_as_evalvid_does() {
     let Some(bench) = clips() else { return };
     let at = bench.path();
     let drop = "select='mod(n+1,10)'";
-    // With times, and without: the container tells where pictures are missing, or only their content does.
+    // With times, and without: the container shows where pictures are missing, or only their content does.
     let Some(_) = ffmpeg(at, "-i received.y4m -vf FILTER -vsync vfr -c:v ffv1 drop.mkv", drop) else {
         return;
     };
@@ -187,7 +187,7 @@ fn bad_input_is_refused_with_the_reason() {
     assert_eq!(bench.run(&["score", "empty.y4m", "good.y4m"]).code, Some(2));
 }
 
-/// An MP4 that was cut in the middle of its pictures is damaged, whoever reads it.
+/// An MP4 that was cut in the middle of its pictures is damaged for every reader.
 #[test]
 fn a_cut_mp4_is_refused() {
     let Some(master) = shared("media/masters/bigbuckbunny_720p.mp4") else { return };

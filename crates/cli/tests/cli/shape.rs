@@ -321,7 +321,7 @@ fn a_kill_leaves_a_draft_and_what_was_there() {
 }
 
 #[test]
-fn a_rate_is_met_over_a_file_and_the_buffer_told() {
+fn a_rate_is_met_over_a_file_and_the_buffer_reported() {
     let bench = Bench::new();
     for (input, passes) in [("elementary.m2v", 2), ("two_programmes.ts", 2), ("-", 1)] {
         let name = if input == "-" { input.to_owned() } else { fixture(input) };

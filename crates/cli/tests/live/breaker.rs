@@ -6,7 +6,7 @@ use super::process::{Live, free_port, seaway};
 use super::relay::{Attack, Relay};
 use super::stream::{INPUT, receive, send};
 
-/// 300 kbit/s with hardly a queue, and a round trip of 600 ms: nothing but loss tells the sender of its limit.
+/// 300 kbit/s with hardly a queue, and a round trip of 600 ms: nothing but loss shows the sender its limit.
 const POLICER: &str = r#"
 rate = "300 kbit/s"
 delay = "300 ms"
@@ -24,7 +24,7 @@ fn a_congested_path_reduces_a_fixed_rate_to_a_tenth() {
     assert!(note.contains("no more than"), "{note}");
     sender.interrupt();
     sender.end();
-    // So little got through that there may be no whole picture, which it tells.
+    // So little got through that there may be no whole picture, which it reports.
     receiver.interrupt();
     receiver.end();
     emulator.finish();
@@ -57,7 +57,7 @@ fn silence_stops_a_plain_session_and_a_keyed_one_waits() {
 
 /// Media still arrives where no report comes back, and so does the goodbye.
 #[test]
-fn a_sender_that_hears_nothing_says_goodbye() {
+fn a_sender_without_feedback_sends_a_goodbye() {
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();
     let relay = Relay::start(port, Attack::Mute);

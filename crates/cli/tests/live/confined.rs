@@ -73,7 +73,7 @@ fn a_crash_of_the_decoder_is_a_freeze() {
     let again = children(receiver.id());
     assert!(again.len() == 1 && again != decoders, "{again:?}");
     sender.finish();
-    // All well, and nobody is left behind.
+    // Both ends report success, and no process is left.
     receiver.finish();
     assert!(!Path::new(&format!("/proc/{}", again[0])).exists());
 }

@@ -168,7 +168,7 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Makes them, or says why the test is skipped. `mark` tells tests apart.
+    /// Makes them, or says why the test is skipped. `mark` distinguishes tests.
     fn new(mark: &str) -> Option<Self> {
         Self::over(&link(LANE), mark)
     }

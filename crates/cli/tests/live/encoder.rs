@@ -26,7 +26,7 @@ fn x264() -> Option<String> {
 /// From 1.5 Mbit/s to 800 kbit/s: two seconds before, and four from a second after on, have what the target says, to a tenth, and
 /// so has each second, but that x264 at times sends a little less.
 #[test]
-fn an_external_encoder_obeys_within_a_tenth() {
+fn an_external_encoder_follows_within_a_tenth() {
     let Some(command) = x264() else { return };
     let (send_frame, frames) = std::sync::mpsc::channel();
     let receiver = Receiver::builder("127.0.0.1:0".parse().unwrap()).without_decoder();
@@ -61,15 +61,15 @@ fn an_external_encoder_obeys_within_a_tenth() {
         let within = frames.iter().filter(|(at, _)| (begin..begin + second_long).contains(at));
         within.map(|(_, size)| size * 8).sum::<u64>()
     };
-    let assert_obeys = |begin: Timestamp, seconds: std::ops::Range<u64>, target: Bitrate| {
+    let assert_follows = |begin: Timestamp, seconds: std::ops::Range<u64>, target: Bitrate| {
         let ratios: Vec<f64> =
             seconds.map(|second| rate(begin, second) as f64 / target.as_bps_f64()).collect();
         let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
         assert!(ratios.iter().all(|ratio| (0.85..=1.1).contains(ratio)), "{ratios:.3?} of {target}");
         assert!((0.9..=1.1).contains(&mean), "{ratios:.3?} of {target}");
     };
-    assert_obeys(changed - TimeDelta::from_secs(3), 0..2, before);
-    assert_obeys(changed, 1..5, after);
+    assert_follows(changed - TimeDelta::from_secs(3), 0..2, before);
+    assert_follows(changed, 1..5, after);
 }
 
 /// Takes events for so many seconds.

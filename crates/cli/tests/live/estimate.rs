@@ -24,7 +24,7 @@ struct Viewer {
     child: Child,
     /// Its standard input; closed, it ends and takes Chromium along.
     answer: Option<ChildStdin>,
-    said: Receiver<Value>,
+    lines: Receiver<Value>,
 }
 
 impl Viewer {
@@ -33,25 +33,25 @@ impl Viewer {
         command.arg("watch.mjs").current_dir(browser::SCRIPTS).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (answer, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let (sender, said) = channel();
+        let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 let _ = sender.send(serde_json::from_str(&line).unwrap());
             }
         });
-        Self { child, answer: Some(answer), said }
+        Self { child, answer: Some(answer), lines }
     }
 
     /// How many pictures it has shown by now.
     fn shown(&self) -> Option<u64> {
-        self.said.try_iter().filter_map(|news| news["shown"].as_u64()).last()
+        self.lines.try_iter().filter_map(|line| line["shown"].as_u64()).last()
     }
 }
 
 impl Drop for Viewer {
     fn drop(&mut self) {
         self.answer = None;
-        while self.said.recv_timeout(TIMEOUT).is_ok() {}
+        while self.lines.recv_timeout(TIMEOUT).is_ok() {}
         // It has ended by now where all went well.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -78,7 +78,7 @@ impl Seen {
 fn stream(control: &str) -> Seen {
     let broadcast = Broadcast::controlled(vec!["sent"], control.parse().unwrap(), RATES).unwrap();
     let mut viewer = Viewer::start();
-    let offer = viewer.said.recv_timeout(TIMEOUT).unwrap()["offer"].as_str().unwrap().to_owned();
+    let offer = viewer.lines.recv_timeout(TIMEOUT).unwrap()["offer"].as_str().unwrap().to_owned();
     let (answer, _served) = serve(broadcast.clone(), offer);
     writeln!(viewer.answer.as_mut().unwrap(), "{}", json!({ "answer": answer })).unwrap();
     let reading = broadcast.estimates().pop().unwrap();

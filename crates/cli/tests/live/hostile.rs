@@ -84,7 +84,7 @@ fn replayed_and_cut_packets_do_not_stop_the_video() {
     let recorded = datagrams(&folder.path().join("tap.pcap"), port);
     assert!(recorded.len() > 20);
 
-    // Before the sender comes, a stranger plays the record, whole and cut: it may be taken for a sender, since it was
+    // Before the sender comes, an attacker plays the record, whole and cut: it may be taken for a sender, since it was
     // one, but must give way to the one that lives.
     let mut receiver = receive(folder.path(), port, &["--json", "--metrics", "127.0.0.1:0"]);
     let metrics = receiver.wait_for_address("metrics");

@@ -137,7 +137,7 @@ fn plain_senders_and_garbage_change_nothing() {
     let port = free_port();
     let (receiver, metrics) = measured(folder.path(), port);
     // Before the sender and beside it: a sender without the key, and datagrams that look like a handshake.
-    let stranger = send(folder.path(), port, "", &[]);
+    let attacker = send(folder.path(), port, "", &[]);
     let mut bytes = Bytes(7);
     let mut make = |packet: u64| {
         let mut datagram = vec![0; 60 + (packet % 1200) as usize];
@@ -159,7 +159,7 @@ fn plain_senders_and_garbage_change_nothing() {
     let report = receiver.finish();
     assert!(refused(&report, "unknown_ssrc") + refused(&report, "malformed") > RATE * SECONDS, "{report}");
     sender.finish();
-    drop(stranger);
+    drop(attacker);
 }
 
 #[test]

@@ -198,12 +198,12 @@ fn gstreamer_plays_and_its_reports_drive_the_rate() {
     }
 }
 
-/// Waits until somebody has UDP port `port`.
+/// Waits until a process has UDP port `port`.
 fn wait_until_bound(port: u16) {
     let (local, clock) = (format!(":{port:04X} "), Clock::start());
     let is_bound = |table: &str| std::fs::read_to_string(table).is_ok_and(|table| table.contains(&local));
     while !["/proc/net/udp", "/proc/net/udp6"].into_iter().any(is_bound) {
-        assert!(clock.now().as_nanos() < TIMEOUT.as_nanos() as u64, "nobody takes port {port}");
+        assert!(clock.now().as_nanos() < TIMEOUT.as_nanos() as u64, "no process takes port {port}");
         clock.sleep_until(clock.now() + TimeDelta::from_millis(20));
     }
 }

@@ -198,7 +198,7 @@ impl Live {
         (status, std::mem::take(&mut self.output), std::mem::take(&mut self.notes))
     }
 
-    /// Ends a receiver by Ctrl-C to which nobody sent, which it says.
+    /// Ends a receiver without a sender by Ctrl-C, which it reports.
     pub(crate) fn finish_empty(self) {
         self.interrupt();
         let (status, _, notes) = self.end();
@@ -228,7 +228,7 @@ pub(crate) fn signal(name: &str, process: u32) {
     assert!(status.success());
 }
 
-/// A port of the loopback address that nobody uses.
+/// A port of the loopback address that is free.
 pub(crate) fn free_port() -> u16 {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

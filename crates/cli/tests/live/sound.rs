@@ -231,7 +231,7 @@ fn a_repeated_file_stays_in_step() {
 }
 
 #[test]
-fn what_is_left_out_is_told() {
+fn what_is_left_out_is_reported() {
     if !has("ffmpeg", "-version") {
         return;
     }

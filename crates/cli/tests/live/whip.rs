@@ -207,7 +207,7 @@ fn the_certificate_of_the_server_is_checked() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_refused() {
     for (url, arguments, why) in [
         ("whip+https://", &[][..], "expected whip+https://host/path"),
         ("whip+https://user@a/b", &[], "--token"),

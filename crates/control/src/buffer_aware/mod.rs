@@ -53,7 +53,7 @@ pub struct BufferAware {
     state: BufferState,
     /// `t(S)` in seconds.
     packet_time: f64,
-    /// When the newest packet that a report spoke of left.
+    /// When the newest packet of a report left.
     newest: Option<Timestamp>,
     no_feedback: NoFeedbackTimer,
     decisions: DecisionLog,

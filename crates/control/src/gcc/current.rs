@@ -31,7 +31,7 @@ pub(super) struct Current {
     /// The highest rate that probes proved lately, bit/s.
     proven: Option<(f64, Timestamp)>,
     /// When the first feedback came.
-    heard_at: Option<Timestamp>,
+    first_feedback_at: Option<Timestamp>,
     /// bit/s.
     estimate: f64,
     /// What left before says nothing of loss: it was sent into an outage.
@@ -57,7 +57,7 @@ impl Current {
             probes: ProbeController::new(),
             probe_results: ProbeEstimator::default(),
             proven: None,
-            heard_at: None,
+            first_feedback_at: None,
             estimate: start,
             counted_from: Timestamp::ZERO,
         }
@@ -119,7 +119,7 @@ impl Current {
         let input =
             LossInput { acked: self.acked.get(), delay_based: self.aimd.rate(), most: most.min(proven) };
         self.estimate = self.loss.update(now, &input);
-        let starting = now.since(*self.heard_at.get_or_insert(now)) <= START_PHASE;
+        let starting = now.since(*self.first_feedback_at.get_or_insert(now)) <= START_PHASE;
         if starting && !reports.iter().any(|report| report.fate == Fate::Lost) {
             self.loss.trust(self.aimd.rate());
             self.estimate = self.aimd.rate();

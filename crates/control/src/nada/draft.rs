@@ -145,8 +145,8 @@ impl DraftHistory {
     fn ends(&self) -> Option<(Record, Record, u64)> {
         let (first, last) = self.packets.front().zip(self.packets.back())?;
         let count = self.packets.len();
-        let telling = count >= LEAST_HISTORY || last.sent.since(first.sent) >= LEAST_SPAN;
-        telling.then_some((*first, *last, count as u64))
+        let is_enough = count >= LEAST_HISTORY || last.sent.since(first.sent) >= LEAST_SPAN;
+        is_enough.then_some((*first, *last, count as u64))
     }
 
     pub(super) const fn loss_ratio(&self) -> f64 {

@@ -46,7 +46,7 @@ pub(crate) struct Connection {
     pub(crate) busy: bool,
     pub(crate) feedback_interval: TimeDelta,
     data_limited: DataLimited,
-    /// When the newest packet that feedback spoke of left.
+    /// When the newest packet of a report left.
     newest: Option<Timestamp>,
     last_slot: Option<Slot>,
     meter: SubflowReceiver,

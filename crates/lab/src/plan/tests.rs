@@ -53,9 +53,9 @@ fn a_mistake_is_found_before_anything_runs() {
     }
 }
 
-/// The order in which runs are made, and by whom, leaves no trace.
+/// The order in which runs are made, and their division, leave no trace.
 #[test]
-fn a_folder_has_the_same_octets_whoever_ran_what() {
+fn a_folder_has_the_same_octets_for_every_division_of_the_runs() {
     let plan = plan(&PLAN.replace("\"squeeze\"", "\"lossy-wifi\"")).unwrap();
     let place = tempfile::tempdir().unwrap();
     let octets = |name: &str, order: &mut dyn Iterator<Item = usize>| {

@@ -5,7 +5,7 @@ use seaway_link::RandomStream;
 use seaway_session::FrameKind;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 
-/// An encoder that obeys at once. A key frame is `key_ratio` times as large as another; the frames after it pay for
+/// An encoder that follows its target at once. A key frame is `key_ratio` times as large as another; the frames after it pay for
 /// it within a second, or by the next key frame where that comes earlier.
 #[derive(Debug)]
 pub(crate) struct Periodic {

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_not_heard_while_the_encoder_reacts() {
+    fn requests_are_ignored_while_the_encoder_reacts() {
         let mut source = source();
         source.frame(at(0));
         source.on_rate(at(100), Bitrate::from_kbps(500));

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn round_robin_serves_fifteen_to_one_and_starves_nobody() {
+    fn round_robin_serves_fifteen_to_one_and_starves_no_flow() {
         let (mut queue, mut accounting) = dualpi2(DualPi2Config::default());
         for _ in 0..400 {
             queue.enqueue(at(0), packet(Ecn::Ect1), WIDE, &mut accounting);

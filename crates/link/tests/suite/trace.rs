@@ -43,7 +43,7 @@ fn mahimahi_delivers_octets_at_opportunities() {
 }
 
 #[test]
-fn mahimahi_opportunities_that_nobody_uses_are_gone() {
+fn mahimahi_opportunities_without_a_packet_are_gone() {
     let mut host = traced("5\n7\n10\n", "");
     send(&mut host, 6.0, 1, 1500);
     // Arrives with an opportunity: that has passed.

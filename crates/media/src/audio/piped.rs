@@ -15,7 +15,7 @@ const MOST_KEPT: usize = 8 << 20;
 /// Chunks that wait for FFmpeg. It falls behind only where it does not answer.
 const MOST_WAITING: usize = 256;
 
-/// The end of the copy at the reader of the stream. It copies as long as somebody has the [`PipedTrack`] or its sound.
+/// The end of the copy at the reader of the stream. It copies as long as there is the [`PipedTrack`] or its sound.
 #[derive(Debug, Default)]
 pub(crate) struct Tap(Weak<Mutex<Copying>>);
 
@@ -108,7 +108,7 @@ impl PipedTrack {
     }
 }
 
-/// Feeds FFmpeg until the stream ends, nobody wants its sound, or it has gone.
+/// Feeds FFmpeg until the stream ends, its sound is not read any more, or FFmpeg has ended.
 fn write(mut stdin: ChildStdin, kept: &[u8], chunks: &Receiver<Vec<u8>>) {
     let mut is_taken = stdin.write_all(kept).is_ok();
     while is_taken && let Ok(chunk) = chunks.recv() {
@@ -119,7 +119,7 @@ fn write(mut stdin: ChildStdin, kept: &[u8], chunks: &Receiver<Vec<u8>>) {
 /// The sound of a [`PipedTrack`].
 #[derive(Debug)]
 pub(crate) struct PipedAudio {
-    /// Ends the copy when nobody reads the sound any more.
+    /// Ends the copy when the sound is not read any more.
     _copying: Arc<Mutex<Copying>>,
     codec: String,
     pcm: Pcm,

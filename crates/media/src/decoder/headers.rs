@@ -1,4 +1,4 @@
-//! H.264 that nobody looks at.
+//! H.264 whose pictures no sink needs: headers alone.
 
 use super::continuity::Continuity;
 use super::{Concealment, Decoded, ReceivedFrame, VideoDecoder};

@@ -40,7 +40,7 @@ pub trait VideoDecoder: fmt::Debug + Send {
 pub enum Decoded {
     /// A picture to show.
     Picture(Picture),
-    /// It could be decoded, to a picture of this size, and was not, since nobody looks at it.
+    /// It could be decoded, to a picture of this size, and was not, since no sink needs it.
     Unseen(PictureSize),
     /// No new picture: the last one stays.
     Frozen(Freeze),

@@ -252,7 +252,7 @@ fn malformed(name: &str, error: impl fmt::Display) -> Error {
     Error::Unsupported(format!("{name}: {error}"))
 }
 
-/// The rate of what is in `head`; the declared one where that is too short to tell.
+/// The rate of what is in `head`; the declared one where that is too short.
 fn estimate(head: &[u8], encapsulation: Encapsulation) -> Option<f64> {
     let (mut remuxer, mut state) = (remuxer(), SequenceState::default());
     let (mut seconds, mut octets, mut discarded) = (0.0, 0, Vec::new());

@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(sniff(&[0, 0, 1], false).unwrap(), None);
     }
 
-    /// A container that nobody knows: blocks with a header each around the video, or around a program stream.
+    /// An unknown container: blocks with a header each around the video, or around a program stream.
     #[test]
     fn an_unknown_container_is_refused() {
         let video = include_bytes!("../../tests/fixtures/elementary.m2v");

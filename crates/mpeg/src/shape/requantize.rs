@@ -37,7 +37,7 @@ const CLOSE_AT_END: f64 = 0.0005;
 /// Share by which the last pictures exceed their budget at first.
 const END_MARGIN: f64 = 0.005;
 
-/// What the pictures so far tell of the next ones, by kind: I, P and others.
+/// The estimate of the next pictures from those so far, by kind: I, P and others.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Experience([Option<Found>; 3]);
 
@@ -47,7 +47,7 @@ pub(super) struct Found {
     /// The factor, and the share of its bits that was asked for.
     factor: f64,
     share: f64,
-    /// Its bits beside those that a sample foretold.
+    /// Its bits beside those that a sample predicted.
     bias: f64,
 }
 
@@ -145,12 +145,12 @@ fn requantise_to(picture: &mut PictureShaper, share: f64, before: Option<Found>)
         best_lambda(scale * factor as f32) * part * part
     };
     for _ in 0..WRITINGS {
-        let (factor, foretold) = find_factor(picture, guess, (share / bias).max(1.0), sampling, lambda_of);
+        let (factor, predicted) = find_factor(picture, guess, (share / bias).max(1.0), sampling, lambda_of);
         picture.recode(lambda_of(factor), 1);
         picture.write_recoded();
         let bits = picture.writer.bit_length() as f64;
         picture.report.at_floor = picture.factor > LARGEST_FACTOR * 0.98 && bits > share;
-        bias = (bits / foretold.max(1.0)).clamp(0.5, 2.0);
+        bias = (bits / predicted.max(1.0)).clamp(0.5, 2.0);
         picture.found = Some(Found { factor, share: share / bits_in, bias });
         if (bits / share - 1.0).abs() < PICTURE_TOLERANCE || picture.report.at_floor {
             break;
@@ -159,7 +159,7 @@ fn requantise_to(picture: &mut PictureShaper, share: f64, before: Option<Found>)
     }
 }
 
-/// Finds the factor with which the picture should take `aim` bits, from a `guess` on; returns it with the bits foretold.
+/// Finds the factor with which the picture should take `aim` bits, from a `guess` on; returns it with the bits predicted.
 fn find_factor(
     picture: &mut PictureShaper,
     guess: f64,
@@ -169,13 +169,13 @@ fn find_factor(
 ) -> (f64, f64) {
     let (mut low, mut high) = (LEAST_FACTOR, LARGEST_FACTOR);
     let mut factor = guess.clamp(low, high);
-    let (mut tried, mut foretold) = (factor, aim);
+    let (mut tried, mut predicted) = (factor, aim);
     for _ in 0..ROUNDS {
         tried = factor;
         picture.factor = factor.max(1.0);
         picture.recode(lambda_of(factor), sampling);
-        foretold = picture.expected_bits(sampling);
-        let excess = foretold / aim;
+        predicted = picture.expected_bits(sampling);
+        let excess = predicted / aim;
         if (excess - 1.0).abs() < TOLERANCE || high / low < 1.001 {
             break;
         }
@@ -187,5 +187,5 @@ fn find_factor(
         let guess = factor * excess;
         factor = if guess > low && guess < high { guess } else { (low * high).sqrt() };
     }
-    (tried, foretold)
+    (tried, predicted)
 }

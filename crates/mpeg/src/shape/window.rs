@@ -48,7 +48,7 @@ fn spend_rest(
     let before = written(pictures);
     let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
     let spendable = bits.min(whole - before);
-    if spendable <= WORTH_SPENDING * before {
+    if spendable <= LEAST_GAIN * before {
         return false;
     }
     pictures.iter_mut().for_each(PictureShaper::reopen);
@@ -61,7 +61,7 @@ fn written(pictures: &[PictureShaper]) -> f64 {
 }
 
 /// Fewer bits than this share of what the pictures have are not worth another writing.
-const WORTH_SPENDING: f64 = 0.002;
+const LEAST_GAIN: f64 = 0.002;
 
 /// The pictures that are fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

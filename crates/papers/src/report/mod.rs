@@ -61,7 +61,7 @@ pub struct PaperReadings {
     pub title: &'static str,
     /// The rule by which the beginning of a run is left out.
     pub settled: &'static str,
-    /// What it says, what cannot hold, and what we would tell its authors.
+    /// What it says, what cannot hold, and what we suggest to its authors.
     #[serde(skip)]
     pub account: &'static str,
     /// Its Readings.

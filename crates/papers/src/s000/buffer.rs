@@ -239,7 +239,7 @@ const SIZES: [u32; 3] = [8_192, 16_384, 32_768];
 /// The player takes twice as much from this time after playback began, s.
 const STEP_AFTER: f64 = 20.0;
 
-/// Figure 12's text speaks of changes; the player's consumption doubles.
+/// Figure 12's text has changes; the player's consumption doubles.
 fn stepped(size: u32) -> Case {
     case(TYPE_1, size)
         .set("duration", "60 s")

@@ -17,7 +17,7 @@ pub(super) const READINGS: &[Interpretation] = &[
         subject: "the step of type I",
         taken: "gamma=adverse: section 3.2",
         literal: "gamma=literal: section 4.4, which raises the rate faster where the buffer fills",
-        reason: "full and still rising asks for the stronger cut; by section 4.4 type I enters overflow as often as type II (figure 10 tells both)",
+        reason: "full and still rising asks for the stronger cut; by section 4.4 type I enters overflow as often as type II (figure 10 shows both)",
         keys: &[
             key("s000-buffer", "flow.video.control", TYPE_1),
             key("s000-testbed", "flow.video.control", TYPE_1),

@@ -13,7 +13,7 @@ const PACKETS_OF_500: &[Varied] =
     &[Varied { path: "flow.video-*.packet", values: &["500 B"], printed: "500 B" }];
 
 /// A wrong model: distance changes nothing.
-const NOBODY_FAR: Opposite = Opposite::Runs {
+const NO_FAR_STATION: Opposite = Opposite::Runs {
     what: "far stations at 5 m",
     replace: &[],
     set: &[
@@ -81,7 +81,7 @@ const ROWS: &[Experiment] = &[
         reported: "0 and 3 starve after 10 s; 1, 2, 4 reach 1500 after 150 s",
         claim: "near at least 0.9 of 1500 at the end, far below 5 %; in 3 of 5 seeds the largest rate takes three times as long as at 5 m",
         method: Run(cell::starved),
-        opposite: NOBODY_FAR,
+        opposite: NO_FAR_STATION,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -106,7 +106,7 @@ const ROWS: &[Experiment] = &[
         reported: "0 and 3: 200 sent, at most 40 received; mostly 90p",
         claim: "every station receives something in every 10 s; near at most half of 1500, mostly at 90 to 240 rows; far receive at most a fifth",
         method: Run(cell::adaptive),
-        opposite: NOBODY_FAR,
+        opposite: NO_FAR_STATION,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -117,7 +117,7 @@ const ROWS: &[Experiment] = &[
         claim: "near stations end at 180 to 240 rows, had fewer for 2000 frames or more, and not more in the first quarter than in the last",
         method: Run(cell::late_upgrade),
         varies: PACKETS_OF_500,
-        opposite: NOBODY_FAR,
+        opposite: NO_FAR_STATION,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -158,7 +158,7 @@ const ROWS: &[Experiment] = &[
             values: &[cell::OF_1500, cell::OF_2000],
             printed: "a clip of a fixed resolution",
         }],
-        opposite: NOBODY_FAR,
+        opposite: NO_FAR_STATION,
         ..Experiment::SHOWN
     },
     Experiment {

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_does_not_fit_and_books_the_states() {
+    fn refuses_what_does_not_fit_and_counts_the_states() {
         let mut buffer = buffer();
         buffer.insert(at(0), DataSize::from_bytes(9_500));
         buffer.insert(at(0), DataSize::from_bytes(800));

@@ -121,7 +121,7 @@ pub(crate) fn outage(mut path: Path, from: Timestamp, to: Timestamp) -> Path {
     Box::new(move |now, size| path(now, size).filter(|_| !(from..to).contains(&now)))
 }
 
-/// A source of synthetic frames that obeys its share.
+/// A source of synthetic frames that follows its share.
 pub(crate) struct Source {
     pub(crate) interval: TimeDelta,
     pub(crate) gop: u64,

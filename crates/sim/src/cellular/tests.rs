@@ -1,4 +1,4 @@
-//! Laws the cell must obey, whatever its constants.
+//! Laws that hold for the cell, whatever its constants.
 
 use super::*;
 use crate::cell_host::{CellHost, Load};
@@ -175,7 +175,7 @@ fn a_trace_is_what_the_cell_carries() {
 }
 
 #[test]
-fn books_are_kept_and_a_replay_is_the_same() {
+fn packets_are_conserved_and_a_replay_is_the_same() {
     let run = |seed| {
         let mut config = config(&[WALKING, WALKING, STILL]);
         config.harq = Harq {

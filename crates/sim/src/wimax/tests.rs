@@ -355,7 +355,7 @@ fn section_11_edges() {
 }
 
 #[test]
-fn section_12_8_every_queue_keeps_its_books_whatever_the_channel_takes() {
+fn section_12_8_every_queue_conserves_packets_whatever_the_channel_loses() {
     use Service::{BestEffort, Nrtps, Rtps};
     for grants in [Grants::Static { poll_slots: 0 }, Grants::Dynamic(Polling::default())] {
         let mut config = opened(&[Rtps, Nrtps, BestEffort]);

@@ -109,7 +109,7 @@ fn lost_frames_come_later_in_order_and_once() {
     strictly_in_order(&bench.arrivals, 2);
 }
 
-fn check_books(bench: &Bench, now: Timestamp) {
+fn check_conservation(bench: &Bench, now: Timestamp) {
     let mut inside = 0;
     for queue in 0..bench.cell.queue_names().len() {
         let statistics = bench.cell.statistics(queue, now);
@@ -194,7 +194,7 @@ proptest! {
     /// `docs/models/wlan.md`, section "Acceptance", rule 12: nothing is lost without being counted, nothing
     /// overtakes, whatever the cell.
     #[test]
-    fn random_cells_keep_the_books(
+    fn random_cells_conserve_packets(
         config in some_cell(),
         flows in prop::collection::vec((0..5u16, 0..5u16, 100..1400u64, 1..20u64), 1..5),
         seed in any::<u64>(),
@@ -210,7 +210,7 @@ proptest! {
         let mut bench = Bench::new(config, seed, sources);
         bench.keep = true;
         bench.run(TimeDelta::from_millis(700));
-        check_books(&bench, Timestamp::ZERO + TimeDelta::from_millis(700));
+        check_conservation(&bench, Timestamp::ZERO + TimeDelta::from_millis(700));
         strictly_in_order(&bench.arrivals, count);
     }
 }

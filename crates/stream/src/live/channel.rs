@@ -94,7 +94,7 @@ impl Channel {
         }
     }
 
-    /// Nothing follows. A media server is told.
+    /// Nothing follows. A media server gets a goodbye.
     pub(super) fn close(&mut self, now: Timestamp) {
         match self {
             Self::Receiver(_) => {}

@@ -142,7 +142,7 @@ impl ReceiverBuilder {
         Self { reads_stamps, ..self }
     }
 
-    /// Tells by [`ReceiveEvent::Stale`] that the picture on the screen was captured this long ago, and by [`ReceiveEvent::Fresh`] that
+    /// Reports by [`ReceiveEvent::Stale`] that the picture on the screen was captured this long ago, and by [`ReceiveEvent::Fresh`] that
     /// a younger one is there. Without stamps its age is counted from the least delay of the path and half a round trip.
     pub fn stale_after(self, bound: impl Into<Option<TimeDelta>>) -> Self {
         Self { stale_after: bound.into(), ..self }

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_to_which_nobody_sends_sleeps() {
+    fn a_machine_without_a_sender_sleeps() {
         let (mut machine, packet, _) = locked();
         let later = Timestamp::ZERO + TimeDelta::from_secs(60);
         assert!(wakes(&mut machine, Timestamp::ZERO) >= 10);

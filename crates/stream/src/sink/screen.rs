@@ -26,7 +26,7 @@ pub struct ReferencePicture {
 pub enum Playback {
     /// It is displayed.
     Displayed {
-        /// The decoded picture; `None` where nobody looks at it, and the decoder reads headers alone.
+        /// The decoded picture; `None` where no sink needs it, and the decoder reads headers alone.
         picture: Option<Picture>,
         /// Its size.
         size: PictureSize,

@@ -110,7 +110,7 @@ async function slider(page) {
   assert.match(page.url(), /#network=lossy-wifi&controls=seaway,gcc,tfrc&loss=7\.\d$/);
 }
 
-// Whoever opens the address sees the same runs.
+// The address opens the same runs.
 async function address(page) {
   const [numbers, text] = [await table(page), await page.textContent('.slider[data-key="loss"] output')];
   const other = await visit({ width: 1440, height: 900 }, new URL(page.url()).hash);

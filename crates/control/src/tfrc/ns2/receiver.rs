@@ -78,7 +78,7 @@ struct SubflowReceiver {
 }
 
 /// Arrivals that are remembered for the rate of a report within a round-trip time of the last, at most (`hsz`). With fewer
-/// a fast and long path would report less than arrives, and the sender would obey.
+/// a fast and long path would report less than arrives, and the sender would follow.
 const MOST_RECENT: usize = 100_000;
 /// Losses of one gap that may begin events: more than the history holds.
 const MOST_EVENTS: u64 = 16;

@@ -44,9 +44,9 @@ impl Sack {
         send: &mut SendState,
         window: &mut Adjustment,
     ) -> RecoveryEvent {
-        let has_news = self.update(ack, send);
+        let is_new = self.update(ack, send);
         match self.state {
-            State::Open => self.on_ack_open(ack, has_news, send, window),
+            State::Open => self.on_ack_open(ack, is_new, send, window),
             State::Recovery { point } if send.una >= point => {
                 self.open(send);
                 RecoveryEvent::Left
@@ -69,27 +69,27 @@ impl Sack {
     /// Records the blocks; true where they report a segment not known to have arrived.
     fn update(&mut self, ack: Ack<'_>, send: &SendState) -> bool {
         self.scoreboard.remove_below(send.una);
-        let mut has_news = false;
+        let mut is_new = false;
         for block in ack.sacked.iter(send.una) {
-            has_news |= self.scoreboard.insert(block.start..block.end.min(send.high));
+            is_new |= self.scoreboard.insert(block.start..block.end.min(send.high));
         }
-        has_news
+        is_new
     }
 
     fn on_ack_open(
         &mut self,
         ack: Ack<'_>,
-        has_news: bool,
+        is_new: bool,
         send: &mut SendState,
         window: &mut Adjustment,
     ) -> RecoveryEvent {
         if ack.newly > 0 {
             (self.duplicates, self.limited) = (0, 0);
         }
-        self.duplicates += u64::from(has_news);
+        self.duplicates += u64::from(is_new);
         let is_loss =
             self.duplicates >= DUPLICATE_THRESHOLD || self.lost_to().is_some_and(|to| send.una < to);
-        if has_news && is_loss {
+        if is_new && is_loss {
             reduce(ack, self.limited, send, window);
             self.state = State::Recovery { point: send.high };
             self.resend = true;
