@@ -163,11 +163,13 @@ package:
 		for file in README.md LICENSE-APACHE LICENSE-MIT; do \
 			tar -tzf $$crate | grep -q "/$$file$$" || { echo "$$crate: no $$file"; exit 1; }; done; done
 
-# The plugin for GStreamer, and an encoder that follows a network by it: gst/README.md. Needs libgstreamer1.0-dev.
+# The plugin for GStreamer, encoders that follow a network by it, and sessions: gst/README.md. Needs libgstreamer1.0-dev.
 gstreamer:
-	cd gst && cargo build --release --locked && cargo test --locked
+	cd gst && cargo build --release --locked && cargo test --release --locked
 	cargo build --locked --bin seaway
-	GST_PLUGIN_PATH=$$PWD/gst/target/release GST_REGISTRY=$$PWD/gst/target/registry gst-inspect-1.0 seawaybwe >/dev/null
+	@for element in seawaybwe seawaysink seawaysrc; do \
+		GST_PLUGIN_PATH=$$PWD/gst/target/release GST_REGISTRY=$$PWD/gst/target/registry gst-inspect-1.0 $$element >/dev/null || exit 1; done
+	GST_PLUGIN_PATH=$$PWD/gst/target/release GST_REGISTRY=$$PWD/gst/target/registry gst/tests/sessions.py target/debug/seaway
 	GST_PLUGIN_PATH=$$PWD/gst/target/release GST_REGISTRY=$$PWD/gst/target/registry gst/tests/closed_loop.py target/debug/seaway
 	@if [ "$$(id -u)" = 0 ] && command -v chromium >/dev/null && gst-inspect-1.0 nicesrc >/dev/null 2>&1; then \
 		GST_PLUGIN_PATH=$$PWD/gst/target/release GST_REGISTRY=$$PWD/gst/target/registry gst/tests/webrtc.py target/debug/seaway; \
