@@ -320,7 +320,7 @@ fn nanos(span: TimeDelta) -> u64 {
 }
 
 impl From<Allowance> for SeawayAllowance {
-    fn from(Allowance { rate, gap, credit, window }: Allowance) -> Self {
+    fn from(Allowance { rate, gap, credit, window, .. }: Allowance) -> Self {
         Self {
             struct_size: size_in::<Self>(),
             has_window: window.is_some().into(),

@@ -394,10 +394,9 @@ impl RateController for Seaway {
         let least = if may_leave_anyway { self.config.packet } else { 0.0 };
         let window = (self.window() - in_flight).max(least);
         Allowance {
-            rate: Bitrate::from_bps_f64(rate),
-            gap: TimeDelta::ZERO,
             credit: TimeDelta::from_micros(500),
             window: Some(DataSize::from_bytes(window as u64)),
+            ..Allowance::paced(Bitrate::from_bps_f64(rate))
         }
     }
 

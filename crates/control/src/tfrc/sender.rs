@@ -190,7 +190,7 @@ impl Connection {
             Some(gap) => (Bitrate::MAX, TimeDelta::from_secs_f64(gap)),
             None => (Bitrate::from_bytes_per_second(rate), TimeDelta::ZERO),
         };
-        Allowance { rate, gap, credit: self.credit(), window: None }
+        Allowance { gap, credit: self.credit(), ..Allowance::paced(rate) }
     }
 
     pub(crate) fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> Option<Reason> {
