@@ -54,7 +54,7 @@ impl World {
     pub(crate) fn new(scenario: &Scenario, options: RunOptions) -> Result<Self, BuildError> {
         let seed = scenario.seed;
         let schedules: Vec<OnOffSchedule> =
-            scenario.flows.iter().map(|flow| OnOffSchedule::new(flow, seed, scenario.duration)).collect();
+            scenario.flows.iter().map(|flow| flow.schedule(seed, scenario.duration)).collect();
         let warm = Timestamp::ZERO + scenario.warmup;
         let intervals: Vec<_> = schedules
             .iter()

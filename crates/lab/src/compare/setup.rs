@@ -153,7 +153,7 @@ impl Setup {
         };
         let mut clip = DecodedClip::open(clip_file(media))?;
         let mut recorder = ScreenRecorder::new(self.recorder)?;
-        let schedule = crate::scenario::OnOffSchedule::new(flow, self.scenario.seed, self.scenario.duration);
+        let schedule = flow.schedule(self.scenario.seed, self.scenario.duration);
         let (from, to) = schedule.extent();
         let mut index = 0;
         loop {

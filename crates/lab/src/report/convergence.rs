@@ -56,11 +56,8 @@ struct Load {
 /// For each flow, how long after its start it had found its share; `None` where it never did, or has none.
 pub(super) fn times(scenario: &Scenario, world: &World, capacities: &Capacities) -> Vec<Option<f64>> {
     let seconds = (world.engine.now().as_nanos() / SECOND.as_nanos() as u64) as usize;
-    let schedules: Vec<OnOffSchedule> = scenario
-        .flows
-        .iter()
-        .map(|flow| OnOffSchedule::new(flow, scenario.seed, scenario.duration))
-        .collect();
+    let schedules: Vec<OnOffSchedule> =
+        scenario.flows.iter().map(|flow| flow.schedule(scenario.seed, scenario.duration)).collect();
     let ways: Vec<Vec<ElementId>> =
         world.routes.iter().map(|&way| world.engine.elements_of(way).collect()).collect();
     let mut loads: BTreeMap<ElementId, Vec<Load>> = BTreeMap::new();

@@ -2,9 +2,10 @@
 
 use crate::scenario::document::{Document, PathSegment, at};
 use crate::scenario::error::ScenarioError;
-use crate::scenario::flow::{Flow, FlowKind, Start};
+use crate::scenario::flow::{Flow, FlowKind};
 use crate::scenario::media::MediaFlow;
 use crate::scenario::routing::RoutingGraph;
+use crate::scenario::schedule::Start;
 use crate::scenario::tcp::{TcpFlow, TransferSize};
 use crate::scenario::{Bound, Cell, Expect, Link, Outlet, Scenario};
 use crate::source::SourceConfig;

@@ -1,10 +1,10 @@
 //! The text of a scenario as a table with the position of each value.
 
-use crate::scenario::Text;
 pub(crate) use crate::scenario::diagnosis::Value;
 use crate::scenario::diagnosis::{diagnose, reworded};
 use crate::scenario::error::{Place, ScenarioError};
 use crate::scenario::overrides::Override;
+use crate::scenario::text::Text;
 use seaway_control::Registry;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use std::fmt;

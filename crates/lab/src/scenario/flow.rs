@@ -3,16 +3,16 @@
 use crate::scenario::document::{Document, PathSegment, Value, at, keys, split};
 use crate::scenario::error::ScenarioError;
 use crate::scenario::media::MediaFlow;
+use crate::scenario::schedule::{OnOffSchedule, Start};
 use crate::scenario::tcp::TcpFlow;
 use crate::scenario::udp::UdpFlow;
 use crate::scenario::window::WindowFlow;
 use seaway_control::nearest;
+use seaway_link::RandomStream;
 use seaway_sim::wimax::Service;
 use seaway_sim::wlan::AccessCategory;
-use seaway_units::TimeDelta;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use seaway_units::{TimeDelta, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 /// A flow from one node to another.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,13 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// When it is on in a run that lasts so long. A random start is drawn from the flow's own stream of the run's `seed`.
+    pub(crate) fn schedule(&self, seed: u64, duration: TimeDelta) -> OnOffSchedule {
+        let start = self.start.instant(|| RandomStream::new(seed, &format!("{}/start", self.name)));
+        let end = Timestamp::ZERO + self.stop.unwrap_or(duration);
+        OnOffSchedule::new(start, end, &self.pause)
+    }
+
     /// The copy with this number, counted from zero, of so many.
     fn copy(&self, name: &str, index: usize, count: usize) -> Self {
         let kind = match &self.kind {
@@ -70,60 +77,6 @@ impl FlowKind {
             Self::Udp(_) => "udp",
             Self::Window(_) => "window",
         }
-    }
-}
-
-/// When a flow begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// At an instant of the run.
-    At(TimeDelta),
-    /// Drawn uniformly, from the flow's own stream of random numbers.
-    Uniform(TimeDelta, TimeDelta),
-}
-
-impl Start {
-    /// The earliest it can be.
-    pub const fn earliest(self) -> TimeDelta {
-        match self {
-            Self::At(at) | Self::Uniform(at, _) => at,
-        }
-    }
-
-    /// The latest it can be.
-    pub const fn latest(self) -> TimeDelta {
-        match self {
-            Self::At(at) | Self::Uniform(_, at) => at,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Start {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct StartVisitor;
-        impl<'de> Visitor<'de> for StartVisitor {
-            type Value = Start;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a time such as \"5 s\", or { uniform = [\"0 s\", \"5 s\"] }")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Start, E> {
-                text.parse().map(Start::At).map_err(E::custom)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Start, A::Error> {
-                match map.next_key::<String>()?.as_deref() {
-                    Some("uniform") => {
-                        let (from, to) = map.next_value()?;
-                        Ok(Start::Uniform(from, to))
-                    }
-                    Some(other) => Err(A::Error::unknown_field(other, &["uniform"])),
-                    None => Err(A::Error::missing_field("uniform")),
-                }
-            }
-        }
-        deserializer.deserialize_any(StartVisitor)
     }
 }
 

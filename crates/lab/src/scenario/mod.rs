@@ -19,6 +19,7 @@ mod overrides;
 mod routing;
 mod schedule;
 mod tcp;
+mod text;
 mod udp;
 mod window;
 
@@ -27,13 +28,15 @@ pub use cell::{Cell, CellKind};
 pub use error::{Place, ScenarioError};
 pub(crate) use expect::resolve;
 pub use expect::{Bound, Expect};
-pub use flow::{Flow, FlowKind, Start};
+pub use flow::{Flow, FlowKind};
 pub use link::{Direction, Link};
 pub use media::{EcnName, Feedback, FeedbackFormat, MediaFlow, PlayoutMode, Rates, Receiver, Repair, Stripe};
 pub use overrides::Override;
 pub(crate) use routing::{RoutingGraph, pairs};
 pub(crate) use schedule::OnOffSchedule;
+pub use schedule::Start;
 pub use tcp::{TcpAlgorithm, TcpFlow, TransferSize};
+pub use text::Text;
 pub use udp::UdpFlow;
 pub use window::WindowFlow;
 
@@ -43,24 +46,6 @@ use document::{Document, at};
 use seaway_control::{ControlSpec, Registry, SpecError, policy};
 use seaway_units::TimeDelta;
 use serde::Deserialize;
-
-/// The text of a scenario and where it comes from.
-#[derive(Clone, Copy)]
-pub struct Text<'a> {
-    /// Its name in messages.
-    pub file: &'a str,
-    /// What it says.
-    pub text: &'a str,
-    /// Reads a file that it names, or says why it cannot. Names are relative to the scenario.
-    pub read: &'a dyn Fn(&str) -> Result<String, String>,
-}
-
-impl<'a> Text<'a> {
-    /// A scenario that can name no files.
-    pub fn alone(file: &'a str, text: &'a str) -> Self {
-        Self { file, text, read: &|_| Err("no file can be read here".to_owned()) }
-    }
-}
 
 /// A network and its flows.
 #[derive(Debug, Clone)]
