@@ -23,6 +23,8 @@ pub(crate) struct Tap(Weak<Mutex<Copying>>);
 enum Copying {
     /// The octets since the beginning.
     Kept(Vec<u8>),
+    /// All octets of a stream that ended before its sound was opened.
+    Whole(Vec<u8>),
     /// To the thread that feeds FFmpeg.
     Fed(SyncSender<Vec<u8>>),
     Ended,
@@ -62,7 +64,7 @@ impl Tap {
             Copying::Kept(kept) if kept.len() + octets.len() <= MOST_KEPT => kept.extend_from_slice(octets),
             Copying::Kept(_) => *copying = Copying::Ended,
             Copying::Fed(feed) => drop(feed.try_send(octets.to_vec())),
-            Copying::Ended => {}
+            Copying::Whole(_) | Copying::Ended => {}
         }
     }
 
@@ -70,9 +72,10 @@ impl Tap {
     pub(crate) fn finish(&self) {
         if let Some(copying) = self.0.upgrade() {
             let mut copying = lock(&copying);
-            if matches!(*copying, Copying::Fed(_)) {
-                *copying = Copying::Ended;
-            }
+            *copying = match std::mem::replace(&mut *copying, Copying::Ended) {
+                Copying::Kept(octets) | Copying::Whole(octets) => Copying::Whole(octets),
+                Copying::Fed(_) | Copying::Ended => Copying::Ended,
+            };
         }
     }
 }
@@ -97,10 +100,14 @@ impl PipedTrack {
         let (feed, chunks) = sync_channel(MOST_WAITING);
         let mut copying = lock(&self.copying);
         let kept = match std::mem::replace(&mut *copying, Copying::Ended) {
-            Copying::Kept(kept) => kept,
+            Copying::Kept(kept) => {
+                *copying = Copying::Fed(feed);
+                kept
+            }
+            // Without a feed, FFmpeg comes to an end with these octets.
+            Copying::Whole(kept) => kept,
             Copying::Fed(_) | Copying::Ended => Vec::new(),
         };
-        *copying = Copying::Fed(feed);
         drop(copying);
         let feeding = Builder::new().name("sound feed".into()).spawn(move || write(stdin, &kept, &chunks));
         feeding.map_err(|error| Error::Ffmpeg(format!("no thread for the sound: {error}")))?;
@@ -136,5 +143,31 @@ impl AudioSource for PipedAudio {
 
     fn rewind(&mut self) -> Result<(), Error> {
         Err(Error::Unsupported("the sound of a pipe cannot be read again".into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_ends_first_is_kept_whole() {
+        let (tap, track) = Tap::new(vec![1], 256, "aac".into(), 0, TimeDelta::ZERO);
+        tap.push(&[2]);
+        tap.finish();
+        tap.push(&[3]);
+        tap.finish();
+        assert!(matches!(&*lock(&track.copying), Copying::Whole(octets) if octets[..] == [1, 2]));
+    }
+
+    #[test]
+    fn a_stream_whose_sound_is_not_opened_is_not_kept_for_ever() {
+        let (tap, track) = Tap::new(Vec::new(), 256, "aac".into(), 0, TimeDelta::ZERO);
+        let chunk = vec![0; MOST_KEPT / 2];
+        for _ in 0..3 {
+            tap.push(&chunk);
+        }
+        tap.finish();
+        assert!(matches!(&*lock(&track.copying), Copying::Ended));
     }
 }

@@ -14,6 +14,8 @@ use std::io::{Read, Seek, SeekFrom};
 const CHUNK: usize = 16 << 10;
 /// Octets in which the programme map must stand.
 const SEARCH: usize = 2 << 20;
+/// Octets in which the first pictures must stand whose time stamps give the rate: a stream may have none.
+const LONGEST_START: usize = 4 << 20;
 /// The 33 bits of time stamps.
 const WRAP: u64 = 1 << 33;
 
@@ -156,8 +158,9 @@ fn of_ticks(ticks: i64) -> TimeDelta {
 impl TransportSamples {
     /// Reads the first access units. Their rate is that of their time stamps, or else that which the parameter sets name.
     fn frame_rate(&mut self) -> Result<Option<FrameRate>, Error> {
-        while self.pace.before < Pace::INTERVALS && !self.ended {
-            self.read()?;
+        let mut searched = 0;
+        while self.pace.before < Pace::INTERVALS && !self.ended && searched < LONGEST_START {
+            searched += self.read()?;
         }
         let named = || self.ready.iter().find_map(|(_, unit)| named_rate(unit));
         let frame_rate = self.pace.rate().or_else(named);
