@@ -2,16 +2,11 @@
 //
 // node check.mjs URL FOLDER: exits with 0 where all is well; screenshots go into FOLDER.
 import assert from "node:assert/strict";
-import { chromium } from "playwright-core";
+import { blank, launch } from "./chromium.mjs";
 
 const [url, folder] = process.argv.slice(2);
 const TIMEOUT_MS = 60_000;
-const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync",
-];
-
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS });
+const browser = await launch();
 try {
   await desktop();
   await phone();
@@ -20,10 +15,7 @@ try {
 }
 
 async function visit(viewport) {
-  const page = await browser.newPage({ viewport });
-  page.setDefaultTimeout(TIMEOUT_MS);
-  const problems = [];
-  page.on("pageerror", (error) => problems.push(error.message));
+  const { page, problems } = await blank(browser, viewport, TIMEOUT_MS);
   // The messages that the page receives.
   const received = { sample: 0, event: [] };
   page.on("websocket", (socket) => socket.on("framereceived", ({ payload }) => {

@@ -3,15 +3,10 @@
 // node compare.mjs FILE FOLDER: exits with 0 where all is well; screenshots go into FOLDER.
 import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launch, offline } from "./chromium.mjs";
 
 const [file, folder] = process.argv.slice(2);
-const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync",
-];
-
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS });
+const browser = await launch();
 try {
   await desktop();
   await phone();
@@ -20,13 +15,7 @@ try {
 }
 
 async function visit(viewport) {
-  const page = await browser.newPage({ viewport });
-  page.setDefaultTimeout(45_000);
-  const problems = [];
-  page.on("pageerror", (error) => problems.push(error.message));
-  page.on("request", (request) => {
-    if (/^https?:/.test(request.url())) problems.push(`asked for ${request.url()}`);
-  });
+  const { page, problems } = await offline(browser, viewport);
   await page.goto(pathToFileURL(file).href);
   await page.waitForFunction(() => [...document.querySelectorAll("video")].every((video) => video.readyState >= 2));
   return { page, problems };

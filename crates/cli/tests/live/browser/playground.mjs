@@ -7,15 +7,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launch, offline } from "./chromium.mjs";
 
 const [file, binary, folder] = process.argv.slice(2).map((path) => resolve(path));
-const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync",
-];
-
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS });
+const browser = await launch();
 try {
   await desktop();
   await phone();
@@ -24,13 +19,7 @@ try {
 }
 
 async function visit(viewport, address = "") {
-  const page = await browser.newPage({ viewport });
-  page.setDefaultTimeout(60_000);
-  const problems = [];
-  page.on("pageerror", (error) => problems.push(error.message));
-  page.on("request", (request) => {
-    if (/^https?:/.test(request.url())) problems.push(`asked for ${request.url()}`);
-  });
+  const { page, problems } = await offline(browser, viewport, 60_000);
   await page.goto(pathToFileURL(file).href + address);
   await settled(page);
   return { page, problems };

@@ -6,15 +6,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launch, offline } from "./chromium.mjs";
 
 const [made, empty, log, folder] = process.argv.slice(2);
-const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync",
-];
-
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS });
+const browser = await launch();
 try {
   await drawsItsLog({ width: 1280, height: 900 }, "qlog.png");
   await drawsItsLog({ width: 390, height: 844 }, "qlog-phone.png");
@@ -24,13 +19,7 @@ try {
 }
 
 async function visit(file, viewport) {
-  const page = await browser.newPage({ viewport });
-  page.setDefaultTimeout(45_000);
-  const problems = [];
-  page.on("pageerror", (error) => problems.push(error.message));
-  page.on("request", (request) => {
-    if (/^https?:/.test(request.url())) problems.push(`asked for ${request.url()}`);
-  });
+  const { page, problems } = await offline(browser, viewport);
   await page.goto(pathToFileURL(file).href);
   return { page, problems };
 }

@@ -3,15 +3,10 @@
 // node scorecard.mjs FILE FOLDER: exits with 0 where all is well; screenshots go into FOLDER.
 import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launch, offline } from "./chromium.mjs";
 
 const [file, folder] = process.argv.slice(2);
-const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync",
-];
-
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS });
+const browser = await launch();
 try {
   for (const [name, viewport] of [["scorecard", { width: 1280, height: 900 }], ["scorecard-phone", { width: 390, height: 844 }]]) {
     await look(name, viewport);
@@ -22,13 +17,7 @@ try {
 }
 
 async function look(name, viewport) {
-  const page = await browser.newPage({ viewport });
-  page.setDefaultTimeout(45_000);
-  const problems = [];
-  page.on("pageerror", (error) => problems.push(error.message));
-  page.on("request", (request) => {
-    if (/^https?:/.test(request.url())) problems.push(`asked for ${request.url()}`);
-  });
+  const { page, problems } = await offline(browser, viewport);
   await page.goto(pathToFileURL(file).href);
   await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
   await select(page);

@@ -1,17 +1,12 @@
 // Chromium as a viewer of one track: prints its offer as a line of JSON, reads the answer likewise, then prints how many
 // pictures it has shown, until standard input ends.
 import { createInterface } from "node:readline";
-import { chromium } from "playwright-core";
+import { blank, launch } from "./chromium.mjs";
 
-const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync", "--autoplay-policy=no-user-gesture-required",
-];
 const say = (message) => console.log(JSON.stringify(message));
 
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS });
-const page = await browser.newPage();
-page.setDefaultTimeout(45_000);
+const browser = await launch("--autoplay-policy=no-user-gesture-required");
+const { page } = await blank(browser);
 say({ offer: await page.evaluate(offer) });
 let watching = null;
 for await (const line of createInterface({ input: process.stdin })) {
