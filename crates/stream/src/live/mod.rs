@@ -11,6 +11,7 @@ mod copied;
 mod cue;
 mod event;
 mod external;
+mod feed;
 mod identity;
 mod input;
 mod machine;

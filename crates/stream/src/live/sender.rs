@@ -3,32 +3,31 @@
 use super::browser::BrowserTrack;
 use super::capture::Capture;
 use super::channel::Channel;
-use super::copied::CopiedSource;
 use super::cue::Cue;
 use super::event::SendEvent;
-use super::external::{ExternalSource, Pictures};
+use super::external::Pictures;
+use super::feed::{Feed, Settings, Shared};
 use super::identity::Identity;
 use super::input::FrameInput;
-use super::read_ahead::ReadAheadPictures;
 use super::repair::Repair;
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender_machine::{EncoderControls, SenderCommand, SenderMachine, SenderUpdate};
 use super::server::{self, MediaServer, Publication};
 use super::sound::{self, SoundCapture};
-use super::stamped::{Stamped, since_1970};
+use super::stamped::since_1970;
 use super::state::SenderState;
 use super::supply::SupplyMeter;
 use super::window::{SessionQueues, WindowSenderMachine};
 use crate::Error;
 use crate::sink::ReferencePicture;
-use crate::source::{EncodedSource, EncoderSettings, PacketOverhead, Source};
+use crate::source::{PacketOverhead, Source};
 use seaway_control::policy::{self, Direct, Pd, PdConfig, TargetPolicy};
 use seaway_control::{ControlSpec, Registry, StreamId};
 use seaway_media::audio::{AudioSource, OpusEncoder};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::{CodedInput, PictureSource};
 use seaway_net::webrtc::WhipResource;
-use seaway_net::{Clock, Lateness, Socket};
+use seaway_net::{Lateness, Socket};
 use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
 use seaway_session::{
@@ -92,14 +91,6 @@ pub struct SenderBuilder {
     format: Format,
     stripe: Stripe,
     socket_count: usize,
-}
-
-enum Feed {
-    Pictures { input: Box<dyn PictureSource>, repeat: bool },
-    Coded { input: CodedInput, repeat: bool },
-    External { command: String, pictures: Option<Pictures> },
-    Source(Box<dyn Source>),
-    Application,
 }
 
 impl SenderBuilder {
@@ -318,8 +309,9 @@ impl SenderBuilder {
         let references = references.zip(media_clock);
         let meter = SupplyMeter::default();
         let has_times = matches!(feed, Feed::Coded { .. });
-        let source =
-            feed.open(overhead, (limits.start, sizes, stamp), (latency, &cue), clock, &meter, &stop)?;
+        let settings = Settings { start: limits.start, overhead, sizes, stamp, latency };
+        let shared = Shared { clock, meter: meter.clone(), stop: stop.clone(), cue: cue.clone() };
+        let source = feed.open(&settings, &shared)?;
         if let Some(source) = sound.filter(|_| has_sound) {
             let (encoder, input) = (OpusEncoder::new(sound::RATE)?, input.clone());
             let (cue, stop, updates) = (cue.clone(), stop.clone(), send_updates.clone());
@@ -475,47 +467,6 @@ struct Ends {
     overhead: PacketOverhead,
     media_clock: Option<MediaClock>,
     resource: Option<WhipResource>,
-}
-
-impl Feed {
-    fn open(
-        self,
-        overhead: PacketOverhead,
-        (start, sizes, stamp): (Bitrate, LadderRule, bool),
-        (latency, cue): (TimeDelta, &Cue),
-        clock: Clock,
-        meter: &SupplyMeter,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<Option<Box<dyn Source>>, Error> {
-        Ok(match self {
-            Self::Application => None,
-            Self::Source(source) => Some(source),
-            Self::External { command, pictures } => {
-                let (meter, stop) = (meter.clone(), stop.clone());
-                Some(Box::new(ExternalSource::new(clock, meter, stop, command, pictures, latency)))
-            }
-            Self::Coded { input, repeat } => {
-                let (meter, stop) = (meter.clone(), stop.clone());
-                Some(Box::new(CopiedSource::start(
-                    clock,
-                    meter,
-                    stop,
-                    input,
-                    repeat,
-                    (latency, cue.clone()),
-                )?))
-            }
-            Self::Pictures { input, repeat } => {
-                let start = overhead.payload_rate(start, input.format().frame_rate);
-                let input =
-                    ReadAheadPictures::start(clock, meter.clone(), stop.clone(), input, repeat, cue.clone())?;
-                let settings = EncoderSettings { start, latency: TimeDelta::ZERO, repeat: false, sizes };
-                let input: Box<dyn PictureSource> =
-                    if stamp { Box::new(Stamped::new(Box::new(input))?) } else { Box::new(input) };
-                Some(Box::new(EncodedSource::new(input, settings)?))
-            }
-        })
-    }
 }
 
 /// Configures plain RTP. Its RTCP has a socket of its own, one port above that of RTP where that is free, and goes to the port
