@@ -60,6 +60,8 @@ pub(super) const LONGEST_STEP: f64 = 0.25;
 pub(super) const OBSERVER_GAIN: f64 = 0.4;
 /// How much faster the observer rises while nothing waits.
 pub(super) const EMPTY_GAIN: f64 = 4.0;
+/// Growth of the capacity, a second, where nothing was to wait and nothing did for a quarter of a second.
+pub(super) const IDLE_GROWTH: f64 = 0.5;
 /// Span of arrivals over which the least wait is taken.
 pub(super) const DELAY_SPAN: f64 = 0.040;
 /// Span of arrivals whose rate is the capacity once a queue has formed.

@@ -12,6 +12,8 @@ pub(super) struct Sent {
     wait: f32,
     /// It left back to back behind another of its group.
     pub(super) grouped: bool,
+    /// The sender had nothing more behind the packet before it, and a server of the capacity had served all: nothing waits with it.
+    pub(super) alone: bool,
     reported: bool,
 }
 
@@ -23,6 +25,21 @@ pub(super) struct SendHistory {
     first: u64,
     in_flight: f64,
     last: Option<Sent>,
+    /// Octets that a server of the capacity has not served, whatever delay was measured. What arrived was.
+    unserved: f64,
+    /// Nothing waited behind the newest packet.
+    is_limited: bool,
+}
+
+/// A packet that leaves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Departing {
+    pub(super) id: u64,
+    pub(super) size: f64,
+    /// It leaves back to back behind another of its group.
+    pub(super) grouped: bool,
+    /// Nothing waits behind it.
+    pub(super) is_limited: bool,
 }
 
 impl SendHistory {
@@ -32,7 +49,14 @@ impl SendHistory {
     const USUAL: usize = 512;
 
     pub(super) fn new() -> Self {
-        Self { packets: VecDeque::with_capacity(Self::USUAL), first: 0, in_flight: 0.0, last: None }
+        Self {
+            packets: VecDeque::with_capacity(Self::USUAL),
+            first: 0,
+            in_flight: 0.0,
+            last: None,
+            unserved: 0.0,
+            is_limited: false,
+        }
     }
 
     /// Bytes that left and were not reported.
@@ -45,8 +69,9 @@ impl SendHistory {
         self.last.map(|last| last.at)
     }
 
-    /// Packet `id` of `size` leaves at `at`.
-    pub(super) fn on_sent(&mut self, id: u64, at: f64, size: f64, grouped: bool, capacity: f64) {
+    /// A packet leaves at `at`.
+    pub(super) fn on_sent(&mut self, at: f64, packet: Departing, capacity: f64) {
+        let Departing { id, size, grouped, is_limited } = packet;
         if id != self.first + self.packets.len() as u64 {
             self.packets.clear();
             self.in_flight = 0.0;
@@ -54,7 +79,12 @@ impl SendHistory {
         }
         let wait = self.last.map_or(0.0, |last| last.wait_behind(at, capacity));
         let before = self.last.map_or(0, |last| last.before.wrapping_add(last.size as u32));
-        let packet = Sent { at, before, size: size as f32, wait: wait as f32, grouped, reported: false };
+        let passed = self.last.map_or(0.0, |last| at - last.at);
+        let unserved = (self.unserved.min(self.in_flight) - passed * capacity / 8.0).max(0.0);
+        let alone = std::mem::replace(&mut self.is_limited, is_limited) && unserved == 0.0;
+        self.unserved = unserved + size;
+        let (size32, wait) = (size as f32, wait as f32);
+        let packet = Sent { at, before, size: size32, wait, grouped, alone, reported: false };
         self.packets.push_back(packet);
         self.in_flight += size;
         self.last = Some(packet);
@@ -168,6 +198,12 @@ impl Sent {
         f64::from(self.size)
     }
 
+    /// What was measured to wait, less what is none: the service of a packet that is alone, at this capacity. The least delay has that
+    /// of another rate or of a smaller packet.
+    pub(super) fn true_wait(&self, measured: f64, capacity: f64) -> f64 {
+        if self.alone && measured <= self.size() * 8.0 / capacity { 0.0 } else { measured }
+    }
+
     /// How long it was predicted to wait.
     pub(super) fn wait(&self) -> f64 {
         f64::from(self.wait)
@@ -183,12 +219,36 @@ impl Sent {
 mod tests {
     use super::*;
 
+    fn packet(id: u64, size: f64) -> Departing {
+        Departing { id, size, grouped: false, is_limited: false }
+    }
+
+    /// At 1 Mbit/s, 1250 bytes each: two frames of two packets each 40 ms, and one that comes before the server is idle.
+    #[test]
+    fn the_first_packet_of_a_frame_is_alone_where_the_one_before_was_served() {
+        let mut history = SendHistory::new();
+        for (id, at, is_limited) in [
+            (0, 0.0, false),
+            (1, 0.009, true),
+            (2, 0.040, false),
+            (3, 0.049, true),
+            (4, 0.059, true),
+            (5, 0.070, true),
+        ] {
+            history.on_sent(at, Departing { is_limited, ..packet(id, 1250.0) }, 1e6);
+        }
+        let alone: Vec<_> = (0..6).map(|id| history.get(id).unwrap().alone).collect();
+        assert_eq!(alone, [false, false, true, false, false, true]);
+        let waits = [0.009, 0.011].map(|measured| history.get(2).unwrap().true_wait(measured, 1e6));
+        assert_eq!((waits, history.get(3).unwrap().true_wait(0.009, 1e6)), ([0.0, 0.011], 0.009));
+    }
+
     #[test]
     fn a_queue_is_what_the_server_has_not_served() {
         let mut history = SendHistory::new();
         // 1250 bytes take 10 ms at 1 Mbit/s.
         for (id, at) in [(0, 0.0), (1, 0.004), (2, 0.004)] {
-            history.on_sent(id, at, 1250.0, false, 1e6);
+            history.on_sent(at, packet(id, 1250.0), 1e6);
         }
         let waits: Vec<_> = (0..3).map(|id| (history.get(id).unwrap().wait() * 1e3).round()).collect();
         assert_eq!(waits, [0.0, 6.0, 16.0]);
@@ -209,7 +269,7 @@ mod tests {
             let mut history = SendHistory::new();
             for id in 0..200_u32 {
                 let at = f64::from(id) * 0.010 + f64::from(id * 7 % 5) * 0.002;
-                history.on_sent(id.into(), at, f64::from(200 + id * 37 % 1000), false, 1e6);
+                history.on_sent(at, packet(id.into(), f64::from(200 + id * 37 % 1000)), 1e6);
             }
             history.rebase(20, wait, capacity, true);
             let newest = history.get(199).unwrap().wait();
@@ -222,7 +282,7 @@ mod tests {
         let mut history = SendHistory::new();
         history.on_report(7);
         history.rebase(7, 1.0, 1e6, true);
-        history.on_sent(u64::MAX - 1, 0.0, 100.0, false, 1e6);
+        history.on_sent(0.0, packet(u64::MAX - 1, 100.0), 1e6);
         history.on_report(3);
         assert_eq!((history.in_flight(), history.get(3).is_none()), (100.0, true));
     }

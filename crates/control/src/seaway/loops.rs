@@ -1,7 +1,9 @@
 //! The loops that follow the path, once a report. `docs/controllers/seaway.md` has their equations.
 
 use super::competing::{Competing, Finding, Observed};
-use super::config::{EMPTY_GAIN, FALLEN, LEAST_QUEUE_BOUND, LONGEST_STEP, OBSERVER_GAIN, SURPRISE};
+use super::config::{
+    EMPTY_GAIN, FALLEN, IDLE_GROWTH, LEAST_QUEUE_BOUND, LONGEST_STEP, OBSERVER_GAIN, SURPRISE,
+};
 use super::loss::Verdict;
 use super::scalable::Scalable;
 use super::{Mode, Seaway};
@@ -152,7 +154,20 @@ impl Seaway {
             && self.capacity < bound
             && !self.loss_test.is_unproven(&self.fates, t);
         if error > 0.0 || may_grow {
-            self.capacity *= libm::exp((-gain * error * passed / loop_delay).clamp(-0.3, 0.3));
+            let growth = (-gain * error / loop_delay).max(self.idle_growth(t));
+            self.capacity *= libm::exp((growth * passed).clamp(-0.3, 0.3));
+        }
+    }
+
+    /// The least growth, a second. Where nothing is to wait, as with an encoder below its target, no error shows that more
+    /// would fit: the longer nothing waits, the more is tried.
+    fn idle_growth(&self, t: f64) -> f64 {
+        let anchor = self.delay.anchor.and_then(|(id, _)| self.history.get(id));
+        let waited = t - self.last_waited - self.loop_delay();
+        if anchor.is_some_and(|packet| packet.alone) && waited > 0.0 {
+            IDLE_GROWTH * (waited / 0.25).min(1.0)
+        } else {
+            f64::NEG_INFINITY
         }
     }
 

@@ -35,7 +35,7 @@ use config::{LEAST_RATE, LEAST_TARGET, TARGET_AT_1_MBPS};
 use delay::{Arrival, DelayMeter, RoundTrip};
 use drain::Drain;
 use groups::{Groups, Pattern};
-use history::SendHistory;
+use history::{Departing, SendHistory};
 use jitter::{JitterMeter, Volatility};
 use loss::{Fates, LossTest, Overflow};
 use rate::RateBins;
@@ -247,12 +247,13 @@ impl Seaway {
         }
         let id = report.packet.id.0;
         let packet = self.history.get(id);
+        let wait = self.delay.wait(now, at.transit_from(report.sent));
         let arrival = Arrival {
             id,
             sent,
             at: at.as_nanos() as f64 * 1e-9,
             size: report.packet.size.as_bytes_f64(),
-            wait: self.delay.wait(now, at.transit_from(report.sent)),
+            wait: packet.map_or(wait, |packet| packet.true_wait(wait, self.capacity)),
             predicted: packet.map_or(0.0, history::Sent::wait),
             grouped: packet.is_some_and(|packet| packet.grouped),
         };
@@ -316,7 +317,9 @@ impl RateController for Seaway {
         let size = packet.size.as_bytes_f64();
         let pattern = self.pattern(t);
         let grouped = pattern != Pattern::Single && self.groups.is_inside();
-        self.history.on_sent(packet.id.0, t, size, grouped, self.capacity);
+        let is_limited = packet.backlog == DataSize::ZERO;
+        let departing = Departing { id: packet.id.0, size, grouped, is_limited };
+        self.history.on_sent(t, departing, self.capacity);
         self.groups.on_sent(pattern);
         self.sent.add(t, size);
         self.fates.on_sent(t);

@@ -7,6 +7,7 @@ use super::periodic::Periodic;
 use super::recorded::{FrameLadder, Recorded};
 use super::statistical::Statistical;
 use super::stored::Stored;
+use super::undershoot::Undershoot;
 use seaway_link::RandomStream;
 use seaway_media::encoder::LadderRule;
 use seaway_media::shaped::Method;
@@ -47,6 +48,9 @@ pub enum SourceConfig {
         key_ratio: Option<f64>,
         /// `periodic`: scale of the Laplace distribution of the intervals, as a part of them; absent: they are all alike.
         spread: Option<f64>,
+        /// The share of the target that the encoder leaves unused.
+        #[serde(default)]
+        undershoot: f64,
         /// `trace`: the ladder of frame sizes; absent: the one that comes with the library.
         file: Option<String>,
         /// What is in the file.
@@ -118,7 +122,7 @@ impl SourceConfig {
                 require("source.rate", rate > Bitrate::ZERO, "expected a rate above zero")?;
                 check_fps(fps)
             }
-            Self::Frames { model, fps, key_interval, key_ratio, spread, ref file, .. } => {
+            Self::Frames { model, fps, key_interval, key_ratio, spread, undershoot, ref file, .. } => {
                 use FrameModel::{Periodic, Trace};
                 let expected = "applies only to model = \"trace\"";
                 require("source.file", model == Trace || file.is_none(), expected)?;
@@ -131,6 +135,7 @@ impl SourceConfig {
                 require("source.key_ratio", ratio, "expected 1 to 100")?;
                 let spread = (0.0..=0.5).contains(&spread.unwrap_or(0.0));
                 require("source.spread", spread, "expected 0 to 0.5")?;
+                require("source.undershoot", (0.0..=0.9).contains(&undershoot), "expected 0 to 0.9")?;
                 check_fps(fps)
             }
             Self::Clip { encoder, .. } => {
@@ -182,13 +187,22 @@ impl SourceConfig {
             Self::Stored { fps, group, frames, part, .. } => {
                 Some(Box::new(Stored::new(frames.clone(), *fps, *group as usize, *part)))
             }
-            Self::Frames { model: FrameModel::Statistical, fps, .. } => {
-                Some(Box::new(Statistical::new(*fps, stream)))
+            Self::Frames { undershoot, .. } => {
+                let model = self.frame_model(stream)?;
+                Some(if *undershoot > 0.0 { Box::new(Undershoot::new(model, *undershoot)) } else { model })
             }
-            Self::Frames { model: FrameModel::Trace, fps, ladder, .. } => ladder
-                .as_ref()
-                .map(|ladder| Box::new(Recorded::new(ladder.clone(), *fps)) as Box<dyn FrameSource>),
-            Self::Frames { model: FrameModel::Periodic, fps, key_interval, key_ratio, spread, .. } => {
+        }
+    }
+
+    /// The model of [`SourceConfig::Frames`].
+    fn frame_model(&self, stream: RandomStream) -> Option<Box<dyn FrameSource>> {
+        let Self::Frames { model, fps, key_interval, key_ratio, spread, ladder, .. } = self else {
+            return None;
+        };
+        match model {
+            FrameModel::Statistical => Some(Box::new(Statistical::new(*fps, stream))),
+            FrameModel::Trace => Some(Box::new(Recorded::new(ladder.clone()?, *fps))),
+            FrameModel::Periodic => {
                 let ratio = key_ratio.unwrap_or(Periodic::KEY_RATIO);
                 Some(Box::new(Periodic::new(*fps, *key_interval, ratio, spread.unwrap_or(0.0), stream)))
             }

@@ -11,6 +11,7 @@ mod recorded;
 mod shaped;
 mod statistical;
 mod stored;
+mod undershoot;
 
 pub use config::{Encoder, EncoderKind, FrameModel, ShaperMethod, Sizes, SourceConfig};
 pub use ladder::ClipLadder;

@@ -17,6 +17,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new("way back", "a fifth of the feedback is lost", [way_back()]),
         Row::new("slow way back", "feedback on a hundredth of the rate", [slow_way_back()]),
         Row::new("limited source", "an encoder of at most 4 Mbit/s on 3, 12 and 3 Mbit/s", limited_source()),
+        Row::new("careful encoder", "an encoder below its target, after 5 s at 0.2 Mbit/s", careful_encoder()),
         Row::new("pause", "no data for 20 s, then as much as before", pause()),
         Row::new("outage", "nothing is served for 5 s", outage()),
         Row::new("bloat", "twice the capacity offered to half a second of queue", [bloat()]),
@@ -72,6 +73,18 @@ fn limited_source() -> Vec<Network> {
     vec![
         source("the rise", "22 s", "40 s").bars([Received.at_least(3.6, TIMID)]),
         source("the fall", "40.24 s", "60 s").bars([QueueP95.at_most(50.0, "fixed(rate=4 Mbit/s)")]),
+    ]
+}
+
+/// At 0.2 Mbit/s a frame is one packet. Nothing waits then, and no queue shows that more would fit.
+fn careful_encoder() -> Vec<Network> {
+    let steps = "[['20 s', '0.2 Mbit/s'], ['25 s', '0.8 Mbit/s']]";
+    let source = "flow.video.source={ kind = 'frames', model = 'periodic', undershoot = 0.15 }";
+    let network = link("15 % below it", &["link.bottleneck.rate=3 Mbit/s", "warmup=30 s", "duration=40 s", source]);
+    vec![
+        network
+            .set(format!("link.bottleneck.steps={steps}"))
+            .bars([Received.at_least(0.6, TIMID), QueueP95.at_most(60.0, GREEDY)]),
     ]
 }
 
