@@ -14,8 +14,8 @@ fn flow(keys: &str) -> Result<Scenario, String> {
     flow_of("media", "10 Mbit/s", keys)
 }
 
-fn flow_of(kind: &str, link: &str, keys: &str) -> Result<Scenario, String> {
-    let text = format!(
+fn scenario(kind: &str, link: &str, keys: &str) -> String {
+    format!(
         r#"
 schema = 1
 name = "sources"
@@ -36,7 +36,11 @@ from = "a"
 to = "b"
 {keys}
 "#
-    );
+    )
+}
+
+fn flow_of(kind: &str, link: &str, keys: &str) -> Result<Scenario, String> {
+    let text = scenario(kind, link, keys);
     let read = |name: &str| match name {
         "two.csv" => {
             let rows = (0..40).map(|n| format!("{n},{},{}\n", 2000 + n, 4000 + n));
@@ -103,6 +107,27 @@ fn recorded_frames_follow_the_rate() {
     }
 }
 
+/// An encoder that leaves a share of its target unused gives that much less of what is free, and `seaway` finds what is free
+/// all the same: after a time at a rate at which a frame is one packet as well.
+#[test]
+fn an_encoder_below_its_target_is_given_the_link() {
+    let received = |control: &str, undershoot: f64| {
+        let source = format!("{{ kind = \"frames\", model = \"periodic\", undershoot = {undershoot} }}");
+        let rate = "{ min = \"150 kbit/s\", start = \"300 kbit/s\", max = \"8 Mbit/s\" }";
+        let keys = format!("control = \"{control}\"\nrate = {rate}\nsource = {source}");
+        let steps = "link.link.steps=[['20 s', '0.2 Mbit/s'], ['25 s', '0.8 Mbit/s']]";
+        let changes =
+            ["warmup=30 s", "duration=40 s", steps].map(|change| change.parse::<Override>().unwrap());
+        let text = scenario("media", "3 Mbit/s", &keys);
+        let scenario = Scenario::parse(Text::alone("t", &text), &changes).unwrap();
+        simulate(&scenario).flows[0].received_bps.unwrap() / 1e3
+    };
+    let fixed = |undershoot| received("fixed(rate=500 kbit/s)", undershoot) / 500.0;
+    assert!((fixed(0.15) / fixed(0.0) - 0.85).abs() < 0.02);
+    let seaway = received("seaway", 0.15);
+    assert!(seaway > 650.0, "{seaway} kbit/s of 800");
+}
+
 #[test]
 fn a_stored_clip_is_played_once_and_dealt_out() {
     let source =
@@ -162,6 +187,10 @@ fn what_does_not_apply_is_refused() {
             "control = \"tfrc\"\nsource = { kind = \"stored\", file = \"two.csv\", fps = 10, group = 3 }"
                 .into(),
             "two.csv: line 1: found",
+        ),
+        (
+            "control = \"tfrc\"\nsource = { kind = \"frames\", undershoot = 1 }".into(),
+            "`source.undershoot`: expected 0 to 0.9",
         ),
         (
             "control = \"tfrc\"\nsource = { kind = \"stored\", file = \"clip.frames\", fps = 10, group = 0 }"

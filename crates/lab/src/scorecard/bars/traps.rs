@@ -17,7 +17,11 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new("way back", "a fifth of the feedback is lost", [way_back()]),
         Row::new("slow way back", "feedback on a hundredth of the rate", [slow_way_back()]),
         Row::new("limited source", "an encoder of at most 4 Mbit/s on 3, 12 and 3 Mbit/s", limited_source()),
-        Row::new("careful encoder", "an encoder below its target, after 5 s at 0.2 Mbit/s", careful_encoder()),
+        Row::new(
+            "careful encoder",
+            "an encoder below its target, after 5 s at 0.2 Mbit/s",
+            careful_encoder(),
+        ),
         Row::new("pause", "no data for 20 s, then as much as before", pause()),
         Row::new("outage", "nothing is served for 5 s", outage()),
         Row::new("bloat", "twice the capacity offered to half a second of queue", [bloat()]),
@@ -80,7 +84,8 @@ fn limited_source() -> Vec<Network> {
 fn careful_encoder() -> Vec<Network> {
     let steps = "[['20 s', '0.2 Mbit/s'], ['25 s', '0.8 Mbit/s']]";
     let source = "flow.video.source={ kind = 'frames', model = 'periodic', undershoot = 0.15 }";
-    let network = link("15 % below it", &["link.bottleneck.rate=3 Mbit/s", "warmup=30 s", "duration=40 s", source]);
+    let network =
+        link("15 % below it", &["link.bottleneck.rate=3 Mbit/s", "warmup=30 s", "duration=40 s", source]);
     vec![
         network
             .set(format!("link.bottleneck.steps={steps}"))
