@@ -106,7 +106,7 @@ impl Imp {
         Ok(Sending::new(sender, latency))
     }
 
-    /// Reads the session's events and obeys its commands; false once it has failed.
+    /// Reads the session's events and follows its commands; false once it has failed.
     fn look(&self) -> bool {
         let commands = match self.sending().as_mut().map(Sending::poll) {
             None => return false,
