@@ -17,7 +17,7 @@ const EXEMPT: [&str; 2] = ["crates/testkit/tests/words.rs", "CHANGELOG.md"];
 /// The private words of a text with their lines. Names count by their parts: `is_told`, `Told` and `TOLD` have one.
 fn private(text: &str) -> Vec<(usize, String)> {
     let parts = |line: &str| -> Vec<String> {
-        line.split(|c: char| !c.is_alphabetic()).flat_map(humps).map(|part| part.to_lowercase()).collect()
+        line.split(|c: char| !c.is_alphabetic()).flat_map(humps).map(str::to_lowercase).collect()
     };
     let found = text
         .lines()
