@@ -159,6 +159,9 @@ pub enum Format {
     Mpv,
     /// Opus packets of at most 120 ms, one in each RTP packet; RFC 7587.
     Opus,
+    /// An MPEG transport stream, of which each RTP packet holds whole packets; RFC 2250 section 2. It is received from other
+    /// programs, and each RTP packet is a frame.
+    Mp2t,
 }
 
 /// What is kept together on one subflow of a controller that has several. A larger unit takes longer: it is captured at the

@@ -125,6 +125,8 @@ pub mod payload_type {
 
     /// MPEG-1/2 video (RFC 2250), the static assignment of RFC 3551.
     pub const MPV: u8 = 32;
+    /// MPEG transport streams (RFC 2250), the static assignment of RFC 3551.
+    pub const MP2T: u8 = 33;
     /// H.264 (RFC 6184).
     pub const H264: u8 = 96;
     /// Frames cut at the packet size, nothing added.
@@ -160,6 +162,7 @@ pub mod payload_type {
             crate::Format::H264 => H264,
             crate::Format::Mpv => MPV,
             crate::Format::Opus => OPUS,
+            crate::Format::Mp2t => MP2T,
         }
     }
 }

@@ -18,6 +18,7 @@
 //! | [`h264`] | H.264 payload (RFC 6184) |
 //! | [`opus`] | Opus packets (RFC 6716), each of which is a payload (RFC 7587) |
 //! | [`mpv`] | MPEG-1 and MPEG-2 video payload (RFC 2250) |
+//! | [`mp2t`] | MPEG transport streams (RFC 2250) |
 //! | [`window`] | S002's window transport, which does not use RTP |
 
 mod bytes;
@@ -27,6 +28,7 @@ pub mod extension;
 pub mod h264;
 pub mod ip;
 mod list;
+pub mod mp2t;
 pub mod mpv;
 pub mod opus;
 pub mod rtcp;

@@ -35,15 +35,16 @@ pub struct PlainVideo {
 }
 
 impl PlainVideo {
-    /// H.264 with this payload type, of a sender that takes requests for key frames and nothing else.
-    pub(crate) const fn h264(payload_type: u8) -> Self {
+    /// Video of this format with this payload type, of a sender that takes requests for key frames and nothing else; of a
+    /// transport stream not even those.
+    pub(crate) fn of(format: Format, payload_type: u8) -> Self {
         Self {
-            format: Format::H264,
+            format,
             payload_type,
             clock_rate: 90_000,
             retransmission: None,
             nack: false,
-            pli: true,
+            pli: format != Format::Mp2t,
             feedback: None,
             transport_id: None,
             parameter_sets: Bytes::new(),

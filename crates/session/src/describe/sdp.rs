@@ -15,6 +15,8 @@ use std::str::FromStr;
 const LONGEST: usize = 1 << 16;
 /// Payload types are numbers of seven bits: a longer list names some twice.
 const PAYLOAD_TYPES: usize = 128;
+/// The formats that are received, by their names in descriptions.
+const FORMATS: [(&str, Format); 2] = [("H264", Format::H264), ("MP2T", Format::Mp2t)];
 /// The header extension of transport-wide sequence numbers.
 const TRANSPORT_WIDE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
@@ -34,6 +36,7 @@ pub fn to_sdp(streams: &[StreamDescription], to: SocketAddr) -> String {
         let pli = if is_audio { String::new() } else { format!("a=rtcp-fb:{payload_type} nack pli\r\n") };
         let (name, channels, parameters) = match format {
             Format::Opaque => return text,
+            Format::Mp2t => ("MP2T", "", String::new()),
             Format::H264 => ("H264", "", format!("a=fmtp:{payload_type} packetization-mode=1\r\n")),
             Format::Mpv => ("MPV", "", String::new()),
             // Two channels by name, whatever the packets carry (RFC 7587 section 7).
@@ -81,7 +84,7 @@ impl FromStr for PlainRtp {
             }
         }
         Err(match seen.first() {
-            Some(name) => format!("video as {name}; expected H264"),
+            Some(name) => format!("video as {name}; expected {}", FORMATS.map(|(name, _)| name).join(" or ")),
             None => "no video; expected a line m=video".into(),
         })
     }
@@ -113,12 +116,13 @@ fn video(media: &[&str], payload_type: u8) -> Result<PlainVideo, String> {
         (head == "*" || head.parse() == Ok(payload_type)).then(|| rest.trim().to_owned())
     };
     let maps = attribute("rtpmap");
-    let map = maps.iter().find_map(|value| of_type(value));
+    // Static payload types need no name.
+    let usual = (payload_type == payload_type::MP2T).then(|| "MP2T/90000".to_owned());
+    let map = maps.iter().find_map(|value| of_type(value)).or(usual);
     let map = map.ok_or_else(|| format!("payload type {payload_type} without a name"))?;
     let (name, rate) = map.split_once('/').unwrap_or((&map, ""));
-    if !name.eq_ignore_ascii_case("H264") {
-        return Err(name.to_owned());
-    }
+    let format = FORMATS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+    let &(_, format) = format.ok_or_else(|| name.to_owned())?;
     let rate = rate.split('/').next().and_then(|rate| rate.parse().ok());
     let clock_rate = rate.filter(|rate| (1..1 << 24).contains(rate)).unwrap_or(90_000);
     let formats = attribute("fmtp");
@@ -139,11 +143,11 @@ fn video(media: &[&str], payload_type: u8) -> Result<PlainVideo, String> {
         clock_rate,
         retransmission,
         nack: takes("nack"),
-        pli: takes("nack pli") || feedback.is_empty(),
+        pli: format != Format::Mp2t && (takes("nack pli") || feedback.is_empty()),
         feedback: feedback_format,
         transport_id,
         parameter_sets: parameter_sets(&parameters),
-        ..PlainVideo::h264(payload_type)
+        ..PlainVideo::of(format, payload_type)
     })
 }
 
@@ -225,8 +229,18 @@ mod tests {
         assert!(refused("v=0\nm=audio 5004 RTP/AVP 0\n").contains("no video"));
         assert!(refused("v=0\nm=video 5004 RTP/SAVPF 96\n").contains("RTP/SAVPF"));
         let vp8 = "v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 VP8/90000\n";
-        assert_eq!(refused(vp8), "video as VP8; expected H264");
+        assert_eq!(refused(vp8), "video as VP8; expected H264 or MP2T");
         assert!(refused(&format!("v=0\n{}", "x".repeat(LONGEST))).contains("at most"));
+    }
+
+    /// FFmpeg's has a name, GStreamer's may have none.
+    #[test]
+    fn a_transport_stream() {
+        for map in ["a=rtpmap:33 MP2T/90000\n", ""] {
+            let text = format!("v=0\nm=video 5004 RTP/AVP 33\n{map}");
+            let video = text.parse::<PlainRtp>().unwrap().video.unwrap();
+            assert_eq!((video.format, video.payload_type, video.pli), (Format::Mp2t, 33, false));
+        }
     }
 
     /// Ours can be read back.

@@ -50,7 +50,7 @@ pub(crate) fn join<'a>(
         Format::H264 => h264::join(payloads).map(FrameData::Coded),
         Format::Mpv => mpv::join(payloads).map(FrameData::Coded),
         Format::Opus => opus::join(payloads),
-        Format::Opaque => {
+        Format::Opaque | Format::Mp2t => {
             let size: usize = payloads.clone().map(Payload::len).sum();
             if payloads.clone().any(Payload::is_synthetic) {
                 return Some(FrameData::Synthetic(DataSize::from_bytes(size as u64)));

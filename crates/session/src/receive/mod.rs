@@ -7,6 +7,7 @@ mod nack;
 mod plain;
 mod playout;
 mod reception;
+mod recognition;
 mod recovery;
 mod reports;
 mod session;

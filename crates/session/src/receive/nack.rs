@@ -6,13 +6,15 @@ use seaway_units::{TimeDelta, Timestamp};
 
 /// Gaps that are remembered at most, in packets.
 const CAPACITY: usize = 2048;
-/// A gap is a loss once a number so far above it arrived.
+/// How far above a gap a number is by which the gap is a loss.
 const LATER: u64 = 3;
 
 /// The packets that are missing and may still come.
 #[derive(Debug)]
 pub(super) struct NackList {
     requests: RepairRequests,
+    /// A gap is a loss once a number so far above it arrived.
+    later: u64,
     /// By source and number.
     packets: Vec<MissingPacket>,
     /// When a packet was last given up.
@@ -43,12 +45,18 @@ pub(super) struct Found {
 
 impl NackList {
     pub(super) fn new(requests: RepairRequests) -> Self {
-        Self { requests, packets: Vec::new(), abandoned_at: None }
+        Self { requests, later: LATER, packets: Vec::new(), abandoned_at: None }
     }
 
     /// A list that requests nothing and only distinguishes reordering from loss.
     pub(super) fn without_requests() -> Self {
         Self::new(RepairRequests { repeats: 0, deadline: TimeDelta::ZERO, ..RepairRequests::default() })
+    }
+
+    /// As [`without_requests`](Self::without_requests), of packets that may be so late by themselves, whatever came since.
+    pub(super) fn of_reordering(reorder: TimeDelta) -> Self {
+        let requests = RepairRequests { repeats: 0, deadline: reorder, reorder, ..RepairRequests::default() };
+        Self { later: u64::MAX, ..Self::new(requests) }
     }
 
     /// Nothing is missing.
@@ -83,7 +91,10 @@ impl NackList {
     /// A source got as far as `highest`: what is three behind is taken for lost.
     pub(super) fn on_arrival(&mut self, now: Timestamp, source: SourceId, highest: u64) {
         for missing in &mut self.packets {
-            if missing.source == source && missing.requests == 0 && missing.sequence + LATER <= highest {
+            if missing.source == source
+                && missing.requests == 0
+                && missing.sequence.saturating_add(self.later) <= highest
+            {
                 missing.next = missing.next.min(now);
             }
         }

@@ -1,13 +1,12 @@
 //! The intake of plain RTP: which source is taken, and how its packets become those of a session.
 
+use super::recognition::Recognition;
 use crate::config::{FeedbackFormat, Stripe};
 use crate::describe::{PlainRtp, PlainVideo, SessionDescription, StreamDescription};
 use crate::message::{ControlData, RtpPacket, payload_type};
-use crate::payload::Payload;
 use seaway_control::{SpecError, StreamId};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::MicrosClock;
-use seaway_wire::h264::{self, NalHeader};
 
 /// Packets in sequence before a source is accepted (RFC 3550 appendix A.1, MIN_SEQUENTIAL).
 const PROBATION: usize = 2;
@@ -45,7 +44,7 @@ struct Candidate {
     payload_type: u8,
     next: u16,
     in_sequence: usize,
-    has_parameter_sets: bool,
+    recognition: Recognition,
     pending: Vec<Arrived>,
     /// The octets of these.
     held: DataSize,
@@ -91,31 +90,26 @@ impl Intake {
         if !self.candidate.as_ref().is_some_and(is_candidate) {
             self.candidate = Some(Candidate::new(ssrc, payload_type, number));
         }
-        if !self.is_plausible(packet) {
+        let Some(candidate) = &mut self.candidate else { return Verdict::Learning };
+        candidate.push(arrived);
+        let is_refused = match &self.expected.video {
+            Some(video) => payload_type != video.payload_type,
+            None => candidate.recognition.is_hopeless(),
+        };
+        if is_refused {
             self.candidate = None;
             let is_new = self.puzzling.replace(payload_type) != Some(payload_type);
             return if is_new { Verdict::NotUnderstood } else { Verdict::Learning };
         }
-        let Some(candidate) = &mut self.candidate else { return Verdict::Learning };
-        candidate.push(arrived);
-        let is_known = self.expected.video.is_some() || candidate.has_parameter_sets;
-        if candidate.in_sequence < PROBATION || !is_known {
+        let recognised = || candidate.recognition.format().map(|format| PlainVideo::of(format, payload_type));
+        let Some(video) = self.expected.video.clone().or_else(recognised) else { return Verdict::Learning };
+        if candidate.in_sequence < PROBATION {
             return Verdict::Learning;
         }
-        let video = self.expected.video.clone().unwrap_or_else(|| PlainVideo::h264(payload_type));
         let source = PlainSource { video, ssrc, repair_ssrc: None, packets: 0 };
         let pending = self.candidate.take().map(|candidate| candidate.pending);
         self.puzzling = None;
         Verdict::Found(Box::new(source), pending.unwrap_or_default())
-    }
-
-    /// Whether the packet may be of a stream that can be received.
-    fn is_plausible(&self, packet: &RtpPacket) -> bool {
-        match &self.expected.video {
-            Some(video) => packet.payload_type == video.payload_type,
-            // Dynamic payload types alone (RFC 3551 section 6); the static ones are of other formats.
-            None => packet.payload_type >= 96 && is_h264(&packet.payload),
-        }
     }
 }
 
@@ -126,7 +120,7 @@ impl Candidate {
             payload_type,
             next: number,
             in_sequence: 0,
-            has_parameter_sets: false,
+            recognition: Recognition::default(),
             pending: Vec::new(),
             held: DataSize::ZERO,
         }
@@ -137,8 +131,11 @@ impl Candidate {
         let is_next = packet.sequence_number == self.next;
         self.in_sequence = if is_next { self.in_sequence + 1 } else { 1 };
         self.next = packet.sequence_number.wrapping_add(1);
-        if has_parameter_set(&packet.payload) && !self.has_parameter_sets {
-            self.has_parameter_sets = true;
+        let before = self.recognition.format();
+        let mut octets = Vec::with_capacity(packet.payload.len());
+        packet.payload.write(&mut octets);
+        self.recognition.on_payload(packet.payload_type, &octets);
+        if self.recognition.format() != before {
             // What came before cannot be decoded.
             self.forget();
         }
@@ -206,34 +203,10 @@ impl PlainSource {
     }
 }
 
-/// Whether a payload can be H.264 as RFC 6184 has it in packetization modes 0 and 1: none of the reserved types, which H.265 and
-/// AV1 soon show in their place.
-fn is_h264(payload: &Payload) -> bool {
-    let Some([first]) = payload.peek() else { return false };
-    let nal = NalHeader(first);
-    first & 0x80 == 0
-        && matches!(nal.nal_type(), 1 | 5..=12 | 19 | h264::nal_type::STAP_A | h264::nal_type::FU_A)
-}
-
-/// Whether a sequence parameter set is in this payload.
-fn has_parameter_set(payload: &Payload) -> bool {
-    const SPS: u8 = 7;
-    let mut octets = Vec::new();
-    payload.write(&mut octets);
-    match h264::Payload::parse(&octets) {
-        Ok(h264::Payload::Single(nal)) => {
-            nal.first().is_some_and(|first| NalHeader(*first).nal_type() == SPS)
-        }
-        Ok(h264::Payload::Aggregate(units)) => {
-            units.units().any(|nal| nal.first().is_some_and(|first| NalHeader(*first).nal_type() == SPS))
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::payload::Payload;
     use bytes::Bytes;
 
     /// Slices without parameter sets, in the largest datagrams.

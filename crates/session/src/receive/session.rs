@@ -30,6 +30,9 @@ const HELD: DataSize = DataSize::from_bytes(12 << 20);
 /// Between receiver reports.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 
+/// So long a missing packet of plain RTP may be on its way, where it cannot be requested: what links of several paths reorder.
+const REORDERING: TimeDelta = TimeDelta::from_millis(50);
+
 /// One sender's session.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -142,7 +145,11 @@ impl Session {
             transport: TransportLog::default(),
             streams: streams.map(stream).collect(),
             recovery: Recovery::new(&description),
-            nack_list: repair.map_or_else(NackList::without_requests, NackList::new),
+            nack_list: match repair {
+                Some(requests) => NackList::new(requests),
+                None if plain.is_some() => NackList::of_reordering(REORDERING),
+                None => NackList::without_requests(),
+            },
             requests: Vec::new(),
             buffer,
             has_media: false,

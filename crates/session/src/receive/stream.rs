@@ -5,6 +5,7 @@ use super::jitter_buffer::{Assembled, Inserted, JitterBuffer, Released, RepairSt
 use super::playout::{PlayoutClock, PlayoutRule};
 use super::unmarked::{FrameMarks, Marked, Taken};
 use crate::clock::{ClockMapping, earlier};
+use crate::config::Format;
 use crate::describe::StreamDescription;
 use crate::event::{Events, ReceiverEvent};
 use crate::frame::{FrameData, FrameKind, ReceivedFrame};
@@ -34,6 +35,8 @@ pub(super) struct ReceiveStream {
     mapping: Option<ClockMapping>,
     freezes: FreezeWatch,
     keys: KeyRequests,
+    /// The packets of a transport stream, which are no pictures.
+    pieces: ReceivedFrames,
 }
 
 /// When to request a key frame again.
@@ -58,6 +61,7 @@ impl ReceiveStream {
             mapping: None,
             freezes: FreezeWatch::default(),
             keys: KeyRequests::default(),
+            pieces: ReceivedFrames::default(),
         }
     }
 
@@ -216,8 +220,12 @@ impl ReceiveStream {
     }
 
     /// Its counters of frames.
-    fn frames<'a>(&self, statistics: &'a mut ReceiverStatistics) -> &'a mut ReceivedFrames {
-        if self.description.is_audio() { &mut statistics.audio } else { &mut statistics.frames }
+    fn frames<'a>(&'a mut self, statistics: &'a mut ReceiverStatistics) -> &'a mut ReceivedFrames {
+        match self.description.format {
+            Format::Mp2t => &mut self.pieces,
+            _ if self.description.is_audio() => &mut statistics.audio,
+            _ => &mut statistics.frames,
+        }
     }
 
     fn gap_since(&self) -> Option<Timestamp> {
@@ -237,8 +245,10 @@ impl ReceiveStream {
         statistics: &mut ReceiverStatistics,
     ) -> ReceivedFrame {
         if !self.description.is_audio() {
-            self.freezes.on_displayed(now, &mut statistics.freezes);
             statistics.goodput += frame.data.size();
+        }
+        if !self.description.is_audio() && self.description.format != Format::Mp2t {
+            self.freezes.on_displayed(now, &mut statistics.freezes);
         }
         let frames = self.frames(statistics);
         frames.displayed += 1;

@@ -1,0 +1,122 @@
+//! Which format the payloads of an unknown source have: by their content, where that leaves no doubt.
+
+use crate::config::Format;
+use seaway_wire::h264::{self, NalHeader};
+use seaway_wire::mp2t;
+
+/// The first of the dynamic payload types (RFC 3551 section 6). The static ones name their format.
+const DYNAMIC: u8 = 96;
+
+/// A format that can be recognised.
+struct Candidate {
+    format: Format,
+    /// Whether a payload of this type can be of the format.
+    is_possible: fn(u8, &[u8]) -> bool,
+    /// Whether a decoder can begin with this payload, which also shows the format.
+    begins: fn(&[u8]) -> bool,
+}
+
+const CANDIDATES: [Candidate; 2] = [
+    Candidate { format: Format::Mp2t, is_possible: is_mp2t, begins: |_| true },
+    Candidate {
+        format: Format::H264,
+        is_possible: |payload_type, payload| payload_type >= DYNAMIC && is_h264(payload),
+        begins: has_h264_parameters,
+    },
+];
+
+/// What is known of a source after some of its packets.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Recognition {
+    /// By the index of the candidate.
+    is_refuted: [bool; CANDIDATES.len()],
+    format: Option<Format>,
+}
+
+impl Recognition {
+    /// The next payload of the source.
+    pub(super) fn on_payload(&mut self, payload_type: u8, payload: &[u8]) {
+        for (candidate, is_refuted) in CANDIDATES.iter().zip(&mut self.is_refuted) {
+            *is_refuted |= !(candidate.is_possible)(payload_type, payload);
+            if self.format == Some(candidate.format) && *is_refuted {
+                self.format = None;
+            }
+            if self.format.is_none() && !*is_refuted && (candidate.begins)(payload) {
+                self.format = Some(candidate.format);
+            }
+        }
+    }
+
+    /// No format that is received has such payloads.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.is_refuted.iter().all(|is_refuted| *is_refuted)
+    }
+
+    /// The format, once a decoder can begin.
+    pub(super) fn format(&self) -> Option<Format> {
+        self.format
+    }
+}
+
+/// Whether a payload can be a transport stream. A single transport packet under a dynamic payload type can also be H.264.
+fn is_mp2t(payload_type: u8, payload: &[u8]) -> bool {
+    let is_known = payload_type == crate::message::payload_type::MP2T;
+    let is_clear = payload_type >= DYNAMIC && payload.len() > mp2t::PACKET;
+    (is_known || is_clear) && mp2t::is_packets(payload)
+}
+
+/// Whether a payload can be H.264 as RFC 6184 has it in packetization modes 0 and 1: none of the reserved types, which H.265 and
+/// AV1 soon show in their place, and no transport stream.
+fn is_h264(payload: &[u8]) -> bool {
+    let Some(&first) = payload.first() else { return false };
+    let nal = NalHeader(first);
+    first & 0x80 == 0
+        && matches!(nal.nal_type(), 1 | 5..=12 | 19 | h264::nal_type::STAP_A | h264::nal_type::FU_A)
+        && !is_mp2t(DYNAMIC, payload)
+}
+
+/// Whether a sequence parameter set is in this payload.
+fn has_h264_parameters(payload: &[u8]) -> bool {
+    const SPS: u8 = 7;
+    let is_sps = |nal: &[u8]| nal.first().is_some_and(|first| NalHeader(*first).nal_type() == SPS);
+    match h264::Payload::parse(payload) {
+        Ok(h264::Payload::Single(nal)) => is_sps(nal),
+        Ok(h264::Payload::Aggregate(units)) => units.units().any(is_sps),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recognise(payload_type: u8, payloads: &[&[u8]]) -> (Option<Format>, bool) {
+        let mut recognition = Recognition::default();
+        payloads.iter().for_each(|payload| recognition.on_payload(payload_type, payload));
+        (recognition.format(), recognition.is_hopeless())
+    }
+
+    /// Transport packets: so many.
+    fn transport(packets: usize) -> Vec<u8> {
+        let packet = [&[0x47][..], &[0x1F; mp2t::PACKET - 1]].concat();
+        packet.repeat(packets)
+    }
+
+    #[test]
+    fn h264_is_known_by_its_parameter_set() {
+        assert_eq!(recognise(96, &[&[0x41, 0x9A]]), (None, false));
+        assert_eq!(recognise(96, &[&[0x41, 0x9A], &[0x67, 0x42]]), (Some(Format::H264), false));
+        assert_eq!(recognise(32, &[&[0x67, 0x42]]), (None, true));
+    }
+
+    /// The sync byte is also the first octet of a parameter set of H.264.
+    #[test]
+    fn a_transport_stream_is_known_by_its_packets() {
+        assert_eq!(recognise(33, &[&transport(1)]), (Some(Format::Mp2t), false));
+        assert_eq!(recognise(33, &[&transport(7)]), (Some(Format::Mp2t), false));
+        assert_eq!(recognise(33, &[&transport(7)[1..]]), (None, true));
+        assert_eq!(recognise(96, &[&transport(2)]), (Some(Format::Mp2t), false));
+        assert_eq!(recognise(96, &[&transport(1)]), (Some(Format::H264), false));
+        assert_eq!(recognise(96, &[&transport(2), &[0x41, 0x9A]]), (None, true));
+    }
+}
