@@ -37,6 +37,7 @@
 //! | [`h264`] | byte streams, access units, and the check of access units before decoding |
 //! | [`stamp`] | counter and time of day in a picture |
 //! | [`shaped`] | coded MPEG-1/2 streams, shaped to a rate that may change |
+//! | [`transport`] | H.264 and sound of a transport stream that comes in pieces |
 //! | [`audio`] | sound of inputs, Opus |
 //! | [`clip`] | the bundled clip |
 
@@ -55,6 +56,7 @@ mod scale;
 pub mod shaped;
 pub mod stamp;
 mod subprocess;
+pub mod transport;
 
 pub use error::Error;
 pub use picture::{

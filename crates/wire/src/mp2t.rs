@@ -11,6 +11,13 @@ pub fn is_packets(octets: &[u8]) -> bool {
     !packets.is_empty() && rest.is_empty() && packets.iter().all(|packet| packet[0] == SYNC)
 }
 
+/// Where the first transport packet begins in a piece of a transport stream that was cut anywhere: UDP without RTP carries such
+/// pieces. `None` where nothing in it can be a transport stream.
+pub fn phase(octets: &[u8]) -> Option<usize> {
+    let is_begin = |begin: &usize| octets.iter().skip(*begin).step_by(PACKET).all(|octet| *octet == SYNC);
+    (0..PACKET.min(octets.len())).find(is_begin)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -23,7 +30,10 @@ mod tests {
         for cut in [0, 1, PACKET - 1, PACKET + 1, 7 * PACKET - 1] {
             assert!(!is_packets(&seven[..cut]), "{cut}");
         }
+        for cut in [0, 1, PACKET - 1, PACKET, 3 * PACKET + 7] {
+            assert_eq!(phase(&seven[cut..]), Some((PACKET - cut % PACKET) % PACKET), "{cut}");
+        }
         seven[3 * PACKET] = 0x48;
-        assert!(!is_packets(&seven));
+        assert!(!is_packets(&seven) && phase(&seven).is_none() && phase(&[]).is_none());
     }
 }

@@ -58,6 +58,10 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
         ReceiveEvent::Connected(_) => of("receiver", "sender has the key".into()),
         ReceiveEvent::OtherKey(from) => of("receiver", format!("{from} has another key")),
         ReceiveEvent::SinkFailed(error) => of("receiver", format!("the recording has ended: {error}")),
+        ReceiveEvent::NotUnderstood(found) => {
+            of("receiver", format!("a transport stream without H.264 video: {found}"))
+        }
+        ReceiveEvent::SoundFailed(error) => of("receiver", format!("the sound is left out: {error}")),
         ReceiveEvent::Session(ReceiverEvent::FramesLost { frames, .. }) => {
             of("receiver", format!("frames lost: {frames}"))
         }

@@ -44,7 +44,7 @@ pub(crate) struct Session {
     /// It sends sound.
     pub(crate) has_sound: bool,
     /// What came instead of a stream that is understood.
-    not_understood: Option<u8>,
+    not_understood: Option<String>,
     /// Why the recording has ended early.
     pub(crate) recording_failed: Option<Failure>,
     events: Vec<Live>,
@@ -181,9 +181,14 @@ impl Session {
                 self.has_sound = session.streams.iter().any(StreamDescription::is_audio);
             }
             ReceiveEvent::Session(ReceiverEvent::NotUnderstood { payload_type }) => {
-                note(&not_understood(payload_type));
-                self.not_understood = Some(payload_type);
+                self.on_not_understood(not_understood(payload_type));
             }
+            ReceiveEvent::NotUnderstood(found) => {
+                self.on_not_understood(format!(
+                    "a transport stream comes without H.264 video: it has {found}"
+                ));
+            }
+            ReceiveEvent::SoundFailed(error) => note(&format!("the sound is left out: {error}")),
             ReceiveEvent::Session(ReceiverEvent::SessionEnded) => note("the sender has ended the session"),
             ReceiveEvent::Stale(age) => note(&format!("the picture on the screen is too old: {age:.0}")),
             ReceiveEvent::Fresh(duration) => {
@@ -193,6 +198,11 @@ impl Session {
             _ => {}
         }
         Ok(())
+    }
+
+    fn on_not_understood(&mut self, why: String) {
+        note(&why);
+        self.not_understood = Some(why);
     }
 
     /// Whether the other end of a keyed session has shown that it has the key.
@@ -215,8 +225,8 @@ impl Session {
 
     /// Whether a session took place; else why not, where that is known.
     pub(crate) fn outcome(&self, is_keyed: bool) -> Result<(), Failure> {
-        if let Some(payload_type) = self.not_understood.filter(|_| !self.has_begun) {
-            return Err(Failure::running(&format!("nothing was received: {}", not_understood(payload_type))));
+        if let Some(why) = self.not_understood.as_ref().filter(|_| !self.has_begun) {
+            return Err(Failure::running(&format!("nothing was received: {why}")));
         }
         match self.other_key {
             _ if self.connected || !is_keyed => {}
@@ -397,7 +407,7 @@ fn was_received(receiver: &Receiver) -> Result<(), Failure> {
 /// Why plain RTP is not received.
 fn not_understood(payload_type: u8) -> String {
     format!(
-        "RTP comes with payload type {payload_type} and is not understood; expected H.264, or --sdp with the session \
+        "RTP comes with payload type {payload_type} and is not understood; expected H.264 or MPEG-TS, or --sdp with the session \
          description of its sender"
     )
 }

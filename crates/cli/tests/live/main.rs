@@ -32,6 +32,7 @@ mod stamp;
 mod stream;
 mod subflows;
 mod tls;
+mod transport_stream;
 mod usage;
 mod web;
 mod whip;

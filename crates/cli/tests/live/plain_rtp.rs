@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Pictures that are sent: six seconds.
-const SENT: u64 = 150;
+pub(crate) const SENT: u64 = 150;
 /// Of a hundred pictures so many are recorded.
 const WANTED: u64 = 98;
 /// Of a hundred pictures that our sender codes so many are played while the rate is found.
@@ -16,7 +16,7 @@ const PLAYED: u64 = 95;
 
 /// Runs a sender against `recv` with `options` until all but the last pictures were shown; gives the pictures of the
 /// recording. A sender of others is not waited for: `rtpbin` does not always end with its input.
-fn record(folder: &Path, port: u16, options: &[&str], sender: Command) -> u64 {
+pub(crate) fn record(folder: &Path, port: u16, options: &[&str], sender: Command) -> u64 {
     let arguments = [&["-o", "got.mp4", "--stats", "json"], options].concat();
     let mut receiver = receive(folder, port, &arguments);
     receiver.wait_for("its start", |line| line["type"] == "sample");
@@ -27,7 +27,7 @@ fn record(folder: &Path, port: u16, options: &[&str], sender: Command) -> u64 {
     probed(&folder.join("got.mp4"))
 }
 
-fn assert_whole(name: &str, pictures: u64) {
+pub(crate) fn assert_whole(name: &str, pictures: u64) {
     assert!(pictures * 100 >= SENT * WANTED && pictures <= SENT, "{name}: {pictures} pictures of {SENT}");
 }
 
@@ -35,7 +35,7 @@ fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-fn ffmpeg(folder: &Path, arguments: &str) -> Command {
+pub(crate) fn ffmpeg(folder: &Path, arguments: &str) -> Command {
     let mut command = Command::new("ffmpeg");
     command.current_dir(folder).args(["-hide_banner", "-loglevel", "error", "-y"]).args(words(arguments));
     command
@@ -77,7 +77,7 @@ fn ffmpeg_sends_by_its_session_description() {
 const GSTREAMER_SCENE: &str = "videotestsrc is-live=true num-buffers=150 ! video/x-raw,format=I420,width=320,height=180,\
     framerate=25/1 ! x264enc tune=zerolatency key-int-max=50 ! rtph264pay config-interval=-1";
 
-fn gstreamer(pipeline: &str) -> Command {
+pub(crate) fn gstreamer(pipeline: &str) -> Command {
     let mut command = Command::new("gst-launch-1.0");
     command.arg("-q").args(words(pipeline));
     command

@@ -106,7 +106,7 @@ fn check_in_step(flashes: &[f64], beeps: &[f64], count: usize) {
     }
 }
 
-fn track_durations(file: &Path) -> Vec<(String, f64)> {
+pub(crate) fn track_durations(file: &Path) -> Vec<(String, f64)> {
     let entries = "stream=codec_name,duration";
     let mut command = Command::new("ffprobe");
     let output =

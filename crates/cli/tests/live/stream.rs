@@ -38,7 +38,17 @@ pub(crate) fn pictures(file: &Path) -> u64 {
 
 /// The pictures of a file, by FFmpeg's.
 pub(crate) fn probed(file: &Path) -> u64 {
-    let wanted = ["-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0"];
+    let wanted = [
+        "-v",
+        "error",
+        "-select_streams",
+        "v:0",
+        "-count_frames",
+        "-show_entries",
+        "stream=nb_read_frames",
+        "-of",
+        "csv=p=0",
+    ];
     let output = Command::new("ffprobe").args(wanted).arg(file).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{}", file.display());
     String::from_utf8(output.stdout).unwrap().trim().trim_end_matches(',').parse().unwrap()

@@ -206,7 +206,9 @@ impl PlainSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ReceiverConfig;
     use crate::payload::Payload;
+    use crate::{FrameData, Message, ReceivedFrame, Receiver, ReceiverEvent};
     use bytes::Bytes;
 
     /// Slices without parameter sets, in the largest datagrams.
@@ -224,5 +226,53 @@ mod tests {
             let held: DataSize = candidate.pending.iter().map(|arrived| arrived.size).sum();
             assert!(held == candidate.held && held <= PENDING_OCTETS);
         }
+    }
+
+    /// Packets of a transport stream, whose numbers come in this order, 2 ms apart: the frames that come out by number, and how
+    /// many are lost.
+    fn transported(numbers: impl Iterator<Item = u16>) -> (Vec<u8>, u64) {
+        let config = ReceiverConfig { plain: Some(PlainRtp::default()), ..ReceiverConfig::new(9) };
+        let mut receiver = Receiver::new(Timestamp::ZERO, config);
+        let (mut frames, mut lost, mut now) = (Vec::new(), 0, Timestamp::ZERO);
+        for number in numbers.map(Some).chain([None; 100]) {
+            now += TimeDelta::from_millis(2);
+            if let Some(number) = number {
+                let mut octets = vec![number as u8; 2 * seaway_wire::mp2t::PACKET];
+                octets.iter_mut().step_by(seaway_wire::mp2t::PACKET).for_each(|first| *first = 0x47);
+                let packet = RtpPacket {
+                    payload_type: payload_type::MP2T,
+                    sequence_number: number,
+                    timestamp: u32::from(number) * 180,
+                    payload: Bytes::from(octets).into(),
+                    ..RtpPacket::default()
+                };
+                receiver.handle_message(now, now, Ecn::NotEct, &mut Message::Rtp(packet));
+            } else {
+                receiver.handle_timeout(now);
+            }
+            while let Some(event) = receiver.poll_event() {
+                match event {
+                    ReceiverEvent::Frame(ReceivedFrame { data: FrameData::Coded(octets), .. }) => {
+                        frames.push(octets[1]);
+                    }
+                    ReceiverEvent::FramesLost { frames, .. } => lost += frames,
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(receiver.statistics().frames, crate::ReceivedFrames::default(), "packets are no pictures");
+        (frames, lost)
+    }
+
+    #[test]
+    fn packets_of_a_transport_stream_come_in_order() {
+        let all: Vec<u8> = (0..60).collect();
+        assert_eq!(transported(0..60), (all.clone(), 0));
+        // One packet comes twenty milliseconds late, another never.
+        let late = |number: &u16| *number != 20;
+        let order = (0..30).filter(late).chain([20]).chain(30..60);
+        assert_eq!(transported(order), (all.clone(), 0));
+        let rest: Vec<u8> = all.into_iter().filter(|number| *number != 20).collect();
+        assert_eq!(transported((0..60).filter(late)), (rest, 1));
     }
 }

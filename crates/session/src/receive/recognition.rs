@@ -58,11 +58,14 @@ impl Recognition {
     }
 }
 
-/// Whether a payload can be a transport stream. A single transport packet under a dynamic payload type can also be H.264.
+/// Whether a payload can be a transport stream. By the static payload type it may be cut anywhere, as UDP without RTP carries it.
+/// A single transport packet under a dynamic one can also be H.264.
 fn is_mp2t(payload_type: u8, payload: &[u8]) -> bool {
-    let is_known = payload_type == crate::message::payload_type::MP2T;
-    let is_clear = payload_type >= DYNAMIC && payload.len() > mp2t::PACKET;
-    (is_known || is_clear) && mp2t::is_packets(payload)
+    match payload_type {
+        crate::message::payload_type::MP2T => mp2t::phase(payload).is_some(),
+        DYNAMIC.. => payload.len() > mp2t::PACKET && mp2t::is_packets(payload),
+        _ => false,
+    }
 }
 
 /// Whether a payload can be H.264 as RFC 6184 has it in packetization modes 0 and 1: none of the reserved types, which H.265 and
@@ -114,7 +117,8 @@ mod tests {
     fn a_transport_stream_is_known_by_its_packets() {
         assert_eq!(recognise(33, &[&transport(1)]), (Some(Format::Mp2t), false));
         assert_eq!(recognise(33, &[&transport(7)]), (Some(Format::Mp2t), false));
-        assert_eq!(recognise(33, &[&transport(7)[1..]]), (None, true));
+        assert_eq!(recognise(33, &[&transport(7)[1..]]), (Some(Format::Mp2t), false), "cut elsewhere");
+        assert_eq!(recognise(33, &[&[0; 1316]]), (None, true));
         assert_eq!(recognise(96, &[&transport(2)]), (Some(Format::Mp2t), false));
         assert_eq!(recognise(96, &[&transport(1)]), (Some(Format::H264), false));
         assert_eq!(recognise(96, &[&transport(2), &[0x41, 0x9A]]), (None, true));

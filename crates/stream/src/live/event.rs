@@ -59,6 +59,10 @@ pub enum ReceiveEvent {
     Stale(TimeDelta),
     /// It is younger than the bound again. It was not for this long.
     Fresh(TimeDelta),
+    /// A transport stream without H.264 comes; it has this.
+    NotUnderstood(String),
+    /// The sound of a transport stream is left out. Pictures go on.
+    SoundFailed(Error),
     /// A sink failed and is dropped.
     SinkFailed(Error),
 }

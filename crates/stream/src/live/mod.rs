@@ -17,6 +17,7 @@ mod input;
 mod machine;
 mod playback;
 mod playout;
+mod programme;
 mod read_ahead;
 mod receiver;
 mod receiver_machine;

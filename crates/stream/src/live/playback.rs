@@ -1,6 +1,7 @@
 //! The playback thread: received frames decoded, scored and handed to the sinks.
 
 use super::event::ReceiveEvent;
+use super::programme::{Part, Programme};
 use super::receiver_machine::{ReceiverCommand, ReceiverSnapshot, ReceiverUpdate};
 use super::stamped::since_1970;
 use super::state::DelayParts;
@@ -75,6 +76,10 @@ pub(super) struct Player {
     pub(super) delay: RelativeDelay,
     /// The sound of the present session, where it has some.
     pub(super) sound: Option<Sound>,
+    /// Of a session that carries a transport stream.
+    pub(super) programme: Option<Programme>,
+    /// Losses of pictures in transport streams so far.
+    pub(super) programme_losses: u64,
     /// When the media thread gave the present frame.
     pub(super) given: Timestamp,
 }
@@ -128,6 +133,7 @@ impl Player {
                 }
                 self.watch_age();
             }
+            self.end_programme()?;
             // Each is completed, whatever becomes of the others.
             self.sinks.into_iter().map(Sink::finish).fold(Ok(()), Result::and)
         })
@@ -153,6 +159,21 @@ impl Player {
 
     fn on_update(&mut self, update: ReceiverUpdate) -> Result<(), Error> {
         match update {
+            ReceiverUpdate::Event(at, ReceiverEvent::SessionStarted(session)) => {
+                self.end_programme()?;
+                self.programme = Programme::of(&session);
+                // That of a transport stream begins with its programme.
+                if self.programme.is_none() {
+                    self.begin(at, session)?;
+                }
+            }
+            ReceiverUpdate::Event(at, ReceiverEvent::Frame(frame)) if self.programme.is_some() => {
+                self.programme.iter_mut().for_each(|programme| programme.on_packets(&frame));
+                self.play_programme(at, Programme::poll)?;
+            }
+            ReceiverUpdate::Event(_, ReceiverEvent::FramesLost { .. }) if self.programme.is_some() => {
+                self.programme.iter_mut().for_each(Programme::on_loss);
+            }
             ReceiverUpdate::Event(at, ReceiverEvent::Frame(frame)) if self.is_sound(frame.stream) => {
                 self.play_sound(at, &frame);
             }
@@ -161,14 +182,8 @@ impl Player {
                 self.show(&frame)?;
             }
             ReceiverUpdate::Event(at, event) => {
-                if let ReceiverEvent::SessionStarted(session) | ReceiverEvent::SessionChanged(session) =
-                    &event
-                {
+                if let ReceiverEvent::SessionChanged(session) = &event {
                     self.follow_format(session);
-                }
-                if let ReceiverEvent::SessionStarted(session) = &event {
-                    self.sound = Sound::of(session)?;
-                    self.sinks.iter_mut().for_each(|sink| sink.on_session(&session.streams));
                 }
                 if let ReceiverEvent::FramesLost { stream, .. } | ReceiverEvent::Frozen { stream } = &event
                     && !self.is_sound(*stream)
@@ -183,11 +198,60 @@ impl Player {
                 }
             }
             ReceiverUpdate::Keys(at, event) => self.update(PlaybackUpdate::Event(at, event)),
-            ReceiverUpdate::Snapshot(snapshot) => {
+            ReceiverUpdate::Snapshot(mut snapshot) => {
+                snapshot.statistics.frames.lost += self.programme_losses;
                 self.delay.rtt = snapshot.statistics.rtt;
                 self.update(PlaybackUpdate::Snapshot(snapshot));
             }
         }
+        Ok(())
+    }
+
+    /// A session begins.
+    fn begin(&mut self, at: Timestamp, session: SessionDescription) -> Result<(), Error> {
+        self.follow_format(&session);
+        self.sound = Sound::of(&session)?;
+        self.sinks.iter_mut().for_each(|sink| sink.on_session(&session.streams));
+        self.update(PlaybackUpdate::Event(at, ReceiveEvent::Session(ReceiverEvent::SessionStarted(session))));
+        Ok(())
+    }
+
+    /// Plays the parts of the programme that `next` gives.
+    fn play_programme(
+        &mut self,
+        at: Timestamp,
+        next: impl Fn(&mut Programme) -> Option<Part>,
+    ) -> Result<(), Error> {
+        while let Some(part) = self.programme.as_mut().and_then(&next) {
+            match part {
+                Part::Begun(session) => self.begin(at, session)?,
+                Part::NoSound(error) => {
+                    self.update(PlaybackUpdate::Event(at, ReceiveEvent::SoundFailed(error)));
+                }
+                Part::NotUnderstood(found) => {
+                    self.update(PlaybackUpdate::Event(at, ReceiveEvent::NotUnderstood(found)));
+                }
+                Part::Lost => {
+                    self.programme_losses += 1;
+                    self.screen.iter_mut().for_each(Screen::on_loss);
+                    let lost = ReceiverEvent::FramesLost { stream: StreamId(0), frames: 1 };
+                    self.update(PlaybackUpdate::Event(at, ReceiveEvent::Session(lost)));
+                }
+                Part::Picture(frame) => {
+                    self.given = at;
+                    self.show(&frame)?;
+                }
+                Part::Sound(frame) => self.play_sound(at, &frame),
+            }
+        }
+        Ok(())
+    }
+
+    /// Plays what the programme still holds.
+    fn end_programme(&mut self) -> Result<(), Error> {
+        self.programme.iter_mut().for_each(Programme::finish);
+        self.play_programme(self.clock.now(), Programme::poll_last)?;
+        self.programme = None;
         Ok(())
     }
 

@@ -204,6 +204,8 @@ impl ReceiverBuilder {
             reads_stamps,
             delay: RelativeDelay::default(),
             sound: None,
+            programme: None,
+            programme_losses: 0,
             given: clock.now(),
         };
         let mut state = ReceiverState::default();

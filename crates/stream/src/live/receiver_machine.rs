@@ -6,8 +6,11 @@ use bytes::Bytes;
 use seaway_net::{Incoming, Machine, Outgoing, SNAPSHOT_INTERVAL, next_snapshot};
 use seaway_protect::Error;
 use seaway_protect::channel::{AmplificationLimit, Received, ReceiverChannel};
-use seaway_session::{Message, Receiver, ReceiverEvent, ReceiverStatistics, SourceId};
+use seaway_session::{
+    Message, Receiver, ReceiverEvent, ReceiverStatistics, RtpPacket, SourceId, payload_type,
+};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
+use seaway_wire::{mp2t, rtp};
 use std::net::SocketAddr;
 use std::sync::mpsc;
 
@@ -72,6 +75,35 @@ pub(super) struct PlainReception {
     pub(super) transport_id: Option<u8>,
     /// Where RTCP came from on the port of its own, so where reports go. Otherwise they go to the source of the RTP.
     pub(super) control_peer: Option<SocketAddr>,
+    /// A transport stream comes without RTP. Its sender takes no reports.
+    pub(super) is_one_way: bool,
+    /// The number of its next datagram.
+    pub(super) number: u16,
+}
+
+impl PlainReception {
+    /// Whether a datagram is part of a transport stream without RTP: it begins with transport packets, or continues such
+    /// datagrams, which are cut anywhere.
+    fn is_without_rtp(&mut self, datagram: &[u8]) -> bool {
+        let begins = datagram.len() >= mp2t::PACKET && mp2t::phase(datagram) == Some(0);
+        let is_rtp = || rtp::Packet::parse(datagram).is_ok_and(|packet| mp2t::is_packets(packet.payload));
+        self.is_one_way = begins || self.is_one_way && !is_rtp();
+        self.is_one_way
+    }
+
+    /// A datagram of a transport stream without RTP, as the RTP packet that it would be: numbered by its arrival.
+    fn number(&mut self, now: Timestamp, from: SocketAddr, packets: &Bytes) -> Message {
+        self.number = self.number.wrapping_add(1);
+        Message::Rtp(RtpPacket {
+            payload_type: payload_type::MP2T,
+            sequence_number: self.number,
+            timestamp: (now.as_nanos() / 100_000 * 9) as u32,
+            // Another sender is another source. Of the lowest ten bits a session uses several.
+            ssrc: u32::from(from.port()) << 10,
+            payload: packets.clone().into(),
+            ..RtpPacket::default()
+        })
+    }
 }
 
 /// A session's receiver with one socket, and a second one where plain RTP has its RTCP on the next port. It answers only the
@@ -140,8 +172,11 @@ impl ReceiverMachine {
 
     /// The message in `packet` goes to the session.
     fn handle_packet(&mut self, now: Timestamp, datagram: &Incoming<'_>, packet: &Bytes) {
-        let decoded = match &self.plain {
-            Some(plain) => self.rejected.decode_plain(packet, plain.transport_id),
+        let decoded = match &mut self.plain {
+            Some(plain) => match plain.is_without_rtp(packet) {
+                true => Some(plain.number(now, datagram.from, packet)),
+                false => self.rejected.decode_plain(packet, plain.transport_id),
+            },
             None => self.rejected.decode(packet),
         };
         let Some(mut message) = decoded else { return };
@@ -289,6 +324,7 @@ impl Machine for ReceiverMachine {
             return Some(Outgoing { socket: 0, to, ecn: Ecn::NotEct });
         }
         let peer = self.access.peer()?;
+        let is_one_way = self.plain.as_ref().is_some_and(|plain| plain.is_one_way);
         let mut message = Message::default();
         while let Some(transmit) = self.receiver.poll_transmit(now, &mut message) {
             message.encode(buffer);
@@ -296,6 +332,10 @@ impl Machine for ReceiverMachine {
                 Access::Open { .. } => true,
                 Access::Keyed(channel) => channel.seal(buffer).is_ok(),
             };
+            if is_one_way {
+                buffer.clear();
+                continue;
+            }
             if is_sealed && self.limit.allows(buffer.len()) {
                 let control_peer = self.plain.as_ref().and_then(|plain| plain.control_peer);
                 let (socket, to) = control_peer.map_or((0, peer), |control_peer| (CONTROL, control_peer));
@@ -389,5 +429,16 @@ mod tests {
             assert!(sent <= 3 * came, "{sent} octets for {came}");
         }
         assert!(sent > came && machine.rejected.withheld > 100, "{sent} for {came}: {:?}", machine.rejected);
+    }
+
+    /// Datagrams of UDP are cut anywhere, here as FFmpeg does by default; RTP with a transport stream is no such datagram.
+    #[test]
+    fn a_transport_stream_without_rtp_is_known_by_its_beginning() {
+        let stream = [&[0x47][..], &[0; mp2t::PACKET - 1]].concat().repeat(16);
+        let rtp = [&[0x80, 33, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3][..], &stream[..7 * mp2t::PACKET]].concat();
+        let mut plain = PlainReception::default();
+        assert!(!plain.is_without_rtp(&stream[1472..]) && !plain.is_without_rtp(&rtp));
+        assert!(plain.is_without_rtp(&stream[..1472]) && plain.is_without_rtp(&stream[1472..]));
+        assert!(!plain.is_without_rtp(&rtp) && !plain.is_without_rtp(&stream[1472..]));
     }
 }

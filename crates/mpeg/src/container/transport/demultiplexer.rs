@@ -13,6 +13,9 @@ pub const H264: u8 = 0x1b;
 /// The most bytes from one time stamp to the next.
 const LONGEST: usize = 16 << 20;
 
+/// Bytes of a packet's payload behind a clock reference: with fewer the packet is filled up.
+const WITH_CLOCK: usize = 184 - 8;
+
 /// What lies in an elementary stream from one time stamp to the next: of video, an access unit as a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ElementaryPacket {
@@ -55,6 +58,8 @@ pub struct Demultiplexer {
     pid: Option<u16>,
     counter: Option<u8>,
     partial: Option<ElementaryPacket>,
+    /// The last packet was filled up, so the next one begins something.
+    is_filled_up: bool,
     ready: VecDeque<ElementaryPacket>,
 }
 
@@ -68,6 +73,7 @@ impl Demultiplexer {
             pid: None,
             counter: None,
             partial: None,
+            is_filled_up: false,
             ready: VecDeque::new(),
         }
     }
@@ -104,9 +110,21 @@ impl Demultiplexer {
         }
     }
 
+    /// Packets before the next ones are missing, perhaps so many that their counters do not show it.
+    pub fn on_loss(&mut self) {
+        self.partial.iter_mut().for_each(|partial| partial.damaged = true);
+        self.counter = None;
+    }
+
     /// The stream has ended: what came last is whole.
     pub fn finish(&mut self) {
         self.ready.extend(self.partial.take());
+    }
+
+    /// The stream has broken off: what came last is whole if its last packet was filled up (2.4.3.5).
+    pub fn break_off(&mut self) {
+        let is_filled_up = self.is_filled_up;
+        self.ready.extend(self.partial.take().filter(|_| is_filled_up));
     }
 
     /// The next part that is whole, which shows with the beginning of another.
@@ -127,6 +145,7 @@ impl Demultiplexer {
         }
         let follows = self.counter.is_none_or(|last| (last + 1) & 15 == counter) || packet.discontinuity();
         self.counter = Some(counter);
+        self.is_filled_up = packet.payload().len() < WITH_CLOCK;
         if let Some(partial) = &mut self.partial {
             partial.damaged |= !follows || packet.transport_error() || packet.scrambled();
         }
@@ -222,6 +241,18 @@ mod tests {
             let packets: Vec<_> = std::iter::from_fn(|| demultiplexer.poll()).collect();
             let seen: Vec<_> = packets.iter().map(|p| (p.pts, p.payload.len(), p.damaged)).collect();
             assert_eq!(seen, [(Some(1), 334, false), (Some(2), 10, true), (Some(3), 10, false)], "{chunk}");
+        }
+    }
+
+    /// The sender may be killed in the middle of a picture.
+    #[test]
+    fn what_broke_off_is_whole_where_its_last_packet_is_filled_up() {
+        let begin = [tables(H264), packet(0x101, true, 0, &pes(1, &[1; 170]))].concat();
+        for (last, whole) in [(vec![2; 184], false), (vec![2; 176], false), (vec![2; 20], true)] {
+            let mut demultiplexer = Demultiplexer::new(Framing::Plain, H264);
+            demultiplexer.push(&[&begin[..], &packet(0x101, false, 1, &last)].concat());
+            demultiplexer.break_off();
+            assert_eq!(demultiplexer.poll().is_some(), whole, "{}", last.len());
         }
     }
 

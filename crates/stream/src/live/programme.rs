@@ -1,0 +1,188 @@
+//! The programme of a transport stream that is received: its pictures, and its sound as Opus.
+
+use super::sound::RATE;
+use crate::Error;
+use bytes::Bytes;
+use seaway_control::StreamId;
+use seaway_media::audio::{AudioSource, BLOCK_SAMPLES, BLOCK_TIME, Block, OpusEncoder};
+use seaway_media::transport::{TransportStream, TransportUnit};
+use seaway_session::{Format, FrameData, FrameKind, ReceivedFrame, SessionDescription, StreamDescription};
+use seaway_units::{RemoteTimestamp, TimeDelta, Timestamp};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+/// The stream of the pictures, and that of the sound.
+const PICTURES: StreamId = StreamId(0);
+const SOUND: StreamId = StreamId(1);
+/// Packets of sound that wait to be played: some seconds.
+const MOST_WAITING: usize = 256;
+/// The sound of the last pictures comes so much later at most: FFmpeg decodes it.
+const LAST_SOUND: Duration = Duration::from_secs(1);
+/// The first access unit on the clock of the sender, whose origin is not known: sound may begin before it.
+const FIRST: u64 = 1_000_000_000;
+
+/// What comes out of the stream.
+pub(super) enum Part {
+    /// The programme begins: the session has these streams.
+    Begun(SessionDescription),
+    /// Its sound is left out.
+    NoSound(Error),
+    /// There is no H.264 in it. It has this.
+    NotUnderstood(String),
+    /// Pictures before the next one are missing.
+    Lost,
+    Picture(ReceivedFrame),
+    Sound(ReceivedFrame),
+}
+
+/// A programme that is received.
+pub(super) struct Programme {
+    stream: TransportStream,
+    /// Of the packets.
+    session: SessionDescription,
+    has_begun: bool,
+    is_refused: bool,
+    sound: Option<Receiver<ReceivedFrame>>,
+    no_sound: Option<Error>,
+    /// Times at which the packets came of which the last one gave the present pictures.
+    arrival: Arrival,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    first: Timestamp,
+    completed: Timestamp,
+    due: Timestamp,
+}
+
+impl Programme {
+    /// The programme of a session that carries a transport stream; `None` for another session.
+    pub(super) fn of(session: &SessionDescription) -> Option<Self> {
+        let is_it = session.streams.first().is_some_and(|stream| stream.format == Format::Mp2t);
+        let never = Arrival { first: Timestamp::ZERO, completed: Timestamp::ZERO, due: Timestamp::ZERO };
+        is_it.then(|| Self {
+            stream: TransportStream::new(),
+            session: session.clone(),
+            has_begun: false,
+            is_refused: false,
+            sound: None,
+            no_sound: None,
+            arrival: never,
+        })
+    }
+
+    /// The next transport packets.
+    pub(super) fn on_packets(&mut self, packets: &ReceivedFrame) {
+        let FrameData::Coded(octets) = &packets.data else { return self.on_loss() };
+        let ReceivedFrame { first_arrival, completed, due, .. } = *packets;
+        self.arrival = Arrival { first: first_arrival, completed, due };
+        self.stream.push(octets);
+    }
+
+    /// Packets before the next ones are missing.
+    pub(super) fn on_loss(&mut self) {
+        self.stream.on_loss();
+    }
+
+    /// The stream has ended.
+    pub(super) fn finish(&mut self) {
+        self.stream.break_off();
+    }
+
+    /// The next part that is there.
+    pub(super) fn poll(&mut self) -> Option<Part> {
+        if let Some(found) = self.stream.others().filter(|_| !self.is_refused) {
+            self.is_refused = true;
+            return Some(Part::NotUnderstood(found));
+        }
+        if let Some(error) = self.no_sound.take() {
+            return Some(Part::NoSound(error));
+        }
+        if !self.has_begun {
+            return self.begin();
+        }
+        if let Some(sound) = self.sound.as_ref().and_then(|sound| sound.try_recv().ok()) {
+            return Some(Part::Sound(sound));
+        }
+        if self.stream.take_loss() {
+            return Some(Part::Lost);
+        }
+        self.stream.poll().map(|unit| Part::Picture(self.picture(unit)))
+    }
+
+    /// The last sound, once the stream has ended; `None` where there is no more.
+    pub(super) fn poll_last(&mut self) -> Option<Part> {
+        self.poll().or_else(|| self.sound.as_ref()?.recv_timeout(LAST_SOUND).ok().map(Part::Sound))
+    }
+
+    /// The programme begins with its first picture.
+    fn begin(&mut self) -> Option<Part> {
+        let first = self.stream.peek()?.shown;
+        self.has_begun = true;
+        match self.stream.open_sound(first).map(|sound| decode(sound?, first)) {
+            Some(Ok(packets)) => self.sound = Some(packets),
+            Some(Err(error)) => self.no_sound = Some(error),
+            None => {}
+        }
+        let sound = self.sound.is_some().then(StreamDescription::opus);
+        let streams = std::iter::once(StreamDescription::video(Format::H264)).chain(sound).collect();
+        Some(Part::Begun(SessionDescription { streams, ..self.session.clone() }))
+    }
+
+    fn picture(&self, unit: TransportUnit) -> ReceivedFrame {
+        let Arrival { first, completed, due } = self.arrival;
+        ReceivedFrame {
+            stream: PICTURES,
+            timestamp: unit.stamp as u32,
+            captured: Some(remote(unit.shown)),
+            kind: if unit.key { FrameKind::Key } else { FrameKind::Reference },
+            data: FrameData::Coded(unit.data.into()),
+            first_arrival: first,
+            completed,
+            due,
+        }
+    }
+}
+
+/// A time of the stream on the sender's clock.
+fn remote(time: TimeDelta) -> RemoteTimestamp {
+    RemoteTimestamp::from_nanos(FIRST.saturating_add_signed(time.as_nanos()))
+}
+
+/// Codes the sound from `first` on as Opus, on a thread that ends with the source or with the reader of the packets.
+fn decode(source: Box<dyn AudioSource>, first: TimeDelta) -> Result<Receiver<ReceivedFrame>, Error> {
+    let (packets, received) = sync_channel(MOST_WAITING);
+    let encoder = OpusEncoder::new(RATE)?;
+    Builder::new().name("programme sound".into()).spawn(move || code(source, encoder, first, &packets))?;
+    Ok(received)
+}
+
+fn code(
+    mut source: Box<dyn AudioSource>,
+    mut encoder: OpusEncoder,
+    first: TimeDelta,
+    packets: &SyncSender<ReceivedFrame>,
+) {
+    let (mut block, mut time): (Block, _) = ([0; 2 * BLOCK_SAMPLES], first);
+    let mut timestamp = 0_u32;
+    while let Ok(true) = source.next_block(&mut block) {
+        let captured = remote(time - encoder.delay());
+        let Ok(packet) = encoder.encode(&block) else { return };
+        let frame = ReceivedFrame {
+            stream: SOUND,
+            timestamp,
+            captured: Some(captured),
+            kind: FrameKind::Key,
+            data: FrameData::Coded(Bytes::copy_from_slice(packet)),
+            first_arrival: Timestamp::ZERO,
+            completed: Timestamp::ZERO,
+            due: Timestamp::ZERO,
+        };
+        if packets.send(frame).is_err() {
+            return;
+        }
+        time += BLOCK_TIME;
+        timestamp = timestamp.wrapping_add(BLOCK_SAMPLES as u32);
+    }
+}
