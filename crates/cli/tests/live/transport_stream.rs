@@ -38,6 +38,8 @@ fn ffmpeg_sends_a_transport_stream_by_rtp() {
 #[test]
 fn ffmpeg_sends_a_transport_stream_by_udp() {
     ffmpeg_sends("mp2", "mpegts", |port| format!("udp://127.0.0.1:{port}?pkt_size=1316"));
+    // By default the datagrams are cut within transport packets.
+    ffmpeg_sends("aac", "mpegts", |port| format!("udp://127.0.0.1:{port}"));
 }
 
 #[test]

@@ -144,6 +144,10 @@ impl FrameMarks {
             // The rest of the same frame keeps its number.
             self.frames = self.frames.wrapping_sub(1);
         }
+        if self.format == Format::Mp2t {
+            // Each packet is a frame.
+            self.frames = self.frames.wrapping_add((sequence - self.next) as u16);
+        }
         (self.follows_gap, self.next) = (true, sequence);
         self.take_in_order();
     }

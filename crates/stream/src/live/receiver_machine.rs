@@ -75,8 +75,8 @@ pub(super) struct PlainReception {
     pub(super) transport_id: Option<u8>,
     /// Where RTCP came from on the port of its own, so where reports go. Otherwise they go to the source of the RTP.
     pub(super) control_peer: Option<SocketAddr>,
-    /// A transport stream comes without RTP. Its sender takes no reports.
-    pub(super) is_one_way: bool,
+    /// Who sends a transport stream without RTP, and takes no reports.
+    pub(super) one_way: Option<SocketAddr>,
     /// The number of its next datagram.
     pub(super) number: u16,
 }
@@ -84,11 +84,11 @@ pub(super) struct PlainReception {
 impl PlainReception {
     /// Whether a datagram is part of a transport stream without RTP: it begins with transport packets, or continues such
     /// datagrams, which are cut anywhere.
-    fn is_without_rtp(&mut self, datagram: &[u8]) -> bool {
+    fn is_without_rtp(&mut self, from: SocketAddr, datagram: &[u8]) -> bool {
         let begins = datagram.len() >= mp2t::PACKET && mp2t::phase(datagram) == Some(0);
-        let is_rtp = || rtp::Packet::parse(datagram).is_ok_and(|packet| mp2t::is_packets(packet.payload));
-        self.is_one_way = begins || self.is_one_way && !is_rtp();
-        self.is_one_way
+        let continues = self.one_way == Some(from) && !is_transport_over_rtp(datagram);
+        self.one_way = (begins || continues).then_some(from);
+        self.one_way.is_some()
     }
 
     /// A datagram of a transport stream without RTP, as the RTP packet that it would be: numbered by its arrival.
@@ -104,6 +104,13 @@ impl PlainReception {
             ..RtpPacket::default()
         })
     }
+}
+
+/// Whether a datagram is RTP with the shortest header before whole transport packets. What is cut anywhere can look like RTP with a
+/// longer header.
+fn is_transport_over_rtp(datagram: &[u8]) -> bool {
+    let is_shortest = datagram.first() == Some(&0x80);
+    is_shortest && rtp::Packet::parse(datagram).is_ok_and(|packet| mp2t::is_packets(packet.payload))
 }
 
 /// A session's receiver with one socket, and a second one where plain RTP has its RTCP on the next port. It answers only the
@@ -173,7 +180,7 @@ impl ReceiverMachine {
     /// The message in `packet` goes to the session.
     fn handle_packet(&mut self, now: Timestamp, datagram: &Incoming<'_>, packet: &Bytes) {
         let decoded = match &mut self.plain {
-            Some(plain) => match plain.is_without_rtp(packet) {
+            Some(plain) => match plain.is_without_rtp(datagram.from, packet) {
                 true => Some(plain.number(now, datagram.from, packet)),
                 false => self.rejected.decode_plain(packet, plain.transport_id),
             },
@@ -324,7 +331,7 @@ impl Machine for ReceiverMachine {
             return Some(Outgoing { socket: 0, to, ecn: Ecn::NotEct });
         }
         let peer = self.access.peer()?;
-        let is_one_way = self.plain.as_ref().is_some_and(|plain| plain.is_one_way);
+        let is_one_way = self.plain.as_ref().is_some_and(|plain| plain.one_way == Some(peer));
         let mut message = Message::default();
         while let Some(transmit) = self.receiver.poll_transmit(now, &mut message) {
             message.encode(buffer);
@@ -436,9 +443,13 @@ mod tests {
     fn a_transport_stream_without_rtp_is_known_by_its_beginning() {
         let stream = [&[0x47][..], &[0; mp2t::PACKET - 1]].concat().repeat(16);
         let rtp = [&[0x80, 33, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3][..], &stream[..7 * mp2t::PACKET]].concat();
+        // Five contributing sources, by their number, before whole packets.
+        let cut = [&[0x85, 0xF6][..], &[9; 30], &stream[..7 * mp2t::PACKET]].concat();
+        let from = SocketAddr::from(([192, 0, 2, 7], 4000));
         let mut plain = PlainReception::default();
-        assert!(!plain.is_without_rtp(&stream[1472..]) && !plain.is_without_rtp(&rtp));
-        assert!(plain.is_without_rtp(&stream[..1472]) && plain.is_without_rtp(&stream[1472..]));
-        assert!(!plain.is_without_rtp(&rtp) && !plain.is_without_rtp(&stream[1472..]));
+        let mut is_without_rtp = |datagram: &[u8]| plain.is_without_rtp(from, datagram);
+        assert!(!is_without_rtp(&stream[1472..]) && !is_without_rtp(&rtp));
+        assert!(is_without_rtp(&stream[..1472]) && is_without_rtp(&stream[1472..]) && is_without_rtp(&cut));
+        assert!(!is_without_rtp(&rtp) && !is_without_rtp(&stream[1472..]));
     }
 }
