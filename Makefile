@@ -76,7 +76,7 @@ cross:
 
 documents:
 	$(call stage,cited documents)
-	cargo test --locked -p seaway-testkit --test documents --test words
+	cargo test --locked --workspace --test documents --test words
 	@if command -v python3 >/dev/null; then python3 validation/imports.py; else echo "imports: SKIPPED, python3 is missing"; fi
 
 deny:
