@@ -98,7 +98,7 @@ impl Imp {
         let mut state = self.state();
         state.flow?;
         let estimate = state.estimate.as_mut().ok_or(gst::FlowError::Flushing)?;
-        estimate.on_packet(now, buffer.size());
+        estimate.on_packet(now, buffer.size(), has_marker(&buffer));
         state.queue.push_back(Item::Packet(buffer));
         self.changed.notify_one();
         Ok(gst::FlowSuccess::Ok)
@@ -237,6 +237,12 @@ impl Imp {
         })?;
         Ok(())
     }
+}
+
+/// The marker of the RTP header (RFC 3550 section 5.1): of video, the end of a frame.
+fn has_marker(buffer: &gst::BufferRef) -> bool {
+    let mut header = [0; 2];
+    buffer.copy_to_slice(0, &mut header).is_ok() && header[1] & 0x80 != 0
 }
 
 /// The packets of a report. One without the time at which it was sent cannot be placed.

@@ -1,6 +1,8 @@
 //! What the element decides, without GStreamer and without a clock: when packets leave, and how much they may be.
 
-use seaway_control::{ControlSpec, Decision, FlowConfig, PacketId, Registry, Subflow};
+use seaway_control::{
+    ControlSpec, Decision, FlowConfig, LocalSignal, PacketId, Registry, StreamId, Subflow,
+};
 use seaway_session::{BandwidthEstimator, Departure, Limits, Pacer, PacketArrival, PacketResult};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -25,6 +27,9 @@ pub(crate) struct Estimate {
     /// When they came, and their octets.
     waiting: VecDeque<(Timestamp, DataSize)>,
     backlog: DataSize,
+    /// Octets of the frame whose end has not come, and when the last one ended.
+    frame: DataSize,
+    framed: Option<Timestamp>,
     open: VecDeque<Open>,
 }
 
@@ -65,6 +70,8 @@ impl Estimate {
             pacer: Pacer::default(),
             waiting: VecDeque::new(),
             backlog: DataSize::ZERO,
+            frame: DataSize::ZERO,
+            framed: None,
             open: VecDeque::new(),
         })
     }
@@ -74,11 +81,25 @@ impl Estimate {
         self.estimator.controller().target().rate.clamp(self.limits.min, self.limits.max)
     }
 
-    /// A packet of so many octets came and waits.
-    pub(crate) fn on_packet(&mut self, now: Timestamp, size: usize) {
+    /// A packet of so many octets came and waits; `ends_frame` where its marker is set.
+    pub(crate) fn on_packet(&mut self, now: Timestamp, size: usize, ends_frame: bool) {
         let size = DataSize::from_bytes(size as u64 + HEADERS);
         self.waiting.push_back((now, size));
         self.backlog += size;
+        self.frame += size;
+        if ends_frame {
+            self.on_frame(now);
+        }
+    }
+
+    /// A frame came whole. What waits beyond it was too much: a controller lowers its target by it.
+    fn on_frame(&mut self, now: Timestamp) {
+        let size = std::mem::take(&mut self.frame);
+        let interval = self.framed.replace(now).map_or(TimeDelta::ZERO, |before| now.since(before));
+        let target = DataSize::from_bytes((self.rate().as_bytes_per_second() * interval.as_secs_f64()) as u64);
+        self.estimator.on_signal(now, LocalSignal::Frame { stream: StreamId(0), size, target, interval });
+        let oldest = self.waiting.front().map_or(TimeDelta::ZERO, |&(came, _)| now.since(came));
+        self.estimator.on_signal(now, LocalSignal::Backlog { waiting: self.backlog, oldest });
     }
 
     /// Whether the first packet leaves now: it is reported to the controller.
@@ -187,7 +208,7 @@ mod tests {
             credit += estimate.rate().as_bps_f64() / 1000.0;
             while credit >= 9600.0 {
                 credit -= 9600.0;
-                estimate.on_packet(at(millis), 1172);
+                estimate.on_packet(at(millis), 1172, true);
             }
             // One a millisecond, so that each leaves at an instant of its own.
             if estimate.poll_departure(at(millis)) {
@@ -238,7 +259,7 @@ mod tests {
     fn reports_find_their_packets() {
         let mut estimate = Estimate::new("fixed(rate=1 Mbit/s)", LIMITS).unwrap();
         for millis in [0, 100, 200] {
-            estimate.on_packet(at(millis), 1000);
+            estimate.on_packet(at(millis), 1000, true);
             assert!(estimate.poll_departure(at(millis)));
         }
         let size = DataSize::from_bytes(988);
@@ -257,7 +278,7 @@ mod tests {
     #[test]
     fn no_packet_waits_for_ever() {
         let mut estimate = Estimate::new("fixed(rate=100 kbit/s)", LIMITS).unwrap();
-        (0..100).for_each(|_| estimate.on_packet(at(0), 1200));
+        (0..100).for_each(|_| estimate.on_packet(at(0), 1200, true));
         assert!(estimate.poll_departure(at(0)) && !estimate.poll_departure(at(0)));
         let mut left = 1;
         while estimate.poll_departure(at(500)) {

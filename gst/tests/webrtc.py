@@ -286,7 +286,7 @@ def misses(report):
         for phase, least, most in bounds
         if not least <= report[phase]["received_bps"] <= most
     ]
-    if report["frames_decoded"] < 0.6 * 25 * ENDS:
+    if report["frames_decoded"] < 0.8 * 25 * ENDS:
         wrong.append(f"{report['frames_decoded']} pictures were decoded")
     return wrong
 
