@@ -135,7 +135,8 @@ impl TransportStream {
         Some(track)
     }
 
-    /// As [`take_sound`](Self::take_sound), decoded by FFmpeg from what is pushed.
+    /// The sound of the programme, from the picture that is shown at `first` on: FFmpeg decodes it from what is pushed. `None` where
+    /// it has none, it was opened before, or the pictures came too late for it.
     ///
     /// # Errors
     /// FFmpeg is not installed, or the system grants no process or thread.
