@@ -43,6 +43,7 @@ tools:
 format:
 	$(call stage,format)
 	cargo fmt --all --check
+	cargo fmt --manifest-path gst/Cargo.toml --check
 
 clippy:
 	$(call stage,clippy)

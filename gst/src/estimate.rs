@@ -1,8 +1,6 @@
 //! What the element decides, without GStreamer and without a clock: when packets leave, and how much they may be.
 
-use seaway_control::{
-    ControlSpec, Decision, FlowConfig, LocalSignal, PacketId, Registry, StreamId, Subflow,
-};
+use seaway_control::{ControlSpec, Decision, FlowConfig, LocalSignal, PacketId, Registry, StreamId, Subflow};
 use seaway_session::{BandwidthEstimator, Departure, Limits, Pacer, PacketArrival, PacketResult};
 use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -96,7 +94,8 @@ impl Estimate {
     fn on_frame(&mut self, now: Timestamp) {
         let size = std::mem::take(&mut self.frame);
         let interval = self.framed.replace(now).map_or(TimeDelta::ZERO, |before| now.since(before));
-        let target = DataSize::from_bytes((self.rate().as_bytes_per_second() * interval.as_secs_f64()) as u64);
+        let target =
+            DataSize::from_bytes((self.rate().as_bytes_per_second() * interval.as_secs_f64()) as u64);
         self.estimator.on_signal(now, LocalSignal::Frame { stream: StreamId(0), size, target, interval });
         let oldest = self.waiting.front().map_or(TimeDelta::ZERO, |&(came, _)| now.since(came));
         self.estimator.on_signal(now, LocalSignal::Backlog { waiting: self.backlog, oldest });

@@ -100,7 +100,7 @@ impl Imp {
 
     fn statistics(&self) -> Option<gst::Structure> {
         let receiver = lock(&self.receiver);
-        let statistics = receiver.as_ref()?.state().session.as_ref()?.statistics.clone();
+        let statistics = receiver.as_ref()?.state().session.as_ref()?.statistics;
         let statistics = gst::Structure::builder("application/x-seaway-receiver-stats")
             .field("pictures", self.given.load(Ordering::Relaxed))
             .field("pictures-lost", statistics.frames.lost)
